@@ -1,0 +1,71 @@
+.DEFAULT_GOAL := help
+SHELL := /bin/sh
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+SOURCES := conductor_py workers tests setup.py $(wildcard benchmarks docs scripts)
+FAST := not slow and not service and not spark and not acceptance
+JOBS ?= 2
+
+.PHONY: help install format lint type contracts fast check full test run acceptance bench schemas \
+	config-example clean
+
+help: ## print this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+install: $(INSTALLED) ## make .venv with everything that development needs
+
+$(INSTALLED): setup.cfg setup.py
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+		--editable '.[dev,hiredis,s3,search,spark,tutorial]'
+	touch $@
+
+format: $(INSTALLED) ## format the code and mend what can be mended
+	$(BIN)/ruff format $(SOURCES)
+	$(BIN)/ruff check --fix $(SOURCES)
+
+lint: $(INSTALLED) ## formatting and ruff
+	$(BIN)/ruff format --check $(SOURCES)
+	$(BIN)/ruff check $(SOURCES)
+
+type: $(INSTALLED) ## mypy: the packages strictly, then the tests
+	$(BIN)/mypy
+	$(BIN)/mypy tests
+
+contracts: $(INSTALLED) ## who may import whom
+	PYTHONPATH=.:workers $(BIN)/lint-imports
+
+fast: $(INSTALLED) ## the tests that need no service
+	$(BIN)/python -m pytest -q -n $(JOBS) -m '$(FAST)'
+
+check: lint type contracts fast ## everything that takes less than a minute
+
+full: $(INSTALLED) ## the tests that need real services, then Spark and real processes
+	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile \
+		-m '(slow or service) and not spark and not acceptance'
+	$(BIN)/python -m pytest -q -m 'spark or acceptance'
+
+test: install ## install, check, and every test against real services
+	$(MAKE) check
+	$(MAKE) full
+
+run: $(INSTALLED) ## start a server and a Spark worker, and run the tutorial's pipeline
+	exec $(BIN)/python -m conductor_workers.demo
+
+acceptance: $(INSTALLED) ## the stories told by real processes
+	$(BIN)/python -m pytest tests/acceptance
+
+bench: $(INSTALLED) ## measure: starts, polls and decisions a second
+	$(BIN)/python benchmarks/run.py
+
+schemas: $(INSTALLED) ## write schemas/ from the wire forms
+	$(BIN)/conductor-py schemas write schemas
+
+config-example: $(INSTALLED) ## write config.properties.example from the settings
+	$(BIN)/conductor-py config example > config.properties.example
+
+clean: ## remove what tools leave behind; keeps .venv
+	rm -rf build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	find conductor_py workers tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""Search and archive in Elasticsearch or OpenSearch."""

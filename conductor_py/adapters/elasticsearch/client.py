@@ -1,0 +1,100 @@
+"""The client: one a process, speaking what every supported server understands.
+
+Client 8 announces its major version in the media type and insists on a header of the vendor's.
+OpenSearch and other majors refuse the one and lack the other; plain ``application/json`` means the
+same to all of them, so the node below speaks that, and adds the header to what comes back. Driver
+errors become ``StoreUnavailable`` here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from elastic_transport import HttpHeaders, Urllib3HttpNode
+
+from conductor_py.errors import StoreUnavailable
+
+if TYPE_CHECKING:
+    from elastic_transport._node import NodeApiResponse
+    from elasticsearch import Elasticsearch
+
+_REQUEST_TIMEOUT_S = 30
+_RETRIES = 2
+_RETRIED_STATUSES = (429, 502, 503, 504)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ElasticsearchSettings:
+    """Where the cluster is, what the indices are called, and how large they are made."""
+
+    urls: tuple[str, ...]
+    prefix: str = "conductor"
+    shards: int = 5
+    replicas: int = 1
+    username: str | None = None
+    password: str | None = dataclasses.field(default=None, repr=False)
+    api_key: str | None = dataclasses.field(default=None, repr=False)
+    ca_certs: str | None = None
+
+
+class _PlainNode(Urllib3HttpNode):
+    """Speaks JSON without a version, to Elasticsearch 7, 8 and 9 and to OpenSearch alike."""
+
+    def perform_request(  # type: ignore[override]
+        self,
+        method: str,
+        target: str,
+        body: bytes | None = None,
+        headers: HttpHeaders | None = None,
+        **options: Any,  # noqa: ANN401 - handed through
+    ) -> NodeApiResponse:
+        plain = HttpHeaders(headers or {})
+        for name in ("accept", "content-type"):
+            media_type = plain.get(name) or ""
+            if "elasticsearch+" in media_type:
+                lines = "x-ndjson" in media_type
+                plain[name] = "application/x-ndjson" if lines else "application/json"
+        answer = super().perform_request(method, target, body=body, headers=plain, **options)
+        known = HttpHeaders(answer.meta.headers)
+        known["x-elastic-product"] = "Elasticsearch"
+        return answer._replace(meta=dataclasses.replace(answer.meta, headers=known))
+
+
+def connect(settings: ElasticsearchSettings) -> Elasticsearch:
+    """Make a client; nothing is sent yet."""
+    from elasticsearch import Elasticsearch
+
+    options: dict[str, Any] = {}
+    if settings.username is not None:
+        options["basic_auth"] = (settings.username, settings.password or "")
+    if settings.api_key is not None:
+        options["api_key"] = settings.api_key
+    if settings.ca_certs is not None:
+        options["ca_certs"] = settings.ca_certs
+    return Elasticsearch(
+        list(settings.urls),
+        node_class=_PlainNode,
+        request_timeout=_REQUEST_TIMEOUT_S,
+        max_retries=_RETRIES,
+        retry_on_status=_RETRIED_STATUSES,
+        retry_on_timeout=True,
+        **options,
+    )
+
+
+@contextmanager
+def wrapped() -> Iterator[None]:
+    """Turn what the driver raises into the port's error."""
+    from elasticsearch import ApiError, TransportError
+
+    try:
+        yield
+    except ApiError as error:
+        sentence = f"The search server refused: {error.status_code} {error.error}"
+        raise StoreUnavailable(sentence) from error
+    except TransportError as error:
+        name = type(error).__name__
+        raise StoreUnavailable(f"The search server does not answer: {name}") from error

@@ -1,0 +1,233 @@
+"""Search and archive in a cluster. The engine's version is the document's external version.
+
+Summaries are written before tasks and archive: a summary that the server refuses tells whether the
+execution is newer there (the rest may still be missing) or was deleted (the rest must not come
+back).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from conductor_py.adapters.elasticsearch.client import ElasticsearchSettings, connect, wrapped
+from conductor_py.adapters.elasticsearch.indices import (
+    ARCHIVE,
+    EXECUTIONS,
+    MAX_PAGE_END,
+    TASKS,
+    Body,
+    Index,
+    archive_body,
+    archive_document,
+    make_indices,
+    summary_body,
+)
+from conductor_py.adapters.elasticsearch.statement import search_body
+from conductor_py.adapters.process_local import ProcessLocal
+from conductor_py.codec.search_document import (
+    decode_execution,
+    decode_task,
+    encode_execution,
+    encode_task,
+)
+from conductor_py.errors import StoreUnavailable
+from conductor_py.model.search import (
+    Archived,
+    ArchivedId,
+    ExecutionDocument,
+    SearchPage,
+    SearchRequest,
+    TaskSearchPage,
+)
+
+if TYPE_CHECKING:
+    from elasticsearch import Elasticsearch
+
+_BATCH_DOCUMENTS = 1_000
+_BATCH_BYTES = 8 * 1024 * 1024
+_CONFLICT = 409
+_ABSENT = 404
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Write:
+    """One line of a bulk request; without a body it deletes. ``size`` is a guess in bytes."""
+
+    index: Index
+    id: str
+    version: int
+    body: Body | None
+    size: int = 1_000
+
+    def lines(self, prefix: str) -> tuple[Body, ...]:
+        header = {
+            "_index": self.index.name(prefix),
+            "_id": self.id,
+            "version": self.version,
+            "version_type": "external" if self.body is not None else "external_gte",
+        }
+        if self.body is None:
+            return ({"delete": header},)
+        return ({"index": header}, self.body)
+
+
+class ElasticsearchSearch:
+    """``Search`` over three indices, which are made when missing."""
+
+    def __init__(self, settings: ElasticsearchSettings) -> None:
+        self._prefix = settings.prefix
+        self._connection = ProcessLocal(lambda: _ready(settings))
+
+    def put(self, documents: Sequence[ExecutionDocument]) -> None:
+        with wrapped():
+            late = self._bulk(_summary(document) for document in documents)
+            gone = self._absent(late)
+            alive = (document for document in documents if document.execution_id not in gone)
+            self._bulk(write for document in alive for write in _parts(document))
+
+    def search(self, request: SearchRequest) -> SearchPage:
+        total, page = self._select(EXECUTIONS, request)
+        return SearchPage(total_hits=total, results=tuple(map(decode_execution, page)))
+
+    def search_tasks(self, request: SearchRequest) -> TaskSearchPage:
+        total, page = self._select(TASKS, request)
+        return TaskSearchPage(total_hits=total, results=tuple(map(decode_task, page)))
+
+    def archived(self, execution_id: str) -> Archived | None:
+        with wrapped():
+            client = self._connection.get().options(ignore_status=_ABSENT)
+            found = client.get(index=ARCHIVE.name(self._prefix), id=execution_id)
+        if not found.get("found"):
+            return None
+        document = archive_document(found["_source"])
+        return Archived(version=found["_version"], document=document)
+
+    def ended_before(self, instant_ms: int, limit: int) -> tuple[ArchivedId, ...]:
+        with wrapped():
+            answer = self._connection.get().search(
+                index=ARCHIVE.name(self._prefix),
+                query={"range": {"endTime": {"lt": instant_ms}}},
+                sort=[{"endTime": "asc"}, {"workflowId": "asc"}],
+                size=min(limit, MAX_PAGE_END),
+                source=False,
+                version=True,
+            )
+        hits = answer["hits"]["hits"]
+        return tuple(ArchivedId(execution_id=h["_id"], version=h["_version"]) for h in hits)
+
+    def delete(self, execution_id: str, version: int) -> bool:
+        with wrapped():
+            # The summary first: when it is newer, nothing else has been touched.
+            for index in (EXECUTIONS, ARCHIVE):
+                write = _Write(index=index, id=execution_id, version=version, body=None)
+                if self._bulk([write]):
+                    return False
+            self._delete_tasks(execution_id, version)
+        return True
+
+    def refresh(self) -> None:
+        names = [index.name(self._prefix) for index in (EXECUTIONS, TASKS, ARCHIVE)]
+        with wrapped():
+            self._connection.get().indices.refresh(index=names)
+
+    def _delete_tasks(self, execution_id: str, version: int) -> None:
+        client, name = self._connection.get(), TASKS.name(self._prefix)
+        client.indices.refresh(index=name)
+        after: list[Any] | None = None
+        while True:
+            answer = client.search(
+                index=name,
+                query={"term": {"workflowId": execution_id}},
+                sort=[{"taskId": "asc"}],
+                size=_BATCH_DOCUMENTS,
+                source=False,
+                search_after=after,
+            )
+            hits = answer["hits"]["hits"]
+            self._bulk(
+                _Write(index=TASKS, id=hit["_id"], version=version, body=None) for hit in hits
+            )
+            if len(hits) < _BATCH_DOCUMENTS:
+                return
+            after = hits[-1]["sort"]
+
+    def _select(self, index: Index, request: SearchRequest) -> tuple[int, list[dict[str, Any]]]:
+        body = search_body(index, request)
+        with wrapped():
+            answer = self._connection.get().search(index=index.name(self._prefix), body=body)
+        hits = answer["hits"]
+        return hits["total"]["value"], [hit["_source"] for hit in hits["hits"]]
+
+    def _bulk(self, writes: Iterable[_Write]) -> tuple[str, ...]:
+        """Send in bounded requests; returns the ids that the server holds in a newer version."""
+        refused: list[str] = []
+        for batch in _batches(writes):
+            lines = [line for write in batch for line in write.lines(self._prefix)]
+            answer = self._connection.get().bulk(operations=lines)
+            if answer["errors"]:
+                refused.extend(_conflicts(answer["items"]))
+        return tuple(refused)
+
+    def _absent(self, execution_ids: tuple[str, ...]) -> frozenset[str]:
+        """Find which of these do not exist; sees what is written without waiting for a refresh."""
+        if not execution_ids:
+            return frozenset()
+        answer = self._connection.get().mget(
+            index=EXECUTIONS.name(self._prefix), ids=list(execution_ids), source=False
+        )
+        return frozenset(found["_id"] for found in answer["docs"] if not found.get("found"))
+
+
+def _ready(settings: ElasticsearchSettings) -> Elasticsearch:
+    client = connect(settings)
+    make_indices(client, settings)
+    return client
+
+
+def _summary(document: ExecutionDocument) -> _Write:
+    body = summary_body(EXECUTIONS, encode_execution(document.summary))
+    return _Write(
+        index=EXECUTIONS,
+        id=document.execution_id,
+        version=document.version,
+        body=body,
+        size=2_000 + 2 * (len(document.summary.input) + len(document.summary.output)),
+    )
+
+
+def _parts(document: ExecutionDocument) -> Iterator[_Write]:
+    version = document.version
+    for task in document.tasks:
+        body = summary_body(TASKS, encode_task(task))
+        size = 2_000 + 2 * (len(task.input) + len(task.output))
+        yield _Write(index=TASKS, id=task.task_id, version=version, body=body, size=size)
+    if document.archive is not None:
+        body = archive_body(document.execution_id, document.summary.end_ms, document.archive)
+        size = 1_000 + len(body["document"])
+        yield _Write(index=ARCHIVE, id=document.execution_id, version=version, body=body, size=size)
+
+
+def _batches(writes: Iterable[_Write]) -> Iterator[list[_Write]]:
+    batch: list[_Write] = []
+    size = 0
+    for write in writes:
+        if batch and (len(batch) >= _BATCH_DOCUMENTS or size + write.size > _BATCH_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(write)
+        size += write.size
+    if batch:
+        yield batch
+
+
+def _conflicts(items: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    for item in items:
+        ((_, outcome),) = item.items()
+        status = outcome["status"]
+        if status == _CONFLICT:
+            yield outcome["_id"]
+        elif status >= 300 and status != _ABSENT:
+            kind = outcome.get("error", {}).get("type", "unknown")
+            raise StoreUnavailable(f"The search server refused a document: {status} {kind}")

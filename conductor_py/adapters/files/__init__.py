@@ -1,0 +1,1 @@
+"""Payloads as files in a directory, for a deployment on one machine."""

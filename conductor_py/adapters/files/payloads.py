@@ -1,0 +1,187 @@
+"""Payloads in a directory: one file a document, written beside its place and renamed into it.
+
+Any number of processes of one machine may share the directory. A reader sees a whole document or
+none, a crash leaves at most a temporary file. A path becomes a file name only after
+``checked_path``, so nothing outside the directory can be reached.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import BinaryIO, Self
+
+from conductor_py.adapters.files.signed_token import Grant, sign, verify
+from conductor_py.errors import NotFound, PayloadTooLarge, StoreUnavailable
+from conductor_py.ports.payloads import (
+    CONTENT_TYPE,
+    Location,
+    PayloadKind,
+    UrlRefused,
+    checked_path,
+    mint_path,
+)
+
+DEFAULT_EXPIRY_MS = 60_000
+"""How long a URL may be used: to begin the transfer, not to end it."""
+
+DEFAULT_MAX_BYTES = 64 * 1024 * 1024
+"""The most that one upload may bring; the engine's own limits are lower."""
+
+_SECRET_NAME = "signing-secret"  # noqa: S105 - a file name
+_SECRET_BYTES = 32
+
+
+class FilePayloads:
+    """``Payloads`` and ``ServedPayloads`` over the directory ``root``, which is made when missing.
+
+    ``base_url`` is where the API serves the URLs. The signing secret is a file in ``root`` that
+    the first process makes, readable by its owner only; removing it makes every URL that is out
+    invalid.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        base_url: str,
+        now_ms: Callable[[], int],
+        expiry_ms: int = DEFAULT_EXPIRY_MS,
+        max_bytes: int = DEFAULT_MAX_BYTES,
+    ) -> None:
+        self._root = root
+        self._base_url = base_url.rstrip("/")
+        self._now_ms = now_ms
+        self._expiry_ms = expiry_ms
+        self._max_bytes = max_bytes
+        with _wrapped():
+            root.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._secret = _secret(root / _SECRET_NAME)
+
+    def write_location(self, kind: PayloadKind, requested_path: str | None = None) -> Location:
+        return self._location("PUT", mint_path(kind))
+
+    def read_location(self, path: str) -> Location:
+        return self._location("GET", checked_path(path))
+
+    def put(self, kind: PayloadKind, document: bytes) -> str:
+        path = mint_path(kind)
+        with _FileUpload(self._file(path), max_bytes=len(document)) as upload:
+            upload.write(document)
+        return path
+
+    def get(self, path: str) -> bytes:
+        with _wrapped():
+            return self._file(path).read_bytes()
+
+    def size(self, path: str) -> int:
+        with _wrapped():
+            return self._file(path).stat().st_size
+
+    def delete(self, path: str) -> None:
+        with _wrapped():
+            self._file(path).unlink(missing_ok=True)
+
+    def open_upload(self, token: str, content_type: str) -> _FileUpload:
+        grant = verify(token, self._secret, method="PUT", now_ms=self._now_ms())
+        if content_type.strip().lower() != grant.content_type:
+            raise UrlRefused(f"The URL is for content of type {grant.content_type}.")
+        return _FileUpload(self._file(grant.path), max_bytes=grant.max_bytes)
+
+    def open_download(self, token: str) -> BinaryIO:
+        grant = verify(token, self._secret, method="GET", now_ms=self._now_ms())
+        with _wrapped():
+            return self._file(grant.path).open("rb")
+
+    def _location(self, method: str, path: str) -> Location:
+        grant = Grant(
+            method=method,
+            path=path,
+            expires_ms=self._now_ms() + self._expiry_ms,
+            max_bytes=self._max_bytes,
+            content_type=CONTENT_TYPE,
+        )
+        return Location(uri=f"{self._base_url}/{sign(grant, self._secret)}", path=path)
+
+    def _file(self, path: str) -> Path:
+        folder, name = checked_path(path).rsplit("/", 1)
+        # Two more digits keep a directory listing of a million documents bearable.
+        return self._root / folder / name[:2] / name
+
+
+class _FileUpload:
+    """Bytes into a temporary file beside the target; renamed at the end, or removed."""
+
+    def __init__(self, target: Path, *, max_bytes: int) -> None:
+        self._target = target
+        self._left = max_bytes
+        with _wrapped():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            self._file = NamedTemporaryFile(  # noqa: SIM115 - closed by __exit__
+                dir=target.parent, prefix=".upload-", delete=False
+            )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def write(self, chunk: bytes) -> None:
+        self._left -= len(chunk)
+        if self._left < 0:
+            raise PayloadTooLarge("The upload is larger than its URL allows; nothing was stored.")
+        with _wrapped():
+            self._file.write(chunk)
+
+    def __exit__(self, *failure: object) -> None:
+        temporary = Path(self._file.name)
+        try:
+            with _wrapped(), self._file as file:
+                if failure[0] is None:
+                    file.flush()
+                    os.fsync(file.fileno())
+            if failure[0] is None:
+                with _wrapped():
+                    temporary.replace(self._target)
+                    _sync_directory(self._target.parent)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+def _secret(file: Path) -> bytes:
+    """Read the secret, or make it; of several processes that make one, the first wins."""
+    if not file.exists():
+        draft = file.with_name(f".{file.name}-{secrets.token_hex(8)}")
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as made:
+            made.write(secrets.token_bytes(_SECRET_BYTES))
+            made.flush()
+            os.fsync(made.fileno())
+        with contextlib.suppress(FileExistsError):
+            os.link(draft, file)
+        draft.unlink()
+        _sync_directory(file.parent)
+    secret = file.read_bytes()
+    if len(secret) != _SECRET_BYTES:
+        raise StoreUnavailable(f"The signing secret {file.name} is damaged; remove it.")
+    return secret
+
+
+def _sync_directory(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def _wrapped() -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise NotFound("No such payload.") from error
+    except OSError as error:
+        raise StoreUnavailable(f"The payload directory failed: {error.strerror}") from error

@@ -1,0 +1,89 @@
+"""Signed tokens: a permission that whoever holds it cannot widen.
+
+A token is the JSON of a ``Grant`` and its HMAC-SHA256, both in URL-safe base64. Everything that a
+permission depends on is inside what is signed; a token of another format version is refused like a
+forged one.
+"""
+
+from __future__ import annotations
+
+import binascii
+import hashlib
+import hmac
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from dataclasses import dataclass
+
+import orjson
+
+from conductor_py.ports.payloads import UrlRefused
+
+_FORMAT = 1
+_MAX_LENGTH = 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """One method on one path, until an instant, up to a number of bytes of one content type."""
+
+    method: str
+    path: str
+    expires_ms: int
+    max_bytes: int
+    content_type: str
+
+
+def sign(grant: Grant, secret: bytes) -> str:
+    """Make the token of a grant."""
+    claims = orjson.dumps(
+        [
+            _FORMAT,
+            grant.method,
+            grant.path,
+            grant.expires_ms,
+            grant.max_bytes,
+            grant.content_type,
+        ]
+    )
+    return f"{_encode(claims)}.{_encode(_mac(claims, secret))}"
+
+
+def verify(token: str, secret: bytes, *, method: str, now_ms: int) -> Grant:
+    """Read a token that must be genuine, for this method and not expired; else ``UrlRefused``."""
+    encoded, _, signature = token.partition(".")
+    try:
+        if len(token) > _MAX_LENGTH:
+            raise UrlRefused
+        claims = _decode(encoded)
+        if not hmac.compare_digest(_decode(signature), _mac(claims, secret)):
+            raise UrlRefused
+        version, *fields = orjson.loads(claims)
+    except (ValueError, binascii.Error) as error:
+        raise UrlRefused from error
+    if version != _FORMAT:
+        raise UrlRefused
+    names = ("method", "path", "expires_ms", "max_bytes", "content_type")
+    grant = Grant(**dict(zip(names, fields, strict=True)))
+    if grant.method != method:
+        raise UrlRefused("The URL is for another method.")
+    if now_ms >= grant.expires_ms:
+        raise UrlRefused("The URL has expired.")
+    return grant
+
+
+def _mac(claims: bytes, secret: bytes) -> bytes:
+    return hmac.new(secret, claims, hashlib.sha256).digest()
+
+
+def _encode(data: bytes) -> str:
+    return urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def _decode(text: str) -> bytes:
+    # Strict: characters outside the alphabet are refused and not skipped.
+    return urlsafe_b64decode(_checked(text) + "=" * (-len(text) % 4))
+
+
+def _checked(text: str) -> str:
+    if not text.isascii() or not text.replace("-", "").replace("_", "").isalnum():
+        raise UrlRefused
+    return text

@@ -1,0 +1,120 @@
+"""Payloads in memory: the reference. URLs are random tokens, looked up; nothing outlives the
+process.
+"""
+
+from __future__ import annotations
+
+import io
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from secrets import token_urlsafe
+from typing import BinaryIO, Self
+
+from conductor_py.errors import NotFound, PayloadTooLarge
+from conductor_py.ports.payloads import (
+    CONTENT_TYPE,
+    Location,
+    PayloadKind,
+    UrlRefused,
+    checked_path,
+    mint_path,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Grant:
+    method: str
+    path: str
+    expires_ms: int
+
+
+class MemoryPayloads:
+    """``Payloads`` and ``ServedPayloads`` in two dictionaries."""
+
+    def __init__(
+        self,
+        *,
+        base_url: str = "memory://payloads",
+        now_ms: Callable[[], int],
+        expiry_ms: int = 60_000,
+        max_bytes: int = 64 * 1024 * 1024,
+    ) -> None:
+        self._base_url = base_url.rstrip("/")
+        self._now_ms = now_ms
+        self._expiry_ms = expiry_ms
+        self._max_bytes = max_bytes
+        self._lock = threading.Lock()
+        self._documents: dict[str, bytes] = {}
+        self._grants: dict[str, _Grant] = {}
+
+    def write_location(self, kind: PayloadKind, requested_path: str | None = None) -> Location:
+        return self._location("PUT", mint_path(kind))
+
+    def read_location(self, path: str) -> Location:
+        return self._location("GET", checked_path(path))
+
+    def put(self, kind: PayloadKind, document: bytes) -> str:
+        path = mint_path(kind)
+        self._documents[path] = document
+        return path
+
+    def get(self, path: str) -> bytes:
+        document = self._documents.get(checked_path(path))
+        if document is None:
+            raise NotFound("No such payload.")
+        return document
+
+    def size(self, path: str) -> int:
+        return len(self.get(path))
+
+    def delete(self, path: str) -> None:
+        self._documents.pop(checked_path(path), None)
+
+    def open_upload(self, token: str, content_type: str) -> _MemoryUpload:
+        grant = self._granted(token, "PUT")
+        if content_type.strip().lower() != CONTENT_TYPE:
+            raise UrlRefused(f"The URL is for content of type {CONTENT_TYPE}.")
+        return _MemoryUpload(self._documents, grant.path, self._max_bytes)
+
+    def open_download(self, token: str) -> BinaryIO:
+        return io.BytesIO(self.get(self._granted(token, "GET").path))
+
+    def _location(self, method: str, path: str) -> Location:
+        token, now_ms = token_urlsafe(24), self._now_ms()
+        grant = _Grant(method=method, path=path, expires_ms=now_ms + self._expiry_ms)
+        with self._lock:
+            expired = [key for key, held in self._grants.items() if held.expires_ms <= now_ms]
+            for key in expired:
+                del self._grants[key]
+            self._grants[token] = grant
+        return Location(uri=f"{self._base_url}/{token}", path=path)
+
+    def _granted(self, token: str, method: str) -> _Grant:
+        with self._lock:
+            grant = self._grants.get(token)
+        if grant is None or grant.method != method or self._now_ms() >= grant.expires_ms:
+            raise UrlRefused
+        return grant
+
+
+class _MemoryUpload:
+    """Bytes that become a document when the block ends well."""
+
+    def __init__(self, documents: dict[str, bytes], path: str, max_bytes: int) -> None:
+        self._documents = documents
+        self._path = path
+        self._max_bytes = max_bytes
+        self._received = bytearray()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def write(self, chunk: bytes) -> None:
+        if len(self._received) + len(chunk) > self._max_bytes:
+            raise PayloadTooLarge("The upload is larger than its URL allows; nothing was stored.")
+        self._received += chunk
+
+    def __exit__(self, *failure: object) -> None:
+        if failure[0] is None:
+            self._documents[self._path] = bytes(self._received)

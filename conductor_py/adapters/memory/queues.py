@@ -1,0 +1,242 @@
+"""Task queues in memory: the reference implementation of the port."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from conductor_py.adapters.memory.claims import (
+    Attempt,
+    attempt_of,
+    claim_side,
+    is_open,
+    nearest_deadline,
+)
+from conductor_py.adapters.memory.space import Execution, MemorySpace, Partition
+from conductor_py.model.ids import ExecutionId, split_task_id, task_id
+from conductor_py.ports.queues import Claimed, Poll, PollData, PollReply
+from conductor_py.ports.store import Outcome
+
+NEVER: Final = 2**53 - 1
+_HEADS: Final = 200
+_POLL_DATA_MS: Final = 1_000
+
+
+@dataclass(slots=True)
+class _Limits:
+    """What holds for one attempt; 0 means no limit."""
+
+    concurrent: int
+    rate: int
+    window_ms: int
+
+
+@dataclass(slots=True)
+class _Polling:
+    """One poll while it runs."""
+
+    partition: Partition
+    poll: Poll
+    now_ms: int
+    room: int
+    claimed: list[Claimed] = field(default_factory=list)
+    retry_at_ms: int = 0
+    stopped: bool = False
+
+    def run(self) -> PollReply:
+        for shard in self.poll.shards:
+            if not self.stopped and len(self.claimed) < self.poll.count:
+                self._serve((self.poll.queue, shard))
+        return PollReply(
+            now_ms=self.now_ms, claimed=tuple(self.claimed), retry_at_ms=self.retry_at_ms
+        )
+
+    def _sooner(self, at_ms: int) -> None:
+        if self.retry_at_ms == 0 or at_ms < self.retry_at_ms:
+            self.retry_at_ms = at_ms
+
+    def _serve(self, lane: tuple[str, str]) -> None:
+        if lane not in self.partition.lanes:
+            return
+        self._promote(lane)
+        ready = self.partition.ready[lane]
+        for _ in range(_HEADS):
+            head = ready.first()
+            if head is None or len(self.claimed) >= self.poll.count:
+                return
+            if not self._look_at(head[1]):
+                self.stopped = True
+                return
+            ready.drop(head[1])
+
+    def _promote(self, lane: tuple[str, str]) -> None:
+        delayed = self.partition.delayed[lane]
+        head = delayed.first()
+        if head is not None and head[0] > self.now_ms:
+            self._sooner(head[0])
+        for member in delayed.upto(self.now_ms, _HEADS):
+            delayed.drop(member)
+            execution, seq = split_task_id(member)
+            present = self.partition.executions.get(execution)
+            state = present.fields.get(f"a:{seq}") if present else None
+            if state is not None:
+                self.partition.ready[lane].put(member, attempt_of(state).score)
+
+    def _look_at(self, member: str) -> bool:
+        """Look at one head: it leaves the queue (true), or the poll stops at it."""
+        execution_id, seq = split_task_id(member)
+        execution = self.partition.executions.get(execution_id)
+        state = execution.fields.get(f"a:{seq}") if execution else None
+        if execution is None or state is None:
+            return True
+        attempt, claim = attempt_of(state), claim_side(execution, seq)
+        if claim.held or claim.closed or not is_open(execution, seq, attempt):
+            return True
+        if execution.status == "PAUSED":
+            execution.parked.add(seq)
+            return True
+        documents = (execution.fields.get(f"{name}:{seq}") for name in "aio")
+        size = len(execution.fields.get("h", b"")) + sum(len(text or b"") for text in documents)
+        if self.claimed and size > self.room:
+            return False
+        limits = self._limits(attempt)
+        at_ms = self._limited_until(attempt.definition, limits)
+        if at_ms > 0:
+            self._sooner(at_ms)
+            return False
+        self.room -= size
+        self._hand_out(execution, seq, attempt, limits)
+        return True
+
+    def _limits(self, attempt: Attempt) -> _Limits:
+        rate, window_ms = self.poll.rate or (attempt.rate, attempt.window_ms)
+        limit = attempt.limit if self.poll.limit is None else self.poll.limit
+        return _Limits(limit, rate if window_ms > 0 else 0, window_ms)
+
+    def _limited_until(self, definition: str, limits: _Limits) -> int:
+        """Tell when one more may be claimed; 0: now."""
+        if limits.concurrent > 0:
+            permits = self.partition.permits[definition]
+            for member in permits.upto(self.now_ms, len(permits)):
+                permits.drop(member)
+            first = permits.first()
+            if first is not None and len(permits) >= limits.concurrent:
+                return first[0]
+        if limits.rate > 0:
+            claims = self.partition.rates[definition]
+            claims[:] = [at for at in claims if at > self.now_ms - limits.window_ms]
+            if len(claims) >= limits.rate:
+                return claims[0] + limits.window_ms
+        return 0
+
+    def _hand_out(self, execution: Execution, seq: int, attempt: Attempt, limits: _Limits) -> None:
+        now, lease_ms, response_ms = self.now_ms, self.poll.lease_ms, attempt.response_ms
+        claim = claim_side(execution, seq)
+        claim.k = execution.highest_claim = max(execution.highest_claim + 1, now)
+        claim.hand_to(self.poll.worker)
+        claim.leased = int(lease_ms > 0 and (response_ms == 0 or lease_ms < response_ms))
+        span = lease_ms if claim.leased else response_ms
+        claim.until = now + span if span > 0 else 0
+        claim.held, claim.closed, claim.polls, claim.upd = 1, 0, claim.polls + 1, now
+        claim.first = claim.first or now
+        claim.permit = int(limits.concurrent > 0)
+        claim.at = nearest_deadline(attempt, claim)
+        text = execution.fields[f"c:{seq}"] = claim.encode()
+        member = task_id(execution.id, seq)
+        timers = self.partition.timers[execution.home]
+        if claim.at > 0:
+            timers.put(f"a:{member}", claim.at)
+        else:
+            timers.drop(f"a:{member}")
+        if limits.concurrent > 0:
+            self.partition.permits[attempt.definition].put(member, claim.until or NEVER)
+        if limits.rate > 0:
+            self.partition.rates[attempt.definition].append(now)
+        self.claimed.append(
+            Claimed(
+                execution=execution.id,
+                seq=seq,
+                claim=claim.k,
+                header=execution.fields.get("h", b""),
+                attempt=execution.fields[f"a:{seq}"],
+                claim_side=text,
+                input=execution.fields.get(f"i:{seq}"),
+                output=execution.fields.get(f"o:{seq}"),
+            )
+        )
+
+
+class MemoryTaskQueues:
+    """``TaskQueues`` in memory."""
+
+    def __init__(self, space: MemorySpace) -> None:
+        """Share the space with the other ports."""
+        self._space = space
+
+    def poll(self, partition: int, poll: Poll) -> PollReply:
+        with self._space.lock:
+            now, state = self._space.clock(), self._space.partition(partition)
+            reply = _Polling(state, poll, now, poll.max_bytes).run()
+            if poll.poll_name:
+                name = (poll.poll_name, poll.poll_domain)
+                worker, at_ms = state.poll_data.get(name, ("", 0))
+                if worker != poll.worker or now - at_ms >= _POLL_DATA_MS:
+                    state.poll_data[name] = (poll.worker, now)
+            return reply
+
+    def extend(
+        self,
+        execution: ExecutionId,
+        seq: int,
+        claim: int,
+        worker: str,
+        lease_ms: int,
+        progress: bytes | None,
+    ) -> tuple[Outcome, int]:
+        with self._space.lock:
+            now, partition = self._space.clock(), self._space.of(execution)
+            target = partition.executions.get(execution)
+            if target is None:
+                return Outcome.GONE, 0
+            state = target.fields.get(f"a:{seq}")
+            if state is None:
+                return Outcome.UNKNOWN_TASK, 0
+            attempt, side = attempt_of(state), claim_side(target, seq)
+            if side.closed or not is_open(target, seq, attempt):
+                return Outcome.IGNORED, 0
+            other = claim != side.k if claim > 0 else worker not in ("", side.w)
+            if not side.held or 0 < side.until <= now or other:
+                return Outcome.SUPERSEDED, 0
+            if side.until > 0:
+                spans = [attempt.response_ms] + ([lease_ms] if side.leased else [])
+                span = min((ms for ms in spans if ms > 0), default=0)
+                side.until = max(side.until, now + span)
+            side.upd, side.at = now, nearest_deadline(attempt, side)
+            target.fields[f"c:{seq}"] = side.encode()
+            if progress is not None:
+                target.fields[f"p:{seq}"] = progress
+            member = task_id(execution, seq)
+            if side.at > 0:
+                partition.timers[target.home].put(f"a:{member}", side.at)
+            if side.permit and side.until > 0:
+                permits = partition.permits[attempt.definition]
+                if member in permits.scores:
+                    permits.put(member, side.until)
+            return Outcome.OK, side.until
+
+    def sizes(self, partition: int) -> dict[tuple[str, str], tuple[int, int]]:
+        with self._space.lock:
+            state = self._space.partition(partition)
+            return {
+                lane: (len(state.ready[lane]), len(state.delayed[lane]))
+                for lane in sorted(state.lanes)
+            }
+
+    def poll_data(self, partition: int) -> tuple[PollData, ...]:
+        with self._space.lock:
+            return tuple(
+                PollData(queue=queue, domain=domain, worker=worker, at_ms=at_ms)
+                for (queue, domain), (worker, at_ms) in sorted(
+                    self._space.partition(partition).poll_data.items()
+                )
+            )

@@ -1,0 +1,125 @@
+"""The state that all memory adapters of one deployment share, behind one lock.
+
+Nothing in here decides anything: the rules are in the adapters, which hold ``MemorySpace.lock`` while they look and
+write, so that every call is one step.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from conductor_py.adapters.memory.ordered import ScoreSet
+from conductor_py.errors import StoreUnavailable
+from conductor_py.model.ids import ExecutionId, partition_of
+
+
+@dataclass(slots=True, kw_only=True)
+class Execution:
+    """One execution: its record, lease, fields, inbox, answers, parked entries and log."""
+
+    id: ExecutionId
+    version: int
+    terminal: bool
+    generation: int
+    home: str
+    begun: str
+    last: str
+    status: str
+    base: int = 1
+    lease_until: int = 0
+    holder: str = ""
+    highest_claim: int = 0
+    fields: dict[str, bytes] = field(default_factory=dict)
+    inbox: list[bytes] = field(default_factory=list)
+    answers: dict[str, tuple[int, bytes | None]] = field(default_factory=dict)
+    parked: set[int] = field(default_factory=set)
+    log: list[tuple[int, int, str]] = field(default_factory=list)
+
+    def header(self) -> dict[str, object]:
+        """Read the hot header."""
+        loaded: dict[str, object] = json.loads(self.fields.get("h", b"{}"))
+        return loaded
+
+    def first_seq(self) -> int:
+        """Tell the number below which no attempt exists."""
+        first = self.header().get("first_seq", 0)
+        assert isinstance(first, int)
+        return first
+
+    def is_draining(self) -> bool:
+        """Tell whether something of an ended execution is still to be cleaned up."""
+        return bool(self.header().get("drain"))
+
+
+@dataclass(slots=True, kw_only=True)
+class Plan:
+    """A snapshot with the reads of its references."""
+
+    blob: bytes
+    reads: dict[str, bytes]
+    used_at: int
+
+
+Lane = tuple[str, str]
+
+
+@dataclass(slots=True)
+class Partition:
+    """What one hash tag holds in Redis."""
+
+    executions: dict[str, Execution] = field(default_factory=dict)
+    ready: defaultdict[Lane, ScoreSet] = field(default_factory=lambda: defaultdict(ScoreSet))
+    delayed: defaultdict[Lane, ScoreSet] = field(default_factory=lambda: defaultdict(ScoreSet))
+    lanes: set[Lane] = field(default_factory=set)
+    permits: defaultdict[str, ScoreSet] = field(default_factory=lambda: defaultdict(ScoreSet))
+    rates: defaultdict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+    timers: defaultdict[str, ScoreSet] = field(default_factory=lambda: defaultdict(ScoreSet))
+    outbox: ScoreSet = field(default_factory=ScoreSet)
+    effects: dict[str, tuple[int, bytes]] = field(default_factory=dict)
+    plans: dict[str, Plan] = field(default_factory=dict)
+    idempotency: dict[tuple[str, str], tuple[ExecutionId, int]] = field(default_factory=dict)
+    running: defaultdict[str, ScoreSet] = field(default_factory=lambda: defaultdict(ScoreSet))
+    poll_data: dict[tuple[str, str], tuple[str, int]] = field(default_factory=dict)
+
+
+def _system_clock() -> int:
+    return time.time_ns() // 1_000_000
+
+
+class MemorySpace:
+    """The store of one deployment in one process; ``clock`` tells epoch milliseconds."""
+
+    def __init__(self, partitions: int = 1, clock: Callable[[], int] | None = None) -> None:
+        """Begin empty."""
+        self.lock = threading.RLock()
+        self.clock = clock or _system_clock
+        self.partitions = tuple(Partition() for _ in range(partitions))
+        self.workflows: dict[str, dict[int, bytes]] = {}
+        self.tasks: dict[str, bytes] = {}
+        self.revision = 0
+        self.woken = threading.Condition()
+        self.tickets: defaultdict[str, int] = defaultdict(int)
+
+    def partition(self, number: int) -> Partition:
+        """Find a partition; one that this deployment does not have is refused."""
+        try:
+            return self.partitions[number]
+        except IndexError:
+            raise StoreUnavailable(
+                f"partition {number} is not one of this deployment's {len(self.partitions)}"
+            ) from None
+
+    def of(self, execution: ExecutionId) -> Partition:
+        """Find the partition of an execution."""
+        return self.partition(partition_of(execution))
+
+    def publish(self, topic: str) -> None:
+        """Wake whoever waits for a topic."""
+        with self.woken:
+            self.tickets[topic] += 1
+            self.woken.notify_all()

@@ -1,0 +1,195 @@
+"""The program of a script process: reads a request, runs it in a fresh context, answers, repeats.
+
+Started by path, isolated and without site packages, so that it is up in some 30 ms; it imports the
+standard library and the engine's extension module, and never this package. It reads and writes one
+socket, its standard input, and ends when that closes. Limits on processor time, wall time and
+memory are the kernel's, set here, so that even a child whose parent was killed in the middle of an
+endless native loop ends by itself.
+
+Every program gets a context that no program has run in: what a script does to prototypes and
+globals ends with it. The next context is made while the child is idle.
+
+Wire, both ways: a length of four bytes, then that many bytes. A request is two frames: a JSON
+object (``source``, ``check``, ``time_ms``), and the JSON text of the bindings. An answer is one
+frame: a letter (``R`` ready, ``V`` value, ``E`` error, ``T`` time, ``M`` memory), then JSON text or
+a message.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import importlib.machinery
+import importlib.util
+import json
+import os
+import re
+import resource
+import signal
+import sys
+from typing import Any
+
+_STACK_BYTES = 1 << 20
+_GRACE_S = 2
+_SET_PARENT_DEATH_SIGNAL = 1
+
+# The three functions keep the engine's own eval and stringify, which a script can no longer change.
+# `evaluate` is not named eval: an indirect call runs the program at global level, with its
+# completion value.
+_BIND = """(bindings => { for (const name of Object.keys(bindings)) Object.defineProperty(
+    globalThis, name, {value: bindings[name], writable: true, configurable: true}) })"""
+_RUN = """((evaluate, stringify, number, safe, range) => source =>
+    stringify(evaluate(source), (key, value) => {
+        switch (typeof value) {
+            case 'undefined': case 'symbol': return null;
+            case 'function': return {};
+            case 'bigint':
+                if (safe(number(value))) return number(value);
+                throw new range('A BigInt of this size is no JSON number; convert it to a string');
+            default: return value;
+        }
+    }))(eval, JSON.stringify, Number, Number.isSafeInteger, RangeError)"""
+# The whole program is parsed before its first statement, which ends it, runs.
+_CHECK = """((evaluate) => source => {
+    try { evaluate('throw 0;' + source) } catch (error) { if (error !== 0) throw error }
+    return 'null' })(eval)"""
+
+_LONE_SURROGATE = re.compile(r"\\(u[dD][89a-fA-F][0-9a-fA-F]{2}|.)", re.DOTALL)
+
+
+def _well_formed(text: str) -> str:
+    """Replace lone surrogates, which stringify writes as escapes, by the replacement character."""
+    if "\\ud" not in text:
+        return text
+    return _LONE_SURROGATE.sub(
+        lambda match: "\\ufffd" if len(match.group(1)) > 1 else match.group(), text
+    )
+
+
+class _Evaluator:
+    """Runs one program a context, the next context ready."""
+
+    def __init__(self, engine: Any, memory_bytes: int) -> None:  # noqa: ANN401 - has no types
+        self._engine = engine
+        self._memory_bytes = memory_bytes
+        self.prepare()
+
+    def prepare(self) -> None:
+        """Make the context of the next program."""
+        context = self._engine.Context()
+        context.set_memory_limit(self._memory_bytes)
+        context.set_max_stack_size(_STACK_BYTES)
+        self._context = context
+        self._bind, self._run, self._check = map(context.eval, (_BIND, _RUN, _CHECK))
+
+    def answer(self, request: dict[str, Any], bindings: str) -> bytes:
+        """Run the request in the context that is ready, which is spent by it."""
+        try:
+            self._context.set_time_limit(request["time_ms"] / 1000)
+            if request["check"]:
+                text = self._check(request["source"])
+            else:
+                self._bind(self._context.parse_json(bindings))
+                text = self._run(request["source"])
+            return b"V" + _well_formed(text).encode()
+        except MemoryError:
+            return b"M"
+        except UnicodeDecodeError:
+            return b"EThe script raised an error whose text is not Unicode"
+        except self._engine.JSException as error:
+            return _failure(str(error))
+
+
+def _failure(text: str) -> bytes:
+    """Tell the engine's own interruptions from errors, which keep first line and place."""
+    message, _, trace = text.partition("\n")
+    if message == "InternalError: interrupted":
+        return b"T"
+    if message in ("InternalError: out of memory", "null"):
+        return b"M"
+    own_frame = trace.rstrip().rfind("\n") + 1  # the last one is this module's own function
+    place = re.search(r"<input>:(\d+)", trace[:own_frame])
+    if place:
+        message = f"{message} (line {place.group(1)})"
+    return b"E" + message[:2_000].encode("utf-8", "replace")
+
+
+def _read(size: int) -> bytes:
+    chunks = []
+    while size:
+        chunk = os.read(0, min(size, 1 << 20))
+        if not chunk:
+            sys.exit(0)
+        chunks.append(chunk)
+        size -= len(chunk)
+    return b"".join(chunks)
+
+
+def _read_frame() -> bytes:
+    return _read(int.from_bytes(_read(4), "big"))
+
+
+def _write_frame(payload: bytes) -> None:
+    view = memoryview(len(payload).to_bytes(4, "big") + payload)
+    while view:
+        view = view[os.write(0, view) :]
+
+
+def _die_with_parent() -> None:
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+
+
+def _confine(address_space_bytes: int) -> None:
+    for name, limit in (
+        ("RLIMIT_AS", address_space_bytes),
+        ("RLIMIT_CORE", 0),
+        ("RLIMIT_FSIZE", 0),
+        ("RLIMIT_NOFILE", 3),
+    ):
+        # Some systems refuse some of these; the parent's deadline holds everywhere.
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(getattr(resource, name), (limit, limit))
+
+
+def _limit_time(limit_s: float) -> None:
+    """Let the kernel end this process soon after the limit, whatever the interpreter is doing."""
+    signal.setitimer(signal.ITIMER_REAL, limit_s + _GRACE_S)
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    soft = int(used.ru_utime + used.ru_stime + limit_s) + _GRACE_S
+    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    if hard in (resource.RLIM_INFINITY, -1) or soft < hard:
+        resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
+
+
+def _load_engine(path: str) -> Any:  # noqa: ANN401 - the extension has no types
+    loader = importlib.machinery.ExtensionFileLoader("_quickjs", path)
+    spec = importlib.util.spec_from_file_location("_quickjs", path, loader=loader)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    return module
+
+
+def main() -> None:
+    """Serve requests until the parent closes the socket."""
+    path, memory_bytes, address_space_bytes, result_bytes = sys.argv[1:]
+    _die_with_parent()
+    evaluator = _Evaluator(_load_engine(path), int(memory_bytes))
+    _confine(int(address_space_bytes))
+    _write_frame(b"R")
+    while True:
+        request = json.loads(_read_frame())
+        bindings = _read_frame().decode()
+        _limit_time(request["time_ms"] / 1000)
+        answer = evaluator.answer(request, bindings)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        if len(answer) > int(result_bytes):
+            answer = b"EThe result is larger than %d bytes" % int(result_bytes)
+        _write_frame(answer)
+        del request, bindings, answer
+        evaluator.prepare()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+"""Changes and replies as flat lists: what a script is handed, and what it hands back.
+
+The order is that of ``lua/include/apply.lua``: sections ``<letter> <number of values> <values…>``, empty ones left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from conductor_py.adapters.redis.connection import Argument, Reply
+from conductor_py.model.ids import ExecutionId
+from conductor_py.ports.store import Changes, ClaimGuard, Loaded, Outcome
+
+OUTCOMES = {outcome.value.encode(): outcome for outcome in Outcome}
+
+
+def token(operation: str) -> str:
+    """Make an operation id one word, as the record of an execution needs it."""
+    return operation if operation.isalnum() else "_".join(operation.split())
+
+
+def add_changes(arguments: list[Argument], changes: Changes, guards: Sequence[ClaimGuard]) -> None:
+    """Append status, terminal, generation, due and the sections that are not empty."""
+    arguments += (changes.status, int(changes.terminal), changes.generation, changes.due_ms)
+    if changes.fields:
+        arguments += ("F", 2 * len(changes.fields))
+        for pair in changes.fields.items():
+            arguments += pair
+    if changes.ended:
+        arguments += ("E", len(changes.ended), *changes.ended)
+    if changes.offers:
+        arguments += ("O", 5 * len(changes.offers))
+        for offer in changes.offers:
+            arguments += (offer.seq, offer.queue, offer.shard, offer.score, offer.due_ms)
+    if changes.attempt_timers:
+        arguments += ("T", 2 * len(changes.attempt_timers))
+        for timer in changes.attempt_timers:
+            arguments += timer
+    if changes.plans:
+        arguments += ("P", len(changes.plans), *changes.plans)
+    if guards:
+        arguments += ("G", 3 * len(guards))
+        for guard in guards:
+            arguments += (guard.seq, guard.claim, guard.until_ms)
+    if changes.effects:
+        arguments += ("X", 3 * len(changes.effects))
+        for effect in changes.effects:
+            arguments += (effect.id, effect.document, effect.due_ms)
+    _add_rare(arguments, changes)
+
+
+def _add_rare(arguments: list[Argument], changes: Changes) -> None:
+    if changes.deleted:
+        arguments += ("D", len(changes.deleted), *changes.deleted)
+    if changes.reopened:
+        arguments += ("R", len(changes.reopened), *changes.reopened)
+    if changes.own_events:
+        arguments += ("I", len(changes.own_events), *changes.own_events)
+    if changes.messages:
+        arguments += ("M", 2 * len(changes.messages))
+        for message in changes.messages:
+            arguments += (message.execution, message.event)
+    if changes.answers:
+        arguments += ("A", 2 * len(changes.answers))
+        for answer in changes.answers:
+            arguments += answer
+    if changes.children:
+        _add_children(arguments, changes)
+    if changes.unpark:
+        arguments += ("U", 0)
+
+
+def _add_children(arguments: list[Argument], changes: Changes) -> None:
+    count = sum(5 + 2 * len(child.fields) for child in changes.children)
+    arguments += ("C", count)
+    for child in changes.children:
+        arguments += (child.execution, child.name, child.generation, child.event)
+        arguments.append(2 * len(child.fields))
+        for pair in child.fields.items():
+            arguments += pair
+
+
+def fields_of(flat: Sequence[Reply]) -> dict[str, bytes | None]:
+    """Read a flat list of names and values."""
+    pairs = iter(flat)
+    return {name.decode(): value for name, value in zip(pairs, pairs, strict=True)}
+
+
+def loaded_of(reply: Reply) -> Loaded | None:
+    """Read what ``lua/include/loaded.lua`` returns; false means nothing."""
+    if not reply:
+        return None
+    execution, version, now_ms, first_event, events, fields = reply
+    return Loaded(
+        execution=ExecutionId(execution.decode()),
+        version=version,
+        now_ms=now_ms,
+        first_event=first_event,
+        events=tuple(events),
+        fields=fields_of(fields),
+    )

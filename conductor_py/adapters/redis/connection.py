@@ -1,0 +1,183 @@
+"""Connections to Redis: the only place that builds them, counts round trips and wraps driver errors.
+
+A call takes an idle connection, sends one command, reads one reply and puts the connection back: this is the hot path of
+the engine, so nothing stands between a script's arguments and the socket. A call that may be repeated is sent once more
+on a fresh connection when the first try failed; the others fail with ``StoreUnavailable``.
+
+The seam for a cluster: everything goes through `Connection.call` and `Connection.pipeline` with the key that routes it
+first among the keys; a subclass that picks the node's connections by that key's slot is all that is missing.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import deque
+from collections.abc import Sequence
+from typing import Any, Final, TypeAlias
+
+from redis.backoff import NoBackoff
+from redis.connection import Connection as Wire
+from redis.connection import parse_url
+from redis.exceptions import ConnectionError as WireConnectionError
+from redis.exceptions import NoScriptError, RedisError, ResponseError
+from redis.exceptions import TimeoutError as WireTimeoutError
+from redis.retry import Retry
+
+from conductor_py.errors import ConfigurationError, StoreUnavailable
+
+Argument: TypeAlias = str | bytes | int
+Reply: TypeAlias = Any
+
+_FLOOR: Final = (6, 2)
+_MAX_IDLE: Final = 64
+_BROKEN = (WireConnectionError, WireTimeoutError, OSError)
+
+
+class Connection:
+    """A client of one server. Thread-safe; connections are made as threads need them.
+
+    ``url`` is ``unix:///path``, ``redis://[user:password@]host:port[/db]`` or ``rediss://…``. ``round_trips`` counts
+    requests, ``reconnects`` grows whenever a connection broke: what was cached from the store is then doubtful.
+    """
+
+    def __init__(
+        self, url: str, *, socket_timeout_s: float = 5.0, ca_certs: str | None = None
+    ) -> None:
+        """Connect lazily; nothing is sent before the first call."""
+        options: dict[str, Any] = dict(parse_url(url))
+        self._class: type[Wire] = options.pop("connection_class", Wire)
+        if ca_certs is not None:
+            options["ssl_ca_certs"] = ca_certs
+        self._options = options
+        self._timeout_s = socket_timeout_s
+        self._idle: deque[Wire] = deque()
+        self._owner = os.getpid()
+        self.round_trips = 0
+        self.reconnects = 0
+
+    def call(self, *arguments: Argument, again: bool = True) -> Reply:
+        """Send one command and read its reply; with ``again`` it may be sent a second time."""
+        wire = self._take()
+        self.round_trips += 1
+        try:
+            wire.send_packed_command(wire.pack_command(*arguments), check_health=False)
+            reply = wire.read_response()
+        except _BROKEN as error:
+            self._break(wire)
+            if again:
+                return self.call(*arguments, again=False)
+            raise StoreUnavailable(f"Redis does not answer: {error}") from error
+        except ResponseError:
+            self._put(wire)
+            raise
+        except RedisError as error:
+            self._break(wire)
+            raise StoreUnavailable(f"Redis answered something else: {error}") from error
+        except BaseException:
+            wire.disconnect()
+            raise
+        self._put(wire)
+        return reply
+
+    def run(
+        self, sha: str, source: str, key: str, arguments: Sequence[Argument], *, again: bool = True
+    ) -> Reply:
+        """Run a script by its hash; a server that does not know it is given the source first."""
+        try:
+            return self.call("EVALSHA", sha, 1, key, *arguments, again=again)
+        except NoScriptError:
+            self.command("SCRIPT LOAD", source)
+        except ResponseError as error:
+            raise _refused(error) from error
+        try:
+            return self.call("EVALSHA", sha, 1, key, *arguments, again=again)
+        except ResponseError as error:
+            raise _refused(error) from error
+
+    def command(self, *arguments: Argument) -> Reply:
+        """Send one plain command that may be repeated."""
+        try:
+            return self.call(*arguments)
+        except ResponseError as error:
+            raise _refused(error) from error
+
+    def pipeline(self, commands: Sequence[Sequence[Argument]]) -> list[Reply]:
+        """Send several commands in one round trip; they are not one transaction, and may be repeated."""
+        wire = self._take()
+        self.round_trips += 1
+        try:
+            wire.send_packed_command(wire.pack_commands(commands), check_health=False)
+            replies = [wire.read_response() for _ in commands]
+        except (RedisError, OSError) as error:
+            self._break(wire)
+            raise StoreUnavailable(f"Redis does not answer: {error}") from error
+        self._put(wire)
+        return replies
+
+    def listener(self) -> Wire:
+        """Make a connection of its own for pub/sub; the caller closes it."""
+        return self._build(None)
+
+    def check(self, *, strict: bool = True) -> tuple[str, tuple[str, ...]]:
+        """Read the server's version and what is wrong with its settings; too old a server is refused.
+
+        With ``strict`` an eviction policy that forgets data is refused as well, else it is one of the warnings.
+        """
+        info = self.command("INFO").decode()
+        version = re.search(r"^redis_version:(\S+)", info, re.MULTILINE)
+        number = version.group(1) if version else "0"
+        if tuple(int(part) for part in number.split(".")[:2]) < _FLOOR:
+            raise ConfigurationError(f"Redis {number} is too old; 6.2 or newer is needed")
+        warnings = []
+        policy = re.search(r"^maxmemory_policy:(\S+)", info, re.MULTILINE)
+        if policy and policy.group(1) != "noeviction":
+            if strict:
+                raise ConfigurationError(
+                    f"maxmemory-policy is {policy.group(1)}; only noeviction forgets nothing"
+                )
+            warnings.append(f"maxmemory-policy is {policy.group(1)}")
+        if "aof_enabled:1" not in info:
+            warnings.append("the append-only file is off")
+        return number, tuple(warnings)
+
+    def close(self) -> None:
+        """Close the idle connections."""
+        while self._idle:
+            self._idle.pop().disconnect()
+
+    def _take(self) -> Wire:
+        if self._owner != os.getpid():  # a forked child must not speak on its parent's sockets
+            self._owner = os.getpid()
+            self._idle = deque()
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return self._build(self._timeout_s)
+
+    def _put(self, wire: Wire) -> None:
+        if len(self._idle) < _MAX_IDLE:
+            self._idle.append(wire)
+        else:
+            wire.disconnect()
+
+    def _break(self, wire: Wire) -> None:
+        """Drop every idle connection with this one: most likely they are as dead."""
+        self.reconnects += 1
+        wire.disconnect()
+        self.close()
+
+    def _build(self, timeout_s: float | None) -> Wire:
+        return self._class(
+            **self._options,
+            socket_timeout=timeout_s,
+            socket_connect_timeout=self._timeout_s,
+            retry=Retry(NoBackoff(), 0),
+            protocol=2,
+            lib_name=None,
+            lib_version=None,
+        )
+
+
+def _refused(error: ResponseError) -> StoreUnavailable:
+    return StoreUnavailable(f"Redis refused: {error}")

@@ -1,0 +1,71 @@
+"""The keys in Redis: every name, its type, what it means and what bounds it.
+
+A key is the prefix of its partition and a name from ``KEYS``. The prefix is a hash tag, so all that one script touches
+is in one slot of a cluster; scripts are handed the prefix and put the rest behind it, because what they touch stands in
+state that only they read. Nothing outside this module and the scripts spells a key.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyName:
+    """One kind of key: the Redis type, what it holds, and what keeps it from growing without end."""
+
+    name: str
+    kind: str
+    meaning: str
+    bound: str
+
+
+def _key(name: str, kind: str, meaning: str, bound: str) -> KeyName:
+    return KeyName(name=name, kind=kind, meaning=meaning, bound=bound)
+
+
+KEYS = (
+    _key("exec:", "hash", "<execution>: its fields, see ports/store.py", "until removed"),
+    _key("inbox:", "list", "<execution>: events not yet consumed", "trimmed by commit"),
+    _key("ans:", "hash", "<execution>: operation -> '<ms>[ <answer>]'", "64, 60 s"),
+    _key("park:", "set", "<execution>: attempts parked while paused", "open attempts"),
+    _key("log:", "list", "<execution>: '<seq> <ms> <line>'", "10,000"),
+    _key("queue:", "zset", "<queue>:<shard>: ready; score -> task id", "open attempts"),
+    _key("delayed:", "zset", "<queue>:<shard>: delayed; due ms -> task id", "open attempts"),
+    _key("queues", "set", "'<queue> newline <shard>' ever written", "task types x shards"),
+    _key(
+        "polldata", "hash", "'<type> newline <domain>' -> '<ms> <worker>'", "task types x domains"
+    ),
+    _key("limit:", "zset", "<task definition>: permits; claim end -> task id", "the limit"),
+    _key("rate:", "zset", "<task definition>: claims of the window", "the rate, one window"),
+    _key("timers:", "zset", "<home>: due ms -> x:<execution> or a:<task id>", "1 an owner"),
+    _key("outbox", "zset", "due ms -> effect id", "until confirmed"),
+    _key("effects", "hash", "effect id -> '<stamp> <document>'", "until confirmed"),
+    _key("plan:", "hash", "<hash>: blob, n:<ref> reads, used_at", "collected when unused"),
+    _key("plans", "zset", "stored ms -> hash", "as plan:"),
+    _key("idem:", "string", "<workflow>:<key> -> execution", "expires"),
+    _key("running:", "zset", "<workflow>: started ms -> execution", "not terminal"),
+    _key("meta:revision", "string", "grows with each change of a definition", "1"),
+    _key("meta:workflows", "set", "names of workflow definitions (partition 0)", "names"),
+    _key("meta:workflow:", "hash", "<name>: version -> document (partition 0)", "versions"),
+    _key("meta:tasks", "hash", "name -> task definition (partition 0)", "names"),
+    _key("servers", "hash", "server -> '<until ms> <configured>' (partition 0)", "live servers"),
+    _key("shards", "hash", "shard -> '<until ms> <server>' (partition 0)", "servers ever at once"),
+)
+
+
+class Namespace:
+    """The keys of one deployment: ``{<namespace>:<partition>}:`` and what stands behind it."""
+
+    __slots__ = ("channel", "name", "partitions", "prefixes")
+
+    def __init__(self, name: str, partitions: int = 1) -> None:
+        """Take the namespace's name and its number of partitions, which never changes later."""
+        self.name = name
+        self.partitions = partitions
+        self.channel = f"{name}:wake"
+        self.prefixes = tuple(f"{{{name}:{number}}}:" for number in range(partitions))
+
+    def key(self, partition: int, name: str, rest: str = "") -> str:
+        """Spell one key."""
+        return f"{self.prefixes[partition]}{name}{rest}"

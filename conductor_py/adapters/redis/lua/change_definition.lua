@@ -1,0 +1,25 @@
+-- PURPOSE    Put or delete one definition and raise the revision of this partition.
+-- KEYS       prefix of partition 0 (every key used is it and a name of keys.py)
+-- ARGV       kind (workflow | task), name, field (version; the name for a task), mode (put | create | update |
+--            delete), document
+-- RETURNS    the new revision, 0 when nothing changed
+-- INVARIANT  Nobody reads the new definition under the old revision.
+-- BOUND      Constant.
+local P, kind, name, field, mode = KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local key = kind == 'task' and P .. 'meta:tasks' or P .. 'meta:workflow:' .. name
+local present = redis.call('HEXISTS', key, field) == 1
+if (mode == 'create' and present) or ((mode == 'update' or mode == 'delete') and not present) then
+  return 0
+end
+if mode == 'delete' then
+  redis.call('HDEL', key, field)
+  if kind == 'workflow' and redis.call('EXISTS', key) == 0 then
+    redis.call('SREM', P .. 'meta:workflows', name)
+  end
+else
+  redis.call('HSET', key, field, ARGV[5])
+  if kind == 'workflow' then
+    redis.call('SADD', P .. 'meta:workflows', name)
+  end
+end
+return redis.call('INCR', P .. 'meta:revision')

@@ -1,0 +1,83 @@
+-- PURPOSE    Fire due timers of one home shard and take the leases of their executions.
+-- KEYS       prefix of the partition's keys (every key used is it and a name of keys.py; executions are read out of
+--            the timers)
+-- ARGV       now, channel, home, limit, holder, lease in ms, take the lease
+-- RETURNS    {loaded, …}
+-- INVARIANT  A firing moves an entry, it never pops it; an entry goes only when its owner has ended. One event a
+--            deadline.
+-- BOUND      The limit; of each execution events 1,000, fields 1 MB.
+-- @include time
+-- @include record
+-- @include lease
+-- @include claim
+-- @include wake
+-- @include read
+-- @include loaded
+-- @include unpark
+local P, now, channel, timers = KEYS[1], store_now(ARGV[1]), ARGV[2], KEYS[1] .. 'timers:' .. ARGV[3]
+local lease_ms, take = tonumber(ARGV[6]), ARGV[7] == '1'
+local order, seen = {}, {}
+
+local function visit(id)
+  if not seen[id] then
+    seen[id] = true
+    order[#order + 1] = id
+  end
+end
+
+-- The timer of an attempt: tells the inbox, once for each deadline.
+local function fire_attempt(member)
+  local id, seq = string.sub(member, 3, 38), string.sub(member, 40)
+  local key = P .. 'exec:' .. id
+  local present = redis.call('HMGET', key, 'v', 'h', 'a:' .. seq, 'c:' .. seq)
+  local c = present[4] and read_claim(present[4])
+  if not present[1] or not present[3] or not c or c.closed == 1
+    or not is_open(read_record(present[1]), present[2], tonumber(seq), cjson.decode(present[3])) then
+    redis.call('ZREM', timers, member)
+    return
+  end
+  redis.call('ZADD', timers, int(now + 30000), member)
+  if c.cb ~= c.at then
+    local held = c.held == 1
+    redis.call('RPUSH', P .. 'inbox:' .. id, string.format('%s {"t":"due","k":%d,"d":%d}', seq, held and c.k or 0,
+      held and c['until'] or 0))
+    c.cb = c.at
+    redis.call('HSET', key, 'c:' .. seq, write_claim(c))
+    visit(id)
+  end
+end
+
+for _, member in ipairs(redis.call('ZRANGE', timers, '-inf', int(now), 'BYSCORE', 'LIMIT', 0, ARGV[4])) do
+  if string.sub(member, 1, 2) == 'x:' then
+    visit(string.sub(member, 3))
+  else
+    fire_attempt(member)
+  end
+end
+
+local out = {}
+for _, id in ipairs(order) do
+  local key, member = P .. 'exec:' .. id, 'x:' .. id
+  local present = redis.call('HMGET', key, 'v', 'h', 'l')
+  local record = present[1] and read_record(present[1])
+  local waiting = record and redis.call('EXISTS', P .. 'inbox:' .. id) == 1
+  if not record or (record.terminal and not waiting and not is_draining(present[2])) then
+    redis.call('ZREM', timers, member)
+  else
+    local ends = lease_of(present[3])
+    if record.status ~= 'PAUSED' and redis.call('EXISTS', P .. 'park:' .. id) == 1 then
+      unpark(P, channel, id)
+    end
+    if take and ends > now then
+      redis.call('ZADD', timers, int(ends), member)
+    else
+      local until_ms = int(now + lease_ms)
+      redis.call('ZADD', timers, until_ms, member)
+      if take then
+        redis.call('HSET', key, 'l', until_ms .. ' ' .. ARGV[5])
+      end
+      out[#out + 1] = loaded(P, id, record, present[2] or '', now)
+    end
+  end
+end
+return out

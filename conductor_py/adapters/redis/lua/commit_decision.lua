@@ -1,0 +1,96 @@
+-- PURPOSE    Apply the changes of one decision if what it read is still so.
+-- KEYS       prefix of the partition's keys (every key used is it and a name of keys.py)
+-- ARGV       now, channel, id, operation, version, home, name, last event consumed, holder, lease in ms, let go,
+--            fencing, take the lease, status, terminal, generation, due, sections
+-- RETURNS    {OK, now, version, loaded | false} {STALE | CLAIM_MOVED | NEED_PLAN | GONE, now}
+-- INVARIANT  All or nothing. A repeat is known by its operation before versions are compared. Fencing off removes
+--            the comparison of versions only: generation, terminal, claims and event numbers are structure.
+-- BOUND      The number of arguments; events returned: 1,000; parked entries returned to queues: 2,000.
+-- @include time
+-- @include record
+-- @include lease
+-- @include claim
+-- @include wake
+-- @include end_attempt
+-- @include read
+-- @include loaded
+-- @include answers
+-- @include unpark
+-- @include apply
+local P, now, channel, id, operation = KEYS[1], store_now(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
+local key, inbox = P .. 'exec:' .. id, P .. 'inbox:' .. id
+local consumed, holder, lease_ms = tonumber(ARGV[8]), ARGV[9], tonumber(ARGV[10])
+local terminal, generation, due = ARGV[15] == '1', tonumber(ARGV[16]), tonumber(ARGV[17])
+
+local present = redis.call('HMGET', key, 'v', 'l', 'h')
+if not present[1] then
+  return {'GONE', now}
+end
+local record = read_record(present[1])
+local ends, owner = lease_of(present[2])
+if record.last == operation then
+  if owner == holder and ends > now and redis.call('EXISTS', inbox) == 1 then
+    return {'OK', now, record.version, loaded(P, id, record, present[3], now)}
+  end
+  return {'OK', now, record.version, false}
+end
+if ARGV[12] == '1' and record.version ~= tonumber(ARGV[5]) then
+  return {'STALE', now}
+end
+if generation < record.generation or (record.terminal and not terminal and generation == record.generation)
+  or consumed < record.base - 1 then
+  return {'STALE', now}
+end
+local sections = read_sections(18)
+if sections.G then
+  local claims = attempts_in(key, sections.G, 3, {'c:'})
+  for n = 1, #claims do
+    local i = sections.G[1] + (n - 1) * 3
+    local c = read_claim(claims[n])
+    local held = c.held == 1
+    if (held and c.k or 0) ~= tonumber(ARGV[i + 1]) or (held and c['until'] or 0) ~= tonumber(ARGV[i + 2])
+      or c.closed == 1 then
+      return {'CLAIM_MOVED', now}
+    end
+  end
+end
+if missing_plan(P, sections.P, now, false) then
+  return {'NEED_PLAN', now}
+end
+
+missing_plan(P, sections.P, now, true)
+local waiting = redis.call('LLEN', inbox)
+local used = math.min(consumed - record.base + 1, waiting)
+if used > 0 then
+  redis.call('LTRIM', inbox, used, -1)
+  record.base = record.base + used
+end
+local left = waiting - math.max(used, 0)
+if sections.I then
+  left = left + sections.I[2] - sections.I[1] + 1
+end
+if sections.M then
+  for i = sections.M[1], sections.M[2], 2 do
+    if ARGV[i] == id then
+      left = left + 1
+    end
+  end
+end
+local ended, began = terminal and not record.terminal, record.terminal and not terminal
+record.version, record.last = math.max(record.version + 1, now), operation
+record.terminal, record.generation, record.status = terminal, generation, ARGV[14]
+local others = owner ~= holder and ends > now
+local keep = left > 0 and ARGV[11] == '0' and not others
+local lease = keep and ARGV[13] == '1' and int(now + lease_ms) .. ' ' .. holder or (others and present[2] or '')
+local parked = apply_changes(P, channel, id, record, lease, ARGV[7], sections, now)
+settle_lease(P, id, record, left > 0 or parked, due, lease_ms, keep, now)
+if ended then
+  redis.call('ZREM', P .. 'running:' .. ARGV[7], id)
+  publish(channel, 'x:' .. id)
+elseif began then
+  redis.call('ZADD', P .. 'running:' .. ARGV[7], int(now), id)
+end
+if keep then
+  return {'OK', now, record.version, loaded(P, id, record, redis.call('HGET', key, 'h') or '', now)}
+end
+return {'OK', now, record.version, false}

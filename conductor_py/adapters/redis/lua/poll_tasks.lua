@@ -1,0 +1,163 @@
+-- PURPOSE    Hand attempts of one queue to a worker: claim, permit and timer of each in one step.
+-- KEYS       prefix of the partition's keys (every key used is it and a name of keys.py; executions and their
+--            timers are read out of the queue)
+-- ARGV       now, queue, worker, count, lease in ms, byte bound, live limit, live rate, its window in ms, name and
+--            domain the poll is recorded under, shards
+-- RETURNS    {now, retry at, id, seq, claim, header, state, claim side, input | false, output | false, …}
+-- INVARIANT  What is handed out is open, in no queue and held by one claim; limits hold; versions do not move.
+-- BOUND      200 heads and 200 delayed entries a shard; bytes after the first attempt.
+-- @include time
+-- @include record
+-- @include claim
+local P, now, queue, worker = KEYS[1], store_now(ARGV[1]), ARGV[2], ARGV[3]
+local count, lease_ms, room = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+local out, taken, stop = {now, 0}, 0, false
+
+local function sooner(at)
+  if out[2] == 0 or at < out[2] then
+    out[2] = at
+  end
+end
+
+-- Ready scores stand in the attempts; an entry without one is dropped.
+local function promote(lane)
+  local delayed = P .. 'delayed:' .. lane
+  local next_due = redis.call('ZRANGE', delayed, 0, 0, 'WITHSCORES')
+  if not next_due[1] then
+    return
+  end
+  if tonumber(next_due[2]) > now then
+    return sooner(tonumber(next_due[2]))
+  end
+  for _, member in ipairs(redis.call('ZRANGE', delayed, '-inf', int(now), 'BYSCORE', 'LIMIT', 0, 200)) do
+    local state = redis.call('HGET', P .. 'exec:' .. string.sub(member, 1, 36), 'a:' .. string.sub(member, 38))
+    redis.call('ZREM', delayed, member)
+    if state then
+      redis.call('ZADD', P .. 'queue:' .. lane, cjson.decode(state).score, member)
+    end
+  end
+end
+
+-- When may one more be claimed? 0: now.
+local function limited_until(a)
+  local limit = tonumber(ARGV[7]) or a.lim or 0
+  if limit > 0 then
+    local key = P .. 'limit:' .. a.def
+    redis.call('ZREMRANGEBYSCORE', key, '-inf', int(now))
+    if redis.call('ZCARD', key) >= limit then
+      return tonumber(redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]), limit
+    end
+  end
+  local rate, window = tonumber(ARGV[8]) or a.rl or 0, tonumber(ARGV[9]) or a.rw or 0
+  if rate > 0 and window > 0 then
+    local key = P .. 'rate:' .. a.def
+    redis.call('ZREMRANGEBYSCORE', key, '-inf', int(now - window))
+    if redis.call('ZCARD', key) >= rate then
+      return tonumber(redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]) + window, limit
+    end
+  end
+  return 0, limit, rate > 0 and window
+end
+
+local function hand_out(member, seq, present, record, a, c, limit, window)
+  local id = string.sub(member, 1, 36)
+  local rt = a.rt or 0
+  c.k = math.max(tonumber(present[3] or 0) + 1, now)
+  if c.w ~= worker and c.w ~= '' and not held_before(c, c.w) then
+    c.prev = c.prev == '' and c.w or c.w .. '\n' .. c.prev
+    local _, cuts = string.gsub(c.prev, '\n', '\n')
+    if cuts > 9 then
+      c.prev = string.gsub(c.prev, '\n[^\n]*$', '')
+    end
+  end
+  c.leased = lease_ms > 0 and (rt == 0 or lease_ms < rt) and 1 or 0
+  c['until'] = c.leased == 1 and now + lease_ms or (rt > 0 and now + rt or 0)
+  c.w, c.held, c.closed, c.polls, c.upd = worker, 1, 0, c.polls + 1, now
+  c.first = c.first > 0 and c.first or now
+  c.permit = limit > 0 and 1 or 0
+  local had = c.at
+  c.at = nearest_deadline(a, c)
+  local text = write_claim(c)
+  redis.call('HSET', P .. 'exec:' .. id, 'k', int(c.k), 'c:' .. seq, text)
+  if c.at > 0 then
+    redis.call('ZADD', P .. 'timers:' .. record.home, int(c.at), 'a:' .. member)
+  elseif had > 0 then
+    redis.call('ZREM', P .. 'timers:' .. record.home, 'a:' .. member)
+  end
+  if limit > 0 then
+    redis.call('ZADD', P .. 'limit:' .. a.def, int(c['until'] > 0 and c['until'] or 9007199254740991), member)
+  end
+  if window then
+    redis.call('ZADD', P .. 'rate:' .. a.def, int(now), member .. ':' .. int(c.k))
+    redis.call('PEXPIRE', P .. 'rate:' .. a.def, int(window))
+  end
+  local n = #out
+  out[n + 1], out[n + 2], out[n + 3], out[n + 4] = id, tonumber(seq), c.k, present[2]
+  out[n + 5], out[n + 6], out[n + 7], out[n + 8] = present[4], text, present[6], present[7]
+  taken = taken + 1
+end
+
+-- Looks at one head. It leaves the queue, or the poll stops at it.
+local function look_at(ready, member)
+  local id, seq = string.sub(member, 1, 36), string.sub(member, 38)
+  local present = redis.call('HMGET', P .. 'exec:' .. id, 'v', 'h', 'k', 'a:' .. seq, 'c:' .. seq, 'i:' .. seq,
+    'o:' .. seq)
+  local record, a, c
+  if present[1] and present[4] then
+    record, a, c = read_record(present[1]), cjson.decode(present[4]), read_claim(present[5])
+  end
+  if not record or c.held == 1 or c.closed == 1 or not is_open(record, present[2], tonumber(seq), a) then
+    redis.call('ZREM', ready, member)
+    return
+  end
+  if record.status == 'PAUSED' then
+    redis.call('SADD', P .. 'park:' .. id, seq)
+    redis.call('ZREM', ready, member)
+    return
+  end
+  local size = #present[2] + #present[4] + (present[6] and #present[6] or 0) + (present[7] and #present[7] or 0)
+  if taken > 0 and size > room then
+    stop = true
+    return
+  end
+  local at, limit, window = limited_until(a)
+  if at > 0 then
+    sooner(at)
+    stop = true
+    return
+  end
+  room = room - size
+  hand_out(member, seq, present, record, a, c, limit, window)
+  redis.call('ZREM', ready, member)
+end
+
+for i = 12, #ARGV do
+  if stop or taken >= count then
+    break
+  end
+  local lane = queue .. ':' .. ARGV[i]
+  local ready = P .. 'queue:' .. lane
+  promote(lane)
+  local looked = 0
+  while not stop and taken < count and looked < 200 do
+    local heads = redis.call('ZRANGE', ready, 0, math.min(count - taken, 200 - looked) - 1)
+    if #heads == 0 then
+      break
+    end
+    for _, member in ipairs(heads) do
+      if not stop then
+        looked = looked + 1
+        look_at(ready, member)
+      end
+    end
+  end
+end
+if ARGV[10] ~= '' then
+  local field = ARGV[10] .. '\n' .. ARGV[11]
+  local last = redis.call('HGET', P .. 'polldata', field)
+  local at, who = string.match(last or '0 ', '^(%d+) (.*)$')
+  if who ~= worker or now - tonumber(at) >= 1000 then
+    redis.call('HSET', P .. 'polldata', field, int(now) .. ' ' .. worker)
+  end
+end
+return out

@@ -1,0 +1,21 @@
+-- PURPOSE    Forget an execution that has been archived.
+-- KEYS       prefix of the partition's keys (every key used is it and a name of keys.py)
+-- ARGV       id, version
+-- RETURNS    OK | STALE | GONE
+-- INVARIANT  Compare and delete: terminal, drained, nothing in its inbox, and still that version.
+-- BOUND      Constant; memory is freed in the background.
+-- @include record
+local P, id = KEYS[1], ARGV[1]
+local key = P .. 'exec:' .. id
+local present = redis.call('HMGET', key, 'v', 'h')
+if not present[1] then
+  return 'GONE'
+end
+local record = read_record(present[1])
+if not record.terminal or record.version ~= tonumber(ARGV[2]) or redis.call('EXISTS', P .. 'inbox:' .. id) == 1
+  or is_draining(present[2]) then
+  return 'STALE'
+end
+redis.call('UNLINK', key, P .. 'ans:' .. id, P .. 'park:' .. id, P .. 'log:' .. id)
+redis.call('ZREM', P .. 'timers:' .. record.home, 'x:' .. id)
+return 'OK'

@@ -1,0 +1,73 @@
+-- PURPOSE    Create an execution with its first decision.
+-- KEYS       prefix of the partition's keys (every key used is it and a name of keys.py)
+-- ARGV       now, channel, id, operation, home, name, caller's now, idempotency key, its life in ms, on existing,
+--            revision of the definitions, holder, lease in ms, take the lease, status, terminal, generation, due,
+--            sections
+-- RETURNS    {OK, now, version, loaded | false} {EXISTS, now, id} {CLOCK | META_MOVED | NEED_PLAN, now}
+-- INVARIANT  All or nothing; a repeat of the operation is OK and changes nothing.
+-- BOUND      The number of arguments.
+-- @include time
+-- @include record
+-- @include lease
+-- @include claim
+-- @include wake
+-- @include end_attempt
+-- @include read
+-- @include loaded
+-- @include answers
+-- @include unpark
+-- @include apply
+local P, now, channel = KEYS[1], store_now(ARGV[1]), ARGV[2]
+local id, operation, home, name = ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+local holder, lease_ms = ARGV[12], tonumber(ARGV[13])
+local due = tonumber(ARGV[18])
+
+local present = redis.call('HGET', P .. 'exec:' .. id, 'v')
+if present then
+  local record = read_record(present)
+  if record.begun == operation then
+    return {'OK', now, record.version, false}
+  end
+  return {'EXISTS', now, id}
+end
+local idem = ARGV[8] ~= '' and P .. 'idem:' .. name .. ':' .. ARGV[8]
+if idem then
+  local taken = redis.call('GET', idem)
+  if taken then
+    local other = redis.call('HGET', P .. 'exec:' .. taken, 'v')
+    if ARGV[10] ~= 'FAIL_ON_RUNNING' or (other and not read_record(other).terminal) then
+      return {'EXISTS', now, taken}
+    end
+  end
+end
+if math.abs(now - tonumber(ARGV[7])) > 1000 then
+  return {'CLOCK', now}
+end
+if ARGV[11] ~= '' and (redis.call('GET', P .. 'meta:revision') or '0') ~= ARGV[11] then
+  return {'META_MOVED', now}
+end
+local sections = read_sections(19)
+if missing_plan(P, sections.P, now, false) then
+  return {'NEED_PLAN', now}
+end
+
+missing_plan(P, sections.P, now, true)
+local record = {version = math.max(1, now), terminal = ARGV[16] == '1', generation = tonumber(ARGV[17]), base = 1,
+  home = home, begun = operation, last = operation, status = ARGV[15]}
+local own = sections.I ~= nil
+local keep = own and holder ~= ''
+local lease = keep and ARGV[14] == '1' and int(now + lease_ms) .. ' ' .. holder or ''
+apply_changes(P, channel, id, record, lease, name, sections, now)
+if own or due > 0 then
+  settle_lease(P, id, record, own, due, lease_ms, keep, now)
+end
+if not record.terminal then
+  redis.call('ZADD', P .. 'running:' .. name, int(now), id)
+end
+if idem then
+  redis.call('SET', idem, id, 'PX', ARGV[9])
+end
+if keep then
+  return {'OK', now, record.version, loaded(P, id, record, redis.call('HGET', P .. 'exec:' .. id, 'h') or '', now)}
+end
+return {'OK', now, record.version, false}

@@ -1,0 +1,21 @@
+-- PURPOSE    Take due effects for delivery; each is due again after the lease.
+-- KEYS       prefix of the partition's keys (every key used is it and a name of keys.py)
+-- ARGV       now, limit, lease in ms
+-- RETURNS    {id, '<stamp> <document>', …}
+-- INVARIANT  Nothing leaves the outbox here.
+-- BOUND      The limit.
+-- @include time
+local P, now = KEYS[1], store_now(ARGV[1])
+local ids = redis.call('ZRANGE', P .. 'outbox', '-inf', int(now), 'BYSCORE', 'LIMIT', 0, ARGV[2])
+local out = {}
+for _, id in ipairs(ids) do
+  local text = redis.call('HGET', P .. 'effects', id)
+  if text then
+    redis.call('ZADD', P .. 'outbox', int(now + tonumber(ARGV[3])), id)
+    out[#out + 1] = id
+    out[#out + 1] = text
+  else
+    redis.call('ZREM', P .. 'outbox', id)
+  end
+end
+return out

@@ -1,0 +1,158 @@
+"""Executions in Redis: one script a method. What is atomic is said in ``lua/*.lua``, what it means in the port."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from conductor_py.adapters.redis.changes import OUTCOMES, add_changes, fields_of, loaded_of, token
+from conductor_py.adapters.redis.connection import Argument
+from conductor_py.adapters.redis.scripts import Scripts
+from conductor_py.model.ids import ExecutionId, partition_of
+from conductor_py.ports.store import (
+    Commit,
+    CommitReply,
+    Fields,
+    Loaded,
+    Outcome,
+    Report,
+    ReportReply,
+    SendReply,
+    Start,
+    StartReply,
+)
+
+IDEMPOTENCY_MS: Final = 7 * 24 * 3_600_000
+
+
+class RedisExecutionStore:
+    """``ExecutionStore`` on Redis.
+
+    ``fencing`` False leaves out the comparison of versions. ``take_lease`` False is for another kind of lock: nothing
+    takes or asks for the lease in here, and every call brings what there is to decide.
+    """
+
+    def __init__(
+        self,
+        scripts: Scripts,
+        *,
+        fencing: bool = True,
+        take_lease: bool = True,
+        idempotency_ms: int = IDEMPOTENCY_MS,
+    ) -> None:
+        """Keep an idempotency key for ``idempotency_ms``."""
+        self._scripts = scripts
+        self._channel = scripts.namespace.channel
+        self._fencing = int(fencing)
+        self._take = int(take_lease)
+        self._idempotency_ms = idempotency_ms
+
+    def now_ms(self) -> int:
+        return self._scripts.now_ms()
+
+    def start(self, start: Start) -> StartReply:
+        key, revision = start.idempotency_key, start.meta_revision
+        arguments: list[Argument] = [
+            self._scripts.now(),
+            self._channel,
+            start.execution,
+            token(start.operation),
+            start.home,
+            start.name,
+            start.now_ms,
+            "" if key is None else key,
+            self._idempotency_ms,
+            start.on_existing,
+            "" if revision is None else revision,
+            start.holder,
+            start.lease_ms,
+            self._take,
+        ]
+        add_changes(arguments, start.changes, ())
+        reply = self._scripts.run("start_execution", partition_of(start.execution), arguments)
+        outcome = OUTCOMES[reply[0]]
+        if outcome is Outcome.OK:
+            more = loaded_of(reply[3])
+            return StartReply(outcome=outcome, now_ms=reply[1], version=reply[2], more=more)
+        existing = ExecutionId(reply[2].decode()) if outcome is Outcome.EXISTS else None
+        return StartReply(outcome=outcome, now_ms=reply[1], existing=existing)
+
+    def report(self, report: Report) -> ReportReply:
+        output = report.output
+        reply = self._scripts.run(
+            "report_result",
+            partition_of(report.execution),
+            (
+                self._scripts.now(),
+                self._channel,
+                report.execution,
+                report.seq,
+                report.claim,
+                report.worker,
+                report.event,
+                0 if output is None else 1,
+                b"" if output is None else output,
+                report.holder,
+                report.lease_ms,
+                self._take,
+            ),
+        )
+        outcome = OUTCOMES[reply[0]]
+        loaded = loaded_of(reply[2]) if outcome is Outcome.OK else None
+        return ReportReply(outcome=outcome, now_ms=reply[1], loaded=loaded)
+
+    def send(
+        self, execution: ExecutionId, operation: str, event: bytes, holder: str, lease_ms: int
+    ) -> SendReply:
+        reply = self._scripts.run(
+            "send_event",
+            partition_of(execution),
+            (self._scripts.now(), execution, operation, event, holder, lease_ms, self._take),
+        )
+        outcome = OUTCOMES[reply[0]]
+        if outcome is not Outcome.OK:
+            return SendReply(outcome=outcome, now_ms=reply[1])
+        loaded = loaded_of(reply[2])
+        return SendReply(outcome=outcome, now_ms=reply[1], loaded=loaded, answer=reply[3])
+
+    def acquire(self, execution: ExecutionId, holder: str, lease_ms: int) -> Loaded | None:
+        reply = self._scripts.run(
+            "acquire_lease",
+            partition_of(execution),
+            (self._scripts.now(), execution, holder, lease_ms, self._take),
+        )
+        return loaded_of(reply[2]) if len(reply) > 2 else None
+
+    def renew(self, execution: ExecutionId, holder: str, lease_ms: int) -> bool:
+        if not self._take:
+            return True
+        arguments = (self._scripts.now(), execution, holder, lease_ms)
+        return bool(self._scripts.run("renew_lease", partition_of(execution), arguments))
+
+    def commit(self, commit: Commit) -> CommitReply:
+        arguments: list[Argument] = [
+            self._scripts.now(),
+            self._channel,
+            commit.execution,
+            token(commit.operation),
+            commit.version,
+            commit.home,
+            commit.name,
+            commit.consumed,
+            commit.holder,
+            commit.lease_ms,
+            int(commit.let_go),
+            self._fencing,
+            self._take,
+        ]
+        add_changes(arguments, commit.changes, commit.guards)
+        reply = self._scripts.run("commit_decision", partition_of(commit.execution), arguments)
+        outcome = OUTCOMES[reply[0]]
+        if outcome is not Outcome.OK:
+            return CommitReply(outcome=outcome, now_ms=reply[1])
+        more = loaded_of(reply[3])
+        return CommitReply(outcome=outcome, now_ms=reply[1], version=reply[2], more=more)
+
+    def load(self, execution: ExecutionId, reads: Sequence[str]) -> tuple[int, Fields] | None:
+        reply = self._scripts.run("load_fields", partition_of(execution), (execution, *reads))
+        return None if reply is None else (reply[0], fields_of(reply[1]))

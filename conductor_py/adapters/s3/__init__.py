@@ -1,0 +1,1 @@
+"""Payloads in a bucket of an S3-compatible object store."""

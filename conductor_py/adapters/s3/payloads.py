@@ -1,0 +1,152 @@
+"""Payloads in a bucket. URLs are presigned (version 4): method, key, content type and expiry are
+in the signature.
+
+A presigned PUT cannot bound the length of what is sent: whoever accepts a path from outside asks
+``size`` first. Credentials stay in this process. One client a process, made when first wanted, and
+made anew after a fork, because two processes cannot share its connections.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from conductor_py.adapters.process_local import ProcessLocal
+from conductor_py.errors import NotFound, StoreUnavailable
+from conductor_py.ports.payloads import (
+    CONTENT_TYPE,
+    Location,
+    PayloadKind,
+    checked_path,
+    mint_path,
+)
+
+if TYPE_CHECKING:
+    from types_boto3_s3 import S3Client
+
+_ABSENT = frozenset({"NoSuchKey", "404", "NotFound"})
+_CONNECT_TIMEOUT_S = 3
+_READ_TIMEOUT_S = 20
+_ATTEMPTS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class S3Settings:
+    """Where the bucket is. Without keys the usual chain of the AWS SDKs finds them.
+
+    ``public_endpoint`` is where workers reach the store, when that differs from where this process
+    does.
+    """
+
+    bucket: str
+    region: str = "us-east-1"
+    endpoint: str | None = None
+    public_endpoint: str | None = None
+    prefix: str = ""
+    access_key: str | None = None
+    secret_key: str | None = field(default=None, repr=False)
+    expiry_ms: int = 60_000
+
+
+class S3Payloads:
+    """``Payloads`` over one bucket, which must exist."""
+
+    def __init__(self, settings: S3Settings) -> None:
+        self._settings = settings
+        self._prefix = f"{settings.prefix.strip('/')}/" if settings.prefix.strip("/") else ""
+        self._store = ProcessLocal(lambda: _client(settings, settings.endpoint))
+        self._signer = (
+            ProcessLocal(lambda: _client(settings, settings.public_endpoint))
+            if settings.public_endpoint
+            else self._store
+        )
+
+    def write_location(self, kind: PayloadKind, requested_path: str | None = None) -> Location:
+        path = mint_path(kind)
+        return self._presigned(path, "put_object", {"ContentType": CONTENT_TYPE})
+
+    def read_location(self, path: str) -> Location:
+        return self._presigned(checked_path(path), "get_object", {})
+
+    def put(self, kind: PayloadKind, document: bytes) -> str:
+        path = mint_path(kind)
+        with _wrapped():
+            self._store.get().put_object(
+                Bucket=self._settings.bucket,
+                Key=self._key(path),
+                Body=document,
+                ContentType=CONTENT_TYPE,
+            )
+        return path
+
+    def get(self, path: str) -> bytes:
+        key = self._key(checked_path(path))
+        with _wrapped():
+            answer = self._store.get().get_object(Bucket=self._settings.bucket, Key=key)
+            with answer["Body"] as body:
+                return body.read()
+
+    def size(self, path: str) -> int:
+        key = self._key(checked_path(path))
+        with _wrapped():
+            answer = self._store.get().head_object(Bucket=self._settings.bucket, Key=key)
+            return answer["ContentLength"]
+
+    def delete(self, path: str) -> None:
+        key = self._key(checked_path(path))
+        with _wrapped():
+            self._store.get().delete_object(Bucket=self._settings.bucket, Key=key)
+
+    def _key(self, path: str) -> str:
+        return self._prefix + path
+
+    def _presigned(self, path: str, operation: str, signed: dict[str, str]) -> Location:
+        with _wrapped():
+            uri = self._signer.get().generate_presigned_url(
+                operation,
+                Params={"Bucket": self._settings.bucket, "Key": self._key(path), **signed},
+                ExpiresIn=max(self._settings.expiry_ms // 1000, 1),
+            )
+        return Location(uri=uri, path=path)
+
+
+def _client(settings: S3Settings, endpoint: str | None) -> S3Client:
+    import boto3
+    from botocore.config import Config
+
+    return boto3.session.Session().client(
+        "s3",
+        region_name=settings.region,
+        endpoint_url=endpoint,
+        aws_access_key_id=settings.access_key,
+        aws_secret_access_key=settings.secret_key,
+        config=Config(
+            signature_version="s3v4",
+            s3={"addressing_style": "path"},
+            connect_timeout=_CONNECT_TIMEOUT_S,
+            read_timeout=_READ_TIMEOUT_S,
+            retries={"mode": "standard", "total_max_attempts": _ATTEMPTS},
+            # Stores other than Amazon's do not know the newer checksums, and a presigned PUT
+            # must not ask its user for one.
+            request_checksum_calculation="when_required",
+            response_checksum_validation="when_required",
+        ),
+    )
+
+
+@contextmanager
+def _wrapped() -> Iterator[None]:
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    try:
+        yield
+    except ClientError as error:
+        code = error.response.get("Error", {}).get("Code", "unknown")
+        if code in _ABSENT:
+            raise NotFound("No such payload.") from error
+        raise StoreUnavailable(f"The object store refused: {code}") from error
+    except BotoCoreError as error:
+        name = type(error).__name__
+        raise StoreUnavailable(f"The object store does not answer: {name}") from error

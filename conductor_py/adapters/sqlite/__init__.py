@@ -1,0 +1,1 @@
+"""Search and archive in one SQLite file, for a deployment on one machine."""

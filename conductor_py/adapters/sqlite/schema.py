@@ -1,0 +1,104 @@
+"""The tables: one narrow row a document to filter and sort by, its words, and its body elsewhere.
+
+The row number is made of the document's time and grows with it, so that newest-first, the order
+that nearly everybody asks for, is the order of the file and of the word index. Bodies stand in a
+table of their own: a scan of the narrow rows of a million documents stays in the cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from conductor_py.model.search import (
+    EXECUTION_FIELDS,
+    EXECUTIONS_NEWEST_FIRST,
+    TASK_FIELDS,
+    TASKS_NEWEST_FIRST,
+    FieldKind,
+)
+
+FORMAT = 1
+"""``user_version`` of the file; another one is not touched."""
+
+SLOT_BITS = 20
+"""Low bits of a row number, to tell documents of one millisecond apart."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Table:
+    """One kind of document: its columns are the fields of the catalogue under their own names."""
+
+    name: str
+    identity: str
+    time: str
+    fields: Mapping[str, FieldKind]
+    tags: tuple[str, ...]
+    """Fields whose values also stand in the word index, because people combine them with words."""
+    indices: tuple[tuple[str, ...], ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The fields whose values stand in the narrow row."""
+        return tuple(name for name, kind in self.fields.items() if kind is not FieldKind.TEXT)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The fields searched by words; the narrow row says only whether there is a text."""
+        return tuple(name for name, kind in self.fields.items() if kind is FieldKind.TEXT)
+
+
+EXECUTIONS = Table(
+    name="execution",
+    identity="workflowId",
+    time=EXECUTIONS_NEWEST_FIRST.field,
+    fields=EXECUTION_FIELDS,
+    tags=("workflowType", "status"),
+    indices=(("workflowType", "status"), ("status",), ("correlationId",), ("parentWorkflowId",)),
+)
+
+TASKS = Table(
+    name="task",
+    identity="taskId",
+    time=TASKS_NEWEST_FIRST.field,
+    fields=TASK_FIELDS,
+    tags=("taskDefName", "status"),
+    indices=(("workflowId",), ("taskDefName", "status")),
+)
+
+
+def statements() -> Iterator[str]:
+    """List the statements that make an empty file ready."""
+    for table in (EXECUTIONS, TASKS):
+        yield from _table(table)
+    yield (
+        "CREATE TABLE archive (workflowId TEXT PRIMARY KEY, version INTEGER NOT NULL,"
+        " endTime INTEGER, document BLOB NOT NULL)"
+    )
+    yield "CREATE INDEX archive_ended ON archive (endTime, workflowId, version)"
+    yield (
+        "CREATE TABLE deleted (sequence INTEGER PRIMARY KEY AUTOINCREMENT,"
+        " workflowId TEXT NOT NULL UNIQUE, version INTEGER NOT NULL)"
+    )
+    yield f"PRAGMA user_version = {FORMAT}"
+
+
+def _table(table: Table) -> Iterator[str]:
+    name = table.name
+    columns = ", ".join(_column(table, column) for column in (*table.columns, *table.texts))
+    yield (f"CREATE TABLE {name} (row INTEGER PRIMARY KEY, fence INTEGER NOT NULL, {columns})")
+    yield f"CREATE TABLE {name}_body (row INTEGER PRIMARY KEY, document BLOB NOT NULL)"
+    # The words are lower-case and separated already; the tokenizer only takes them apart again.
+    yield (
+        f"CREATE VIRTUAL TABLE {name}_words USING fts5(tags, keywords, {', '.join(table.texts)},"
+        " tokenize = 'unicode61 remove_diacritics 0', detail = 'column', columnsize = 0)"
+    )
+    for index in table.indices:
+        # Few executions have a parent or a correlation id: those without cost no entry.
+        present = f" WHERE {index[0]} IS NOT NULL" if len(index) == 1 else ""
+        yield (f"CREATE INDEX {name}_{'_'.join(index)} ON {name} ({', '.join(index)}){present}")
+
+
+def _column(table: Table, column: str) -> str:
+    kind = "TEXT" if table.fields[column] is FieldKind.KEYWORD else "INTEGER"
+    return f"{column} {kind}{' NOT NULL UNIQUE' if column == table.identity else ''}"

@@ -1,0 +1,156 @@
+"""Search and archive in one file. A batch is one transaction; the API reads while effects workers
+write.
+
+Invariant: narrow row, body and words of a document exist together, under one row number, at one
+version.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import orjson
+
+from conductor_py.adapters.sqlite.connections import Connections
+from conductor_py.adapters.sqlite.rows import write_document
+from conductor_py.adapters.sqlite.schema import EXECUTIONS, TASKS, Table
+from conductor_py.adapters.sqlite.statement import select
+from conductor_py.codec.search_document import (
+    StoredSummary,
+    decode_execution,
+    decode_task,
+    encode_execution,
+    encode_task,
+)
+from conductor_py.model.search import (
+    Archived,
+    ArchivedId,
+    ExecutionDocument,
+    SearchPage,
+    SearchRequest,
+    TaskSearchPage,
+)
+
+_REMEMBERED_DELETIONS = 100_000
+
+
+class SqliteSearch:
+    """``Search`` over one SQLite file, which is made when missing."""
+
+    def __init__(self, file: Path) -> None:
+        self._connections = Connections(file)
+
+    def put(self, documents: Sequence[ExecutionDocument]) -> None:
+        if not documents:
+            return
+        with self._connections.writing() as connection:
+            for document in _in_order(documents):
+                _put(connection, document)
+
+    def search(self, request: SearchRequest) -> SearchPage:
+        total, page = self._select(EXECUTIONS, request)
+        return SearchPage(total_hits=total, results=tuple(map(decode_execution, page)))
+
+    def search_tasks(self, request: SearchRequest) -> TaskSearchPage:
+        total, page = self._select(TASKS, request)
+        return TaskSearchPage(total_hits=total, results=tuple(map(decode_task, page)))
+
+    def archived(self, execution_id: str) -> Archived | None:
+        with self._connections.reading() as connection:
+            found = connection.execute(
+                "SELECT version, document FROM archive WHERE workflowId = ?", (execution_id,)
+            ).fetchone()
+        if found is None:
+            return None
+        return Archived(version=found[0], document=zlib.decompress(found[1]))
+
+    def ended_before(self, instant_ms: int, limit: int) -> tuple[ArchivedId, ...]:
+        with self._connections.reading() as connection:
+            found = connection.execute(
+                "SELECT workflowId, version FROM archive WHERE endTime < ?"
+                " ORDER BY endTime, workflowId LIMIT ?",
+                (instant_ms, limit),
+            ).fetchall()
+        return tuple(ArchivedId(execution_id=id_, version=version) for id_, version in found)
+
+    def delete(self, execution_id: str, version: int) -> bool:
+        with self._connections.writing() as connection:
+            newer = connection.execute(
+                "SELECT 1 FROM execution WHERE workflowId = ?1 AND fence > ?2"
+                " UNION ALL SELECT 1 FROM archive WHERE workflowId = ?1 AND version > ?2",
+                (execution_id, version),
+            ).fetchone()
+            if newer:
+                return False
+            _delete(connection, execution_id, version)
+            return True
+
+    def refresh(self) -> None:
+        """A commit is visible at once."""
+
+    def close(self) -> None:
+        """Close the file's idle connections."""
+        self._connections.close()
+
+    def _select(self, table: Table, request: SearchRequest) -> tuple[int, list[StoredSummary]]:
+        selection = select(table, request)
+        with self._connections.reading() as connection:
+            count = connection.execute(selection.count.sql, selection.count.parameters)
+            (total,) = count.fetchone()
+            page = connection.execute(selection.page.sql, selection.page.parameters).fetchall()
+            bodies = [_body(connection, table, row) for (row,) in page]
+        return total, [orjson.loads(body) for body in bodies]
+
+
+def _in_order(documents: Iterable[ExecutionDocument]) -> list[ExecutionDocument]:
+    # By start: neighbours in time are neighbours in every index.
+    return sorted(documents, key=lambda document: (document.summary.start_ms, document.version))
+
+
+def _put(connection: sqlite3.Connection, document: ExecutionDocument) -> None:
+    execution_id, version = document.execution_id, document.version
+    deleted = connection.execute(
+        "SELECT 1 FROM deleted WHERE workflowId = ? AND version >= ?", (execution_id, version)
+    ).fetchone()
+    if deleted:
+        return
+    write_document(connection, EXECUTIONS, encode_execution(document.summary), version)
+    for task in document.tasks:
+        write_document(connection, TASKS, encode_task(task), version)
+    if document.archive is not None:
+        connection.execute(
+            "INSERT INTO archive (workflowId, version, endTime, document) VALUES (?, ?, ?, ?)"
+            " ON CONFLICT (workflowId) DO UPDATE SET version = excluded.version,"
+            " endTime = excluded.endTime, document = excluded.document"
+            " WHERE excluded.version > version",
+            (execution_id, version, document.summary.end_ms, zlib.compress(document.archive, 1)),
+        )
+
+
+def _delete(connection: sqlite3.Connection, execution_id: str, version: int) -> None:
+    for table in (EXECUTIONS, TASKS):
+        found = connection.execute(
+            f"SELECT row FROM {table.name} WHERE workflowId = ?",  # noqa: S608 - our own names
+            (execution_id,),
+        ).fetchall()
+        for suffix, key in (("_words", "rowid"), ("_body", "row"), ("", "row")):
+            connection.executemany(f"DELETE FROM {table.name}{suffix} WHERE {key} = ?", found)  # noqa: S608
+    connection.execute("DELETE FROM archive WHERE workflowId = ?", (execution_id,))
+    connection.execute(
+        "INSERT INTO deleted (workflowId, version) VALUES (?, ?)"
+        " ON CONFLICT (workflowId) DO UPDATE SET version = max(version, excluded.version)",
+        (execution_id, version),
+    )
+    connection.execute(
+        "DELETE FROM deleted WHERE sequence <= (SELECT max(sequence) FROM deleted) - ?",
+        (_REMEMBERED_DELETIONS,),
+    )
+
+
+def _body(connection: sqlite3.Connection, table: Table, row: int) -> bytes:
+    sql = f"SELECT document FROM {table.name}_body WHERE row = ?"  # noqa: S608 - our own names
+    body: bytes = connection.execute(sql, (row,)).fetchone()[0]
+    return body

@@ -1,0 +1,1 @@
+"""The HTTP front of the engine: Flask blueprints, one a noun."""

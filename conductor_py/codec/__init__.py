@@ -1,0 +1,1 @@
+"""Versioned stored forms to and from the model."""

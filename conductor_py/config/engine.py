@@ -1,0 +1,246 @@
+"""Settings of what the engine does when it decides: checks, locking, sizes, limits, scripts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from conductor_py.config.declaration import choice, count, duration, flag, size
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class App:
+    """The engine: validation, locking, workers."""
+
+    owner_email_mandatory: bool = flag(
+        "conductor.app.ownerEmailMandatory",
+        "false",
+        "Refuse definitions without an ownerEmail.",
+    )
+    validate_names: bool = flag(
+        "conductor.app.workflow.name-validation.enabled",
+        "false",
+        "Refuse workflow names with characters outside letters, digits, _ < > { } # - and blanks.",
+    )
+    fencing: bool = flag(
+        "conductor.app.fencing.enabled",
+        "true",
+        "Refuse a decision that is made on a state which another server has changed meanwhile. "
+        "Off is for experiments only: two servers may then overwrite each other.",
+    )
+    locking: bool = flag(
+        "conductor.app.workflowExecutionLockEnabled",
+        "true",
+        "Lock an execution while it is decided. Fencing, not the lock, keeps it correct; the lock "
+        "saves work. False is the same as the lock type none.",
+    )
+    lock_lease_ms: int = duration(
+        "conductor.app.lockLeaseTime",
+        "3s",
+        "How long a server may decide on an execution before it has to renew its lock.",
+        minimum=500,
+    )
+    lock_try_ms: int = duration(
+        "conductor.app.lockTimeToTry",
+        "500ms",
+        "How long an operation waits for the lock before it leaves its event to the holder.",
+    )
+    active_worker_ms: int = duration(
+        "conductor.app.activeWorkerLastPollTimeout",
+        "10s",
+        "A domain counts as served when one of its workers polled within this time.",
+        unit="s",
+    )
+    worker_lost_limit: int = count(
+        "conductor.app.workerLostLimit",
+        "10",
+        "How often an attempt may be offered again because its worker vanished; then it fails.",
+    )
+    task_log_limit: int = count(
+        "conductor.app.taskExecLogSizeLimit",
+        "10",
+        "Log lines kept of one update of a task.",
+    )
+    summary_json: bool = flag(
+        "conductor.app.summary-input-output-json-serialization.enabled",
+        "false",
+        "Write input and output of summaries as JSON instead of Java's map notation.",
+    )
+    secrets: Literal["env", "noop"] = choice(
+        "conductor.secrets.type",
+        "env",
+        ("env", "noop"),
+        "Where ${workflow.secrets.NAME} comes from: variables CONDUCTOR_SECRET_NAME, or nowhere.",
+    )
+    environment: Literal["env", "noop"] = choice(
+        "conductor.environment.type",
+        "env",
+        ("env", "noop"),
+        "Where ${workflow.env.NAME} comes from: variables CONDUCTOR_ENV_NAME, or nowhere.",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Payloads:
+    """Payload sizes: above the soft limit a payload goes to payload storage, above the hard one
+    it is refused.
+    """
+
+    workflow_input_soft_bytes: int = size(
+        "conductor.app.workflowInputPayloadSizeThreshold",
+        "5120KB",
+        "Soft limit of a workflow's input.",
+        unit="KB",
+    )
+    workflow_input_hard_bytes: int = size(
+        "conductor.app.maxWorkflowInputPayloadSizeThreshold",
+        "10240KB",
+        "Hard limit of a workflow's input: the start is refused.",
+        unit="KB",
+    )
+    workflow_output_soft_bytes: int = size(
+        "conductor.app.workflowOutputPayloadSizeThreshold",
+        "5120KB",
+        "Soft limit of a workflow's output.",
+        unit="KB",
+    )
+    workflow_output_hard_bytes: int = size(
+        "conductor.app.maxWorkflowOutputPayloadSizeThreshold",
+        "10240KB",
+        "Hard limit of a workflow's output: the execution fails.",
+        unit="KB",
+    )
+    task_input_soft_bytes: int = size(
+        "conductor.app.taskInputPayloadSizeThreshold",
+        "3072KB",
+        "Soft limit of a task's input.",
+        unit="KB",
+    )
+    task_input_hard_bytes: int = size(
+        "conductor.app.maxTaskInputPayloadSizeThreshold",
+        "10240KB",
+        "Hard limit of a task's input: the task fails.",
+        unit="KB",
+    )
+    task_output_soft_bytes: int = size(
+        "conductor.app.taskOutputPayloadSizeThreshold",
+        "3072KB",
+        "Soft limit of a task's output.",
+        unit="KB",
+    )
+    task_output_hard_bytes: int = size(
+        "conductor.app.maxTaskOutputPayloadSizeThreshold",
+        "10240KB",
+        "Hard limit of a task's output: the task fails.",
+        unit="KB",
+    )
+    workflow_variables_hard_bytes: int = size(
+        "conductor.app.maxWorkflowVariablesPayloadSizeThreshold",
+        "256KB",
+        "Hard limit of a workflow's variables: the task that sets them fails.",
+        unit="KB",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Bounds that keep one user from costing all others."""
+
+    tasks_per_definition: int = count(
+        "conductor.limits.tasksPerDefinition",
+        "10000",
+        "Tasks that a workflow definition may have, those inside of others counted.",
+        minimum=1,
+    )
+    json_depth: int = count(
+        "conductor.limits.jsonDepth",
+        "200",
+        "How deep objects and lists of a request may be nested.",
+        minimum=10,
+        maximum=900,
+    )
+    sub_workflow_depth: int = count(
+        "conductor.limits.subWorkflowDepth",
+        "100",
+        "How deep workflows may start one another as sub-workflows.",
+        minimum=1,
+    )
+    decision_attempts: int = count(
+        "conductor.limits.decisionAttempts",
+        "1000",
+        "Attempts that one decision may start or change; more are done in further decisions.",
+        minimum=10,
+        maximum=5000,
+    )
+    decision_bytes: int = size(
+        "conductor.limits.decisionSize",
+        "4MB",
+        "Size of one decision; more is done in further decisions.",
+        minimum=1 << 16,
+    )
+    poll_tasks: int = count(
+        "conductor.limits.pollTasks",
+        "1000",
+        "Tasks that one poll may take.",
+        minimum=1,
+    )
+    poll_bytes: int = size(
+        "conductor.limits.pollSize",
+        "16MB",
+        "Size of what one poll may return.",
+        minimum=1 << 16,
+    )
+    bulk_ids: int = count(
+        "conductor.limits.bulkIds",
+        "1000",
+        "Executions that one bulk operation may name.",
+        minimum=1,
+    )
+    search_results: int = count(
+        "conductor.limits.searchResults",
+        "5000",
+        "Results that one page of a search may have.",
+        minimum=1,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scripts:
+    """Scripts of users: INLINE, SWITCH and DO_WHILE in JavaScript, conditions of event handlers."""
+
+    workers: int = count(
+        "conductor.scripts.workers",
+        "2",
+        "Processes that run scripts for one server process; they start when first needed.",
+        minimum=1,
+    )
+    time_limit_ms: int = duration(
+        "conductor.scripts.timeLimit",
+        "4s",
+        "How long one script may run. CONDUCTOR_SCRIPT_MAX_EXECUTION_SECONDS sets it, too.",
+        unit="s",
+        minimum=10,
+    )
+    memory_bytes: int = size(
+        "conductor.scripts.memoryLimit",
+        "64MB",
+        "How much memory one script may use.",
+        minimum=1 << 20,
+    )
+    result_bytes: int = size(
+        "conductor.scripts.resultLimit",
+        "16MB",
+        "How large the result of one script may be.",
+        minimum=1 << 10,
+    )
+    queue_limit: int = count(
+        "conductor.scripts.queueLimit",
+        "128",
+        "Callers that may wait for a script process.",
+        minimum=1,
+    )
+    queue_wait_ms: int = duration(
+        "conductor.scripts.queueWait",
+        "10s",
+        "How long a caller waits for a script process before the step is put off.",
+    )

@@ -1,0 +1,81 @@
+"""Keys of a Conductor server that are known and change nothing here.
+
+They are accepted, so that a configuration can be moved as it is, and reported, so that nobody
+believes they do something. What is neither here nor declared is a mistake.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+#: A name that ends with a dot stands for everything below it.
+_WITHOUT_EFFECT: Final = (
+    "conductor.app.appId",
+    "conductor.app.asyncIndexingEnabled",
+    "conductor.app.asyncUpdateDelay",
+    "conductor.app.asyncUpdateShortRunningWorkflowDuration",
+    "conductor.app.eventQueueLongPollTimeout",
+    "conductor.app.eventQueuePollCount",
+    "conductor.app.eventQueueSchedulerPollThreadCount",
+    "conductor.app.executorServiceMaxThreadCount",
+    "conductor.app.humanTaskPreventsDeciderQueue",
+    "conductor.app.isolatedSystemTaskQueuePollInterval",
+    "conductor.app.isolatedSystemTaskWorkerThreadCount",
+    "conductor.app.legacy.",
+    "conductor.app.maxPostponeDurationSeconds",
+    "conductor.app.stack",
+    "conductor.app.sweeperWorkflowPollTimeout",
+    "conductor.app.systemTaskMaxPollCount",
+    "conductor.app.systemTaskPostponeThreshold",
+    "conductor.app.systemTaskQueuePopTimeout",
+    "conductor.app.systemTaskWorkerPollInterval",
+    "conductor.app.taskExecutionPostponeDuration",
+    "conductor.app.taskPendingTimeThreshold",
+    "conductor.app.taskWorkerConfigs.",
+    "conductor.app.workflowOffsetTimeout",
+    "conductor.default-event-queue-processor.",
+    "conductor.default-event-queue.",
+    "conductor.elasticsearch.asyncBufferFlushTimeout",
+    "conductor.elasticsearch.asyncMaxPoolSize",
+    "conductor.elasticsearch.asyncWorkerQueueSize",
+    "conductor.elasticsearch.clusterHealthColor",
+    "conductor.elasticsearch.refreshOnWrite",
+    "conductor.elasticsearch.version",
+    "conductor.event-queues.default.",
+    "conductor.grpc-server.",
+    "conductor.integrations.",
+    "conductor.metrics-",
+    "conductor.queue.type",
+    "conductor.redis-lock.",
+    "conductor.redis.eventExecutionPersistenceTTL",
+    "conductor.redis.keyspaceDomain",
+    "conductor.redis.maxIdleConnections",
+    "conductor.redis.maxRetryAttempts",
+    "conductor.redis.metadataCacheRefreshInterval",
+    "conductor.redis.minIdleConnections",
+    "conductor.redis.queueCacheExpireAfterAccessSeconds",
+    "conductor.redis.queueCacheMaxSize",
+    "conductor.redis.queueNamespacePrefix",
+    "conductor.redis.queuesNonQuorumPort",
+    "conductor.redis.taskDefCacheRefreshInterval",
+    "conductor.redis.workflowDefCacheEnabled",
+    "conductor.status-notifier.notification.",
+    "conductor.tasks.http.",
+    "conductor.tasks.kafka-publish.",
+    "conductor.workflow-reconciler.",
+    "conductor.workflow-repair-service.",
+    "conductor.workflow-status-listener.archival.",
+)
+
+
+def is_without_effect(key: str) -> bool:
+    """Whether Conductor has the key and this engine needs nothing like it."""
+    wanted = _normal(key)
+    return any(
+        wanted.startswith(_normal(name)) if name[-1] in ".-" else wanted == _normal(name)
+        for name in _WITHOUT_EFFECT
+    )
+
+
+def _normal(key: str) -> str:
+    return key.replace(".", "").replace("-", "").replace("_", "").lower()

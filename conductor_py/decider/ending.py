@@ -1,0 +1,153 @@
+"""The end of an execution: one cut, whatever its size.
+
+Status and generation change at once; attempts that are still open *read* as CANCELED from then on, and a draining
+continuation cleans up after them in pieces. The archive is ordered when that is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from conductor_py.decider.need import Read
+from conductor_py.decider.references import resolve_template
+from conductor_py.decider.workspace import Workspace
+from conductor_py.model.decision import Send
+from conductor_py.model.event import ChildEnded, Continue, Operation
+from conductor_py.model.execution import Attempt, Document, Ending, wire_ref
+from conductor_py.model.ids import ExecutionId, task_id
+from conductor_py.model.status import TaskStatus, WorkflowStatus
+
+_PIECE = 500
+
+_STATUS_OF = {
+    TaskStatus.CANCELED: WorkflowStatus.TERMINATED,
+    TaskStatus.TIMED_OUT: WorkflowStatus.TIMED_OUT,
+}
+
+
+def fail(ws: Workspace, attempt: Attempt) -> None:
+    """End the execution because of an attempt that failed for good."""
+    status = _STATUS_OF.get(attempt.status, WorkflowStatus.FAILED)
+    name = f"{wire_ref(attempt.ref, attempt.vector)} ({task_id(ws.id, attempt.seq)})"
+    reason = attempt.reason or f"Task {name} failed with status: {attempt.status.value}"
+    end(ws, status, reason, failed=attempt)
+
+
+def complete(ws: Workspace) -> None:
+    """End the execution because everything is done; failed permissive tasks make it FAILED."""
+    if not ws.permissive_failures:
+        end(ws, WorkflowStatus.COMPLETED, None)
+        return
+    reasons = [
+        attempt.reason or f"Task {wire_ref(attempt.ref, attempt.vector)} failed"
+        for attempt in _all_attempts(ws)
+        if not attempt.superseded and attempt.status.terminal and not attempt.status.successful
+    ]
+    end(ws, WorkflowStatus.FAILED, " ".join(reasons[:20]) or "A permissive task failed")
+
+
+def end(  # noqa: PLR0913 - one argument a fact of the end
+    ws: Workspace,
+    status: WorkflowStatus,
+    reason: str | None,
+    *,
+    failed: Attempt | None = None,
+    output: Document | None = None,
+) -> None:
+    """Cut: from here on nothing of this generation starts or completes."""
+    if ws.over:
+        return
+    result = output if output is not None else _output(ws, failed)
+    refused = ws.known.get("oversize:output")
+    if isinstance(refused, str):
+        status, reason, result = WorkflowStatus.FAILED, refused, {}
+    ws.status = status
+    ws.ended_at = ws.now_ms
+    ws.due_at = 0
+    ws.documents["output"] = result
+    failed_task = task_id(ws.id, failed.seq) if failed else None
+    ws.states["end"] = Ending(reason=reason, failed_task=failed_task)
+    ws.agenda.clear()
+    ws.pending = 0
+    if ws.open_attempts or ws.containers:
+        ws.drain = ws.header.first_seq
+        ws.continues = [Continue(generation=ws.header.generation, kind="drain")]
+    else:
+        finalize(ws)
+    _tell_parent(ws, reason, result)
+
+
+def drain(ws: Workspace) -> None:
+    """Clean up after a cut end: cancel what was open, in pieces, then order the archive."""
+    if not ws.drain:
+        return
+    reason = _ending(ws).reason
+    last = min(ws.drain + _PIECE, ws.header.next_seq)
+    seqs = range(ws.drain, last)
+    ws.together((f"a:{seq}", Read(f"a:{seq}")) for seq in seqs)
+    for seq in seqs:
+        attempt = ws.attempt(seq)
+        if attempt is not None and attempt.open:
+            _cancel(ws, attempt, reason)
+    if last < ws.header.next_seq:
+        ws.drain = last
+        ws.continues.append(Continue(generation=ws.header.generation, kind="drain"))
+    else:
+        ws.drain = 0
+        ws.open_attempts = ws.containers = 0
+        finalize(ws)
+
+
+def finalize(ws: Workspace) -> None:
+    """Order what follows a complete end: index and archive now, removal from the store later."""
+    ws.order("index")
+    ws.order("remove")
+
+
+def _cancel(ws: Workspace, attempt: Attempt, reason: str | None) -> None:
+    ended_at = ws.header.ended_at or ws.now_ms
+    ws.put(replace(attempt, status=TaskStatus.CANCELED, ended_at=ended_at))
+    ws.ended.append(attempt.seq)
+    if attempt.child:
+        because = reason or f"Parent workflow ended: {ws.status.value}"
+        terminate = Operation(
+            id=f"cancel:{task_id(ws.id, attempt.seq)}",
+            name="terminate",
+            arguments={"reason": f"Parent workflow has been terminated with reason: {because}"},
+        )
+        ws.sends.append(Send(execution=ExecutionId(attempt.child), event=terminate))
+
+
+def _output(ws: Workspace, failed: Attempt | None) -> Document:
+    """The output template, resolved; without one the output of the failing, else of the newest attempt."""
+    if not ws.plan.outputs.constant or ws.plan.definition.output_parameters:
+        value = resolve_template(ws, ws.plan.outputs, None)
+        return value if isinstance(value, Mapping) else {}
+    seq = failed.seq if failed is not None else ws.next_seq - 1
+    return ws.raw_document(f"o:{seq}") if seq >= ws.header.first_seq else {}
+
+
+def _tell_parent(ws: Workspace, reason: str | None, output: Document) -> None:
+    header = ws.header
+    if header.parent is None:
+        return
+    ended = ChildEnded(
+        seq=header.parent_seq,
+        child=ws.id,
+        child_generation=header.generation,
+        status=ws.status,
+        reason=reason,
+        output=output,
+    )
+    ws.sends.append(Send(execution=header.parent, event=ended))
+
+
+def _ending(ws: Workspace) -> Ending:
+    return ws.state("end", Ending) or Ending()
+
+
+def _all_attempts(ws: Workspace) -> list[Attempt]:
+    seqs = range(ws.header.first_seq, ws.next_seq)
+    ws.together((f"a:{s}", Read(f"a:{s}")) for s in seqs if s < ws.header.next_seq)
+    return [attempt for seq in seqs if (attempt := ws.attempt(seq)) is not None]

@@ -1,0 +1,162 @@
+"""What a compiled template is made of: nodes that resolve themselves within a scope.
+
+Nothing is parsed again while resolving, but the path of an expression that contains expressions.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final, NoReturn, TypeAlias
+
+from conductor_py.decider.java_text import text_of
+from conductor_py.decider.jsonpath import Lookup, read, read_from
+from conductor_py.decider.jsonpath_operators import MISSING
+from conductor_py.decider.jsonpath_steps import Path
+from conductor_py.model.json import JsonValue
+
+TASK_ID: Final = "CPEWF_TASK_ID"
+
+Root: TypeAlias = tuple[str, str]
+"""A root of the document and its member, as a lookup takes them."""
+
+
+@dataclass(slots=True)
+class Scope:
+    """What one resolution reads from; not frozen, for one is made for each."""
+
+    lookup: Lookup
+    task_id: str | None
+    environment: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A value without expressions."""
+
+    value: JsonValue
+
+    def resolve(self, scope: Scope) -> JsonValue:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A path in the document, cut after the part that the lookup answers."""
+
+    text: str
+    root: str
+    member: str
+    rest: Path
+    roots: tuple[Root, ...]
+
+    def resolve(self, scope: Scope) -> JsonValue:
+        if scope.environment and self.text in scope.environment:
+            return scope.environment[self.text]
+        start = scope.lookup(self.root, self.member) if self.root else MISSING
+        return read_from(self.rest, start, scope.lookup)
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """An environment variable, or a path in one that holds JSON."""
+
+    name: str
+    path: Path | None
+
+    def resolve(self, scope: Scope) -> JsonValue:
+        value = scope.environment.get(self.name)
+        if self.path is None or value is None:
+            return value
+        try:
+            document: JsonValue = json.loads(value, parse_constant=_refuse_constant)
+        except (ValueError, RecursionError):
+            return None
+        return read(self.path, document)
+
+
+@dataclass(frozen=True, slots=True)
+class Reserved:
+    """A name of the engine's; without a value it stays as it is written."""
+
+    name: str
+
+    def resolve(self, scope: Scope) -> JsonValue:
+        value = scope.task_id if self.name == TASK_ID else scope.environment.get(self.name)
+        return f"${{{self.name}}}" if value is None else value
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """An expression whose path contains expressions."""
+
+    path: Joined
+    leading: tuple[Root, ...]
+    compile: Callable[[str], Node]
+
+    def resolve(self, scope: Scope) -> JsonValue:
+        return self.compile(text_of(self.path.resolve(scope))).resolve(scope)
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """Text and expressions in turn."""
+
+    parts: tuple[str | Node, ...]
+
+    def resolve(self, scope: Scope) -> JsonValue:
+        return "".join(
+            [part if isinstance(part, str) else text_of(part.resolve(scope)) for part in self.parts]
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """A map: ``base`` as it stands, and the members that are resolved into a copy of it."""
+
+    base: Mapping[str, JsonValue]
+    changing: tuple[tuple[str, Node], ...]
+
+    def resolve(self, scope: Scope) -> JsonValue:
+        resolved = dict(self.base)
+        for key, node in self.changing:
+            resolved[key] = node.resolve(scope)
+        return resolved
+
+
+@dataclass(frozen=True, slots=True)
+class Elements:
+    """A list: ``base`` as it stands, and the elements that are resolved into a copy of it."""
+
+    base: tuple[JsonValue, ...]
+    changing: tuple[tuple[int, Node], ...]
+
+    def resolve(self, scope: Scope) -> JsonValue:
+        resolved = list(self.base)
+        for index, node in self.changing:
+            resolved[index] = node.resolve(scope)
+        return resolved
+
+
+Node: TypeAlias = (
+    Constant | Reference | Variable | Reserved | Computed | Joined | Members | Elements
+)
+
+
+def walk(node: Node) -> Iterable[Node]:
+    """Visit a node and all within it, in the order in which they are resolved."""
+    pending: list[Node] = [node]
+    while pending:
+        node = pending.pop()
+        yield node
+        if isinstance(node, Members | Elements):
+            pending.extend(child for _, child in reversed(node.changing))
+        elif isinstance(node, Joined):
+            pending.extend(part for part in reversed(node.parts) if not isinstance(part, str))
+        elif isinstance(node, Computed):
+            pending.append(node.path)
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(name)

@@ -1,0 +1,128 @@
+"""What decide lacks: requests as data, each under a key. The executor fetches and calls again with the answers.
+
+Keys name what is asked by its place in the execution, so that a second call with the answers finds them: a stored field by
+its name, everything else by kind and place. Answers go into ``Execution.known`` under the same key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from conductor_py.model.definitions import WorkflowDef
+from conductor_py.model.json import JsonObject, JsonValue
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A read of the store (``ports.store``); answers are the fields it brings, absent ones as ``None``."""
+
+    read: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlanWanted:
+    """A stored plan by hash. Answer: ``Plan``, or ``None`` when the store has lost it."""
+
+    hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class PayloadWanted:
+    """A document in payload storage. Answer: the JSON object, or ``Refusal``."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptWanted:
+    """A script to run with ``$`` bound to ``input``. Answer: ``Evaluated`` or ``Refusal``."""
+
+    evaluator: str
+    expression: str
+    input: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class ChildWanted:
+    """The plan of a sub-workflow, registered (``version`` ``None``: latest) or inline. Answer: ``Plan`` or ``Refusal``."""
+
+    name: str
+    version: int | None = None
+    inline: WorkflowDef | JsonObject | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FragmentWanted:
+    """Tasks that come from data, to be compiled as a fragment below ``anchor`` of the plan ``parent``.
+
+    ``tasks`` are WorkflowTask JSON objects; registered task definitions are embedded by name where none is given.
+    ``join`` is the JOIN that waits for all of them, ``None`` for a resolved dynamic task. Answer: ``Plan`` or ``Refusal``.
+    """
+
+    parent: str
+    anchor: str
+    join: str | None
+    tasks: tuple[JsonObject, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DomainWanted:
+    """Which domain of a preference list has an active worker for a task type. Answer: the domain, ``""`` for none."""
+
+    task_type: str
+    preferences: str
+
+
+@dataclass(frozen=True, slots=True)
+class InstantWanted:
+    """The instant at which the clocks of a named zone show ``local_ms``. Answer: epoch ms, or ``Refusal``."""
+
+    zone: str
+    local_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """The executor's answer when what was asked cannot be had: a sentence for the task's reason.
+
+    ``terminal`` says that trying again would not help.
+    """
+
+    reason: str
+    terminal: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """The value of a script."""
+
+    value: JsonValue
+
+
+Request = (
+    Read
+    | PlanWanted
+    | PayloadWanted
+    | ScriptWanted
+    | ChildWanted
+    | FragmentWanted
+    | DomainWanted
+    | InstantWanted
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """Everything found missing in one pass."""
+
+    requests: Mapping[str, Request]
+
+
+class Missing(Exception):  # noqa: N818 - control flow, not an error: caught in `decide`, never seen outside
+    """Raised inside the decider to give up a step whose inputs are not known yet."""
+
+    def __init__(self, requests: Mapping[str, Request]) -> None:
+        """Carry what is missing."""
+        super().__init__()
+        self.requests = requests

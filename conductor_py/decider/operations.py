@@ -1,0 +1,52 @@
+"""The verbs of the API, as events: each leaves an answer for whoever asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from conductor_py.decider import ending
+from conductor_py.decider.workspace import Workspace
+from conductor_py.model.decision import Answer
+from conductor_py.model.event import Operation
+from conductor_py.model.execution import Ending
+from conductor_py.model.status import WorkflowStatus
+
+
+def operate(ws: Workspace, operation: Operation) -> None:
+    """Carry out an operation and answer it."""
+    verb = _VERBS.get(operation.name)
+    if verb is None:
+        answer = Answer(
+            operation=operation.id,
+            error="INVALID_INPUT",
+            message=f"Unknown operation '{operation.name}'",
+        )
+    else:
+        answer = verb(ws, operation)
+    ws.answers.append(answer)
+
+
+def _terminate(ws: Workspace, operation: Operation) -> Answer:
+    """End the execution as TERMINATED; one that failed or timed out becomes TERMINATED too, a completed one does not."""
+    reason = operation.arguments.get("reason")
+    text = None if reason is None else str(reason)
+    if ws.status is WorkflowStatus.COMPLETED:
+        return Answer(
+            operation=operation.id,
+            error="CONFLICT",
+            message="Cannot terminate a COMPLETED workflow.",
+        )
+    if ws.over:
+        if ws.status is not WorkflowStatus.TERMINATED:
+            ws.status = WorkflowStatus.TERMINATED
+            ws.states["end"] = Ending(reason=text)
+            ws.order("index")
+        return Answer(operation=operation.id)
+    ending.end(ws, WorkflowStatus.TERMINATED, text)
+    return Answer(operation=operation.id)
+
+
+_VERBS: Mapping[str, Callable[[Workspace, Operation], Answer]] = MappingProxyType(
+    {"terminate": _terminate}
+)

@@ -1,0 +1,66 @@
+"""The operators: one file a task type, its whole logic. The table is the only place that lists them.
+
+``open_`` opens a task at a spot; ``resume`` acts on an attempt whose delay is over; ``due`` on a WAIT whose instant has come.
+A type that stands in no table is a worker task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from conductor_py.decider.workspace import Spot, Workspace
+from conductor_py.model.execution import Attempt
+
+Open = Callable[[Workspace, Spot], None]
+Resume = Callable[[Workspace, Spot, Attempt], None]
+
+_opens: dict[str, Open] = {}
+_resumes: dict[str, Resume] = {}
+
+OPERATORS: Mapping[str, Open] = MappingProxyType(_opens)
+RESUMES: Mapping[str, Resume] = MappingProxyType(_resumes)
+
+
+def open_(ws: Workspace, spot: Spot) -> None:
+    """Open the task that stands at ``spot``."""
+    _opens.get(spot.node.task.type, simple.open_)(ws, spot)
+
+
+from conductor_py.decider.operators import (  # noqa: E402 - the operators use `open_` above
+    do_while,
+    dynamic,
+    fork_join,
+    fork_join_dynamic,
+    inline,
+    join,
+    set_variable,
+    simple,
+    sub_workflow,
+    switch,
+    terminate,
+    wait,
+)
+
+_opens.update(
+    {
+        "DO_WHILE": do_while.open_,
+        "DYNAMIC": dynamic.open_,
+        "FORK_JOIN": fork_join.open_,
+        "FORK_JOIN_DYNAMIC": fork_join_dynamic.open_,
+        "INLINE": inline.open_,
+        "JOIN": join.open_,
+        "SET_VARIABLE": set_variable.open_,
+        "SUB_WORKFLOW": sub_workflow.open_,
+        "SWITCH": switch.open_,
+        "TERMINATE": terminate.open_,
+        "WAIT": wait.open_,
+    }
+)
+_resumes.update(
+    {
+        "INLINE": inline.resume,
+        "SUB_WORKFLOW": sub_workflow.resume,
+        "WAIT": wait.due,
+    }
+)

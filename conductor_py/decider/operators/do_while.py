@@ -1,0 +1,197 @@
+"""DO_WHILE: repeats its body while a condition holds, or for each item of a list.
+
+The iteration is part of the identity of the tasks inside (the iteration vector), so loops nest. An iteration is over when the
+last task of the body has settled and nothing inside is open. The numbered outputs are a view over the attempts, written once
+at the end; a condition gets what its text names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from conductor_py.decider import control
+from conductor_py.decider.need import Evaluated, Read, Refusal, ScriptWanted
+from conductor_py.decider.plan import Node, Plan
+from conductor_py.decider.references import resolve_input, resolve_value
+from conductor_py.decider.workspace import Spot, Step, Workspace, place_key
+from conductor_py.model.execution import Attempt, LoopState, Vector, vector_append
+from conductor_py.model.json import JsonObject, JsonValue
+from conductor_py.model.status import TaskStatus
+
+_NAMED = re.compile(r"\$\.([A-Za-z_][\w]*)|\$\[\s*(['\"])(.+?)\2\s*\]")
+_ANY = re.compile(r"\$(?![A-Za-z0-9_$])")
+
+
+def open_(ws: Workspace, spot: Spot) -> None:
+    """Open the loop and its first iteration; an empty list of items ends it at once."""
+    value = resolve_input(ws, spot, ws.next_seq)
+    attempt = control.create(
+        ws,
+        spot,
+        type_="DO_WHILE",
+        definition=spot.node.task.name,
+        status=TaskStatus.IN_PROGRESS,
+        input_=value,
+    )
+    items = _items(ws, spot, value)
+    count = len(items) if items is not None else -1
+    ws.states["j:" + spot.key] = LoopState(seq=attempt.seq, items=count)
+    if count == 0:
+        _end(ws, spot, attempt, TaskStatus.COMPLETED, {"iteration": 0})
+        return
+    _iterate(ws, spot, attempt, 1, items)
+
+
+def check(ws: Workspace, plan: Plan, ref: str, vector: Vector) -> None:
+    """When the present iteration is over, begin the next or end the loop."""
+    node = plan.nodes.get(ref)
+    spot = Spot(plan, node, vector) if node else None
+    state = ws.state("j:" + spot.key, LoopState) if spot else None
+    if spot is None or state is None or not state.tail or state.open_attempts > 0:
+        return
+    attempt = ws.attempt(state.seq)
+    if attempt is None or not attempt.open:
+        return
+    items = _items(ws, spot, ws.document(f"i:{attempt.seq}")) if state.items >= 0 else None
+    wanted = _condition(ws, spot, attempt, state, items)
+    if isinstance(wanted, Refusal):
+        status = TaskStatus.FAILED_WITH_TERMINAL_ERROR
+        _end(ws, spot, attempt, status, None, f"loopCondition: {wanted.reason}")
+        return
+    left = items is None or state.iteration < len(items)
+    if not (wanted and left):
+        _end(ws, spot, attempt, TaskStatus.COMPLETED, _output(ws, spot, state.iteration))
+    elif state.iteration >= ws.limits.iterations:
+        status = TaskStatus.FAILED_WITH_TERMINAL_ERROR
+        _end(ws, spot, attempt, status, None, f"More than {ws.limits.iterations} iterations")
+    else:
+        _iterate(ws, spot, attempt, state.iteration + 1, items)
+
+
+def _iterate(
+    ws: Workspace, spot: Spot, attempt: Attempt, iteration: int, items: Sequence[JsonValue] | None
+) -> None:
+    key = "j:" + spot.key
+    state = ws.state(key, LoopState)
+    if state is None:
+        return
+    ws.states[key] = replace(state, iteration=iteration, tail=False, open_attempts=0)
+    output: dict[str, JsonValue] = {"iteration": iteration}
+    if items is not None:
+        output |= {"loopIndex": iteration - 1, "loopItem": items[iteration - 1]}
+    ws.documents[f"o:{attempt.seq}"] = output
+    body = spot.node.task.loop_over
+    vector = vector_append(spot.vector, iteration)
+    if body:
+        step = Step("open", spot.plan, body[0].task_reference_name, vector)
+        ws.agenda.append(step)
+    else:
+        control.reach_tail(ws, spot.plan, spot.node, vector)
+
+
+def _end(
+    ws: Workspace,
+    spot: Spot,
+    attempt: Attempt,
+    status: TaskStatus,
+    output: JsonObject | None,
+    reason: str | None = None,
+) -> None:
+    control.finish(ws, spot, attempt, status, output=output, reason=reason)
+
+
+def _items(ws: Workspace, spot: Spot, value: JsonObject) -> Sequence[JsonValue] | None:
+    """The items of a list loop, ``None`` for a loop that has only a condition."""
+    expression = spot.node.task.items
+    if expression:
+        found = resolve_value(ws, expression)
+    elif value.get("_items") not in (None, ""):
+        found = value["_items"]
+    else:
+        return None
+    if found is None:
+        return ()
+    return found if isinstance(found, (list, tuple)) else (found,)
+
+
+def _condition(
+    ws: Workspace,
+    spot: Spot,
+    attempt: Attempt,
+    state: LoopState,
+    items: Sequence[JsonValue] | None,
+) -> bool | Refusal:
+    text = spot.node.task.loop_condition
+    if not text or not text.strip():
+        return items is not None
+    bindings = _bindings(ws, spot, attempt, state, text)
+    key = f"script:{spot.key}:{state.iteration}:{ws.header.generation}"
+    found = ws.answer(key, ScriptWanted("javascript", text, bindings))
+    if isinstance(found, Refusal):
+        return found
+    value = found.value if isinstance(found, Evaluated) else None
+    if isinstance(value, bool):
+        return value
+    return isinstance(value, (int, float)) and value > 0
+
+
+def _bindings(
+    ws: Workspace, spot: Spot, attempt: Attempt, state: LoopState, text: str
+) -> JsonObject:
+    names = {first or quoted for first, _, quoted in _NAMED.findall(text)}
+    everything = _ANY.search(_NAMED.sub("", text)) is not None
+    inner = vector_append(spot.vector, state.iteration)
+    bindings: dict[str, JsonValue] = dict(resolve_input(ws, spot, attempt.seq))
+    bindings.update(ws.document(f"o:{attempt.seq}"))
+    if everything or spot.node.ref in names:
+        numbered = _mentions_iterations(text, everything)
+        bindings[spot.node.ref] = (
+            _output(ws, spot, state.iteration)
+            if numbered
+            else {**ws.document(f"o:{attempt.seq}"), "iteration": state.iteration}
+        )
+    for node in _body(spot.plan, spot.node):
+        if everything or node.ref in names:
+            seq = ws.newest(node.ref, inner if len(node.loops) == _depth(inner) else None)
+            bindings[node.ref] = ws.document(f"o:{seq}") if seq else {}
+    return bindings
+
+
+def _mentions_iterations(text: str, everything: bool) -> bool:  # noqa: FBT001 - private
+    """Whether the condition may look at the numbered outputs of the loop."""
+    return everything or re.search(r"\[\s*['\"]?\s*\d|\.\s*output|\[\s*[A-Za-z_$]", text) is not None
+
+
+def _body(plan: Plan, loop: Node) -> list[Node]:
+    return [node for node in plan.nodes.values() if loop.ref in node.loops]
+
+
+def _depth(vector: Vector) -> int:
+    return vector.count(".") + 1 if vector else 0
+
+
+def _output(ws: Workspace, spot: Spot, iterations: int) -> JsonObject:
+    """``{"iteration": n, "1": {ref: output, …}, …}`` of the tasks directly in the loop."""
+    refs = [node.ref for node in _body(spot.plan, spot.node) if node.loops[-1] == spot.node.ref]
+    vectors = {n: vector_append(spot.vector, n) for n in range(1, iterations + 1)}
+    pointers = {
+        (n, ref): "r:" + place_key(ref, vector) for n, vector in vectors.items() for ref in refs
+    }
+    ws.together((p, Read(f">ao {p}")) for p in pointers.values() if p not in ws.pointers)
+    seqs = {at: ws.newest(at[1], vectors[at[0]]) for at in pointers}
+    ws.together(
+        (name, Read(name))
+        for seq in seqs.values()
+        if seq and (name := f"o:{seq}") not in ws.documents
+    )
+    output: dict[str, JsonValue] = {"iteration": iterations}
+    for (n, ref), seq in seqs.items():
+        if seq:
+            found = output.setdefault(str(n), {})
+            if isinstance(found, dict):
+                found[ref] = ws.document(f"o:{seq}")
+    return output
+
+

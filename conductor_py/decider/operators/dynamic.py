@@ -1,0 +1,63 @@
+"""DYNAMIC: the name of the task comes from its input; the resolved task has its own definition (A-49)."""
+
+from __future__ import annotations
+
+from conductor_py.decider import control, operators
+from conductor_py.decider.need import FragmentWanted, Refusal
+from conductor_py.decider.plan import Plan
+from conductor_py.decider.references import resolve_input
+from conductor_py.decider.workspace import Spot, Workspace
+from conductor_py.model.json import JsonObject, JsonValue
+from conductor_py.model.status import TaskStatus
+
+
+def open_(ws: Workspace, spot: Spot) -> None:
+    """Resolve the name, bring the task as a fragment below this node and open it in its place."""
+    task = spot.node.task
+    value = resolve_input(ws, spot, ws.next_seq)
+    name = value.get(task.dynamic_task_name_param or "")
+    if name is None or name == "":
+        reason = f"Input '{task.dynamic_task_name_param}' does not name a task"
+        _refuse(ws, spot, value, reason)
+        return
+    key = f"fragment:{spot.key}:{ws.header.generation}"
+    wanted = FragmentWanted(spot.plan.hash, spot.node.ref, None, (_resolved(spot, str(name)),))
+    plan = ws.answer(key, wanted)
+    if not isinstance(plan, Plan):
+        _refuse(ws, spot, value, plan.reason if isinstance(plan, Refusal) else "not resolved")
+        return
+    ws.plans[plan.hash] = None
+    ws.hashes["d:" + spot.key] = plan.hash
+    ws.learn(plan)
+    operators.open_(ws, Spot(plan, plan.nodes[spot.node.ref], spot.vector))
+
+
+def _resolved(spot: Spot, name: str) -> JsonObject:
+    """The task as if the definition had named it: a system type by its type, anything else a worker task."""
+    task = spot.node.task
+    resolved: dict[str, JsonValue] = {
+        "name": name,
+        "taskReferenceName": task.task_reference_name,
+        "type": name if name in operators.OPERATORS else "SIMPLE",
+        "inputParameters": task.input_parameters,
+        "optional": task.optional,
+        "permissive": task.permissive,
+        "startDelay": task.start_delay,
+        "asyncComplete": task.async_complete,
+    }
+    if task.retry_count is not None:
+        resolved["retryCount"] = task.retry_count
+    return resolved
+
+
+def _refuse(ws: Workspace, spot: Spot, value: JsonObject, reason: str) -> None:
+    attempt = control.create(
+        ws,
+        spot,
+        type_="DYNAMIC",
+        definition=spot.node.task.name,
+        status=TaskStatus.IN_PROGRESS,
+        input_=value,
+    )
+    status = TaskStatus.FAILED_WITH_TERMINAL_ERROR
+    control.finish(ws, spot, attempt, status, reason=reason)

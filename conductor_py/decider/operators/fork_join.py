@@ -1,0 +1,53 @@
+"""FORK_JOIN: opens the first task of every branch and the JOIN that follows; itself it is done at once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from conductor_py.decider import control, ending
+from conductor_py.decider.operators.join import prepare_join
+from conductor_py.decider.references import resolve_input
+from conductor_py.decider.workspace import Spot, Step, Workspace
+from conductor_py.model.definitions import children_of
+from conductor_py.model.status import TaskStatus
+
+_TOGETHER = 500
+
+
+def open_(ws: Workspace, spot: Spot) -> None:
+    """Open the fork. The join counts every branch from the first piece on."""
+    node = spot.node
+    fork = control.create(
+        ws,
+        spot,
+        type_="FORK",
+        status=TaskStatus.COMPLETED,
+        input_=resolve_input(ws, spot, None),
+    )
+    join = spot.plan.nodes.get(node.following or "")
+    if join is None or join.task.type not in {"JOIN", "EXCLUSIVE_JOIN"}:
+        ending.fail(ws, replace(fork, reason="A FORK_JOIN must be followed by a JOIN"))
+        return
+    prepare_join(ws, spot, join, frozenset(_inside(spot)))
+    control.tell_joins(ws, spot, fork)
+    steps = [
+        Step("open", spot.plan, branch[0].task_reference_name, spot.vector)
+        for branch in node.task.fork_tasks
+        if branch
+    ]
+    joining = Step("open", spot.plan, join.ref, spot.vector)
+    if len(steps) > _TOGETHER:
+        control.open_first(ws, [joining, *steps])
+    else:
+        control.open_first(ws, [*steps, joining])
+
+
+def _inside(spot: Spot) -> set[str]:
+    """The references that stand in the fork's branches, at any depth."""
+    inside: set[str] = set()
+    pending = list(spot.node.task.fork_tasks)
+    while pending:
+        for task in pending.pop():
+            inside.add(task.task_reference_name)
+            pending.extend(body for _, body in children_of(task))
+    return inside

@@ -1,0 +1,190 @@
+"""FORK_JOIN_DYNAMIC: the branches come from the input; they become a fragment, created in bounded pieces.
+
+Variants, first match wins: a list of inputs for one task or sub-workflow (``forkTaskInputs``), a list of tasks with a map of
+inputs, the legacy single parameter. Branch names depend on this fork only, so they are the same in every iteration (A-50).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from conductor_py.decider import control, operators
+from conductor_py.decider.need import FragmentWanted, Refusal
+from conductor_py.decider.operators.join import open_join
+from conductor_py.decider.plan import Node, Plan
+from conductor_py.decider.references import resolve_input
+from conductor_py.decider.workspace import Spot, Step, Workspace
+from conductor_py.model.execution import JoinState
+from conductor_py.model.json import JsonObject, JsonValue
+from conductor_py.model.status import TaskStatus
+
+_TOGETHER = 500
+_SHOWN = 100
+
+
+def open_(ws: Workspace, spot: Spot) -> None:
+    """Open the fork, its JOIN, and as many branches as one decision may create."""
+    value = resolve_input(ws, spot, None)
+    join = spot.plan.nodes.get(spot.node.following or "")
+    tasks: tuple[JsonObject, ...] | Refusal
+    if join is None or join.task.type not in {"JOIN", "EXCLUSIVE_JOIN"}:
+        tasks, join_ref = Refusal("A FORK_JOIN_DYNAMIC must be followed by a JOIN"), ""
+    else:
+        tasks, join_ref = _branches(spot.node, value), join.ref
+    plan: object = tasks
+    if isinstance(tasks, tuple):
+        tasks = _checked(ws, tasks)
+        plan = tasks
+    if isinstance(tasks, tuple):
+        key = f"fragment:{spot.key}:{ws.header.generation}"
+        wanted = FragmentWanted(spot.plan.hash, spot.node.ref, join_ref, tasks)
+        plan = ws.answer(key, wanted)
+    if not isinstance(plan, Plan) or join is None:
+        _refuse(ws, spot, value, plan.reason if isinstance(plan, Refusal) else "not resolved")
+        return
+    _open(ws, spot, join, plan, value)
+
+
+def _open(ws: Workspace, spot: Spot, join: Node, plan: Plan, value: JsonObject) -> None:
+    ws.plans[plan.hash] = None
+    ws.hashes["d:" + spot.key] = plan.hash
+    ws.learn(plan)
+    shown: dict[str, JsonValue] = {**value, "forkedTasks": list(plan.branches)}
+    fork = control.create(
+        ws, spot, type_="FORK", status=TaskStatus.COMPLETED, input_=shown
+    )
+    control.tell_joins(ws, spot, fork)
+    joining = Spot(spot.plan, join, spot.vector)
+    prepared = JoinState(seq=0, expected=len(plan.branches))
+    ws.states["j:" + joining.key] = prepared
+    if len(plan.branches) > _TOGETHER:
+        open_join(ws, joining, plan.branches)
+        ws.agenda.appendleft(Step("branches", plan, "0", spot.vector))
+        return
+    steps = [Step("open", plan, ref, spot.vector) for ref in plan.branches]
+    control.open_first(ws, [*steps, Step("join_of", plan, join.ref, spot.vector)])
+
+
+def join_of(ws: Workspace, fragment: Plan, ref: str, step: Step) -> None:
+    """Open the JOIN of a fragment whose branches were opened before it."""
+    parent = ws.plan_of(fragment.parent)
+    node = parent.nodes.get(ref) if parent else None
+    if parent is not None and node is not None:
+        open_join(ws, Spot(parent, node, step.vector), fragment.branches)
+
+
+def more_branches(ws: Workspace, step: Step) -> None:
+    """Open branches from a cursor on, as far as this decision's bound allows."""
+    cursor = int(step.ref)
+    branches = step.plan.branches
+    while cursor < len(branches) and not ws.full:
+        node = step.plan.nodes[branches[cursor]]
+        operators.open_(ws, Spot(step.plan, node, step.vector))
+        cursor += 1
+    if cursor < len(branches):
+        ws.agenda.appendleft(Step("branches", step.plan, str(cursor), step.vector))
+
+
+def _branches(node: Node, value: JsonObject) -> tuple[JsonObject, ...] | Refusal:
+    task = node.task
+    if isinstance(value.get("forkTaskInputs"), (list, tuple)):
+        return _of_inputs(node, value)
+    if task.dynamic_fork_tasks_param:
+        return _of_tasks(node, value)
+    if task.dynamic_fork_join_tasks_param:
+        return _legacy(task.dynamic_fork_join_tasks_param, value)
+    return Refusal("The dynamic fork names no parameter for its tasks")
+
+
+def _of_inputs(node: Node, value: JsonObject) -> tuple[JsonObject, ...] | Refusal:
+    inputs = _items(value.get("forkTaskInputs"))
+    type_ = str(value.get("forkTaskType") or "SIMPLE")
+    sub = value.get("forkTaskWorkflow")
+    default = type_ if type_ in operators.OPERATORS and not sub else node.ref
+    name = str(value.get("forkTaskName") or default)
+    branches: list[JsonObject] = []
+    for index, item in enumerate(inputs):
+        given = dict(item) if isinstance(item, Mapping) else {"input": item}
+        branch: dict[str, JsonValue] = {
+            "name": name,
+            "taskReferenceName": f"_{node.ref}_{name}_{index}",
+            "type": "SUB_WORKFLOW" if sub else type_,
+            "inputParameters": {**given, "__index": index},
+            "optional": node.task.optional,
+        }
+        if sub:
+            version = value.get("forkTaskWorkflowVersion")
+            params: dict[str, JsonValue] = {"name": str(sub)}
+            if version is not None and str(version).isdigit():
+                params["version"] = int(str(version))
+            branch["subWorkflowParam"] = params
+        branches.append(branch)
+    return tuple(branches)
+
+
+def _of_tasks(node: Node, value: JsonObject) -> tuple[JsonObject, ...] | Refusal:
+    task = node.task
+    tasks = value.get(task.dynamic_fork_tasks_param or "")
+    if not isinstance(tasks, (list, tuple)):
+        return Refusal(f"Input '{task.dynamic_fork_tasks_param}' is not a list of tasks")
+    inputs = value.get(task.dynamic_fork_tasks_input_param_name or "")
+    if not isinstance(inputs, Mapping):
+        name = task.dynamic_fork_tasks_input_param_name
+        return Refusal(f"Input '{name}' is not a map of inputs by reference name")
+    branches: list[JsonObject] = []
+    for index, item in enumerate(tasks):
+        ref = item.get("taskReferenceName") if isinstance(item, Mapping) else None
+        if not isinstance(item, Mapping) or not isinstance(ref, str) or not ref:
+            return Refusal(f"Dynamic task {index} has no taskReferenceName")
+        own = inputs.get(ref)
+        branches.append(_with_input(item, own if isinstance(own, Mapping) else {}))
+    return tuple(branches)
+
+
+def _legacy(parameter: str, value: JsonObject) -> tuple[JsonObject, ...] | Refusal:
+    given = value.get(parameter)
+    tasks = given.get("dynamicTasks") if isinstance(given, Mapping) else None
+    if not isinstance(tasks, (list, tuple)):
+        return Refusal(f"Input '{parameter}' has no list 'dynamicTasks'")
+    branches: list[JsonObject] = []
+    for index, item in enumerate(tasks):
+        if not isinstance(item, Mapping) or not item.get("referenceName"):
+            return Refusal(f"Dynamic task {index} has no referenceName")
+        own = item.get("input")
+        branch: dict[str, JsonValue] = {
+            "name": item.get("taskName"),
+            "taskReferenceName": item.get("referenceName"),
+            "type": item.get("type") or "SIMPLE",
+        }
+        branches.append(_with_input(branch, own if isinstance(own, Mapping) else {}))
+    return tuple(branches)
+
+
+def _with_input(task: JsonObject, own: JsonObject) -> JsonObject:
+    given = task.get("inputParameters")
+    base = given if isinstance(given, Mapping) else {}
+    named = task.get("name") or task.get("type") or task.get("taskReferenceName")
+    return {**task, "name": named, "inputParameters": {**base, **own}}
+
+
+def _checked(ws: Workspace, tasks: tuple[JsonObject, ...]) -> tuple[JsonObject, ...] | Refusal:
+    seen: set[str] = set()
+    for task in tasks:
+        ref = str(task["taskReferenceName"])
+        if ref in seen or ref in ws.plan.nodes:
+            return Refusal(f"Dynamic fork: reference name '{ref}' is used already")
+        seen.add(ref)
+    return tasks
+
+
+def _items(value: JsonValue) -> list[JsonValue]:
+    return list(value) if isinstance(value, (list, tuple)) else []
+
+
+def _refuse(ws: Workspace, spot: Spot, value: JsonObject, reason: str) -> None:
+    attempt = control.create(
+        ws, spot, type_="FORK", status=TaskStatus.IN_PROGRESS, input_=value
+    )
+    control.finish(
+        ws, spot, attempt, TaskStatus.FAILED_WITH_TERMINAL_ERROR, reason=reason
+    )

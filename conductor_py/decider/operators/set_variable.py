@@ -1,0 +1,23 @@
+"""SET_VARIABLE: every key of its input replaces the workflow variable of that name."""
+
+from __future__ import annotations
+
+from conductor_py.decider import control
+from conductor_py.decider.references import resolve_input
+from conductor_py.decider.workspace import Spot, Workspace
+from conductor_py.model.status import TaskStatus
+
+
+def open_(ws: Workspace, spot: Spot) -> None:
+    """Overwrite the variables; when they grow too large they stay as they were and the task fails."""
+    value = resolve_input(ws, spot, None)
+    attempt = control.create(
+        ws, spot, type_="SET_VARIABLE", status=TaskStatus.IN_PROGRESS, input_=value
+    )
+    refused = ws.known.get("oversize:vars")
+    if isinstance(refused, str):
+        status = TaskStatus.FAILED_WITH_TERMINAL_ERROR
+        control.finish(ws, spot, attempt, status, reason=refused)
+        return
+    ws.documents["vars"] = {**ws.document("vars"), **value}
+    control.finish(ws, spot, attempt, TaskStatus.COMPLETED, output={})

@@ -1,0 +1,34 @@
+"""SIMPLE, and every type that no operator claims: a task that a worker takes from a queue."""
+
+from __future__ import annotations
+
+from conductor_py.decider import control, scheduling
+from conductor_py.decider.references import resolve_input
+from conductor_py.decider.workspace import Spot, Workspace
+from conductor_py.model.status import TaskStatus
+
+
+def open_(ws: Workspace, spot: Spot) -> None:
+    """Schedule the task in the queue named after it (SIMPLE) or after its type (any other)."""
+    task = spot.node.task
+    type_ = task.name if task.type == "SIMPLE" else task.type
+    value = resolve_input(ws, spot, ws.next_seq)
+    domain = scheduling.domain_of(ws, type_)
+    attempt = control.create(
+        ws,
+        spot,
+        type_=type_,
+        definition=task.name,
+        status=TaskStatus.SCHEDULED,
+        started=False,
+    )
+    attempt = scheduling.with_policies(attempt, task.task_definition, ws.now_ms)
+    attempt = scheduling.in_domain(attempt, domain, task.start_delay)
+    refused = scheduling.store_input(ws, attempt.seq, value)
+    if refused is not None:
+        ws.put(attempt)
+        status = TaskStatus.FAILED_WITH_TERMINAL_ERROR
+        control.finish(ws, spot, attempt, status, reason=refused)
+        return
+    queue = scheduling.queue_name(type_, domain)
+    scheduling.offer(ws, attempt, queue, task.start_delay * 1000)

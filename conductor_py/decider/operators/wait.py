@@ -1,0 +1,62 @@
+"""WAIT: open until a duration or an instant has passed, or, with neither, until somebody completes it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from conductor_py.decider import control
+from conductor_py.decider.durations import Zone, parse_duration_ms, parse_until_ms
+from conductor_py.decider.need import InstantWanted
+from conductor_py.decider.references import resolve_input
+from conductor_py.decider.workspace import Spot, Workspace
+from conductor_py.model.execution import Attempt
+from conductor_py.model.json import JsonObject
+from conductor_py.model.status import TaskStatus
+
+
+def open_(ws: Workspace, spot: Spot) -> None:
+    """Open the task and arm its timer; an unreadable time fails it at once (A-36)."""
+    value = resolve_input(ws, spot, ws.next_seq)
+    attempt = control.create(
+        ws,
+        spot,
+        type_="WAIT",
+        definition=spot.node.task.name,
+        status=TaskStatus.IN_PROGRESS,
+        input_=value,
+    )
+    until = _until(ws, value)
+    if isinstance(until, str):
+        status = TaskStatus.FAILED_WITH_TERMINAL_ERROR
+        control.finish(ws, spot, attempt, status, reason=until)
+        return
+    if until is not None:
+        ws.put(replace(attempt, wait_until=max(until, 1)))
+        ws.timers[attempt.seq] = max(until, 1)
+
+
+def due(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
+    """The instant has come."""
+    control.finish(ws, spot, attempt, TaskStatus.COMPLETED)
+
+
+def _until(ws: Workspace, value: JsonObject) -> int | str | None:
+    """The end of the wait in epoch ms, ``None`` for no end, or a sentence when it cannot be read."""
+    duration, until = value.get("duration"), value.get("until")
+    if duration and until:
+        return "WAIT takes 'duration' or 'until', not both"
+    if duration:
+        length = parse_duration_ms(str(duration))
+        if length is None:
+            return f"WAIT duration '{duration}' is not of the form '1d 2h 3m 4s'"
+        return ws.now_ms + length
+    if until:
+        instant = parse_until_ms(str(until))
+        if instant is None:
+            return f"WAIT until '{until}' is not of the form 'yyyy-MM-dd HH:mm z'"
+        if isinstance(instant, Zone):
+            key = f"instant:{instant.name}:{instant.local_ms}"
+            found = ws.answer(key, InstantWanted(instant.name, instant.local_ms))
+            return found if isinstance(found, int) else f"WAIT until '{until}': unknown time zone"
+        return instant
+    return None

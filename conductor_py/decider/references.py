@@ -1,0 +1,147 @@
+"""Resolve the input of tasks and the output of workflows against the execution.
+
+The document that ``${…}`` reads is never built: each reference is looked up by itself, so that a decide reads only what the
+text names. What is not known becomes a Need, all of one template together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from conductor_py.decider.compile import input_template
+from conductor_py.decider.expressions import MISSING, Lookup, Template, compile_template, resolve
+from conductor_py.decider.need import Read, Request
+from conductor_py.decider.workspace import Spot, Workspace
+from conductor_py.model.execution import Attempt, ClaimSide, wire_ref
+from conductor_py.model.ids import task_id
+from conductor_py.model.json import JsonObject, JsonValue
+from conductor_py.model.status import TaskStatus
+
+_DOCUMENTS = {"input": "input", "output": "output", "variables": "vars"}
+
+
+def resolve_input(ws: Workspace, spot: Spot, seq: int | None) -> JsonObject:
+    """Resolve the input of the task at ``spot``; ``seq`` lets it name its own task id."""
+    template = spot.node.inputs
+    if template is None:
+        template = compile_template(input_template(spot.node.task))
+    value = resolve_template(ws, template, seq)
+    return _with_defaults(spot, value) if isinstance(value, Mapping) else {}
+
+
+def resolve_value(ws: Workspace, value: JsonValue, seq: int | None = None) -> JsonValue:
+    """Resolve a value that is not part of a task's input (sub-workflow parameters, an items expression)."""
+    return resolve_template(ws, compile_template(value), seq)
+
+
+def resolve_template(ws: Workspace, template: Template, seq: int | None) -> JsonValue:
+    """Resolve a compiled template."""
+    if len(template.roots) > 1:
+        ws.together(_reads(ws, template))
+    task = task_id(ws.id, seq) if seq is not None else None
+    return resolve(template, lookup_in(ws), task_id=task)
+
+
+def lookup_in(ws: Workspace) -> Lookup:
+    """Make the lookup of (root, member) pairs in the execution."""
+
+    def lookup(root: str, member: str) -> JsonValue:
+        if root == "workflow" and "workflow" not in ws.plan.nodes:
+            return _workflow_member(ws, member)
+        seq = ws.newest(root)
+        attempt = ws.attempt(seq) if seq else None
+        if attempt is None:
+            return MISSING  # type: ignore[return-value]
+        if not member:
+            return {name: read(ws, attempt) for name, read in _TASK_MEMBERS.items()}
+        reader = _TASK_MEMBERS.get(member)
+        return reader(ws, attempt) if reader else MISSING  # type: ignore[return-value]
+
+    return lookup
+
+
+def _reads(ws: Workspace, template: Template) -> list[tuple[str, Request]]:
+    wanted: list[tuple[str, Request]] = []
+    for root, member in template.roots:
+        if root == "workflow":
+            name = _DOCUMENTS.get(member)
+            if name and name not in ws.documents:
+                wanted.append((name, Read(name)))
+        elif f"r:{root}" not in ws.pointers:
+            kinds = "ai" if member == "input" else "aco"
+            wanted.append((f"r:{root}", Read(f">{kinds} r:{root}")))
+    return wanted
+
+
+def _with_defaults(spot: Spot, value: JsonObject) -> JsonObject:
+    """A key that resolved to null takes the definition template's own value."""
+    definition = spot.node.task.task_definition
+    template = definition.input_template if definition else None
+    if not template:
+        return value
+    nulls = {key: template[key] for key, found in value.items() if found is None and key in template}
+    return {**value, **nulls} if nulls else value
+
+
+def _workflow_member(ws: Workspace, member: str) -> JsonValue:
+    header = ws.header
+    match member:
+        case "input" | "output" | "variables":
+            return ws.document(_DOCUMENTS[member])
+        case "status":
+            return ws.status.value
+        case "workflowId":
+            return ws.id
+        case "workflowType":
+            return header.name
+        case "version":
+            return header.version
+        case "correlationId":
+            return header.correlation_id
+        case "schemaVersion":
+            return ws.plan.definition.schema_version
+        case "parentWorkflowId":
+            return header.parent
+        case "parentWorkflowTaskId":
+            return f"{header.parent}-{header.parent_seq}" if header.parent else None
+        case "":
+            members = ("input", "output", "status", "workflowId", "workflowType", "version")
+            more = ("correlationId", "variables", "parentWorkflowId", "schemaVersion")
+            return {name: _workflow_member(ws, name) for name in (*members, *more)}
+        case _:
+            return None
+
+
+_Reader = Callable[[Workspace, Attempt], JsonValue]
+
+
+def _claim(ws: Workspace, attempt: Attempt) -> ClaimSide:
+    return ws.claim(attempt.seq) if attempt.queue else ClaimSide()
+
+
+def _status(ws: Workspace, attempt: Attempt) -> JsonValue:
+    if attempt.status is TaskStatus.SCHEDULED and _claim(ws, attempt).held:
+        return TaskStatus.IN_PROGRESS.value
+    return attempt.status.value
+
+
+_TASK_MEMBERS: dict[str, _Reader] = {
+    "input": lambda ws, a: ws.document(f"i:{a.seq}"),
+    "output": lambda ws, a: ws.document(f"o:{a.seq}"),
+    "taskType": lambda _, a: a.type,
+    "status": _status,
+    "referenceTaskName": lambda _, a: wire_ref(a.ref, a.vector),
+    "retryCount": lambda _, a: a.retry_count,
+    "correlationId": lambda ws, _: ws.header.correlation_id,
+    "pollCount": lambda ws, a: _claim(ws, a).polls,
+    "taskDefName": lambda _, a: a.definition or a.type,
+    "scheduledTime": lambda _, a: a.scheduled_at,
+    "startTime": lambda ws, a: a.started_at or _claim(ws, a).first_at,
+    "endTime": lambda _, a: a.ended_at,
+    "workflowInstanceId": lambda ws, _: ws.id,
+    "taskId": lambda ws, a: task_id(ws.id, a.seq),
+    "reasonForIncompletion": lambda _, a: a.reason,
+    "callbackAfterSeconds": lambda _, a: a.callback_after_s,
+    "workerId": lambda ws, a: a.worker or _claim(ws, a).worker,
+    "iteration": lambda _, a: int(a.vector.rsplit(".", 1)[-1]) if a.vector else 0,
+}

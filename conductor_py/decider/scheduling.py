@@ -1,0 +1,129 @@
+"""Offer attempts to workers: queue, urgency, deadlines; or hold them until they may start.
+
+Queue names keep Conductor's form ``[<domain>:]<task type>[@<namespace>][-<isolation group>]``. The score orders a queue by
+urgency, then age: larger Conductor priority first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from conductor_py.decider.need import DomainWanted
+from conductor_py.decider.references import resolve_input
+from conductor_py.decider.workspace import Spot, Workspace
+from conductor_py.model.definitions import TaskDef
+from conductor_py.model.execution import Attempt, Document
+from conductor_py.model.status import TaskStatus
+
+URGENCY_STEP = 2**41
+_MAX_PRIORITY = 99
+
+
+def score(priority: int, enqueued_ms: int) -> int:
+    """The place of an entry in its queue, smaller first."""
+    return (_MAX_PRIORITY - priority) * URGENCY_STEP + enqueued_ms
+
+
+def offer(ws: Workspace, attempt: Attempt, queue: str, delay_ms: int) -> Attempt:
+    """Put an attempt into a queue, at once or after a delay; returns it as kept."""
+    due = ws.now_ms + delay_ms if delay_ms > 0 else 0
+    offered = replace(
+        attempt, queue=queue, score=score(ws.header.priority, max(due, ws.now_ms))
+    )
+    offered = _timed(ws, offered, delay_ms)
+    ws.put(offered)
+    ws.offered[attempt.seq] = due
+    return offered
+
+
+def offer_again(ws: Workspace, spot: Spot, attempt: Attempt, delay_ms: int) -> None:
+    """Offer a retry: to its queue, or to the decider itself when the delay is over."""
+    fresh = resolve_input(ws, spot, attempt.seq)
+    ws.documents[f"i:{attempt.seq}"] = fresh
+    if attempt.queue:
+        offer(ws, attempt, attempt.queue, delay_ms)
+        return
+    hold(ws, attempt, delay_ms)
+
+
+def hold(ws: Workspace, attempt: Attempt, delay_ms: int) -> None:
+    """Keep an attempt that no worker takes until it may start; decide opens it when its timer fires."""
+    start_at = ws.now_ms + max(delay_ms, 1)
+    ws.put(replace(attempt, status=TaskStatus.SCHEDULED, start_at=start_at))
+    ws.timers[attempt.seq] = start_at
+
+
+def with_policies(attempt: Attempt, definition: TaskDef | None, now_ms: int) -> Attempt:
+    """Stamp the limits and timeouts of a task definition on an attempt."""
+    if definition is None:
+        return attempt
+    total = definition.total_timeout_seconds * 1000
+    return replace(
+        attempt,
+        response_timeout_ms=definition.response_timeout_seconds * 1000,
+        timeout_ms=definition.timeout_seconds * 1000,
+        deadline=now_ms + total if total else 0,
+        limit=definition.concurrent_exec_limit or 0,
+        rate=definition.rate_limit_per_frequency,
+        rate_window_ms=definition.rate_limit_frequency_in_seconds * 1000,
+    )
+
+
+def in_domain(attempt: Attempt, domain: str, delay_s: int) -> Attempt:
+    """Note the domain and the start delay of a worker task."""
+    if not domain and not delay_s:
+        return attempt
+    return replace(attempt, domain=domain, delay_s=delay_s)
+
+
+def _timed(ws: Workspace, attempt: Attempt, delay_ms: int) -> Attempt:
+    """Arm the timers that run while nobody holds the attempt: poll timeout, total deadline."""
+    definition = _definition(ws, attempt)
+    poll = definition.poll_timeout_seconds if definition else None
+    poll_by = ws.now_ms + max(delay_ms, 0) + poll * 1000 if poll else 0
+    due = min((at for at in (poll_by, attempt.deadline) if at), default=0)
+    if due:
+        ws.timers[attempt.seq] = due
+    return replace(attempt, poll_by=poll_by)
+
+
+def _definition(ws: Workspace, attempt: Attempt) -> TaskDef | None:
+    spot = ws.spot_of(attempt)
+    return spot.node.task.task_definition if spot else None
+
+
+def queue_name(task_type: str, domain: str, definition: TaskDef | None = None) -> str:
+    """Name a queue; worker tasks pass no definition, they carry neither namespace nor isolation group."""
+    name = f"{domain}:{task_type}" if domain else task_type
+    if definition is not None and definition.execution_name_space:
+        name = f"{name}@{definition.execution_name_space}"
+    if definition is not None and definition.isolation_group_id:
+        name = f"{name}-{definition.isolation_group_id}"
+    return name
+
+
+def domain_of(ws: Workspace, task_type: str) -> str:
+    """Choose the domain of a worker task by the execution's task-to-domain map; empty for none.
+
+    An exact key wins over ``*``. Of a list the first domain with an active worker is taken, else the last one;
+    ``NO_DOMAIN`` stands for none.
+    """
+    if not ws.header.has_domains:
+        return ""
+    domains = ws.document("domains")
+    preferences = domains.get(task_type, domains.get("*"))
+    if not isinstance(preferences, str) or not preferences.strip():
+        return ""
+    names = [name.strip() for name in preferences.split(",")]
+    if len(names) == 1:
+        return "" if names[0].upper() == "NO_DOMAIN" else names[0]
+    key = f"domain:{task_type}:{preferences}"
+    chosen = ws.answer(key, DomainWanted(task_type, preferences))
+    return chosen if isinstance(chosen, str) else ""
+
+
+def store_input(ws: Workspace, seq: int, value: Document) -> str | None:
+    """Keep the input of an attempt; the sentence when it is larger than allowed, then it is emptied."""
+    refused = ws.known.get(f"oversize:i:{seq}")
+    ws.documents[f"i:{seq}"] = {} if isinstance(refused, str) else value
+    return refused if isinstance(refused, str) else None

@@ -1,0 +1,51 @@
+"""The state of an execution at its birth, for starters and for parents alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from conductor_py.model.definitions import WorkflowDef
+from conductor_py.model.execution import Header
+from conductor_py.model.json import JsonObject, JsonValue
+from conductor_py.model.status import WorkflowStatus
+
+
+def new_header(  # noqa: PLR0913 - one argument a fact of the start
+    plan: str,
+    definition: WorkflowDef,
+    *,
+    home: str,
+    now_ms: int,
+    priority: int = 0,
+    correlation_id: str | None = None,
+    has_domains: bool = False,
+    parent: tuple[str, int, int] | None = None,
+) -> Header:
+    """Make the header of a new execution; ``parent`` is (execution, sequence number of the task, depth of the parent)."""
+    timeout = definition.timeout_seconds * 1000
+    return Header(
+        plan=plan,
+        name=definition.name,
+        version=definition.version,
+        status=WorkflowStatus.RUNNING,
+        generation=1,
+        home=home,
+        created_at=now_ms,
+        updated_at=now_ms,
+        correlation_id=correlation_id,
+        priority=priority,
+        has_domains=has_domains,
+        due_at=now_ms + timeout if timeout > 0 else 0,
+        parent=parent[0] if parent else None,
+        parent_seq=parent[1] if parent else 0,
+        depth=parent[2] + 1 if parent else 0,
+    )
+
+
+def with_input_template(definition: WorkflowDef, given: JsonObject) -> JsonObject:
+    """Fill missing keys from the definition's template; an empty input gets none, a null counts as missing (Conductor)."""
+    template: Mapping[str, JsonValue] = definition.input_template
+    if not given or not template:
+        return given
+    present = {key: value for key, value in given.items() if value is not None}
+    return {**given, **template, **present}

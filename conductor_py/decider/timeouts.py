@@ -1,0 +1,110 @@
+"""What a passed deadline means for an attempt and for an execution.
+
+Order as in Conductor: total timeout, attempt timeout, poll timeout, response timeout. Each decision that ends an attempt
+because time passed names the claim it saw (``ClaimSeen``), so that an extension that came in between wins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from conductor_py.decider import control, ending
+from conductor_py.decider.workspace import Spot, Workspace
+from conductor_py.model.decision import ClaimSeen
+from conductor_py.model.event import DeadlinePassed
+from conductor_py.model.execution import Attempt, ClaimSide
+from conductor_py.model.status import TaskStatus, WorkflowStatus
+
+
+def check_execution(ws: Workspace) -> None:
+    """End the execution when its own timeout has passed and its policy says so."""
+    if ws.over or not ws.due_at or ws.now_ms < ws.due_at:
+        return
+    ws.due_at = 0
+    definition = ws.plan.definition
+    if definition.timeout_policy == "TIME_OUT_WF":
+        reason = f"Workflow timed out after {definition.timeout_seconds} seconds."
+        ending.end(ws, WorkflowStatus.TIMED_OUT, reason)
+
+
+def check_attempt(ws: Workspace, spot: Spot, attempt: Attempt, event: DeadlinePassed) -> None:
+    """Act on the timer of an attempt that a worker takes, if what fired is still so."""
+    claim = ws.claim(attempt.seq)
+    if claim.closed:
+        return
+    if claim.held and (claim.claim, claim.until) != (event.claim, event.until):
+        return
+    reason, policy = _due(ws, spot, attempt, claim)
+    if policy is None:
+        _rearm(ws, attempt, claim)
+        return
+    if policy == "ALERT_ONLY":
+        alerted = replace(attempt, alerted=attempt.alerted | _ALERTED[reason.split(" ", 1)[0]])
+        ws.put(alerted)
+        _rearm(ws, alerted, claim)
+        return
+    ws.guards.append(ClaimSeen(seq=attempt.seq, claim=claim.claim, until=claim.until))
+    if policy == "LOST":
+        _lose(ws, spot, attempt, claim, reason)
+        return
+    if policy == "TIME_OUT_WF":
+        ended = replace(
+            attempt, status=TaskStatus.TIMED_OUT, reason=reason, ended_at=ws.now_ms
+        )
+        ws.count_open(spot.node.loops, spot.vector, -1, container=False)
+        ws.put(ended)
+        control.close(ws, attempt)
+        ending.fail(ws, ended)
+        return
+    control.finish(ws, spot, attempt, TaskStatus.TIMED_OUT, reason=reason, worker=claim.worker)
+
+
+_ALERTED = {"Total": 1, "Task": 2, "Poll": 4}
+
+
+def _due(ws: Workspace, spot: Spot, attempt: Attempt, claim: ClaimSide) -> tuple[str, str | None]:
+    """Which deadline has passed, and what its policy says; ``None`` when none has."""
+    definition = spot.node.task.task_definition
+    policy = definition.timeout_policy if definition else "RETRY"
+    now, alerted = ws.now_ms, attempt.alerted
+    if attempt.deadline and now >= attempt.deadline and not alerted & 1:
+        return "Total timeout over all attempts has passed", policy
+    timed = attempt.timeout_ms and claim.first_at
+    if timed and now >= claim.first_at + attempt.timeout_ms and not alerted & 2:
+        return f"Task timed out after {attempt.timeout_ms // 1000} seconds", policy
+    if not claim.held:
+        if attempt.poll_by and now >= attempt.poll_by and not alerted & 4:
+            return "Poll timeout: no worker took the task in time", policy
+        return "", None
+    if now < claim.until:
+        return "", None
+    if claim.leased and attempt.lost < ws.limits.lost:
+        return f"Worker {claim.worker or 'unknown'} lost: its lease ended", "LOST"
+    seconds = attempt.response_timeout_ms // 1000
+    return f"Response timeout: no update from the worker within {seconds} seconds", "RETRY"
+
+
+def _lose(ws: Workspace, spot: Spot, attempt: Attempt, claim: ClaimSide, reason: str) -> None:
+    canceled = replace(
+        attempt,
+        status=TaskStatus.CANCELED,
+        reason=reason,
+        ended_at=ws.now_ms,
+        worker=claim.worker,
+    )
+    ws.count_open(spot.node.loops, spot.vector, -1, container=False)
+    control.close(ws, attempt)
+    control.again(ws, spot, canceled, delay_ms=0, lost=True)
+
+
+def _rearm(ws: Workspace, attempt: Attempt, claim: ClaimSide) -> None:
+    """Move the timer to the next deadline that has not been acted on."""
+    alerted = attempt.alerted
+    deadlines = [attempt.deadline if not alerted & 1 else 0]
+    if claim.first_at and attempt.timeout_ms and not alerted & 2:
+        deadlines.append(claim.first_at + attempt.timeout_ms)
+    if claim.held:
+        deadlines.append(claim.until)
+    elif not alerted & 4:
+        deadlines.append(attempt.poll_by)
+    ws.timers[attempt.seq] = min((at for at in deadlines if at), default=0)

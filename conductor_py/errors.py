@@ -1,0 +1,100 @@
+"""The error tree: what went wrong, whose fault it is, where, and what to do about it.
+
+Every error carries a stable ``code`` (part of the public contract), a message for people and its data in
+attributes. The HTTP status of each code stands in one table, in ``conductor_py.api.errors``. Nothing in here
+imports anything else of the package.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Violation:
+    """One thing wrong with a request or definition.
+
+    ``path`` is a JSON path from the root of the body (``$.tasks[2].joinOn[0]``), ``message`` a sentence that says
+    what is wrong and what would be right, ``invalid_value`` the scalar found there, when there is one.
+    """
+
+    path: str
+    message: str
+    invalid_value: str | None = None
+
+
+class ConductorError(Exception):
+    """Something went wrong in the engine."""
+
+    code: ClassVar[str] = "INTERNAL"
+    retryable: ClassVar[bool] = False
+
+    def __init__(self, message: str | None = None) -> None:
+        """Take the class's docstring as the message when none is given."""
+        self.message = message or (type(self).__doc__ or type(self).__name__).strip()
+        super().__init__(self.message)
+
+
+class InvalidInput(ConductorError):
+    """The request is not valid; nothing was changed."""
+
+    code: ClassVar[str] = "INVALID_INPUT"
+
+    def __init__(
+        self, message: str | None = None, *, violations: tuple[Violation, ...] = ()
+    ) -> None:
+        """Carry every violation found, not only the first."""
+        self.violations = violations
+        if message is None and violations:
+            message = f"{violations[0].path}: {violations[0].message}"
+        super().__init__(message)
+
+
+class DefinitionError(InvalidInput):
+    """The definition is not valid; nothing was stored."""
+
+    code: ClassVar[str] = "INVALID_DEFINITION"
+
+
+class NotFound(ConductorError):
+    """There is nothing by that name or id."""
+
+    code: ClassVar[str] = "NOT_FOUND"
+
+
+class Conflict(ConductorError):
+    """The present state does not allow this; nothing was changed."""
+
+    code: ClassVar[str] = "CONFLICT"
+
+
+class PayloadTooLarge(ConductorError):
+    """The payload is larger than the configured limit; nothing was stored."""
+
+    code: ClassVar[str] = "PAYLOAD_TOO_LARGE"
+
+
+class LimitExceeded(ConductorError):
+    """A configured limit is reached; try again later."""
+
+    code: ClassVar[str] = "LIMIT_EXCEEDED"
+    retryable: ClassVar[bool] = True
+
+
+class StoreUnavailable(ConductorError):
+    """The store does not answer; nothing is known to be lost. Try again."""
+
+    code: ClassVar[str] = "STORE_UNAVAILABLE"
+    retryable: ClassVar[bool] = True
+
+    def __init__(self, message: str | None = None, *, retry_after_s: int = 1) -> None:
+        """Say after how many seconds it is worth trying again."""
+        self.retry_after_s = retry_after_s
+        super().__init__(message)
+
+
+class ConfigurationError(ConductorError):
+    """The process cannot start with this configuration (exit code 2)."""
+
+    code: ClassVar[str] = "CONFIGURATION"

@@ -1,0 +1,1 @@
+"""Frozen types of the engine; standard library only, no I/O, no clock, no randomness."""

@@ -1,0 +1,102 @@
+"""What decide wants done: a value. The executor encodes it and commits it whole.
+
+Field names are those of ``ports.store``. Nothing here has an effect by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from conductor_py.model.event import Event, Operation
+from conductor_py.model.execution import Attempt, Document, Header, Meta, State
+from conductor_py.model.json import JsonObject, JsonValue
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimSeen:
+    """The claim and its end, on which a decision to end an attempt by time rests."""
+
+    seq: int
+    claim: int
+    until: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewChild:
+    """An execution to be started with this commit."""
+
+    id: str
+    header: Header
+    input: Document
+    variables: JsonObject
+    domains: Mapping[str, str]
+    meta: Meta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Send:
+    """An event for another execution of the same partition."""
+
+    execution: str
+    event: Event
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """An effect to be done outside, at least once; the same id again replaces what waits under it."""
+
+    id: str
+    kind: str
+    due_ms: int = 0
+    arguments: Mapping[str, JsonValue] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """The outcome of an operation. ``error`` is an error code of ``errors`` or empty."""
+
+    operation: str
+    error: str = ""
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """All that changes with one commit.
+
+    ``attempts`` are the states of new and changed attempts by sequence number; ``documents`` other fields whose value is a
+    document (``i:``, ``o:``, ``vars``, ``output``); ``pointers`` the ``r:`` fields; ``hashes`` the ``d:`` fields;
+    ``states`` the rest, ``None`` to remove. ``offered`` are (seq, due ms) that want a queue entry; the executor picks the
+    shard. ``timers`` are (seq, due ms), 0 removes.
+    """
+
+    header: Header
+    attempts: Mapping[int, Attempt]
+    documents: Mapping[str, Document]
+    pointers: Mapping[str, int]
+    hashes: Mapping[str, str]
+    states: Mapping[str, State | None]
+    offered: tuple[tuple[int, int], ...]
+    ended: tuple[int, ...]
+    reopened: tuple[int, ...]
+    timers: tuple[tuple[int, int], ...]
+    guards: tuple[ClaimSeen, ...]
+    children: tuple[NewChild, ...]
+    sends: tuple[Send, ...]
+    continues: tuple[Event, ...]
+    effects: tuple[Order, ...]
+    answers: tuple[Answer, ...]
+    plans: tuple[str, ...]
+
+
+__all__ = [
+    "Answer",
+    "ClaimSeen",
+    "Decision",
+    "NewChild",
+    "Operation",
+    "Order",
+    "Send",
+]

@@ -1,0 +1,168 @@
+"""Definitions as users write them: workflows, the tasks in them, task definitions.
+
+Attribute names are Conductor's JSON names in snake case, one to one (``codec.definitions`` derives the JSON names), and
+defaults are Conductor's. Seconds stay seconds here because they are the user's own words. Unset optional attributes are
+``None`` and are left out of the stored form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from conductor_py.model.json import JsonObject, JsonValue
+
+_EMPTY: Mapping[str, JsonValue] = MappingProxyType({})
+
+
+def _empty() -> JsonObject:
+    return _EMPTY
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskDef:
+    """How attempts of a task are retried, timed and limited (Conductor: TaskDef)."""
+
+    name: str
+    description: str | None = None
+    retry_count: int = 3
+    retry_logic: str = "FIXED"
+    retry_delay_seconds: int = 60
+    backoff_scale_factor: int = 1
+    max_retry_delay_seconds: int = 0
+    backoff_jitter_ms: int = 0
+    timeout_seconds: int = 0
+    timeout_policy: str = "TIME_OUT_WF"
+    response_timeout_seconds: int = 3600
+    poll_timeout_seconds: int | None = None
+    total_timeout_seconds: int = 0
+    concurrent_exec_limit: int | None = None
+    rate_limit_per_frequency: int = 0
+    rate_limit_frequency_in_seconds: int = 1
+    input_keys: tuple[str, ...] = ()
+    output_keys: tuple[str, ...] = ()
+    input_template: JsonObject = field(default_factory=_empty)
+    runtime_metadata: tuple[str, ...] = ()
+    isolation_group_id: str | None = None
+    execution_name_space: str | None = None
+    owner_email: str | None = None
+    base_type: str | None = None
+    task_status_listener_enabled: bool = True
+    input_schema: JsonObject | None = None
+    output_schema: JsonObject | None = None
+    enforce_schema: bool = False
+    owner_app: str | None = None
+    create_time: int = 0
+    update_time: int = 0
+    created_by: str | None = None
+    updated_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubWorkflowParams:
+    """What a SUB_WORKFLOW task starts. ``workflow_definition`` is an inline definition or a ``${…}`` that yields one."""
+
+    name: str | None = None
+    version: int | str | None = None
+    task_to_domain: Mapping[str, str] | None = None
+    workflow_definition: WorkflowDef | str | None = None
+    idempotency_key: str | None = None
+    idempotency_strategy: str | None = None
+    priority: int | str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkflowTask:
+    """One task of a workflow definition (Conductor: WorkflowTask)."""
+
+    name: str
+    task_reference_name: str
+    description: str | None = None
+    type: str = "SIMPLE"
+    input_parameters: JsonObject = field(default_factory=_empty)
+    dynamic_task_name_param: str | None = None
+    case_value_param: str | None = None
+    case_expression: str | None = None
+    script_expression: str | None = None
+    decision_cases: Mapping[str, tuple[WorkflowTask, ...]] = field(
+        default_factory=lambda: MappingProxyType({})
+    )
+    default_case: tuple[WorkflowTask, ...] = ()
+    dynamic_fork_join_tasks_param: str | None = None
+    dynamic_fork_tasks_param: str | None = None
+    dynamic_fork_tasks_input_param_name: str | None = None
+    fork_tasks: tuple[tuple[WorkflowTask, ...], ...] = ()
+    start_delay: int = 0
+    sub_workflow_param: SubWorkflowParams | None = None
+    join_on: tuple[str, ...] = ()
+    default_exclusive_join_task: tuple[str, ...] = ()
+    join_status: str | None = None
+    join_mode: str | None = None
+    sink: str | None = None
+    optional: bool = False
+    permissive: bool = False
+    task_definition: TaskDef | None = None
+    rate_limited: bool | None = None
+    async_complete: bool = False
+    loop_condition: str | None = None
+    loop_over: tuple[WorkflowTask, ...] = ()
+    items: str | None = None
+    retry_count: int | None = None
+    evaluator_type: str | None = None
+    expression: str | None = None
+    on_state_change: JsonObject = field(default_factory=_empty)
+    cache_config: JsonObject | None = None
+    metadata: JsonObject = field(default_factory=_empty)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkflowDef:
+    """A workflow definition (Conductor: WorkflowDef)."""
+
+    name: str
+    description: str | None = None
+    version: int = 1
+    tasks: tuple[WorkflowTask, ...] = ()
+    input_parameters: tuple[str, ...] = ()
+    output_parameters: JsonObject = field(default_factory=_empty)
+    failure_workflow: str | None = None
+    failure_workflow_version: int | None = None
+    schema_version: int = 2
+    restartable: bool = True
+    workflow_status_listener_enabled: bool = False
+    workflow_status_listener_sink: str | None = None
+    owner_email: str | None = None
+    timeout_policy: str = "ALERT_ONLY"
+    timeout_seconds: int = 0
+    variables: JsonObject = field(default_factory=_empty)
+    input_template: JsonObject = field(default_factory=_empty)
+    rate_limit_config: JsonObject | None = None
+    input_schema: JsonObject | None = None
+    output_schema: JsonObject | None = None
+    enforce_schema: bool = True
+    metadata: JsonObject = field(default_factory=_empty)
+    cache_config: JsonObject | None = None
+    masked_fields: tuple[str, ...] = ()
+    owner_app: str | None = None
+    create_time: int = 0
+    update_time: int = 0
+    created_by: str | None = None
+    updated_by: str | None = None
+
+
+def children_of(task: WorkflowTask) -> tuple[tuple[str, tuple[WorkflowTask, ...]], ...]:
+    """List the task lists nested in a task, with the JSON path of each relative to the task.
+
+    Sub-workflow bodies are not part of the tree: they are executions of their own.
+    """
+    match task.type:
+        case "SWITCH" | "DECISION":
+            cases = [(f".decisionCases['{name}']", body) for name, body in task.decision_cases.items()]
+            return (*cases, (".defaultCase", task.default_case))
+        case "FORK_JOIN":
+            return tuple((f".forkTasks[{i}]", branch) for i, branch in enumerate(task.fork_tasks))
+        case "DO_WHILE":
+            return ((".loopOver", task.loop_over),)
+        case _:
+            return ()

@@ -1,0 +1,78 @@
+"""Events: what happened to an execution since it was last decided. They wait in its inbox, numbered.
+
+An event names an attempt by sequence number (0: none). Events about a child or a continuation carry a generation and
+count only in that generation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from conductor_py.model.execution import Document
+from conductor_py.model.json import JsonValue
+from conductor_py.model.status import TaskStatus, WorkflowStatus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Started:
+    """A child was created by its parent's commit and wants its first decision."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultReported:
+    """A worker, or an operator, reported a result; the output is already stored as the attempt's."""
+
+    seq: int
+    status: TaskStatus
+    worker: str = ""
+    reason: str | None = None
+    callback_after_s: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadlinePassed:
+    """The timer of an attempt fired: the claim (0: none) and its end as the firing saw them."""
+
+    seq: int
+    claim: int
+    until: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChildEnded:
+    """The child that attempt ``seq`` waits for has ended."""
+
+    seq: int
+    child: str
+    child_generation: int
+    status: WorkflowStatus
+    reason: str | None
+    output: Document
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Continue:
+    """The rest of a decision that was cut; void in another generation.
+
+    ``kind`` is ``open`` (open a reference), ``branches`` (go on creating a fork's branches), ``loop`` (look at a loop) or
+    ``drain`` (clean up after a cut end); ``plan``, ``ref`` and ``vector`` say where.
+    """
+
+    generation: int
+    kind: str
+    plan: str = ""
+    ref: str = ""
+    vector: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """A verb of the API (terminate, pause, …) or of a parent (terminate); ``id`` is where the answer goes."""
+
+    id: str
+    name: str
+    arguments: Mapping[str, JsonValue]
+
+
+Event = Started | ResultReported | DeadlinePassed | ChildEnded | Continue | Operation

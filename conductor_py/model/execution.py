@@ -1,0 +1,214 @@
+"""What is stored of a running execution, as the decider sees it.
+
+Every type here is one stored field (``ports.store`` lists them); the stored names stand in ``codec.execution``. Instants
+are epoch milliseconds of the store's clock, 0 means "not set".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NewType
+
+from conductor_py.model.json import JsonObject
+from conductor_py.model.status import TaskStatus, WorkflowStatus
+
+Vector = NewType("Vector", str)
+"""Iteration vector, outermost loop first: ``""`` outside loops, ``"2"``, ``"2.1"``."""
+
+NO_LOOP = Vector("")
+FORMAT = 1
+
+
+def vector_prefix(vector: Vector, depth: int) -> Vector:
+    """Take the first ``depth`` components of an iteration vector."""
+    return Vector(".".join(vector.split(".")[:depth])) if depth and vector else NO_LOOP
+
+
+def vector_append(vector: Vector, iteration: int) -> Vector:
+    """Enter a loop's iteration."""
+    return Vector(f"{vector}.{iteration}" if vector else str(iteration))
+
+
+def wire_ref(ref: str, vector: Vector) -> str:
+    """Name a reference on the wire: loop tasks carry ``__<iteration>`` for each loop around them."""
+    return f"{ref}__{vector.replace('.', '__')}" if vector else ref
+
+
+@dataclass(frozen=True, slots=True)
+class External:
+    """A document that lives in payload storage under ``path``."""
+
+    path: str
+
+
+Document = JsonObject | External
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Header:
+    """The hot header: small, read at every decision, written whole by start and commit only.
+
+    ``open_attempts`` counts open attempts other than containers (JOIN and DO_WHILE, which only wait for others),
+    ``containers`` those. ``tail`` is set when the last top-level task has settled. ``drain`` is the next sequence number
+    that cleaning up after a cut end has to look at, 0 when there is nothing to clean up. ``permissive_failures`` counts
+    failed permissive tasks, which fail the execution when everything else is done; ``continues`` the continuations under
+    way; ``has_domains`` says that a task-to-domain map was given.
+    """
+
+    plan: str
+    name: str
+    version: int
+    status: WorkflowStatus
+    generation: int
+    home: str
+    created_at: int
+    format: int = FORMAT
+    correlation_id: str | None = None
+    priority: int = 0
+    parent: str | None = None
+    parent_seq: int = 0
+    depth: int = 0
+    first_seq: int = 1
+    next_seq: int = 1
+    open_attempts: int = 0
+    containers: int = 0
+    tail: bool = False
+    due_at: int = 0
+    alerted: bool = False
+    drain: int = 0
+    permissive_failures: int = 0
+    continues: int = 0
+    has_domains: bool = False
+    updated_at: int = 0
+    ended_at: int = 0
+    last_retried_at: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One try of one reference in one generation and iteration; on the wire: Task.
+
+    ``definition`` is the name of the task definition. ``queue`` is empty when no worker takes it. ``deadline`` is the
+    end of the total timeout over all attempts, ``poll_by`` that of the poll timeout, ``start_at`` the instant before
+    which an attempt without queue entry is not opened, ``wait_until`` the end of a WAIT. ``superseded`` says that a
+    newer attempt of the same reference and iteration exists; ``lost`` counts workers lost so far (they use up no retry).
+    ``child`` is the execution a SUB_WORKFLOW waits for.
+    """
+
+    seq: int
+    ref: str
+    vector: Vector
+    plan: str
+    type: str
+    definition: str
+    status: TaskStatus
+    generation: int
+    scheduled_at: int
+    first_scheduled_at: int = 0
+    retry_count: int = 0
+    lost: int = 0
+    retried_seq: int = 0
+    superseded: bool = False
+    queue: str = ""
+    domain: str = ""
+    shard: str = ""
+    score: int = 0
+    response_timeout_ms: int = 0
+    timeout_ms: int = 0
+    deadline: int = 0
+    poll_by: int = 0
+    start_at: int = 0
+    wait_until: int = 0
+    limit: int = 0
+    rate: int = 0
+    rate_window_ms: int = 0
+    started_at: int = 0
+    ended_at: int = 0
+    reason: str | None = None
+    worker: str = ""
+    callback_after_s: int = 0
+    delay_s: int = 0
+    child: str | None = None
+    alerted: int = 0
+
+    @property
+    def open(self) -> bool:
+        """Whether its own status is not terminal (the execution may still have ended or begun a new generation)."""
+        return not self.status.terminal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimSide:
+    """Who holds an attempt and until when; written by the store only."""
+
+    claim: int = 0
+    held: bool = False
+    until: int = 0
+    leased: bool = False
+    closed: bool = False
+    worker: str = ""
+    polls: int = 0
+    first_at: int = 0
+    updated_at: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinState:
+    """A JOIN that is open: how many references it waits for and how they settled.
+
+    ``failed`` are the sequence numbers of attempts that settled unsuccessfully, in order, at most 100; ``errors`` those
+    of optional ones (COMPLETED_WITH_ERRORS), likewise.
+    """
+
+    seq: int
+    expected: int
+    settled: int = 0
+    failed: tuple[int, ...] = ()
+    errors: tuple[int, ...] = ()
+    closed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForkState:
+    """A fork whose branches are created in pieces: ``next_branch`` is the first not yet created."""
+
+    next_branch: int
+    branches: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoopState:
+    """A DO_WHILE that is open: its present iteration and the open attempts directly inside it.
+
+    ``tail`` says that the last task of the body has settled in this iteration. ``items`` is the number of items of a
+    list loop, -1 for a condition loop.
+    """
+
+    seq: int
+    iteration: int = 0
+    open_attempts: int = 0
+    tail: bool = False
+    items: int = -1
+    first_kept: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meta:
+    """What is known of an execution since its start and never changes; read by people, not by decide."""
+
+    created_by: str | None = None
+    event: str | None = None
+    idempotency_key: str | None = None
+    parent_task_ref: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """Why an execution ended, written by the commit that ended it."""
+
+    reason: str | None = None
+    failed_task: str | None = None
+    permissive: tuple[str, ...] = ()
+
+
+State = Header | Attempt | ClaimSide | JoinState | ForkState | LoopState | Meta | Ending

@@ -1,0 +1,79 @@
+"""What callers ask of the engine: requests as values, already checked for form by the boundary."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from conductor_py.model.definitions import WorkflowDef
+from conductor_py.model.json import JsonObject
+from conductor_py.model.status import TaskStatus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartRequest:
+    """Start a workflow: a registered one by name (latest version unless given) or the inline ``definition``."""
+
+    name: str
+    version: int | None = None
+    definition: WorkflowDef | None = None
+    input: JsonObject = field(default_factory=lambda: MappingProxyType({}))
+    external_input: str | None = None
+    correlation_id: str | None = None
+    priority: int = 0
+    task_to_domain: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    idempotency_key: str | None = None
+    idempotency_strategy: str = "FAIL"
+    created_by: str | None = None
+    event: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskLog:
+    """One line of a task's log; ``created_at`` epoch ms."""
+
+    line: str
+    created_at: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskResult:
+    """What a worker reports. ``claim`` 0: the worker named no claim token (the official SDKs)."""
+
+    workflow_id: str
+    task_id: str
+    status: TaskStatus
+    output: JsonObject = field(default_factory=lambda: MappingProxyType({}))
+    external_output: str | None = None
+    claim: int = 0
+    worker: str = ""
+    reason: str | None = None
+    callback_after_s: int = 0
+    logs: tuple[TaskLog, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PollRequest:
+    """A worker wants up to ``count`` tasks of a type, and waits ``timeout_ms`` for the first.
+
+    ``lease_s`` 0: no lease; the claim ends with the response timeout.
+    """
+
+    task_type: str
+    worker: str = ""
+    domain: str = ""
+    count: int = 1
+    timeout_ms: int = 100
+    lease_s: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtendRequest:
+    """A worker keeps its claim, and says how far it is."""
+
+    task_id: str
+    claim: int
+    worker: str = ""
+    lease_s: int = 0
+    progress: JsonObject | None = None

@@ -1,0 +1,48 @@
+"""What readers get of an execution: everything of it, consistent as of one version.
+
+Built by the engine from the stored fields or from the archive, turned into Conductor's JSON by ``wire.execution``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from conductor_py.model.definitions import WorkflowDef, WorkflowTask
+from conductor_py.model.execution import Attempt, ClaimSide, Document, Ending, Header, Meta
+from conductor_py.model.json import JsonObject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskView:
+    """One attempt with everything a reader may want.
+
+    ``task`` is its part of the definition. The wire status is IN_PROGRESS when the attempt is open and a claim is held,
+    CANCELED when it is open in an ended execution or an older generation.
+    """
+
+    execution: str
+    header: Header
+    attempt: Attempt
+    claim: ClaimSide
+    task: WorkflowTask
+    input: Document
+    output: Document
+    progress: JsonObject | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutionView:
+    """One execution. ``tasks`` is empty when they were not asked for."""
+
+    execution: str
+    version: int
+    header: Header
+    definition: WorkflowDef
+    meta: Meta
+    ending: Ending
+    input: Document
+    output: Document
+    variables: JsonObject
+    task_to_domain: Mapping[str, str]
+    tasks: tuple[TaskView, ...] = ()

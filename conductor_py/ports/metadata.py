@@ -1,0 +1,49 @@
+"""Definitions: registered, versioned, and never read by an execution that already has its snapshot."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class MetadataStore(Protocol):
+    """Canonical JSON of definitions (opaque bytes) by name and version; one store for all partitions."""
+
+    def put_workflow(self, name: str, version: int, document: bytes, *, create: bool) -> bool:
+        """Store a version; with ``create`` an existing one is left alone and the answer is false."""
+
+    def workflow(self, name: str, version: int | None) -> bytes | None:
+        """Read a version, or with ``None`` the numerically largest."""
+
+    def workflows(self) -> tuple[tuple[str, int, bytes], ...]:
+        """Read every version of every workflow, by name and version."""
+
+    def delete_workflow(self, name: str, version: int) -> bool:
+        """Forget a version; false when there is none. Executions keep their snapshot."""
+
+    def put_task(self, name: str, document: bytes, *, must_exist: bool) -> bool:
+        """Store a task definition; with ``must_exist`` an unknown one is not created and the answer is false."""
+
+    def tasks(self, names: tuple[str, ...] | None) -> dict[str, bytes]:
+        """Read the task definitions of those names (unknown ones left out), or all."""
+
+    def delete_task(self, name: str) -> bool:
+        """Forget a task definition; false when there is none."""
+
+    def revision(self, partition: int) -> int:
+        """Read the number that grows, in every partition, after each change; a starter compares it."""
+
+
+class PlanStore(Protocol):
+    """Compiled definitions by content, in the partition that uses them."""
+
+    def put(self, partition: int, plan: str, blob: bytes, reads: dict[str, bytes]) -> None:
+        """Store a snapshot under its hash with, for each reference, its reads (JSON list of strings)."""
+
+    def get(self, partition: int, plan: str) -> bytes | None:
+        """Read the snapshot."""
+
+    def count(self, partition: int) -> int:
+        """Count the snapshots stored."""
+
+    def collect(self, partition: int, plans: tuple[str, ...], unused_ms: int) -> int:
+        """Drop those of ``plans`` that nobody touched for ``unused_ms``; returns how many."""

@@ -1,0 +1,32 @@
+"""The outbox: effects wait here, from the commit that ordered them until their handler confirms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pending:
+    """An effect taken for delivery. ``stamp`` tells one order under an id from the next."""
+
+    id: str
+    stamp: int
+    document: bytes
+
+
+class Outbox(Protocol):
+    """Effects of one partition. Delivery is at least once; handlers are idempotent by effect id."""
+
+    def take(self, partition: int, limit: int, lease_ms: int) -> tuple[Pending, ...]:
+        """Take due effects, oldest first; each is due again after ``lease_ms`` unless confirmed before."""
+
+    def confirm(self, partition: int, done: Sequence[tuple[str, int]]) -> int:
+        """Drop effects by (id, stamp); one that was ordered anew meanwhile stays. Returns how many went."""
+
+    def size(self, partition: int) -> int:
+        """Count the effects that wait."""
+
+    def read(self, partition: int, ids: Sequence[str]) -> tuple[Pending, ...]:
+        """Read effects by id, those that are gone left out (a job carries ids only)."""

@@ -1,0 +1,99 @@
+"""Task queues: how a worker gets an attempt, keeps it, and loses it.
+
+A queue is one pair of ordered sets a shard: ready (by urgency, then age) and delayed (by due time). Members are task
+ids and nothing else; whether a member may be handed out is read from the attempt when it is polled.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from conductor_py.model.ids import ExecutionId
+from conductor_py.ports.store import Outcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Poll:
+    """What a worker asks for: up to ``count`` attempts of ``queue`` from ``shards``, in that order.
+
+    ``lease_ms`` 0: the worker asks for no lease, its claim ends with the response timeout. ``limit`` and ``rate`` (claims,
+    window ms) are those of the live task definition; ``None`` takes what the attempt's snapshot says.
+    """
+
+    queue: str
+    shards: tuple[str, ...]
+    worker: str
+    count: int
+    lease_ms: int = 0
+    max_bytes: int = 4_000_000
+    limit: int | None = None
+    rate: tuple[int, int] | None = None
+    poll_name: str = ""
+    """Task type and domain under which the poll is recorded; empty: do not record."""
+    poll_domain: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claimed:
+    """An attempt handed out: its claim, and the fields a task is made of."""
+
+    execution: ExecutionId
+    seq: int
+    claim: int
+    header: bytes
+    attempt: bytes
+    claim_side: bytes
+    input: bytes | None
+    output: bytes | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PollReply:
+    """``retry_at_ms``: when a delayed entry falls due or a limit frees, 0 if nothing is known to."""
+
+    now_ms: int
+    claimed: tuple[Claimed, ...]
+    retry_at_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PollData:
+    """Who polled a queue last: task type, domain (empty: none), worker, epoch ms."""
+
+    queue: str
+    domain: str
+    worker: str
+    at_ms: int
+
+
+class TaskQueues(Protocol):
+    """The queues of one partition. ``StoreUnavailable`` when the store does not answer."""
+
+    def poll(self, partition: int, poll: Poll) -> PollReply:
+        """Hand out attempts: claim, permit and timer of each in one step.
+
+        Looks at 200 heads a shard at most. Entries of ended or unknown attempts are dropped; those of a paused execution
+        are parked with it. A full limit stops the poll with ``retry_at_ms``. A claim is max(k + 1, now) and ends at now +
+        response timeout or, when asked, at now + lease, whichever is earlier; its timer is the earliest of that, the
+        attempt timeout counted from the first claim, and the attempt's total deadline.
+        """
+
+    def extend(
+        self,
+        execution: ExecutionId,
+        seq: int,
+        claim: int,
+        worker: str,
+        lease_ms: int,
+        progress: bytes | None,
+    ) -> tuple[Outcome, int]:
+        """Prolong a held claim: by the lease when one was asked for (never beyond the response timeout from now), else by
+        the response timeout. OK and the new end; SUPERSEDED (not the current claim, or past its end); IGNORED (ended);
+        UNKNOWN_TASK; GONE. ``claim`` 0: the holder is recognised by ``worker``, and any holder is when that is empty."""
+
+    def sizes(self, partition: int) -> dict[tuple[str, str], tuple[int, int]]:
+        """Count entries, ready and delayed, by (queue, shard), for every queue that was ever written."""
+
+    def poll_data(self, partition: int) -> tuple[PollData, ...]:
+        """List who polled what last."""

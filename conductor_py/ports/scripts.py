@@ -1,0 +1,73 @@
+"""Scripts: user-written JavaScript, evaluated where it can hurt nobody.
+
+A script is a pure function of its input: it reaches no host object, no file, no network and nothing
+that an earlier script left behind. What it costs is bounded in time and memory, and charged to its
+own evaluation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, TypeAlias
+
+from conductor_py.model.json import JsonObject, JsonValue
+
+FailureKind: TypeAlias = Literal["error", "time", "memory", "killed"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """One program to run: ``input`` is bound as ``$``, ``bindings`` as globals of their names."""
+
+    evaluator: str
+    expression: str
+    input: JsonObject
+    bindings: Mapping[str, JsonValue] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Value:
+    """The completion value of the program, as JSON."""
+
+    value: JsonValue
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """The program gave no value.
+
+    ``kind`` says why: it raised or does not parse (``error``), ran over time (``time``), over
+    memory (``memory``), or took its process down (``killed``). ``terminal`` means that trying again
+    is pointless; only running over time is not terminal.
+    """
+
+    message: str
+    terminal: bool
+    kind: FailureKind
+
+
+ScriptResult: TypeAlias = Value | Failure
+
+
+class Scripts(Protocol):
+    """Evaluates scripts; safe to call from any thread."""
+
+    def evaluate(self, requests: Sequence[Evaluation]) -> tuple[ScriptResult, ...]:
+        """Evaluate each request on its own and answer in their order, one result a request.
+
+        The program's completion value is the result. The program sees copies: what it changes is
+        seen by nobody. ``undefined``, ``null`` and what is no number become None, integral numbers
+        within 64 bits int, functions empty objects; an evaluator that is not known, or a result
+        that JSON cannot hold, is a Failure of kind ``error``. Nothing that a script does raises,
+        and one that fails or is killed does not touch the others.
+
+        Raises LimitExceeded (retryable; nothing was evaluated that counts) when too many callers
+        wait already, or no process came free in time.
+        """
+
+    def check(self, expression: str) -> str | None:
+        """Parse without running: None when the program parses, else what is wrong."""
+
+    def close(self) -> None:
+        """End what runs; evaluations under way may answer ``killed``. Repeating it does nothing."""

@@ -1,0 +1,63 @@
+"""Search: the index of executions and tasks, and the archive of finished executions.
+
+Off the critical path: documents arrive late, twice and out of order, and none of that shows. What
+an execution *is* stands in the store; the index may lag behind it, and never decides anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from conductor_py.model.search import (
+    Archived,
+    ArchivedId,
+    ExecutionDocument,
+    SearchPage,
+    SearchRequest,
+    TaskSearchPage,
+)
+
+
+class Search(Protocol):
+    """Put, find, read back and remove. Every method raises ``StoreUnavailable`` when the index is
+    away.
+    """
+
+    def put(self, documents: Sequence[ExecutionDocument]) -> None:
+        """Write many documents; durable when this returns, found by ``search`` a moment later.
+
+        For each part (summary, each task, archive) the newer version stays: a late older document
+        or a repeat changes nothing and is no error. Not atomic over several documents: after an
+        error put all again. A document of an execution that was deleted at this version or a later
+        one is ignored for as long as the adapter remembers the deletion, at least a minute.
+        """
+
+    def search(self, request: SearchRequest) -> SearchPage:
+        """Find executions.
+
+        ``InvalidInput`` when ``start + size`` is deeper than the adapter can page.
+        """
+
+    def search_tasks(self, request: SearchRequest) -> TaskSearchPage:
+        """Find tasks; fields are those of ``TASK_FIELDS``."""
+
+    def archived(self, execution_id: str) -> Archived | None:
+        """Read a finished execution whole; immediately after its ``put``, without waiting for a
+        refresh.
+        """
+
+    def ended_before(self, instant_ms: int, limit: int) -> tuple[ArchivedId, ...]:
+        """List at most ``limit`` archived executions that ended before, the oldest first
+        (retention).
+        """
+
+    def delete(self, execution_id: str, version: int) -> bool:
+        """Remove summary, tasks and archive, unless something newer than ``version`` is there.
+
+        False means that a newer summary or archive is there, and nothing was removed. Removing what
+        does not exist is true; after an error call it again.
+        """
+
+    def refresh(self) -> None:
+        """Make all that was put visible to ``search`` now. For tests and for people who wait."""

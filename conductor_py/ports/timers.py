@@ -1,0 +1,24 @@
+"""Timers: time wakes exactly what is due, and a firing never loses it."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from conductor_py.ports.store import Loaded
+
+
+class Timers(Protocol):
+    """The due sets of one partition, one a home shard."""
+
+    def claim_due(
+        self, partition: int, shard: str, limit: int, holder: str, lease_ms: int
+    ) -> tuple[Loaded, ...]:
+        """Fire up to ``limit`` due timers and bring the executions whose lease was won.
+
+        An entry is never popped: it moves to now + 30 s, or to now + lease for an execution, and goes only when its
+        attempt or execution has ended. The timer of an attempt appends ``due`` (with the claim and the deadline it saw,
+        once a deadline) to the inbox: ``<seq> {"t":"due","k":<claim>,"d":<claim end>}``; the timer of an execution appends nothing.
+        """
+
+    def next_due_ms(self, partition: int, shard: str) -> int:
+        """Tell when the earliest timer of the shard is due, 0 when there is none."""

@@ -1,0 +1,1 @@
+"""One file a process of a deployment."""

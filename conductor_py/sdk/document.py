@@ -1,0 +1,40 @@
+"""JSON documents as bytes: the SDK's only encoder and decoder.
+
+What cannot be said in JSON is refused with ``InvalidInput``, never guessed at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import orjson
+
+from conductor_py.errors import InvalidInput
+
+
+def encode(value: object) -> bytes:
+    """Return the value as UTF-8 JSON; dataclasses become objects, tuples arrays. Raises
+    ``InvalidInput``.
+    """
+    try:
+        return orjson.dumps(value, default=_as_plain)
+    except (TypeError, RecursionError) as error:
+        message = f"the value cannot be written as JSON: {error}"
+        raise InvalidInput(message) from error
+
+
+def embed(encoded: bytes) -> object:
+    """Return a stand-in that ``encode`` writes verbatim, so that a large part is encoded once."""
+    return orjson.Fragment(encoded)
+
+
+def decode(body: bytes) -> object:
+    """Return the JSON value in the bytes; raises ``ValueError`` when they are not JSON."""
+    return orjson.loads(body)
+
+
+def _as_plain(value: object) -> object:
+    if isinstance(value, Mapping):
+        return dict(value)
+    message = f"{type(value).__name__} is not a JSON type"
+    raise TypeError(message)

@@ -1,0 +1,174 @@
+"""The loop that gets work of one type: a long poll for as many tasks as there are free slots.
+
+It survives whatever a server does, with growing pauses. It never claims what it cannot start at
+once; what arrives after the stop was asked for is handed back, so that nobody waits for its lease
+to end.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+from typing import TYPE_CHECKING
+
+from conductor_py.errors import ConductorError, InvalidInput, StoreUnavailable
+from conductor_py.sdk.backoff import Backoff
+from conductor_py.sdk.context import TaskContext
+from conductor_py.sdk.lease import Lease
+from conductor_py.sdk.slots import Slots
+from conductor_py.sdk.task import ResultStatus, Task, TaskResult
+
+if TYPE_CHECKING:
+    from conductor_py.model.json import JsonObject
+    from conductor_py.sdk.client import Client
+    from conductor_py.sdk.clock import Clock
+    from conductor_py.sdk.lease import LeaseKeeper
+    from conductor_py.sdk.report import Reporter
+    from conductor_py.sdk.worker import WorkerTask
+
+_log = logging.getLogger(__name__)
+
+_LOOK_AGAIN_S = 1.0
+#: After an empty answer that came at once: a server without long polls must not be hammered.
+_EMPTY_PAUSE_MS = 100
+
+
+class PollLoop:
+    """Polls one task type and runs what it gets."""
+
+    def __init__(
+        self,
+        worker_task: WorkerTask[..., object],
+        *,
+        client: Client,
+        keeper: LeaseKeeper,
+        reporter: Reporter,
+        worker_id: str,
+        clock: Clock,
+        stopping: threading.Event,
+    ) -> None:
+        """Compile the function's signature; raises ``ConfigurationError``."""
+        worker_task.prepare()
+        self._worker_task = worker_task
+        self._options = worker_task.options
+        self._client = client
+        self._keeper = keeper
+        self._reporter = reporter
+        self._worker_id = worker_id
+        self._clock = clock
+        self._stopping = stopping
+        self._backoff = Backoff(base_ms=200, cap_ms=30_000)
+        self._random = random.Random()  # noqa: S311 - jitter, not a secret
+        self._thread: threading.Thread | None = None
+        self.slots = Slots(self._options.name, self._options.concurrency)
+
+    def start(self) -> None:
+        """Start polling in a thread of its own."""
+        name = f"conductor-poll-{self._options.name}"
+        self._thread = threading.Thread(target=self.run, name=name, daemon=True)
+        self._thread.start()
+
+    def join(self, timeout_s: float) -> bool:
+        """Wait for the loop's end; tell whether it came."""
+        if self._thread is None:
+            return True
+        self._thread.join(max(0.0, timeout_s))
+        return not self._thread.is_alive()
+
+    def run(self) -> None:
+        """Poll until the stop is asked for."""
+        failures = 0
+        while not self._stopping.is_set():
+            free = self.slots.wait_free(_LOOK_AGAIN_S)
+            if free == 0:
+                continue
+            try:
+                self._poll(free)
+            except ConductorError as error:
+                failures += 1
+                extra = {**self._about(), "action": "poll_failed", "error": error.message}
+                _log.warning("a poll failed", extra=extra)
+                self._pause(failures, error)
+            except Exception as error:  # noqa: BLE001 - a worker that stops polling is lost
+                failures += 1
+                extra = {**self._about(), "action": "poll_loop_survived"}
+                _log.exception("the poll loop survived an error", extra=extra)
+                self._pause(failures, error)
+            else:
+                failures = 0
+
+    def _poll(self, free: int) -> None:
+        asked_ms = self._clock.monotonic_ms()
+        polled = self._client.poll_batch(
+            self._options.name,
+            worker_id=self._worker_id,
+            count=free,
+            timeout_ms=self._options.poll_timeout_ms,
+            domain=self._options.domain,
+            lease_s=self._options.lease_s,
+        )
+        for wire in polled:
+            self._take(wire)
+        took_ms = self._clock.monotonic_ms() - asked_ms
+        if not polled and took_ms < self._options.poll_timeout_ms // 2:
+            self._clock.wait(self._stopping, _EMPTY_PAUSE_MS)
+
+    def _take(self, wire: JsonObject) -> None:
+        try:
+            task = Task.from_json(wire)
+        except InvalidInput:
+            _log.exception(
+                "a polled task could not be read",
+                extra={**self._about(), "action": "task_unreadable"},
+            )
+            return
+        if self._stopping.is_set():
+            self._hand_back(task)
+            return
+        context = TaskContext(task, self._clock)
+        lease = Lease(context, lease_s=self._options.lease_s, clock=self._clock)
+        self._keeper.hold(lease)
+        self.slots.submit(lambda: self._carry_out(lease))
+
+    def _carry_out(self, lease: Lease) -> None:
+        try:
+            result = self._result(lease)
+            if result is not None and not lease.is_lost():
+                self._reporter.report(lease, result)
+        finally:
+            self._keeper.release(lease)
+
+    def _result(self, lease: Lease) -> TaskResult | None:
+        if lease.is_lost():  # it waited in line for too long
+            return None
+        try:
+            given = self._client.task_input(lease.context.task)
+        except ConductorError as error:
+            return TaskResult.failed(f"the input could not be downloaded: {error.message}")
+        return self._worker_task.run(lease.context, given)
+
+    def _hand_back(self, task: Task) -> None:
+        """Offer the task again at once, as it was: nothing of it has begun here."""
+        result = TaskResult(
+            status=ResultStatus.IN_PROGRESS,
+            output=task.output,
+            external_output_path=task.external_output_path,
+        )
+        extra = {**self._about(), "action": "task_handed_back", "task_id": task.task_id}
+        try:
+            self._client.update_task(result.answering(task, self._worker_id), resend=False)
+        except ConductorError as error:
+            extra |= {"action": "hand_back_failed", "error": error.message}
+            _log.warning("a task could not be handed back; its lease will end", extra=extra)
+        else:
+            _log.info("a task that arrived during the stop was handed back", extra=extra)
+
+    def _pause(self, failures: int, error: Exception) -> None:
+        delay_ms = self._backoff.delay_ms(failures, self._random.random())
+        if isinstance(error, StoreUnavailable):
+            delay_ms = max(delay_ms, min(error.retry_after_s, 30) * 1000)
+        self._clock.wait(self._stopping, delay_ms)
+
+    def _about(self) -> dict[str, object]:
+        return {"task_type": self._options.name, "domain": self._options.domain}

@@ -1,0 +1,204 @@
+"""The worker process: poll loops, the lease keeper, and an orderly end.
+
+``run()`` owns the main thread and its signals; ``start()`` and ``stop()`` are for embedding. A stop
+polls no more, lets running tasks finish within the grace and then lets go: what is still running is
+cancelled and not reported, and the server gives it to another worker when its lease ends.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import queue
+import random
+import signal
+import socket
+import threading
+from typing import TYPE_CHECKING, Self
+
+from conductor_py.errors import ConductorError, ConfigurationError, NotFound
+from conductor_py.sdk.backoff import Backoff
+from conductor_py.sdk.clock import SystemClock
+from conductor_py.sdk.lease import LeaseKeeper
+from conductor_py.sdk.poll_loop import PollLoop
+from conductor_py.sdk.report import Reporter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from types import FrameType
+
+    from conductor_py.model.json import JsonObject
+    from conductor_py.sdk.client import Client
+    from conductor_py.sdk.clock import Clock
+    from conductor_py.sdk.worker import WorkerTask
+
+_log = logging.getLogger(__name__)
+
+#: How often the drain looks whether a second signal asked it to hurry.
+_DRAIN_STEP_S = 0.2
+
+
+class Worker:
+    """Runs tasks of any number of types in this process."""
+
+    def __init__(
+        self,
+        client: Client,
+        tasks: Iterable[WorkerTask[..., object]],
+        *,
+        worker_id: str | None = None,
+        grace_s: float = 30.0,
+        clock: Clock | None = None,
+    ) -> None:
+        """Check the tasks; nothing is sent yet. Raises ``ConfigurationError``.
+
+        ``worker_id`` is what the server shows, by default host and process id. ``grace_s`` is how
+        long a stop waits for running tasks.
+        """
+        self._client = client
+        self._clock = clock or SystemClock()
+        self._grace_s = grace_s
+        self._stopping = threading.Event()
+        self._signals: queue.SimpleQueue[int] = queue.SimpleQueue()
+        self._hurry = False
+        self._started = False
+        self._tasks = _distinct(tasks)
+        self.worker_id = worker_id or f"{socket.gethostname()}-{os.getpid()}"
+        self._keeper = LeaseKeeper(client, self._clock)
+        reporter = Reporter(client, worker_id=self.worker_id, clock=self._clock)
+        self._loops = [
+            PollLoop(
+                task,
+                client=client,
+                keeper=self._keeper,
+                reporter=reporter,
+                worker_id=self.worker_id,
+                clock=self._clock,
+                stopping=self._stopping,
+            )
+            for task in self._tasks
+        ]
+
+    def start(self) -> None:
+        """Register the task definitions that were given, then poll, all in threads; a worker starts
+        once.
+
+        Waits for the server only when there is something to register. Raises what the server says
+        of a definition.
+        """
+        if self._started:
+            raise ConfigurationError("this worker was started before; make another one")
+        self._started = True
+        for task in self._tasks:
+            if task.options.task_definition is not None:
+                self._register({**task.options.task_definition, "name": task.options.name})
+        self._keeper.start()
+        for loop in self._loops:
+            loop.start()
+        _log.info(
+            "the worker has started",
+            extra={
+                "action": "worker_started",
+                "worker_id": self.worker_id,
+                "task_types": [task.options.name for task in self._tasks],
+            },
+        )
+
+    def stop(self, grace_s: float | None = None) -> bool:
+        """Stop polling, let running tasks finish for ``grace_s``, let go; tell whether all
+        finished.
+        """
+        self._stopping.set()
+        self._signals.put(0)
+        end_ms = self._clock.monotonic_ms() + int(
+            1000 * (self._grace_s if grace_s is None else grace_s)
+        )
+        for loop in self._loops:
+            loop.slots.close()
+        ended = [self._drained(loop, end_ms) for loop in self._loops]
+        drained = all(ended)
+        self._keeper.stop()
+        _log.info("the worker has stopped", extra={"action": "worker_stopped", "drained": drained})
+        return drained
+
+    def run(self) -> bool:
+        """Work until SIGTERM or SIGINT, or ``stop()`` in another thread; for the main thread only.
+
+        A second signal ends the grace. Tells whether all running tasks finished.
+        """
+        previous = {
+            number: signal.signal(number, self._on_signal)
+            for number in (signal.SIGTERM, signal.SIGINT)
+        }
+        try:
+            self.start()
+            self._signals.get()
+            return self.stop()
+        finally:
+            for number, handler in previous.items():
+                signal.signal(number, handler)
+
+    def __enter__(self) -> Self:
+        """Start."""
+        self.start()
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        """Stop, with the worker's own grace."""
+        self.stop()
+
+    def _drained(self, loop: PollLoop, end_ms: int) -> bool:
+        polls_ended = False
+        while not self._hurry:
+            left_s = (end_ms - self._clock.monotonic_ms()) / 1000
+            step_s = min(_DRAIN_STEP_S, left_s)
+            polls_ended = polls_ended or loop.join(step_s)
+            if polls_ended and loop.slots.wait_idle(step_s):
+                return True
+            if left_s <= 0:
+                break
+        return False
+
+    def _register(self, definition: JsonObject) -> None:
+        """Register the definition if what it says differs from what the server has."""
+        backoff = Backoff(base_ms=500, cap_ms=30_000)
+        failures = 0
+        while not self._stopping.is_set():
+            try:
+                if self._is_new(definition):
+                    self._client.register_tasks([definition])
+            except ConductorError as error:
+                if not error.retryable:
+                    raise
+                failures += 1
+                _log.warning(
+                    "a task definition could not be registered yet",
+                    extra={"action": "registration_delayed", "error": error.message},
+                )
+                chance = random.random()  # noqa: S311 - jitter, not a secret
+                self._clock.wait(self._stopping, backoff.delay_ms(failures, chance))
+            else:
+                return
+
+    def _is_new(self, definition: JsonObject) -> bool:
+        try:
+            known = self._client.get_task_definition(str(definition["name"]))
+        except NotFound:
+            return True
+        return any(known.get(key) != value for key, value in definition.items())
+
+    def _on_signal(self, number: int, _frame: FrameType | None) -> None:
+        # a handler may interrupt any line: this put is reentrant, an event's set is not
+        self._hurry = self._stopping.is_set()
+        self._signals.put(number)
+
+
+def _distinct(tasks: Iterable[WorkerTask[..., object]]) -> tuple[WorkerTask[..., object], ...]:
+    listed = tuple(tasks)
+    if not listed:
+        raise ConfigurationError("a worker needs at least one task")
+    keys = [(task.options.name, task.options.domain) for task in listed]
+    for key in keys:
+        if keys.count(key) > 1:
+            raise ConfigurationError(f"two functions are given for task {key[0]}")
+    return listed

@@ -1,0 +1,170 @@
+"""A worker's function as a task type: the decorator, and one run of it from polled task to result.
+
+A run never raises: whatever the function does becomes a result, or None when the task was cancelled
+meanwhile and nothing is to be reported.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import logging
+import traceback
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Generic, ParamSpec, TypeVar
+
+from conductor_py.errors import ConfigurationError, InvalidInput
+from conductor_py.sdk.context import entered
+from conductor_py.sdk.document import encode
+from conductor_py.sdk.errors import NonRetryableError, TaskCancelled
+from conductor_py.sdk.inputs import InputError, Inputs
+from conductor_py.sdk.task import ResultStatus, TaskInProgress, TaskResult
+
+if TYPE_CHECKING:
+    from conductor_py.model.json import JsonObject
+    from conductor_py.sdk.context import TaskContext
+
+_log = logging.getLogger(__name__)
+
+P = ParamSpec("P")
+R_co = TypeVar("R_co", covariant=True)
+
+_LONGEST_POLL_MS = 5_000  # the wire's own limit
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerOptions:
+    """How a task type is polled and run.
+
+    At most ``concurrency`` tasks run at a time. ``lease_s`` is how long the server waits for a sign
+    of life before it gives the task to another worker. ``poll_timeout_ms`` (at most 5000) is how
+    long a poll waits for work; it also bounds how long a stop takes to notice. ``task_definition``
+    is registered when the worker starts, if it differs from what the server has.
+    """
+
+    name: str
+    domain: str | None = None
+    concurrency: int = 1
+    lease_s: int = 30
+    poll_timeout_ms: int = 1_000
+    task_definition: JsonObject | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot work; raises ``ConfigurationError``."""
+        if not self.name:
+            raise ConfigurationError("a worker task needs a name")
+        if self.concurrency < 1 or self.lease_s < 1:
+            raise ConfigurationError(f"{self.name}: concurrency and lease_s must be 1 or more")
+        if not 0 <= self.poll_timeout_ms <= _LONGEST_POLL_MS:
+            raise ConfigurationError(f"{self.name}: poll_timeout_ms must be 0 to 5000")
+
+
+class WorkerTask(Generic[P, R_co]):
+    """A function that carries out tasks of one type; it can still be called as a function."""
+
+    def __init__(self, function: Callable[P, R_co], options: WorkerOptions) -> None:
+        """Wrap the function; its annotations are read when the first worker takes it."""
+        functools.update_wrapper(self, function)
+        self.function = function
+        self.options = options
+        self._inputs: Inputs | None = None
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
+        """Call the function itself, as in a unit test."""
+        return self.function(*args, **kwargs)
+
+    def prepare(self) -> None:
+        """Compile the signature; raises ``ConfigurationError`` when inputs cannot fill it."""
+        if self._inputs is None:
+            self._inputs = Inputs(self.function)
+
+    def run(self, context: TaskContext, given: JsonObject) -> TaskResult | None:
+        """Run the function for the context's task with that input.
+
+        Returns its result, not yet addressed; None when the task is cancelled and nothing is to be
+        said.
+        """
+        self.prepare()
+        assert self._inputs is not None
+        call: Callable[..., object] = self.function
+        try:
+            arguments = self._inputs.arguments(context.task, given)
+        except InputError as error:
+            return TaskResult.failed(str(error), terminal=True)
+        with entered(context):
+            try:
+                result = _result_of(call(**arguments))
+            except TaskCancelled:
+                return None
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - becomes the task's failure
+                result = self._failure(context, error)
+        try:
+            encode(result.output)  # what JSON cannot say must fail where it can be reported
+        except InvalidInput as error:
+            result = TaskResult.failed(f"the output was refused: {error.message}", terminal=True)
+        return None if context.cancelled.is_set() else result
+
+    def _failure(self, context: TaskContext, error: BaseException) -> TaskResult:
+        context.log("".join(traceback.format_exception(error)))
+        terminal = isinstance(error, NonRetryableError)
+        _log.warning(
+            "the function of a task failed",
+            exc_info=error,
+            extra={
+                "action": "task_failed",
+                "task_id": context.task.task_id,
+                "workflow_id": context.task.workflow_id,
+                "terminal": terminal,
+            },
+        )
+        told = str(error)
+        reason = told if told and terminal else f"{type(error).__name__}: {told}".rstrip(": ")
+        return TaskResult.failed(reason, terminal=terminal)
+
+
+def worker_task(
+    name: str,
+    *,
+    domain: str | None = None,
+    concurrency: int = 1,
+    lease_s: int = 30,
+    poll_timeout_ms: int = 1_000,
+    task_definition: JsonObject | None = None,
+) -> Callable[[Callable[P, R_co]], WorkerTask[P, R_co]]:
+    """Make a plain function carry out tasks of the type ``name``.
+
+    Parameters are filled from the task's input by name and checked by their annotations; a
+    parameter annotated ``Task`` gets the polled task. What the function returns becomes the output:
+    a mapping or dataclass as it is, None as nothing, anything else as ``{"result": value}``; a
+    ``TaskResult`` or ``TaskInProgress`` is obeyed. For the other arguments see ``WorkerOptions``.
+    """
+    options = WorkerOptions(
+        name=name,
+        domain=domain,
+        concurrency=concurrency,
+        lease_s=lease_s,
+        poll_timeout_ms=poll_timeout_ms,
+        task_definition=task_definition,
+    )
+
+    def wrap(function: Callable[P, R_co]) -> WorkerTask[P, R_co]:
+        return WorkerTask(function, options)
+
+    return wrap
+
+
+def _result_of(returned: object) -> TaskResult:
+    match returned:
+        case TaskResult():
+            return returned
+        case TaskInProgress(callback_after_s=after_s, output=output):
+            return TaskResult(
+                status=ResultStatus.IN_PROGRESS, output=output, callback_after_s=after_s
+            )
+        case None:
+            return TaskResult.completed({})
+        case Mapping():
+            return TaskResult.completed(returned)
+    if dataclasses.is_dataclass(returned) and not isinstance(returned, type):
+        return TaskResult.completed(dataclasses.asdict(returned))
+    return TaskResult.completed({"result": returned})  # type: ignore[dict-item]  # encode() decides

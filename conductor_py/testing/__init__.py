@@ -1,0 +1,1 @@
+"""The public test kit: fake clock, in-memory engine, simulator."""

@@ -1,0 +1,1 @@
+"""Pages for people, each a view of one JSON endpoint."""

@@ -1,0 +1,1 @@
+"""The HTTP and SDK forms to and from the model, and only here."""

@@ -1,0 +1,73 @@
+"""Query parameters: empty and the literal ``None`` mean absent, lists repeat or use commas."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from conductor_py.errors import InvalidInput, Violation
+from conductor_py.wire.fields import whole
+
+_TRUE = frozenset({"true", "1", "yes", "on"})
+_FALSE = frozenset({"false", "0", "no", "off"})
+
+
+class Arguments(Protocol):
+    """The query of a request."""
+
+    def get(self, key: str, /) -> str | None:
+        """Read the first value."""
+
+    def getlist(self, key: str, /) -> list[str]:
+        """Read all values."""
+
+
+def text(arguments: Arguments, name: str, default: str = "") -> str:
+    """Read a text."""
+    value = arguments.get(name)
+    return value if value and value != "None" else default
+
+
+def number(
+    arguments: Arguments,
+    name: str,
+    default: int = 0,
+    *,
+    least: int | None = None,
+    most: int | None = None,
+) -> int:
+    """Read a whole number; ``InvalidInput`` when it is none or out of bounds."""
+    value = text(arguments, name)
+    if not value:
+        return default
+    try:
+        found = whole(value)
+    except ValueError as error:
+        raise wrong(name, str(error), value) from error
+    if least is not None and found < least:
+        raise wrong(name, f"must not be less than {least}", value)
+    if most is not None and found > most:
+        raise wrong(name, f"must not be more than {most}", value)
+    return found
+
+
+def flag(arguments: Arguments, name: str, *, default: bool = False) -> bool:
+    """Read a boolean."""
+    value = text(arguments, name).strip().lower()
+    if not value:
+        return default
+    if value in _TRUE or value in _FALSE:
+        return value in _TRUE
+    raise wrong(name, "must be true or false", value)
+
+
+def texts(arguments: Arguments, name: str) -> tuple[str, ...]:
+    """Read a list: the parameter repeated, or its values separated by commas."""
+    values = (part.strip() for value in arguments.getlist(name) for part in value.split(","))
+    return tuple(value for value in values if value and value != "None")
+
+
+def wrong(name: str, message: str, value: str | None = None) -> InvalidInput:
+    """Make the error of a query parameter."""
+    return InvalidInput(
+        violations=(Violation(path=f"?{name}", message=message, invalid_value=value),)
+    )

@@ -1,0 +1,237 @@
+"""Whether a definition makes sense: every rule that needs no other definition and no script engine.
+
+Nothing stops at the first finding: all of them are collected, each with its JSON path. The rules
+are Conductor's, applied to the whole tree (Conductor leaves out loop bodies), and those that
+Conductor finds out only when the workflow runs and can then only fail: a fork without its JOIN, a
+JOIN on a reference that does not exist, a WAIT that cannot be read, a ``keepLastN`` that is no
+number.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from conductor_py.errors import DefinitionError, Violation
+from conductor_py.model.definitions import TaskDef, WorkflowDef, WorkflowTask, children_of
+from conductor_py.model.json import JsonObject, JsonValue
+from conductor_py.wire.fields import Key, step
+from conductor_py.wire.task_rules import RULES, Finding, InputTemplateOf, no_template
+
+CheckExpressions = Callable[[JsonValue], Iterable[tuple[str, str]]]
+"""List the malformed ``${…}`` of a value: where (a path below it) and a sentence."""
+
+_NAME = re.compile(r"[A-Za-z0-9_<>{}#\s-]+")
+_REFERENCE = re.compile(r"(?<!\$)\$\{\s*([^.\[\]{}$\s]+)")
+_ROOTS = frozenset({"workflow", "CPEWF_TASK_ID", "NETFLIX_ENV", "NETFLIX_STACK"})
+_DYNAMIC = frozenset({"FORK_JOIN_DYNAMIC", "DYNAMIC"})
+_FORKS = frozenset({"FORK_JOIN", "FORK_JOIN_DYNAMIC"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """The largest definition that is taken."""
+
+    max_tasks: int = 10_000
+    max_depth: int = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What the deployment asks of definitions, and what the rules need to ask others."""
+
+    limits: Limits = field(default_factory=Limits)
+    check_expressions: CheckExpressions = lambda _: ()
+    input_template_of: InputTemplateOf = no_template
+    owner_email_mandatory: bool = False
+    restrict_names: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    """A task and where it stands."""
+
+    task: WorkflowTask
+    path: str
+    depth: int
+    before: WorkflowTask | None
+    after: WorkflowTask | None
+
+
+def check(definition: WorkflowDef, rules: Rules, *, root: str = "$") -> None:
+    """Raise ``DefinitionError`` with all that is wrong; ``root`` is the definition's path."""
+    found = tuple(findings(definition, rules, root=root))
+    if found:
+        raise DefinitionError(violations=found)
+
+
+def check_task_def(definition: TaskDef, rules: Rules, *, root: str = "$") -> None:
+    """Raise ``DefinitionError`` with everything that is wrong with a task definition."""
+    found = tuple(_violations(root, _task_def_findings(definition, rules)))
+    if found:
+        raise DefinitionError(violations=found)
+
+
+def findings(definition: WorkflowDef, rules: Rules, *, root: str = "$") -> Iterator[Violation]:
+    """List everything that is wrong with a definition."""
+    yield from _violations(root, _head_findings(definition, rules))
+    places: list[_Place] = []
+    for place in _places(definition.tasks, f"{root}.tasks", 1):
+        places.append(place)
+        if len(places) > rules.limits.max_tasks or place.depth > rules.limits.max_depth:
+            yield _too_large(place, rules.limits)
+            return
+    references = frozenset(place.task.task_reference_name for place in places)
+    opened = any(place.task.type in _DYNAMIC for place in places)
+    yield from _duplicates(places)
+    for place in places:
+        yield from _violations(place.path, _task_findings(place, rules, references))
+        # Only a dynamic fork brings references that the definition does not name.
+        known = None if opened and place.depth > 1 else references
+        inputs = f"{place.path}.inputParameters"
+        yield from _expressions(place.task.input_parameters, inputs, rules, known)
+        yield from _inline(place, rules)
+    outputs = f"{root}.outputParameters"
+    yield from _expressions(definition.output_parameters, outputs, rules, None)
+
+
+def _violations(root: str, found: Iterator[Finding]) -> Iterator[Violation]:
+    for path, message, value in found:
+        yield Violation(path=root + path, message=message, invalid_value=value)
+
+
+def _too_large(place: _Place, limits: Limits) -> Violation:
+    if place.depth > limits.max_depth:
+        message = f"must not be nested more than {limits.max_depth} tasks deep"
+    else:
+        message = f"must not be preceded by {limits.max_tasks} tasks: split the workflow"
+    return Violation(path=place.path, message=message)
+
+
+def _places(tasks: tuple[WorkflowTask, ...], path: str, depth: int) -> Iterator[_Place]:
+    for index, task in enumerate(tasks):
+        here = f"{path}[{index}]"
+        yield _Place(
+            task=task,
+            path=here,
+            depth=depth,
+            before=tasks[index - 1] if index else None,
+            after=tasks[index + 1] if index + 1 < len(tasks) else None,
+        )
+        for inner, body in children_of(task):
+            yield from _places(body, here + inner, depth + 1)
+
+
+# ------------------------------------------------------------------------------------ the whole
+
+
+def _head_findings(definition: WorkflowDef, rules: Rules) -> Iterator[Finding]:
+    if not definition.name.strip():
+        yield ".name", "must not be empty", definition.name
+    elif rules.restrict_names and not _NAME.fullmatch(definition.name):
+        message = "may hold letters, digits, blanks and _ < > { } # - only"
+        yield ".name", message, definition.name
+    if not definition.tasks:
+        yield ".tasks", "must hold at least one task", None
+    if definition.schema_version != 2:
+        yield ".schemaVersion", "must be 2", str(definition.schema_version)
+    if rules.owner_email_mandatory and not definition.owner_email:
+        yield ".ownerEmail", "must be given", None
+
+
+def _duplicates(places: list[_Place]) -> Iterator[Violation]:
+    first: dict[str, str] = {}
+    for place in places:
+        name = place.task.task_reference_name
+        if name and name in first:
+            yield Violation(
+                path=f"{place.path}.taskReferenceName",
+                message=f"must be unique in the workflow; {first[name]} has it already",
+                invalid_value=name,
+            )
+        first.setdefault(name, place.path)
+
+
+def _inline(place: _Place, rules: Rules) -> Iterator[Violation]:
+    params = place.task.sub_workflow_param
+    if params is not None and isinstance(params.workflow_definition, WorkflowDef):
+        root = f"{place.path}.subWorkflowParam.workflowDefinition"
+        yield from findings(params.workflow_definition, rules, root=root)
+
+
+# -------------------------------------------------------------------------------------- one task
+
+
+def _task_findings(place: _Place, rules: Rules, references: frozenset[str]) -> Iterator[Finding]:
+    task = place.task
+    if not task.name.strip():
+        yield ".name", "must not be empty", task.name
+    if not task.task_reference_name.strip():
+        yield ".taskReferenceName", "must not be empty", task.task_reference_name
+    rule = RULES.get(task.type)
+    if rule is not None:
+        yield from rule(task, rules.input_template_of)
+    if task.type in _FORKS and (place.after is None or place.after.type != "JOIN"):
+        yield "", f"must be followed by the JOIN of this {task.type}", None
+    if task.type == "JOIN" and not _joins_dynamic_fork(place):
+        for index, name in enumerate(task.join_on):
+            if name not in references:
+                yield f".joinOn[{index}]", "must name a task of this workflow", name
+
+
+def _joins_dynamic_fork(place: _Place) -> bool:
+    return place.before is not None and place.before.type == "FORK_JOIN_DYNAMIC"
+
+
+def _expressions(
+    values: JsonObject, root: str, rules: Rules, known: frozenset[str] | None
+) -> Iterator[Violation]:
+    for place, complaint in rules.check_expressions(values):
+        yield Violation(path=root + place, message=complaint)
+    if known is None:
+        return
+    for path, text in _texts(values, root):
+        for name in _REFERENCE.findall(text) if "${" in text else ():
+            if name not in known and name not in _ROOTS:
+                message = f"refers to '{name}', which is no task of this workflow"
+                yield Violation(path=path, message=message, invalid_value=text[:200])
+
+
+def _texts(value: JsonValue, path: str) -> Iterator[tuple[str, str]]:
+    # A stack and not recursion: values may be nested as deep as a body may be.
+    stack: list[tuple[str, JsonValue]] = [(path, value)]
+    while stack:
+        here, found = stack.pop()
+        if isinstance(found, str):
+            yield here, found
+        elif isinstance(found, list | tuple):
+            stack += [(here + step(index), inner) for index, inner in enumerate(found)]
+        elif isinstance(found, Mapping):
+            stack += [(here + step(_member(name)), inner) for name, inner in found.items()]
+
+
+def _member(name: str) -> str:
+    return name if name.isidentifier() else Key(name)
+
+
+# ------------------------------------------------------------------------------ task definitions
+
+
+def _task_def_findings(definition: TaskDef, rules: Rules) -> Iterator[Finding]:
+    response, timeout = definition.response_timeout_seconds, definition.timeout_seconds
+    total = definition.total_timeout_seconds
+    if not definition.name.strip():
+        yield ".name", "must not be empty", definition.name
+    if definition.backoff_scale_factor < 1:
+        yield ".backoffScaleFactor", "must not be less than 1", str(definition.backoff_scale_factor)
+    if response < 1:
+        yield ".responseTimeoutSeconds", "must not be less than 1", str(response)
+    if 0 < timeout < response:
+        message = f"must not be more than timeoutSeconds, which is {timeout}"
+        yield ".responseTimeoutSeconds", message, str(response)
+    if timeout > 0 and 0 < total < timeout:
+        message = f"must not be more than totalTimeoutSeconds, which is {total}"
+        yield ".timeoutSeconds", message, str(timeout)
+    if rules.owner_email_mandatory and not definition.owner_email:
+        yield ".ownerEmail", "must be given", None

@@ -1,0 +1,90 @@
+"""What only the adapter for files promises: the directory, the secret, the limit."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from conductor_py.adapters.files.payloads import FilePayloads
+from conductor_py.errors import NotFound, PayloadTooLarge, StoreUnavailable
+from conductor_py.ports.payloads import CONTENT_TYPE, PayloadKind, UrlRefused
+
+
+def _store(root: Path, **options) -> FilePayloads:
+    return FilePayloads(root, base_url="http://here/api/payloads", now_ms=lambda: 0, **options)
+
+
+def _token(uri: str) -> str:
+    return uri.rsplit("/", 1)[1]
+
+
+def _upload(store: FilePayloads, uri: str, *chunks: bytes | Exception) -> None:
+    with store.open_upload(_token(uri), CONTENT_TYPE) as upload:
+        for chunk in chunks:
+            if isinstance(chunk, Exception):
+                raise chunk
+            upload.write(chunk)
+
+
+def _left_over(root: Path) -> list[Path]:
+    return [file for file in root.rglob("*") if file.is_file() and file.name.startswith(".")]
+
+
+def test_only_the_owner_can_read_the_signing_secret(tmp_path):
+    _store(tmp_path)
+    assert stat.S_IMODE((tmp_path / "signing-secret").stat().st_mode) == 0o600
+    assert not _left_over(tmp_path)
+
+
+def test_processes_of_one_directory_serve_each_others_urls(tmp_path):
+    location = _store(tmp_path).write_location(PayloadKind.TASK_OUTPUT)
+    with _store(tmp_path).open_upload(_token(location.uri), CONTENT_TYPE) as upload:
+        upload.write(b"{}")
+    assert _store(tmp_path).get(location.path) == b"{}"
+
+
+def test_a_url_of_another_directory_is_refused(tmp_path):
+    location = _store(tmp_path / "one").write_location(PayloadKind.TASK_OUTPUT)
+    with pytest.raises(UrlRefused):
+        _store(tmp_path / "two").open_upload(_token(location.uri), CONTENT_TYPE)
+
+
+@pytest.mark.parametrize("token", ["", ".", "a.b", "é.é", "e30.e30", "x" * 5000, "a b.c d"])
+def test_a_token_that_is_none_is_refused(tmp_path, token):
+    with pytest.raises(UrlRefused):
+        _store(tmp_path).open_download(token)
+
+
+def test_an_upload_above_the_limit_stores_nothing(tmp_path):
+    store = _store(tmp_path, max_bytes=4)
+    location = store.write_location(PayloadKind.TASK_OUTPUT)
+    with pytest.raises(PayloadTooLarge):
+        _upload(store, location.uri, b"1234", b"5")
+    with pytest.raises(NotFound):
+        store.get(location.path)
+    assert not _left_over(tmp_path)
+
+
+def test_an_upload_that_breaks_off_leaves_the_document_before_it(tmp_path):
+    store = _store(tmp_path)
+    location = store.write_location(PayloadKind.TASK_OUTPUT)
+    _upload(store, location.uri, b"first")
+    with pytest.raises(ConnectionError):
+        _upload(store, location.uri, b"sec", ConnectionError())
+    assert store.get(location.path) == b"first"
+    assert not _left_over(tmp_path)
+
+
+def test_a_damaged_secret_is_reported_and_not_used(tmp_path):
+    _store(tmp_path)
+    (tmp_path / "signing-secret").write_bytes(b"")
+    with pytest.raises(StoreUnavailable):
+        _store(tmp_path)
+
+
+def test_a_directory_that_cannot_be_made_is_an_unavailable_store(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(StoreUnavailable):
+        _store(tmp_path / "file" / "payloads")

@@ -1,0 +1,104 @@
+"""What never stands in the tree: unsafe calls, waiting by the clock, paths of one machine."""
+
+import ast
+import re
+
+import pytest
+
+from tests.architecture.tree import (
+    ROOT,
+    Module,
+    imported,
+    lua_scripts,
+    package_modules,
+    test_modules,
+    text_files,
+)
+
+_UNSAFE_MODULES = {"pickle", "cPickle", "cloudpickle", "dill", "marshal", "shelve"}
+_UNSAFE_CALLS = {"eval", "exec", "os.system", "os.popen", "yaml.load", "yaml.unsafe_load"}
+_MACHINE_PATH = re.compile(r"(?<![\w.$}*-])/(?:work|root|farm|home/[a-z]+|Users/[a-z]+)/[\w.]")
+_SCRIPT_EVALUATION = re.compile(r"(?<![\w.])eval\(|new Function\(")
+_KEY_SCAN = re.compile(r"""call\(\s*['"](?:KEYS|SCAN)['"]""", re.IGNORECASE)
+
+
+def unsafe(module: Module) -> list[str]:
+    found = [
+        f"{module}:{line} imports {name}"
+        for line, name in imported(module.tree)
+        if name.split(".")[0] in _UNSAFE_MODULES
+    ]
+    for node in ast.walk(module.tree):
+        if not isinstance(node, ast.Call):
+            continue
+        if ast.unparse(node.func) in _UNSAFE_CALLS:
+            found.append(f"{module}:{node.lineno} calls {ast.unparse(node.func)}")
+        found += [
+            f"{module}:{node.lineno} passes shell"
+            for keyword in node.keywords
+            if keyword.arg == "shell" and ast.unparse(keyword.value) != "False"
+        ]
+    return found
+
+
+def pauses(module: Module) -> list[str]:
+    calls = {"time.sleep", "asyncio.sleep", "gevent.sleep"}
+    found = [
+        f"{module}:{line} imports {name}" for line, name in imported(module.tree) if name in calls
+    ]
+    found += [
+        f"{module}:{node.lineno} waits by the clock"
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Attribute) and ast.unparse(node) in calls
+    ]
+    return found
+
+
+def test_nothing_unsafe_is_called():
+    modules = (*package_modules(), *test_modules())
+    assert [line for module in modules for line in unsafe(module)] == []
+
+
+def test_pages_evaluate_no_text():
+    pages = [path for path in text_files() if path.suffix in {".js", ".html"}]
+    found = [
+        str(path.relative_to(ROOT))
+        for path in pages
+        if path.is_relative_to(ROOT / "conductor_py")
+        and _SCRIPT_EVALUATION.search(path.read_text(encoding="utf-8"))
+    ]
+    assert found == []
+
+
+def test_no_test_waits_by_the_clock():
+    assert [line for module in test_modules() for line in pauses(module)] == []
+
+
+def test_no_path_of_one_machine():
+    found = []
+    for path in text_files():
+        text = path.read_text(encoding="utf-8", errors="replace")
+        for number, line in enumerate(text.splitlines(), 1):
+            if _MACHINE_PATH.search(line):
+                found.append(f"{path.relative_to(ROOT)}:{number} {line.strip()[:80]}")
+    assert found == []
+
+
+def test_no_script_scans_the_keys():
+    assert [path.name for path in lua_scripts() if _KEY_SCAN.search(path.read_text())] == []
+
+
+@pytest.mark.parametrize(
+    ("check", "text"),
+    [
+        (unsafe, "import pickle"),
+        (unsafe, "from pickle import loads"),
+        (unsafe, "eval('1')"),
+        (unsafe, "subprocess.run('ls', shell=True)"),
+        (pauses, "from time import sleep"),
+        (pauses, "import time\ntime.sleep(1)"),
+    ],
+)
+def test_the_checks_see_what_they_are_for(check, text):
+    module = Module(ROOT / "tests/x.py", "tests.x", text, ast.parse(text))
+    assert len(check(module)) == 1

@@ -1,0 +1,152 @@
+"""The stored form of definitions."""
+
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conductor_py.codec.definitions import (
+    dump_task_def,
+    dump_workflow,
+    load_task_def,
+    load_workflow,
+    task_to_json,
+    workflow_to_json,
+)
+from conductor_py.model.definition_form import camel_case
+from conductor_py.model.definitions import SubWorkflowParams, TaskDef, WorkflowDef, WorkflowTask
+
+_TEXT = st.text(max_size=5)
+_COUNT = st.integers(0, 2**40)
+_JSON = st.recursive(
+    st.none() | st.booleans() | _COUNT | _TEXT,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(_TEXT, inner, max_size=2),
+    max_leaves=4,
+)
+_OBJECT = st.dictionaries(_TEXT, _JSON, max_size=2)
+_TEXTS = st.lists(_TEXT, max_size=2).map(tuple)
+
+
+def _values(kind: type, special: dict[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[Any]:
+    """Any value of a definition's dataclass, each attribute given or left to its default."""
+    by_annotation = {
+        "str": _TEXT,
+        "str | None": st.none() | _TEXT,
+        "int": _COUNT,
+        "int | None": st.none() | _COUNT,
+        "int | str | None": st.none() | _COUNT | _TEXT,
+        "bool": st.booleans(),
+        "bool | None": st.none() | st.booleans(),
+        "JsonObject": _OBJECT,
+        "JsonObject | None": st.none() | _OBJECT,
+        "tuple[str, ...]": _TEXTS,
+        "Mapping[str, str] | None": st.none() | st.dictionaries(_TEXT, _TEXT, max_size=2),
+        **special,
+    }
+    required = {"name": _TEXT, "task_reference_name": _TEXT}
+    names = {field.name: by_annotation[str(field.type)] for field in fields(kind)}
+    always = {name: required[name] for name in names if name in required and kind in _NAMED}
+    sometimes = {name: values for name, values in names.items() if name not in always}
+    return st.fixed_dictionaries(always, optional=sometimes).map(lambda given: kind(**given))
+
+
+_NAMED = (TaskDef, WorkflowDef, WorkflowTask)
+_TASK_DEFS = _values(TaskDef, {})
+
+
+def _tasks(bodies: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    inline = st.builds(WorkflowDef, name=_TEXT, tasks=bodies)
+    params = _values(SubWorkflowParams, {"WorkflowDef | str | None": st.none() | _TEXT | inline})
+    return _values(
+        WorkflowTask,
+        {
+            "tuple[WorkflowTask, ...]": bodies,
+            "tuple[tuple[WorkflowTask, ...], ...]": st.lists(bodies, max_size=2).map(tuple),
+            "Mapping[str, tuple[WorkflowTask, ...]]": st.dictionaries(_TEXT, bodies, max_size=2),
+            "TaskDef | None": st.none() | _TASK_DEFS,
+            "SubWorkflowParams | None": st.none() | params,
+        },
+    )
+
+
+_LEAVES = _tasks(st.just(()))
+_TASKS = _tasks(st.lists(_LEAVES, max_size=1).map(tuple))
+_WORKFLOWS = _values(
+    WorkflowDef, {"tuple[WorkflowTask, ...]": st.lists(_TASKS, max_size=2).map(tuple)}
+)
+
+
+@given(definition=_WORKFLOWS, sparse=st.booleans())
+def test_workflow_definition_survives_the_stored_form(
+    definition: WorkflowDef, sparse: bool
+) -> None:
+    assert load_workflow(dump_workflow(definition, sparse=sparse)) == definition
+
+
+@given(definition=_TASK_DEFS, sparse=st.booleans())
+def test_task_definition_survives_the_stored_form(definition: TaskDef, sparse: bool) -> None:
+    assert load_task_def(dump_task_def(definition, sparse=sparse)) == definition
+
+
+def test_sparse_form_holds_only_what_differs_from_the_defaults() -> None:
+    task = WorkflowTask(name="resize", task_reference_name="a", optional=True)
+    definition = WorkflowDef(name="thumbs", tasks=(task,))
+    assert orjson.loads(dump_workflow(definition, sparse=True)) == {
+        "name": "thumbs",
+        "tasks": [{"name": "resize", "taskReferenceName": "a", "optional": True}],
+    }
+
+
+def test_same_definition_gives_same_bytes_whatever_the_order_of_members() -> None:
+    one = WorkflowDef(name="a", variables={"x": 1, "y": {"p": 1, "q": 2}})
+    other = WorkflowDef(name="a", variables={"y": {"q": 2, "p": 1}, "x": 1})
+    assert dump_workflow(one) == dump_workflow(other)
+
+
+def test_full_form_of_a_task_is_what_conductor_emits() -> None:
+    assert task_to_json(WorkflowTask(name="resize", task_reference_name="resize_1")) == {
+        "name": "resize",
+        "taskReferenceName": "resize_1",
+        "type": "SIMPLE",
+        "inputParameters": {},
+        "decisionCases": {},
+        "defaultCase": [],
+        "forkTasks": [],
+        "startDelay": 0,
+        "joinOn": [],
+        "optional": False,
+        "defaultExclusiveJoinTask": [],
+        "asyncComplete": False,
+        "loopOver": [],
+        "onStateChange": {},
+        "permissive": False,
+        "metadata": {},
+    }
+
+
+def test_reader_ignores_members_it_does_not_know() -> None:
+    assert load_workflow(b'{"name":"a","fromTheFuture":{"x":1},"description":null}') == (
+        WorkflowDef(name="a")
+    )
+
+
+@pytest.mark.parametrize(
+    ("attribute", "name"),
+    [
+        ("execution_name_space", "executionNameSpace"),
+        ("rate_limit_frequency_in_seconds", "rateLimitFrequencyInSeconds"),
+        ("dynamic_fork_tasks_input_param_name", "dynamicForkTasksInputParamName"),
+        ("sink", "sink"),
+    ],
+)
+def test_json_names_are_those_of_conductor(attribute: str, name: str) -> None:
+    assert camel_case(attribute) == name
+
+
+@pytest.mark.parametrize("write", [workflow_to_json])
+def test_nothing_is_written_for_what_is_not_set(write: Callable[[WorkflowDef], Any]) -> None:
+    assert None not in write(WorkflowDef(name="a")).values()

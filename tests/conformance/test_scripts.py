@@ -1,0 +1,375 @@
+"""What every adapter of the Scripts port keeps, and what QuickJS processes keep besides."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from conductor_py.adapters.quickjs import QuickJsScripts
+from conductor_py.errors import LimitExceeded
+from conductor_py.model.json import JsonValue
+from conductor_py.ports.scripts import Evaluation, Failure, ScriptResult, Scripts, Value
+from tests.waiting import until
+
+_SHORT_MS = 300
+_MEMORY_BYTES = 16 << 20
+
+
+@pytest.fixture(scope="module")
+def scripts() -> Iterator[QuickJsScripts]:
+    pool = QuickJsScripts(workers=1, time_limit_ms=_SHORT_MS, memory_bytes=_MEMORY_BYTES)
+    yield pool
+    pool.close()
+
+
+def _run(scripts: Scripts, expression: str, **input: JsonValue) -> ScriptResult:
+    request = Evaluation(evaluator="javascript", expression=expression, input=input)
+    return scripts.evaluate([request])[0]
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("$.a + 1", 3),
+        ("undefined", None),
+        ("null", None),
+        ("NaN", None),
+        ("-Infinity", None),
+        ("true", True),
+        ("1.5", 1.5),
+        ("2.0", 2),
+        ("2 ** 31", 2**31),
+        ("-0", 0),
+        ("1e21", 1e21),
+        ("10n", 10),
+        ("'ü😀'", "ü😀"),
+        ("'x\\ud800y'", "x\N{REPLACEMENT CHARACTER}y"),
+        ("'\\\\ud800'", "\\ud800"),
+        ("[1, undefined, 'x', NaN]", [1, None, "x", None]),
+        ("({f() {}, u: undefined, n: {x: 1}})", {"f": {}, "u": None, "n": {"x": 1}}),
+        ("(function () {})", {}),
+        ("function e() { if ($.a > 1) { return 'big' } return 'small' } e();", "big"),
+        ("let z = $.a; z * 2", 4),
+        ("if ($.a == 2) { 'two' } else { 'other' }", "two"),
+        ("", None),
+    ],
+)
+def test_the_completion_value_is_the_result_as_json(
+    scripts: Scripts, expression: str, value: JsonValue
+) -> None:
+    result = _run(scripts, expression, a=2)
+
+    assert result == Value(value=value)
+    assert isinstance(result, Value)
+    assert type(result.value) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        ("$.x.y", "TypeError: cannot read property 'y' of undefined (line 1)"),
+        ("\n\nnowhere", "ReferenceError: nowhere is not defined (line 3)"),
+        ("throw new Error('refused')", "Error: refused (line 1)"),
+        ("throw 'refused'", "refused"),
+        ("let q = {}; q.q = q; q", "TypeError: circular reference"),
+    ],
+)
+def test_an_error_is_terminal_and_says_what_and_where(
+    scripts: Scripts, expression: str, message: str
+) -> None:
+    assert _run(scripts, expression) == Failure(message=message, terminal=True, kind="error")
+
+
+def test_an_unknown_evaluator_is_a_failure(scripts: Scripts) -> None:
+    request = Evaluation(evaluator="cobol", expression="1", input={})
+
+    result = scripts.evaluate([request])[0]
+
+    assert isinstance(result, Failure)
+    assert (result.kind, result.terminal) == ("error", True)
+    assert "cobol" in result.message
+
+
+@pytest.mark.parametrize("value", [2**70, "\ud800"])
+def test_input_that_is_no_json_is_a_failure(scripts: Scripts, value: JsonValue) -> None:
+    result = _run(scripts, "1", a=value)
+
+    assert isinstance(result, Failure)
+    assert result.kind == "error"
+
+
+def test_results_come_in_the_order_of_their_requests(scripts: Scripts) -> None:
+    results = scripts.evaluate(
+        [Evaluation(evaluator="graaljs", expression="$.n", input={"n": n}) for n in range(5)]
+    )
+
+    assert results == tuple(Value(value=n) for n in range(5))
+
+
+def test_bindings_are_globals_and_the_input_stays_dollar(scripts: Scripts) -> None:
+    request = Evaluation(
+        evaluator="javascript",
+        expression="loop.iteration < $.limit && __proto__ === 'mine'",
+        input={"limit": 3},
+        bindings={"loop": {"iteration": 2}, "$": "shadowed", "__proto__": "mine"},
+    )
+
+    assert scripts.evaluate([request])[0] == Value(value=True)
+
+
+def test_a_script_changes_only_its_own_copy_of_the_input(scripts: Scripts) -> None:
+    given = {"list": [1]}
+    request = Evaluation(
+        evaluator="javascript", expression="$.list.push(2); $.list.length", input=given
+    )
+
+    assert scripts.evaluate([request, request]) == (Value(value=2), Value(value=2))
+    assert given == {"list": [1]}
+
+
+def test_a_script_leaves_nothing_behind_for_the_next(scripts: Scripts) -> None:
+    _run(
+        scripts,
+        "Array.prototype.leak = 1; Object.prototype.toJSON = () => 'leak';"
+        "JSON.stringify = () => 'leak'; eval = () => 'leak'; globalThis.leak = 1;",
+    )
+
+    assert _run(scripts, "[typeof leak, [].leak, JSON.stringify([1])]") == Value(
+        value=["undefined", None, "[1]"]
+    )
+
+
+def test_a_script_sees_nothing_of_its_host(scripts: Scripts) -> None:
+    names = ["console", "process", "require", "std", "os", "setTimeout", "fetch", "Java"]
+
+    result = _run(scripts, "$.names.filter(name => name in globalThis)", names=names)
+
+    assert result == Value(value=[])
+    refused = _run(scripts, "import('/etc/passwd')")
+    assert refused == Value(value={})  # a promise that nobody ever settles
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "while (true) {}",
+        "try { while (true) {} } catch (error) { 1 }",
+        "/(a+)+$/.test('a'.repeat(40) + 'b')",
+        "Array(2 ** 32 - 1).join('abcdefgh')",
+        "Array.prototype.reverse.call({length: 2 ** 53 - 1})",
+        "({toJSON() { while (true) {} }})",
+    ],
+    ids=["loop", "caught", "regular-expression", "native-join", "native-reverse", "in-result"],
+)
+def test_an_endless_script_costs_only_its_own_evaluation(scripts: Scripts, expression: str) -> None:
+    good = Evaluation(evaluator="javascript", expression="1 + 1", input={})
+    bad = Evaluation(evaluator="javascript", expression=expression, input={})
+
+    before = time.monotonic()
+    results = scripts.evaluate([good, bad, good])
+
+    assert time.monotonic() - before < 5
+    assert results[0] == results[2] == Value(value=2)
+    assert isinstance(results[1], Failure)
+    assert (results[1].kind, results[1].terminal) == ("time", False)
+
+
+@pytest.mark.parametrize(
+    ("expression", "kind"),
+    [
+        ("let a = []; while (true) { a.push('x'.repeat(1e5) + a.length) }", "memory"),
+        ("'x'.repeat(2 ** 29)", "memory"),
+        ("function f() { return f() + 1 } f()", "error"),
+        ("JSON.parse('['.repeat(1e6))", "error"),
+        ("let d = []; for (let i = 0; i < 1e5; i++) { d = [d] } d", "error"),
+        ("let d = []; for (let i = 0; i < 1100; i++) { d = [d] } d", "error"),
+    ],
+    ids=["growth", "one-string", "recursion", "deep-parse", "deep-result", "deep-json"],
+)
+def test_a_greedy_script_costs_only_its_own_evaluation(
+    scripts: Scripts, expression: str, kind: str
+) -> None:
+    result = _run(scripts, expression)
+
+    assert isinstance(result, Failure)
+    assert (result.kind, result.terminal) == (kind, True)
+    assert _run(scripts, "1 + 1") == Value(value=2)
+
+
+def test_a_result_that_is_too_large_is_a_failure() -> None:
+    scripts = QuickJsScripts(workers=1, result_bytes=1_000)
+    try:
+        result = _run(scripts, "'x'.repeat(2000)")
+    finally:
+        scripts.close()
+
+    assert isinstance(result, Failure)
+    assert (result.kind, result.terminal) == ("error", True)
+    assert "1000" in result.message
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        ("let x = 5; x", None),
+        ("throw new Error('never run')", None),
+        ("while (true) {}", None),
+        ("", None),
+        ("x y", "SyntaxError: expecting ';' (line 1)"),
+        ("1 +", "SyntaxError: unexpected token in expression: '' (line 1)"),
+        ("return 5", "SyntaxError: return not in a function (line 1)"),
+    ],
+)
+def test_check_parses_without_running(
+    scripts: Scripts, expression: str, message: str | None
+) -> None:
+    assert scripts.check(expression) == message
+
+
+def test_processes_start_with_the_first_script_and_end_with_close() -> None:
+    before = _children()
+    scripts = QuickJsScripts(workers=2)
+    assert _children() == before
+
+    _run(scripts, "1")
+    mine = _children() - before
+    scripts.close()
+
+    assert len(mine) == 1
+    assert not any(_is_running(pid) for pid in mine)
+
+
+def test_a_child_that_was_killed_is_replaced() -> None:
+    before = _children()
+    scripts = QuickJsScripts(workers=1)
+    try:
+        _run(scripts, "1")
+        (first,) = _children() - before
+        os.kill(first, signal.SIGKILL)
+        until(lambda: not _is_running(first))
+
+        assert _run(scripts, "1 + 1") == Value(value=2)
+        assert len(_children() - before) == 1
+    finally:
+        scripts.close()
+
+
+def test_a_killed_child_fails_its_script_as_killed() -> None:
+    before = _children()
+    scripts = QuickJsScripts(workers=1, time_limit_ms=20_000)
+    results: list[ScriptResult] = []
+    caller = threading.Thread(target=lambda: results.append(_run(scripts, "while (true) {}")))
+    try:
+        _run(scripts, "1")
+        (child,) = _children() - before
+        caller.start()
+        until(lambda: _state(child) == "R")
+        os.kill(child, signal.SIGKILL)
+        caller.join(10)
+    finally:
+        scripts.close()
+
+    assert [r.kind for r in results if isinstance(r, Failure)] == ["killed"]
+
+
+def test_callers_in_many_threads_each_get_their_own_answer() -> None:
+    before = _children()
+    scripts = QuickJsScripts(workers=2)
+    answers: dict[int, ScriptResult] = {}
+
+    def call(number: int) -> None:
+        for _ in range(20):
+            answers[number] = _run(scripts, "$.n * 2", n=number)
+
+    callers = [threading.Thread(target=call, args=(n,)) for n in range(8)]
+    try:
+        for caller in callers:
+            caller.start()
+        for caller in callers:
+            caller.join(20)
+        assert 1 <= len(_children() - before) <= 2
+    finally:
+        scripts.close()
+
+    assert answers == {n: Value(value=2 * n) for n in range(8)}
+
+
+@pytest.mark.parametrize(("queue_limit", "queue_wait_ms"), [(0, 20_000), (8, 50)])
+def test_a_full_queue_is_refused_as_retryable(queue_limit: int, queue_wait_ms: int) -> None:
+    before = _children()
+    scripts = QuickJsScripts(
+        workers=1, time_limit_ms=20_000, queue_limit=queue_limit, queue_wait_ms=queue_wait_ms
+    )
+    caller = threading.Thread(target=lambda: _run(scripts, "while (true) {}"))
+    try:
+        _run(scripts, "1")
+        (child,) = _children() - before
+        caller.start()
+        until(lambda: _state(child) == "R")
+
+        with pytest.raises(LimitExceeded) as refused:
+            _run(scripts, "1")
+        assert refused.value.retryable
+    finally:
+        scripts.close()
+        caller.join(10)
+    assert not caller.is_alive()
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks at processes through /proc")
+def test_no_child_survives_a_parent_that_is_killed() -> None:
+    program = (
+        "import threading\n"
+        "from conductor_py.adapters.quickjs import QuickJsScripts\n"
+        "from conductor_py.ports.scripts import Evaluation\n"
+        "s = QuickJsScripts(workers=1, time_limit_ms=60_000)\n"
+        "run = lambda x: s.evaluate([Evaluation(evaluator='javascript', expression=x, input={})])\n"
+        "first = threading.Thread(target=run, args=('1',)); first.start(); first.join()\n"
+        "print('ready', flush=True)\n"
+        "run(\"Array(2 ** 32 - 1).join('abcdefgh')\")\n"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
+    try:
+        assert parent.stdout is not None
+        assert parent.stdout.readline() == b"ready\n"
+        (child,) = _children(parent.pid)
+        until(lambda: _state(child) == "R")  # busy, so it cannot see that its input closed
+    finally:
+        parent.kill()
+        parent.communicate()
+
+    until(lambda: not _is_running(child), 2)
+
+
+def _children(parent: int | None = None) -> set[int]:
+    """Script processes of a parent, read from /proc."""
+    parent = parent or os.getpid()
+    found = set()
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            after_name = (entry / "stat").read_text().rpartition(")")[2].split()
+            is_script = b"quickjs/child.py" in (entry / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if int(after_name[1]) == parent and is_script:
+            found.add(int(entry.name))
+    return found
+
+
+def _state(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return ""
+
+
+def _is_running(pid: int) -> bool:
+    return _state(pid) not in ("", "Z")

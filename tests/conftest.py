@@ -1,0 +1,142 @@
+"""Fixtures that any test may ask for; those with a real service mark their tests `service`."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TypeVar
+
+import pytest
+
+from tests.services import (
+    REDIS_NAMES,
+    ObjectStore,
+    RedisServer,
+    absent,
+    start_elasticsearch,
+    start_object_store,
+    start_opensearch,
+    start_redis,
+)
+from tests.services.buckets import S3Bucket, fresh_bucket
+from tests.services.cache import Unobtainable
+
+T = TypeVar("T")
+
+_SERVICE_FIXTURES = frozenset(
+    {"redis_servers", "object_store", "opensearch_server", "elasticsearch_server"}
+)
+_SERVICE_TIMEOUT_S = 300
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what needs a service, and allow it the time of a first download."""
+    for item in items:
+        if _SERVICE_FIXTURES.isdisjoint(getattr(item, "fixturenames", ())):
+            continue
+        item.add_marker(pytest.mark.service)
+        if item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(_SERVICE_TIMEOUT_S))
+
+
+def _or_absent(start: Callable[[], T]) -> T:
+    try:
+        return start()
+    except Unobtainable as error:
+        sentence = str(error)
+    return absent(sentence)
+
+
+class _RedisServers:
+    """The servers of this session, each started when the first test asks for it."""
+
+    def __init__(self) -> None:
+        self._running: dict[str, RedisServer] = {}
+
+    def get(self, name: str) -> RedisServer:
+        """The running server, emptied."""
+        server = self._running.get(name)
+        if server is None:
+            server = self._running[name] = _or_absent(lambda: start_redis(name))
+        server.flush()
+        return server
+
+    def stop(self) -> None:
+        """End all."""
+        for server in self._running.values():
+            server.stop()
+
+
+@dataclass(frozen=True, slots=True)
+class RealRedis:
+    """One of the supported servers, empty: its name, and its URL for `redis.from_url`."""
+
+    name: str
+    url: str
+
+    def __iter__(self) -> Iterator[str]:
+        """Unpack as `name, url`."""
+        return iter((self.name, self.url))
+
+
+@pytest.fixture(scope="session")
+def redis_servers() -> Iterator[_RedisServers]:
+    """Redis servers by name; a session stops what it started."""
+    servers = _RedisServers()
+    yield servers
+    servers.stop()
+
+
+@pytest.fixture(params=REDIS_NAMES)
+def real_redis(request: pytest.FixtureRequest, redis_servers: _RedisServers) -> RealRedis:
+    """Every supported Redis in turn, empty."""
+    server = redis_servers.get(request.param)
+    return RealRedis(server.name, server.url)
+
+
+@pytest.fixture
+def newest_redis(redis_servers: _RedisServers) -> RealRedis:
+    """The server that the embedded deployment runs, empty: for tests where one will do."""
+    server = redis_servers.get("valkey-newest")
+    return RealRedis(server.name, server.url)
+
+
+@pytest.fixture(scope="session")
+def object_store() -> Iterator[ObjectStore]:
+    """A real S3-compatible store."""
+    store = _or_absent(start_object_store)
+    yield store
+    store.stop()
+
+
+@pytest.fixture
+def s3_bucket(object_store: ObjectStore) -> S3Bucket:
+    """A bucket that nobody used before, with the endpoint and keys to reach it."""
+    return fresh_bucket(object_store)
+
+
+@pytest.fixture(scope="session")
+def opensearch_server() -> Iterator[str]:
+    """The URL of a real OpenSearch, for the session."""
+    server = _or_absent(start_opensearch)
+    yield server.url
+    server.stop()
+
+
+@pytest.fixture
+def opensearch_url(opensearch_server: str) -> str:
+    """The URL of a real OpenSearch; tests share it, so they name their own indices."""
+    return opensearch_server
+
+
+@pytest.fixture(scope="session")
+def elasticsearch_server() -> Iterator[str]:
+    """The URL of a real Elasticsearch, for the session."""
+    server = _or_absent(start_elasticsearch)
+    yield server.url
+    server.stop()
+
+
+@pytest.fixture
+def elasticsearch_url(elasticsearch_server: str) -> str:
+    """The URL of a real Elasticsearch 8.19; tests share it, so they name their own indices."""
+    return elasticsearch_server

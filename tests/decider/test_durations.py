@@ -1,0 +1,135 @@
+"""The times of a WAIT task."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conductor_py.decider.durations import Zone, parse_duration_ms, parse_until_ms
+
+
+@pytest.mark.parametrize(
+    ("text", "expected_ms"),
+    [
+        ("1d 2h 3m 4s", 93_784_000),
+        ("1d2h3m4s", 93_784_000),
+        ("2 days 1 hour", 176_400_000),
+        ("90 MINUTES", 5_400_000),
+        ("1 Hr 30 mins", 5_400_000),
+        ("  5 secs ", 5_000),
+        ("0s", 0),
+        ("100000d", 8_640_000_000_000),
+    ],
+)
+def test_duration_is_read(text: str, expected_ms: int) -> None:
+    assert parse_duration_ms(text) == expected_ms
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " ",
+        "5",
+        "s",
+        "1.5h",
+        "-1s",
+        "2h 1d",
+        "1s 1s",
+        "1w",
+        "1h,2m",
+        "PT1H",
+        "99999999999s",
+        "١s",
+    ]
+    + ["1 h x", " " * 200 + "1s" + " " * 200],
+)
+def test_what_is_not_a_duration_is_refused(text: str) -> None:
+    assert parse_duration_ms(text) is None
+
+
+COUNTS = st.integers(min_value=0, max_value=10**6)
+
+
+@given(COUNTS, COUNTS, COUNTS, COUNTS, st.sampled_from(["", " "]))
+def test_duration_is_the_sum_of_its_parts(d: int, h: int, m: int, s: int, blank: str) -> None:
+    expected = timedelta(days=d, hours=h, minutes=m, seconds=s) // timedelta(milliseconds=1)
+    assert parse_duration_ms(blank.join((f"{d}d", f"{h}h", f"{m}m", f"{s}s"))) == expected
+
+
+def _ms(instant: datetime) -> int:
+    return int(instant.timestamp()) * 1_000
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2026-03-01", datetime(2026, 3, 1, tzinfo=UTC)),
+        ("2026-03-01 08:30", datetime(2026, 3, 1, 8, 30, tzinfo=UTC)),
+        ("2026-3-1 8:30", datetime(2026, 3, 1, 8, 30, tzinfo=UTC)),
+        ("2026-03-01 08:30 UTC", datetime(2026, 3, 1, 8, 30, tzinfo=UTC)),
+        ("2026-03-01 08:30 Z", datetime(2026, 3, 1, 8, 30, tzinfo=UTC)),
+        ("2026-03-01 08:30 GMT+02:00", datetime(2026, 3, 1, 6, 30, tzinfo=UTC)),
+        ("2026-03-01 08:30 +02:00", datetime(2026, 3, 1, 6, 30, tzinfo=UTC)),
+        ("2026-03-01 08:30 -0530", datetime(2026, 3, 1, 14, 0, tzinfo=UTC)),
+        ("2026-03-01 08:30 PST", datetime(2026, 3, 1, 16, 30, tzinfo=UTC)),
+        ("1969-12-31 23:59", datetime(1969, 12, 31, 23, 59, tzinfo=UTC)),
+    ],
+)
+def test_until_is_read(text: str, expected: datetime) -> None:
+    assert parse_until_ms(text) == _ms(expected)
+
+
+def test_until_without_zone_is_local_time() -> None:
+    assert parse_until_ms("2026-03-01 08:30", 3_600_000) == _ms(
+        datetime(2026, 3, 1, 7, 30, tzinfo=UTC)
+    )
+    assert parse_until_ms("2026-03-01 08:30 UTC", 3_600_000) == _ms(
+        datetime(2026, 3, 1, 8, 30, tzinfo=UTC)
+    )
+
+
+def test_zone_with_rules_of_its_own_is_left_to_the_shell() -> None:
+    local_ms = _ms(datetime(2026, 7, 1, 8, 30, tzinfo=UTC))
+    assert parse_until_ms("2026-07-01 08:30 Europe/Berlin") == Zone("Europe/Berlin", local_ms)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "tomorrow",
+        "2026-02-30",
+        "2026-13-01",
+        "2026-03-01 24:00",
+        "2026-03-01 08:60",
+        "0000-01-01",
+    ]
+    + ["2026-03-01T08:30", "2026-03-01 08:30:00", "2026-03-01 08:30 ../../etc/passwd", "1767225600"]
+    + ["2026-03-01 08:30 +25:00", "2026-03-01 UTC"],
+)
+def test_what_is_not_an_instant_is_refused(text: str) -> None:
+    assert parse_until_ms(text) is None
+
+
+@given(
+    st.datetimes(min_value=datetime(1000, 1, 1), max_value=datetime(9998, 1, 1)),  # noqa: DTZ001
+    st.integers(min_value=-1_080, max_value=1_080),
+)
+def test_until_with_an_offset_is_that_instant(local: datetime, offset: int) -> None:
+    zone = timezone(timedelta(minutes=offset))
+    sign, ahead = ("-" if offset < 0 else "+"), abs(offset)
+    text = f"{local:%Y-%m-%d %H:%M} {sign}{ahead // 60:02}:{ahead % 60:02}"
+    expected = local.replace(second=0, microsecond=0, tzinfo=zone)
+    assert parse_until_ms(text) == (expected - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(
+        milliseconds=1
+    )
+
+
+@given(st.text(max_size=30))
+def test_no_text_makes_it_throw(text: str) -> None:
+    assert isinstance(parse_duration_ms(text), int | None)
+    assert isinstance(parse_until_ms(text), int | Zone | None)

@@ -1,0 +1,228 @@
+"""Leases: extended each third, given up when they cannot be, whatever the server does."""
+
+from __future__ import annotations
+
+import pytest
+
+from conductor_py.sdk import Conflict, NotFound, ServerFailure, StoreUnavailable, TaskContext
+from conductor_py.sdk.lease import Lease, LeaseKeeper
+from tests.sdk.clock import FakeClock
+from tests.sdk.tasks import task
+from tests.waiting import until
+
+
+class LeaseServer:
+    """Answers extensions by what was scripted, the last answer again and again."""
+
+    def __init__(self, clock: FakeClock, *answers: Exception | int) -> None:
+        self.clock = clock
+        self.answers = list(answers) or [0]
+        self.extended: list[tuple[int, str, int, int, object]] = []
+        self.lines: list[str] = []
+        self.log_error: Exception | None = None
+
+    def extend_task(
+        self, task_id, claim_token, lease_s, progress=None, *, resend=True, timeout_s=None
+    ):
+        assert not resend
+        self.extended.append((self.clock.now_ms, task_id, claim_token, lease_s, progress))
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(answer, Exception):
+            self.clock.advance(int(timeout_s * 1000))
+            raise answer
+        self.clock.advance(answer)
+        return {}
+
+    def add_task_log(self, task_id, line, *, timeout_s=None):
+        if self.log_error is not None:
+            raise self.log_error
+        self.lines.append(line)
+
+
+def held(keeper: LeaseKeeper, clock: FakeClock, *, lease_s: int = 30, **changes) -> Lease:
+    lease = Lease(TaskContext(task(**changes), clock), lease_s=lease_s, clock=clock)
+    keeper.hold(lease)
+    return lease
+
+
+def live(keeper: LeaseKeeper, clock: FakeClock, for_ms: int) -> None:
+    """Do what the keeper's thread does, in the clock's time."""
+    end_ms = clock.now_ms + for_ms
+    while clock.now_ms < end_ms:
+        clock.advance(min(keeper.tick(), end_ms - clock.now_ms))
+
+
+def test_a_lease_is_extended_each_third_of_its_length_with_the_newest_progress(clock):
+    server = LeaseServer(clock)
+    keeper = LeaseKeeper(server, clock)
+    lease = held(keeper, clock)
+    lease.context.progress({"done": 0.1})
+    lease.context.progress({"done": 0.2})
+    start = clock.now_ms
+
+    live(keeper, clock, 60_000)
+
+    assert [at - start for at, *_ in server.extended] == [10_000, 20_000, 30_000, 40_000, 50_000]
+    assert server.extended[0][1:] == ("t-1", 17, 30, {"done": 0.2})
+    assert not lease.is_lost()
+
+
+def test_a_response_timeout_shorter_than_the_lease_sets_the_pace(clock):
+    server = LeaseServer(clock)
+    keeper = LeaseKeeper(server, clock)
+    held(keeper, clock, responseTimeoutSeconds=6)
+    start = clock.now_ms
+
+    live(keeper, clock, 5_000)
+
+    assert [at - start for at, *_ in server.extended] == [2_000, 4_000]
+
+
+@pytest.mark.parametrize("refusal", [Conflict(), NotFound()])
+def test_a_refused_extension_cancels_the_task_at_once(clock, refusal):
+    server = LeaseServer(clock, refusal)
+    keeper = LeaseKeeper(server, clock)
+    lease = held(keeper, clock)
+
+    live(keeper, clock, 11_000)
+
+    assert lease.context.cancelled.is_set()
+    assert lease.is_lost()
+    live(keeper, clock, 60_000)
+    assert len(server.extended) == 1
+
+
+@pytest.mark.parametrize("failure", [StoreUnavailable(), ServerFailure("no", status=500)])
+def test_a_lease_that_cannot_be_extended_for_its_length_is_lost(clock, failure):
+    server = LeaseServer(clock, 0, failure)
+    keeper = LeaseKeeper(server, clock)
+    lease = held(keeper, clock)
+    start = clock.now_ms
+
+    live(keeper, clock, 39_000)
+    assert not lease.is_lost()  # the last success was sent at 10 s
+
+    live(keeper, clock, 2_000)
+    assert lease.is_lost()
+    assert lease.context.cancelled.is_set()
+    assert [at - start for at, *_ in server.extended] == [10_000, 20_000, 33_000]
+
+
+def test_a_short_outage_costs_nothing(clock):
+    server = LeaseServer(clock, StoreUnavailable(), 0)
+    keeper = LeaseKeeper(server, clock)
+    lease = held(keeper, clock)
+
+    live(keeper, clock, 60_000)
+
+    assert not lease.is_lost()
+    assert not lease.context.cancelled.is_set()
+
+
+def test_the_end_of_a_lease_counts_from_the_sending_of_its_extension(clock):
+    server = LeaseServer(clock, 4_000)
+    keeper = LeaseKeeper(server, clock)
+    lease = held(keeper, clock)
+    clock.advance(10_000)
+    sent_ms = clock.now_ms
+
+    keeper.tick()
+
+    assert clock.now_ms == sent_ms + 4_000
+    assert lease.until_ms == sent_ms + 30_000
+
+
+def test_an_absent_server_is_asked_once_a_round_not_once_a_task(clock):
+    server = LeaseServer(clock, StoreUnavailable())
+    keeper = LeaseKeeper(server, clock)
+    for number in range(5):
+        held(keeper, clock, taskId=f"t-{number}")
+    clock.advance(10_000)
+
+    keeper.tick()
+
+    assert len(server.extended) == 1
+
+
+def test_a_reporting_task_is_not_extended_and_its_late_refusal_means_nothing(clock):
+    server = LeaseServer(clock)
+    keeper = LeaseKeeper(server, clock)
+    lease = held(keeper, clock)
+    lease.reporting = True
+
+    live(keeper, clock, 20_000)
+
+    assert server.extended == []
+    assert not lease.is_lost()
+
+
+def test_without_a_claim_token_nothing_is_extended_and_the_response_timeout_bounds(clock):
+    server = LeaseServer(clock)
+    keeper = LeaseKeeper(server, clock)
+    lease = held(keeper, clock, claimToken=None, responseTimeoutSeconds=40)
+
+    live(keeper, clock, 39_000)
+    assert not lease.is_lost()
+    live(keeper, clock, 2_000)
+    assert lease.is_lost()
+    assert server.extended == []
+
+
+def test_a_released_lease_is_left_alone(clock):
+    server = LeaseServer(clock)
+    keeper = LeaseKeeper(server, clock)
+    keeper.release(held(keeper, clock))
+
+    live(keeper, clock, 60_000)
+
+    assert server.extended == []
+
+
+def test_log_lines_leave_with_the_next_extension(clock):
+    server = LeaseServer(clock)
+    keeper = LeaseKeeper(server, clock)
+    lease = held(keeper, clock)
+    lease.context.log("one")
+    lease.context.log("two")
+
+    live(keeper, clock, 25_000)
+
+    assert server.lines == ["one\ntwo"]
+
+
+def test_log_lines_that_could_not_be_sent_are_kept(clock):
+    server = LeaseServer(clock)
+    server.log_error = StoreUnavailable()
+    keeper = LeaseKeeper(server, clock)
+    lease = held(keeper, clock)
+    lease.context.log("one")
+
+    live(keeper, clock, 11_000)
+
+    assert [entry.line for entry in lease.context.take_lines()] == ["one"]
+
+
+def test_stopping_cancels_what_is_still_held(clock):
+    keeper = LeaseKeeper(LeaseServer(clock), clock)
+    lease = held(keeper, clock)
+
+    keeper.stop()
+
+    assert lease.context.cancelled.is_set()
+
+
+def test_the_thread_wakes_for_a_lease_that_is_due_before_it_meant_to():
+    from conductor_py.sdk import SystemClock
+
+    real = SystemClock()
+    server = LeaseServer(FakeClock())
+    keeper = LeaseKeeper(server, real)
+    keeper.start()
+    try:
+        until(lambda: keeper._asleep_until_ms < 2**62, what="the keeper sleeps")
+        lease = Lease(TaskContext(task(), real), lease_s=1, clock=real)
+        keeper.hold(lease)
+        until(lambda: len(server.extended) >= 2, what="two extensions")
+        assert not lease.is_lost()
+    finally:
+        keeper.stop()

@@ -1,0 +1,383 @@
+"""Whole workers over real HTTP: poll, run, report, and an orderly end."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+
+import pytest
+
+from conductor_py.sdk import (
+    Client,
+    ConfigurationError,
+    InvalidInput,
+    Worker,
+    task_context,
+    worker_task,
+)
+from tests.sdk.stub import DROP, Reply, TaskQueue
+from tests.sdk.tasks import polled
+from tests.waiting import until
+
+
+@pytest.fixture
+def client(stub):
+    with Client(stub.url, timeout_s=5) as connected:
+        yield connected
+
+
+@pytest.fixture
+def tasks(stub) -> TaskQueue:
+    return TaskQueue(stub)
+
+
+def greet(**options):
+    """A quick task type: short polls, so that a stop is noticed at once."""
+    return worker_task("greet", **({"poll_timeout_ms": 50} | options))
+
+
+def test_a_polled_task_runs_and_its_result_comes_back(client, tasks):
+    @greet()
+    def say(name: str) -> dict[str, str]:
+        return {"text": f"hello {name}"}
+
+    tasks.put(polled(inputData={"name": "world"}))
+    with Worker(client, [say], worker_id="me"):
+        report = tasks.next_report()
+
+    assert report["status"] == "COMPLETED"
+    assert report["outputData"] == {"text": "hello world"}
+    assert (report["workerId"], report["claimToken"]) == ("me", 17)
+
+
+def test_a_poll_asks_for_the_free_slots_only_and_for_a_lease(stub, client, tasks):
+    running, release = threading.Semaphore(0), threading.Event()
+
+    @greet(concurrency=3, lease_s=9, domain="blue")
+    def hold() -> None:
+        running.release()
+        release.wait(10)
+
+    tasks.put(polled(taskId="t-1"), polled(taskId="t-2"))
+    with Worker(client, [hold], worker_id="me"):
+        for _ in range(2):
+            assert running.acquire(timeout=10)
+        before = len(stub.seen("GET"))
+        until(lambda: len(stub.seen("GET")) > before + 1, what="another poll")
+        first, last = stub.seen("GET")[0], stub.seen("GET")[-1]
+        release.set()
+
+    assert first.query["count"] == ["3"]
+    assert last.query["count"] == ["1"]
+    assert first.query["leaseSeconds"] == ["9"]
+    assert first.query["domain"] == ["blue"]
+    assert first.query["workerid"] == ["me"]
+
+
+def test_a_worker_with_no_free_slot_does_not_poll(stub, client, tasks):
+    running, release = threading.Event(), threading.Event()
+
+    @greet()
+    def hold() -> None:
+        running.set()
+        release.wait(10)
+
+    tasks.put(polled())
+    with Worker(client, [hold]):
+        assert running.wait(10)
+        polls = len(stub.seen("GET"))
+        assert not threading.Event().wait(0.2)
+        assert len(stub.seen("GET")) == polls
+        release.set()
+
+
+def test_tasks_run_side_by_side_up_to_the_concurrency(client, tasks):
+    together = threading.Barrier(3)
+
+    @greet(concurrency=3)
+    def meet() -> None:
+        together.wait(10)
+
+    tasks.put(*(polled(taskId=f"t-{number}") for number in range(3)))
+    with Worker(client, [meet]):
+        reports = [tasks.next_report() for _ in range(3)]
+
+    assert {report["status"] for report in reports} == {"COMPLETED"}
+
+
+def test_a_task_whose_lease_is_refused_is_cancelled_and_not_reported(stub, client, tasks):
+    stub.on("POST", "/api/tasks/t-1/extend", Reply(409, {"message": "claim moved"}))
+    cancelled = threading.Event()
+
+    @greet(lease_s=1)
+    def work() -> dict[str, int]:
+        if task_context().task.task_id == "t-1" and task_context().cancelled.wait(10):
+            cancelled.set()
+        return {"a": 1}
+
+    tasks.put(polled(taskId="t-1"))
+    with Worker(client, [work]):
+        assert cancelled.wait(10)
+        tasks.put(polled(taskId="t-2"))
+        assert tasks.next_report()["taskId"] == "t-2"
+    assert tasks.reports.empty()
+
+
+def test_a_running_task_is_extended_with_its_progress(stub, client, tasks):
+    extended = threading.Event()
+
+    def extend(request):
+        extended.set()
+        return Reply(200, {"leaseUntil": 1})
+
+    stub.on("POST", "/api/tasks/t-1/extend", extend)
+
+    @greet(lease_s=1)
+    def work() -> None:
+        task_context().progress({"done": 1})
+        extended.wait(10)
+
+    tasks.put(polled())
+    with Worker(client, [work]):
+        assert tasks.next_report()["status"] == "COMPLETED"
+    sent = stub.seen("POST", ".*/extend")[0].json()
+    assert sent == {"claimToken": 17, "leaseSeconds": 1, "progress": {"done": 1}}
+
+
+def test_a_stop_lets_a_running_task_finish_and_polls_no_more(stub, client, tasks):
+    running, release = threading.Event(), threading.Event()
+
+    @greet()
+    def work() -> None:
+        running.set()
+        release.wait(10)
+
+    tasks.put(polled())
+    worker = Worker(client, [work])
+    worker.start()
+    assert running.wait(10)
+    drained: list[bool] = []
+    stopping = threading.Thread(target=lambda: drained.append(worker.stop(10)))
+    stopping.start()
+    tasks.put(polled(taskId="t-2"))
+    release.set()
+    stopping.join(10)
+
+    assert drained == [True]
+    assert tasks.next_report()["taskId"] == "t-1"
+    polls = len(stub.seen("GET"))
+    assert not threading.Event().wait(0.15)
+    assert len(stub.seen("GET")) == polls
+    assert tasks.reports.empty()
+
+
+def test_a_task_still_running_after_the_grace_is_cancelled_and_not_reported(client, tasks):
+    running, ended = threading.Event(), threading.Event()
+
+    @greet()
+    def work() -> dict[str, int]:
+        running.set()
+        task_context().cancelled.wait(10)
+        ended.set()
+        return {"a": 1}
+
+    tasks.put(polled())
+    worker = Worker(client, [work])
+    worker.start()
+    assert running.wait(10)
+
+    assert not worker.stop(0.05)
+
+    assert ended.wait(10)
+    assert tasks.reports.empty()
+
+
+def test_a_task_that_arrives_during_the_stop_is_handed_back_as_it_was(stub, client, tasks):
+    arrived, answer = threading.Event(), threading.Event()
+
+    def late(request):
+        arrived.set()
+        answer.wait(10)
+        return Reply(200, [polled(outputData={"page": 2})])
+
+    stub.on("GET", "/api/tasks/poll/batch/greet", late)
+    called: list[str] = []
+
+    @greet()
+    def work() -> None:
+        called.append("work")
+
+    worker = Worker(client, [work])
+    worker.start()
+    assert arrived.wait(10)
+    stopping = threading.Thread(target=worker.stop)
+    stopping.start()
+    until(worker._stopping.is_set, what="the stop was asked for")
+    answer.set()
+    stopping.join(10)
+
+    report = tasks.next_report()
+    assert (report["status"], report["outputData"]) == ("IN_PROGRESS", {"page": 2})
+    assert report.get("callbackAfterSeconds", 0) == 0
+    assert called == []
+
+
+def test_a_poll_loop_survives_what_a_server_may_answer(stub, client, tasks):
+    stub.on(
+        "GET",
+        "/api/tasks/poll/batch/greet",
+        DROP,
+        Reply(500, {"message": "oops"}),
+        Reply(200, "<html>"),
+        Reply(200, [{"no": "id"}]),
+        tasks._poll,
+    )
+
+    @greet()
+    def work() -> None: ...
+
+    tasks.put(polled())
+    with Worker(client, [work]):
+        assert tasks.next_report()["status"] == "COMPLETED"
+
+
+def test_an_external_input_is_downloaded_for_the_function(stub, client, tasks):
+    place = {"uri": f"{stub.origin}/store/in.json", "path": "in.json"}
+    stub.on("GET", "/api/tasks/externalstoragelocation", Reply(200, place))
+    stub.on("GET", "/store/in.json", Reply(200, {"n": 20}))
+
+    @greet()
+    def double(n: int) -> int:
+        return 2 * n
+
+    tasks.put(polled(externalInputPayloadStoragePath="in.json"))
+    with Worker(client, [double]):
+        assert tasks.next_report()["outputData"] == {"result": 40}
+
+
+def test_an_input_that_cannot_be_downloaded_fails_the_task(stub, client, tasks):
+    place = {"uri": f"{stub.origin}/store/in.json", "path": "in.json"}
+    stub.on("GET", "/api/tasks/externalstoragelocation", Reply(200, place))
+
+    @greet()
+    def work() -> None: ...
+
+    tasks.put(polled(externalInputPayloadStoragePath="in.json"))
+    with Worker(client, [work]):
+        report = tasks.next_report()
+    assert report["status"] == "FAILED"
+    assert "could not be downloaded" in report["reasonForIncompletion"]
+
+
+@pytest.mark.parametrize(
+    ("known", "registered"),
+    [
+        (Reply(404, {"message": "none"}), True),
+        (Reply(200, {"name": "greet", "retryCount": 3}), True),
+        (Reply(200, {"name": "greet", "retryCount": 1, "timeoutSeconds": 60}), False),
+    ],
+)
+def test_a_task_definition_is_registered_only_when_it_says_something_new(
+    stub, client, tasks, known, registered
+):
+    stub.on("GET", "/api/metadata/taskdefs/greet", known)
+    stub.on("POST", "/api/metadata/taskdefs", Reply(200))
+
+    @greet(task_definition={"retryCount": 1})
+    def work() -> None: ...
+
+    with Worker(client, [work]):
+        pass
+
+    sent = [request.json() for request in stub.seen("POST", "/api/metadata/taskdefs")]
+    assert sent == ([[{"name": "greet", "retryCount": 1}]] if registered else [])
+
+
+def test_a_refused_task_definition_stops_the_start(stub, client, tasks):
+    stub.on("POST", "/api/metadata/taskdefs", Reply(400, {"message": "retryCount"}))
+
+    @greet(task_definition={"retryCount": -1})
+    def work() -> None: ...
+
+    with pytest.raises(InvalidInput):
+        Worker(client, [work]).start()
+
+
+def test_workers_that_cannot_work_are_refused_before_anything_is_sent(stub, client):
+    @greet()
+    def work(*names) -> None: ...
+
+    @greet()
+    def fine() -> None: ...
+
+    for functions in ([], [work], [fine, fine]):
+        with pytest.raises(ConfigurationError):
+            Worker(client, functions)
+    assert stub.requests == []
+
+
+def test_the_worker_logs_its_start_and_its_end(client, tasks, caplog):
+    caplog.set_level(logging.INFO, "conductor_py.sdk")
+
+    @greet()
+    def work() -> None: ...
+
+    with Worker(client, [work]):
+        pass
+
+    actions = [getattr(record, "action", None) for record in caplog.records]
+    assert actions == ["worker_started", "worker_stopped"]
+
+
+PROGRAM = """
+    import sys
+    from conductor_py.sdk import Client, Worker, task_context, worker_task
+
+    @worker_task("greet", poll_timeout_ms=50)
+    def work(wait_for_cancel: bool = False) -> dict[str, str]:
+        if wait_for_cancel:
+            print("running", flush=True)
+            task_context().cancelled.wait(30)
+        return {"a": "b"}
+
+    drained = Worker(Client(sys.argv[1]), [work], grace_s=20).run()
+    print("drained" if drained else "cut")
+"""
+
+
+@pytest.fixture
+def process(stub):
+    """A worker process as its author would start it."""
+    started = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(PROGRAM), stub.url],
+        env={"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    yield started
+    started.kill()
+    started.communicate()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_process_in_order(process, tasks, number):
+    tasks.put(polled())
+    assert tasks.next_report()["status"] == "COMPLETED"
+    process.send_signal(number)
+    assert process.communicate(timeout=15)[0] == "drained\n"
+    assert process.returncode == 0
+
+
+def test_a_second_signal_ends_the_grace(process, tasks):
+    tasks.put(polled(inputData={"wait_for_cancel": True}))
+    assert process.stdout.readline() == "running\n"
+    process.send_signal(signal.SIGTERM)
+    # the second counts only once the first was noticed: it may be sent more than once
+    until(lambda: process.send_signal(signal.SIGTERM) or process.poll() is not None)
+    assert process.communicate(timeout=15)[0] == "cut\n"
+    assert tasks.reports.empty()

@@ -1,0 +1,183 @@
+"""One run of a worker's function: from a polled task to a result, whatever the function does."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+
+import pytest
+
+from conductor_py.sdk import (
+    ConfigurationError,
+    NonRetryableError,
+    ResultStatus,
+    TaskCancelled,
+    TaskContext,
+    TaskInProgress,
+    TaskResult,
+    task_context,
+    worker_task,
+)
+from tests.sdk.tasks import task
+
+
+@dataclass(frozen=True)
+class Greeting:
+    words: tuple[str, ...]
+
+
+def run(function, clock, given=None):
+    context = TaskContext(task(), clock)
+    return worker_task("greet")(function).run(context, given or {}), context
+
+
+@pytest.mark.parametrize(
+    ("returned", "output"),
+    [
+        ({"a": 1}, {"a": 1}),
+        (None, {}),
+        (5, {"result": 5}),
+        ("text", {"result": "text"}),
+        ([1, 2], {"result": [1, 2]}),
+        (False, {"result": False}),
+        (Greeting(("hello", "world")), {"words": ("hello", "world")}),
+    ],
+)
+def test_what_the_function_returns_becomes_the_output(clock, returned, output):
+    result, _ = run(lambda: returned, clock)
+    assert (result.status, result.output) == (ResultStatus.COMPLETED, output)
+
+
+def test_a_task_result_is_obeyed(clock):
+    given = TaskResult(status=ResultStatus.CANCELED, output={"a": 1}, reason="no")
+    assert run(lambda: given, clock)[0] == given
+
+
+def test_task_in_progress_asks_to_be_called_back(clock):
+    result, _ = run(lambda: TaskInProgress(60, {"page": 2}), clock)
+    assert result == TaskResult(
+        status=ResultStatus.IN_PROGRESS, output={"page": 2}, callback_after_s=60
+    )
+
+
+def test_an_exception_fails_the_task_with_its_traceback_in_the_log(clock):
+    def work():
+        raise ValueError("the disk is full")
+
+    result, context = run(work, clock)
+    assert (result.status, result.reason) == (
+        ResultStatus.FAILED,
+        "ValueError: the disk is full",
+    )
+    (entry,) = context.take_lines()
+    assert "Traceback" in entry.line
+    assert "in work" in entry.line
+
+
+def test_a_non_retryable_error_fails_the_task_for_good(clock):
+    def work():
+        raise NonRetryableError("no such customer")
+
+    result, _ = run(work, clock)
+    assert (result.status, result.reason) == (
+        ResultStatus.FAILED_WITH_TERMINAL_ERROR,
+        "no such customer",
+    )
+
+
+def test_a_function_that_exits_fails_only_its_task(clock):
+    result, _ = run(lambda: sys.exit(3), clock)
+    assert (result.status, result.reason) == (ResultStatus.FAILED, "SystemExit: 3")
+
+
+def test_a_bad_input_fails_for_good_and_the_function_is_not_called(clock):
+    called = []
+
+    def work(count: int):
+        called.append(count)
+
+    result, _ = run(work, clock, {"count": "3"})
+    assert result.status is ResultStatus.FAILED_WITH_TERMINAL_ERROR
+    assert result.reason == "input 'count' must be an integer, not a string"
+    assert called == []
+
+
+@pytest.mark.parametrize("returned", [{"a": object()}, {1: "a"}, 2**70, {"a": "\ud800"}])
+def test_an_output_that_is_not_json_fails_for_good(clock, returned):
+    result, _ = run(lambda: returned, clock)
+    assert result.status is ResultStatus.FAILED_WITH_TERMINAL_ERROR
+    assert result.reason.startswith("the output was refused")
+
+
+def test_the_context_is_the_tasks_own_and_ends_with_it(clock):
+    def work():
+        context = task_context()
+        context.log("one")
+        context.progress({"done": 1})
+        return {"id": context.task.task_id}
+
+    result, context = run(work, clock)
+    assert result.output == {"id": "t-1"}
+    assert [entry.line for entry in context.take_lines()] == ["one"]
+    assert context.newest_progress() == {"done": 1}
+    with pytest.raises(LookupError):
+        task_context()
+
+
+def test_a_cancelled_task_reports_nothing_whether_it_notices_or_not(clock):
+    def notices():
+        task_context().cancelled.set()
+        task_context().raise_if_cancelled()
+
+    def does_not_notice():
+        task_context().cancelled.set()
+        return {"a": 1}
+
+    def fails():
+        task_context().cancelled.set()
+        raise ValueError
+
+    for function in (notices, does_not_notice, fails):
+        assert run(function, clock)[0] is None
+
+
+def test_lines_that_could_not_be_sent_stay_before_newer_ones(clock):
+    context = TaskContext(task(), clock)
+    context.log("a")
+    taken = context.take_lines()
+    context.log("b")
+    context.give_back(taken)
+    assert [entry.line for entry in context.take_lines()] == ["a", "b"]
+
+
+def test_a_decorated_function_is_still_a_function():
+    @worker_task("double", concurrency=4)
+    def double(n: int) -> int:
+        """Twice."""
+        return 2 * n
+
+    assert double(4) == 8
+    assert double.__doc__ == "Twice."
+    assert double.options.concurrency == 4
+
+
+def test_raise_if_cancelled_is_silent_while_the_task_is_ours(clock):
+    context = TaskContext(task(), clock)
+    context.raise_if_cancelled()
+    context.cancelled.set()
+    with pytest.raises(TaskCancelled):
+        context.raise_if_cancelled()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"name": ""},
+        {"name": "t", "concurrency": 0},
+        {"name": "t", "lease_s": 0},
+        {"name": "t", "poll_timeout_ms": 5001},
+    ],
+)
+def test_options_that_cannot_work_are_refused(options):
+    with pytest.raises(ConfigurationError):
+        worker_task(**options)

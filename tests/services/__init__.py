@@ -1,0 +1,25 @@
+"""Real services for tests: found on the machine, or fetched once into the user's cache folder.
+
+The fixtures are in `tests/conftest.py`; a test that starts a server of its own (to kill it, say)
+imports from here. A service that cannot be had skips the test, with a sentence that says what is
+missing; where the environment says CI=true it fails instead.
+"""
+
+from tests.services.absence import absent
+from tests.services.object_store import ObjectStore, start_object_store
+from tests.services.processes import Service, free_port
+from tests.services.redis_servers import REDIS_NAMES, RedisServer, start_redis
+from tests.services.search_servers import start_elasticsearch, start_opensearch
+
+__all__ = [
+    "REDIS_NAMES",
+    "ObjectStore",
+    "RedisServer",
+    "Service",
+    "absent",
+    "free_port",
+    "start_elasticsearch",
+    "start_object_store",
+    "start_opensearch",
+    "start_redis",
+]

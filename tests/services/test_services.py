@@ -1,0 +1,114 @@
+"""The services that other tests rely on are real, and do not outlive their tests."""
+
+import json
+import os
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+from redis import Redis
+
+from tests.services.processes import Service
+from tests.services.redis_servers import start_redis
+from tests.waiting import until
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_every_redis_runs_scripts_and_starts_empty(real_redis):
+    name, url = real_redis
+    with Redis.from_url(url) as client:
+        assert client.dbsize() == 0
+        assert client.eval("return redis.call('SET', KEYS[1], ARGV[1])", 1, "k", name) == b"OK"
+        assert client.get("k") == name.encode()
+
+
+def test_append_only_redis_keeps_what_it_was_told_across_kill_9(redis_servers):
+    redis_servers.get("valkey-newest")
+    server = start_redis(append_only=True)
+    try:
+        with server.client() as client:
+            client.config_set("appendfsync", "always")
+            client.set("k", "v")
+        server.kill()
+        server.start()
+        with server.client() as client:
+            assert client.get("k") == b"v"
+    finally:
+        server.stop()
+
+
+def test_object_store_refuses_a_wrong_secret(s3_bucket):
+    import dataclasses
+
+    from botocore.exceptions import ClientError
+
+    s3_bucket.client().put_object(Bucket=s3_bucket.name, Key="k", Body=b"v")
+    got = s3_bucket.client().get_object(Bucket=s3_bucket.name, Key="k")
+    assert got["Body"].read() == b"v"
+    forger = dataclasses.replace(s3_bucket, secret_key="another").client()
+    with pytest.raises(ClientError, match=r"403|SignatureDoesNotMatch|Forbidden"):
+        forger.get_object(Bucket=s3_bucket.name, Key="k")
+
+
+@pytest.mark.parametrize("fixture", ["opensearch_url", "elasticsearch_url"])
+@pytest.mark.service
+@pytest.mark.timeout(300)
+def test_search_server_indexes_and_finds(fixture, request):
+    url = request.getfixturevalue(fixture)
+    index = f"{url}/probe-{fixture.replace('_', '-')}"
+    document = json.dumps({"word": "heron"}).encode()
+    put = urllib.request.Request(
+        f"{index}/_doc/1?refresh=true",
+        data=document,
+        method="PUT",
+        headers={"content-type": "application/json"},
+    )
+    with urllib.request.urlopen(put) as answer:
+        assert answer.status == 201
+    with urllib.request.urlopen(f"{index}/_search?q=word:heron") as answer:
+        assert json.load(answer)["hits"]["total"]["value"] == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells children of a parent's death")
+def test_service_dies_when_its_tests_are_killed(tmp_path):
+    story = (
+        "from tests.services.processes import Service\n"
+        "s = Service('sleeper'); s.start(['sleep', '300']); print(s.pid, flush=True)\n"
+        "import threading; threading.Event().wait()\n"
+    )
+    parent = subprocess.Popen(
+        [sys.executable, "-c", story],
+        cwd=ROOT,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert parent.stdout is not None
+    pid = int(parent.stdout.readline())
+    assert Path(f"/proc/{pid}").exists()
+    parent.kill()
+    parent.communicate()
+    until(lambda: not _alive(pid), 5, what="the sleeper is gone")
+
+
+def _alive(pid: int) -> bool:
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return status.rpartition(")")[2].split()[0] != "Z"
+
+
+def test_service_that_ends_while_starting_is_reported_with_its_log():
+    with Service("failing") as service:
+        service.start([sys.executable, "-c", "print('no such luck')"])
+        with pytest.raises(Exception, match="no such luck"):
+            service.await_ready(lambda: False, 10)
+
+
+def test_waiting_ends_at_its_deadline():
+    with pytest.raises(AssertionError, match=r"not within 0.05 s: the moon"):
+        until(lambda: False, 0.05, what="the moon")

@@ -1,0 +1,130 @@
+"""The driver JVM as a child process whose life is bound to this one.
+
+PySpark can start a JVM itself, but then nothing kills it when the worker is killed in an unlucky
+moment. Here the worker starts it through ``guard``, hands PySpark its port and secret, and ends it.
+Three things end the JVM: ``stop``, the end of its standard input, and on Linux the death of the
+thread that started it, which therefore must be the main thread.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from conductor_py.errors import ConfigurationError
+from conductor_workers.java import Java
+
+logger = logging.getLogger(__name__)
+
+_GUARD = Path(__file__).with_name("guard.py")
+_READY_WITHIN_S = 120
+_LOOK_EVERY_S = 0.02
+_STOP_WITHIN_S = 5
+#: Settings that a running JVM cannot take any more: they go on Spark's command line.
+_LAUNCH_PREFIXES = ("spark.driver.", "spark.jars", "spark.files", "spark.submit", "spark.master")
+
+
+class DriverJvm:
+    """One driver JVM; start it once, from the main thread."""
+
+    def __init__(self, *, java: Java, work_dir: Path, settings: Mapping[str, str]) -> None:
+        """Prepare to run it with that Java; its temporary files go to ``work_dir``."""
+        self._java = java
+        self._work_dir = work_dir
+        self._settings = settings
+        self._process: subprocess.Popen[bytes] | None = None
+        self._connection_file = work_dir / "connection"
+
+    @property
+    def pid(self) -> int | None:
+        """The JVM's process id, None before the start."""
+        return None if self._process is None else self._process.pid
+
+    def alive(self) -> bool:
+        """Say whether the JVM runs."""
+        return self._process is not None and self._process.poll() is None
+
+    def launch(self) -> None:
+        """Start the process and return at once; ``connect`` waits for it.
+
+        Raises:
+            ConfigurationError: PySpark is not installed.
+        """
+        spark_home = _spark_home()
+        self._connection_file = Path(tempfile.mkdtemp(dir=self._work_dir)) / "connection"
+        command = [sys.executable, "-I", "-S", str(_GUARD), str(os.getpid())]
+        command.append(str(spark_home / "bin" / "spark-submit"))
+        for key, value in self._settings.items():
+            if key.startswith(_LAUNCH_PREFIXES):
+                command += ["--conf", f"{key}={value}"]
+        command.append("pyspark-shell")
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, env=self._environment(spark_home)
+        )
+        logger.info(
+            "Starting the driver JVM",
+            extra={"action": "jvm_start", "java": self._java.major, "java_from": self._java.source},
+        )
+
+    def await_ready(self) -> None:
+        """Wait until the JVM listens, and tell PySpark where (through this process's environment).
+
+        Raises:
+            ConfigurationError: the JVM ended instead, or does not answer.
+        """
+        deadline = time.monotonic() + _READY_WITHIN_S
+        while not self._connection_file.exists():
+            if not self.alive():
+                raise ConfigurationError("The driver JVM ended while starting; its log is above.")
+            if time.monotonic() > deadline:
+                self.stop()
+                raise ConfigurationError(f"The driver JVM gave no sign in {_READY_WITHIN_S} s.")
+            time.sleep(_LOOK_EVERY_S)
+        content = self._connection_file.read_bytes()
+        length = int.from_bytes(content[4:8], "big")
+        # PySpark's own way of joining a JVM that runs already.
+        os.environ["PYSPARK_GATEWAY_PORT"] = str(int.from_bytes(content[:4], "big"))
+        os.environ["PYSPARK_GATEWAY_SECRET"] = content[8 : 8 + length].decode()
+        self._connection_file.unlink()
+
+    def stop(self) -> None:
+        """End the JVM: close its input, and kill it when that is not enough."""
+        if self._process is None:
+            return
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        try:
+            self._process.wait(_STOP_WITHIN_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        logger.info("The driver JVM has ended", extra={"action": "jvm_stop"})
+
+    def _environment(self, spark_home: Path) -> dict[str, str]:
+        environment = dict(os.environ)
+        environment.update(
+            JAVA_HOME=str(self._java.home),
+            SPARK_HOME=str(spark_home),
+            SPARK_CONNECT_MODE="0",
+            PYSPARK_PYTHON=sys.executable,
+            PYSPARK_DRIVER_PYTHON=sys.executable,
+            _PYSPARK_DRIVER_CONN_INFO_PATH=str(self._connection_file),
+        )
+        return environment
+
+
+def _spark_home() -> Path:
+    try:
+        import pyspark
+    except ImportError as error:
+        raise ConfigurationError(
+            "PySpark is not installed; run `pip install 'conductor-py[spark]'`."
+        ) from error
+    declared = os.environ.get("SPARK_HOME")
+    return Path(declared) if declared else Path(str(pyspark.__file__)).parent

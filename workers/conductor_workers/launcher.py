@@ -1,0 +1,210 @@
+"""``conductor-spark-worker``: one worker process with one Spark session.
+
+The session starts before the first poll; SIGTERM and SIGINT stop the polling, let running tasks
+finish within the grace and end the JVM. A worker whose JVM dies ends as well, with exit code 1, so
+that whoever supervises it starts a fresh one. What cannot start at all says why in one sentence and
+exits with code 2.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+
+import click
+
+from conductor_py.errors import ConfigurationError
+from conductor_py.sdk import Client, Worker
+
+logger = logging.getLogger(__name__)
+
+_TASK_TYPES = ("SPARK_SQL", "SPARK_PYTHON")
+_LOOK_AT_JVM_EVERY_S = 1.0
+_JVM_DIED = 1
+_CANNOT_START = 2
+
+
+def default_work_dir() -> Path:
+    """Return where a worker of this user keeps its temporary files when nothing else is said."""
+    state = os.environ.get("XDG_STATE_HOME")
+    base = Path(state) if state else Path.home() / ".local" / "state"
+    return base / "conductor-spark-worker"
+
+
+@click.command(context_settings={"show_default": True, "max_content_width": 100})
+@click.option("--server", required=True, envvar="CONDUCTOR_SERVER_URL", help="URL ending in /api.")
+@click.option("--master", default="local[*]", help="Spark master.")
+@click.option("--task-types", default=",".join(_TASK_TYPES), help="Task types, comma separated.")
+@click.option(
+    "--concurrency", default=2, type=click.IntRange(1, 64), help="Tasks of a type at a time."
+)
+@click.option("--domain", default=None, help="Task domain to poll for.")
+@click.option(
+    "--python-path",
+    multiple=True,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Directory with modules for SPARK_PYTHON; repeatable.",
+)
+@click.option(
+    "--allow-module",
+    multiple=True,
+    help="Prefix of modules that SPARK_PYTHON may call; none are allowed by default; repeatable.",
+)
+@click.option(
+    "--work-dir",
+    default=None,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Temporary files of the session.  [default: in the user's state directory]",
+)
+@click.option("--conf", multiple=True, metavar="KEY=VALUE", help="Spark setting; repeatable.")
+@click.option(
+    "--lease", default=30, type=click.IntRange(5, 3600), help="Lease on a task, in seconds."
+)
+@click.option(
+    "--grace", default=30.0, type=click.FloatRange(0), help="Seconds for running tasks at the end."
+)
+@click.option("--log-level", default="INFO", type=click.Choice(["DEBUG", "INFO", "WARNING"]))
+def main(
+    *,
+    server: str,
+    master: str,
+    task_types: str,
+    concurrency: int,
+    domain: str | None,
+    python_path: tuple[Path, ...],
+    allow_module: tuple[str, ...],
+    work_dir: Path | None,
+    conf: tuple[str, ...],
+    lease: int,
+    grace: float,
+    log_level: str,
+) -> None:
+    """Poll Spark task types from a Conductor server and run them in one Spark session."""
+    logging.basicConfig(
+        level=log_level, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr
+    )
+    logging.getLogger("py4j").setLevel(logging.WARNING)
+    # Until the worker takes over the signals, an end is an ordinary exit: it must stop the JVM.
+    before = signal.signal(signal.SIGTERM, _exit_on)
+    try:
+        code = _serve(
+            server=server,
+            master=master,
+            types=_chosen(task_types),
+            concurrency=concurrency,
+            domain=domain,
+            python_path=python_path,
+            allowed_modules=allow_module,
+            work_dir=work_dir or default_work_dir(),
+            settings=_settings(conf),
+            lease_s=lease,
+            grace_s=grace,
+        )
+    except ConfigurationError as error:
+        click.echo(f"conductor-spark-worker: {error.message}", err=True)
+        sys.exit(_CANNOT_START)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    sys.exit(code)
+
+
+def _serve(
+    *,
+    server: str,
+    master: str,
+    types: tuple[str, ...],
+    concurrency: int,
+    domain: str | None,
+    python_path: tuple[Path, ...],
+    allowed_modules: tuple[str, ...],
+    work_dir: Path,
+    settings: dict[str, str],
+    lease_s: int,
+    grace_s: float,
+) -> int:
+    try:
+        from conductor_workers.polled import SparkWorkerOptions, spark_worker_tasks
+        from conductor_workers.session import WorkerSession, default_settings
+    except ImportError as error:
+        raise ConfigurationError(
+            "PySpark is not installed; run `pip install 'conductor-py[spark]'`."
+        ) from error
+    _make_importable(python_path)
+    session = WorkerSession(
+        work_dir=work_dir.resolve(),
+        settings=default_settings(master=master, concurrency=concurrency) | settings,
+    )
+    options = SparkWorkerOptions(
+        task_types=types,
+        concurrency=concurrency,
+        domain=domain,
+        lease_s=lease_s,
+        allowed_modules=allowed_modules,
+    )
+    try:
+        session.start()
+        with Client(server) as client:
+            worker = Worker(client, spark_worker_tasks(client, session, options), grace_s=grace_s)
+            died = _watch_jvm(session.alive, worker)
+            worker.run()
+        return _JVM_DIED if died.is_set() else 0
+    finally:
+        session.stop()
+
+
+def _watch_jvm(alive: Callable[[], bool], worker: Worker) -> threading.Event:
+    died = threading.Event()
+
+    def watch() -> None:
+        pause = threading.Event()
+        while alive():
+            pause.wait(_LOOK_AT_JVM_EVERY_S)
+        died.set()
+        logger.error("The driver JVM has died", extra={"action": "jvm_died"})
+        worker.stop(0)
+
+    threading.Thread(target=watch, name="jvm-watch", daemon=True).start()
+    return died
+
+
+def _make_importable(directories: tuple[Path, ...]) -> None:
+    """Let this process and Spark's Python workers import from there."""
+    for directory in reversed(directories):
+        place = str(directory.resolve())
+        sys.path.insert(0, place)
+        inherited = os.environ.get("PYTHONPATH")
+        os.environ["PYTHONPATH"] = f"{place}{os.pathsep}{inherited}" if inherited else place
+
+
+def _chosen(task_types: str) -> tuple[str, ...]:
+    chosen = tuple(dict.fromkeys(name.strip() for name in task_types.split(",") if name.strip()))
+    unknown = [name for name in chosen if name not in _TASK_TYPES]
+    if unknown or not chosen:
+        raise ConfigurationError(
+            f"--task-types must name some of {', '.join(_TASK_TYPES)}, not {task_types!r}."
+        )
+    return chosen
+
+
+def _settings(pairs: tuple[str, ...]) -> dict[str, str]:
+    settings = {}
+    for pair in pairs:
+        key, separator, value = pair.partition("=")
+        if not separator or not key.startswith("spark."):
+            raise ConfigurationError(f"--conf must look like spark.key=value, not {pair!r}.")
+        settings[key] = value
+    return settings
+
+
+def _exit_on(number: int, _frame: FrameType | None) -> None:
+    sys.exit(128 + number)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,164 @@
+"""Polled tasks as the attempts of Spark tasks, and the Spark task types as worker tasks.
+
+The SDK's keeper extends the lease in its own rhythm; this adds an extension with each new picture
+of the progress, and one right before data is published. Whichever is refused first cancels the
+attempt.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from threading import Event, current_thread
+
+from conductor_py.errors import Conflict, NotFound
+from conductor_py.model.json import JsonObject
+from conductor_py.sdk import (
+    Client,
+    ConductorError,
+    ResultStatus,
+    TaskContext,
+    TaskResult,
+    WorkerOptions,
+    WorkerTask,
+    task_context,
+)
+from conductor_workers.attempt import Attempt, Claim, claim_of
+from conductor_workers.progress import monitored
+from conductor_workers.session import WorkerSession
+from conductor_workers.tasks.outcome import settle
+from conductor_workers.tasks.python import run_python
+from conductor_workers.tasks.sql import run_sql
+
+logger = logging.getLogger(__name__)
+
+TASK_TYPES = ("SPARK_SQL", "SPARK_PYTHON")
+_EXTEND_WITHIN_S = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkWorkerOptions:
+    """How the Spark task types are polled and run; ``lease_s`` is in seconds."""
+
+    task_types: tuple[str, ...] = TASK_TYPES
+    concurrency: int = 1
+    domain: str | None = None
+    lease_s: int = 30
+    allowed_modules: tuple[str, ...] = ()
+
+
+class PolledAttempt:
+    """The attempt behind one polled task; see ``Attempt`` for what it offers."""
+
+    def __init__(
+        self, client: Client, context: TaskContext, given: JsonObject, *, lease_s: int
+    ) -> None:
+        """Run for the context's task, with that input."""
+        self._client = client
+        self._context = context
+        self._given = given
+        self._lease_s = lease_s
+        self._claim = claim_of(context.task.json)
+
+    @property
+    def claim(self) -> Claim:
+        return self._claim
+
+    @property
+    def input(self) -> JsonObject:
+        return self._given
+
+    @property
+    def cancelled(self) -> Event:
+        return self._context.cancelled
+
+    def report_progress(self, progress: JsonObject) -> None:
+        self._context.progress(progress)
+        self._extend()
+
+    def confirm(self) -> bool:
+        if self.cancelled.is_set():
+            return False
+        # No answer is no confirmation: the data stays unpublished and the attempt fails.
+        return self._extend() and not self.cancelled.is_set()
+
+    def log(self, sentence: str) -> None:
+        self._context.log(sentence)
+
+    def _extend(self) -> bool:
+        """Extend the lease; True when the engine confirmed it, or knows no claims at all."""
+        task = self._context.task
+        if task.claim_token is None:
+            return True
+        try:
+            self._client.extend_task(
+                task.task_id,
+                task.claim_token,
+                self._lease_s,
+                self._context.newest_progress(),
+                resend=False,
+                timeout_s=_EXTEND_WITHIN_S,
+            )
+        except (Conflict, NotFound):
+            self.cancelled.set()
+            return False
+        except ConductorError as error:
+            logger.warning(
+                "The lease was not extended",
+                extra={"action": "lease_not_extended", "error": error.message},
+            )
+            return False
+        return True
+
+
+def spark_worker_tasks(
+    client: Client, session: WorkerSession, options: SparkWorkerOptions
+) -> list[WorkerTask[..., object]]:
+    """Return the worker tasks of the chosen task types, run in that session."""
+    runs: Mapping[str, Callable[[Attempt], JsonObject]] = {
+        "SPARK_SQL": lambda attempt: run_sql(session.spark, attempt),
+        "SPARK_PYTHON": lambda attempt: run_python(session.spark, attempt, options.allowed_modules),
+    }
+    return [
+        WorkerTask(
+            _function(client, session, options, runs[task_type]),
+            WorkerOptions(
+                name=task_type,
+                domain=options.domain,
+                concurrency=options.concurrency,
+                lease_s=options.lease_s,
+            ),
+        )
+        for task_type in options.task_types
+    ]
+
+
+def _function(
+    client: Client,
+    session: WorkerSession,
+    options: SparkWorkerOptions,
+    run: Callable[[Attempt], JsonObject],
+) -> Callable[..., object]:
+    def carry_out(**given: object) -> TaskResult:
+        attempt = PolledAttempt(
+            client,
+            task_context(),
+            given,  # type: ignore[arg-type]  # it was decoded from JSON
+            lease_s=options.lease_s,
+        )
+        context = session.spark.sparkContext
+        # One scheduler pool a worker thread: a bounded number of them, and a fair share to each.
+        context.setLocalProperty("spark.scheduler.pool", current_thread().name)
+        with monitored(context, attempt):
+            outcome = settle(attempt, lambda: run(attempt))
+        if outcome is None:
+            attempt.cancelled.set()
+            return TaskResult.failed("The attempt has ended.")
+        return TaskResult(
+            status=ResultStatus(outcome.status.value),
+            output=outcome.output,
+            reason=outcome.reason or None,
+        )
+
+    return carry_out

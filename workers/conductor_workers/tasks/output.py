@@ -1,0 +1,202 @@
+"""The ``output`` of a Spark task: what it may say, and the way of a frame into a destination.
+
+    {"path": "/data/out", "format": "parquet", "mode": "overwrite", "partitionBy": ["day"],
+     "coalesce": 1, "options": {"header": true}}
+
+The data is written to staging, counted, listed in a manifest, and published as a whole (see
+``destination``). The task's own output names where it lies and how much it is; the rows stay where
+they were written.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from conductor_py.model.json import JsonObject, JsonValue
+from conductor_workers.attempt import Attempt, AttemptEnded
+from conductor_workers.destination import Destination, DestinationRefused, Staging, local_path
+from conductor_workers.manifest import DataFile, Manifest
+from conductor_workers.tasks.document import Document, invalid
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+MOST_ROWS = 1000
+MOST_ROW_BYTES = 256 * 1024
+_MOST_COALESCED = 10_000
+#: Spark reads the number of rows of these from their footers.
+_COUNTED_BY_FOOTER = ("parquet", "orc")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputSpec:
+    """Where a frame goes and how it is written."""
+
+    path: Path
+    format: str
+    overwrite: bool
+    partition_by: tuple[str, ...]
+    coalesce: int | None
+    options: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """The first rows of a result; ``truncated`` when the byte bound cut them short."""
+
+    rows: tuple[JsonValue, ...]
+    truncated: bool
+
+
+def read_output_spec(document: Document) -> OutputSpec:
+    """Read the object ``output`` of a task's input.
+
+    Raises:
+        InvalidInput: something in it is wrong; the path says what.
+    """
+    text = document.required_text("path")
+    try:
+        path = local_path(text)
+    except DestinationRefused as error:
+        raise invalid(document.at("path"), error.message) from error
+    spec = OutputSpec(
+        path=path,
+        format=document.choice("format", ("parquet", "csv", "json", "orc"), "parquet"),
+        overwrite=document.choice("mode", ("overwrite", "error"), "error") == "overwrite",
+        partition_by=document.texts("partitionBy"),
+        coalesce=document.whole("coalesce", least=1, most=_MOST_COALESCED),
+        options=document.named_texts("options"),
+    )
+    document.done()
+    return spec
+
+
+class OutputWriter:
+    """One frame's way to its destination: ``prepare``, ``stage``, then ``publish``; ``discard`` at
+    the end.
+
+    Between staging and publishing the caller may look at the staged data.
+    """
+
+    def __init__(self, spec: OutputSpec, attempt: Attempt) -> None:
+        """Write for that attempt, by that specification."""
+        self._spec = spec
+        self._attempt = attempt
+        self._destination = Destination(spec.path)
+        self._staging: Staging | None = None
+
+    @property
+    def spec(self) -> OutputSpec:
+        """What is to be written, and where."""
+        return self._spec
+
+    @property
+    def readable_staged(self) -> bool:
+        """Say whether what is staged can be read back exactly as it was."""
+        return self._spec.format in _COUNTED_BY_FOOTER and not self._spec.partition_by
+
+    def published_before(self) -> Manifest | None:
+        """Return the manifest when this very claim published already (and its report was lost)."""
+        return self._destination.published_by(self._attempt.claim)
+
+    def prepare(self) -> None:
+        """Raise the fence and open the staging place, before any work is done.
+
+        Raises:
+            AttemptEnded: a newer claim has been here.
+            DestinationRefused: the destination is not ours to replace.
+        """
+        self._staging = self._destination.prepare(
+            self._attempt.claim, overwrite=self._spec.overwrite
+        )
+
+    def stage(self, frame: DataFrame) -> Path:
+        """Write the frame to staging and return where."""
+        staging = self._prepared()
+        spec = self._spec
+        written = frame if spec.coalesce is None else frame.coalesce(spec.coalesce)
+        writer = written.write.format(spec.format).options(**dict(spec.options)).mode("error")
+        if spec.partition_by:
+            writer = writer.partitionBy(*spec.partition_by)
+        writer.save(staging.data.as_uri())
+        return staging.data
+
+    def publish(
+        self, frame: DataFrame, *, row_count: int, metrics: JsonObject | None = None
+    ) -> Manifest:
+        """Publish what was staged, with that many rows; ``metrics`` go into the manifest.
+
+        Raises:
+            AttemptEnded: the claim was lost before the data became visible.
+        """
+        staging = self._prepared()
+        if self._attempt.cancelled.is_set():
+            raise AttemptEnded("The attempt was cancelled before its output was published.")
+        manifest = Manifest(
+            claim=self._attempt.claim,
+            data_format=self._spec.format,
+            row_count=row_count,
+            schema=schema_ddl(frame),
+            files=_data_files(staging.data),
+            metrics=metrics or {},
+        )
+        return self._destination.publish(staging, manifest, confirm=self._attempt.confirm)
+
+    def discard(self) -> None:
+        """Delete what is left in staging."""
+        if self._staging is not None:
+            self._destination.discard(self._staging)
+            self._staging = None
+
+    def _prepared(self) -> Staging:
+        assert self._staging is not None, "prepare comes first"
+        return self._staging
+
+
+def manifest_output(spec: OutputSpec, manifest: Manifest) -> dict[str, JsonValue]:
+    """Return what a task's output says about data that was published."""
+    return {
+        "rowCount": manifest.row_count,
+        "path": str(spec.path),
+        "format": manifest.data_format,
+        "files": len(manifest.files),
+        "bytes": manifest.total_bytes,
+        "schema": manifest.schema,
+        **manifest.metrics,
+    }
+
+
+def first_rows(frame: DataFrame, count: int) -> Rows:
+    """Collect at most that many rows as JSON, and no more than the byte bound allows."""
+    from pyspark.sql import functions
+
+    as_json = functions.to_json(functions.struct("*"), {"ignoreNullFields": "false"})
+    size = 0
+    rows: list[JsonValue] = []
+    for row in frame.limit(count).select(as_json).collect():
+        text = cast("str", row[0])
+        size += len(text.encode())
+        if size > MOST_ROW_BYTES:
+            return Rows(rows=tuple(rows), truncated=True)
+        rows.append(cast("JsonObject", json.loads(text)))
+    return Rows(rows=tuple(rows), truncated=False)
+
+
+def schema_ddl(frame: DataFrame) -> str:
+    """Return the frame's columns as an input's ``schema`` could name them."""
+    return ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in frame.schema)
+
+
+def _data_files(directory: Path) -> tuple[DataFile, ...]:
+    found = (
+        path
+        for path in sorted(directory.rglob("*"))
+        if path.is_file() and not path.name.startswith((".", "_"))
+    )
+    return tuple(
+        DataFile(path=str(path.relative_to(directory)), bytes=path.stat().st_size) for path in found
+    )

@@ -1,0 +1,197 @@
+"""SPARK_SQL: inputs become views, statements run in order, the last one's result is the output.
+
+    {"inputs": {"flights": {"format": "csv", "path": "/data/flights.csv",
+                            "options": {"header": true},
+                            "schema": "carrier string, arr_delay double"}},
+     "sql": "SELECT carrier, avg(arr_delay) AS delay FROM flights GROUP BY carrier",
+     "output": {"path": "/data/delays", "format": "parquet", "mode": "overwrite"},
+     "metrics": {"carriers": "SELECT count(*) FROM result"}, "collect": 10}
+
+Metrics are single values; they may read the views and ``result``, are evaluated before the data is
+published, and go into the task's output with the counts. Rows go there only by ``collect``: at most
+1,000 and 256 kB of them.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+
+from conductor_py.model.json import JsonObject, JsonValue
+from conductor_workers.attempt import Attempt
+from conductor_workers.tasks.document import Document, invalid
+from conductor_workers.tasks.outcome import TaskRefused, shortened
+from conductor_workers.tasks.output import (
+    MOST_ROWS,
+    OutputSpec,
+    OutputWriter,
+    first_rows,
+    manifest_output,
+    read_output_spec,
+    schema_ddl,
+)
+
+_RESULT_VIEW = "result"
+_NAMES_RESULT = re.compile(r"\bresult\b", re.IGNORECASE)
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
+_FORMATS = ("csv", "parquet", "json", "orc")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputSpec:
+    """A source that becomes a view of that name."""
+
+    view: str
+    format: str
+    path: str
+    options: Mapping[str, str]
+    schema: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SqlSpec:
+    """The whole input of a SPARK_SQL task."""
+
+    inputs: tuple[InputSpec, ...]
+    statements: tuple[str, ...]
+    output: OutputSpec | None
+    collect: int
+    metrics: Mapping[str, str]
+
+
+def read_sql_spec(value: JsonObject) -> SqlSpec:
+    """Read a task's input.
+
+    Raises:
+        InvalidInput: something in it is wrong; the path says what.
+    """
+    document = Document(value)
+    inputs = tuple(_read_input(name, child) for name, child in document.children("inputs"))
+    sql, statements = document.text("sql"), document.texts("statements")
+    if (sql is None) == (not statements):
+        raise invalid(document.at("sql"), "exactly one of sql and statements is required.")
+    output = document.child("output")
+    spec = SqlSpec(
+        inputs=inputs,
+        statements=statements if sql is None else (sql,),
+        output=None if output is None else read_output_spec(output),
+        collect=document.whole("collect", least=1, most=MOST_ROWS) or 0,
+        metrics=document.named_texts("metrics"),
+    )
+    document.done()
+    return spec
+
+
+def run_sql(spark: SparkSession, attempt: Attempt) -> JsonObject:
+    """Run the task in a session of its own and return its output.
+
+    Raises:
+        InvalidInput: the input is malformed.
+        TaskRefused: a metric is not one value.
+        AttemptEnded: the claim was lost on the way.
+    """
+    started = time.monotonic()
+    spec = read_sql_spec(attempt.input)
+    with ExitStack() as cleanup:
+        writer = None if spec.output is None else OutputWriter(spec.output, attempt)
+        if writer is not None:
+            repeated = writer.published_before()
+            if repeated is not None:
+                return {**manifest_output(writer.spec, repeated), "repeated": True}
+            writer.prepare()
+            cleanup.callback(writer.discard)
+        own = spark.newSession()
+        for source in spec.inputs:
+            _load(own, source).createOrReplaceTempView(source.view)
+        frame = own.sql(spec.statements[0])
+        for statement in spec.statements[1:]:
+            frame = own.sql(statement)
+        output = _deliver(own, spec, frame, writer, cleanup)
+    return {**output, "durationMs": round((time.monotonic() - started) * 1000)}
+
+
+def _deliver(
+    own: SparkSession,
+    spec: SqlSpec,
+    frame: DataFrame,
+    writer: OutputWriter | None,
+    cleanup: ExitStack,
+) -> dict[str, JsonValue]:
+    """Write, measure, collect, publish: nothing becomes visible that was not measured."""
+    measures_result = any(_NAMES_RESULT.search(sql) for sql in spec.metrics.values())
+    read_back = writer is not None and writer.readable_staged and not spec.collect
+    if not read_back and (writer is not None or spec.collect or measures_result):
+        frame = frame.persist()
+        cleanup.callback(frame.unpersist)
+    result = frame
+    if writer is not None:
+        staged = writer.stage(frame)
+        if read_back:
+            result = own.read.schema(frame.schema).format(writer.spec.format).load(staged.as_uri())
+    if measures_result:
+        result.createOrReplaceTempView(_RESULT_VIEW)
+    measured = _measured(own, spec.metrics)
+    collected = _collected(frame, spec.collect)
+    if writer is None:
+        return {"rowCount": result.count(), "schema": schema_ddl(frame), **measured, **collected}
+    manifest = writer.publish(frame, row_count=result.count(), metrics=measured)
+    return {**manifest_output(writer.spec, manifest), **collected}
+
+
+def _read_input(name: str, document: Document) -> InputSpec:
+    if not _IDENTIFIER.fullmatch(name) or name.lower() == _RESULT_VIEW:
+        raise invalid(document.path, "a view's name is an identifier other than 'result'.")
+    spec = InputSpec(
+        view=name,
+        format=document.choice("format", _FORMATS, None),
+        path=document.required_text("path"),
+        options=document.named_texts("options"),
+        schema=document.text("schema"),
+    )
+    document.done()
+    return spec
+
+
+def _load(own: SparkSession, source: InputSpec) -> DataFrame:
+    reader = own.read.format(source.format).options(**dict(source.options))
+    if source.schema is not None:
+        reader = reader.schema(source.schema)
+    return reader.load(source.path)
+
+
+def _measured(own: SparkSession, metrics: Mapping[str, str]) -> JsonObject:
+    """Evaluate all metrics in one query, so that those over the same view share its scan."""
+    if not metrics:
+        return {}
+    for name, sql in metrics.items():
+        _refuse_wide(own, name, sql)
+    columns = ", ".join(
+        f"(\n{sql}\n) AS `{name.replace('`', '``')}`" for name, sql in metrics.items()
+    )
+    values = own.sql(f"SELECT {columns}")
+    rows = first_rows(values, 1).rows
+    if not rows:
+        raise TaskRefused("$.metrics: the values are larger than an output may be.")
+    return {"metrics": rows[0]}
+
+
+def _refuse_wide(own: SparkSession, name: str, sql: str) -> None:
+    try:
+        width = len(own.sql(sql).columns)
+    except AnalysisException as error:
+        raise TaskRefused(f"$.metrics.{name}: {shortened(str(error))}") from error
+    if width != 1:
+        raise TaskRefused(f"$.metrics.{name}: must return one value; it has {width} columns.")
+
+
+def _collected(frame: DataFrame, count: int) -> dict[str, JsonValue]:
+    if not count:
+        return {}
+    rows = first_rows(frame, count)
+    return {"rows": list(rows.rows), **({"rowsTruncated": True} if rows.truncated else {})}
