@@ -1,1 +1,1 @@
-"""Adapters: each keeps the promises of one or more ports with one technology, one package a technology."""
+"""Each adapter keeps the promises of one or more ports; one package a technology."""

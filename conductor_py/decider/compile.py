@@ -73,11 +73,17 @@ def compile_plan(definition: WorkflowDef, plan_hash: str) -> Plan:
 
 
 def compile_fragment(
-    definition: WorkflowDef, plan_hash: str, *, anchor: Node, parent: str, join: str | None
+    definition: WorkflowDef,
+    plan_hash: str,
+    *,
+    anchor: str,
+    loops: tuple[str, ...],
+    parent: str,
+    join: str | None,
 ) -> Plan:
     """Compile the branches of a dynamic fork (each task of ``definition`` is one; ``join`` waits for all), or the task
-    that a dynamic task resolved to (``join`` is ``None``)."""
-    lists = tuple(((task,), None, anchor.loops) for task in definition.tasks)
+    that a dynamic task resolved to (``join`` is ``None``). ``loops`` are those around the anchor."""
+    lists = tuple(((task,), None, loops) for task in definition.tasks)
     layout = _lay_out(lists)
     branches = tuple(task.task_reference_name for task in definition.tasks)
     top = frozenset(branches)
@@ -97,7 +103,7 @@ def compile_fragment(
         first=branches[0] if branches else None,
         outputs=outputs,
         reads=_compact(every),
-        anchor=anchor.ref,
+        anchor=anchor,
         parent=parent,
         branches=branches if join else (),
     )

@@ -11,10 +11,20 @@ from dataclasses import dataclass
 from typing import Final, NoReturn, TypeAlias
 
 from conductor_py.decider.java_text import text_of
-from conductor_py.decider.jsonpath import Lookup, read, read_from
+from conductor_py.decider.jsonpath import Budget, Lookup, read, read_from
 from conductor_py.decider.jsonpath_operators import MISSING
 from conductor_py.decider.jsonpath_steps import Path
 from conductor_py.model.json import JsonValue
+
+MAX_TEXT: Final = 2**26
+"""Characters that the texts of one resolution may have together; what follows is cut off.
+
+Far above what any payload may have: a text that was cut is refused for its size. Without the limit
+a definition could ask for a megabyte ten thousand times before anybody measures.
+"""
+
+MAX_VISITS: Final = 4_000_000
+"""Nodes that all paths of one resolution may visit; a path that wants more finds nothing."""
 
 TASK_ID: Final = "CPEWF_TASK_ID"
 
@@ -29,6 +39,8 @@ class Scope:
     lookup: Lookup
     task_id: str | None
     environment: Mapping[str, str]
+    budget: Budget | None = None
+    room: int = MAX_TEXT
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +67,9 @@ class Reference:
         if scope.environment and self.text in scope.environment:
             return scope.environment[self.text]
         start = scope.lookup(self.root, self.member) if self.root else MISSING
-        return read_from(self.rest, start, scope.lookup)
+        if self.rest.plain is None and scope.budget is None:
+            scope.budget = Budget(MAX_VISITS)
+        return read_from(self.rest, start, scope.lookup, scope.budget)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +120,13 @@ class Joined:
     parts: tuple[str | Node, ...]
 
     def resolve(self, scope: Scope) -> JsonValue:
-        return "".join(
-            [part if isinstance(part, str) else text_of(part.resolve(scope)) for part in self.parts]
-        )
+        texts: list[str] = []
+        for part in self.parts:
+            if scope.room < 0:
+                break
+            texts.append(part if isinstance(part, str) else text_of(part.resolve(scope)))
+            scope.room -= len(texts[-1])
+        return "".join(texts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,24 @@ def read(path: Path, document: JsonValue) -> JsonValue:
     return read_from(path, document, lookup)
 
 
-def read_from(path: Path, start: JsonValue | Missing, lookup: Lookup) -> JsonValue:
+class Budget:
+    """How many nodes may still be visited; several paths may share one."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, visits: int = MAX_VISITS) -> None:
+        self.left = visits
+
+    def spend(self, visits: int) -> None:
+        """Take visits; more than are left end the walk."""
+        self.left -= visits
+        if self.left < 0:
+            raise _Exhausted
+
+
+def read_from(
+    path: Path, start: JsonValue | Missing, lookup: Lookup, budget: Budget | None = None
+) -> JsonValue:
     """Read the steps of a path from a value.
 
     Paths in its filters and functions that begin with ``$`` read through ``lookup``; what that
@@ -77,7 +94,7 @@ def read_from(path: Path, start: JsonValue | Missing, lookup: Lookup) -> JsonVal
         return None if found is MISSING else found
     nothing: JsonValue = None if path.definite else []
     try:
-        nodes = _Walk(lookup).nodes(path.steps, start)
+        nodes = _Walk(lookup, budget or Budget()).nodes(path.steps, start)
     except (_Exhausted, RecursionError):
         return nothing
     if isinstance(nodes, tuple):
@@ -105,16 +122,11 @@ def _plain(value: JsonValue | Missing, steps: Sequence[str | int]) -> JsonValue 
 class _Walk:
     """One reading of one path: the nodes reached, step by step, and what may still be spent."""
 
-    __slots__ = ("left", "lookup")
+    __slots__ = ("lookup", "spend")
 
-    def __init__(self, lookup: Lookup) -> None:
+    def __init__(self, lookup: Lookup, budget: Budget) -> None:
         self.lookup = lookup
-        self.left = MAX_VISITS
-
-    def spend(self, visits: int) -> None:
-        self.left -= visits
-        if self.left < 0:
-            raise _Exhausted
+        self.spend = budget.spend
 
     def nodes(
         self, steps: Sequence[Step], start: JsonValue | Missing
@@ -124,7 +136,7 @@ class _Walk:
         single = False
         definite = True
         for number, step in enumerate(steps):
-            self.spend(len(nodes) + 1)
+            self.spend(1)
             if isinstance(step, Call):
                 if number == 0 and not nodes:
                     nodes = self._called(step, [MISSING])
@@ -142,7 +154,7 @@ class _Walk:
         out: list[JsonValue] = []
         for node in nodes:
             found = self._step(step, node)
-            self.spend(len(found))
+            self.spend(len(found) or 1)
             out.extend(found)
         return out
 
@@ -182,7 +194,8 @@ class _Walk:
         ]
 
     def _satisfied(self, condition: Condition, node: JsonValue) -> bool:
-        self.spend(1)
+        # A condition costs about three times the time of a node.
+        self.spend(3)
         if isinstance(condition, Compare):
             sides = self._side(condition.left, node), self._side(condition.right, node)
             return holds(condition.operator, *sides, self.spend)

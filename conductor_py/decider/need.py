@@ -62,6 +62,7 @@ class FragmentWanted:
 
     parent: str
     anchor: str
+    loops: tuple[str, ...]
     join: str | None
     tasks: tuple[JsonObject, ...]
 

@@ -1,4 +1,4 @@
-"""Scripts: user-written JavaScript, evaluated where it can hurt nobody.
+"""Scripts: user-written JavaScript and jq, evaluated where it can hurt nobody.
 
 A script is a pure function of its input: it reaches no host object, no file, no network and nothing
 that an earlier script left behind. What it costs is bounded in time and memory, and charged to its
@@ -18,7 +18,12 @@ FailureKind: TypeAlias = Literal["error", "time", "memory", "killed"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
-    """One program to run: ``input`` is bound as ``$``, ``bindings`` as globals of their names."""
+    """One program to run.
+
+    ``evaluator`` is ``javascript`` (or ``graaljs``, the same), where ``input`` is bound as ``$``
+    and each of ``bindings`` as a global of its name; or ``jq``, where ``input`` is the filter's
+    input and the value is the list of all its outputs.
+    """
 
     evaluator: str
     expression: str
@@ -56,17 +61,17 @@ class Scripts(Protocol):
     def evaluate(self, requests: Sequence[Evaluation]) -> tuple[ScriptResult, ...]:
         """Evaluate each request on its own and answer in their order, one result a request.
 
-        The program's completion value is the result. The program sees copies: what it changes is
-        seen by nobody. ``undefined``, ``null`` and what is no number become None, integral numbers
-        within 64 bits int, functions empty objects; an evaluator that is not known, or a result
-        that JSON cannot hold, is a Failure of kind ``error``. Nothing that a script does raises,
-        and one that fails or is killed does not touch the others.
+        In JavaScript the program's completion value is the result. The program sees copies: what it
+        changes is seen by nobody. ``undefined``, ``null`` and what is no number become None,
+        integral numbers within 64 bits int, functions empty objects; an evaluator that is not
+        known, or a result that JSON cannot hold, is a Failure of kind ``error``. Nothing that a
+        script does raises, and one that fails or is killed does not touch the others.
 
         Raises LimitExceeded (retryable; nothing was evaluated that counts) when too many callers
         wait already, or no process came free in time.
         """
 
-    def check(self, expression: str) -> str | None:
+    def check(self, expression: str, evaluator: str = "javascript") -> str | None:
         """Parse without running: None when the program parses, else what is wrong."""
 
     def close(self) -> None:

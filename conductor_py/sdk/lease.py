@@ -182,7 +182,7 @@ class LeaseKeeper:
                 extra={**_ids(lease), "action": "lease_not_extended", "error": error.message},
             )
             return not isinstance(error, StoreUnavailable)
-        lease.extended(self._clock.monotonic_ms())
+        lease.extended(sent_ms)
         self._send_lines(lease, timeout_s)
         return True
 

@@ -1,4 +1,4 @@
-"""Executions and tasks as Conductor's JSON: written by hand, because every read and poll comes here.
+"""Executions and tasks as Conductor's JSON: written by hand, every read and poll comes here.
 
 What Conductor always emits is always there, what it leaves out when unset is left out. Beyond
 Conductor: ``claimToken`` and ``leaseUntil`` of a claim that is held, ``progress``, and

@@ -331,7 +331,7 @@ def test_variables_that_are_no_settings_are_left_alone(name: str, value: str) ->
         ),
         (
             {"conductor.app.taskOutputPayloadSizeThreshold": "20MB"},
-            "conductor.app.taskOutputPayloadSizeThreshold must not be larger than conductor.app.max",
+            "taskOutputPayloadSizeThreshold must not be larger than conductor.app.maxTaskOutput",
         ),
     ],
 )

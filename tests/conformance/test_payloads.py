@@ -154,7 +154,10 @@ def _refused(uri: str) -> bool:
     return False
 
 
-@pytest.fixture(params=["memory", "files", "s3"])
+_REAL = (pytest.mark.service, pytest.mark.timeout(300))
+
+
+@pytest.fixture(params=["memory", "files", pytest.param("s3", marks=_REAL)])
 def subject(request, tmp_path) -> Subject:
     match request.param:
         case "memory":

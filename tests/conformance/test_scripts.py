@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from conductor_py.adapters.quickjs import QuickJsScripts
 from conductor_py.errors import LimitExceeded
 from conductor_py.model.json import JsonValue
 from conductor_py.ports.scripts import Evaluation, Failure, ScriptResult, Scripts, Value
+from tests.services.absence import absent
 from tests.waiting import until
 
 _SHORT_MS = 300
@@ -232,6 +234,69 @@ def test_check_parses_without_running(
     scripts: Scripts, expression: str, message: str | None
 ) -> None:
     assert scripts.check(expression) == message
+
+
+@pytest.fixture
+def jq(scripts: Scripts) -> Callable[..., ScriptResult]:
+    if importlib.util.find_spec("jq") is None:
+        absent("jq is not installed")
+
+    def run(expression: str, **input: JsonValue) -> ScriptResult:
+        return scripts.evaluate([Evaluation(evaluator="jq", expression=expression, input=input)])[0]
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("expression", "outputs"),
+    [
+        (".a", [[1, 2]]),
+        (".a[]", [1, 2]),
+        (".a[] | {n: .}", [{"n": 1}, {"n": 2}]),
+        ("empty", []),
+        ('"x\\ny", .missing', ["x\ny", None]),
+        ("$ENV, env", [{}, {}]),
+        (".a | length / 2", [1]),
+    ],
+)
+def test_a_jq_filter_gives_the_list_of_its_outputs(
+    jq: Callable[..., ScriptResult], expression: str, outputs: JsonValue
+) -> None:
+    assert jq(expression, a=[1, 2]) == Value(value=outputs)
+    assert jq(expression, a=[1, 2]) == Value(value=outputs)  # from the kept program, too
+
+
+@pytest.mark.parametrize(
+    ("expression", "kind", "terminal"),
+    [
+        (".a.b", "error", True),
+        (". [", "error", True),
+        ('import "a" as a; 1', "error", True),
+        ("[range(1e9)] | length", None, None),
+        ("def f: f; f", "time", False),
+        ('"x" * 1e9', None, None),
+    ],
+    ids=["type", "syntax", "module", "growth", "endless", "one-string"],
+)
+def test_a_bad_jq_filter_costs_only_its_own_evaluation(
+    scripts: Scripts,
+    jq: Callable[..., ScriptResult],
+    expression: str,
+    kind: str | None,
+    terminal: bool | None,
+) -> None:
+    result = jq(expression, a=1)
+
+    assert isinstance(result, Failure)
+    # What a greedy filter meets first depends on the machine: time, memory, or its process's end.
+    assert kind is None or (result.kind, result.terminal) == (kind, terminal)
+    assert _run(scripts, "1 + 1") == Value(value=2)
+
+
+def test_check_parses_jq(scripts: Scripts, jq: Callable[..., ScriptResult]) -> None:
+    assert scripts.check(".a", "jq") is None
+    assert "syntax error" in (scripts.check(". [", "jq") or "")
+    assert "cobol" in (scripts.check("1", "cobol") or "")
 
 
 def test_processes_start_with_the_first_script_and_end_with_close() -> None:

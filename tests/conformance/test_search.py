@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -26,17 +29,26 @@ from conductor_py.wire.search_query import parse_query, parse_sort
 T0 = 1_700_000_000_000
 
 
-@pytest.fixture(params=["memory", "sqlite", "opensearch", "elasticsearch"])
-def index(request, tmp_path):
-    match request.param:
+_REAL = (pytest.mark.service, pytest.mark.timeout(300))
+_ADAPTERS = (
+    "memory",
+    "sqlite",
+    pytest.param("opensearch", marks=_REAL),
+    pytest.param("elasticsearch", marks=_REAL),
+)
+
+
+@contextmanager
+def opened(adapter: str, request: pytest.FixtureRequest, folder: Path) -> Iterator[Search]:
+    match adapter:
         case "memory":
             yield MemorySearch()
         case "sqlite":
-            search = SqliteSearch(tmp_path / "search.sqlite")
+            search = SqliteSearch(folder / "search.sqlite")
             yield search
             search.close()
         case server:
-            url = request.getfixturevalue(f"{server}_url")
+            url = request.getfixturevalue(f"{server}_server")
             prefix = f"test-{uuid.uuid4().hex[:12]}"
             cluster = ElasticsearchSearch(
                 ElasticsearchSettings(urls=(url,), prefix=prefix, shards=1, replicas=0)
@@ -47,6 +59,12 @@ def index(request, tmp_path):
                 client.indices.delete(index=f"{prefix}-{kind}-1")
                 client.indices.delete_index_template(name=f"{prefix}-{kind}-1")
             client.close()
+
+
+@pytest.fixture(params=_ADAPTERS)
+def index(request, tmp_path):
+    with opened(request.param, request, tmp_path) as search:
+        yield search
 
 
 def summary(name: str, **fields) -> ExecutionSummary:
@@ -264,8 +282,15 @@ def test_pages_cut_one_order_and_count_all(index):
 # ------------------------------------------------------------------------------------ queries
 
 
-@pytest.fixture
-def shop(index):
+@pytest.fixture(scope="module", params=_ADAPTERS)
+def shop(request, tmp_path_factory):
+    with opened(request.param, request, tmp_path_factory.mktemp("shop")) as search:
+        fill(search)
+        yield search
+
+
+def fill(index: Search) -> None:
+    """Three executions that differ in every way the queries below ask for; nobody changes them."""
     put(
         index,
         summary(
@@ -298,7 +323,6 @@ def shop(index):
             priority=9,
         ),
     )
-    return index
 
 
 @pytest.mark.parametrize(

@@ -43,9 +43,10 @@ def test_duration_is_read(text: str, expected_ms: int) -> None:
         "1h,2m",
         "PT1H",
         "99999999999s",
-        "١s",
-    ]
-    + ["1 h x", " " * 200 + "1s" + " " * 200],
+        "\u0661s",
+        "1 h x",
+        "1" + " " * 200 + "s",
+    ],
 )
 def test_what_is_not_a_duration_is_refused(text: str) -> None:
     assert parse_duration_ms(text) is None
@@ -107,9 +108,13 @@ def test_zone_with_rules_of_its_own_is_left_to_the_shell() -> None:
         "2026-03-01 24:00",
         "2026-03-01 08:60",
         "0000-01-01",
-    ]
-    + ["2026-03-01T08:30", "2026-03-01 08:30:00", "2026-03-01 08:30 ../../etc/passwd", "1767225600"]
-    + ["2026-03-01 08:30 +25:00", "2026-03-01 UTC"],
+        "2026-03-01T08:30",
+        "2026-03-01 08:30:00",
+        "2026-03-01 08:30 ../../etc/passwd",
+        "1767225600",
+        "2026-03-01 08:30 +25:00",
+        "2026-03-01 UTC",
+    ],
 )
 def test_what_is_not_an_instant_is_refused(text: str) -> None:
     assert parse_until_ms(text) is None

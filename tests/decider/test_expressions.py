@@ -1,4 +1,4 @@
-"""Expressions: what ``${...}`` finds, what it leaves alone, and that nothing a user writes makes it throw."""
+"""Expressions: what ``${...}`` finds and leaves alone, and that no text makes it throw."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from conductor_py.decider.expression_nodes import MAX_TEXT, MAX_VISITS
 from conductor_py.decider.expressions import (
     MAX_DEPTH,
     MISSING,
@@ -225,7 +226,7 @@ def test_computed_path_says_what_it_knows_and_that_more_may_come() -> None:
 
 
 def test_lookup_may_interrupt_the_resolution() -> None:
-    class Needed(Exception):  # noqa: N818
+    class Needed(Exception):
         pass
 
     def interrupt(root: str, member: str) -> JsonValue | Missing:
@@ -257,11 +258,12 @@ def test_check_says_where_and_what() -> None:
 
 def test_too_deep_nesting_is_left_alone_and_reported() -> None:
     value: Any = "${workflow.input.n}"
+    inner: Any = None
     for _ in range(MAX_DEPTH + 1):
-        value = [value]
+        inner, value = value, [value]
     assert resolved(value) is value
     assert len(check(value)) == 1
-    assert resolved(value[0]) != value[0]
+    assert resolved(inner) != inner
 
 
 def test_very_deep_values_and_expressions_do_not_throw() -> None:
@@ -274,6 +276,25 @@ def test_very_deep_values_and_expressions_do_not_throw() -> None:
     nested = "${" * 5_000 + "}" * 5_000
     assert isinstance(resolved(nested), str | None)
     assert check(nested)
+
+
+def test_all_paths_of_a_template_share_one_budget() -> None:
+    many: JsonValue = list(range(MAX_VISITS // 4 - 100))
+
+    def payload(_root: str, _member: str) -> JsonValue | Missing:
+        return many
+
+    template = compile_template([*["${t.output[*]}"] * 5, "${t.output[7]}"])
+    assert resolve(template, payload, task_id=None) == [many, many, many, many, [], 7]
+
+
+def test_text_cannot_be_multiplied_without_end() -> None:
+    def payload(_root: str, _member: str) -> JsonValue | Missing:
+        return "x" * 2**20
+
+    found = resolve(compile_template("${t.output}" * 5_000), payload, task_id=None)
+    assert isinstance(found, str)
+    assert MAX_TEXT < len(found) < MAX_TEXT + 2**21
 
 
 @pytest.mark.parametrize(
@@ -323,8 +344,6 @@ FRAGMENTS = st.sampled_from(
         "..",
         "?(@.",
         ")",
-    ]
-    + [
         "==",
         " ",
         "1",

@@ -144,16 +144,32 @@ def test_an_absent_server_is_asked_once_a_round_not_once_a_task(clock):
     assert len(server.extended) == 1
 
 
-def test_a_reporting_task_is_not_extended_and_its_late_refusal_means_nothing(clock):
+def test_a_task_whose_result_is_on_its_way_is_not_extended(clock):
     server = LeaseServer(clock)
     keeper = LeaseKeeper(server, clock)
     lease = held(keeper, clock)
+    held(keeper, clock, taskId="t-2")
     lease.reporting = True
 
-    live(keeper, clock, 20_000)
+    live(keeper, clock, 15_000)
 
-    assert server.extended == []
+    assert [task_id for _, task_id, *_ in server.extended] == ["t-2"]
     assert not lease.is_lost()
+
+
+def test_an_extension_refused_because_the_result_arrived_first_means_nothing(clock):
+    class Overtaken(LeaseServer):
+        def extend_task(self, *args, **options):
+            lease.reporting = True  # the function ended while this request was under way
+            raise Conflict
+
+    keeper = LeaseKeeper(Overtaken(clock), clock)
+    lease = held(keeper, clock)
+
+    live(keeper, clock, 11_000)
+
+    assert lease.reporting
+    assert not lease.context.cancelled.is_set()
 
 
 def test_without_a_claim_token_nothing_is_extended_and_the_response_timeout_bounds(clock):

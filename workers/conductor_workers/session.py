@@ -118,7 +118,7 @@ class WorkerSession:
         self._jvm = DriverJvm(java=java, work_dir=place, settings=self._settings)
         self._jvm.launch()
         self._jvm.await_ready()
-        # It prints the whole stack of every mistake in a statement; the task's reason says it better.
+        # It prints the stack of every mistake in a statement; the task says it in its reason.
         logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
         builder = SparkSession.builder
         for key, value in self._settings.items():

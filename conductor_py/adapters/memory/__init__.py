@@ -1,1 +1,1 @@
-"""The reference: every port in the memory of one process, for tests, simulation and trying things out."""
+"""Every port in the memory of one process: the reference the other adapters are held to."""

@@ -27,7 +27,9 @@ def put_answer(execution: Execution, operation: str, at_ms: int, answer: bytes |
 
 
 def answer_of(execution: Execution, operation: str, now_ms: int) -> tuple[int, bytes | None] | None:
-    """Find what is kept under an operation: when, and the answer if it was given; ``None``: nothing."""
+    """Find what is kept under an operation: when, and the answer if it was given; ``None``:
+    nothing.
+    """
     kept = execution.answers.get(operation)
     return None if kept is None or now_ms - kept[0] > ANSWER_MS else kept
 
@@ -48,20 +50,7 @@ class Applier:
     def apply(self, changes: Changes) -> bool:
         """Write it all; tells whether parked entries are left."""
         execution = self._execution
-        for seq in changes.ended:
-            self._end(seq)
-        execution.fields.update(changes.fields)
-        for name in changes.deleted:
-            execution.fields.pop(name, None)
-        for seq in changes.reopened:
-            if f"c:{seq}" in execution.fields:
-                claim = claim_side(execution, seq)
-                claim.closed = claim.done = 0
-                execution.fields[f"c:{seq}"] = claim.encode()
-        for offer in changes.offers:
-            self._offer(offer)
-        for seq, due_ms in changes.attempt_timers:
-            self._set_timer(seq, due_ms)
+        self._apply_attempts(changes)
         for child in changes.children:
             self._start_child(child)
         for message in changes.messages:
@@ -77,8 +66,27 @@ class Applier:
         self.publish()
         return parked
 
+    def _apply_attempts(self, changes: Changes) -> None:
+        execution = self._execution
+        for seq in changes.ended:
+            self._end(seq)
+        execution.fields.update(changes.fields)
+        for name in changes.deleted:
+            execution.fields.pop(name, None)
+        for seq in changes.reopened:
+            if f"c:{seq}" in execution.fields:
+                claim = claim_side(execution, seq)
+                claim.closed = claim.done = 0
+                execution.fields[f"c:{seq}"] = claim.encode()
+        for offer in changes.offers:
+            self._offer(offer)
+        for seq, due_ms in changes.attempt_timers:
+            self._set_timer(seq, due_ms)
+
     def take_out(self, seq: int, attempt: Attempt, claim: ClaimSide) -> None:
-        """Take an attempt out of everything that would wake or offer it; its claim side is left as it is."""
+        """Take an attempt out of everything that would wake or offer it; its claim side is left as
+        it is.
+        """
         if claim.closed:
             return
         partition, execution = self._partition, self._execution

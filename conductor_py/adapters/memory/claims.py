@@ -1,6 +1,8 @@
-"""The claim side of an attempt and what is read from its state: who holds it, until when, whether it is open.
+"""The claim side of an attempt and what is read from its state: who holds it, until when, whether
+it is open.
 
-The bytes are those that the Redis scripts write (``lua/include/claim.lua``), so a snapshot looks the same everywhere.
+The bytes are those that the Redis scripts write (``lua/include/claim.lua``), so a snapshot looks
+the same everywhere.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """A set of members ordered by score, the shape of a queue, of timers and of an outbox.
 
-A heap with lazy deletion: the dictionary is the truth, an entry of the heap that disagrees with it is skipped.
+A heap with lazy deletion: the dictionary is the truth, an entry of the heap that disagrees with it
+is skipped.
 """
 
 from __future__ import annotations

@@ -184,7 +184,7 @@ class MemoryTaskQueues:
                     state.poll_data[name] = (poll.worker, now)
             return reply
 
-    def extend(
+    def extend(  # noqa: PLR0917
         self,
         execution: ExecutionId,
         seq: int,

@@ -1,4 +1,6 @@
-"""Reads of one execution: plain fields, pointers that are followed, and what a lease holder is given to decide."""
+"""Reads of one execution: plain fields, pointers that are followed, and what a lease holder is
+given to decide.
+"""
 
 from __future__ import annotations
 

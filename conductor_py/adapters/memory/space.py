@@ -1,7 +1,7 @@
 """The state that all memory adapters of one deployment share, behind one lock.
 
-Nothing in here decides anything: the rules are in the adapters, which hold ``MemorySpace.lock`` while they look and
-write, so that every call is one step.
+Nothing in here decides anything: the rules are in the adapters, which hold ``MemorySpace.lock``
+while they look and write, so that every call is one step.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from conductor_py.errors import StoreUnavailable
 from conductor_py.model.ids import ExecutionId, partition_of
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False)
 class Execution:
     """One execution: its record, lease, fields, inbox, answers, parked entries and log."""
 
@@ -68,7 +68,7 @@ class Plan:
 Lane = tuple[str, str]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Partition:
     """What one hash tag holds in Redis."""
 

@@ -10,7 +10,8 @@ Every program gets a context that no program has run in: what a script does to p
 globals ends with it. The next context is made while the child is idle.
 
 Wire, both ways: a length of four bytes, then that many bytes. A request is two frames: a JSON
-object (``source``, ``check``, ``time_ms``), and the JSON text of the bindings. An answer is one
+object (``language``, ``source``, ``check``, ``time_ms``), and the JSON text of the bindings, of the
+input where the language is jq. An answer is one
 frame: a letter (``R`` ready, ``V`` value, ``E`` error, ``T`` time, ``M`` memory), then JSON text or
 a message.
 """
@@ -66,7 +67,7 @@ def _well_formed(text: str) -> str:
     )
 
 
-class _Evaluator:
+class _JavaScript:
     """Runs one program a context, the next context ready."""
 
     def __init__(self, engine: Any, memory_bytes: int) -> None:  # noqa: ANN401 - has no types
@@ -98,6 +99,39 @@ class _Evaluator:
             return b"EThe script raised an error whose text is not Unicode"
         except self._engine.JSException as error:
             return _failure(str(error))
+
+
+class _Jq:
+    """Runs jq filters; compiling takes longer than most of them run, so the last ones are kept."""
+
+    _KEPT = 64
+
+    def __init__(self, engine: Any) -> None:  # noqa: ANN401 - has no types
+        self._engine = engine
+        self._programs: dict[str, Any] = {}
+
+    def answer(self, request: dict[str, Any], data: str) -> bytes:
+        """Return the list of all outputs."""
+        if self._engine is None:
+            return b"EThere is no jq on this server: pip install jq"
+        try:
+            program = self._compile(request["source"])
+            if request["check"]:
+                return b"Vnull"
+            # One output a line: a line feed inside of a string is written as an escape.
+            text = program.input_text(data).text()
+        except MemoryError:
+            return b"M"
+        except ValueError as error:
+            return b"E" + str(error)[:2_000].encode("utf-8", "replace")
+        return f"V[{text.replace(chr(10), ',')}]".encode()
+
+    def _compile(self, source: str) -> Any:  # noqa: ANN401 - has no types
+        program = self._programs.pop(source, None) or self._engine.compile(source)
+        self._programs[source] = program
+        if len(self._programs) > self._KEPT:
+            del self._programs[next(iter(self._programs))]
+        return program
 
 
 def _failure(text: str) -> bytes:
@@ -162,9 +196,9 @@ def _limit_time(limit_s: float) -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
 
 
-def _load_engine(path: str) -> Any:  # noqa: ANN401 - the extension has no types
-    loader = importlib.machinery.ExtensionFileLoader("_quickjs", path)
-    spec = importlib.util.spec_from_file_location("_quickjs", path, loader=loader)
+def _load(name: str, path: str) -> Any:  # noqa: ANN401 - extensions have no types
+    loader = importlib.machinery.ExtensionFileLoader(name, path)
+    spec = importlib.util.spec_from_file_location(name, path, loader=loader)
     assert spec is not None
     module = importlib.util.module_from_spec(spec)
     loader.exec_module(module)
@@ -173,22 +207,26 @@ def _load_engine(path: str) -> Any:  # noqa: ANN401 - the extension has no types
 
 def main() -> None:
     """Serve requests until the parent closes the socket."""
-    path, memory_bytes, address_space_bytes, result_bytes = sys.argv[1:]
+    quickjs_path, jq_path, memory_bytes, address_space_bytes, result_bytes = sys.argv[1:]
     _die_with_parent()
-    evaluator = _Evaluator(_load_engine(path), int(memory_bytes))
+    os.environ.clear()  # the interpreter itself adds its locale
+    javascript = _JavaScript(_load("_quickjs", quickjs_path), int(memory_bytes))
+    jq = _Jq(_load("jq", jq_path) if jq_path else None)
     _confine(int(address_space_bytes))
     _write_frame(b"R")
     while True:
         request = json.loads(_read_frame())
-        bindings = _read_frame().decode()
+        data = _read_frame().decode()
         _limit_time(request["time_ms"] / 1000)
-        answer = evaluator.answer(request, bindings)
+        language = jq if request["language"] == "jq" else javascript
+        answer = language.answer(request, data)
         signal.setitimer(signal.ITIMER_REAL, 0)
         if len(answer) > int(result_bytes):
             answer = b"EThe result is larger than %d bytes" % int(result_bytes)
         _write_frame(answer)
-        del request, bindings, answer
-        evaluator.prepare()
+        del request, data, answer
+        if language is javascript:
+            javascript.prepare()
 
 
 if __name__ == "__main__":

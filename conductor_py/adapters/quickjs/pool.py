@@ -42,13 +42,13 @@ class Child:
 
     def __init__(self, *, memory_bytes: int, result_bytes: int) -> None:
         """Start it; it is not ready before ``wait_ready`` returned."""
-        engine = importlib.util.find_spec("_quickjs")
-        if engine is None or engine.origin is None:
+        quickjs, jq = _path_of("_quickjs"), _path_of("jq")
+        if not quickjs:
             raise ConfigurationError("Scripts need the package quickjs-ng: pip install quickjs-ng")
         self._socket, theirs = socket.socketpair()
         address_space = _INTERPRETER_BYTES + 2 * memory_bytes + 4 * result_bytes
         sizes = map(str, (memory_bytes, address_space, result_bytes))
-        command = [sys.executable, "-I", "-S", "-B", str(_CHILD), engine.origin, *sizes]
+        command = [sys.executable, "-I", "-S", "-B", str(_CHILD), quickjs, jq, *sizes]
         # Its own session: an interrupt from the terminal is for the server, which then closes the
         # socket.
         with theirs:
@@ -133,6 +133,12 @@ class Child:
         return OutOfTime() if code in _ENDED_BY_TIME else ChildDied(f"exit code {code}")
 
 
+def _path_of(extension: str) -> str:
+    """Find an extension module without importing it; empty when it is not installed."""
+    spec = importlib.util.find_spec(extension)
+    return (spec and spec.origin) or ""
+
+
 class ChildPool:
     """At most ``size`` children; callers beyond that wait, at most ``queue_limit`` of them."""
 
@@ -198,7 +204,7 @@ class ChildPool:
                 child.kill()
                 child = None
             if child is None:
-                child = self._starter.submit(self._start).result()
+                child = self._spawn()
         except BaseException:
             with self._changed:
                 self._free += 1
@@ -221,6 +227,13 @@ class ChildPool:
             raise LimitExceeded("The server is stopping and runs no more scripts")
         if not ready:
             raise LimitExceeded("No script process came free in time; try again")
+
+    def _spawn(self) -> Child:
+        try:
+            starting = self._starter.submit(self._start)
+        except RuntimeError as error:  # closed since this caller got its permit
+            raise LimitExceeded("The server is stopping and runs no more scripts") from error
+        return starting.result()
 
     def _start(self) -> Child:
         child = Child(memory_bytes=self._memory_bytes, result_bytes=self._result_bytes)

@@ -16,7 +16,8 @@ from conductor_py.adapters.quickjs.pool import Child, ChildDied, ChildPool, OutO
 from conductor_py.model.json import JsonObject
 from conductor_py.ports.scripts import Evaluation, Failure, ScriptResult, Value
 
-_LANGUAGES: Final = frozenset({"javascript", "graaljs"})
+#: Evaluators, and the language that a child knows them by.
+_LANGUAGES: Final = {"javascript": "javascript", "graaljs": "javascript", "jq": "jq"}
 #: How much later than the engine's own limit the process is killed.
 _MARGIN_S: Final = 0.1
 _KILLED: Final = Failure(message="The script took its process down", terminal=True, kind="killed")
@@ -52,30 +53,35 @@ class QuickJsScripts:
     def evaluate(self, requests: Sequence[Evaluation]) -> tuple[ScriptResult, ...]:
         return tuple(self._evaluate(request) for request in requests)
 
-    def check(self, expression: str) -> str | None:
-        result = self._request(expression, b"{}", check=True)
+    def check(self, expression: str, evaluator: str = "javascript") -> str | None:
+        result = self._request(evaluator, expression, b"{}", check=True)
         return result.message if isinstance(result, Failure) else None
 
     def close(self) -> None:
         self._pool.close()
 
     def _evaluate(self, request: Evaluation) -> ScriptResult:
-        if request.evaluator not in _LANGUAGES:
-            return _error(
-                f"There is no evaluator {request.evaluator!r}, only 'javascript' and 'graaljs'"
-            )
         bindings: JsonObject = {**request.bindings, "$": request.input}
         try:
-            data = orjson.dumps(bindings)
+            data = orjson.dumps(request.input if request.evaluator == "jq" else bindings)
         except TypeError as error:
             return _error(f"The script's input cannot be written as JSON: {error}")
-        return self._request(request.expression, data, check=False)
+        return self._request(request.evaluator, request.expression, data, check=False)
 
-    def _request(self, expression: str, data: bytes, *, check: bool) -> ScriptResult:
+    def _request(
+        self, evaluator: str, expression: str, data: bytes, *, check: bool
+    ) -> ScriptResult:
+        language = _LANGUAGES.get(evaluator)
+        if language is None:
+            return _error(f"There is no evaluator {evaluator!r}, only {', '.join(_LANGUAGES)}")
+        request = {
+            "language": language,
+            "source": expression,
+            "check": check,
+            "time_ms": self._time_limit_ms,
+        }
         try:
-            head = orjson.dumps(
-                {"source": expression, "check": check, "time_ms": self._time_limit_ms}
-            )
+            head = orjson.dumps(request)
         except TypeError as error:
             return _error(f"The script's text is not valid Unicode: {error}")
         with self._pool.lend() as child:

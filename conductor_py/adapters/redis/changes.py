@@ -1,6 +1,7 @@
 """Changes and replies as flat lists: what a script is handed, and what it hands back.
 
-The order is that of ``lua/include/apply.lua``: sections ``<letter> <number of values> <values…>``, empty ones left out.
+The order is that of ``lua/include/apply.lua``: sections ``<letter> <number of values> <values…>``,
+empty ones left out.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ def token(operation: str) -> str:
     return operation if operation.isalnum() else "_".join(operation.split())
 
 
-def add_changes(arguments: list[Argument], changes: Changes, guards: Sequence[ClaimGuard]) -> None:
+def add_changes(arguments: list[Argument], changes: Changes) -> None:
     """Append status, terminal, generation, due and the sections that are not empty."""
     arguments += (changes.status, int(changes.terminal), changes.generation, changes.due_ms)
     if changes.fields:
@@ -32,30 +33,42 @@ def add_changes(arguments: list[Argument], changes: Changes, guards: Sequence[Cl
         arguments += ("O", 5 * len(changes.offers))
         for offer in changes.offers:
             arguments += (offer.seq, offer.queue, offer.shard, offer.score, offer.due_ms)
-    if changes.attempt_timers:
-        arguments += ("T", 2 * len(changes.attempt_timers))
-        for timer in changes.attempt_timers:
-            arguments += timer
     if changes.plans:
         arguments += ("P", len(changes.plans), *changes.plans)
-    if guards:
-        arguments += ("G", 3 * len(guards))
-        for guard in guards:
-            arguments += (guard.seq, guard.claim, guard.until_ms)
     if changes.effects:
         arguments += ("X", 3 * len(changes.effects))
         for effect in changes.effects:
             arguments += (effect.id, effect.document, effect.due_ms)
     _add_rare(arguments, changes)
+    _add_talk(arguments, changes)
+
+
+def add_guards(arguments: list[Argument], guards: Sequence[ClaimGuard]) -> None:
+    """Append the claims that a decision saw end."""
+    if guards:
+        arguments += ("G", 3 * len(guards))
+        for guard in guards:
+            arguments += (guard.seq, guard.claim, guard.until_ms)
 
 
 def _add_rare(arguments: list[Argument], changes: Changes) -> None:
     if changes.deleted:
         arguments += ("D", len(changes.deleted), *changes.deleted)
+    if changes.attempt_timers:
+        arguments += ("T", 2 * len(changes.attempt_timers))
+        for timer in changes.attempt_timers:
+            arguments += timer
     if changes.reopened:
         arguments += ("R", len(changes.reopened), *changes.reopened)
     if changes.own_events:
         arguments += ("I", len(changes.own_events), *changes.own_events)
+    if changes.children:
+        _add_children(arguments, changes)
+    if changes.unpark:
+        arguments += ("U", 0)
+
+
+def _add_talk(arguments: list[Argument], changes: Changes) -> None:
     if changes.messages:
         arguments += ("M", 2 * len(changes.messages))
         for message in changes.messages:
@@ -64,10 +77,6 @@ def _add_rare(arguments: list[Argument], changes: Changes) -> None:
         arguments += ("A", 2 * len(changes.answers))
         for answer in changes.answers:
             arguments += answer
-    if changes.children:
-        _add_children(arguments, changes)
-    if changes.unpark:
-        arguments += ("U", 0)
 
 
 def _add_children(arguments: list[Argument], changes: Changes) -> None:

@@ -1,11 +1,14 @@
-"""Connections to Redis: the only place that builds them, counts round trips and wraps driver errors.
+"""Connections to Redis: the only place that builds them, counts round trips and wraps driver
+errors.
 
-A call takes an idle connection, sends one command, reads one reply and puts the connection back: this is the hot path of
-the engine, so nothing stands between a script's arguments and the socket. A call that may be repeated is sent once more
-on a fresh connection when the first try failed; the others fail with ``StoreUnavailable``.
+A call takes an idle connection, sends one command, reads one reply and puts the connection back:
+this is the hot path of the engine, so nothing stands between a script's arguments and the socket.
+A call that may be repeated is sent once more on a fresh connection when the first try failed; the
+others fail with ``StoreUnavailable``.
 
-The seam for a cluster: everything goes through `Connection.call` and `Connection.pipeline` with the key that routes it
-first among the keys; a subclass that picks the node's connections by that key's slot is all that is missing.
+The seam for a cluster: everything goes through `Connection.call` and `Connection.pipeline` with
+the key that routes it first among the keys; a subclass that picks the node's connections by that
+key's slot is all that is missing.
 """
 
 from __future__ import annotations
@@ -13,12 +16,11 @@ from __future__ import annotations
 import os
 import re
 from collections import deque
-from collections.abc import Sequence
-from typing import Any, Final, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Protocol, TypeAlias, cast
 
+from redis import connection as drivers
 from redis.backoff import NoBackoff
-from redis.connection import Connection as Wire
-from redis.connection import parse_url
 from redis.exceptions import ConnectionError as WireConnectionError
 from redis.exceptions import NoScriptError, RedisError, ResponseError
 from redis.exceptions import TimeoutError as WireTimeoutError
@@ -29,24 +31,64 @@ from conductor_py.errors import ConfigurationError, StoreUnavailable
 Argument: TypeAlias = str | bytes | int
 Reply: TypeAlias = Any
 
+
+class Wire(Protocol):
+    """What is used of a driver's connection."""
+
+    def send_packed_command(self, command: Sequence[bytes], *, check_health: bool) -> None: ...
+
+    def read_response(self) -> Reply: ...
+
+    def disconnect(self) -> None: ...
+
+
 _FLOOR: Final = (6, 2)
 _MAX_IDLE: Final = 64
+_PARSE = cast("Callable[[str], dict[str, Any]]", drivers.parse_url)
+_PLAIN: Final = drivers.Connection
 _BROKEN = (WireConnectionError, WireTimeoutError, OSError)
+
+
+def _packer() -> Callable[[Sequence[Argument]], bytes]:
+    """Find the fastest way to make the bytes of a command."""
+    try:
+        from hiredis import pack_command
+    except ImportError:
+        return pack_plainly
+    fast = cast("Callable[[tuple[Argument, ...]], bytes]", pack_command)
+    return lambda arguments: fast(tuple(arguments))
+
+
+def pack_plainly(arguments: Sequence[Argument]) -> bytes:
+    """Make the bytes of one command without a library."""
+    parts = [b"*%d" % len(arguments)]
+    for argument in arguments:
+        if isinstance(argument, int):
+            argument = b"%d" % argument  # noqa: PLW2901
+        elif isinstance(argument, str):
+            argument = argument.encode()  # noqa: PLW2901
+        parts += (b"$%d" % len(argument), argument)
+    parts.append(b"")
+    return b"\r\n".join(parts)
+
+
+pack = _packer()
 
 
 class Connection:
     """A client of one server. Thread-safe; connections are made as threads need them.
 
-    ``url`` is ``unix:///path``, ``redis://[user:password@]host:port[/db]`` or ``rediss://…``. ``round_trips`` counts
-    requests, ``reconnects`` grows whenever a connection broke: what was cached from the store is then doubtful.
+    ``url`` is ``unix:///path``, ``redis://[user:password@]host:port[/db]`` or ``rediss://…``.
+    ``round_trips`` counts requests, ``reconnects`` grows whenever a connection broke: what was
+    cached from the store is then doubtful.
     """
 
     def __init__(
         self, url: str, *, socket_timeout_s: float = 5.0, ca_certs: str | None = None
     ) -> None:
         """Connect lazily; nothing is sent before the first call."""
-        options: dict[str, Any] = dict(parse_url(url))
-        self._class: type[Wire] = options.pop("connection_class", Wire)
+        options = dict(_PARSE(url))
+        self._class = cast("Callable[..., Wire]", options.pop("connection_class", _PLAIN))
         if ca_certs is not None:
             options["ssl_ca_certs"] = ca_certs
         self._options = options
@@ -58,10 +100,11 @@ class Connection:
 
     def call(self, *arguments: Argument, again: bool = True) -> Reply:
         """Send one command and read its reply; with ``again`` it may be sent a second time."""
+        packed = pack(arguments)
         wire = self._take()
         self.round_trips += 1
         try:
-            wire.send_packed_command(wire.pack_command(*arguments), check_health=False)
+            wire.send_packed_command((packed,), check_health=False)
             reply = wire.read_response()
         except _BROKEN as error:
             self._break(wire)
@@ -87,7 +130,7 @@ class Connection:
         try:
             return self.call("EVALSHA", sha, 1, key, *arguments, again=again)
         except NoScriptError:
-            self.command("SCRIPT LOAD", source)
+            self.command("SCRIPT", "LOAD", source)
         except ResponseError as error:
             raise _refused(error) from error
         try:
@@ -103,11 +146,13 @@ class Connection:
             raise _refused(error) from error
 
     def pipeline(self, commands: Sequence[Sequence[Argument]]) -> list[Reply]:
-        """Send several commands in one round trip; they are not one transaction, and may be repeated."""
+        """Send several commands in one round trip; they are not one transaction, and may be
+        repeated.
+        """
         wire = self._take()
         self.round_trips += 1
         try:
-            wire.send_packed_command(wire.pack_commands(commands), check_health=False)
+            wire.send_packed_command(tuple(map(pack, commands)), check_health=False)
             replies = [wire.read_response() for _ in commands]
         except (RedisError, OSError) as error:
             self._break(wire)
@@ -120,9 +165,11 @@ class Connection:
         return self._build(None)
 
     def check(self, *, strict: bool = True) -> tuple[str, tuple[str, ...]]:
-        """Read the server's version and what is wrong with its settings; too old a server is refused.
+        """Read the server's version and what is wrong with its settings; too old a server is
+        refused.
 
-        With ``strict`` an eviction policy that forgets data is refused as well, else it is one of the warnings.
+        With ``strict`` an eviction policy that forgets data is refused as well, else it is one of
+        the warnings.
         """
         info = self.command("INFO").decode()
         version = re.search(r"^redis_version:(\S+)", info, re.MULTILINE)

@@ -1,8 +1,9 @@
 """The keys in Redis: every name, its type, what it means and what bounds it.
 
-A key is the prefix of its partition and a name from ``KEYS``. The prefix is a hash tag, so all that one script touches
-is in one slot of a cluster; scripts are handed the prefix and put the rest behind it, because what they touch stands in
-state that only they read. Nothing outside this module and the scripts spells a key.
+A key is the prefix of its partition and a name from ``KEYS``. The prefix is a hash tag, so all
+that one script touches is in one slot of a cluster; scripts are handed the prefix and put the rest
+behind it, because what they touch stands in state that only they read. Nothing outside this module
+and the scripts spells a key.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyName:
-    """One kind of key: the Redis type, what it holds, and what keeps it from growing without end."""
+    """One kind of key: the Redis type, what it holds, and what keeps it from growing without
+    end.
+    """
 
     name: str
     kind: str

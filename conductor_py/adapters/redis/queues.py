@@ -49,7 +49,7 @@ class RedisTaskQueues:
         )
         return PollReply(now_ms=reply[0], claimed=claimed, retry_at_ms=reply[1])
 
-    def extend(
+    def extend(  # noqa: PLR0917
         self,
         execution: ExecutionId,
         seq: int,

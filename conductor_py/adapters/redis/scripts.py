@@ -1,6 +1,7 @@
 """The scripts: read from ``lua/``, their includes spliced in, run by hash.
 
-A line ``-- @include <name>`` is replaced by ``lua/include/<name>.lua``. ``HEADERS`` are what every script begins with.
+A line ``-- @include <name>`` is replaced by ``lua/include/<name>.lua``. ``HEADERS`` are what every
+script begins with.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ NAMES: Final = (
     "poll_tasks",
     "put_plan",
     "raise_revision",
+    "release_shards",
     "remove_execution",
     "renew_lease",
     "report_result",
@@ -52,9 +54,11 @@ def source_of(name: str) -> str:
 
 
 class Scripts:
-    """Runs the scripts of one namespace on one connection, under the store's clock or an injected one.
+    """Runs the scripts of one namespace on one connection, under the store's clock or an injected
+    one.
 
-    ``first_line`` goes before every source (``#!lua`` makes a cluster check undeclared keys, from Redis 7.0 on).
+    ``first_line`` goes before every source: ``#!lua`` makes a cluster check undeclared keys, from
+    Redis 7.0 on.
     """
 
     def __init__(
@@ -87,7 +91,9 @@ class Scripts:
         return int(seconds) * 1000 + int(micros) // 1000
 
     def prefix(self, partition: int) -> str:
-        """Tell the prefix of a partition's keys; one that this deployment does not have is refused."""
+        """Tell the prefix of a partition's keys; one that this deployment does not have is
+        refused.
+        """
         try:
             return self.namespace.prefixes[partition]
         except IndexError:

@@ -1,11 +1,20 @@
-"""Executions in Redis: one script a method. What is atomic is said in ``lua/*.lua``, what it means in the port."""
+"""Executions in Redis: one script a method. What is atomic is said in ``lua/*.lua``, what it means
+in the port.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final
 
-from conductor_py.adapters.redis.changes import OUTCOMES, add_changes, fields_of, loaded_of, token
+from conductor_py.adapters.redis.changes import (
+    OUTCOMES,
+    add_changes,
+    add_guards,
+    fields_of,
+    loaded_of,
+    token,
+)
 from conductor_py.adapters.redis.connection import Argument
 from conductor_py.adapters.redis.scripts import Scripts
 from conductor_py.model.ids import ExecutionId, partition_of
@@ -28,8 +37,9 @@ IDEMPOTENCY_MS: Final = 7 * 24 * 3_600_000
 class RedisExecutionStore:
     """``ExecutionStore`` on Redis.
 
-    ``fencing`` False leaves out the comparison of versions. ``take_lease`` False is for another kind of lock: nothing
-    takes or asks for the lease in here, and every call brings what there is to decide.
+    ``fencing`` False leaves out the comparison of versions. ``take_lease`` False is for another
+    kind of lock: nothing takes or asks for the lease in here, and every call brings what there is
+    to decide.
     """
 
     def __init__(
@@ -68,7 +78,7 @@ class RedisExecutionStore:
             start.lease_ms,
             self._take,
         ]
-        add_changes(arguments, start.changes, ())
+        add_changes(arguments, start.changes)
         reply = self._scripts.run("start_execution", partition_of(start.execution), arguments)
         outcome = OUTCOMES[reply[0]]
         if outcome is Outcome.OK:
@@ -145,7 +155,8 @@ class RedisExecutionStore:
             self._fencing,
             self._take,
         ]
-        add_changes(arguments, commit.changes, commit.guards)
+        add_changes(arguments, commit.changes)
+        add_guards(arguments, commit.guards)
         reply = self._scripts.run("commit_decision", partition_of(commit.execution), arguments)
         outcome = OUTCOMES[reply[0]]
         if outcome is not Outcome.OK:

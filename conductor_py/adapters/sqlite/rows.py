@@ -9,7 +9,7 @@ from functools import cache
 
 import orjson
 
-from conductor_py.adapters.sqlite.schema import SLOT_BITS, Table
+from conductor_py.adapters.sqlite.schema import SLOTS, Table, first_row, last_row
 from conductor_py.adapters.sqlite.statement import tag
 from conductor_py.codec.search_document import (
     LIST_FIELDS,
@@ -18,9 +18,6 @@ from conductor_py.codec.search_document import (
     text_words,
 )
 from conductor_py.errors import StoreUnavailable
-
-_LATEST_MS = (1 << (63 - SLOT_BITS)) - 1
-_SLOTS = 1 << SLOT_BITS
 
 
 def write_document(
@@ -34,7 +31,7 @@ def write_document(
         row = _free_row(connection, sql["taken"], identity, time_ms)
     elif held[1] >= version:
         return
-    elif held[0] >> SLOT_BITS == _bounded(time_ms):
+    elif first_row(time_ms) <= held[0] <= last_row(time_ms):
         row = held[0]
     else:
         for statement in ("forget words", "forget body", "forget"):
@@ -69,15 +66,11 @@ def _marks(number: int) -> str:
 def _free_row(connection: sqlite3.Connection, taken: str, identity: str, time_ms: int) -> int:
     """Find a number of the document's millisecond that no other document has."""
     first = zlib.crc32(identity.encode())
-    for offset in range(_SLOTS):
-        row = _bounded(time_ms) << SLOT_BITS | (first + offset) % _SLOTS
+    for offset in range(SLOTS):
+        row = first_row(time_ms) + (first + offset) % SLOTS
         if connection.execute(taken, (row,)).fetchone() is None:
             return row
-    raise StoreUnavailable(f"More than {_SLOTS} documents have the time {time_ms}.")
-
-
-def _bounded(time_ms: int) -> int:
-    return min(max(time_ms, 0), _LATEST_MS)
+    raise StoreUnavailable(f"More than {SLOTS} documents have the time {time_ms}.")
 
 
 def _columns(table: Table, stored: StoredSummary) -> list[object]:

@@ -21,8 +21,10 @@ from conductor_py.model.search import (
 FORMAT = 1
 """``user_version`` of the file; another one is not touched."""
 
-SLOT_BITS = 20
-"""Low bits of a row number, to tell documents of one millisecond apart."""
+SLOTS = 1 << 20
+"""Row numbers of one millisecond."""
+
+_LATEST_MS = (1 << 63) // SLOTS - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -81,6 +83,20 @@ def statements() -> Iterator[str]:
         " workflowId TEXT NOT NULL UNIQUE, version INTEGER NOT NULL)"
     )
     yield f"PRAGMA user_version = {FORMAT}"
+
+
+def first_row(time_ms: int | None) -> int:
+    """Find the least row number of that time; of all times for None."""
+    return _bounded(time_ms or 0) * SLOTS
+
+
+def last_row(time_ms: int | None) -> int:
+    """Find the greatest row number of that time; of all times for None."""
+    return (_bounded(_LATEST_MS if time_ms is None else time_ms) + 1) * SLOTS - 1
+
+
+def _bounded(time_ms: int) -> int:
+    return min(max(time_ms, 0), _LATEST_MS)
 
 
 def _table(table: Table) -> Iterator[str]:

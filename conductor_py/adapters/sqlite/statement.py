@@ -7,7 +7,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
-from conductor_py.adapters.sqlite.schema import Table
+from conductor_py.adapters.sqlite.schema import Table, first_row, last_row
 from conductor_py.codec.search_document import LIST_FIELDS
 from conductor_py.model.search import (
     And,
@@ -26,7 +26,6 @@ from conductor_py.model.search import (
 
 Parameters: TypeAlias = tuple[str | int, ...]
 
-_NOTHING = "0"
 _GLOB = str.maketrans({"*": "[*]", "?": "[?]", "[": "[[]"})
 
 
@@ -49,27 +48,29 @@ class Selection:
 def select(table: Table, request: SearchRequest) -> Selection:
     """Write a search down.
 
-    Words that must hold anyway drive the search, together with the tags of the other conditions;
-    all else filters narrow rows.
+    Words that must hold anyway drive the search, together with the tags of other conditions that
+    must hold; all else filters narrow rows, which are not read where nothing is left to filter.
     """
-    terms = _required(
-        And(terms=tuple(t for t in (request.query, free_words(request.free_text)) if t))
-    )
+    asked = tuple(term for term in (request.query, free_words(request.free_text)) if term)
+    terms = _required(And(terms=asked))
     words = tuple(term for term in terms if isinstance(term, Words))
-    conditions = [_condition(table, term) for term in terms if not isinstance(term, Words)]
+    tagged = tuple(t for t in terms if isinstance(t, OneOf) and words and t.field in table.tags)
+    rest = tuple(term for term in terms if term not in words and term not in tagged)
+    conditions = [_condition(table, term) for term in rest]
     source, row = f"{table.name} e", "e.row"
+    counted = source
     if words:
-        source, row = (
-            f"{table.name}_words w CROSS JOIN {table.name} e ON e.row = w.rowid",
-            "w.rowid",
-        )
-        match = _match(table, words, terms)
+        source, row = f"{table.name}_words w", "w.rowid"
+        joined = f"{source} CROSS JOIN {table.name} e ON e.row = w.rowid"
+        counted = joined if rest else source
+        source = joined if rest or _sorts_by_more_than_time(table, request.sort) else source
+        match = _match(table, words, tagged)
         conditions.insert(0, Statement(sql=f"{table.name}_words MATCH ?", parameters=(match,)))
     where = " AND ".join(f"({condition.sql})" for condition in conditions) or "1"
     parameters = tuple(p for condition in conditions for p in condition.parameters)
     order = _order(table, request.sort, row)
     return Selection(
-        count=Statement(sql=f"SELECT count(*) FROM {source} WHERE {where}", parameters=parameters),
+        count=Statement(sql=f"SELECT count(*) FROM {counted} WHERE {where}", parameters=parameters),
         page=Statement(
             sql=f"SELECT {row} FROM {source} WHERE {where} ORDER BY {order} LIMIT ? OFFSET ?",
             parameters=(*parameters, request.size, request.start),
@@ -78,7 +79,7 @@ def select(table: Table, request: SearchRequest) -> Selection:
 
 
 def tag(field: str, value: str) -> str:
-    """Make the one word that stands for a field's value in the word index; it only narrows."""
+    """Make the one word that stands for a field's value in the word index."""
     return hashlib.blake2b(f"{field}={value}".encode(), digest_size=8).hexdigest()
 
 
@@ -88,12 +89,15 @@ def _required(query: Query) -> tuple[Query, ...]:
     return (query,)
 
 
-def _match(table: Table, words: tuple[Words, ...], terms: tuple[Query, ...]) -> str:
+def _sorts_by_more_than_time(table: Table, sort: tuple[SortKey, ...]) -> bool:
+    return bool(sort) and (len(sort) > 1 or sort[0].field != table.time)
+
+
+def _match(table: Table, words: tuple[Words, ...], tagged: tuple[OneOf, ...]) -> str:
     parts = [_phrase(table, term) for term in words]
-    for term in terms:
-        if isinstance(term, OneOf) and term.field in table.tags:
-            tags = " OR ".join(f'"{tag(term.field, str(value))}"' for value in term.values)
-            parts.append(f"tags : ({tags})")
+    for term in tagged:
+        tags = " OR ".join(f'"{tag(term.field, str(value))}"' for value in term.values)
+        parts.append(f"tags : ({tags})")
     return " AND ".join(f"({part})" for part in parts)
 
 
@@ -107,10 +111,10 @@ def _phrase(table: Table, term: Words) -> str:
 
 def _order(table: Table, sort: tuple[SortKey, ...], row: str) -> str:
     keys: list[str] = []
-    for key in sort:
+    for at, key in enumerate(sort, start=1):
         direction = "DESC" if key.descending else "ASC"
-        if key.field == table.time:
-            # Row numbers follow the time; nothing after this can still be a tie.
+        if key.field == table.time and at == len(sort):
+            # Row numbers follow the time, and differ where times are the same.
             return ", ".join([*keys, f"{row} {direction}"])
         keys.append(f"e.{key.field} {direction} NULLS LAST")
     return ", ".join([*keys, f"{row} DESC"])
@@ -137,10 +141,13 @@ def _condition(table: Table, query: Query) -> Statement:
             return Statement(sql=f"e.{name} IS NULL")
         case Between(field=name, least=least, most=most):
             ends = ((">=", least), ("<=", most))
-            given = [(operator, end) for operator, end in ends if end is not None]
+            given = [(f"e.{name} {op} ?", end) for op, end in ends if end is not None]
+            if name == table.time:
+                # Row numbers follow the time: the file is read from one end to the other.
+                rows = (("e.row >= ?", first_row(least)), ("e.row <= ?", last_row(most)))
+                given += [rows[at] for at, (_, end) in enumerate(ends) if end is not None]
             return Statement(
-                sql=" AND ".join(f"e.{name} {operator} ?" for operator, _ in given),
-                parameters=tuple(end for _, end in given),
+                sql=" AND ".join(sql for sql, _ in given), parameters=tuple(e for _, e in given)
             )
         case OneOf(field=name, values=values):
             marks = ", ".join("?" * len(values))

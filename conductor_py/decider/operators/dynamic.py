@@ -21,7 +21,9 @@ def open_(ws: Workspace, spot: Spot) -> None:
         _refuse(ws, spot, value, reason)
         return
     key = f"fragment:{spot.key}:{ws.header.generation}"
-    wanted = FragmentWanted(spot.plan.hash, spot.node.ref, None, (_resolved(spot, str(name)),))
+    wanted = FragmentWanted(
+        spot.plan.hash, spot.node.ref, spot.node.loops, None, (_resolved(spot, str(name)),)
+    )
     plan = ws.answer(key, wanted)
     if not isinstance(plan, Plan):
         _refuse(ws, spot, value, plan.reason if isinstance(plan, Refusal) else "not resolved")

@@ -37,7 +37,9 @@ def open_(ws: Workspace, spot: Spot) -> None:
         plan = tasks
     if isinstance(tasks, tuple):
         key = f"fragment:{spot.key}:{ws.header.generation}"
-        wanted = FragmentWanted(spot.plan.hash, spot.node.ref, join_ref, tasks)
+        wanted = FragmentWanted(
+            spot.plan.hash, spot.node.ref, spot.node.loops, join_ref, tasks
+        )
         plan = ws.answer(key, wanted)
     if not isinstance(plan, Plan) or join is None:
         _refuse(ws, spot, value, plan.reason if isinstance(plan, Refusal) else "not resolved")

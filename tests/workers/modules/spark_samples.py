@@ -16,7 +16,8 @@ def numbers(spark: SparkSession, arguments: JsonObject) -> DataFrame:
 
 def total(spark: SparkSession, arguments: JsonObject) -> JsonObject:
     """A mapping."""
-    return {"total": numbers(spark, arguments).groupBy().sum("n").first()[0]}
+    [row] = numbers(spark, arguments).groupBy().sum("n").collect()
+    return {"total": row[0]}
 
 
 def nothing(spark: SparkSession, arguments: JsonObject) -> None:

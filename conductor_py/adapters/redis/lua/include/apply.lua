@@ -169,7 +169,7 @@ local function apply_effects(P, channel, section, version, now)
     redis.call('HSET', P .. 'effects', ARGV[i], int(version) .. ' ' .. ARGV[i + 1])
     redis.call('ZADD', P .. 'outbox', int(due > 0 and due or now), ARGV[i])
   end
-  publish(channel, 'e:' .. P)
+  publish(channel, 'e:' .. string.match(P, ':(%d+)}'))
 end
 
 local function apply_answers(P, channel, id, section, now)

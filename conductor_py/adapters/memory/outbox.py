@@ -1,0 +1,47 @@
+"""The outbox in memory: the reference implementation of the port."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from conductor_py.adapters.memory.space import MemorySpace
+from conductor_py.ports.outbox import Pending
+
+
+class MemoryOutbox:
+    """``Outbox`` in memory."""
+
+    def __init__(self, space: MemorySpace) -> None:
+        """Share the space with the other ports."""
+        self._space = space
+
+    def take(self, partition: int, limit: int, lease_ms: int) -> tuple[Pending, ...]:
+        with self._space.lock:
+            state, now = self._space.partition(partition), self._space.clock()
+            due = state.outbox.upto(now, limit)
+            for effect in due:
+                state.outbox.put(effect, now + lease_ms)
+            return self.read(partition, due)
+
+    def confirm(self, partition: int, done: Sequence[tuple[str, int]]) -> int:
+        with self._space.lock:
+            state, gone = self._space.partition(partition), 0
+            for effect, stamp in done:
+                if effect in state.effects and state.effects[effect][0] == stamp:
+                    del state.effects[effect]
+                    state.outbox.drop(effect)
+                    gone += 1
+            return gone
+
+    def size(self, partition: int) -> int:
+        with self._space.lock:
+            return len(self._space.partition(partition).outbox)
+
+    def read(self, partition: int, ids: Sequence[str]) -> tuple[Pending, ...]:
+        with self._space.lock:
+            effects = self._space.partition(partition).effects
+            return tuple(
+                Pending(id=effect, stamp=effects[effect][0], document=effects[effect][1])
+                for effect in ids
+                if effect in effects
+            )

@@ -1,0 +1,75 @@
+"""Executions in memory as people and programs read them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from conductor_py.adapters.memory.changes import answer_of
+from conductor_py.adapters.memory.space import MemorySpace
+from conductor_py.model.ids import ExecutionId
+from conductor_py.ports.store import Outcome
+
+_LISTED: Final = 10_000
+_LOG_LINES: Final = 10_000
+
+
+class MemoryExecutionReader:
+    """``ExecutionReader`` in memory."""
+
+    def __init__(self, space: MemorySpace) -> None:
+        """Share the space with the other ports."""
+        self._space = space
+
+    def snapshot(self, execution: ExecutionId) -> tuple[int, Mapping[str, bytes]] | None:
+        with self._space.lock:
+            target = self._space.of(execution).executions.get(execution)
+            return None if target is None else (target.version, dict(target.fields))
+
+    def running(self, name: str) -> tuple[ExecutionId, ...]:
+        with self._space.lock:
+            found = sorted(
+                (started, execution)
+                for partition in self._space.partitions
+                for execution, started in partition.running[name].scores.items()
+            )
+            return tuple(ExecutionId(execution) for _, execution in found[:_LISTED])
+
+    def answer(self, execution: ExecutionId, operation: str) -> bytes | None:
+        with self._space.lock:
+            target = self._space.of(execution).executions.get(execution)
+            kept = target and answer_of(target, operation, self._space.clock())
+            return kept[1] if kept else None
+
+    def append_log(self, execution: ExecutionId, seq: int, line: str, created_ms: int) -> Outcome:
+        with self._space.lock:
+            target = self._space.of(execution).executions.get(execution)
+            if target is None:
+                return Outcome.GONE
+            if f"a:{seq}" not in target.fields:
+                return Outcome.UNKNOWN_TASK
+            target.log.append((seq, created_ms, line))
+            del target.log[:-_LOG_LINES]
+            return Outcome.OK
+
+    def logs(self, execution: ExecutionId) -> tuple[tuple[int, int, str], ...]:
+        with self._space.lock:
+            target = self._space.of(execution).executions.get(execution)
+            return () if target is None else tuple(target.log)
+
+    def remove(self, execution: ExecutionId, version: int) -> Outcome:
+        with self._space.lock:
+            partition = self._space.of(execution)
+            target = partition.executions.get(execution)
+            if target is None:
+                return Outcome.GONE
+            if (
+                not target.terminal
+                or target.version != version
+                or target.inbox
+                or target.is_draining()
+            ):
+                return Outcome.STALE
+            del partition.executions[execution]
+            partition.timers[target.home].drop(f"x:{execution}")
+            return Outcome.OK

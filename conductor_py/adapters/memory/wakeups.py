@@ -1,0 +1,34 @@
+"""Wake-ups in memory: the reference implementation of the port."""
+
+from __future__ import annotations
+
+import time
+
+from conductor_py.adapters.memory.space import MemorySpace
+
+
+class MemoryWakeups:
+    """``Wakeups`` in memory: whoever publishes counts the topic's ticket up."""
+
+    def __init__(self, space: MemorySpace) -> None:
+        """Listen to the space."""
+        self._space = space
+        self._closed = False
+
+    def wait(self, topic: str, timeout_s: float, seen: int) -> int:
+        deadline = time.monotonic() + timeout_s
+        with self._space.woken:
+            while self._space.tickets[topic] <= seen and not self._closed:
+                left = deadline - time.monotonic()
+                if left <= 0 or not self._space.woken.wait(left):
+                    break
+            return self._space.tickets[topic]
+
+    def ticket(self, topic: str) -> int:
+        with self._space.woken:
+            return self._space.tickets[topic]
+
+    def close(self) -> None:
+        with self._space.woken:
+            self._closed = True
+            self._space.woken.notify_all()

@@ -1,0 +1,84 @@
+"""Definitions in Redis: one copy, in partition 0, and a revision in every partition.
+
+A change and the revision of partition 0 move in one script; the other partitions are told right
+after. Should that be cut short, they are told by the next change.
+"""
+
+from __future__ import annotations
+
+from conductor_py.adapters.redis.connection import Argument
+from conductor_py.adapters.redis.scripts import Scripts
+
+
+class RedisMetadataStore:
+    """``MetadataStore`` on Redis."""
+
+    def __init__(self, scripts: Scripts) -> None:
+        """Share the scripts of the namespace."""
+        self._scripts = scripts
+        self._connection = scripts.connection
+        self._home = scripts.prefix(0)
+
+    def put_workflow(self, name: str, version: int, document: bytes, *, create: bool) -> bool:
+        mode = "create" if create else "put"
+        return self._change("workflow", name, version, mode, document)
+
+    def workflow(self, name: str, version: int | None) -> bytes | None:
+        key = f"{self._home}meta:workflow:{name}"
+        if version is None:
+            versions = [int(field) for field in self._connection.command("HKEYS", key)]
+            if not versions:
+                return None
+            version = max(versions)
+        document: bytes | None = self._connection.command("HGET", key, version)
+        return document
+
+    def workflows(self) -> tuple[tuple[str, int, bytes], ...]:
+        members = self._connection.command("SMEMBERS", f"{self._home}meta:workflows")
+        names = sorted(member.decode() for member in members)
+        if not names:
+            return ()
+        hashes = self._connection.pipeline(
+            [("HGETALL", f"{self._home}meta:workflow:{name}") for name in names]
+        )
+        return tuple(
+            (name, version, document)
+            for name, flat in zip(names, hashes, strict=True)
+            for version, document in sorted(
+                (int(flat[at]), flat[at + 1]) for at in range(0, len(flat), 2)
+            )
+        )
+
+    def delete_workflow(self, name: str, version: int) -> bool:
+        return self._change("workflow", name, version, "delete", b"")
+
+    def put_task(self, name: str, document: bytes, *, must_exist: bool) -> bool:
+        return self._change("task", name, name, "update" if must_exist else "put", document)
+
+    def tasks(self, names: tuple[str, ...] | None) -> dict[str, bytes]:
+        key = f"{self._home}meta:tasks"
+        if names is None:
+            flat = self._connection.command("HGETALL", key)
+            pairs = ((flat[at].decode(), flat[at + 1]) for at in range(0, len(flat), 2))
+            return dict(sorted(pairs))
+        if not names:
+            return {}
+        documents = self._connection.command("HMGET", key, *names)
+        found = zip(names, documents, strict=True)
+        return {name: document for name, document in found if document is not None}
+
+    def delete_task(self, name: str) -> bool:
+        return self._change("task", name, name, "delete", b"")
+
+    def revision(self, partition: int) -> int:
+        prefix = self._scripts.prefix(partition)
+        return int(self._connection.command("GET", f"{prefix}meta:revision") or 0)
+
+    def _change(self, kind: str, name: str, field: Argument, mode: str, document: bytes) -> bool:
+        arguments: list[Argument] = [kind, name, field, mode, document]
+        revision = self._scripts.run("change_definition", 0, arguments, again=False)
+        if not revision:
+            return False
+        for partition in range(1, self._scripts.namespace.partitions):
+            self._scripts.run("raise_revision", partition, (revision,))
+        return True

@@ -1,0 +1,80 @@
+"""The Flask application: all blueprints, one place for errors and limits.
+
+Nothing here knows settings or stores; whoever wires the process hands in what is needed. Every
+answer below ``/api`` is JSON, or the text that Conductor answers, never a page.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from flask import Flask
+
+from conductor_py.api.errors import install
+from conductor_py.api.facade import EngineFacade
+from conductor_py.api.front import Front
+from conductor_py.api.metadata import metadata
+from conductor_py.api.payloads import payloads
+from conductor_py.api.queues import queues
+from conductor_py.api.system import system
+from conductor_py.api.tasks import tasks
+from conductor_py.api.templates import registered_templates
+from conductor_py.api.workflows import workflows
+from conductor_py.ports.payloads import ServedPayloads
+from conductor_py.wire.body import MAX_DEPTH
+from conductor_py.wire.definition_reader import DefinitionReader
+from conductor_py.wire.validation import CheckExpressions, Limits, Rules
+
+DEFAULT_MAX_BODY_BYTES = 12 * 1024 * 1024
+"""A body a little above the hard limit of an input, so that the engine says what is too large."""
+
+
+def create_app(
+    engine: EngineFacade,
+    *,
+    served_payloads: ServedPayloads | None = None,
+    check_expressions: CheckExpressions | None = None,
+    stop: threading.Event | None = None,
+    instance: str = "unknown",
+    max_body_bytes: int = DEFAULT_MAX_BODY_BYTES,
+    max_depth: int = MAX_DEPTH,
+    max_poll_count: int = 1_000,
+    max_tasks: int = 10_000,
+    max_task_depth: int = 50,
+    owner_email_mandatory: bool = False,
+    restrict_names: bool = False,
+    metrics: Callable[[], bytes] | None = None,
+) -> Flask:
+    """Make the application.
+
+    ``served_payloads`` are those whose URLs lead to this server (``<base>/api/payloads``).
+    ``check_expressions`` finds malformed ``${…}`` in definitions. ``stop`` ends long polls when the
+    process is to end. ``instance`` names the server in errors. ``max_body_bytes`` bounds every body
+    but uploads, ``max_depth`` the nesting of JSON, ``max_tasks`` and ``max_task_depth`` definitions.
+    """
+    rules = Rules(
+        limits=Limits(max_tasks=max_tasks, max_depth=max_task_depth),
+        check_expressions=check_expressions or (lambda _: ()),
+        input_template_of=registered_templates(engine.definitions),
+        owner_email_mandatory=owner_email_mandatory,
+        restrict_names=restrict_names,
+    )
+    front = Front(
+        engine=engine,
+        definitions=DefinitionReader(rules),
+        max_depth=max_depth,
+        max_poll_count=max_poll_count,
+        stop=stop,
+        instance=instance,
+    )
+    app = Flask("conductor_py.api", static_folder=None)
+    app.config["MAX_CONTENT_LENGTH"] = max_body_bytes
+    app.url_map.merge_slashes = False
+    install(app, instance)
+    for noun in (workflows, tasks, queues, metadata):
+        app.register_blueprint(noun(front))
+    app.register_blueprint(system(front, metrics))
+    if served_payloads is not None:
+        app.register_blueprint(payloads(served_payloads))
+    return app

@@ -1,0 +1,46 @@
+"""What every blueprint is given: the engine, the reader of definitions, limits, and how to stop."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from flask import Blueprint, Response, request
+
+from conductor_py.api.facade import EngineFacade
+from conductor_py.wire.body import MAX_DEPTH, parse, parse_object
+from conductor_py.wire.definition_reader import DefinitionReader
+
+Route = tuple[str, str, Callable[..., Response]]
+"""Method, path below the prefix, view."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Front:
+    """The surroundings of a view."""
+
+    engine: EngineFacade
+    definitions: DefinitionReader
+    max_depth: int = MAX_DEPTH
+    max_poll_count: int = 1_000
+    stop: threading.Event | None = None
+    instance: str = "unknown"
+
+    def body(self) -> Any:  # noqa: ANN401 - any JSON value
+        """Read the body, whatever content type it claims; ``InvalidInput`` when it is not JSON."""
+        return parse(request.get_data(cache=False), max_depth=self.max_depth)
+
+    def body_object(self) -> dict[str, Any]:
+        """Read the body as a JSON object; an empty one when there is none."""
+        return parse_object(request.get_data(cache=False), max_depth=self.max_depth)
+
+
+def blueprint(noun: str, prefix: str, routes: Iterable[Route]) -> Blueprint:
+    """Make a blueprint of a table of routes."""
+    made = Blueprint(noun, __name__, url_prefix=prefix)
+    for method, path, view in routes:
+        name = f"{method.lower()}_{view.__name__}"
+        made.add_url_rule(path, name, view, methods=[method])
+    return made

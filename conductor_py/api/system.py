@@ -1,0 +1,65 @@
+"""The server about itself: health, version, the interface."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from flask import Blueprint, Response
+
+from conductor_py.api.answers import json_answer, json_bytes, text
+from conductor_py.api.front import Front, blueprint
+from conductor_py.api.interface_page import page
+from conductor_py.wire.openapi import document, document_bytes
+
+_METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+def system(front: Front, metrics: Callable[[], bytes] | None = None) -> Blueprint:
+    """Make the endpoints about the server; ``metrics`` writes them in Prometheus's format."""
+    views = _System(front, metrics)
+    routes = [
+        ("GET", "/health", views.health),
+        ("GET", "/api/health", views.health),
+        ("GET", "/api/version", views.version),
+        ("GET", "/actuator/health", views.actuator_health),
+        ("GET", "/actuator/info", views.actuator_info),
+        ("GET", "/api-docs", views.api_docs),
+        ("GET", "/swagger-ui/index.html", views.interface),
+    ]
+    if metrics is not None:
+        routes.append(("GET", "/actuator/prometheus", views.prometheus))
+    return blueprint("system", "", routes)
+
+
+class _System:
+    def __init__(self, front: Front, metrics: Callable[[], bytes] | None) -> None:
+        self._engine = front.engine
+        self._metrics = metrics
+
+    def health(self) -> Response:
+        found = {"healthResults": [], "suppressedHealthResults": [], "healthy": True}
+        found |= dict(self._engine.health())
+        return json_answer(found, status=200 if found["healthy"] else 503)
+
+    def actuator_health(self) -> Response:
+        healthy = bool(self._engine.health().get("healthy", True))
+        shown = {"status": "UP" if healthy else "DOWN"}
+        return json_answer(shown, status=200 if healthy else 503)
+
+    def actuator_info(self) -> Response:
+        return json_answer({"build": {"name": "conductor-py", "version": self._engine.version}})
+
+    def version(self) -> Response:
+        return text(self._engine.version)
+
+    def prometheus(self) -> Response:
+        assert self._metrics is not None
+        return Response(self._metrics(), content_type=_METRICS_TYPE)
+
+    def api_docs(self) -> Response:
+        return json_bytes(document_bytes(self._engine.version))
+
+    def interface(self) -> Response:
+        answer = Response(page(document(self._engine.version)), mimetype="text/html")
+        answer.headers["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'"
+        return answer

@@ -1,0 +1,173 @@
+"""Tasks: poll, report, keep, read, log, search.
+
+Poll, batch poll and report are the hot routes of the whole system: they parse and answer without a
+form where clients send what they usually send.
+"""
+
+from __future__ import annotations
+
+from flask import Blueprint, Response, request
+
+from conductor_py.api.answers import empty, json_answer, no_content, text
+from conductor_py.api.errors import envelope
+from conductor_py.api.front import Front, blueprint
+from conductor_py.api.payloads import external_storage_location
+from conductor_py.api.searches import loaded, run_search
+from conductor_py.errors import InvalidInput, NotFound
+from conductor_py.model.json import JsonObject
+from conductor_py.model.requests import ExtendRequest, PollRequest, TaskResult
+from conductor_py.model.status import TaskStatus
+from conductor_py.wire.parameters import number, wrong
+from conductor_py.wire.parameters import text as text_parameter
+from conductor_py.wire.requests import RESULT_STATUSES, read_extend, read_result
+from conductor_py.wire.summaries import search_result
+
+MAX_POLL_MS = 5_000
+_SINGLE_POLL_MS = 100
+_MAX_LEASE_S = 86_400
+_GONE = 410
+
+
+def tasks(front: Front) -> Blueprint:
+    """Make the endpoints below ``/api/tasks``, but for those about queues."""
+    polls, reports, reads = _Polls(front), _Reports(front), _Reads(front)
+    location = external_storage_location(front)
+    return blueprint(
+        "tasks",
+        "/api/tasks",
+        (
+            ("GET", "/poll/<task_type>", polls.poll),
+            ("GET", "/poll/batch/<task_type>", polls.poll_batch),
+            ("POST", "", reports.update),
+            ("POST", "/update-v2", reports.update_v2),
+            ("POST", "/<workflow_id>/<ref>/<status>", reports.update_by_ref),
+            ("POST", "/<workflow_id>/<ref>/<status>/sync", reports.update_by_ref_sync),
+            ("POST", "/<task_id>/extend", reports.extend),
+            ("POST", "/<task_id>/log", reports.add_log),
+            ("GET", "/<task_id>/log", reads.log),
+            ("GET", "/<task_id>", reads.read),
+            ("GET", "/search", reads.search),
+            ("GET", "/search-v2", reads.search_v2),
+            ("GET", "/externalstoragelocation", location),
+            ("GET", "/external-storage-location", location),
+        ),
+    )
+
+
+class _Polls:
+    def __init__(self, front: Front) -> None:
+        self._front = front
+        self._tasks = front.engine.tasks
+
+    def poll(self, task_type: str) -> Response:
+        wanted = _poll_request(task_type, count=1, timeout_ms=_SINGLE_POLL_MS)
+        found = self._tasks.poll(wanted, self._front.stop)
+        return json_answer(found[0]) if found else no_content()
+
+    def poll_batch(self, task_type: str) -> Response:
+        count = min(number(request.args, "count", 1), self._front.max_poll_count)
+        timeout_ms = number(request.args, "timeout", 100, least=0, most=MAX_POLL_MS)
+        if count < 1:
+            return json_answer([])
+        wanted = _poll_request(task_type, count=count, timeout_ms=timeout_ms)
+        return json_answer(list(self._tasks.poll(wanted, self._front.stop)))
+
+
+def _poll_request(task_type: str, *, count: int, timeout_ms: int) -> PollRequest:
+    return PollRequest(
+        task_type=task_type,
+        worker=text_parameter(request.args, "workerid"),
+        domain=text_parameter(request.args, "domain"),
+        count=count,
+        timeout_ms=timeout_ms,
+        lease_s=number(request.args, "leaseSeconds", 0, least=0, most=_MAX_LEASE_S),
+    )
+
+
+class _Reports:
+    def __init__(self, front: Front) -> None:
+        self._front = front
+        self._tasks = front.engine.tasks
+
+    def update(self) -> Response:
+        return text(self._take(read_result(self._front.body())))
+
+    def update_v2(self) -> Response:
+        result = read_result(self._front.body())
+        try:
+            self._take(result)
+            if isinstance(result, ExtendRequest) or not result.status.terminal:
+                return no_content()
+            following = self._next_task(result)
+        except NotFound as error:
+            # 404 and 405 make the official Python workers give up this endpoint for good.
+            return envelope(error, self._front.instance, status=_GONE)
+        return json_answer(following) if following is not None else no_content()
+
+    def update_by_ref(self, workflow_id: str, ref: str, status: str) -> Response:
+        found = self._by_ref(workflow_id, ref, status)
+        return text(found) if found else empty()
+
+    def update_by_ref_sync(self, workflow_id: str, ref: str, status: str) -> Response:
+        if self._by_ref(workflow_id, ref, status) is None:
+            raise NotFound(f"No pending task of reference {ref} in workflow {workflow_id}.")
+        executions = self._front.engine.executions
+        return json_answer(executions.document(workflow_id, include_tasks=True))
+
+    def extend(self, task_id: str) -> Response:
+        until = self._tasks.extend(read_extend(task_id, self._front.body()))
+        return json_answer({"taskId": task_id, "leaseUntil": until})
+
+    def add_log(self, task_id: str) -> Response:
+        line = request.get_data(cache=False).decode("utf-8", "replace")
+        if not line:
+            raise InvalidInput("The body must be the line to log.")
+        self._tasks.log(task_id, line)
+        return empty()
+
+    def _take(self, result: TaskResult | ExtendRequest) -> str:
+        if isinstance(result, ExtendRequest):
+            self._tasks.extend_by_result(result.task_id, result.claim, result.worker)
+        else:
+            self._tasks.update(result)
+        return result.task_id
+
+    def _next_task(self, result: TaskResult) -> JsonObject | None:
+        done = self._tasks.document(result.task_id)
+        wanted = PollRequest(
+            task_type=str(done["taskType"]),
+            worker=result.worker,
+            domain=str(done.get("domain") or ""),
+            timeout_ms=0,
+            lease_s=number(request.args, "leaseSeconds", 0, least=0, most=_MAX_LEASE_S),
+        )
+        found = self._tasks.poll(wanted, self._front.stop)
+        return found[0] if found else None
+
+    def _by_ref(self, workflow_id: str, ref: str, status: str) -> str | None:
+        if status not in RESULT_STATUSES:
+            raise wrong("status", f"must be one of {', '.join(RESULT_STATUSES)}", status)
+        output = self._front.body_object()
+        worker = text_parameter(request.args, "workerid")
+        return self._tasks.update_by_ref(workflow_id, ref, TaskStatus(status), output, worker)
+
+
+class _Reads:
+    def __init__(self, front: Front) -> None:
+        self._tasks = front.engine.tasks
+        self._search = front.engine.executions.search_tasks
+
+    def read(self, task_id: str) -> Response:
+        return json_answer(self._tasks.document(task_id))
+
+    def log(self, task_id: str) -> Response:
+        lines = self._tasks.logs(task_id)
+        return json_answer(list(lines)) if lines else no_content()
+
+    def search(self) -> Response:
+        page = run_search(self._search, text_parameter(request.args, "query"))
+        return json_answer(search_result(page.total_hits, page.results))
+
+    def search_v2(self) -> Response:
+        page = run_search(self._search, text_parameter(request.args, "query"))
+        return json_answer(loaded(page, "taskId", self._tasks.document))

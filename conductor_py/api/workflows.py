@@ -1,0 +1,132 @@
+"""Workflows: start, read, terminate, search."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from flask import Blueprint, Response, request
+
+from conductor_py.api.answers import empty, json_answer, text
+from conductor_py.api.front import Front, blueprint
+from conductor_py.api.payloads import external_storage_location
+from conductor_py.api.searches import loaded, run_search
+from conductor_py.model.requests import StartRequest
+from conductor_py.wire.parameters import flag, number, texts, wrong
+from conductor_py.wire.parameters import text as text_parameter
+from conductor_py.wire.requests import read_start
+from conductor_py.wire.summaries import search_result
+
+_MAX_SIZE = 5_000
+
+
+def workflows(front: Front) -> Blueprint:
+    """Make the endpoints below ``/api/workflow``."""
+    views = _Workflows(front)
+    location = external_storage_location(front)
+    return blueprint(
+        "workflows",
+        "/api/workflow",
+        (
+            ("POST", "", views.start),
+            ("POST", "/<name>", views.start_by_name),
+            ("GET", "/<workflow_id>", views.read),
+            ("DELETE", "/<workflow_id>", views.terminate),
+            ("GET", "/<workflow_id>/status", views.status),
+            ("GET", "/<workflow_id>/tasks", views.tasks),
+            ("GET", "/running/<name>", views.running),
+            ("GET", "/search", views.search),
+            ("GET", "/search-v2", views.search_v2),
+            ("GET", "/externalstoragelocation", location),
+            ("GET", "/external-storage-location", location),
+        ),
+    )
+
+
+class _Workflows:
+    def __init__(self, front: Front) -> None:
+        self._front = front
+        self._executions = front.engine.executions
+
+    def start(self) -> Response:
+        body = self._front.body()
+        return text(self._executions.start(read_start(body, self._front.definitions)))
+
+    def start_by_name(self, name: str) -> Response:
+        arguments = request.args
+        started = StartRequest(
+            name=name,
+            version=number(arguments, "version") if arguments.get("version") else None,
+            input=self._front.body_object(),
+            correlation_id=text_parameter(arguments, "correlationId") or None,
+            priority=number(arguments, "priority", least=0, most=99),
+        )
+        return text(self._executions.start(started))
+
+    def read(self, workflow_id: str) -> Response:
+        include = flag(request.args, "includeTasks", default=True)
+        return json_answer(self._executions.document(workflow_id, include_tasks=include))
+
+    def terminate(self, workflow_id: str) -> Response:
+        reason = text_parameter(request.args, "reason") or None
+        self._executions.terminate(workflow_id, reason=reason)
+        return empty()
+
+    def status(self, workflow_id: str) -> Response:
+        found = self._executions.status(
+            workflow_id,
+            include_output=flag(request.args, "includeOutput"),
+            include_variables=flag(request.args, "includeVariables"),
+        )
+        return json_answer(found)
+
+    def tasks(self, workflow_id: str) -> Response:
+        first = number(request.args, "start", 0, least=0)
+        count = number(request.args, "count", 15, least=0)
+        wanted = frozenset(name.upper() for name in texts(request.args, "status"))
+        listed = self._executions.document(workflow_id, include_tasks=True).get("tasks")
+        assert isinstance(listed, list | tuple)
+        found = [task for task in listed if not wanted or task["status"] in wanted]
+        return json_answer(search_result(len(found), found[first : first + count]))
+
+    def running(self, name: str) -> Response:
+        since, until = number(request.args, "startTime"), number(request.args, "endTime")
+        if not (since and until):
+            return json_answer(list(self._executions.running(name)))
+        version = number(request.args, "version", 1)
+        query = (
+            f"workflowType = {_quoted('name', name)} AND version = {version}"
+            f" AND startTime BETWEEN {since} AND {until}"
+        )
+        found = self._executions.search(
+            query=query, free_text="*", sort="", start=0, size=_MAX_SIZE
+        )
+        return json_answer([summary["workflowId"] for summary in found.results])
+
+    def search(self) -> Response:
+        page = run_search(self._executions.search, _query())
+        return json_answer(search_result(page.total_hits, page.results))
+
+    def search_v2(self) -> Response:
+        page = run_search(self._executions.search, _query())
+        read = partial(self._executions.document, include_tasks=False)
+        return json_answer(loaded(page, "workflowId", read))
+
+
+def _query() -> str:
+    """Join the query with what ``classifier`` and ``topLevelOnly`` add to it."""
+    query = text_parameter(request.args, "query")
+    terms = [f"({query})"] if query else []
+    classifiers = texts(request.args, "classifier")
+    if classifiers:
+        listed = ", ".join(_quoted("classifier", name) for name in classifiers)
+        terms.append(f"classifier IN ({listed})")
+    if flag(request.args, "topLevelOnly"):
+        terms.append('parentWorkflowId = ""')
+    return query if terms == [f"({query})"] else " AND ".join(terms)
+
+
+def _quoted(parameter: str, value: str) -> str:
+    quote = "'" if '"' in value else '"'
+    if quote in value or "\\" in value or "*" in value:
+        raise wrong(parameter, "must not hold quotes of both kinds, backslashes or stars", value)
+    return f"{quote}{value}{quote}"

@@ -1,0 +1,92 @@
+"""Inbox events <-> bytes: ``<sequence number> <JSON>``; scripts read the number, nobody but this module the JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from conductor_py.codec.execution import dump_json
+from conductor_py.model.event import (
+    ChildEnded,
+    Continue,
+    DeadlinePassed,
+    Event,
+    Operation,
+    ResultReported,
+    Started,
+)
+from conductor_py.model.execution import Document, External
+from conductor_py.model.status import TaskStatus, WorkflowStatus
+
+
+def dump_event(event: Event) -> bytes:
+    """Store an event."""
+    match event:
+        case ResultReported():
+            body: dict[str, Any] = {"t": "result", "st": event.status.value, "w": event.worker}
+            if event.reason is not None:
+                body["why"] = event.reason
+            if event.callback_after_s:
+                body["cb"] = event.callback_after_s
+            return b"%d %b" % (event.seq, orjson.dumps(body))
+        case DeadlinePassed():
+            body = {"t": "due", "k": event.claim, "d": event.until}
+            return b"%d %b" % (event.seq, orjson.dumps(body))
+        case ChildEnded():
+            body = {"t": "child", "id": event.child, "gen": event.child_generation}
+            body |= {"st": event.status.value, "why": event.reason, **_output(event.output)}
+            return b"%d %b" % (event.seq, dump_json(body))
+        case Started():
+            return b'0 {"t":"start"}'
+        case Continue():
+            body = {"t": "more", "gen": event.generation, "kind": event.kind}
+            body |= {"plan": event.plan, "ref": event.ref, "it": event.vector}
+            return b"0 " + orjson.dumps(body)
+        case Operation():
+            body = {"t": "op", "id": event.id, "name": event.name, "args": event.arguments}
+            return b"0 " + dump_json(body)
+
+
+def load_event(stored: bytes) -> Event:
+    """Read an event."""
+    number, _, text = stored.partition(b" ")
+    seq = int(number)
+    body: dict[str, Any] = orjson.loads(text)
+    match body["t"]:
+        case "result":
+            return ResultReported(
+                seq=seq,
+                status=TaskStatus(body["st"]),
+                worker=body.get("w", ""),
+                reason=body.get("why"),
+                callback_after_s=body.get("cb", 0),
+            )
+        case "due":
+            return DeadlinePassed(seq=seq, claim=int(body["k"]), until=int(body["d"]))
+        case "child":
+            path = body.get("path")
+            return ChildEnded(
+                seq=seq,
+                child=body["id"],
+                child_generation=body["gen"],
+                status=WorkflowStatus(body["st"]),
+                reason=body.get("why"),
+                output=External(path) if path else body["out"],
+            )
+        case "more":
+            return Continue(
+                generation=body["gen"],
+                kind=body["kind"],
+                plan=body["plan"],
+                ref=body["ref"],
+                vector=body["it"],
+            )
+        case "op":
+            return Operation(id=body["id"], name=body["name"], arguments=body["args"])
+        case _:
+            return Started()
+
+
+def _output(output: Document) -> dict[str, Any]:
+    return {"path": output.path} if isinstance(output, External) else {"out": output}

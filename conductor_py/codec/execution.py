@@ -1,0 +1,335 @@
+"""Stored fields of an execution <-> model. Short names, defaults left out, format number in the header.
+
+State that scripts read (``h``, ``a:``) is flat JSON. Documents are JSON objects as the user sent them, or ``@`` and a path in
+payload storage. A header of an unknown format is left alone (``UnknownFormat``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import orjson
+
+from conductor_py.errors import ConductorError
+from conductor_py.model.execution import (
+    FORMAT,
+    Attempt,
+    ClaimSide,
+    Document,
+    Ending,
+    External,
+    ForkState,
+    Header,
+    JoinState,
+    LoopState,
+    Meta,
+    State,
+    Vector,
+)
+from conductor_py.model.status import TaskStatus, WorkflowStatus
+
+_Fields = dict[str, Any]
+_KNOWN_FORMATS = frozenset({FORMAT})
+
+
+class UnknownFormat(ConductorError):
+    """The execution was stored by another version of the engine; it is left alone."""
+
+    code = "UNKNOWN_FORMAT"
+
+
+def plain(value: object) -> object:
+    """Serialise what orjson does not know: any mapping or sequence of the model."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, (tuple, frozenset)):
+        return list(value)
+    raise TypeError
+
+
+def dump_json(value: object) -> bytes:
+    """Serialise a JSON value of the model."""
+    return orjson.dumps(value, default=plain)
+
+
+# -- documents ---------------------------------------------------------------------------------------
+
+
+def dump_document(document: Document) -> bytes:
+    """Store a document."""
+    if isinstance(document, External):
+        return b"@" + document.path.encode()
+    return orjson.dumps(document, default=plain)
+
+
+def load_document(stored: bytes | None) -> Document:
+    """Read a document; an absent one is empty."""
+    if not stored:
+        return {}
+    if stored[:1] == b"@":
+        return External(stored[1:].decode())
+    found: Document = orjson.loads(stored)
+    return found
+
+
+# -- tables: (attribute, stored name, default); what equals its default is left out --------------------
+
+_HEADER: tuple[tuple[str, str, Any], ...] = (
+    ("correlation_id", "corr", None),
+    ("priority", "prio", 0),
+    ("parent", "parent", None),
+    ("parent_seq", "pseq", 0),
+    ("depth", "depth", 0),
+    ("open_attempts", "open", 0),
+    ("containers", "cont", 0),
+    ("tail", "tail", False),
+    ("due_at", "due", 0),
+    ("alerted", "alerted", False),
+    ("drain", "drain", 0),
+    ("permissive_failures", "perm", 0),
+    ("continues", "more", 0),
+    ("has_domains", "dom", False),
+    ("updated_at", "upd", 0),
+    ("ended_at", "end", 0),
+    ("last_retried_at", "retried", 0),
+)
+
+_ATTEMPT: tuple[tuple[str, str, Any], ...] = (
+    ("first_scheduled_at", "first", 0),
+    ("retry_count", "rc", 0),
+    ("lost", "lost", 0),
+    ("retried_seq", "prev", 0),
+    ("superseded", "sup", False),
+    ("domain", "dom", ""),
+    ("poll_by", "pollby", 0),
+    ("start_at", "start", 0),
+    ("wait_until", "wait", 0),
+    ("started_at", "began", 0),
+    ("ended_at", "end", 0),
+    ("reason", "why", None),
+    ("worker", "w", ""),
+    ("callback_after_s", "cb", 0),
+    ("delay_s", "delay", 0),
+    ("child", "child", None),
+    ("alerted", "alerted", 0),
+)
+
+_HEADER_NAMES = {stored: attribute for attribute, stored, _ in _HEADER}
+_ATTEMPT_NAMES = {stored: attribute for attribute, stored, _ in _ATTEMPT}
+
+
+def dump_header(header: Header) -> bytes:
+    """Store the hot header."""
+    fields: _Fields = {
+        "f": header.format,
+        "plan": header.plan,
+        "name": header.name,
+        "ver": header.version,
+        "st": header.status.value,
+        "gen": header.generation,
+        "home": header.home,
+        "created": header.created_at,
+        "first_seq": header.first_seq,
+        "next_seq": header.next_seq,
+    }
+    for attribute, stored, default in _HEADER:
+        value = getattr(header, attribute)
+        if value != default:
+            fields[stored] = value
+    return orjson.dumps(fields)
+
+
+def load_header(stored: bytes) -> Header:
+    """Read the hot header."""
+    fields: _Fields = orjson.loads(stored)
+    if fields["f"] not in _KNOWN_FORMATS:
+        raise UnknownFormat
+    more = {_HEADER_NAMES[name]: fields[name] for name in fields if name in _HEADER_NAMES}
+    return Header(
+        format=fields["f"],
+        plan=fields["plan"],
+        name=fields["name"],
+        version=fields["ver"],
+        status=_WORKFLOW_STATUS[fields["st"]],
+        generation=fields["gen"],
+        home=fields["home"],
+        created_at=fields["created"],
+        first_seq=fields["first_seq"],
+        next_seq=fields["next_seq"],
+        **more,
+    )
+
+
+def dump_attempt(attempt: Attempt) -> bytes:
+    """Store the state of an attempt."""
+    fields: _Fields = {
+        "ref": attempt.ref,
+        "it": attempt.vector,
+        "st": attempt.status.value,
+        "gen": attempt.generation,
+        "def": attempt.definition,
+        "plan": attempt.plan,
+        "q": attempt.queue,
+        "sh": attempt.shard,
+        "score": attempt.score,
+        "rt": attempt.response_timeout_ms,
+        "tt": attempt.timeout_ms,
+        "deadline": attempt.deadline,
+        "lim": attempt.limit,
+        "rl": attempt.rate,
+        "rw": attempt.rate_window_ms,
+        "type": attempt.type,
+        "sched": attempt.scheduled_at,
+    }
+    for attribute, stored, default in _ATTEMPT:
+        value = getattr(attempt, attribute)
+        if value != default:
+            fields[stored] = value
+    return orjson.dumps(fields)
+
+
+def load_attempt(seq: int, stored: bytes) -> Attempt:
+    """Read the state of an attempt."""
+    fields: _Fields = orjson.loads(stored)
+    more = {_ATTEMPT_NAMES[name]: fields[name] for name in fields if name in _ATTEMPT_NAMES}
+    return Attempt(
+        seq=seq,
+        ref=fields["ref"],
+        vector=Vector(fields["it"]),
+        plan=fields["plan"],
+        type=fields["type"],
+        definition=fields["def"],
+        status=_TASK_STATUS[fields["st"]],
+        generation=fields["gen"],
+        scheduled_at=fields["sched"],
+        queue=fields["q"],
+        shard=fields["sh"],
+        score=fields["score"],
+        response_timeout_ms=fields["rt"],
+        timeout_ms=fields["tt"],
+        deadline=fields["deadline"],
+        limit=fields["lim"],
+        rate=fields["rl"],
+        rate_window_ms=fields["rw"],
+        **more,
+    )
+
+
+def load_claim(stored: bytes) -> ClaimSide:
+    """Read the claim side of an attempt; only the store writes it."""
+    fields: _Fields = orjson.loads(stored)
+    return ClaimSide(
+        claim=int(fields.get("k", 0)),
+        held=bool(fields.get("held", 0)),
+        until=int(fields.get("until", 0)),
+        leased=bool(fields.get("leased", 0)),
+        closed=bool(fields.get("closed", 0)),
+        worker=fields.get("w") or "",
+        polls=int(fields.get("polls", 0)),
+        first_at=int(fields.get("first", 0)),
+        updated_at=int(fields.get("upd", 0)),
+    )
+
+
+def dump_state(state: State) -> bytes:
+    """Store a join, fork or loop state, the meta data or the ending."""
+    match state:
+        case JoinState():
+            fields: _Fields = {"t": "j", "s": state.seq, "n": state.expected, "d": state.settled}
+            for name, seqs in (("f", state.failed), ("e", state.errors)):
+                if seqs:
+                    fields[name] = list(seqs)
+            if state.closed:
+                fields["c"] = 1
+        case LoopState():
+            fields = {"t": "l", "s": state.seq, "i": state.iteration, "o": state.open_attempts}
+            fields |= {"tail": state.tail, "items": state.items, "kept": state.first_kept}
+        case ForkState():
+            fields = {"t": "f", "n": state.next_branch, "b": state.branches}
+        case Meta():
+            fields = {"by": state.created_by, "event": state.event}
+            fields |= {"idem": state.idempotency_key, "task": state.parent_task_ref}
+        case Ending():
+            fields = {"why": state.reason, "task": state.failed_task}
+        case _:
+            raise AssertionError(state)
+    return orjson.dumps(fields)
+
+
+def load_state(stored: bytes) -> State:
+    """Read a join, fork or loop state."""
+    fields: _Fields = orjson.loads(stored)
+    if fields["t"] == "j":
+        return JoinState(
+            seq=fields["s"],
+            expected=fields["n"],
+            settled=fields["d"],
+            failed=tuple(fields.get("f", ())),
+            errors=tuple(fields.get("e", ())),
+            closed=bool(fields.get("c")),
+        )
+    if fields["t"] == "l":
+        return LoopState(
+            seq=fields["s"],
+            iteration=fields["i"],
+            open_attempts=fields["o"],
+            tail=fields["tail"],
+            items=fields["items"],
+            first_kept=fields["kept"],
+        )
+    return ForkState(next_branch=fields["n"], branches=fields["b"])
+
+
+def load_meta(stored: bytes | None) -> Meta:
+    """Read the meta data."""
+    fields: _Fields = orjson.loads(stored) if stored else {}
+    return Meta(
+        created_by=fields.get("by"),
+        event=fields.get("event"),
+        idempotency_key=fields.get("idem"),
+        parent_task_ref=fields.get("task"),
+    )
+
+
+def load_ending(stored: bytes | None) -> Ending:
+    """Read the ending."""
+    fields: _Fields = orjson.loads(stored) if stored else {}
+    return Ending(reason=fields.get("why"), failed_task=fields.get("task"))
+
+
+# -- any field by its name -----------------------------------------------------------------------------
+
+_WORKFLOW_STATUS = {status.value: status for status in WorkflowStatus}
+_TASK_STATUS = {status.value: status for status in TaskStatus}
+_LOADERS: dict[str, Callable[[bytes], object]] = {
+    "c": load_claim,
+    "i": load_document,
+    "o": load_document,
+    "r": int,
+    "j": load_state,
+    "d": bytes.decode,
+}
+_WHOLE: dict[str, Callable[[bytes], object]] = {
+    "h": load_header,
+    "input": load_document,
+    "output": load_document,
+    "vars": load_document,
+    "domains": load_document,
+    "meta": load_meta,
+    "end": load_ending,
+}
+
+
+def load_field(name: str, stored: bytes | None) -> object:
+    """Read any field by its name; ``None`` when it is absent."""
+    if stored is None:
+        return None
+    whole = _WHOLE.get(name)
+    if whole is not None:
+        return whole(stored)
+    kind = name[:1]
+    if kind == "a":
+        return load_attempt(int(name[2:]), stored)
+    loader = _LOADERS.get(kind)
+    return loader(stored) if loader else stored

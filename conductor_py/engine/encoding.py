@@ -1,0 +1,220 @@
+"""From a decision to the changes of a commit: stored bytes, shards, payload sizes.
+
+A document above its soft threshold goes to payload storage before the commit, under a path that nobody else knows; one above
+the hard limit is not stored at all: the fact is handed back and decide is asked again (design: the size check is part of the
+transition).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from conductor_py.codec.event import dump_event
+from conductor_py.codec.execution import (
+    dump_attempt,
+    dump_document,
+    dump_header,
+    dump_json,
+    dump_state,
+)
+from conductor_py.model.decision import Decision, NewChild
+from conductor_py.model.event import Started
+from conductor_py.model.execution import Document, External
+from conductor_py.model.ids import ExecutionId
+from conductor_py.ports.payloads import PayloadKind, Payloads
+from conductor_py.ports.store import Changes, Child, Effect, Message, Offer
+
+KB = 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PayloadLimits:
+    """Soft thresholds and hard limits in bytes (Conductor's defaults)."""
+
+    workflow_input_soft: int = 5120 * KB
+    workflow_input_hard: int = 10240 * KB
+    workflow_output_soft: int = 5120 * KB
+    workflow_output_hard: int = 10240 * KB
+    task_input_soft: int = 3072 * KB
+    task_input_hard: int = 10240 * KB
+    task_output_soft: int = 3072 * KB
+    task_output_hard: int = 10240 * KB
+    variables_hard: int = 256 * KB
+
+
+@dataclass(frozen=True, slots=True)
+class _Bounds:
+    kind: PayloadKind
+    what: str
+    soft: int
+    hard: int
+
+
+class Encoder:
+    """Encodes decisions with the limits of this deployment."""
+
+    def __init__(
+        self, payloads: Payloads, limits: PayloadLimits, *, remove_after_ms: int, index_after_ms: int
+    ) -> None:
+        """``remove_after_ms``: how long a finished execution stays in the store; ``index_after_ms``: how long the first
+        index entry may wait, so that a short execution is indexed once."""
+        self._payloads = payloads
+        self._remove_after_ms = remove_after_ms
+        self._index_after_ms = index_after_ms
+        self._bounds = {
+            "i": _Bounds(
+                PayloadKind.TASK_INPUT, "Task input", limits.task_input_soft, limits.task_input_hard
+            ),
+            "o": _Bounds(
+                PayloadKind.TASK_OUTPUT,
+                "Task output",
+                limits.task_output_soft,
+                limits.task_output_hard,
+            ),
+            "input": _Bounds(
+                PayloadKind.WORKFLOW_INPUT,
+                "Workflow input",
+                limits.workflow_input_soft,
+                limits.workflow_input_hard,
+            ),
+            "output": _Bounds(
+                PayloadKind.WORKFLOW_OUTPUT,
+                "Workflow output",
+                limits.workflow_output_soft,
+                limits.workflow_output_hard,
+            ),
+            "vars": _Bounds(
+                PayloadKind.WORKFLOW_OUTPUT,
+                "Workflow variables",
+                limits.variables_hard,
+                limits.variables_hard,
+            ),
+        }
+
+    def document(self, name: str, document: Document) -> bytes | str:
+        """Encode a document field; a sentence when it is above its hard limit."""
+        stored = dump_document(document)
+        size = len(stored)
+        if size < KB or isinstance(document, External):
+            return stored
+        bounds = self._bounds.get(name) or self._bounds.get(name[:1])
+        if bounds is None or size <= bounds.soft:
+            return stored
+        if size > bounds.hard:
+            return (
+                f"{bounds.what} of {size} bytes is larger than the limit of {bounds.hard} bytes"
+            )
+        return b"@" + self._payloads.put(bounds.kind, stored).encode()
+
+    def changes(
+        self,
+        decision: Decision,
+        pick_shard: Callable[[str], str],
+        now_ms: int,
+        *,
+        birth: Mapping[str, bytes] | None = None,
+    ) -> Changes | dict[str, object]:
+        """Encode a decision; or the facts ``oversize:<field>`` that decide has to hear about first.
+
+        ``birth`` are further fields of a new execution.
+        """
+        fields: dict[str, bytes] = dict(birth) if birth else {}
+        refused: dict[str, object] = {}
+        for name, document in decision.documents.items():
+            stored = self.document(name, document)
+            if isinstance(stored, str):
+                refused[f"oversize:{name}"] = stored
+            else:
+                fields[name] = stored
+        if refused:
+            return refused
+        header = decision.header
+        fields["h"] = dump_header(header)
+        offers = self._offers(decision, pick_shard, fields)
+        deleted: list[str] = []
+        for name, seq in decision.pointers.items():
+            fields[name] = b"%d" % seq
+        for name, plan_hash in decision.hashes.items():
+            fields[name] = plan_hash.encode()
+        for name, state in decision.states.items():
+            if state is None:
+                deleted.append(name)
+            else:
+                fields[name] = dump_state(state)
+        return Changes(
+            status=header.status.value,
+            terminal=header.status.terminal,
+            generation=header.generation,
+            fields=fields,
+            deleted=tuple(deleted),
+            ended=decision.ended,
+            reopened=decision.reopened,
+            offers=offers,
+            attempt_timers=decision.timers,
+            due_ms=header.due_at,
+            children=tuple(self._child(child) for child in decision.children),
+            messages=tuple(
+                Message(execution=ExecutionId(send.execution), event=dump_event(send.event))
+                for send in decision.sends
+            ),
+            own_events=tuple(dump_event(event) for event in decision.continues),
+            effects=self._effects(decision, now_ms),
+            answers=tuple(
+                (a.operation, dump_json({"error": a.error, "message": a.message}))
+                for a in decision.answers
+            ),
+            plans=decision.plans,
+        )
+
+    def _offers(
+        self, decision: Decision, pick_shard: Callable[[str], str], fields: dict[str, bytes]
+    ) -> tuple[Offer, ...]:
+        due = dict(decision.offered)
+        offers: list[Offer] = []
+        for seq, attempt in decision.attempts.items():
+            if seq in due:
+                shard = pick_shard(decision.header.home)
+                attempt = replace(attempt, shard=shard)  # noqa: PLW2901 - the stored one
+                offers.append(
+                    Offer(
+                        seq=seq,
+                        queue=attempt.queue,
+                        shard=shard,
+                        score=attempt.score,
+                        due_ms=due[seq],
+                    )
+                )
+            fields[f"a:{seq}"] = dump_attempt(attempt)
+        return tuple(offers)
+
+    def _child(self, child: NewChild) -> Child:
+        stored = self.document("input", child.input)
+        fields = {
+            "h": dump_header(child.header),
+            "input": stored if isinstance(stored, bytes) else b"{}",
+            "vars": dump_document(child.variables),
+            "meta": dump_state(child.meta),
+        }
+        if child.domains:
+            fields["domains"] = dump_json(child.domains)
+        return Child(
+            execution=ExecutionId(child.id),
+            name=child.header.name,
+            generation=child.header.generation,
+            fields=fields,
+            event=dump_event(Started()),
+        )
+
+    def _effects(self, decision: Decision, now_ms: int) -> tuple[Effect, ...]:
+        ended = decision.header.status.terminal
+        effects: list[Effect] = []
+        for order in decision.effects:
+            due = order.due_ms
+            if order.kind == "remove":
+                due = now_ms + self._remove_after_ms
+            elif order.kind == "index" and not ended:
+                due = now_ms + self._index_after_ms
+            document = dump_json({"kind": order.kind, **order.arguments})
+            effects.append(Effect(id=order.id, document=document, due_ms=due))
+        return tuple(effects)

@@ -1,0 +1,259 @@
+"""Snapshots: definitions made whole, named by the hash of their content, compiled once.
+
+At start the workflow definition and every task definition it names are put together; what an execution carries from then on
+is the hash (invariant I9). Compiled plans are immutable and cached by hash; registered heads are cached with the revision of
+the definitions they were read at, and the store tells a starter when that is old.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from threading import Lock
+from typing import Any
+
+import orjson
+
+from conductor_py.codec.definitions import (
+    load_task_def,
+    load_workflow,
+    task_from_json,
+    workflow_from_json,
+    workflow_to_json,
+)
+from conductor_py.codec.execution import dump_json, plain
+from conductor_py.decider.compile import compile_fragment, compile_plan
+from conductor_py.decider.need import FragmentWanted
+from conductor_py.decider.plan import Plan
+from conductor_py.errors import NotFound
+from conductor_py.model.definitions import TaskDef, WorkflowDef, WorkflowTask, children_of
+from conductor_py.model.json import JsonObject
+from conductor_py.ports.metadata import MetadataStore, PlanStore
+
+_CACHED_PLANS = 2_000
+_SYSTEM_DEFAULTS: dict[str, Any] = {"retry_count": 0, "response_timeout_seconds": 0}
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A plan with the bytes it is stored as."""
+
+    plan: Plan
+    blob: bytes
+
+
+class Snapshots:
+    """Make and find plans. Safe for threads: what is computed twice is equal."""
+
+    def __init__(self, metadata: MetadataStore, plans: PlanStore) -> None:
+        """Work over the registered definitions and the stored plans."""
+        self._metadata = metadata
+        self._plans = plans
+        self._compiled: OrderedDict[str, Compiled] = OrderedDict()
+        self._heads: dict[tuple[str, int | None], tuple[int, Compiled]] = {}
+        self._inline: OrderedDict[int, tuple[WorkflowDef, int | None, Compiled]] = OrderedDict()
+        self._lock = Lock()
+
+    def forget_heads(self) -> None:
+        """Read registered definitions anew from here on (the store said that they changed)."""
+        with self._lock:
+            self._heads.clear()
+            self._inline.clear()
+
+    def registered(
+        self, name: str, version: int | None, partition: int
+    ) -> tuple[Plan, int]:
+        """The plan of a registered definition (latest without a version), with the revision it was read at."""
+        cached = self._heads.get((name, version))
+        if cached is not None:
+            return cached[1].plan, cached[0]
+        revision = self._metadata.revision(partition)
+        stored = self._metadata.workflow(name, version)
+        if stored is None:
+            which = f"{name}.{version}" if version else name
+            raise NotFound(f"No such workflow found by name: {which}")
+        compiled = self._compile(self._whole(load_workflow(stored)))
+        with self._lock:
+            self._heads[(name, version)] = (revision, compiled)
+        return compiled.plan, revision
+
+    def inline(self, definition: WorkflowDef, partition: int) -> tuple[Plan, int | None]:
+        """The plan of an inline definition; no revision when it names nothing that is registered."""
+        key = id(definition)
+        cached = self._inline.get(key)
+        if cached is not None and cached[0] is definition:
+            return cached[2].plan, cached[1]
+        revision = self._metadata.revision(partition) if _names_registered(definition) else None
+        compiled = self._compile(self._whole(definition))
+        with self._lock:
+            self._inline[key] = (definition, revision, compiled)
+            while len(self._inline) > _CACHED_PLANS:
+                self._inline.popitem(last=False)
+        return compiled.plan, revision
+
+    def inline_json(self, definition: WorkflowDef | JsonObject, partition: int) -> Plan:
+        """The plan of a definition that came as data (a sub-workflow's)."""
+        if not isinstance(definition, WorkflowDef):
+            definition = workflow_from_json(definition)
+        return self.inline(definition, partition)[0]
+
+    def fragment(self, wanted: FragmentWanted) -> Plan:
+        """The plan of tasks that came as data, below the node that brought them."""
+        tasks = tuple(task_from_json(task) for task in wanted.tasks)
+        known = self._task_definitions(tasks)
+        whole = tuple(_embed(task, known) for task in tasks)
+        definition = WorkflowDef(name=wanted.anchor, tasks=whole)
+        return self._compile(definition, wanted).plan
+
+    def plan(self, partition: int, plan_hash: str) -> Plan | None:
+        """A plan by its hash, from this process or from the store; ``None`` when neither has it."""
+        cached = self._cached(plan_hash)
+        if cached is not None:
+            return cached.plan
+        blob = self._plans.get(partition, plan_hash)
+        return self._load(plan_hash, blob).plan if blob is not None else None
+
+    def peek(self, plan_hash: str) -> Plan | None:
+        """A plan if this process has it."""
+        cached = self._cached(plan_hash)
+        return cached.plan if cached else None
+
+    def store(self, partition: int, hashes: Iterable[str]) -> None:
+        """Put plans that this process has into a partition."""
+        for plan_hash in hashes:
+            compiled = self._cached(plan_hash)
+            if compiled is not None:
+                reads = {ref: dump_json(list(r)) for ref, r in compiled.plan.reads.items()}
+                self._plans.put(partition, plan_hash, compiled.blob, reads)
+
+    # -- making ------------------------------------------------------------------------------------
+
+    def _cached(self, plan_hash: str) -> Compiled | None:
+        with self._lock:
+            found = self._compiled.get(plan_hash)
+            if found is not None:
+                self._compiled.move_to_end(plan_hash)
+            return found
+
+    def _compile(self, definition: WorkflowDef, wanted: FragmentWanted | None = None) -> Compiled:
+        form: dict[str, Any] = {"definition": workflow_to_json(definition, sparse=True)}
+        if wanted is not None:
+            form |= {"anchor": wanted.anchor, "loops": list(wanted.loops)}
+            form |= {"parent": wanted.parent, "join": wanted.join}
+        blob = orjson.dumps(form, default=plain, option=orjson.OPT_SORT_KEYS)
+        return self._load(hashlib.sha256(blob).hexdigest()[:32], blob, definition)
+
+    def _load(
+        self, plan_hash: str, blob: bytes, definition: WorkflowDef | None = None
+    ) -> Compiled:
+        cached = self._cached(plan_hash)
+        if cached is not None:
+            return cached
+        form = orjson.loads(blob)
+        definition = definition or workflow_from_json(form["definition"])
+        if "anchor" in form:
+            plan = compile_fragment(
+                definition,
+                plan_hash,
+                anchor=form["anchor"],
+                loops=tuple(form["loops"]),
+                parent=form["parent"],
+                join=form["join"],
+            )
+        else:
+            plan = compile_plan(definition, plan_hash)
+        compiled = Compiled(plan, blob)
+        with self._lock:
+            self._compiled[plan_hash] = compiled
+            while len(self._compiled) > _CACHED_PLANS:
+                self._compiled.popitem(last=False)
+        return compiled
+
+    def _whole(self, definition: WorkflowDef) -> WorkflowDef:
+        """The definition with every task definition embedded and sub-workflow versions pinned."""
+        known = self._task_definitions(definition.tasks)
+        pinned = self._latest(definition.tasks)
+        tasks = tuple(_embed(task, known, pinned) for task in definition.tasks)
+        return replace(definition, tasks=tasks)
+
+    def _task_definitions(self, tasks: Iterable[WorkflowTask]) -> dict[str, TaskDef]:
+        names = {task.name for task in _walk(tasks) if task.task_definition is None}
+        if not names:
+            return {}
+        stored = self._metadata.tasks(tuple(sorted(names)))
+        return {name: load_task_def(blob) for name, blob in stored.items()}
+
+    def _latest(self, tasks: Iterable[WorkflowTask]) -> dict[str, int]:
+        latest: dict[str, int] = {}
+        for task in _walk(tasks):
+            params = task.sub_workflow_param
+            if params is None or not _wants_latest(task) or not params.name:
+                continue
+            if params.name not in latest:
+                stored = self._metadata.workflow(params.name, None)
+                if stored is None:
+                    where = f"task {task.task_reference_name}"
+                    raise NotFound(f"No such sub-workflow found by name: {params.name} ({where})")
+                latest[params.name] = load_workflow(stored).version
+        return latest
+
+
+def _walk(tasks: Iterable[WorkflowTask]) -> Iterable[WorkflowTask]:
+    pending = list(tasks)
+    while pending:
+        task = pending.pop()
+        yield task
+        for _, body in children_of(task):
+            pending.extend(body)
+
+
+def _wants_latest(task: WorkflowTask) -> bool:
+    params = task.sub_workflow_param
+    if task.type != "SUB_WORKFLOW" or params is None or params.workflow_definition is not None:
+        return False
+    return params.version in (None, 0) and bool(params.name) and "${" not in str(params.name)
+
+
+def _names_registered(definition: WorkflowDef) -> bool:
+    return any(
+        task.task_definition is None or task.type == "SUB_WORKFLOW"
+        for task in _walk(definition.tasks)
+    )
+
+
+def _ad_hoc(task: WorkflowTask) -> TaskDef:
+    """What an unregistered name gets, as in Conductor: defaults for SIMPLE, no retries for any other type."""
+    if task.type == "SIMPLE":
+        return TaskDef(name=task.name)
+    return TaskDef(name=task.name, **_SYSTEM_DEFAULTS)
+
+
+def _embed(
+    task: WorkflowTask, known: Mapping[str, TaskDef], pinned: Mapping[str, int] | None = None
+) -> WorkflowTask:
+    changes: dict[str, Any] = {}
+    if task.task_definition is None:
+        changes["task_definition"] = known.get(task.name) or _ad_hoc(task)
+    if pinned and _wants_latest(task) and task.sub_workflow_param is not None:
+        version = pinned.get(str(task.sub_workflow_param.name))
+        changes["sub_workflow_param"] = replace(task.sub_workflow_param, version=version)
+    if task.fork_tasks:
+        changes["fork_tasks"] = tuple(_all(branch, known, pinned) for branch in task.fork_tasks)
+    if task.decision_cases:
+        cases = task.decision_cases.items()
+        changes["decision_cases"] = {name: _all(body, known, pinned) for name, body in cases}
+    if task.default_case:
+        changes["default_case"] = _all(task.default_case, known, pinned)
+    if task.loop_over:
+        changes["loop_over"] = _all(task.loop_over, known, pinned)
+    return replace(task, **changes) if changes else task
+
+
+def _all(
+    tasks: tuple[WorkflowTask, ...],
+    known: Mapping[str, TaskDef],
+    pinned: Mapping[str, int] | None,
+) -> tuple[WorkflowTask, ...]:
+    return tuple(_embed(task, known, pinned) for task in tasks)

@@ -1,0 +1,247 @@
+"""What only the adapter for SQLite promises: processes side by side, and no surprises in SQL."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sqlite3
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from conductor_py.adapters.memory.search import MemorySearch
+from conductor_py.adapters.sqlite.search import SqliteSearch
+from conductor_py.errors import ConfigurationError, StoreUnavailable
+from conductor_py.model.search import (
+    EXECUTION_FIELDS,
+    And,
+    Between,
+    ExecutionDocument,
+    ExecutionSummary,
+    FieldKind,
+    Matches,
+    Missing,
+    Not,
+    OneOf,
+    Or,
+    SearchRequest,
+    SortKey,
+    Words,
+    query_words,
+)
+
+_PROCESSES = 3
+_BATCHES = 5
+_PER_BATCH = 40
+
+
+def _documents(first: int, number: int) -> list[ExecutionDocument]:
+    return [
+        ExecutionDocument(
+            version=1,
+            summary=ExecutionSummary(
+                execution_id=f"e{n:06}",
+                workflow_type="orders",
+                workflow_version=1,
+                status="RUNNING",
+                start_ms=1_000,
+                input=f"number {n}",
+            ),
+        )
+        for n in range(first, first + number)
+    ]
+
+
+@pytest.fixture
+def search(tmp_path):
+    made = SqliteSearch(tmp_path / "search.sqlite")
+    yield made
+    made.close()
+
+
+def _write(file: Path, number: int) -> None:
+    search = SqliteSearch(file)
+    for batch in range(_BATCHES):
+        search.put(_documents(number * 1_000 + batch * _PER_BATCH, _PER_BATCH))
+    search.close()
+
+
+def test_processes_that_write_at_once_lose_nothing_while_another_reads(tmp_path):
+    file = tmp_path / "search.sqlite"
+    context = multiprocessing.get_context("spawn")
+    writers = [context.Process(target=_write, args=(file, n)) for n in range(_PROCESSES)]
+    for writer in writers:
+        writer.start()
+    reader = SqliteSearch(file)
+    seen = [0]
+    while any(writer.is_alive() for writer in writers):
+        page = reader.search(SearchRequest(free_text="number", size=1_000))
+        assert page.total_hits == len(page.results)
+        assert page.total_hits % _PER_BATCH == 0
+        assert page.total_hits >= seen[-1]
+        seen.append(page.total_hits)
+    for writer in writers:
+        writer.join()
+        assert writer.exitcode == 0
+    total = _PROCESSES * _BATCHES * _PER_BATCH
+    assert reader.search(SearchRequest(size=0)).total_hits == total
+    assert reader.search(SearchRequest(free_text="number", size=0)).total_hits == total
+    reader.close()
+
+
+def test_a_forked_process_reads_and_writes_on_connections_of_its_own(search):
+    search.put(_documents(0, 1))
+    search.search(SearchRequest())
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            search.put(_documents(1, 1))
+            status = 0 if search.search(SearchRequest()).total_hits == 2 else 2
+        finally:
+            os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    search.put(_documents(2, 1))
+    assert search.search(SearchRequest()).total_hits == 3
+
+
+def test_a_batch_that_fails_leaves_nothing_of_itself(search):
+    broken = ExecutionDocument(
+        version=2**70,
+        summary=_documents(9, 1)[0].summary,
+    )
+    with pytest.raises(OverflowError):
+        search.put([*_documents(0, 3), broken])
+    assert search.search(SearchRequest()).total_hits == 0
+    search.put(_documents(0, 1))
+    assert search.search(SearchRequest()).total_hits == 1
+
+
+def test_a_file_that_is_no_database_is_an_unavailable_store(tmp_path):
+    file = tmp_path / "search.sqlite"
+    file.write_bytes(b"not a database" * 100)
+    with pytest.raises(StoreUnavailable):
+        SqliteSearch(file).search(SearchRequest())
+
+
+def test_a_file_of_another_format_is_left_alone(tmp_path):
+    file = tmp_path / "search.sqlite"
+    with sqlite3.connect(file) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    with pytest.raises(ConfigurationError):
+        SqliteSearch(file).put(_documents(0, 1))
+
+
+def test_the_newest_page_needs_no_sorting(search):
+    """Newest first is the order of the file, with and without words and conditions."""
+    from conductor_py.adapters.sqlite.schema import EXECUTIONS
+    from conductor_py.adapters.sqlite.statement import select
+
+    search.put(_documents(0, 50))
+    status = OneOf(field="status", values=("RUNNING",))
+    kind = OneOf(field="workflowType", values=("orders",))
+    for request in (
+        SearchRequest(),
+        SearchRequest(free_text="number"),
+        SearchRequest(free_text="number", query=status),
+        SearchRequest(query=And(terms=(status, kind))),
+    ):
+        page = select(EXECUTIONS, request).page
+        with search._connections.reading() as connection:
+            plan = connection.execute(f"EXPLAIN QUERY PLAN {page.sql}", page.parameters).fetchall()
+        assert not [step for step in plan if "TEMP B-TREE" in step[3]], plan
+
+
+_TEXTS = st.sampled_from(["", "a", "b", "Ab", "a b", "a*", "[a]", "a?", "é", "a-b", "ab c d"])
+_NUMBERS = st.integers(min_value=0, max_value=3)
+_SUMMARIES = st.builds(
+    ExecutionSummary,
+    execution_id=st.uuids().map(str),
+    workflow_type=_TEXTS.filter(bool),
+    workflow_version=_NUMBERS,
+    status=st.sampled_from(["RUNNING", "FAILED"]),
+    start_ms=_NUMBERS,
+    end_ms=st.none() | _NUMBERS,
+    correlation_id=st.none() | _TEXTS,
+    priority=_NUMBERS,
+    reason=st.none() | _TEXTS,
+    input=_TEXTS,
+    failed_references=st.lists(_TEXTS.filter(bool), max_size=2).map(tuple),
+)
+
+
+def _fields(*kinds: FieldKind) -> st.SearchStrategy[str]:
+    return st.sampled_from([name for name, kind in EXECUTION_FIELDS.items() if kind in kinds])
+
+
+_PARTS = st.lists(st.sampled_from(["", "a", "b", "[", "?", "*"]), min_size=2, max_size=3).map(tuple)
+_LEAVES = st.one_of(
+    st.builds(
+        OneOf,
+        field=_fields(FieldKind.KEYWORD),
+        values=st.lists(_TEXTS.filter(bool) | st.just("RUNNING"), min_size=1).map(tuple),
+    ),
+    st.builds(
+        OneOf,
+        field=_fields(FieldKind.INTEGER, FieldKind.INSTANT),
+        values=st.lists(_NUMBERS, min_size=1).map(tuple),
+    ),
+    st.builds(Matches, field=_fields(FieldKind.KEYWORD), parts=_PARTS),
+    st.builds(
+        Between, field=_fields(FieldKind.INTEGER, FieldKind.INSTANT), least=_NUMBERS, most=_NUMBERS
+    ),
+    st.builds(Between, field=_fields(FieldKind.INTEGER, FieldKind.INSTANT), least=_NUMBERS),
+    st.builds(Missing, field=_fields(*FieldKind)),
+    st.builds(Words, field=st.none() | _fields(FieldKind.TEXT), words=_TEXTS.map(query_words)),
+)
+_QUERIES = st.recursive(
+    _LEAVES,
+    lambda inner: st.one_of(
+        st.builds(Not, term=inner),
+        st.builds(And, terms=st.lists(inner, min_size=1, max_size=3).map(tuple)),
+        st.builds(Or, terms=st.lists(inner, min_size=1, max_size=3).map(tuple)),
+    ),
+    max_leaves=5,
+)
+_SORTS = st.lists(
+    st.builds(
+        SortKey,
+        field=st.sampled_from(["startTime", "priority", "endTime"]),
+        descending=st.booleans(),
+    ),
+    max_size=2,
+).map(tuple)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    summaries=st.lists(_SUMMARIES, max_size=6),
+    queries=st.lists(_QUERIES, min_size=1, max_size=6),
+    free_text=_TEXTS,
+    sort=_SORTS,
+)
+def test_any_query_answers_as_the_reference_does(
+    tmp_path_factory, summaries, queries, free_text, sort
+):
+    file = tmp_path_factory.mktemp("search") / "search.sqlite"
+    reference, tried = MemorySearch(), SqliteSearch(file)
+    documents = [ExecutionDocument(version=1, summary=shown) for shown in summaries]
+    for index in (reference, tried):
+        index.put(documents)
+    for query in queries:
+        asked = SearchRequest(query=query, free_text=free_text, sort=sort)
+        expected, answered = reference.search(asked), tried.search(asked)
+        assert answered.total_hits == expected.total_hits
+        assert {s.execution_id for s in answered.results} == {
+            s.execution_id for s in expected.results
+        }
+        keys = [[_key(shown, key.field) for key in sort] for shown in answered.results]
+        assert keys == [[_key(shown, key.field) for key in sort] for shown in expected.results]
+    tried.close()
+
+
+def _key(shown: ExecutionSummary, field: str) -> int | None:
+    return {"startTime": shown.start_ms, "priority": shown.priority, "endTime": shown.end_ms}[field]

@@ -1,0 +1,596 @@
+"""What `ExecutionStore` and `ExecutionReader` promise, on every store."""
+
+import json
+
+import pytest
+
+from conductor_py.ports.store import (
+    Changes,
+    Child,
+    ClaimGuard,
+    Effect,
+    Loaded,
+    Message,
+    Offer,
+    Outcome,
+)
+from tests.conformance.stores import (
+    LEASE_MS,
+    NOW,
+    RESPONSE_MS,
+    Store,
+    an_id,
+    attempt,
+    completed,
+    header,
+    offering,
+    running,
+)
+
+
+def claimed_and_reported(store: Store, number: int = 1) -> Loaded:
+    """An execution whose only attempt was claimed and reported; the lease is won."""
+    execution = store.started(number)
+    (task,) = store.poll()
+    loaded = store.report(execution, 1, task.claim).loaded
+    assert loaded is not None
+    return loaded
+
+
+# -------------------------------------------------------------------------------------------- start
+
+
+def test_started_execution_has_its_fields_and_its_first_version(store: Store) -> None:
+    execution = store.started()
+    assert store.executions.load(execution, ["h", "i:1", "o:1"]) == (
+        NOW,
+        {"h": header(), "i:1": b'{"in":1}', "o:1": None},
+    )
+
+
+def test_repeated_start_is_ok_and_changes_nothing(store: Store) -> None:
+    store.start(an_id(1), offering(), operation="a")
+    store.clock.advance(5_000)
+    assert store.start(an_id(1), offering(3), operation="a").outcome is Outcome.OK
+    assert store.queues.sizes(0) == {("task", "s0"): (1, 0)}
+    assert store.executions.load(an_id(1), ["a:2"]) == (NOW, {"a:2": None})
+
+
+def test_repeated_start_is_ok_after_later_commits(store: Store) -> None:
+    store.start(an_id(1), offering(), operation="a")
+    store.commit(store.sent(an_id(1)), running())
+    assert store.start(an_id(1), offering(), operation="a").outcome is Outcome.OK
+
+
+def test_start_with_a_taken_id_by_another_operation_says_exists(store: Store) -> None:
+    store.start(an_id(1), offering(), operation="a")
+    reply = store.start(an_id(1), offering(2), operation="b")
+    assert (reply.outcome, reply.existing) == (Outcome.EXISTS, an_id(1))
+    assert store.queues.sizes(0) == {("task", "s0"): (1, 0)}
+
+
+@pytest.mark.parametrize("rule", ["FAIL", "RETURN_EXISTING", "FAIL_ON_RUNNING"])
+def test_idempotency_key_of_a_running_execution_names_it(store: Store, rule: str) -> None:
+    store.start(an_id(1), running(), idempotency_key="key")
+    reply = store.start(an_id(2), running(), idempotency_key="key", on_existing=rule)
+    assert (reply.outcome, reply.existing) == (Outcome.EXISTS, an_id(1))
+    assert store.reader.snapshot(an_id(2)) is None
+
+
+@pytest.mark.parametrize(
+    ("rule", "outcome"),
+    [
+        ("FAIL", Outcome.EXISTS),
+        ("RETURN_EXISTING", Outcome.EXISTS),
+        ("FAIL_ON_RUNNING", Outcome.OK),
+    ],
+)
+def test_idempotency_key_of_an_ended_execution(store: Store, rule: str, outcome: Outcome) -> None:
+    store.start(an_id(1), completed(), idempotency_key="key")
+    reply = store.start(an_id(2), running(), idempotency_key="key", on_existing=rule)
+    assert reply.outcome is outcome
+
+
+def test_start_under_another_clock_is_refused(store: Store) -> None:
+    reply = store.start(an_id(1), running(), now_ms=NOW - 1_001)
+    assert (reply.outcome, reply.now_ms) == (Outcome.CLOCK, NOW)
+    assert store.start(an_id(1), running(), now_ms=NOW - 1_000).outcome is Outcome.OK
+
+
+def test_start_with_an_old_revision_of_the_definitions_is_refused(store: Store) -> None:
+    seen = store.metadata.revision(0)
+    store.metadata.put_workflow("wf", 1, b"{}", create=True)
+    reply = store.start(an_id(1), running(), meta_revision=seen)
+    assert reply.outcome is Outcome.META_MOVED
+    moved = store.metadata.revision(0)
+    assert store.start(an_id(1), running(), meta_revision=moved).outcome is Outcome.OK
+
+
+def test_start_and_commit_need_their_plans(store: Store) -> None:
+    before = store.keys()
+    assert store.start(an_id(1), running(plans=("p1",))).outcome is Outcome.NEED_PLAN
+    assert store.keys() == before
+    store.plans.put(0, "p1", b"{}", {})
+    assert store.start(an_id(1), running(plans=("p1",))).outcome is Outcome.OK
+    reply = store.commit(store.sent(an_id(1)), running(plans=("p1", "p2")))
+    assert reply.outcome is Outcome.NEED_PLAN
+
+
+def test_start_with_continuations_brings_them_with_the_lease(store: Store) -> None:
+    changes = running(own_events=(b'{"t":"continue"}',))
+    reply = store.start(an_id(1), changes, holder="d", lease_ms=LEASE_MS)
+    assert reply.more is not None
+    assert reply.more.events == (b'{"t":"continue"}',)
+    assert store.executions.acquire(an_id(1), "other", LEASE_MS) is None
+    assert store.commit(reply.more, running()).outcome is Outcome.OK
+
+
+# ------------------------------------------------------------------------------------------- report
+
+
+def test_result_brings_what_the_next_decision_reads(store: Store) -> None:
+    reads = json.dumps(["vars", ">ao r:t2", "j:join#*1", ">c r:none"]).encode()
+    store.plans.put(0, "p1", b"{}", {"t1": reads})
+    fields = {
+        **offering().fields,
+        **{"a:1": attempt(it="1.2"), "a:2": attempt(ref="t2"), "o:2": b"{}", "r:t2": b"2"},
+        **{"vars": b"{}", "j:join#1": b"[]"},
+    }
+    store.start(an_id(1), running(fields=fields, offers=offering().offers))
+    (task,) = store.poll()
+    reply = store.report(an_id(1), 1, task.claim)
+    assert reply.loaded is not None
+    found = dict(reply.loaded.fields)
+    assert json.loads(found.pop("c:1") or b"")["closed"] == 1
+    assert found == {
+        **{"h": header(), "a:1": fields["a:1"], "o:1": b'{"r":1}', "vars": b"{}", "r:t2": b"2"},
+        **{"a:2": fields["a:2"], "o:2": b"{}", "j:join#1": b"[]", "r:none": None},
+    }
+    assert (reply.loaded.first_event, reply.loaded.events) == (1, (b'1 {"t":"result"}',))
+
+
+def test_second_result_of_a_closed_claim_is_ignored(store: Store) -> None:
+    loaded = claimed_and_reported(store)
+    claim = store.clock.now_ms
+    for given in (claim, claim + 1, 0):
+        reply = store.report(loaded.execution, 1, given, output=b'{"r":2}')
+        assert reply.outcome is Outcome.IGNORED
+    found = store.executions.load(loaded.execution, ["o:1"])
+    assert found == (NOW, {"o:1": b'{"r":1}'})
+    again = store.executions.acquire(loaded.execution, "d", LEASE_MS)
+    assert again is not None
+    assert len(again.events) == 1
+
+
+def test_repeat_of_a_result_is_ignored_after_the_attempt_was_offered_again(store: Store) -> None:
+    loaded = claimed_and_reported(store)
+    offer = Offer(seq=1, queue="task", shard="s0", score=1, due_ms=NOW + 500)
+    store.commit(loaded, running(offers=(offer,)))
+    assert store.report(loaded.execution, 1, NOW).outcome is Outcome.IGNORED
+
+
+def test_result_under_another_claim_is_superseded(store: Store) -> None:
+    execution = store.started()
+    (task,) = store.poll()
+    assert store.report(execution, 1, task.claim - 1).outcome is Outcome.SUPERSEDED
+
+
+def test_result_without_claim_by_a_former_holder_is_superseded(store: Store) -> None:
+    execution = store.started()
+    store.poll(worker="first")
+    loaded = store.sent(execution)
+    store.commit(loaded, running(offers=(Offer(seq=1, queue="task", shard="s0", score=1),)))
+    store.poll(worker="second")
+    assert store.report(execution, 1, 0, worker="first").outcome is Outcome.SUPERSEDED
+    assert store.report(execution, 1, 0, worker="stranger").outcome is Outcome.OK
+
+
+def test_result_of_an_attempt_in_a_queue_takes_it_out(store: Store) -> None:
+    execution = store.started()
+    assert store.report(execution, 1, 0).outcome is Outcome.OK
+    assert store.poll() == ()
+    assert store.queues.sizes(0) == {("task", "s0"): (0, 0)}
+
+
+def test_late_result_past_the_claims_end_is_accepted_while_the_attempt_is_open(
+    store: Store,
+) -> None:
+    execution = store.started()
+    (task,) = store.poll()
+    store.clock.advance(RESPONSE_MS + 1)
+    assert store.report(execution, 1, task.claim).outcome is Outcome.OK
+
+
+@pytest.mark.parametrize("state", [{"st": "COMPLETED"}, {"gen": 0}])
+def test_result_of_an_ended_attempt_is_ignored(store: Store, state: dict[str, object]) -> None:
+    execution = store.started(1, **state)
+    assert store.report(execution, 1, 0).outcome is Outcome.IGNORED
+
+
+def test_result_of_an_ended_execution_or_below_the_first_attempt_is_ignored(store: Store) -> None:
+    ended = store.started(1)
+    store.commit(store.sent(ended), completed())
+    assert store.report(ended, 1, 0).outcome is Outcome.IGNORED
+    restarted = store.started(2)
+    store.commit(store.sent(restarted), running(fields={"h": header(first_seq=2)}))
+    assert store.report(restarted, 1, 0).outcome is Outcome.IGNORED
+
+
+def test_result_of_an_unknown_attempt(store: Store) -> None:
+    assert store.report(store.started(), 7, 0).outcome is Outcome.UNKNOWN_TASK
+
+
+def test_result_leaves_the_lease_to_who_holds_it(store: Store) -> None:
+    execution = store.started(count=2)
+    store.sent(execution)
+    reply = store.report(execution, 1, 0)
+    assert (reply.outcome, reply.loaded) == (Outcome.OK, None)
+    store.clock.advance(LEASE_MS)
+    (loaded,) = store.timers.claim_due(0, "s0", 10, "other", LEASE_MS)
+    assert len(loaded.events) == 2
+
+
+def test_under_another_lock_nothing_takes_the_lease(store: Store) -> None:
+    store = store.again(True, False)
+    execution = store.started(count=2)
+    first, second = store.report(execution, 1, 0), store.report(execution, 2, 0)
+    assert first.loaded is not None
+    assert second.loaded is not None
+    assert len(second.loaded.events) == 2
+    assert store.executions.acquire(execution, "other", LEASE_MS) is not None
+    assert store.executions.renew(execution, "anyone", LEASE_MS)
+
+
+# --------------------------------------------------------------------------------------------- send
+
+
+def test_repeated_operation_appends_nothing_and_brings_its_answer(store: Store) -> None:
+    execution = store.started()
+    first = store.executions.send(execution, "pause", b"e", "d", LEASE_MS)
+    assert first.loaded is not None
+    assert store.executions.send(execution, "pause", b"e", "other", LEASE_MS).loaded is None
+    store.commit(first.loaded, running(answers=(("pause", b'{"ok":true}'),)))
+    reply = store.executions.send(execution, "pause", b"e", "other", LEASE_MS)
+    assert (reply.loaded, reply.answer) == (None, b'{"ok":true}')
+    assert store.reader.answer(execution, "pause") == b'{"ok":true}'
+    assert store.reader.answer(execution, "other") is None
+    assert store.executions.acquire(execution, "d", LEASE_MS) is None
+
+
+def test_answers_are_kept_for_a_minute_and_64_at_most(store: Store) -> None:
+    execution = store.started()
+    answers = tuple((f"o{n}", b"%d" % n) for n in range(70))
+    store.commit(store.sent(execution), running(answers=answers))
+    kept = [name for name, _ in answers if store.reader.answer(execution, name) is not None]
+    assert len(kept) == 64
+    store.clock.advance(60_001)
+    assert store.reader.answer(execution, "o69") is None
+
+
+# ------------------------------------------------------------------------------------------- commit
+
+
+def test_commit_with_a_stale_version_changes_nothing(store: Store) -> None:
+    loaded = claimed_and_reported(store)
+    assert store.commit(loaded, running(), let_go=True).outcome is Outcome.OK
+    before, snapshot = store.keys(), store.reader.snapshot(loaded.execution)
+    reply = store.commit(
+        loaded,
+        completed(
+            fields={"output": b"{}"},
+            offers=offering().offers,
+            effects=(Effect(id="x", document=b"{}"),),
+            own_events=(b"e",),
+            due_ms=NOW + 1,
+        ),
+    )
+    assert reply.outcome is Outcome.STALE
+    assert (store.keys(), store.reader.snapshot(loaded.execution)) == (before, snapshot)
+
+
+def test_repeated_commit_is_ok_and_changes_nothing(store: Store) -> None:
+    loaded = claimed_and_reported(store)
+    changes = running(own_events=(b"more",), effects=(Effect(id="x", document=b"{}"),))
+    first = store.commit(loaded, changes, operation="c")
+    again = store.commit(loaded, changes, operation="c")
+    assert (again.outcome, again.version) == (Outcome.OK, first.version)
+    assert again.more is not None
+    assert again.more.events == (b"more",)
+    assert store.outbox.size(0) == 1
+
+
+def test_versions_grow_even_when_the_clock_stands_still(store: Store) -> None:
+    loaded = claimed_and_reported(store)
+    assert store.commit(loaded, running()).version == NOW + 1
+    store.clock.advance(500)
+    assert store.commit(store.sent(loaded.execution), running()).version == NOW + 500
+
+
+def test_claim_that_moved_refuses_the_whole_commit(store: Store) -> None:
+    execution = store.started()
+    (task,) = store.poll()
+    loaded = store.sent(execution)
+    guard = ClaimGuard(seq=1, claim=task.claim, until_ms=NOW + RESPONSE_MS)
+    store.clock.advance(1)
+    store.queues.extend(execution, 1, task.claim, "w", 0, None)
+    before, snapshot = store.keys(), store.reader.snapshot(execution)
+    reply = store.commit(loaded, completed(ended=(1,)), guards=(guard,))
+    assert reply.outcome is Outcome.CLAIM_MOVED
+    assert (store.keys(), store.reader.snapshot(execution)) == (before, snapshot)
+    guard = ClaimGuard(seq=1, claim=task.claim, until_ms=NOW + 1 + RESPONSE_MS)
+    assert store.commit(loaded, completed(ended=(1,)), guards=(guard,)).outcome is Outcome.OK
+
+
+def test_guard_of_an_unclaimed_attempt_refuses_once_it_was_polled(store: Store) -> None:
+    execution = store.started()
+    loaded = store.sent(execution)
+    guard = ClaimGuard(seq=1, claim=0, until_ms=0)
+    store.poll()
+    assert store.commit(loaded, running(), guards=(guard,)).outcome is Outcome.CLAIM_MOVED
+
+
+def test_commit_keeps_the_lease_while_events_are_left(store: Store) -> None:
+    execution = store.started(count=2)
+    first = store.report(execution, 1, 0)
+    store.report(execution, 2, 0)
+    assert first.loaded is not None
+    reply = store.commit(first.loaded, running())
+    assert reply.more is not None
+    assert (reply.more.first_event, reply.more.events) == (2, (b'2 {"t":"result"}',))
+    assert reply.more.version == reply.version
+    assert store.executions.acquire(execution, "other", LEASE_MS) is None
+    assert store.commit(reply.more, running()).more is None
+    assert store.report(execution, 1, 0).outcome is Outcome.IGNORED
+
+
+def test_commit_that_lets_go_leaves_the_rest_to_whoever_comes(store: Store) -> None:
+    execution = store.started(count=2)
+    first = store.report(execution, 1, 0)
+    store.report(execution, 2, 0)
+    assert first.loaded is not None
+    assert store.commit(first.loaded, running(), let_go=True).more is None
+    (loaded,) = store.timers.claim_due(0, "s0", 10, "other", LEASE_MS)
+    assert loaded.events == (b'2 {"t":"result"}',)
+
+
+def test_finished_execution_leaves_no_timer_and_is_not_running(store: Store) -> None:
+    loaded = claimed_and_reported(store)
+    assert store.reader.running("wf") == (loaded.execution,)
+    store.commit(loaded, completed(ended=(1,)))
+    assert store.timers.next_due_ms(0, "s0") == 0
+    assert store.reader.running("wf") == ()
+
+
+def test_new_generation_is_running_again(store: Store) -> None:
+    loaded = claimed_and_reported(store)
+    store.commit(loaded, completed())
+    store.commit(store.sent(loaded.execution), running(generation=2))
+    assert store.reader.running("wf") == (loaded.execution,)
+
+
+@pytest.mark.parametrize("fencing", [True, False])
+def test_terminal_execution_does_not_open_again_in_its_generation(
+    store: Store, fencing: bool
+) -> None:
+    store = store.again(fencing, True)
+    loaded = claimed_and_reported(store)
+    store.commit(loaded, completed())
+    assert store.commit(store.sent(loaded.execution), running()).outcome is Outcome.STALE
+
+
+def test_without_fencing_only_the_version_is_not_compared(store: Store) -> None:
+    store = store.again(False, True)
+    loaded = claimed_and_reported(store)
+    assert store.commit(loaded, running()).outcome is Outcome.OK
+    assert store.commit(loaded, running()).outcome is Outcome.OK
+    assert store.commit(loaded, running(), consumed=0).outcome is Outcome.STALE
+
+
+def test_ended_attempt_leaves_queue_timer_and_permit(store: Store) -> None:
+    execution = store.started(count=3, lim=1)
+    store.poll()
+    changes = running(ended=(1, 2), attempt_timers=((3, NOW + 10),))
+    store.commit(store.sent(execution), changes)
+    assert store.queues.sizes(0) == {("task", "s0"): (1, 0)}
+    assert store.timers.next_due_ms(0, "s0") == NOW + 10
+    assert [task.seq for task in store.poll()] == [3]
+
+
+def test_reopened_attempt_takes_another_result_without_a_queue(store: Store) -> None:
+    loaded = claimed_and_reported(store)
+    store.commit(loaded, running(reopened=(1,)))
+    assert store.poll() == ()
+    assert store.report(loaded.execution, 1, 0).outcome is Outcome.OK
+
+
+def test_deleted_fields_are_gone(store: Store) -> None:
+    execution = store.started(count=2)
+    store.commit(store.sent(execution), running(deleted=("a:2", "i:2")))
+    snapshot = store.reader.snapshot(execution)
+    assert snapshot is not None
+    assert sorted(snapshot[1]) == ["a:1", "h", "i:1"]
+
+
+def test_children_are_created_once(store: Store) -> None:
+    execution = store.started()
+    child = Child(
+        execution=an_id(9), name="sub", generation=1, fields={"h": header()}, event=b"start"
+    )
+    store.commit(store.sent(execution), running(children=(child,)))
+    store.commit(store.sent(execution), running(children=(child,)))
+    assert store.reader.running("sub") == (an_id(9),)
+    loaded = store.executions.acquire(an_id(9), "d", LEASE_MS)
+    assert loaded is not None
+    assert (loaded.version, loaded.first_event, loaded.events) == (NOW, 1, (b"start",))
+    changes = running(fields={"a:1": attempt()}, offers=offering().offers)
+    assert store.commit(loaded, changes, name="sub").outcome is Outcome.OK
+    assert len(store.poll()) == 1
+
+
+def test_child_that_nobody_decides_is_woken_by_its_timer(store: Store) -> None:
+    execution = store.started()
+    child = Child(execution=an_id(9), name="sub", generation=1, fields={"h": b"{}"}, event=b"s")
+    store.commit(store.sent(execution), running(children=(child,)))
+    store.clock.advance(1_000)
+    due = store.timers.claim_due(0, "s0", 10, "d", LEASE_MS)
+    assert [loaded.execution for loaded in due] == [an_id(9)]
+
+
+def test_message_reaches_another_execution_and_arms_its_wake_up(store: Store) -> None:
+    sender, target = store.started(1), store.started(2)
+    store.commit(store.sent(sender), running(messages=(Message(execution=target, event=b"m"),)))
+    store.clock.advance(1_000)
+    (loaded,) = store.timers.claim_due(0, "s0", 10, "d", LEASE_MS)
+    assert (loaded.execution, loaded.events) == (target, (b"m",))
+
+
+def test_message_to_a_vanished_execution_creates_nothing(store: Store) -> None:
+    sender = store.started(1)
+    loaded = store.sent(sender)
+    store.commit(loaded, running())
+    before = store.keys()
+    changes = running(messages=(Message(execution=an_id(5), event=b"m"),))
+    loaded = store.sent(sender)
+    assert store.commit(loaded, changes).outcome is Outcome.OK
+    assert store.keys() == before
+
+
+def test_thousand_attempts_in_one_commit(store: Store) -> None:
+    execution = store.started()
+    changes = offering(1_500)
+    store.commit(store.sent(execution), changes)
+    assert store.queues.sizes(0) == {("task", "s0"): (1_500, 0)}
+    seqs = tuple(range(1, 1_501))
+    deleted = tuple(f"i:{seq}" for seq in seqs)
+    reply = store.commit(store.sent(execution), running(ended=seqs, deleted=deleted))
+    assert reply.outcome is Outcome.OK
+    assert store.queues.sizes(0) == {("task", "s0"): (0, 0)}
+
+
+def test_thousand_children_and_messages_in_one_commit(store: Store) -> None:
+    execution = store.started()
+    children = tuple(
+        Child(execution=an_id(n), name="sub", generation=1, fields={"h": b"{}"}, event=b"s")
+        for n in range(10, 1_010)
+    )
+    messages = tuple(Message(execution=child.execution, event=b"m") for child in children)
+    changes = running(children=children, messages=messages, own_events=(b"c",) * 5_000)
+    reply = store.commit(store.sent(execution), changes)
+    assert len(store.reader.running("sub")) == 1_000
+    assert reply.more is not None
+    assert len(reply.more.events) == 1_000
+
+
+def test_documents_come_back_byte_for_byte(store: Store) -> None:
+    document = '{"a":[],"b":{},"n":12345678901234567890,"f":1.0,"u":"\\u0000 é 漢 /"}'.encode()
+    execution = store.started()
+    changes = running(fields={"output": document, "h": header()})
+    store.commit(store.sent(execution), changes)
+    assert store.executions.load(execution, ["output"]) == (NOW + 1, {"output": document})
+
+
+# ---------------------------------------------------------------------------------- lease and reads
+
+
+def test_lease_is_taken_only_when_there_is_something_to_do(store: Store) -> None:
+    execution = store.started()
+    assert store.executions.acquire(execution, "d", LEASE_MS) is None
+    loaded = store.sent(execution)
+    assert store.executions.acquire(execution, "other", LEASE_MS) is None
+    assert store.executions.acquire(execution, "d", LEASE_MS) is not None
+    store.commit(loaded, running(due_ms=NOW + 10))
+    store.clock.advance(9)
+    assert store.executions.acquire(execution, "other", LEASE_MS) is None
+    store.clock.advance(1)
+    assert store.executions.acquire(execution, "other", LEASE_MS) is not None
+
+
+def test_lease_is_renewed_by_its_holder_until_it_is_lost(store: Store) -> None:
+    execution = store.started()
+    store.sent(execution)
+    store.clock.advance(LEASE_MS - 1)
+    assert store.executions.renew(execution, "d", LEASE_MS)
+    assert not store.executions.renew(execution, "other", LEASE_MS)
+    store.clock.advance(LEASE_MS)
+    assert not store.executions.renew(execution, "d", LEASE_MS)
+
+
+def test_pointers_below_the_first_attempt_read_as_absent(store: Store) -> None:
+    execution = store.started()
+    fields = {"h": header(first_seq=2), "r:t1": b"1", "r:t2": b"2", "a:2": attempt()}
+    store.commit(store.sent(execution), running(fields=fields))
+    found = store.executions.load(execution, [">ao r:t1", ">ao r:t2"])
+    assert found == (
+        NOW + 1,
+        {"r:t1": None, "r:t2": b"2", "a:2": attempt(), "o:2": None},
+    )
+
+
+def test_logs_are_kept_in_the_order_they_came(store: Store) -> None:
+    execution = store.started(count=2)
+    assert store.reader.append_log(execution, 2, "two words", 5) is Outcome.OK
+    assert store.reader.append_log(execution, 1, "", 4) is Outcome.OK
+    assert store.reader.append_log(execution, 3, "x", 4) is Outcome.UNKNOWN_TASK
+    assert store.reader.logs(execution) == ((2, 5, "two words"), (1, 4, ""))
+
+
+def test_removal_compares_version_end_inbox_and_draining(store: Store) -> None:
+    execution = store.started()
+    remove = store.reader.remove
+    assert remove(execution, NOW) is Outcome.STALE
+    draining = completed(fields={"h": header(drain=1)}, own_events=(b"drain",))
+    more = store.commit(store.sent(execution), draining).more
+    assert more is not None
+    assert remove(execution, more.version) is Outcome.STALE
+    version = store.commit(more, completed(fields={"h": header(drain=1)})).version
+    assert remove(execution, version) is Outcome.STALE
+    version = store.commit(store.sent(execution), completed()).version
+    store.sent(execution)
+    assert remove(execution, version) is Outcome.STALE
+    loaded = store.executions.acquire(execution, "d", LEASE_MS)
+    assert loaded is not None
+    version = store.commit(loaded, completed(ended=(1,))).version
+    assert remove(execution, version - 1) is Outcome.STALE
+    assert remove(execution, version) is Outcome.OK
+    assert remove(execution, version) is Outcome.GONE
+    assert store.reader.snapshot(execution) is None
+
+
+def test_nothing_said_to_a_vanished_execution_creates_a_key(store: Store) -> None:
+    gone, before = an_id(1), store.keys()
+    stranger = Loaded(
+        execution=gone, version=1, now_ms=NOW, first_event=1, events=(b"e",), fields={}
+    )
+    changes: Changes = offering(2)
+    assert store.report(gone, 1, 0).outcome is Outcome.GONE
+    assert store.executions.send(gone, "o", b"e", "d", LEASE_MS).outcome is Outcome.GONE
+    assert store.commit(stranger, changes).outcome is Outcome.GONE
+    assert store.executions.acquire(gone, "d", LEASE_MS) is None
+    assert not store.executions.renew(gone, "d", LEASE_MS)
+    assert store.executions.load(gone, ["h", ">a r:t1"]) is None
+    assert store.queues.extend(gone, 1, 1, "w", 0, b"{}") == (Outcome.GONE, 0)
+    assert store.reader.append_log(gone, 1, "line", 1) is Outcome.GONE
+    assert store.reader.remove(gone, 1) is Outcome.GONE
+    assert store.reader.logs(gone) == ()
+    assert store.keys() == before
+
+
+def test_four_calls_of_a_task_are_four_round_trips(newest_store: Store) -> None:
+    store, connection = newest_store, newest_store.connection
+    assert connection is not None
+    claimed_and_reported(store)
+    trips = []
+    store.clock.advance(1)
+    before = connection.round_trips
+    execution = store.started(2)
+    trips.append(connection.round_trips - before)
+    (task,) = store.poll()
+    trips.append(connection.round_trips - before)
+    loaded = store.report(execution, 1, task.claim).loaded
+    assert loaded is not None
+    store.commit(loaded, completed(ended=(1,)))
+    trips.append(connection.round_trips - before)
+    assert trips == [1, 2, 5]  # the fifth teaches the server the commit script
+    before = connection.round_trips
+    store.commit(store.sent(execution), completed())
+    assert connection.round_trips - before == 4  # and so does the first send
