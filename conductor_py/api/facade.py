@@ -49,9 +49,7 @@ class Executions(Protocol):
     def running(self, name: str, /) -> Sequence[str]:
         """List those that have not ended."""
 
-    def search(
-        self, *, query: str, free_text: str, sort: str, start: int, size: int
-    ) -> FoundPage:
+    def search(self, *, query: str, free_text: str, sort: str, start: int, size: int) -> FoundPage:
         """Search executions; ``InvalidInput`` for a query that cannot be read."""
 
     def search_tasks(

@@ -41,6 +41,5 @@ def blueprint(noun: str, prefix: str, routes: Iterable[Route]) -> Blueprint:
     """Make a blueprint of a table of routes."""
     made = Blueprint(noun, __name__, url_prefix=prefix)
     for method, path, view in routes:
-        name = f"{method.lower()}_{view.__name__}"
-        made.add_url_rule(path, name, view, methods=[method])
+        made.add_url_rule(path, f"{method} {path}", view, methods=[method])
     return made

@@ -79,6 +79,14 @@ class Snapshots:
             self._heads[(name, version)] = (revision, compiled)
         return compiled.plan, revision
 
+    def current(self, name: str, version: int | None, partition: int) -> Plan:
+        """The plan of a registered definition as it is now, whatever this process remembers."""
+        plan, revision = self.registered(name, version, partition)
+        if self._metadata.revision(partition) == revision:
+            return plan
+        self.forget_heads()
+        return self.registered(name, version, partition)[0]
+
     def inline(self, definition: WorkflowDef, partition: int) -> tuple[Plan, int | None]:
         """The plan of an inline definition; no revision when it names nothing that is registered."""
         key = id(definition)

@@ -412,7 +412,8 @@ def test_deleted_fields_are_gone(store: Store) -> None:
 
 
 def test_children_are_created_once(store: Store) -> None:
-    execution = store.started()
+    execution = an_id(1)
+    store.start(execution, running())
     child = Child(
         execution=an_id(9), name="sub", generation=1, fields={"h": header()}, event=b"start"
     )

@@ -221,8 +221,6 @@ class Connection:
             socket_connect_timeout=self._timeout_s,
             retry=Retry(NoBackoff(), 0),
             protocol=2,
-            lib_name=None,
-            lib_version=None,
         )
 
 

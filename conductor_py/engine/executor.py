@@ -1,0 +1,213 @@
+"""The executor: whoever holds an execution's lease decides and commits until its inbox is empty.
+
+Nothing in here is trusted for correctness: a stale decision is refused by the commit, a lost lease costs work only, and what
+a crash leaves undone is woken by the timer that the last script armed.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import secrets
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from conductor_py.codec.event import load_event
+from conductor_py.codec.execution import UnknownFormat, load_field
+from conductor_py.decider.decide import decide
+from conductor_py.decider.need import Need
+from conductor_py.decider.plan import Plan
+from conductor_py.decider.workspace import Execution, Limits
+from conductor_py.engine.encoding import Encoder
+from conductor_py.engine.needs import Fetcher
+from conductor_py.engine.snapshots import Snapshots
+from conductor_py.model.decision import Answer, Decision
+from conductor_py.model.event import Event
+from conductor_py.model.execution import Attempt, Header
+from conductor_py.model.ids import ExecutionId, partition_of
+from conductor_py.ports.store import Changes, ClaimGuard, Commit, ExecutionStore, Loaded, Outcome
+
+_LOG = logging.getLogger(__name__)
+_SERVE_OTHERS_S = 0.05
+_MAX_PASSES = 10_000
+
+
+@dataclass(slots=True)
+class Driven:
+    """What came of driving an execution: answers by operation, and the executions whose inbox was filled."""
+
+    answers: dict[str, Answer] = field(default_factory=dict)
+    touched: list[ExecutionId] = field(default_factory=list)
+
+
+class Executor:
+    """Drives executions. Safe for threads."""
+
+    def __init__(  # noqa: PLR0913 - the composition root hands in every collaborator once
+        self,
+        store: ExecutionStore,
+        snapshots: Snapshots,
+        fetcher: Fetcher,
+        encoder: Encoder,
+        *,
+        pick_shard: Callable[[str], str],
+        limits: Limits,
+        lease_ms: int,
+    ) -> None:
+        """``pick_shard`` maps an execution's home shard to the shard of its next queue entry."""
+        self._store = store
+        self._snapshots = snapshots
+        self._fetcher = fetcher
+        self._encoder = encoder
+        self._pick_shard = pick_shard
+        self._limits = limits
+        self.lease_ms = lease_ms
+        self._nonce = secrets.token_hex(6)
+        self._numbers = itertools.count(1)
+
+    def name(self) -> str:
+        """A name for one holder or one operation, never used twice."""
+        return f"{self._nonce}-{next(self._numbers)}"
+
+    def drive(self, loaded: Loaded | None, holder: str) -> Driven:
+        """Decide and commit until nothing is left, or others have had their share of this caller's time."""
+        driven = Driven()
+        began = time.monotonic()
+        while loaded is not None:
+            let_go = time.monotonic() - began > _SERVE_OTHERS_S
+            loaded = self._turn(loaded, holder, driven, let_go=let_go)
+        return driven
+
+    def follow(self, touched: Iterable[ExecutionId]) -> None:
+        """Drive executions whose inbox was filled, and those that they fill in turn; the timers are the fallback."""
+        pending = list(touched)
+        seen = 0
+        while pending and seen < _MAX_PASSES:
+            seen += 1
+            execution = pending.pop()
+            holder = self.name()
+            loaded = self._store.acquire(execution, holder, self.lease_ms)
+            pending.extend(self.drive(loaded, holder).touched)
+
+    def first(
+        self,
+        plan: Plan,
+        execution: Execution,
+        events: tuple[Event, ...],
+        now_ms: int,
+        birth: Mapping[str, bytes],
+    ) -> tuple[Decision, Changes]:
+        """Decide on a new execution."""
+        known = dict(execution.known)
+        while True:
+            fresh = Execution(
+                id=execution.id, header=execution.header, known=known, complete=True
+            )
+            decision = decide(plan, fresh, events, now_ms, self._limits)
+            if isinstance(decision, Need):
+                self._fetcher.fulfil(execution.id, decision, known, version=None)
+                continue
+            changes = self._encoder.changes(decision, self._pick_shard, now_ms, birth=birth)
+            if isinstance(changes, Changes):
+                return decision, changes
+            known.update(changes)
+
+    # -- one decision ------------------------------------------------------------------------------
+
+    def _turn(
+        self, loaded: Loaded, holder: str, driven: Driven, *, let_go: bool
+    ) -> Loaded | None:
+        known = self._known(loaded)
+        header = known.get("h")
+        if not isinstance(header, Header):
+            return None
+        plan = self._snapshots.plan(partition_of(loaded.execution), header.plan)
+        if plan is None:
+            _LOG.error(
+                "The plan of an execution is lost",
+                extra={"action": "plan_lost", "workflow_id": loaded.execution},
+            )
+            return None
+        events = tuple(load_event(event) for event in loaded.events)
+        while True:
+            decided = self._decide(plan, header, loaded, events, known)
+            if decided is None:
+                return None
+            decision, changes = decided
+            commit = Commit(
+                execution=loaded.execution,
+                operation=self.name(),
+                version=loaded.version,
+                home=header.home,
+                name=header.name,
+                consumed=loaded.first_event + len(events) - 1,
+                changes=changes,
+                holder=holder,
+                lease_ms=self.lease_ms,
+                guards=tuple(
+                    ClaimGuard(seq=g.seq, claim=g.claim, until_ms=g.until)
+                    for g in decision.guards
+                ),
+                let_go=let_go,
+            )
+            reply = self._store.commit(commit)
+            if reply.outcome is Outcome.NEED_PLAN:
+                self._snapshots.store(partition_of(loaded.execution), changes.plans)
+                reply = self._store.commit(commit)
+            if reply.outcome is Outcome.CLAIM_MOVED:
+                for guard in decision.guards:
+                    known.pop(f"c:{guard.seq}", None)
+                continue
+            break
+        if reply.outcome is not Outcome.OK:
+            return None
+        for answer in decision.answers:
+            driven.answers[answer.operation] = answer
+        driven.touched.extend(child.execution for child in changes.children)
+        driven.touched.extend(message.execution for message in changes.messages)
+        return reply.more
+
+    def _decide(
+        self,
+        plan: Plan,
+        header: Header,
+        loaded: Loaded,
+        events: tuple[Event, ...],
+        known: dict[str, object],
+    ) -> tuple[Decision, Changes] | None:
+        execution = Execution(id=loaded.execution, header=header, known=known)
+        while True:
+            decision = decide(plan, execution, events, loaded.now_ms, self._limits)
+            if isinstance(decision, Need):
+                current = self._fetcher.fulfil(
+                    loaded.execution, decision, known, version=loaded.version
+                )
+                if not current:
+                    return None
+                continue
+            changes = self._encoder.changes(decision, self._pick_shard, loaded.now_ms)
+            if isinstance(changes, Changes):
+                return decision, changes
+            known.update(changes)
+
+    def _known(self, loaded: Loaded) -> dict[str, object]:
+        known: dict[str, object] = {}
+        try:
+            for name, stored in loaded.fields.items():
+                known[name] = load_field(name, stored)
+        except UnknownFormat:
+            _LOG.warning(
+                "An execution has an unknown stored format and is left alone",
+                extra={"action": "unknown_format", "workflow_id": loaded.execution},
+            )
+            return {}
+        fragments = {a.plan for a in known.values() if isinstance(a, Attempt)}
+        for plan_hash in fragments:
+            fragment = self._snapshots.peek(plan_hash)
+            if fragment is not None:
+                known[f"plan:{plan_hash}"] = fragment
+        return known
+
+
+__all__ = ["Driven", "Executor"]
