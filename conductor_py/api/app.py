@@ -51,7 +51,8 @@ def create_app(
     ``served_payloads`` are those whose URLs lead to this server (``<base>/api/payloads``).
     ``check_expressions`` finds malformed ``${…}`` in definitions. ``stop`` ends long polls when the
     process is to end. ``instance`` names the server in errors. ``max_body_bytes`` bounds every body
-    but uploads, ``max_depth`` the nesting of JSON, ``max_tasks`` and ``max_task_depth`` definitions.
+    but uploads, ``max_depth`` the nesting of JSON, ``max_tasks`` and ``max_task_depth`` the size of
+    definitions.
     """
     rules = Rules(
         limits=Limits(max_tasks=max_tasks, max_depth=max_task_depth),

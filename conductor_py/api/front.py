@@ -41,5 +41,6 @@ def blueprint(noun: str, prefix: str, routes: Iterable[Route]) -> Blueprint:
     """Make a blueprint of a table of routes."""
     made = Blueprint(noun, __name__, url_prefix=prefix)
     for method, path, view in routes:
-        made.add_url_rule(path, f"{method} {path}", view, methods=[method])
+        endpoint = f"{method} {path}".replace(".", "_")
+        made.add_url_rule(path, endpoint, view, methods=[method])
     return made

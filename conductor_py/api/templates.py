@@ -1,4 +1,4 @@
-"""The input templates of registered task definitions, for the rules about inputs that must be given.
+"""The input templates of registered task definitions, for the rules about required inputs.
 
 Asked only for tasks that would otherwise be refused.
 """

@@ -82,16 +82,15 @@ def compile_fragment(
     join: str | None,
 ) -> Plan:
     """Compile the branches of a dynamic fork (each task of ``definition`` is one; ``join`` waits for all), or the task
-    that a dynamic task resolved to (``join`` is ``None``). ``loops`` are those around the anchor."""
+    that a dynamic task resolved to (``join`` is ``None``). ``loops`` are those around the anchor.
+    """
     lists = tuple(((task,), None, loops) for task in definition.tasks)
     layout = _lay_out(lists)
     branches = tuple(task.task_reference_name for task in definition.tasks)
     top = frozenset(branches)
     extra = (join,) if join else ()
     nodes = {
-        ref: _node(
-            place, (*layout.joins.get(ref, ()), *(extra if ref in top else ())), None
-        )
+        ref: _node(place, (*layout.joins.get(ref, ()), *(extra if ref in top else ())), None)
         for ref, place in layout.places.items()
     }
     outputs = compile_template({})

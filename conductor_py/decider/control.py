@@ -32,7 +32,7 @@ CONTAINERS = frozenset({"JOIN", "EXCLUSIVE_JOIN", "DO_WHILE"})
 _KEPT_SEQS = 100
 
 
-def create(  # noqa: PLR0913 - one argument a fact that differs between types
+def create(
     ws: Workspace,
     spot: Spot,
     *,
@@ -79,7 +79,7 @@ def point(ws: Workspace, attempt: Attempt) -> None:
         ws.pointers[f"r:{attempt.ref}#{attempt.vector}"] = attempt.seq
 
 
-def finish(  # noqa: PLR0913 - one argument a fact of the end
+def finish(
     ws: Workspace,
     spot: Spot,
     attempt: Attempt,
@@ -288,9 +288,7 @@ def close_join(ws: Workspace, key: str) -> None:
     elif join.errors:
         named = [found for seq in join.errors if (found := ws.attempt(seq)) is not None]
         reason = "; ".join(f"{wire_ref(a.ref, a.vector)}: {a.reason or a.status}" for a in named)
-        finish(
-            ws, spot, attempt, TaskStatus.COMPLETED_WITH_ERRORS, output=output, reason=reason
-        )
+        finish(ws, spot, attempt, TaskStatus.COMPLETED_WITH_ERRORS, output=output, reason=reason)
     else:
         finish(ws, spot, attempt, TaskStatus.COMPLETED, output=output)
 

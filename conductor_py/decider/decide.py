@@ -147,9 +147,7 @@ def _deadline(ws: Workspace, spot: Spot, attempt: Attempt, event: DeadlinePassed
         return
     resume = operators.RESUMES.get(spot.node.task.type)
     if resume is not None:
-        opened = replace(
-            attempt, status=TaskStatus.IN_PROGRESS, started_at=ws.now_ms, start_at=0
-        )
+        opened = replace(attempt, status=TaskStatus.IN_PROGRESS, started_at=ws.now_ms, start_at=0)
         ws.put(opened)
         ws.timers[attempt.seq] = 0
         resume(ws, spot, opened)

@@ -47,7 +47,7 @@ def complete(ws: Workspace) -> None:
     end(ws, WorkflowStatus.FAILED, " ".join(reasons[:20]) or "A permissive task failed")
 
 
-def end(  # noqa: PLR0913 - one argument a fact of the end
+def end(
     ws: Workspace,
     status: WorkflowStatus,
     reason: str | None,

@@ -120,7 +120,7 @@ class Need:
     requests: Mapping[str, Request]
 
 
-class Missing(Exception):  # noqa: N818 - control flow, not an error: caught in `decide`, never seen outside
+class Missing(Exception):
     """Raised inside the decider to give up a step whose inputs are not known yet."""
 
     def __init__(self, requests: Mapping[str, Request]) -> None:

@@ -79,7 +79,9 @@ def _with_defaults(spot: Spot, value: JsonObject) -> JsonObject:
     template = definition.input_template if definition else None
     if not template:
         return value
-    nulls = {key: template[key] for key, found in value.items() if found is None and key in template}
+    nulls = {
+        key: template[key] for key, found in value.items() if found is None and key in template
+    }
     return {**value, **nulls} if nulls else value
 
 

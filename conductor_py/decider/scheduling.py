@@ -27,9 +27,7 @@ def score(priority: int, enqueued_ms: int) -> int:
 def offer(ws: Workspace, attempt: Attempt, queue: str, delay_ms: int) -> Attempt:
     """Put an attempt into a queue, at once or after a delay; returns it as kept."""
     due = ws.now_ms + delay_ms if delay_ms > 0 else 0
-    offered = replace(
-        attempt, queue=queue, score=score(ws.header.priority, max(due, ws.now_ms))
-    )
+    offered = replace(attempt, queue=queue, score=score(ws.header.priority, max(due, ws.now_ms)))
     offered = _timed(ws, offered, delay_ms)
     ws.put(offered)
     ws.offered[attempt.seq] = due

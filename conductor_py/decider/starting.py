@@ -10,7 +10,7 @@ from conductor_py.model.json import JsonObject, JsonValue
 from conductor_py.model.status import WorkflowStatus
 
 
-def new_header(  # noqa: PLR0913 - one argument a fact of the start
+def new_header(
     plan: str,
     definition: WorkflowDef,
     *,

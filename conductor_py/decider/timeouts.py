@@ -48,9 +48,7 @@ def check_attempt(ws: Workspace, spot: Spot, attempt: Attempt, event: DeadlinePa
         _lose(ws, spot, attempt, claim, reason)
         return
     if policy == "TIME_OUT_WF":
-        ended = replace(
-            attempt, status=TaskStatus.TIMED_OUT, reason=reason, ended_at=ws.now_ms
-        )
+        ended = replace(attempt, status=TaskStatus.TIMED_OUT, reason=reason, ended_at=ws.now_ms)
         ws.count_open(spot.node.loops, spot.vector, -1, container=False)
         ws.put(ended)
         control.close(ws, attempt)

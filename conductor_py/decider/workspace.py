@@ -261,7 +261,9 @@ class Workspace:
         outer = vector_prefix(vector, len(spot_loops) - 1)
         return "j:" + place_key(spot_loops[-1], outer)
 
-    def count_open(self, loops: tuple[str, ...], vector: Vector, change: int, *, container: bool) -> None:
+    def count_open(
+        self, loops: tuple[str, ...], vector: Vector, change: int, *, container: bool
+    ) -> None:
         """Count an attempt as opened (+1) or ended (-1), in the header and in its loop."""
         if container:
             self.containers += change
@@ -337,4 +339,14 @@ def _typed(value: object, kind: type[_T]) -> _T | None:
     return value if isinstance(value, kind) else None
 
 
-__all__ = ["Execution", "ForkState", "JoinState", "Limits", "Refusal", "Spot", "Step", "Workspace", "place_key"]
+__all__ = [
+    "Execution",
+    "ForkState",
+    "JoinState",
+    "Limits",
+    "Refusal",
+    "Spot",
+    "Step",
+    "Workspace",
+    "place_key",
+]

@@ -9,7 +9,9 @@ from collections.abc import Callable
 class StoreClock:
     """An estimate of the store's clock: this machine's monotonic clock plus an offset that every reply corrects."""
 
-    def __init__(self, read: Callable[[], int], monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, read: Callable[[], int], monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
         """``read`` asks the store (epoch ms)."""
         self._read = read
         self._monotonic = monotonic

@@ -55,10 +55,16 @@ class Encoder:
     """Encodes decisions with the limits of this deployment."""
 
     def __init__(
-        self, payloads: Payloads, limits: PayloadLimits, *, remove_after_ms: int, index_after_ms: int
+        self,
+        payloads: Payloads,
+        limits: PayloadLimits,
+        *,
+        remove_after_ms: int,
+        index_after_ms: int,
     ) -> None:
         """``remove_after_ms``: how long a finished execution stays in the store; ``index_after_ms``: how long the first
-        index entry may wait, so that a short execution is indexed once."""
+        index entry may wait, so that a short execution is indexed once.
+        """
         self._payloads = payloads
         self._remove_after_ms = remove_after_ms
         self._index_after_ms = index_after_ms
@@ -102,9 +108,7 @@ class Encoder:
         if bounds is None or size <= bounds.soft:
             return stored
         if size > bounds.hard:
-            return (
-                f"{bounds.what} of {size} bytes is larger than the limit of {bounds.hard} bytes"
-            )
+            return f"{bounds.what} of {size} bytes is larger than the limit of {bounds.hard} bytes"
         return b"@" + self._payloads.put(bounds.kind, stored).encode()
 
     def changes(

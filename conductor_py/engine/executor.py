@@ -44,7 +44,7 @@ class Driven:
 class Executor:
     """Drives executions. Safe for threads."""
 
-    def __init__(  # noqa: PLR0913 - the composition root hands in every collaborator once
+    def __init__(
         self,
         store: ExecutionStore,
         snapshots: Snapshots,
@@ -101,9 +101,7 @@ class Executor:
         """Decide on a new execution."""
         known = dict(execution.known)
         while True:
-            fresh = Execution(
-                id=execution.id, header=execution.header, known=known, complete=True
-            )
+            fresh = Execution(id=execution.id, header=execution.header, known=known, complete=True)
             decision = decide(plan, fresh, events, now_ms, self._limits)
             if isinstance(decision, Need):
                 self._fetcher.fulfil(execution.id, decision, known, version=None)
@@ -115,9 +113,7 @@ class Executor:
 
     # -- one decision ------------------------------------------------------------------------------
 
-    def _turn(
-        self, loaded: Loaded, holder: str, driven: Driven, *, let_go: bool
-    ) -> Loaded | None:
+    def _turn(self, loaded: Loaded, holder: str, driven: Driven, *, let_go: bool) -> Loaded | None:
         known = self._known(loaded)
         header = known.get("h")
         if not isinstance(header, Header):
@@ -146,8 +142,7 @@ class Executor:
                 holder=holder,
                 lease_ms=self.lease_ms,
                 guards=tuple(
-                    ClaimGuard(seq=g.seq, claim=g.claim, until_ms=g.until)
-                    for g in decision.guards
+                    ClaimGuard(seq=g.seq, claim=g.claim, until_ms=g.until) for g in decision.guards
                 ),
                 let_go=let_go,
             )

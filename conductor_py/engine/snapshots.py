@@ -62,9 +62,7 @@ class Snapshots:
             self._heads.clear()
             self._inline.clear()
 
-    def registered(
-        self, name: str, version: int | None, partition: int
-    ) -> tuple[Plan, int]:
+    def registered(self, name: str, version: int | None, partition: int) -> tuple[Plan, int]:
         """The plan of a registered definition (latest without a version), with the revision it was read at."""
         cached = self._heads.get((name, version))
         if cached is not None:
@@ -153,9 +151,7 @@ class Snapshots:
         blob = orjson.dumps(form, default=plain, option=orjson.OPT_SORT_KEYS)
         return self._load(hashlib.sha256(blob).hexdigest()[:32], blob, definition)
 
-    def _load(
-        self, plan_hash: str, blob: bytes, definition: WorkflowDef | None = None
-    ) -> Compiled:
+    def _load(self, plan_hash: str, blob: bytes, definition: WorkflowDef | None = None) -> Compiled:
         cached = self._cached(plan_hash)
         if cached is not None:
             return cached

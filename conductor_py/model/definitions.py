@@ -158,7 +158,9 @@ def children_of(task: WorkflowTask) -> tuple[tuple[str, tuple[WorkflowTask, ...]
     """
     match task.type:
         case "SWITCH" | "DECISION":
-            cases = [(f".decisionCases['{name}']", body) for name, body in task.decision_cases.items()]
+            cases = [
+                (f".decisionCases['{name}']", body) for name, body in task.decision_cases.items()
+            ]
             return (*cases, (".defaultCase", task.default_case))
         case "FORK_JOIN":
             return tuple((f".forkTasks[{i}]", branch) for i, branch in enumerate(task.fork_tasks))

@@ -27,6 +27,8 @@ class Search(Protocol):
     def put(self, documents: Sequence[ExecutionDocument]) -> None:
         """Write many documents; durable when this returns, found by ``search`` a moment later.
 
+        Durable means over a crash of any process, and for documents with an archive over a crash of
+        the machine.
         For each part (summary, each task, archive) the newer version stays: a late older document
         or a repeat changes nothing and is no error. Not atomic over several documents: after an
         error put all again. A document of an execution that was deleted at this version or a later

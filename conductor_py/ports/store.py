@@ -61,10 +61,16 @@ class Outcome(Enum):
     OK = "OK"
     GONE = "GONE"  # no such execution
     UNKNOWN_TASK = "UNKNOWN_TASK"  # the execution has no such attempt
-    IGNORED = "IGNORED"  # the attempt or the execution has ended, or a result is already in the inbox
-    SUPERSEDED = "SUPERSEDED"  # the claim given is not, or no longer, the one that holds the attempt
+    IGNORED = (
+        "IGNORED"  # the attempt or the execution has ended, or a result is already in the inbox
+    )
+    SUPERSEDED = (
+        "SUPERSEDED"  # the claim given is not, or no longer, the one that holds the attempt
+    )
     STALE = "STALE"  # the version moved: drop the decision, load again
-    CLAIM_MOVED = "CLAIM_MOVED"  # a claim that the decision saw end was extended or replaced: decide again
+    CLAIM_MOVED = (
+        "CLAIM_MOVED"  # a claim that the decision saw end was extended or replaced: decide again
+    )
     NEED_PLAN = "NEED_PLAN"  # put the plans, call again
     META_MOVED = "META_MOVED"  # definitions changed since the caller read them
     EXISTS = "EXISTS"  # the id, or the idempotency key, is taken; see `existing`

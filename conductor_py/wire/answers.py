@@ -233,9 +233,9 @@ class ErrorResponseForm(WireSchema):
     validation_errors = Many(lambda: _VALIDATION_ERROR)
 
 
-_TASK = TaskForm()
-_WORKFLOW = WorkflowForm()
-_VALIDATION_ERROR = ValidationErrorForm()
+_TASK: WireSchema = TaskForm()
+_WORKFLOW: WireSchema = WorkflowForm()
+_VALIDATION_ERROR: WireSchema = ValidationErrorForm()
 
 FORMS: tuple[WireSchema, ...] = (
     _WORKFLOW,

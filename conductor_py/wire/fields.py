@@ -176,10 +176,6 @@ class Payload(WireField):
         return value
 
 
-class Anything(WireField):
-    """Any JSON value."""
-
-
 class TextMap(Payload):
     """An object of strings."""
 

@@ -14,10 +14,10 @@ OBJECT = "object"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """One endpoint. ``query`` are ``name:type`` words; ``!`` after the name: it must be given.
+    """One endpoint. ``query`` holds words ``name:type``, or ``name!:type`` when it must be given.
 
     ``body`` and ``answer`` name a schema, ``Name[]`` a list of it, ``SearchResult:Name`` a page of
-    it; else ``text``, ``nothing``, ``object``, or a JSON type. ``body`` is empty when there is none.
+    it; else ``text``, ``nothing``, ``object`` or a JSON type. An empty ``body``: there is none.
     """
 
     method: str
@@ -42,7 +42,7 @@ def _get(path: str, summary: str, answer: str, query: str = "", no_content: str 
     )
 
 
-def _post(
+def _post(  # noqa: PLR0917 - a row of the table
     path: str, summary: str, answer: str, body: str, query: str = "", no_content: str = ""
 ) -> Operation:
     return Operation(

@@ -16,9 +16,9 @@ from conductor_py.errors import InvalidInput, Violation
 from conductor_py.model.requests import ExtendRequest, StartRequest, TaskLog, TaskResult
 from conductor_py.model.status import TaskStatus
 from conductor_py.wire.definition_reader import DefinitionReader
+from conductor_py.wire.definitions import WORKFLOW_DEF
 from conductor_py.wire.fields import (
     INT64,
-    Anything,
     Choice,
     Flag,
     Many,
@@ -26,8 +26,10 @@ from conductor_py.wire.fields import (
     Text,
     TextMap,
     Whole,
+    WireField,
     WireSchema,
     load,
+    reference,
 )
 
 RESULT_STATUSES = ("IN_PROGRESS", "FAILED", "FAILED_WITH_TERMINAL_ERROR", "COMPLETED", "CANCELED")
@@ -53,6 +55,13 @@ def _start(
     return StartRequest(external_input=external_input_payload_storage_path, **members)
 
 
+class _InlineWorkflow(WireField):
+    """An inline definition: read apart, because the reader of definitions remembers it."""
+
+    def json_schema(self) -> dict[str, Any]:
+        return {"$ref": reference(WORKFLOW_DEF)}
+
+
 class StartWorkflowRequestForm(WireSchema):
     """Start a workflow: a registered one, or the definition that is sent along."""
 
@@ -63,7 +72,7 @@ class StartWorkflowRequestForm(WireSchema):
     correlation_id = Text()
     input = Payload()
     task_to_domain = TextMap()
-    workflow_def = Anything()
+    workflow_def = _InlineWorkflow()
     external_input_payload_storage_path = Text()
     priority = Whole(least=0, most=99)
     created_by = Text()

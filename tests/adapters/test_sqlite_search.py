@@ -119,6 +119,20 @@ def test_a_batch_that_fails_leaves_nothing_of_itself(search):
     assert search.search(SearchRequest()).total_hits == 1
 
 
+def test_only_an_archive_waits_for_the_disk(search):
+    def level() -> int:
+        return search._connections._writer.execute("PRAGMA synchronous").fetchone()[0]
+
+    search.put(_documents(0, 1))
+    normal = level()
+    (plain,) = _documents(1, 1)
+    whole = ExecutionDocument(version=1, summary=plain.summary, archive=b"{}")
+    search.put([whole])
+    assert (normal, level()) == (1, 2)
+    search.put(_documents(2, 1))
+    assert level() == 1
+
+
 def test_a_file_that_is_no_database_is_an_unavailable_store(tmp_path):
     file = tmp_path / "search.sqlite"
     file.write_bytes(b"not a database" * 100)

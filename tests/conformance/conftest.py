@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.conformance.stores import Clock, Store, memory_store, redis_store
+from tests.conftest import RealRedis
 from tests.services import REDIS_NAMES
 
 
@@ -24,10 +25,9 @@ def store(request: pytest.FixtureRequest) -> Iterator[Store]:
 
 
 @pytest.fixture
-def newest_store(newest_redis: tuple[str, str]) -> Iterator[Store]:
+def newest_store(newest_redis: RealRedis) -> Iterator[Store]:
     """The store on the server that the embedded deployment runs, empty."""
-    _, url = newest_redis
-    store = redis_store(url, Clock())
+    store = redis_store(newest_redis.url, Clock())
     yield store
     assert store.connection is not None
     store.connection.close()

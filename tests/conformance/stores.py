@@ -69,7 +69,7 @@ class Clock:
 
 @dataclass(slots=True, kw_only=True)
 class Store:
-    """Every port of one store; `keys` lists all that it keeps, `again` builds it with other flags."""
+    """Every port of one store; `keys` lists what it keeps, `again` builds it with other flags."""
 
     clock: Clock
     executions: ExecutionStore
@@ -169,9 +169,21 @@ def header(**more: Any) -> bytes:
 def attempt(**more: Any) -> bytes:
     """The state of an open attempt of the task definition `task`."""
     state = {
-        **{"ref": "t1", "it": "", "st": "SCHEDULED", "gen": 1, "def": "task", "plan": "p1"},
-        **{"q": "task", "sh": "s0", "score": 100, "rt": RESPONSE_MS, "tt": 0, "deadline": 0},
-        **{"lim": 0, "rl": 0, "rw": 0},
+        "ref": "t1",
+        "it": "",
+        "st": "SCHEDULED",
+        "gen": 1,
+        "def": "task",
+        "plan": "p1",
+        "q": "task",
+        "sh": "s0",
+        "score": 100,
+        "rt": RESPONSE_MS,
+        "tt": 0,
+        "deadline": 0,
+        "lim": 0,
+        "rl": 0,
+        "rw": 0,
     }
     return json.dumps({**state, **more}).encode()
 

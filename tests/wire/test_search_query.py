@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -139,7 +141,8 @@ def test_lists_hold_literal_values(text, expected):
         ("priority BETWEEN 1 AND 5 AND status=A",
          And(terms=(Between(field="priority", least=1, most=5), A))),
         ("startTime>1700000000000", Between(field="startTime", least=1_700_000_000_001)),
-        ("startTime>='2023-11-14T22:13:20.000Z'", Between(field="startTime", least=1_700_000_000_000)),
+        ("startTime>='2023-11-14T22:13:20.000Z'",
+         Between(field="startTime", least=1_700_000_000_000)),
         ("startTime>=2023-11-14T22:13:20", Between(field="startTime", least=1_700_000_000_000)),
         ("startTime>=2023-11-14T23:13:20.5+01:00",
          Between(field="startTime", least=1_700_000_000_500)),
@@ -204,13 +207,9 @@ def test_long_texts_compare_by_words():
         ("priority BETWEEN 1 OR 2", "position 20", "expected AND"),
         ("startTime>yesterday", "position 11", "is a time"),
         ("workflowType=two words", "position 18", "expected AND, OR or the end"),
-        ("status=A;DROP", "position 0", ""),
     ],
 )
 def test_a_malformed_query_is_refused_with_its_position(text, position, sentence):
-    if position == "position 0":
-        assert parsed(text) == one("status", "A;DROP")
-        return
     message = refusal(text)
     assert f"At {position}:" in message
     assert sentence in message
@@ -265,9 +264,9 @@ def test_a_sort_that_means_nothing_is_refused(text):
 _PIECES = st.lists(
     st.sampled_from(
         [
-            "status", "priority", "input", "startTime", "nothing", "=", "!=", ">", "<=", "IN", "NOT",
-            "BETWEEN", "IS", "NULL", "STARTS_WITH", "AND", "OR", "(", ")", ",", "'a'", "'", '"', "1",
-            "a*", "\\", "2024-01-01", " ", "*",
+            "status", "priority", "input", "startTime", "nothing", "=", "!=", ">", "<=", "IN",
+            "NOT", "BETWEEN", "IS", "NULL", "STARTS_WITH", "AND", "OR", "(", ")", ",", "'a'", "'",
+            '"', "1", "a*", "\\", "2024-01-01", " ", "*",
         ]
     ),
     max_size=14,
@@ -276,7 +275,5 @@ _PIECES = st.lists(
 
 @given(text=_PIECES.map(" ".join) | _PIECES.map("".join) | st.text(max_size=30))
 def test_any_text_is_read_or_refused(text):
-    try:
-        parsed(text)
-    except InvalidInput as refused:
-        assert refused.violations or "words" in refused.message
+    with contextlib.suppress(InvalidInput):
+        assert (parsed(text) is None) == (text.strip() == "")

@@ -11,13 +11,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, Any
-
-from elastic_transport import HttpHeaders, Urllib3HttpNode
 
 from conductor_py.errors import StoreUnavailable
 
 if TYPE_CHECKING:
+    from elastic_transport import HttpHeaders, Urllib3HttpNode
     from elastic_transport._node import NodeApiResponse
     from elasticsearch import Elasticsearch
 
@@ -40,27 +40,34 @@ class ElasticsearchSettings:
     ca_certs: str | None = None
 
 
-class _PlainNode(Urllib3HttpNode):
-    """Speaks JSON without a version, to Elasticsearch 7, 8 and 9 and to OpenSearch alike."""
+@cache
+def _plain_node() -> type[Urllib3HttpNode]:
+    # A class in a function, because importing what it extends opens a socket to look for IPv6.
+    from elastic_transport import HttpHeaders, Urllib3HttpNode
 
-    def perform_request(  # type: ignore[override]
-        self,
-        method: str,
-        target: str,
-        body: bytes | None = None,
-        headers: HttpHeaders | None = None,
-        **options: Any,  # noqa: ANN401 - handed through
-    ) -> NodeApiResponse:
-        plain = HttpHeaders(headers or {})
-        for name in ("accept", "content-type"):
-            media_type = plain.get(name) or ""
-            if "elasticsearch+" in media_type:
-                lines = "x-ndjson" in media_type
-                plain[name] = "application/x-ndjson" if lines else "application/json"
-        answer = super().perform_request(method, target, body=body, headers=plain, **options)
-        known = HttpHeaders(answer.meta.headers)
-        known["x-elastic-product"] = "Elasticsearch"
-        return answer._replace(meta=dataclasses.replace(answer.meta, headers=known))
+    class PlainNode(Urllib3HttpNode):
+        """Speaks JSON without a version, to Elasticsearch 7, 8 and 9 and to OpenSearch alike."""
+
+        def perform_request(  # type: ignore[override]
+            self,
+            method: str,
+            target: str,
+            body: bytes | None = None,
+            headers: HttpHeaders | None = None,
+            **options: Any,  # noqa: ANN401 - handed through
+        ) -> NodeApiResponse:
+            plain = HttpHeaders(headers or {})
+            for name in ("accept", "content-type"):
+                media_type = plain.get(name) or ""
+                if "elasticsearch+" in media_type:
+                    lines = "x-ndjson" in media_type
+                    plain[name] = "application/x-ndjson" if lines else "application/json"
+            answer = super().perform_request(method, target, body=body, headers=plain, **options)
+            known = HttpHeaders(answer.meta.headers)
+            known["x-elastic-product"] = "Elasticsearch"
+            return answer._replace(meta=dataclasses.replace(answer.meta, headers=known))
+
+    return PlainNode
 
 
 def connect(settings: ElasticsearchSettings) -> Elasticsearch:
@@ -76,7 +83,7 @@ def connect(settings: ElasticsearchSettings) -> Elasticsearch:
         options["ca_certs"] = settings.ca_certs
     return Elasticsearch(
         list(settings.urls),
-        node_class=_PlainNode,
+        node_class=_plain_node(),
         request_timeout=_REQUEST_TIMEOUT_S,
         max_retries=_RETRIES,
         retry_on_status=_RETRIED_STATUSES,

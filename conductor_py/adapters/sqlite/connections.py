@@ -50,14 +50,19 @@ class Connections:
                 self._give_back(connection)
 
     @contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
-        """Lend the writer inside a transaction that commits at the end, or leaves nothing."""
+    def writing(self, *, flushed: bool = False) -> Iterator[sqlite3.Connection]:
+        """Lend the writer inside a transaction that commits at the end, or leaves nothing.
+
+        A commit outlives the process; one that is ``flushed`` outlives the machine, too, with all
+        that were committed before it.
+        """
         with _wrapped():
             self._prepare()
             with self._writing:
                 if self._writer is None:
                     self._writer = self._open()
                 connection = self._writer
+                connection.execute(f"PRAGMA synchronous = {'FULL' if flushed else 'NORMAL'}")
                 connection.execute("BEGIN IMMEDIATE")
                 try:
                     yield connection

@@ -46,7 +46,9 @@ class SqliteSearch:
     def put(self, documents: Sequence[ExecutionDocument]) -> None:
         if not documents:
             return
-        with self._connections.writing() as connection:
+        # Redis forgets what the archive confirmed; a summary alone can be indexed again.
+        flushed = any(document.archive is not None for document in documents)
+        with self._connections.writing(flushed=flushed) as connection:
             for document in _in_order(documents):
                 _put(connection, document)
 

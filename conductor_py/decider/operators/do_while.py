@@ -161,7 +161,9 @@ def _bindings(
 
 def _mentions_iterations(text: str, everything: bool) -> bool:  # noqa: FBT001 - private
     """Whether the condition may look at the numbered outputs of the loop."""
-    return everything or re.search(r"\[\s*['\"]?\s*\d|\.\s*output|\[\s*[A-Za-z_$]", text) is not None
+    return (
+        everything or re.search(r"\[\s*['\"]?\s*\d|\.\s*output|\[\s*[A-Za-z_$]", text) is not None
+    )
 
 
 def _body(plan: Plan, loop: Node) -> list[Node]:
@@ -193,5 +195,3 @@ def _output(ws: Workspace, spot: Spot, iterations: int) -> JsonObject:
             if isinstance(found, dict):
                 found[ref] = ws.document(f"o:{seq}")
     return output
-
-

@@ -37,9 +37,7 @@ def open_(ws: Workspace, spot: Spot) -> None:
         plan = tasks
     if isinstance(tasks, tuple):
         key = f"fragment:{spot.key}:{ws.header.generation}"
-        wanted = FragmentWanted(
-            spot.plan.hash, spot.node.ref, spot.node.loops, join_ref, tasks
-        )
+        wanted = FragmentWanted(spot.plan.hash, spot.node.ref, spot.node.loops, join_ref, tasks)
         plan = ws.answer(key, wanted)
     if not isinstance(plan, Plan) or join is None:
         _refuse(ws, spot, value, plan.reason if isinstance(plan, Refusal) else "not resolved")
@@ -52,9 +50,7 @@ def _open(ws: Workspace, spot: Spot, join: Node, plan: Plan, value: JsonObject) 
     ws.hashes["d:" + spot.key] = plan.hash
     ws.learn(plan)
     shown: dict[str, JsonValue] = {**value, "forkedTasks": list(plan.branches)}
-    fork = control.create(
-        ws, spot, type_="FORK", status=TaskStatus.COMPLETED, input_=shown
-    )
+    fork = control.create(ws, spot, type_="FORK", status=TaskStatus.COMPLETED, input_=shown)
     control.tell_joins(ws, spot, fork)
     joining = Spot(spot.plan, join, spot.vector)
     prepared = JoinState(seq=0, expected=len(plan.branches))
@@ -184,9 +180,5 @@ def _items(value: JsonValue) -> list[JsonValue]:
 
 
 def _refuse(ws: Workspace, spot: Spot, value: JsonObject, reason: str) -> None:
-    attempt = control.create(
-        ws, spot, type_="FORK", status=TaskStatus.IN_PROGRESS, input_=value
-    )
-    control.finish(
-        ws, spot, attempt, TaskStatus.FAILED_WITH_TERMINAL_ERROR, reason=reason
-    )
+    attempt = control.create(ws, spot, type_="FORK", status=TaskStatus.IN_PROGRESS, input_=value)
+    control.finish(ws, spot, attempt, TaskStatus.FAILED_WITH_TERMINAL_ERROR, reason=reason)

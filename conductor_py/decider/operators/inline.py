@@ -45,14 +45,10 @@ def _run(ws: Workspace, spot: Spot, attempt: Attempt, value: JsonObject) -> None
         key = f"{spot.key}:inline:{attempt.retry_count}"
         found = evaluate(ws, key, str(evaluator), expression, value)
     if isinstance(found, Evaluated):
-        control.finish(
-            ws, spot, attempt, TaskStatus.COMPLETED, output={"result": found.value}
-        )
+        control.finish(ws, spot, attempt, TaskStatus.COMPLETED, output={"result": found.value})
         return
     status = TaskStatus.FAILED_WITH_TERMINAL_ERROR if found.terminal else TaskStatus.FAILED
-    control.finish(
-        ws, spot, attempt, status, output={"error": found.reason}, reason=found.reason
-    )
+    control.finish(ws, spot, attempt, status, output={"error": found.reason}, reason=found.reason)
 
 
 def evaluate(

@@ -155,14 +155,14 @@ def _context(value: JsonObject) -> JsonObject:
 
 def _priority(ws: Workspace, given: JsonValue) -> int:
     number = _number(resolve_value(ws, given))
-    return number if number is not None and 0 <= number <= 99 else 0  # noqa: PLR2004
+    return number if number is not None and 0 <= number <= 99 else 0
 
 
 def _number(value: JsonValue) -> int | None:
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
     text = str(value).strip()
-    return int(float(text)) if text.replace(".", "", 1).isdigit() and len(text) < 12 else None  # noqa: PLR2004
+    return int(float(text)) if text.replace(".", "", 1).isdigit() and len(text) < 12 else None
 
 
 def _refuse(ws: Workspace, spot: Spot, attempt: Attempt, reason: str) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from conductor_py.model.json import JsonObject, JsonValue
-from conductor_workers.attempt import Attempt, AttemptEnded
+from conductor_workers.attempt import Attempt, AttemptEnded, Claim
 from conductor_workers.destination import Destination, DestinationRefused, Staging, local_path
 from conductor_workers.manifest import DataFile, Manifest
 from conductor_workers.tasks.document import Document, invalid
@@ -168,6 +168,20 @@ def manifest_output(spec: OutputSpec, manifest: Manifest) -> dict[str, JsonValue
         "schema": manifest.schema,
         **manifest.metrics,
     }
+
+
+def kept(frame: DataFrame, claim: Claim) -> DataFrame:
+    """Return the frame as it will stay in Spark's cache: computed once, the same for every reader.
+
+    Spark shares what it caches between all sessions by the *plan*. Two attempts of one query would
+    wait for each other where no cancellation reaches them, and the first to end would take the
+    other's data away. A condition that is always true and names the claim keeps them apart; the
+    optimizer drops it.
+    """
+    from pyspark.sql import functions
+
+    mark = functions.lit(claim.name)
+    return frame.where(mark == functions.lit(claim.name)).persist()
 
 
 def first_rows(frame: DataFrame, count: int) -> Rows:

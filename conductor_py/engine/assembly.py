@@ -1,0 +1,141 @@
+"""Put the services together over a set of ports. Which adapters those are is decided above (``wiring``, ``testing``)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from conductor_py.decider.workspace import Limits
+from conductor_py.engine.clock import StoreClock
+from conductor_py.engine.definitions import Definitions
+from conductor_py.engine.effects import Effects
+from conductor_py.engine.encoding import Encoder, PayloadLimits
+from conductor_py.engine.engine import Engine
+from conductor_py.engine.executions import Executions
+from conductor_py.engine.executor import Executor
+from conductor_py.engine.needs import Fetcher
+from conductor_py.engine.payloads import PayloadLocations
+from conductor_py.engine.shards import Shards
+from conductor_py.engine.snapshots import Snapshots
+from conductor_py.engine.sweeper import Relay, Sweeper
+from conductor_py.engine.tasks import Tasks
+from conductor_py.engine.views import Views
+from conductor_py.ports.metadata import MetadataStore, PlanStore
+from conductor_py.ports.outbox import Outbox
+from conductor_py.ports.payloads import Payloads
+from conductor_py.ports.queues import TaskQueues
+from conductor_py.ports.scripts import Scripts
+from conductor_py.ports.search import Search
+from conductor_py.ports.store import ExecutionReader, ExecutionStore
+from conductor_py.ports.timers import Timers
+from conductor_py.ports.wakeups import Wakeups
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ports:
+    """One adapter a port."""
+
+    store: ExecutionStore
+    reader: ExecutionReader
+    queues: TaskQueues
+    timers: Timers
+    outbox: Outbox
+    metadata: MetadataStore
+    plans: PlanStore
+    wakeups: Wakeups
+    payloads: Payloads
+    search: Search
+    scripts: Scripts
+
+
+def assemble(  # noqa: PLR0913 - each a setting
+    ports: Ports,
+    shards: Shards,
+    *,
+    version: str,
+    limits: Limits,
+    payload_limits: PayloadLimits,
+    partitions: int = 1,
+    lease_ms: int = 3_000,
+    remove_after_ms: int = 3_600_000,
+    index_after_ms: int = 200,
+    sweep_batch: int = 50,
+    relay_batch: int = 500,
+    monotonic: Callable[[], float] = time.monotonic,
+    enqueue: Callable[[int, Sequence[str]], object] | None = None,
+) -> Engine:
+    """Build an engine. ``enqueue`` hands effects on; without it the relay carries them out itself."""
+    snapshots = Snapshots(ports.metadata, ports.plans)
+    views = Views(snapshots)
+    clock = StoreClock(ports.store.now_ms, monotonic)
+    encoder = Encoder(
+        ports.payloads,
+        payload_limits,
+        remove_after_ms=remove_after_ms,
+        index_after_ms=index_after_ms,
+    )
+    tasks: list[Tasks] = []
+    fetcher = Fetcher(
+        ports.store,
+        snapshots,
+        ports.payloads,
+        ports.scripts,
+        lambda task_type, preferences: tasks[0].active_domain(task_type, preferences),
+    )
+    executor = Executor(
+        ports.store,
+        snapshots,
+        fetcher,
+        encoder,
+        pick_shard=shards.pick,
+        limits=limits,
+        lease_ms=lease_ms,
+    )
+    executions = Executions(
+        store=ports.store,
+        reader=ports.reader,
+        executor=executor,
+        snapshots=snapshots,
+        encoder=encoder,
+        views=views,
+        search=ports.search,
+        payloads=ports.payloads,
+        wakeups=ports.wakeups,
+        shards=shards,
+        clock=clock,
+        partitions=partitions,
+        max_input_bytes=payload_limits.workflow_input_hard,
+    )
+    tasks.append(
+        Tasks(
+            store=ports.store,
+            reader=ports.reader,
+            queues=ports.queues,
+            executor=executor,
+            views=views,
+            payloads=ports.payloads,
+            search=ports.search,
+            wakeups=ports.wakeups,
+            shards=shards,
+            clock=clock,
+            limits=payload_limits,
+            partitions=partitions,
+        )
+    )
+    effects = Effects(ports.outbox, ports.reader, views, ports.search)
+    return Engine(
+        version=version,
+        executions=executions,
+        tasks=tasks[0],
+        definitions=Definitions(ports.metadata, snapshots, clock),
+        payloads=PayloadLocations(ports.payloads),
+        executor=executor,
+        effects=effects,
+        sweeper=Sweeper(ports.timers, executor, shards, partitions=partitions, batch=sweep_batch),
+        relay=Relay(
+            ports.outbox, enqueue or effects.run, partitions=partitions, batch=relay_batch
+        ),
+        shards=shards,
+        checks=(("store", ports.store.now_ms),),
+    )

@@ -1,0 +1,137 @@
+"""Definitions: register, read, forget. What is registered never reaches an execution that already runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import orjson
+
+from conductor_py.codec.definitions import (
+    dump_task_def,
+    dump_workflow,
+    load_task_def,
+    load_workflow,
+)
+from conductor_py.engine.clock import StoreClock
+from conductor_py.engine.recursion import endless_recursion
+from conductor_py.engine.snapshots import Snapshots
+from conductor_py.errors import Conflict, DefinitionError, NotFound
+from conductor_py.model.definitions import TaskDef, WorkflowDef
+from conductor_py.model.json import JsonObject
+from conductor_py.ports.metadata import MetadataStore
+
+
+class Definitions:
+    """Registered workflow and task definitions; they arrive checked by ``wire``."""
+
+    def __init__(self, metadata: MetadataStore, snapshots: Snapshots, clock: StoreClock) -> None:
+        """Work over these collaborators."""
+        self._metadata = metadata
+        self._snapshots = snapshots
+        self._clock = clock
+
+    def validate(self, definition: WorkflowDef) -> None:
+        """Check what needs other definitions: a workflow that would start itself without end (``DefinitionError``)."""
+        found = endless_recursion(definition, self._registered)
+        if found is not None:
+            raise DefinitionError(violations=(found,))
+
+    def register(self, definition: WorkflowDef, *, overwrite: bool) -> None:
+        """Store a version: ``Conflict`` when it exists and may not be overwritten."""
+        if not overwrite and self._metadata.workflow(definition.name, definition.version):
+            raise _taken(definition)
+        self.validate(definition)
+        now = self._clock.now_ms()
+        known = self._registered(definition.name, definition.version) if overwrite else None
+        created = definition.create_time or (known.create_time if known else 0) or now
+        stored = replace(definition, create_time=created, update_time=now if known else 0)
+        blob = dump_workflow(stored)
+        if not self._metadata.put_workflow(
+            definition.name, definition.version, blob, create=not overwrite
+        ):
+            raise _taken(definition)
+        self._snapshots.forget_heads()
+
+    def update(self, definitions: Sequence[WorkflowDef]) -> JsonObject:
+        """Store all of them, new or not; the answer lists names that succeeded and errors by name."""
+        for definition in definitions:
+            self.validate(definition)
+        done: list[str] = []
+        for definition in definitions:
+            self.register(definition, overwrite=True)
+            done.append(definition.name)
+        return {"bulkErrorResults": {}, "bulkSuccessfulResults": done}
+
+    def workflow(self, name: str, version: int | None) -> bytes:
+        """Read a version as JSON, the latest without one (``NotFound``)."""
+        stored = self._metadata.workflow(name, version)
+        if stored is None:
+            which = f"{name}.{version}" if version else name
+            raise NotFound(f"No such workflow found by name: {which}")
+        return stored
+
+    def workflows(self) -> tuple[JsonObject, ...]:
+        """List every version of every workflow."""
+        return tuple(orjson.loads(blob) for _, _, blob in self._metadata.workflows())
+
+    def delete(self, name: str, version: int) -> None:
+        """Forget a version (``NotFound``). Executions keep their snapshot."""
+        if not self._metadata.delete_workflow(name, version):
+            raise NotFound(f"No such workflow definition: {name} version: {version}")
+        self._snapshots.forget_heads()
+
+    def register_tasks(self, definitions: Sequence[TaskDef]) -> None:
+        """Store task definitions, new or not."""
+        now = self._clock.now_ms()
+        for definition in definitions:
+            stored = replace(definition, create_time=now, update_time=0, created_by="")
+            self._metadata.put_task(definition.name, dump_task_def(stored), must_exist=False)
+        self._snapshots.forget_heads()
+
+    def update_task(self, definition: TaskDef) -> None:
+        """Replace a task definition (``NotFound``); creation time and author stay."""
+        known = self._metadata.tasks((definition.name,)).get(definition.name)
+        if known is None:
+            raise _no_task(definition.name)
+        before = load_task_def(known)
+        stored = replace(
+            definition,
+            create_time=before.create_time,
+            created_by=before.created_by,
+            update_time=self._clock.now_ms(),
+            updated_by="",
+        )
+        if not self._metadata.put_task(definition.name, dump_task_def(stored), must_exist=True):
+            raise _no_task(definition.name)
+        self._snapshots.forget_heads()
+
+    def task(self, name: str) -> bytes:
+        """Read a task definition as JSON (``NotFound``)."""
+        stored = self._metadata.tasks((name,)).get(name)
+        if stored is None:
+            raise _no_task(name)
+        return stored
+
+    def tasks(self) -> tuple[JsonObject, ...]:
+        """List all task definitions by name."""
+        stored = self._metadata.tasks(None)
+        return tuple(orjson.loads(stored[name]) for name in sorted(stored))
+
+    def delete_task(self, name: str) -> None:
+        """Forget a task definition (``NotFound``)."""
+        if not self._metadata.delete_task(name):
+            raise _no_task(name)
+        self._snapshots.forget_heads()
+
+    def _registered(self, name: str, version: int | None) -> WorkflowDef | None:
+        stored = self._metadata.workflow(name, version)
+        return load_workflow(stored) if stored is not None else None
+
+
+def _taken(definition: WorkflowDef) -> Conflict:
+    return Conflict(f"Workflow with {definition.name}.{definition.version} already exists!")
+
+
+def _no_task(name: str) -> NotFound:
+    return NotFound(f"No such taskType found by name: {name}")

@@ -1,0 +1,132 @@
+"""Effects: what commits ordered to be done outside. At least once, idempotent by effect id, confirmed when done.
+
+``index`` puts an execution into the index as it is now, with its archive when it has ended and is drained; ``remove`` takes a
+finished execution out of the store once the archive holds exactly that version.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+
+import orjson
+
+from conductor_py.codec.execution import dump_json, load_header
+from conductor_py.engine.views import Views
+from conductor_py.errors import NotFound
+from conductor_py.model.execution import Header
+from conductor_py.model.ids import ExecutionId, task_id
+from conductor_py.model.search import ExecutionDocument
+from conductor_py.ports.outbox import Outbox, Pending
+from conductor_py.ports.search import Search
+from conductor_py.ports.store import ExecutionReader, Outcome
+from conductor_py.wire.execution import workflow_to_json
+from conductor_py.wire.summaries import execution_summary, task_summary
+
+_LOG = logging.getLogger(__name__)
+
+
+class Effects:
+    """Carries out effects in bulk."""
+
+    def __init__(
+        self, outbox: Outbox, reader: ExecutionReader, views: Views, search: Search
+    ) -> None:
+        """Work over these collaborators."""
+        self._outbox = outbox
+        self._reader = reader
+        self._views = views
+        self._search = search
+
+    def run(self, partition: int, ids: Sequence[str]) -> int:
+        """Carry out the effects of these ids and confirm those that are done; returns how many.
+
+        Raises ``StoreUnavailable`` when the store or the index is away: everything not confirmed comes again.
+        """
+        pending = self._outbox.read(partition, ids)
+        by_kind: dict[str, list[Pending]] = {}
+        for effect in pending:
+            kind = orjson.loads(effect.document).get("kind", "")
+            by_kind.setdefault(kind, []).append(effect)
+        done = self._index(by_kind.pop("index", []))
+        done += self._remove(by_kind.pop("remove", []))
+        for kind, unknown in by_kind.items():
+            _LOG.error(
+                "Effects of an unknown kind stay in the outbox",
+                extra={"action": "unknown_effect", "kind": kind, "count": len(unknown)},
+            )
+        self._outbox.confirm(partition, [(effect.id, effect.stamp) for effect in done])
+        return len(done)
+
+    def _index(self, effects: Sequence[Pending]) -> list[Pending]:
+        documents: list[ExecutionDocument] = []
+        done: list[Pending] = []
+        for effect in effects:
+            execution = _execution(effect)
+            found = self._reader.snapshot(execution)
+            if found is not None:
+                try:
+                    documents.append(self._document(execution, *found))
+                except NotFound:
+                    _LOG.exception(
+                        "An execution cannot be indexed",
+                        extra={"action": "index_failed", "workflow_id": execution},
+                    )
+                    continue
+            done.append(effect)
+        if documents:
+            self._search.put(documents)
+        return done
+
+    def _document(
+        self, execution: ExecutionId, version: int, fields: Mapping[str, bytes]
+    ) -> ExecutionDocument:
+        header = load_header(fields["h"])
+        ended = _archivable(header)
+        view = self._views.execution(execution, version, fields, include_tasks=ended)
+        archive: bytes | None = None
+        if ended:
+            whole = workflow_to_json(view)
+            logs = self._reader.logs(execution)
+            if logs:
+                whole["taskLogs"] = [
+                    {"taskId": task_id(execution, seq), "createdTime": at, "log": line}
+                    for seq, at, line in logs
+                ]
+            archive = dump_json(whole)
+        return ExecutionDocument(
+            version=version,
+            summary=execution_summary(view),
+            tasks=tuple(task_summary(task) for task in view.tasks),
+            archive=archive,
+        )
+
+    def _remove(self, effects: Sequence[Pending]) -> list[Pending]:
+        done: list[Pending] = []
+        for effect in effects:
+            execution = _execution(effect)
+            archived = self._search.archived(execution)
+            if archived is None:
+                if self._reader.snapshot(execution) is None:
+                    done.append(effect)
+                continue
+            if self._reader.remove(execution, archived.version) in {Outcome.OK, Outcome.GONE}:
+                done.append(effect)
+            else:
+                done.extend(self._moved_on(execution, effect))
+        return done
+
+    def _moved_on(self, execution: ExecutionId, effect: Pending) -> list[Pending]:
+        """A newer version exists: nothing to remove while it runs; wait for its archive when it has ended."""
+        found = self._reader.snapshot(execution)
+        if found is not None and _archivable(load_header(found[1]["h"])):
+            return []
+        return [effect]
+
+
+def _archivable(header: Header) -> bool:
+    return header.status.terminal and not header.drain
+
+
+def _execution(effect: Pending) -> ExecutionId:
+    return ExecutionId(effect.id.split(":", 1)[0])

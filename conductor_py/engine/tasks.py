@@ -1,0 +1,382 @@
+"""Tasks: poll, report, keep, look at."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import orjson
+
+from conductor_py.codec.event import dump_event
+from conductor_py.codec.execution import dump_document, dump_json, load_attempt, load_header
+from conductor_py.decider.scheduling import queue_name
+from conductor_py.engine.clock import StoreClock
+from conductor_py.engine.encoding import PayloadLimits
+from conductor_py.engine.executor import Executor
+from conductor_py.engine.shards import Shards
+from conductor_py.engine.views import Views
+from conductor_py.errors import Conflict, NotFound
+from conductor_py.model.event import ResultReported
+from conductor_py.model.execution import External, wire_ref
+from conductor_py.model.ids import (
+    ExecutionId,
+    is_execution_id,
+    partition_of,
+    split_task_id,
+    task_id,
+)
+from conductor_py.model.json import JsonObject, JsonValue
+from conductor_py.model.requests import ExtendRequest, PollRequest, TaskLog, TaskResult
+from conductor_py.model.status import TaskStatus
+from conductor_py.model.view import TaskView
+from conductor_py.ports.payloads import PayloadKind, Payloads
+from conductor_py.ports.queues import Poll, PollReply, TaskQueues
+from conductor_py.ports.search import Search
+from conductor_py.ports.store import ExecutionReader, ExecutionStore, Outcome, Report
+from conductor_py.ports.wakeups import Wakeups
+from conductor_py.wire.execution import task_to_json
+
+_MAX_REASON = 500
+_MAX_LOGS = 10
+_FALLBACK_S = 1.0
+
+
+class Tasks:
+    """The verbs of a task."""
+
+    def __init__(
+        self,
+        *,
+        store: ExecutionStore,
+        reader: ExecutionReader,
+        queues: TaskQueues,
+        executor: Executor,
+        views: Views,
+        payloads: Payloads,
+        search: Search,
+        wakeups: Wakeups,
+        shards: Shards,
+        clock: StoreClock,
+        limits: PayloadLimits,
+        partitions: int,
+    ) -> None:
+        """Work over these collaborators."""
+        self._store = store
+        self._reader = reader
+        self._queues = queues
+        self._executor = executor
+        self._views = views
+        self._payloads = payloads
+        self._search = search
+        self._wakeups = wakeups
+        self._shards = shards
+        self._clock = clock
+        self._limits = limits
+        self._partitions = partitions
+        self._turn = 0
+
+    # -- poll --------------------------------------------------------------------------------------
+
+    def poll(
+        self, request: PollRequest, stop: threading.Event | None = None
+    ) -> tuple[JsonObject, ...]:
+        """Claim up to ``count`` tasks; waits up to ``timeout_ms`` for the first. ``stop`` ends the wait."""
+        queue = queue_name(request.task_type, request.domain)
+        topic = f"q:{queue}"
+        deadline = time.monotonic() + request.timeout_ms / 1000
+        while True:
+            ticket = self._wakeups.ticket(topic)
+            views, retry_at = self._poll_once(request, queue)
+            left = deadline - time.monotonic()
+            if views or left <= 0 or (stop is not None and stop.is_set()):
+                return tuple(task_to_json(view) for view in views)
+            wait_s = min(left, _FALLBACK_S)
+            if retry_at:
+                wait_s = min(wait_s, max(retry_at - self._clock.now_ms(), 1) / 1000)
+            self._wakeups.wait(topic, wait_s, ticket)
+
+    def _poll_once(self, request: PollRequest, queue: str) -> tuple[list[TaskView], int]:
+        views: list[TaskView] = []
+        retry_at = 0
+        self._turn += 1
+        shards = self._shards.to_poll()
+        for step in range(self._partitions):
+            partition = (self._turn + step) % self._partitions
+            reply = self._ask(request, queue, shards, partition, request.count - len(views))
+            self._clock.correct(reply.now_ms)
+            views.extend(self._views.claimed(claimed) for claimed in reply.claimed)
+            if len(views) >= request.count:
+                break
+            if reply.retry_at_ms:
+                retry_at = min(retry_at or reply.retry_at_ms, reply.retry_at_ms)
+        return views, retry_at
+
+    def _ask(
+        self, request: PollRequest, queue: str, shards: tuple[str, ...], partition: int, count: int
+    ) -> PollReply:
+        return self._queues.poll(
+            partition,
+            Poll(
+                queue=queue,
+                shards=shards,
+                worker=request.worker,
+                count=count,
+                lease_ms=request.lease_s * 1000,
+                poll_name=request.task_type,
+                poll_domain=request.domain,
+            ),
+        )
+
+    # -- report ------------------------------------------------------------------------------------
+
+    def update(self, result: TaskResult) -> None:
+        """Take a result.
+
+        A result for an ended task or execution is ignored, as Conductor does. ``NotFound`` for an unknown one; ``Conflict``
+        when a claim token is given that does not hold the task any more.
+        """
+        execution, seq = split_task_id(result.task_id)
+        if result.workflow_id and result.workflow_id != execution:
+            raise NotFound(f"No such workflow found by id: {result.workflow_id}")
+        self._check_partition(execution)
+        result, output = self._sized(result)
+        event = ResultReported(
+            seq=seq,
+            status=result.status,
+            worker=result.worker,
+            reason=result.reason[:_MAX_REASON] if result.reason else result.reason,
+            callback_after_s=result.callback_after_s,
+        )
+        for line in result.logs[:_MAX_LOGS]:
+            self._log(execution, seq, line)
+        holder = self._executor.name()
+        reply = self._store.report(
+            Report(
+                execution=execution,
+                seq=seq,
+                claim=result.claim,
+                worker=result.worker,
+                final=result.status.terminal,
+                event=dump_event(event),
+                output=output,
+                holder=holder,
+                lease_ms=self._executor.lease_ms,
+            )
+        )
+        self._clock.correct(reply.now_ms)
+        if reply.outcome is Outcome.OK:
+            if reply.loaded is not None:
+                driven = self._executor.drive(reply.loaded, holder)
+                if driven.touched:
+                    self._executor.follow(driven.touched)
+            return
+        self._refused(reply.outcome, result, execution)
+
+    def _refused(self, outcome: Outcome, result: TaskResult, execution: ExecutionId) -> None:
+        if outcome is Outcome.SUPERSEDED and result.claim:
+            raise Conflict(f"The claim on task {result.task_id} is not held any more")
+        if outcome is Outcome.UNKNOWN_TASK:
+            raise NotFound(f"No such task found by id: {result.task_id}")
+        if outcome is Outcome.GONE and self._search.archived(execution) is None:
+            raise NotFound(f"No such workflow found by id: {execution}")
+
+    def _sized(self, result: TaskResult) -> tuple[TaskResult, bytes]:
+        """Encode the output; above the hard limit the task fails, above the threshold it moves to payload storage."""
+        hard = self._limits.task_output_hard
+        if result.external_output:
+            size = self._payloads.size(result.external_output)
+            stored = dump_document(External(result.external_output))
+        else:
+            stored = dump_document(result.output)
+            size = len(stored)
+        if size > hard:
+            reason = f"Task output of {size} bytes is larger than the limit of {hard} bytes"
+            status = TaskStatus.FAILED_WITH_TERMINAL_ERROR
+            return replace(result, status=status, reason=reason), b"{}"
+        if size > self._limits.task_output_soft and not result.external_output:
+            path = self._payloads.put(PayloadKind.TASK_OUTPUT, stored)
+            return result, dump_document(External(path))
+        return result, stored
+
+    def update_by_ref(
+        self, workflow_id: str, ref: str, status: TaskStatus, output: JsonObject, worker: str
+    ) -> str | None:
+        """Report on the first open task of a reference (its output merged); ``None`` when there is none."""
+        found = self._open_by_ref(workflow_id, ref)
+        if found is None:
+            return None
+        task, before = found
+        merged = {**(before if isinstance(before, Mapping) else {}), **output}
+        self.update(
+            TaskResult(
+                workflow_id=workflow_id, task_id=task, status=status, output=merged, worker=worker
+            )
+        )
+        return task
+
+    def _open_by_ref(self, workflow_id: str, ref: str) -> tuple[str, object] | None:
+        execution = self._known(workflow_id)
+        found = self._reader.snapshot(execution)
+        if found is None:
+            if self._search.archived(execution) is not None:
+                return None
+            raise NotFound(f"No such workflow found by id: {workflow_id}")
+        _, fields = found
+        header = load_header(fields["h"])
+        if header.status.terminal:
+            return None
+        seqs = sorted(int(name[2:]) for name in fields if name.startswith("a:"))
+        attempts = [load_attempt(seq, fields[f"a:{seq}"]) for seq in seqs]
+        opened = [a for a in attempts if a.open and a.generation == header.generation]
+        exact = [a for a in opened if wire_ref(a.ref, a.vector) == ref]
+        for attempt in (*exact, *(a for a in opened if a.ref == ref)):
+            task = self._views.task(execution, header, attempt.seq, fields)
+            return task_id(execution, attempt.seq), task.output
+        return None
+
+    # -- keep --------------------------------------------------------------------------------------
+
+    def extend(self, request: ExtendRequest) -> int:
+        """Keep a claim; returns the instant at which it now ends. ``Conflict`` when it is lost, ``NotFound``."""
+        execution, seq = split_task_id(request.task_id)
+        self._check_partition(execution)
+        progress = dump_json(request.progress) if request.progress is not None else None
+        outcome, until = self._queues.extend(
+            execution, seq, request.claim, request.worker, request.lease_s * 1000, progress
+        )
+        match outcome:
+            case Outcome.OK:
+                return until
+            case Outcome.UNKNOWN_TASK:
+                raise NotFound(f"No such task found by id: {request.task_id}")
+            case Outcome.GONE:
+                raise NotFound(f"No such workflow found by id: {execution}")
+            case _:
+                raise Conflict(f"The claim on task {request.task_id} is not held any more")
+
+    def extend_by_result(self, task_id: str, claim: int, worker: str) -> None:
+        """``extendLease`` of a task result; on an ended task nothing happens, as in Conductor."""
+        try:
+            self.extend(ExtendRequest(task_id=task_id, claim=claim, worker=worker))
+        except Conflict:
+            if claim:
+                raise
+
+    # -- look at -----------------------------------------------------------------------------------
+
+    def document(self, task_id: str) -> JsonObject:
+        """Read a task in wire form (``NotFound``)."""
+        execution, seq = split_task_id(task_id)
+        if int(execution[:3], 16) < self._partitions:
+            names = ["h", *(f"{kind}:{seq}" for kind in "aciop")]
+            loaded = self._store.load(execution, names)
+            if loaded is not None:
+                fields = {name: value for name, value in loaded[1].items() if value is not None}
+                if f"a:{seq}" not in fields:
+                    raise NotFound(f"No such task found by id: {task_id}")
+                header = load_header(fields["h"])
+                return task_to_json(self._views.task(execution, header, seq, fields))
+        archived = self._search.archived(execution)
+        if archived is not None:
+            for task in orjson.loads(archived.document)["tasks"]:
+                if task["taskId"] == task_id:
+                    found: JsonObject = task
+                    return found
+        raise NotFound(f"No such task found by id: {task_id}")
+
+    def log(self, task_id: str, line: str) -> None:
+        """Append one line to the log of a task (``NotFound``)."""
+        execution, seq = split_task_id(task_id)
+        self._check_partition(execution)
+        outcome = self._log(execution, seq, TaskLog(line=line))
+        if outcome is not Outcome.OK:
+            raise NotFound(f"No such task found by id: {task_id}")
+
+    def _log(self, execution: ExecutionId, seq: int, line: TaskLog) -> Outcome:
+        at = line.created_at or self._clock.now_ms()
+        return self._reader.append_log(execution, seq, line.line, at)
+
+    def logs(self, task_id: str) -> tuple[JsonObject, ...]:
+        """Read the log of a task, oldest line first; empty when there is none."""
+        execution, seq = split_task_id(task_id)
+        lines = self._reader.logs(execution)
+        if not lines:
+            archived = self._search.archived(execution)
+            document = orjson.loads(archived.document) if archived else {}
+            kept: list[JsonObject] = document.get("taskLogs", [])
+            return tuple(line for line in kept if line["taskId"] == task_id)
+        return tuple(
+            {"log": text, "taskId": task_id, "createdTime": at}
+            for of, at, text in lines
+            if of == seq
+        )
+
+    def queue_sizes(self, types: Sequence[str] | None) -> dict[str, int]:
+        """Count waiting tasks by queue; ``None``: of all queues."""
+        sizes: dict[str, int] = dict.fromkeys(types or (), 0)
+        for partition in range(self._partitions):
+            for (queue, _), (ready, delayed) in self._queues.sizes(partition).items():
+                if types is None or queue in sizes:
+                    sizes[queue] = sizes.get(queue, 0) + ready + delayed
+        return dict(sorted(sizes.items()))
+
+    def queue_sizes_by_shard(self) -> dict[str, dict[str, object]]:
+        """Count waiting tasks by queue and shard, in Conductor's form (its key is spelled ``uacked``)."""
+        sizes: dict[str, dict[str, object]] = {}
+        totals: dict[tuple[str, str], int] = {}
+        for partition in range(self._partitions):
+            for key, (ready, delayed) in self._queues.sizes(partition).items():
+                totals[key] = totals.get(key, 0) + ready + delayed
+        for (queue, shard), size in sorted(totals.items()):
+            sizes.setdefault(queue, {})[shard] = {"size": size, "uacked": 0}
+        return sizes
+
+    def poll_data(self, task_type: str | None) -> tuple[JsonObject, ...]:
+        """List who polled last; ``None``: of all types."""
+        newest: dict[tuple[str, str], dict[str, JsonValue]] = {}
+        for partition in range(self._partitions):
+            for data in self._queues.poll_data(partition):
+                if task_type is not None and data.queue != task_type:
+                    continue
+                found = newest.get((data.queue, data.domain))
+                last = found["lastPollTime"] if found else 0
+                if found is None or (isinstance(last, int) and last < data.at_ms):
+                    entry: dict[str, JsonValue] = {
+                        "queueName": data.queue,
+                        "workerId": data.worker,
+                        "lastPollTime": data.at_ms,
+                    }
+                    if data.domain:
+                        entry["domain"] = data.domain
+                    newest[(data.queue, data.domain)] = entry
+        return tuple(newest.values())
+
+    def active_domain(self, task_type: str, preferences: str) -> str:
+        """The first domain of a list that a worker polled within ten seconds, else the last (none for NO_DOMAIN)."""
+        names = [name.strip() for name in preferences.split(",") if name.strip()]
+        now = self._clock.now_ms()
+        polled: dict[str, int] = {}
+        for data in self.poll_data(task_type):
+            at = data["lastPollTime"]
+            polled[str(data.get("domain", ""))] = at if isinstance(at, int) else 0
+        for name in names:
+            if name.upper() != "NO_DOMAIN" and now - polled.get(name, 0) < _ACTIVE_MS:
+                return name
+        last = names[-1] if names else ""
+        return "" if last.upper() == "NO_DOMAIN" else last
+
+    def _known(self, workflow_id: str) -> ExecutionId:
+        if not is_execution_id(workflow_id):
+            raise NotFound(f"No such workflow found by id: {workflow_id}")
+        execution = ExecutionId(workflow_id)
+        self._check_partition(execution)
+        return execution
+
+    def _check_partition(self, execution: ExecutionId) -> None:
+        if partition_of(execution) >= self._partitions:
+            raise NotFound(f"No such workflow found by id: {execution}")
+
+
+_ACTIVE_MS = 10_000

@@ -1,0 +1,111 @@
+"""Views: an execution as readers get it, built from the stored fields of one version."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import cast
+
+import orjson
+
+from conductor_py.codec.execution import (
+    load_attempt,
+    load_claim,
+    load_document,
+    load_ending,
+    load_header,
+    load_meta,
+)
+from conductor_py.decider.plan import Plan
+from conductor_py.engine.snapshots import Snapshots
+from conductor_py.errors import NotFound
+from conductor_py.model.definitions import WorkflowTask
+from conductor_py.model.execution import Attempt, ClaimSide, Header
+from conductor_py.model.ids import ExecutionId, partition_of
+from conductor_py.model.view import ExecutionView, TaskView
+from conductor_py.ports.queues import Claimed
+
+_NO_CLAIM = ClaimSide()
+
+
+class Views:
+    """Builds views; plans come from the process's cache."""
+
+    def __init__(self, snapshots: Snapshots) -> None:
+        """Find definitions through ``snapshots``."""
+        self._snapshots = snapshots
+
+    def execution(
+        self,
+        execution: ExecutionId,
+        version: int,
+        fields: Mapping[str, bytes],
+        *,
+        include_tasks: bool,
+    ) -> ExecutionView:
+        """View everything of an execution."""
+        header = load_header(fields["h"])
+        plan = self._plan(execution, header.plan)
+        seqs = sorted(int(name[2:]) for name in fields if name.startswith("a:"))
+        tasks = tuple(
+            self.task(execution, header, seq, fields)
+            for seq in seqs
+            if include_tasks and seq >= header.first_seq
+        )
+        variables = load_document(fields.get("vars"))
+        domains = fields.get("domains")
+        return ExecutionView(
+            execution=execution,
+            version=version,
+            header=header,
+            definition=plan.definition,
+            meta=load_meta(fields.get("meta")),
+            ending=load_ending(fields.get("end")),
+            input=load_document(fields.get("input")),
+            output=load_document(fields.get("output")),
+            variables=variables if isinstance(variables, Mapping) else {},
+            task_to_domain=cast("dict[str, str]", orjson.loads(domains)) if domains else {},
+            tasks=tasks,
+        )
+
+    def task(
+        self, execution: ExecutionId, header: Header, seq: int, fields: Mapping[str, bytes]
+    ) -> TaskView:
+        """View one attempt out of the fields of its execution."""
+        attempt = load_attempt(seq, fields[f"a:{seq}"])
+        claim = fields.get(f"c:{seq}")
+        progress = fields.get(f"p:{seq}")
+        return TaskView(
+            execution=execution,
+            header=header,
+            attempt=attempt,
+            claim=load_claim(claim) if claim else _NO_CLAIM,
+            task=self._task(execution, attempt),
+            input=load_document(fields.get(f"i:{seq}")),
+            output=load_document(fields.get(f"o:{seq}")),
+            progress=orjson.loads(progress) if progress else None,
+        )
+
+    def claimed(self, claimed: Claimed) -> TaskView:
+        """View an attempt that was just handed out."""
+        attempt = load_attempt(claimed.seq, claimed.attempt)
+        return TaskView(
+            execution=claimed.execution,
+            header=load_header(claimed.header),
+            attempt=attempt,
+            claim=load_claim(claimed.claim_side),
+            task=self._task(claimed.execution, attempt),
+            input=load_document(claimed.input),
+            output=load_document(claimed.output),
+        )
+
+    def _task(self, execution: ExecutionId, attempt: Attempt) -> WorkflowTask:
+        node = self._plan(execution, attempt.plan).nodes.get(attempt.ref)
+        if node is None:
+            return WorkflowTask(name=attempt.definition, task_reference_name=attempt.ref)
+        return node.task
+
+    def _plan(self, execution: ExecutionId, plan_hash: str) -> Plan:
+        plan = self._snapshots.plan(partition_of(execution), plan_hash)
+        if plan is None:
+            raise NotFound(f"The definition of workflow {execution} is lost")
+        return plan

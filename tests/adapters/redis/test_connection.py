@@ -1,0 +1,98 @@
+"""What `Connection` promises: errors wrapped, broken connections replaced, nothing sent twice."""
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from conductor_py.adapters.redis.connection import Connection, pack, pack_plainly
+from conductor_py.errors import ConfigurationError, StoreUnavailable
+from tests.conftest import RealRedis
+from tests.services import RedisServer, start_redis
+
+
+@pytest.fixture
+def connection(newest_redis: RealRedis) -> Iterator[Connection]:
+    connection = Connection(newest_redis.url)
+    yield connection
+    connection.close()
+
+
+def test_server_that_is_not_there_is_unavailable() -> None:
+    with pytest.raises(StoreUnavailable):
+        Connection("unix:///nowhere/at/all").command("PING")
+
+
+def test_error_of_a_command_leaves_the_connection_usable(connection: Connection) -> None:
+    connection.command("SET", "k", "v")
+    with pytest.raises(StoreUnavailable, match="WRONGTYPE"):
+        connection.command("LPUSH", "k", "v")
+    assert connection.command("GET", "k") == b"v"
+    assert connection.reconnects == 0
+
+
+def test_command_that_may_be_repeated_outlives_a_broken_connection(connection: Connection) -> None:
+    connection.command("PING")
+    connection.command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "no")
+    assert connection.command("PING") == b"PONG"
+    assert connection.reconnects == 1
+
+
+def test_command_that_must_not_be_repeated_fails_on_a_broken_connection(
+    connection: Connection,
+) -> None:
+    connection.command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "no")
+    with pytest.raises(StoreUnavailable):
+        connection.call("INCR", "n", again=False)
+    assert connection.call("INCR", "n", again=False) == 1
+
+
+def test_restarted_server_is_found_again(fragile_redis: RedisServer) -> None:
+    connection = Connection(fragile_redis.url)
+    connection.command("PING")
+    fragile_redis.kill()
+    with pytest.raises(StoreUnavailable):
+        connection.command("PING")
+    fragile_redis.start()
+    assert connection.command("PING") == b"PONG"
+
+
+@pytest.fixture
+def fragile_redis(redis_servers: object) -> Iterator[RedisServer]:
+    server = start_redis()
+    yield server
+    server.stop()
+
+
+def test_threads_do_not_share_a_connection(connection: Connection) -> None:
+    wrong: list[int] = []
+
+    def work(number: int) -> None:
+        replies = [int(connection.command("ECHO", number)) for _ in range(200)]
+        wrong.extend(reply for reply in replies if reply != number)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+    assert connection.round_trips == 1_600
+
+
+def test_settings_that_forget_data_are_refused(connection: Connection) -> None:
+    version, warnings = connection.check()
+    assert version >= "6.2"
+    assert warnings == ("the append-only file is off",)
+    connection.command("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
+    try:
+        with pytest.raises(ConfigurationError):
+            connection.check()
+        assert len(connection.check(strict=False)[1]) == 2
+    finally:
+        connection.command("CONFIG", "SET", "maxmemory-policy", "noeviction")
+
+
+def test_both_ways_to_pack_a_command_agree() -> None:
+    arguments = ("EVALSHA", 1, b"\x00\r\n", "é", 2**53, "")
+    assert pack(arguments) == pack_plainly(arguments)

@@ -1,0 +1,153 @@
+"""The front as a whole: unknown paths, precedence, payloads, health, the published interface."""
+
+from io import BytesIO
+from typing import BinaryIO, Self
+
+import pytest
+from flask.testing import FlaskClient
+
+from conductor_py.adapters.files.payloads import FilePayloads
+from conductor_py.api import create_app
+from conductor_py.api.errors import STATUS
+from conductor_py.errors import ConductorError, PayloadTooLarge
+from conductor_py.ports.payloads import PayloadKind, UrlRefused
+from tests.api.fake_engine import FakeEngine
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("GET", "/api/nope"), ("POST", "/api/token"), ("GET", "/api/token/userInfo"), ("GET", "/x")],
+)
+def test_unknown_paths_are_404_in_json(client: FlaskClient, method: str, path: str) -> None:
+    answer = client.open(path, method=method)
+    assert (answer.status_code, answer.json["status"]) == (404, 404)
+    assert answer.json["message"] == f"No static resource {path[1:]}."
+
+
+def test_wrong_verb_is_405_in_json(client: FlaskClient) -> None:
+    answer = client.patch("/api/workflow")
+    assert (answer.status_code, answer.json["retryable"]) == (405, False)
+    assert answer.headers["Allow"] == "OPTIONS, POST"
+
+
+def test_trailing_slash_is_another_path(client: FlaskClient) -> None:
+    assert client.get("/api/metadata/taskdefs/").status_code == 404
+
+
+@pytest.mark.parametrize("path", ["/api/tasks/update-v2/a/b", "/api/workflow//status"])
+def test_odd_paths_are_no_redirects_and_no_crashes(client: FlaskClient, path: str) -> None:
+    assert client.get(path).status_code in (404, 405)
+
+
+def _errors(kind: type[ConductorError]) -> set[type[ConductorError]]:
+    return {kind}.union(*(_errors(inner) for inner in kind.__subclasses__()))
+
+
+def test_every_error_code_has_a_status() -> None:
+    assert {kind.code for kind in _errors(ConductorError)} <= STATUS.keys()
+
+
+def test_health(client: FlaskClient, engine: FakeEngine) -> None:
+    well = {"healthResults": [], "suppressedHealthResults": [], "healthy": True}
+    assert client.get("/health").json == client.get("/api/health").json == well
+    assert client.get("/actuator/health").json == {"status": "UP"}
+    engine.healthy = False
+    assert client.get("/health").status_code == 503
+    assert client.get("/actuator/health").json == {"status": "DOWN"}
+
+
+def test_version_is_plain_text(client: FlaskClient) -> None:
+    answer = client.get("/api/version")
+    assert (answer.mimetype, answer.text) == ("text/plain", "1.2.3")
+
+
+def test_metrics_are_served_when_there_are_any(engine: FakeEngine) -> None:
+    client = create_app(engine, metrics=lambda: b"up 1\n").test_client()
+    assert client.get("/actuator/prometheus").data == b"up 1\n"
+    assert create_app(engine).test_client().get("/actuator/prometheus").status_code == 404
+
+
+def test_interface_is_a_page_without_scripts_or_other_hosts(client: FlaskClient) -> None:
+    page = client.get("/swagger-ui/index.html")
+    assert page.mimetype == "text/html"
+    assert "/api/tasks/poll/batch/{task_type}" in page.text
+    assert "<script" not in page.text
+    assert "http" not in page.text.replace("http_request", "")
+    assert client.get("/api-docs").json["info"]["version"] == "1.2.3"
+
+
+# ------------------------------------------------------------------------------------- payloads
+
+
+class _Served:
+    """Payloads that this server serves, in memory."""
+
+    def __init__(self) -> None:
+        self.stored: dict[str, bytes] = {}
+
+    def open_upload(self, token: str, content_type: str) -> "_Upload":
+        if token == "forged" or content_type != "application/json":
+            raise UrlRefused
+        return _Upload(self.stored, token)
+
+    def open_download(self, token: str) -> BinaryIO:
+        return BytesIO(self.stored[token])
+
+
+class _Upload:
+    def __init__(self, stored: dict[str, bytes], token: str) -> None:
+        self._stored, self._token, self._content = stored, token, b""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        if failure[0] is None:
+            self._stored[self._token] = self._content
+
+    def write(self, chunk: bytes) -> None:
+        self._content += chunk
+        if len(self._content) > 300_000:
+            raise PayloadTooLarge
+
+
+def test_payload_larger_than_a_body_is_uploaded_and_fetched(engine: FakeEngine) -> None:
+    client = create_app(engine, served_payloads=_Served(), max_body_bytes=1_000).test_client()
+    content = b'"' + b"x" * 250_000 + b'"'
+    path = "/api/payloads/token"
+    assert client.put(path, data=content, content_type="application/json").status_code == 200
+    answer = client.get(path)
+    assert (answer.data, answer.content_length) == (content, len(content))
+
+
+@pytest.mark.parametrize(
+    ("token", "content_type", "size", "status"),
+    [
+        ("forged", "application/json", 1, 403),
+        ("token", "text/plain", 1, 403),
+        ("token", "application/json", 400_000, 413),
+    ],
+)
+def test_upload_is_bounded_by_its_token(
+    engine: FakeEngine, token: str, content_type: str, size: int, status: int
+) -> None:
+    served = _Served()
+    client = create_app(engine, served_payloads=served).test_client()
+    answer = client.put(f"/api/payloads/{token}", data=b"1" * size, content_type=content_type)
+    assert (answer.status_code, served.stored) == (status, {})
+
+
+def test_url_of_the_file_store_leads_back_here(
+    engine: FakeEngine, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    base = "http://localhost/api/payloads"
+    root = tmp_path_factory.mktemp("payloads")
+    payloads = FilePayloads(root, base_url=base, now_ms=lambda: 1_000)
+    client = create_app(engine, served_payloads=payloads).test_client()
+    place = payloads.write_location(PayloadKind.TASK_OUTPUT)
+    path = place.uri.removeprefix("http://localhost")
+    assert client.put(path, data=b"{}", content_type="application/json").status_code == 200
+    fetch = payloads.read_location(place.path).uri.removeprefix("http://localhost")
+    answer = client.get(fetch)
+    assert (answer.data, answer.mimetype) == (b"{}", "application/json")
+    assert client.get(path).status_code == 403

@@ -1,0 +1,138 @@
+"""Definitions over HTTP."""
+
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+
+from conductor_py.model.definitions import TaskDef
+from tests.api.fake_engine import FakeEngine
+
+
+def _definition(name: str = "thumbs", version: int = 1, **more: Any) -> dict[str, Any]:
+    task = {"name": "resize", "taskReferenceName": "resize_1"}
+    return {"name": name, "version": version, "tasks": [task], **more}
+
+
+def test_registered_definition_is_read_back(client: FlaskClient) -> None:
+    answer = client.post("/api/metadata/workflow", json=_definition(description="d"))
+    assert (answer.status_code, answer.data) == (200, b"")
+    read = client.get("/api/metadata/workflow/thumbs").json
+    assert (read["description"], read["schemaVersion"], read["version"]) == ("d", 2, 1)
+    assert client.get("/api/metadata/workflow/thumbs?version=2").status_code == 404
+
+
+def test_registering_twice_conflicts_unless_overwriting(client: FlaskClient) -> None:
+    path = "/api/metadata/workflow"
+    assert client.post(path, json=_definition()).status_code == 200
+    assert client.post(path, json=_definition()).status_code == 409
+    assert client.post(f"{path}?overwrite=True", json=_definition()).status_code == 200
+
+
+def test_registering_lists_everything_that_is_wrong(client: FlaskClient) -> None:
+    body = _definition(schemaVersion=1)
+    body["tasks"] += [{"name": "resize", "taskReferenceName": "resize_1", "type": "EVENT"}]
+    answer = client.post("/api/metadata/workflow", json=body)
+    assert answer.status_code == 400
+    assert {found["path"] for found in answer.json["validationErrors"]} == {
+        "$.schemaVersion",
+        "$.tasks[1].taskReferenceName",
+        "$.tasks[1].sink",
+    }
+
+
+def test_update_takes_a_list_and_answers_names(client: FlaskClient) -> None:
+    answer = client.put("/api/metadata/workflow", json=[_definition("a"), _definition("b")])
+    assert answer.json == {"bulkErrorResults": {}, "bulkSuccessfulResults": ["a", "b"]}
+
+
+@pytest.mark.parametrize("body", [[], {}, "x", [1]])
+def test_update_refuses_what_is_no_list_of_definitions(client: FlaskClient, body: Any) -> None:
+    assert client.put("/api/metadata/workflow", json=body).status_code == 400
+
+
+def test_one_bad_definition_refuses_the_list(client: FlaskClient, engine: FakeEngine) -> None:
+    answer = client.put("/api/metadata/workflow", json=[_definition("a"), {"name": "b"}])
+    assert answer.json["validationErrors"] == [
+        {"path": "$[1].tasks", "message": "must hold at least one task"}
+    ]
+    assert not engine.definitions.stored
+
+
+def test_validate_stores_nothing(client: FlaskClient, engine: FakeEngine) -> None:
+    assert client.post("/api/metadata/workflow/validate", json=_definition()).status_code == 200
+    assert client.post("/api/metadata/workflow/validate", json={}).status_code == 400
+    assert (len(engine.definitions.validated), len(engine.definitions.stored)) == (1, 0)
+
+
+def test_lists_of_definitions(client: FlaskClient) -> None:
+    many = [_definition("b", 2), _definition("b", 10), _definition("a", 1, updateTime=5)]
+    client.put("/api/metadata/workflow", json=many)
+    path = "/api/metadata/workflow"
+    assert client.get(f"{path}/names").json == ["a", "b"]
+    assert [one["version"] for one in client.get(f"{path}/b/versions").json] == [2, 10]
+    assert client.get(f"{path}/unknown/versions").json == []
+    latest = client.get(f"{path}/latest-versions").json
+    assert [(one["name"], one["version"]) for one in latest] == [("a", 1), ("b", 10)]
+    listed = client.get(f"{path}/names-and-versions").json
+    assert listed["a"] == [{"name": "a", "version": 1, "createTime": 0, "updateTime": 5}]
+    assert len(client.get(path).json) == 3
+
+
+def test_list_by_classifier(client: FlaskClient) -> None:
+    agent = _definition("a", metadata={"agent_sdk": "x"})
+    client.put("/api/metadata/workflow", json=[agent, _definition("b")])
+    found = client.get("/api/metadata/workflow?classifier=AGENT").json
+    assert [one["name"] for one in found] == ["a"]
+
+
+def test_removing_a_definition(client: FlaskClient) -> None:
+    client.post("/api/metadata/workflow", json=_definition())
+    assert client.delete("/api/metadata/workflow/thumbs/1", json={}).status_code == 200
+    assert client.delete("/api/metadata/workflow/thumbs/1").status_code == 404
+    assert client.delete("/api/metadata/workflow/thumbs/new").status_code == 400
+
+
+def test_task_definitions_are_registered_as_a_list(client: FlaskClient) -> None:
+    assert client.post("/api/metadata/taskdefs", json=[{"name": "resize"}]).status_code == 200
+    read = client.get("/api/metadata/taskdefs/resize").json
+    assert (read["retryCount"], read["responseTimeoutSeconds"]) == (3, 3600)
+    assert [one["name"] for one in client.get("/api/metadata/taskdefs").json] == ["resize"]
+    assert client.delete("/api/metadata/taskdefs/resize").status_code == 200
+    assert client.get("/api/metadata/taskdefs/resize").status_code == 404
+
+
+def test_update_of_an_unknown_task_definition_is_not_found(client: FlaskClient) -> None:
+    assert client.put("/api/metadata/taskdefs", json={"name": "resize"}).status_code == 404
+    client.post("/api/metadata/taskdefs", json=[{"name": "resize"}])
+    assert client.put("/api/metadata/taskdefs", json={"name": "resize"}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("body", "path"),
+    [
+        ([{"name": ""}], "$[0].name"),
+        ([{"name": "a"}, {}], "$[1].name"),
+        ([{"name": "a", "retryCount": -1}], "$[0].retryCount"),
+        ([{"name": "a", "retryLogic": "fixed"}], "$[0].retryLogic"),
+        ([{"name": "a", "inputKeys": "x"}], "$[0].inputKeys"),
+        ([{"name": "a", "inputKeys": ["x", {}]}], "$[0].inputKeys[1]"),
+        ([], "$"),
+    ],
+)
+def test_task_definitions_are_checked(client: FlaskClient, body: Any, path: str) -> None:
+    answer = client.post("/api/metadata/taskdefs", json=body)
+    assert answer.status_code == 400
+    assert [found["path"] for found in answer.json["validationErrors"]] == [path]
+
+
+def test_http_task_may_find_its_request_in_the_registered_template(
+    client: FlaskClient, engine: FakeEngine
+) -> None:
+    body = _definition()
+    body["tasks"][0]["type"] = "HTTP"
+    assert client.post("/api/metadata/workflow", json=body).status_code == 400
+    engine.definitions.stored_tasks["resize"] = TaskDef(
+        name="resize", input_template={"http_request": {"uri": "https://example.org"}}
+    )
+    assert client.post("/api/metadata/workflow", json=body).status_code == 200

@@ -1,0 +1,59 @@
+"""What `Outbox` promises, on every store."""
+
+from conductor_py.ports.outbox import Pending
+from conductor_py.ports.store import Effect
+from tests.conformance.stores import NOW, Store, an_id, running
+
+
+def order(store: Store, *effects: Effect) -> None:
+    store.start(an_id(1), running(effects=effects))
+
+
+def test_effect_is_taken_due_again_after_the_lease_and_gone_when_confirmed(store: Store) -> None:
+    order(store, Effect(id="index", document=b'{"a": 1}'))
+    pending = Pending(id="index", stamp=NOW, document=b'{"a": 1}')
+    assert store.outbox.take(0, 10, 5_000) == (pending,)
+    assert store.outbox.take(0, 10, 5_000) == ()
+    store.clock.advance(5_000)
+    assert store.outbox.take(0, 10, 5_000) == (pending,)
+    assert store.outbox.confirm(0, [("index", NOW), ("other", NOW)]) == 1
+    store.clock.advance(5_000)
+    assert store.outbox.take(0, 10, 5_000) == ()
+    assert store.outbox.size(0) == 0
+
+
+def test_effect_ordered_anew_survives_the_confirmation_of_the_old_one(store: Store) -> None:
+    order(store, Effect(id="index", document=b"old"))
+    store.clock.advance(5)
+    store.commit(store.sent(an_id(1)), running(effects=(Effect(id="index", document=b"new"),)))
+    assert store.outbox.confirm(0, [("index", NOW)]) == 0
+    assert store.outbox.size(0) == 1
+    (pending,) = store.outbox.take(0, 10, 5_000)
+    assert (pending.stamp, pending.document) == (NOW + 5, b"new")
+
+
+def test_effects_are_taken_oldest_first_when_due(store: Store) -> None:
+    order(
+        store,
+        Effect(id="late", document=b"", due_ms=NOW + 20),
+        Effect(id="soon", document=b"", due_ms=NOW + 10),
+        Effect(id="now", document=b"", due_ms=0),
+    )
+    assert [effect.id for effect in store.outbox.take(0, 10, 5_000)] == ["now"]
+    store.clock.advance(20)
+    assert [effect.id for effect in store.outbox.take(0, 1, 5_000)] == ["soon"]
+    assert [effect.id for effect in store.outbox.take(0, 1, 5_000)] == ["late"]
+
+
+def test_effects_are_read_by_id_without_being_taken(store: Store) -> None:
+    order(store, Effect(id="a", document=b"1"), Effect(id="b", document=b"2"))
+    found = store.outbox.read(0, ["b", "gone", "a"])
+    assert [(effect.id, effect.document) for effect in found] == [("b", b"2"), ("a", b"1")]
+    assert store.outbox.read(0, []) == ()
+    assert len(store.outbox.take(0, 10, 5_000)) == 2
+
+
+def test_partitions_have_their_own_outbox(store: Store) -> None:
+    order(store, Effect(id="a", document=b"1"))
+    assert store.outbox.take(1, 10, 5_000) == ()
+    assert store.outbox.size(1) == 0

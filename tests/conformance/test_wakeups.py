@@ -1,0 +1,142 @@
+"""What `Wakeups` promises, on every store: what became ready is published."""
+
+import threading
+from dataclasses import replace
+
+from conductor_py.ports.store import Effect, Offer
+from tests.conformance.stores import (
+    NOW,
+    RESPONSE_MS,
+    Store,
+    an_id,
+    completed,
+    offering,
+    running,
+)
+from tests.waiting import until
+
+PATIENCE_S = 10.0
+BRIEFLY_S = 0.05
+
+
+def listening(store: Store) -> None:
+    """Wait until wake-ups arrive at all: a listener needs a moment to subscribe."""
+    execution = an_id(999)
+    store.start(execution, running())
+    topic = f"x:{execution}"
+
+    def heard() -> bool:
+        seen = store.wakeups.ticket(topic)
+        store.commit(store.sent(execution), running(answers=(("ping", b"1"),)))
+        return store.wakeups.wait(topic, BRIEFLY_S, seen) > seen
+
+    until(heard, PATIENCE_S)
+
+
+def woken(store: Store, topic: str, seen: int) -> bool:
+    return store.wakeups.wait(topic, PATIENCE_S, seen) > seen
+
+
+def test_offered_attempt_wakes_its_queue(store: Store) -> None:
+    listening(store)
+    seen, other = store.wakeups.ticket("q:task"), store.wakeups.ticket("q:other")
+    store.started()
+    assert woken(store, "q:task", seen)
+    assert store.wakeups.wait("q:other", BRIEFLY_S, other) == other
+
+
+def test_delayed_entry_wakes_nobody(store: Store) -> None:
+    listening(store)
+    seen, delayed = store.wakeups.ticket("q:task"), store.wakeups.ticket("q:delayed")
+    offer = Offer(seq=1, queue="delayed", shard="s0", score=1, due_ms=NOW + 10)
+    store.start(an_id(1), replace(offering(), offers=(offer, *offering().offers)))
+    assert woken(store, "q:task", seen)
+    assert store.wakeups.ticket("q:delayed") == delayed
+
+
+def test_freed_permit_wakes_its_queue(store: Store) -> None:
+    listening(store)
+    seen = store.wakeups.ticket("q:task")
+    execution = store.started(count=2, lim=1)
+    (task,) = store.poll()
+    assert woken(store, "q:task", seen)
+    seen = store.wakeups.ticket("q:task")
+    store.report(execution, 1, task.claim)
+    assert woken(store, "q:task", seen)
+
+
+def test_unparked_entries_wake_their_queue(store: Store) -> None:
+    listening(store)
+    seen = store.wakeups.ticket("q:task")
+    execution = store.started()
+    store.commit(store.sent(execution), replace(running(), status="PAUSED"))
+    store.poll()
+    assert woken(store, "q:task", seen)
+    seen = store.wakeups.ticket("q:task")
+    store.commit(store.sent(execution), running(unpark=True))
+    assert woken(store, "q:task", seen)
+
+
+def test_answer_wakes_its_operation_and_execution(store: Store) -> None:
+    listening(store)
+    execution = store.started()
+    loaded = store.sent(execution)
+    topics = (f"o:op/{NOW}", f"x:{execution}")
+    seen = [store.wakeups.ticket(topic) for topic in topics]
+    store.commit(loaded, running(answers=((f"op/{NOW}", b"1"),)))
+    assert all(woken(store, *pair) for pair in zip(topics, seen, strict=True))
+
+
+def test_end_of_an_execution_wakes_who_waits_for_it(store: Store) -> None:
+    listening(store)
+    execution = store.started()
+    loaded = store.sent(execution)
+    topic = f"x:{execution}"
+    seen = store.wakeups.ticket(topic)
+    heard: list[bool] = []
+    waiter = threading.Thread(target=lambda: heard.append(woken(store, topic, seen)))
+    waiter.start()
+    store.commit(loaded, completed())
+    waiter.join()
+    assert heard == [True]
+
+
+def test_ordered_effect_wakes_the_relay_of_its_partition(store: Store) -> None:
+    listening(store)
+    seen = store.wakeups.ticket("e:0")
+    store.start(an_id(1), running(effects=(Effect(id="a", document=b""),)))
+    assert woken(store, "e:0", seen)
+
+
+def test_what_was_published_between_looking_and_waiting_is_not_missed(store: Store) -> None:
+    listening(store)
+    seen = store.wakeups.ticket("q:task")
+    store.started()
+    until(lambda: store.wakeups.ticket("q:task") > seen, PATIENCE_S)
+    assert woken(store, "q:task", seen)
+
+
+def test_closing_wakes_everybody(store: Store) -> None:
+    listening(store)
+    seen = store.wakeups.ticket("q:task")
+    waiter = threading.Thread(target=store.wakeups.wait, args=("q:task", PATIENCE_S * 10, seen))
+    waiter.start()
+    store.wakeups.close()
+    waiter.join(PATIENCE_S)
+    assert not waiter.is_alive()
+
+
+def test_poll_and_extend_wake_nobody(store: Store) -> None:
+    listening(store)
+    first = store.wakeups.ticket("q:task")
+    execution = store.started()
+    assert woken(store, "q:task", first)
+    topics = ("q:task", f"x:{execution}")
+    seen = [store.wakeups.ticket(topic) for topic in topics]
+    (task,) = store.poll()
+    store.clock.advance(RESPONSE_MS - 1)
+    store.queues.extend(execution, 1, task.claim, "w", 0, None)
+    marker = store.wakeups.ticket("e:0")
+    store.start(an_id(7), running(effects=(Effect(id="a", document=b""),)))
+    assert woken(store, "e:0", marker)
+    assert [store.wakeups.ticket(topic) for topic in topics] == seen
