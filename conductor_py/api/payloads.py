@@ -17,6 +17,7 @@ PAYLOADS_PATH = "/api/payloads"
 """Where the URLs of served payloads are: ``<base>/api/payloads/<token>``."""
 
 _CHUNK = 256 * 1024
+_NO_LIMIT = 2**62
 
 
 def external_storage_location(front: Front) -> Callable[[], Response]:
@@ -39,7 +40,7 @@ def payloads(served: ServedPayloads) -> Blueprint:
 
     def upload(token: str) -> Response:
         # The limit of an upload stands in its token, not in the limit of ordinary bodies.
-        request.max_content_length = None
+        request.max_content_length = _NO_LIMIT
         with served.open_upload(token, request.content_type or "") as target:
             while chunk := request.stream.read(_CHUNK):
                 target.write(chunk)

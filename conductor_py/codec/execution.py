@@ -161,8 +161,8 @@ def load_header(stored: bytes) -> Header:
     )
 
 
-def dump_attempt(attempt: Attempt) -> bytes:
-    """Store the state of an attempt."""
+def dump_attempt(attempt: Attempt, shard: str) -> bytes:
+    """Store the state of an attempt, offered in ``shard``."""
     fields: _Fields = {
         "ref": attempt.ref,
         "it": attempt.vector,
@@ -171,7 +171,7 @@ def dump_attempt(attempt: Attempt) -> bytes:
         "def": attempt.definition,
         "plan": attempt.plan,
         "q": attempt.queue,
-        "sh": attempt.shard,
+        "sh": shard,
         "score": attempt.score,
         "rt": attempt.response_timeout_ms,
         "tt": attempt.timeout_ms,

@@ -8,6 +8,7 @@ costs no stack and a decision can be cut anywhere between two steps.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from conductor_py.decider import ending, retries, scheduling
 from conductor_py.decider.need import Read
@@ -42,6 +43,7 @@ def create(
     input_: Document | None = None,
     output: Document | None = None,
     started: bool = True,
+    **facts: Any,
 ) -> Attempt:
     """Make the next attempt at ``spot``: state, pointers, counts; the caller adds queue entry or timer."""
     seq = ws.next_seq
@@ -60,6 +62,7 @@ def create(
         first_scheduled_at=ws.now_ms,
         started_at=ws.now_ms if started else 0,
         ended_at=ended,
+        **facts,
     )
     ws.put(attempt)
     point(ws, attempt)

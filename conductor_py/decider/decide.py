@@ -126,7 +126,7 @@ def _result(ws: Workspace, spot: Spot, attempt: Attempt, event: ResultReported) 
         reason=event.reason,
     )
     if attempt.queue:
-        scheduling.offer(ws, again, attempt.queue, event.callback_after_s * 1000)
+        scheduling.offer(ws, spot, again, attempt.queue, event.callback_after_s * 1000)
     else:
         ws.put(again)
         ws.reopened.append(attempt.seq)

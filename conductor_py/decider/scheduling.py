@@ -6,6 +6,7 @@ urgency, then age: larger Conductor priority first.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from conductor_py.decider.need import DomainWanted
@@ -24,14 +25,17 @@ def score(priority: int, enqueued_ms: int) -> int:
     return (_MAX_PRIORITY - priority) * URGENCY_STEP + enqueued_ms
 
 
-def offer(ws: Workspace, attempt: Attempt, queue: str, delay_ms: int) -> Attempt:
-    """Put an attempt into a queue, at once or after a delay; returns it as kept."""
+def offer(ws: Workspace, spot: Spot, attempt: Attempt, queue: str, delay_ms: int) -> None:
+    """Put an attempt into a queue, at once or after a delay; arm what times it while nobody holds it."""
     due = ws.now_ms + delay_ms if delay_ms > 0 else 0
-    offered = replace(attempt, queue=queue, score=score(ws.header.priority, max(due, ws.now_ms)))
-    offered = _timed(ws, offered, delay_ms)
-    ws.put(offered)
+    definition = spot.node.task.task_definition
+    poll = definition.poll_timeout_seconds if definition else None
+    poll_by = max(due, ws.now_ms) + poll * 1000 if poll else 0
+    if poll_by or attempt.deadline:
+        ws.timers[attempt.seq] = min(at for at in (poll_by, attempt.deadline) if at)
+    place = score(ws.header.priority, max(due, ws.now_ms))
+    ws.put(replace(attempt, queue=queue, score=place, poll_by=poll_by))
     ws.offered[attempt.seq] = due
-    return offered
 
 
 def offer_again(ws: Workspace, spot: Spot, attempt: Attempt, delay_ms: int) -> None:
@@ -39,7 +43,7 @@ def offer_again(ws: Workspace, spot: Spot, attempt: Attempt, delay_ms: int) -> N
     fresh = resolve_input(ws, spot, attempt.seq)
     ws.documents[f"i:{attempt.seq}"] = fresh
     if attempt.queue:
-        offer(ws, attempt, attempt.queue, delay_ms)
+        offer(ws, spot, attempt, attempt.queue, delay_ms)
         return
     hold(ws, attempt, delay_ms)
 
@@ -51,43 +55,19 @@ def hold(ws: Workspace, attempt: Attempt, delay_ms: int) -> None:
     ws.timers[attempt.seq] = start_at
 
 
-def with_policies(attempt: Attempt, definition: TaskDef | None, now_ms: int) -> Attempt:
-    """Stamp the limits and timeouts of a task definition on an attempt."""
+def policies(definition: TaskDef | None, now_ms: int) -> Mapping[str, int]:
+    """The limits and timeouts that a task definition stamps on a new attempt, by attribute."""
     if definition is None:
-        return attempt
+        return {}
     total = definition.total_timeout_seconds * 1000
-    return replace(
-        attempt,
-        response_timeout_ms=definition.response_timeout_seconds * 1000,
-        timeout_ms=definition.timeout_seconds * 1000,
-        deadline=now_ms + total if total else 0,
-        limit=definition.concurrent_exec_limit or 0,
-        rate=definition.rate_limit_per_frequency,
-        rate_window_ms=definition.rate_limit_frequency_in_seconds * 1000,
-    )
-
-
-def in_domain(attempt: Attempt, domain: str, delay_s: int) -> Attempt:
-    """Note the domain and the start delay of a worker task."""
-    if not domain and not delay_s:
-        return attempt
-    return replace(attempt, domain=domain, delay_s=delay_s)
-
-
-def _timed(ws: Workspace, attempt: Attempt, delay_ms: int) -> Attempt:
-    """Arm the timers that run while nobody holds the attempt: poll timeout, total deadline."""
-    definition = _definition(ws, attempt)
-    poll = definition.poll_timeout_seconds if definition else None
-    poll_by = ws.now_ms + max(delay_ms, 0) + poll * 1000 if poll else 0
-    due = min((at for at in (poll_by, attempt.deadline) if at), default=0)
-    if due:
-        ws.timers[attempt.seq] = due
-    return replace(attempt, poll_by=poll_by)
-
-
-def _definition(ws: Workspace, attempt: Attempt) -> TaskDef | None:
-    spot = ws.spot_of(attempt)
-    return spot.node.task.task_definition if spot else None
+    return {
+        "response_timeout_ms": definition.response_timeout_seconds * 1000,
+        "timeout_ms": definition.timeout_seconds * 1000,
+        "deadline": now_ms + total if total else 0,
+        "limit": definition.concurrent_exec_limit or 0,
+        "rate": definition.rate_limit_per_frequency,
+        "rate_window_ms": definition.rate_limit_frequency_in_seconds * 1000,
+    }
 
 
 def queue_name(task_type: str, domain: str, definition: TaskDef | None = None) -> str:

@@ -8,7 +8,7 @@ transition).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from conductor_py.codec.event import dump_event
 from conductor_py.codec.execution import (
@@ -179,7 +179,7 @@ class Encoder:
         for seq, attempt in decision.attempts.items():
             if seq in due:
                 shard = pick_shard(decision.header.home)
-                attempt = replace(attempt, shard=shard)  # noqa: PLW2901 - the stored one
+                fields[f"a:{seq}"] = dump_attempt(attempt, shard)
                 offers.append(
                     Offer(
                         seq=seq,
@@ -189,7 +189,8 @@ class Encoder:
                         due_ms=due[seq],
                     )
                 )
-            fields[f"a:{seq}"] = dump_attempt(attempt)
+            else:
+                fields[f"a:{seq}"] = dump_attempt(attempt, attempt.shard)
         return tuple(offers)
 
     def _child(self, child: NewChild) -> Child:

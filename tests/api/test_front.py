@@ -116,7 +116,7 @@ def test_payload_larger_than_a_body_is_uploaded_and_fetched(engine: FakeEngine) 
     content = b'"' + b"x" * 250_000 + b'"'
     path = "/api/payloads/token"
     assert client.put(path, data=content, content_type="application/json").status_code == 200
-    answer = client.get(path)
+    answer = client.get(path, buffered=True)
     assert (answer.data, answer.content_length) == (content, len(content))
 
 
@@ -148,6 +148,6 @@ def test_url_of_the_file_store_leads_back_here(
     path = place.uri.removeprefix("http://localhost")
     assert client.put(path, data=b"{}", content_type="application/json").status_code == 200
     fetch = payloads.read_location(place.path).uri.removeprefix("http://localhost")
-    answer = client.get(fetch)
+    answer = client.get(fetch, buffered=True)
     assert (answer.data, answer.mimetype) == (b"{}", "application/json")
     assert client.get(path).status_code == 403

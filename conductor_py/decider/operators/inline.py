@@ -23,9 +23,8 @@ def open_(ws: Workspace, spot: Spot) -> None:
         definition=spot.node.task.name,
         status=TaskStatus.IN_PROGRESS,
         input_=value,
+        **scheduling.policies(spot.node.task.task_definition, ws.now_ms),
     )
-    attempt = scheduling.with_policies(attempt, spot.node.task.task_definition, ws.now_ms)
-    ws.put(attempt)
     _run(ws, spot, attempt, value)
 
 

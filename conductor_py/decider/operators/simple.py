@@ -21,14 +21,14 @@ def open_(ws: Workspace, spot: Spot) -> None:
         definition=task.name,
         status=TaskStatus.SCHEDULED,
         started=False,
+        domain=domain,
+        delay_s=task.start_delay,
+        **scheduling.policies(task.task_definition, ws.now_ms),
     )
-    attempt = scheduling.with_policies(attempt, task.task_definition, ws.now_ms)
-    attempt = scheduling.in_domain(attempt, domain, task.start_delay)
     refused = scheduling.store_input(ws, attempt.seq, value)
     if refused is not None:
-        ws.put(attempt)
         status = TaskStatus.FAILED_WITH_TERMINAL_ERROR
         control.finish(ws, spot, attempt, status, reason=refused)
         return
     queue = scheduling.queue_name(type_, domain)
-    scheduling.offer(ws, attempt, queue, task.start_delay * 1000)
+    scheduling.offer(ws, spot, attempt, queue, task.start_delay * 1000)

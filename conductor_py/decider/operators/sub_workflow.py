@@ -38,9 +38,8 @@ def open_(ws: Workspace, spot: Spot) -> None:
         definition=task.name,
         status=TaskStatus.IN_PROGRESS,
         input_=value,
+        **scheduling.policies(spot.node.task.task_definition, ws.now_ms),
     )
-    attempt = scheduling.with_policies(attempt, task.task_definition, ws.now_ms)
-    ws.put(attempt)
     if task.start_delay:
         scheduling.hold(ws, attempt, task.start_delay * 1000)
         return

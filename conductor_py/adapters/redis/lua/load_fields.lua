@@ -11,10 +11,10 @@ local present = redis.call('HMGET', key, 'v', 'h')
 if not present[1] then
   return false
 end
-local reader = field_reader(key, header_int(present[2] or '', 'first_seq'), 67108864)
+local reader = new_reader(key, header_int(present[2] or '', 'first_seq'), 67108864)
 local reads = {}
 for i = 2, #ARGV do
   reads[#reads + 1] = ARGV[i]
 end
-reader.read(reads)
+fetch_reads(reader, {}, reads)
 return {read_record(present[1]).version, reader.out}

@@ -52,7 +52,7 @@ end
 redis.call('HSET', key, unpack(set))
 if won then
   redis.call('ZADD', P .. 'timers:' .. record.home, int(until_ms), 'x:' .. id)
-  return {'OK', now, loaded(P, id, record, present[2], now)}
+  return {'OK', now, loaded(P, id, record, present[2], now, seq, a)}
 end
 redis.call('ZADD', P .. 'timers:' .. record.home, 'LT', int(until_ms), 'x:' .. id)
 return {'OK', now, false}

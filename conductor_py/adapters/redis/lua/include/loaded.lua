@@ -1,40 +1,44 @@
 -- What a lease holder needs in order to decide: at most 1,000 events; of the first 64 attempts that they name the
--- state, claim side and output, and what the plan's reads name, within 1 MB.
-local function loaded(P, id, record, header, now)
+-- state, claim side and output, and what the plan's reads name, within 1 MB. `seq` and `a`: an attempt that the
+-- caller has already read, if any.
+local function loaded(P, id, record, header, now, seq, a)
   local events = redis.call('LRANGE', P .. 'inbox:' .. id, 0, 999)
-  local reader = field_reader(P .. 'exec:' .. id, header_int(header, 'first_seq'), 1048576)
-  local names, seqs, known = {}, {}, {}
+  local key = P .. 'exec:' .. id
+  local reader = new_reader(key, header_int(header, 'first_seq'), 1048576)
+  local seqs, known, names, unread = {}, {}, {}, nil
   for _, event in ipairs(events) do
-    local seq = string.match(event, '^(%d+) ')
-    if seq and not known[seq] and #seqs < 64 then
-      known[seq] = true
-      seqs[#seqs + 1] = seq
-      names[#names + 1] = 'a:' .. seq
-      names[#names + 1] = 'c:' .. seq
-      names[#names + 1] = 'o:' .. seq
+    local named = string.match(event, '^(%d+) ')
+    if named and not known[named] and #seqs < 64 then
+      known[named] = true
+      local n = #names
+      seqs[#seqs + 1] = named
+      names[n + 1], names[n + 2], names[n + 3] = 'a:' .. named, 'c:' .. named, 'o:' .. named
+      unread = unread or named ~= seq
     end
   end
-  if #names > 0 then
-    local found = reader.fetch(names)
+  if #seqs > 0 then
+    if unread then
+      fetch_fields(reader, names)
+      names = {}
+    end
     local reads = {}
-    for _, seq in ipairs(seqs) do
-      local state = found['a:' .. seq]
-      if state then
-        local a = cjson.decode(state)
-        local named = redis.call('HGET', P .. 'plan:' .. tostring(a.plan), 'n:' .. tostring(a.ref))
-        if named then
-          for _, read in ipairs(cjson.decode(named)) do
-            reads[#reads + 1] = expand_vector(read, a.it or '')
-          end
+    for _, named in ipairs(seqs) do
+      local state = a
+      if unread then
+        local text = reader.found['a:' .. named]
+        state = text and cjson.decode(text)
+      end
+      local wanted = state and redis.call('HGET', P .. 'plan:' .. tostring(state.plan), 'n:' .. tostring(state.ref))
+      if wanted then
+        for _, read in ipairs(cjson.decode(wanted)) do
+          reads[#reads + 1] = expand_vector(read, state.it or '')
         end
       end
     end
-    if #reads > 0 then
-      reader.read(reads)
-    end
+    fetch_reads(reader, names, reads)
   end
   local out = reader.out
-  out[#out + 1] = 'h'
-  out[#out + 1] = header
+  local n = #out
+  out[n + 1], out[n + 2] = 'h', header
   return {id, record.version, now, record.base, events, out}
 end

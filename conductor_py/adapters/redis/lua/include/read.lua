@@ -1,86 +1,77 @@
 -- Reads of one execution: plain fields, and pointers that are followed. Each field once, within a budget of bytes.
-local function field_reader(key, first_seq, budget)
-  local reader = {out = {}, seen = {}, room = budget}
+-- A reader holds the key, the first attempt that exists, the room left, what was read, and where it goes.
+local function new_reader(key, first_seq, room)
+  return {key = key, first_seq = first_seq, room = room, found = {}, out = {}}
+end
 
-  -- Fetches fields by name; pointers below the first attempt that exists read as absent.
-  function reader.fetch(names)
-    local todo = {}
-    for _, name in ipairs(names) do
-      if not reader.seen[name] then
-        reader.seen[name] = true
-        todo[#todo + 1] = name
-      end
-    end
-    local found = {}
-    for from = 1, #todo, 1000 do
-      local upto = math.min(from + 999, #todo)
-      local values = redis.call('HMGET', key, unpack(todo, from, upto))
-      for i = from, upto do
-        local value = values[i - from + 1]
-        if value and string.sub(todo[i], 1, 2) == 'r:' and tonumber(value) < first_seq then
+-- Fetches fields by name; pointers below the first attempt that exists read as absent.
+local function fetch_fields(reader, names)
+  local found, out = reader.found, reader.out
+  for from = 1, #names, 1000 do
+    local upto = math.min(from + 999, #names)
+    local values = redis.call('HMGET', reader.key, unpack(names, from, upto))
+    for i = from, upto do
+      local name, value = names[i], values[i - from + 1]
+      if found[name] == nil then
+        if value and string.sub(name, 1, 2) == 'r:' and tonumber(value) < reader.first_seq then
           value = false
         end
-        local size = value and #value or 0
-        if reader.room >= size then
-          reader.room = reader.room - size
-          reader.out[#reader.out + 1] = todo[i]
-          reader.out[#reader.out + 1] = value
-          found[todo[i]] = value
-        else
-          reader.seen[todo[i]] = nil
+        local room = reader.room - (value and #value or 0)
+        if room >= 0 then
+          reader.room, found[name] = room, value
+          local n = #out
+          out[n + 1], out[n + 2] = name, value
         end
       end
     end
-    return found
   end
+end
 
-  -- Fetches reads: "<field>" or "><kinds> <pointer field>".
-  function reader.read(reads)
-    local names, follow = {}, {}
-    for _, read in ipairs(reads) do
-      if string.sub(read, 1, 1) == '>' then
-        local kinds, pointer = string.match(read, '^>(%a*) (.*)$')
-        names[#names + 1] = pointer
-        follow[#follow + 1] = {kinds, pointer}
-      else
-        names[#names + 1] = read
-      end
+-- Fetches `names` and reads, "<field>" or "><kinds> <pointer field>"; `names` is used up.
+local function fetch_reads(reader, names, reads)
+  local follow
+  for _, read in ipairs(reads) do
+    if string.byte(read) == 62 then
+      local gap = string.find(read, ' ', 1, true)
+      local pointer = string.sub(read, gap + 1)
+      names[#names + 1] = pointer
+      follow = follow or {}
+      follow[#follow + 1], follow[#follow + 2] = string.sub(read, 2, gap - 1), pointer
+    else
+      names[#names + 1] = read
     end
-    local found = reader.fetch(names)
-    names = {}
-    for _, pair in ipairs(follow) do
-      local seq = found[pair[2]] or reader.pointers and reader.pointers[pair[2]]
+  end
+  fetch_fields(reader, names)
+  if follow then
+    local found, pointed = reader.found, {}
+    for i = 1, #follow, 2 do
+      local seq = found[follow[i + 1]]
       if seq then
-        for kind in string.gmatch(pair[1], '%a') do
-          names[#names + 1] = kind .. ':' .. seq
+        for at = 1, #follow[i] do
+          pointed[#pointed + 1] = string.sub(follow[i], at, at) .. ':' .. seq
         end
-        reader.pointers = reader.pointers or {}
-        reader.pointers[pair[2]] = seq
       end
     end
-    if #names > 0 then
-      reader.fetch(names)
+    if #pointed > 0 then
+      fetch_fields(reader, pointed)
     end
   end
-
-  return reader
 end
 
 -- "#*<n>" at the end of a name stands for the first n components of the iteration vector.
 local function expand_vector(name, vector)
-  local stem, n = string.match(name, '^(.*)#%*(%d+)$')
-  if not stem then
+  local at = string.find(name, '#*', 1, true)
+  local n = at and tonumber(string.match(name, '^%d+$', at + 2))
+  if not n then
     return name
   end
   local parts = {}
   for part in string.gmatch(vector, '[^.]+') do
-    if #parts == tonumber(n) then
+    if #parts == n then
       break
     end
     parts[#parts + 1] = part
   end
-  if #parts == 0 then
-    return stem
-  end
-  return stem .. '#' .. table.concat(parts, '.')
+  local stem = string.sub(name, 1, at - 1)
+  return #parts == 0 and stem or stem .. '#' .. table.concat(parts, '.')
 end

@@ -1,0 +1,1 @@
+"""Background effects on RQ: batches of effect ids as jobs, JSON on the wire."""
