@@ -1,1 +1,340 @@
-"""The composition root: the one place where ports meet their adapters."""
+"""The composition root: which adapter stands behind each port, chosen by settings.
+
+The only place that knows settings and drivers both. Drivers are imported when they are chosen;
+nothing is sent anywhere before the first use, ``check_redis`` apart.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from functools import cache
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as installed_version
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
+
+from conductor_py.config import RedisHost, Settings
+from conductor_py.decider.workspace import Limits
+from conductor_py.engine import Engine
+from conductor_py.engine.assembly import Ports, assemble
+from conductor_py.engine.encoding import PayloadLimits
+from conductor_py.engine.shards import Shards
+from conductor_py.errors import ConfigurationError
+from conductor_py.ports.payloads import Payloads
+from conductor_py.ports.search import Search
+from conductor_py.ports.shards import ShardRegistry
+
+if TYPE_CHECKING:
+    from flask import Flask
+
+    from conductor_py.adapters.files.payloads import FilePayloads
+    from conductor_py.adapters.redis.connection import Connection
+
+_PAYLOADS_PATH: Final = "/api/payloads"
+_EVERYWHERE: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - what it means, not a use
+_NOT_YET: Final = "is not available in this version"
+
+
+def build_engine(settings: Settings, *, server: str, serves_all_shards: bool = False) -> Engine:
+    """Build the engine of one process.
+
+    ``server`` names the server that the process belongs to: processes of one name share its shards.
+    With ``serves_all_shards`` it holds none, and sweeps those of all live servers. Raises
+    ConfigurationError for what cannot be had.
+    """
+    from conductor_py.adapters.rq.queue import RqEffectQueue
+
+    registry, ports = _ports(settings)
+    effects = RqEffectQueue(
+        effects_url(settings),
+        namespace=settings.redis.namespace,
+        lease_ms=settings.effects.lease_ms,
+    )
+    return assemble(
+        ports,
+        _shards(settings, registry, server, serves_all=serves_all_shards),
+        version=version(),
+        limits=Limits(
+            attempts=settings.limits.decision_attempts,
+            depth=settings.limits.sub_workflow_depth,
+            lost=settings.app.worker_lost_limit,
+        ),
+        payload_limits=_payload_limits(settings),
+        partitions=settings.redis.partitions,
+        lease_ms=settings.app.lock_lease_ms,
+        remove_after_ms=settings.index.archive_delay_s * 1000,
+        sweep_batch=settings.sweeper.batch,
+        relay_batch=settings.effects.batch,
+        enqueue=effects.enqueue,
+    )
+
+
+def build_application(
+    settings: Settings, engine: Engine, *, stop: threading.Event, instance: str
+) -> Flask:
+    """Build the HTTP front of an engine; ``stop`` ends long polls, ``instance`` is in errors."""
+    from conductor_py.api.app import create_app
+
+    limits = settings.limits
+    served = _file_payloads(settings) if settings.payload_storage.type == "files" else None
+    return create_app(
+        engine,
+        served_payloads=served,
+        stop=stop,
+        instance=instance,
+        max_body_bytes=settings.server.body_bytes,
+        max_depth=limits.json_depth,
+        max_poll_count=limits.poll_tasks,
+        max_tasks=limits.tasks_per_definition,
+        owner_email_mandatory=settings.app.owner_email_mandatory,
+        restrict_names=settings.app.validate_names,
+    )
+
+
+def check_redis(settings: Settings) -> tuple[str, ...]:
+    """Ask Redis what it is, and return what is not as it should be.
+
+    Raises ConfigurationError when it is too old or may forget data, ``StoreUnavailable`` when it
+    does not answer.
+    """
+    connection = _connection(settings)
+    try:
+        return connection.check()[1]
+    finally:
+        connection.close()
+
+
+def run_effects(settings: Settings, engine: Engine) -> None:
+    """Carry out effects until SIGTERM or SIGINT; only on the main thread."""
+    from conductor_py.adapters.rq.worker import work
+
+    work(effects_url(settings), namespace=settings.redis.namespace, handler=engine.effects.run)
+
+
+def redis_url(settings: Settings) -> str:
+    """Write where the engine's Redis is; it may hold a password."""
+    redis = settings.redis
+    if redis.type in {"redis_sentinel", "redis_cluster", "memory"}:
+        raise ConfigurationError(f"conductor.db.type {redis.type} {_NOT_YET}")
+    if redis.socket:
+        return f"unix://{quote(redis.socket)}?db={redis.database}"
+    if not redis.hosts:
+        raise ConfigurationError(
+            "no Redis is named: set conductor.redis.hosts, or run conductor-py server, which "
+            "brings its own"
+        )
+    host = redis.hosts[0]
+    scheme = "rediss" if redis.ssl else "redis"
+    return f"{scheme}://{_credentials(redis.user, host)}{host.host}:{host.port}/{redis.database}"
+
+
+def effects_url(settings: Settings) -> str:
+    """Write where the job queue is: a Redis of its own, or the engine's."""
+    return settings.effects.redis_url or redis_url(settings)
+
+
+@cache
+def version() -> str:
+    """Return the version of this software."""
+    try:
+        return installed_version("conductor-py")
+    except PackageNotFoundError:
+        return "0"
+
+
+def data_directory(settings: Settings) -> Path:
+    """Return where this machine keeps what it keeps."""
+    return Path(settings.data.directory).absolute()
+
+
+def _credentials(user: str, host: RedisHost) -> str:
+    if not (user or host.password):
+        return ""
+    return f"{quote(user, safe='')}:{quote(host.password, safe='')}@"
+
+
+def _connection(settings: Settings) -> Connection:
+    from conductor_py.adapters.redis.connection import Connection
+
+    return Connection(
+        redis_url(settings), socket_timeout_s=settings.redis.command_timeout_ms / 1000
+    )
+
+
+def _ports(settings: Settings) -> tuple[ShardRegistry, Ports]:
+    from conductor_py.adapters.quickjs import QuickJsScripts
+    from conductor_py.adapters.redis.keys import Namespace
+    from conductor_py.adapters.redis.metadata import RedisMetadataStore
+    from conductor_py.adapters.redis.outbox import RedisOutbox
+    from conductor_py.adapters.redis.plans import RedisPlanStore
+    from conductor_py.adapters.redis.queues import RedisTaskQueues
+    from conductor_py.adapters.redis.reader import RedisExecutionReader
+    from conductor_py.adapters.redis.scripts import Scripts
+    from conductor_py.adapters.redis.shards import RedisShardRegistry
+    from conductor_py.adapters.redis.store import RedisExecutionStore
+    from conductor_py.adapters.redis.timers import RedisTimers
+    from conductor_py.adapters.redis.wakeups import RedisWakeups
+
+    connection = _connection(settings)
+    namespace = Namespace(settings.redis.namespace, settings.redis.partitions)
+    scripts = Scripts(connection, namespace)
+    take_lease = _takes_lease(settings)
+    ports = Ports(
+        store=RedisExecutionStore(scripts, fencing=settings.app.fencing, take_lease=take_lease),
+        reader=RedisExecutionReader(scripts),
+        queues=RedisTaskQueues(scripts),
+        timers=RedisTimers(scripts, take_lease=take_lease),
+        outbox=RedisOutbox(scripts),
+        metadata=RedisMetadataStore(scripts),
+        plans=RedisPlanStore(scripts),
+        wakeups=RedisWakeups(connection, namespace),
+        payloads=_payloads(settings),
+        search=_search(settings),
+        scripts=QuickJsScripts(
+            workers=settings.scripts.workers,
+            time_limit_ms=settings.scripts.time_limit_ms,
+            memory_bytes=settings.scripts.memory_bytes,
+            result_bytes=settings.scripts.result_bytes,
+            queue_limit=settings.scripts.queue_limit,
+            queue_wait_ms=settings.scripts.queue_wait_ms,
+        ),
+    )
+    return RedisShardRegistry(scripts), ports
+
+
+def _takes_lease(settings: Settings) -> bool:
+    if settings.lock.type in {"zookeeper", "local_only"}:
+        raise ConfigurationError(
+            f"conductor.workflow-execution-lock.type {settings.lock.type} {_NOT_YET}; use redis or "
+            "none"
+        )
+    return settings.lock.type == "redis"
+
+
+def _payloads(settings: Settings) -> Payloads:
+    storage = settings.payload_storage
+    if storage.type == "files":
+        return _file_payloads(settings)
+    from conductor_py.adapters.s3.payloads import S3Payloads, S3Settings
+
+    return S3Payloads(
+        S3Settings(
+            bucket=storage.bucket,
+            region=storage.region,
+            endpoint=storage.endpoint or None,
+            access_key=storage.access_key or None,
+            secret_key=storage.secret_key or None,
+            expiry_ms=storage.url_ttl_ms,
+        )
+    )
+
+
+def _file_payloads(settings: Settings) -> FilePayloads:
+    from conductor_py.adapters.files.payloads import FilePayloads
+
+    server, storage = settings.server, settings.payload_storage
+    if storage.signing_key:
+        raise ConfigurationError(
+            f"conductor.external-payload-storage.files.signingKey {_NOT_YET}; servers that share "
+            "a directory share its key"
+        )
+    host = "127.0.0.1" if server.host in _EVERYWHERE else server.host
+    public = server.public_url or f"http://{f'[{host}]' if ':' in host else host}:{server.port}"
+    return FilePayloads(
+        data_directory(settings) / "payloads",
+        base_url=public.rstrip("/") + _PAYLOADS_PATH,
+        now_ms=_now_ms,
+        expiry_ms=storage.url_ttl_ms,
+    )
+
+
+def _search(settings: Settings) -> Search:
+    index = settings.index
+    if not index.enabled:
+        raise ConfigurationError(f"conductor.indexing.enabled=false {_NOT_YET}")
+    if index.type == "sqlite":
+        from conductor_py.adapters.sqlite.search import SqliteSearch
+
+        return SqliteSearch(data_directory(settings) / "search.sqlite3")
+    from conductor_py.adapters.elasticsearch.client import ElasticsearchSettings
+    from conductor_py.adapters.elasticsearch.search import ElasticsearchSearch
+
+    return ElasticsearchSearch(
+        ElasticsearchSettings(
+            urls=tuple(url.strip() for url in index.url.split(",") if url.strip()),
+            prefix=index.prefix,
+            shards=index.shards,
+            replicas=index.replicas,
+            username=index.username or None,
+            password=index.password or None,
+        )
+    )
+
+
+def _shards(
+    settings: Settings, registry: ShardRegistry, server: str, *, serves_all: bool
+) -> Shards:
+    redis = settings.redis
+    if serves_all:
+        return _AllShards(registry, server, lease_ms=redis.shard_lease_ms)
+    return Shards(
+        registry,
+        server,
+        strategy=redis.sharding_strategy,
+        names=redis.shards or _racks(settings),
+        lease_ms=redis.shard_lease_ms,
+    )
+
+
+def _racks(settings: Settings) -> tuple[str, ...]:
+    """Several racks are named and one is near: its name is the shard's."""
+    racks = {host.rack for host in settings.redis.hosts if host.rack}
+    zone = settings.redis.availability_zone
+    return (zone,) if len(racks) > 1 and zone in racks else ()
+
+
+class _AllShards(Shards):
+    """The shards of all live servers, held by none of ours: those of a sweeper beside API nodes."""
+
+    def __init__(self, registry: ShardRegistry, server: str, *, lease_ms: int) -> None:
+        """Look again every third of a lease."""
+        super().__init__(registry, server, lease_ms=lease_ms)
+        self._seen: tuple[float, tuple[str, ...]] = (float("-inf"), ())
+        self._every_s = lease_ms / 3000
+
+    @property
+    def own(self) -> tuple[str, ...]:
+        """The shards to sweep."""
+        looked_at, names = self._seen
+        if time.monotonic() - looked_at >= self._every_s:
+            names = self._registry.live()
+            self._seen = (time.monotonic(), names)
+        return names
+
+    def keep(self, *, force: bool = False) -> None:
+        """Hold nothing, and see who is there."""
+        self._live = self.own
+
+    def release(self) -> None:
+        """There is nothing to give back."""
+
+
+def _payload_limits(settings: Settings) -> PayloadLimits:
+    sizes = settings.payloads
+    return PayloadLimits(
+        workflow_input_soft=sizes.workflow_input_soft_bytes,
+        workflow_input_hard=sizes.workflow_input_hard_bytes,
+        workflow_output_soft=sizes.workflow_output_soft_bytes,
+        workflow_output_hard=sizes.workflow_output_hard_bytes,
+        task_input_soft=sizes.task_input_soft_bytes,
+        task_input_hard=sizes.task_input_hard_bytes,
+        task_output_soft=sizes.task_output_soft_bytes,
+        task_output_hard=sizes.task_output_hard_bytes,
+        variables_hard=sizes.workflow_variables_hard_bytes,
+    )
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

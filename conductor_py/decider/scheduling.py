@@ -6,8 +6,8 @@ urgency, then age: larger Conductor priority first.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from conductor_py.decider.need import DomainWanted
 from conductor_py.decider.references import resolve_input
@@ -55,7 +55,7 @@ def hold(ws: Workspace, attempt: Attempt, delay_ms: int) -> None:
     ws.timers[attempt.seq] = start_at
 
 
-def policies(definition: TaskDef | None, now_ms: int) -> Mapping[str, int]:
+def policies(definition: TaskDef | None, now_ms: int) -> dict[str, Any]:
     """The limits and timeouts that a task definition stamps on a new attempt, by attribute."""
     if definition is None:
         return {}

@@ -37,7 +37,10 @@ class PlanStore(Protocol):
     """Compiled definitions by content, in the partition that uses them."""
 
     def put(self, partition: int, plan: str, blob: bytes, reads: dict[str, bytes]) -> None:
-        """Store a snapshot under its hash with, for each reference, its reads (JSON list of strings)."""
+        """Store a snapshot under its hash with, for each reference, its reads (JSON list of strings).
+
+        The reads under ``*`` are those of every reference that is not listed.
+        """
 
     def get(self, partition: int, plan: str) -> bytes | None:
         """Read the snapshot."""

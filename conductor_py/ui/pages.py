@@ -7,6 +7,7 @@ inline styles. A page asks the engine only whether what it is about exists.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Protocol
@@ -36,6 +37,7 @@ _HEADERS: Mapping[str, str] = MappingProxyType(
         "Cross-Origin-Opener-Policy": "same-origin",
     }
 )
+_log = logging.getLogger(__name__)
 _MAX_SHOWN = 200
 """Characters of a path that an error page repeats."""
 
@@ -111,6 +113,8 @@ class _Pages:
 
     def problem(self, error: ConductorError) -> Response:
         missing = isinstance(error, NotFound | InvalidInput)
+        if not missing:
+            _log.error("page failed", exc_info=error, extra={"action": "page_failed"})
         return self._page(
             "problem.html",
             status=404 if missing else 500,

@@ -76,12 +76,7 @@ _EVERYTHING: dict[str, Any] = {
 
 
 def test_definition_is_loaded_into_the_model_and_loses_nothing() -> None:
-    written = workflow_to_json(load(WORKFLOW_DEF, _EVERYTHING), sparse=True)
-    assert written == _pruned(_EVERYTHING)
-
-
-def _pruned(sent: dict[str, Any]) -> dict[str, Any]:
-    return {**sent, "tasks": [sent["tasks"][0]]}
+    assert workflow_to_json(load(WORKFLOW_DEF, _EVERYTHING), sparse=True) == _EVERYTHING
 
 
 def test_what_is_written_is_read_the_same() -> None:
@@ -148,7 +143,11 @@ def test_wrong_types_are_named_with_their_path(sent: Any, path: str) -> None:
 
 
 _JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=4),
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**64 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=4),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner),
     max_leaves=8,
 )

@@ -75,7 +75,7 @@ def test_good_definitions_are_taken(tasks: list[dict[str, Any]]) -> None:
     ("tasks", "paths"),
     [
         ([], [".tasks"]),
-        ([_task(""), _task(" ", name="")], [".tasks[0].taskReferenceName", ".tasks[1].name"]),
+        ([_task(""), {**_task(), "name": ""}], [".tasks[0].taskReferenceName", ".tasks[1].name"]),
         ([_task(), _task()], [".tasks[1].taskReferenceName"]),
         (
             [_task(), _task("l", "DO_WHILE", loopCondition="x", loopOver=[_task()])],

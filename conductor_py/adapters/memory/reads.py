@@ -79,9 +79,10 @@ def loaded(partition: Partition, execution: Execution, now_ms: int) -> Loaded:
             continue
         attempt = attempt_of(state)
         plan = partition.plans.get(attempt.plan)
-        if plan is not None and attempt.ref in plan.reads:
+        wanted = (plan.reads.get(attempt.ref) or plan.reads.get("*")) if plan is not None else None
+        if wanted is not None:
             reads += (
-                expand_vector(read, attempt.vector) for read in json.loads(plan.reads[attempt.ref])
+                expand_vector(read, attempt.vector) for read in json.loads(wanted)
             )
     reader.read(reads)
     reader.found["h"] = execution.fields.get("h", b"")

@@ -7,6 +7,7 @@ leaves its effects in the outbox; a Redis that is away is waited for.
 from __future__ import annotations
 
 import logging
+import signal
 import threading
 from typing import Final
 
@@ -32,7 +33,7 @@ class _EffectsWorker(SimpleWorker):
     def request_stop(self, signum: object, frame: object) -> None:
         """Note it, and stop after the job under way."""
         self.asked_to_stop = True
-        super().request_stop(signum, frame)
+        super().request_stop(signum, frame)  # type: ignore[no-untyped-call]
 
 
 def work(url: str, *, namespace: str, handler: Handler) -> None:
@@ -61,4 +62,7 @@ def work(url: str, *, namespace: str, handler: Handler) -> None:
             )
         finally:
             connection.close()
+            # Until the next worker has its handlers, a signal is the end.
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
         threading.Event().wait(_PAUSE_S)

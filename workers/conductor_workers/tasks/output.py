@@ -11,13 +11,16 @@ they were written.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from py4j.protocol import Py4JError
+
 from conductor_py.model.json import JsonObject, JsonValue
-from conductor_workers.attempt import Attempt, AttemptEnded, Claim
+from conductor_workers.attempt import Attempt, AttemptEnded
 from conductor_workers.destination import Destination, DestinationRefused, Staging, local_path
 from conductor_workers.manifest import DataFile, Manifest
 from conductor_workers.tasks.document import Document, invalid
@@ -170,18 +173,21 @@ def manifest_output(spec: OutputSpec, manifest: Manifest) -> dict[str, JsonValue
     }
 
 
-def kept(frame: DataFrame, claim: Claim) -> DataFrame:
-    """Return the frame as it will stay in Spark's cache: computed once, the same for every reader.
+@contextmanager
+def computed_once(frame: DataFrame) -> Iterator[DataFrame]:
+    """Compute the frame now and offer its rows, in their order, to as many readers as there are.
 
-    Spark shares what it caches between all sessions by the *plan*. Two attempts of one query would
-    wait for each other where no cancellation reaches them, and the first to end would take the
-    other's data away. A condition that is always true and names the claim keeps them apart; the
-    optimizer drops it.
+    Spark's own cache (``persist``) is shared by all sessions and guarded by locks that are held
+    while a cached frame is computed: one attempt's ``unpersist`` waits for the other attempt's
+    query, and no cancellation reaches it. A local checkpoint belongs to nobody else.
     """
-    from pyspark.sql import functions
-
-    mark = functions.lit(claim.name)
-    return frame.where(mark == functions.lit(claim.name)).persist()
+    once = frame.localCheckpoint(eager=True)
+    try:
+        yield once
+    finally:
+        # The blocks would go at some later garbage collection; nothing public does it now.
+        with suppress(Py4JError):
+            once._jdf.logicalPlan().rdd().unpersist(False)  # noqa: SLF001
 
 
 def first_rows(frame: DataFrame, count: int) -> Rows:

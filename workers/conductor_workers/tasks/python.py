@@ -21,13 +21,13 @@ from typing import cast
 from pyspark.sql import DataFrame, SparkSession
 
 from conductor_py.model.json import JsonObject, JsonValue
-from conductor_workers.attempt import Attempt, Claim
+from conductor_workers.attempt import Attempt
 from conductor_workers.tasks.document import Document, invalid
 from conductor_workers.tasks.outcome import TaskRefused
 from conductor_workers.tasks.output import (
     OutputSpec,
     OutputWriter,
-    kept,
+    computed_once,
     manifest_output,
     read_output_spec,
 )
@@ -97,7 +97,7 @@ def run_python(spark: SparkSession, attempt: Attempt, allowed: tuple[str, ...]) 
         writer.prepare()
     try:
         returned = function(spark.newSession(), spec.arguments)
-        output = _delivered(spec, returned, writer, attempt.claim)
+        output = _delivered(spec, returned, writer)
     finally:
         if writer is not None:
             writer.discard()
@@ -116,12 +116,12 @@ def _function(spec: PythonSpec) -> SparkFunction:
 
 
 def _delivered(
-    spec: PythonSpec, returned: object, writer: OutputWriter | None, claim: Claim
+    spec: PythonSpec, returned: object, writer: OutputWriter | None
 ) -> dict[str, JsonValue]:
     if isinstance(returned, DataFrame):
         if writer is None:
             raise TaskRefused(f"{spec.name} returned a frame, and the task has no 'output' for it.")
-        return _written(returned, writer, claim)
+        return _written(returned, writer)
     if writer is not None:
         raise TaskRefused(f"The task has an 'output', and {spec.name} returned no frame for it.")
     if returned is None:
@@ -135,10 +135,7 @@ def _delivered(
     return dict(returned)
 
 
-def _written(frame: DataFrame, writer: OutputWriter, claim: Claim) -> dict[str, JsonValue]:
-    once = kept(frame, claim)
-    try:
+def _written(frame: DataFrame, writer: OutputWriter) -> dict[str, JsonValue]:
+    with computed_once(frame) as once:
         writer.stage(once)
         return manifest_output(writer.spec, writer.publish(once, row_count=once.count()))
-    finally:
-        once.unpersist()

@@ -24,15 +24,15 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from conductor_py.model.json import JsonObject, JsonValue
-from conductor_workers.attempt import Attempt, Claim
+from conductor_workers.attempt import Attempt
 from conductor_workers.tasks.document import Document, invalid
 from conductor_workers.tasks.outcome import TaskRefused, shortened
 from conductor_workers.tasks.output import (
     MOST_ROWS,
     OutputSpec,
     OutputWriter,
+    computed_once,
     first_rows,
-    kept,
     manifest_output,
     read_output_spec,
     schema_ddl,
@@ -113,7 +113,7 @@ def run_sql(spark: SparkSession, attempt: Attempt) -> JsonObject:
         frame = own.sql(spec.statements[0])
         for statement in spec.statements[1:]:
             frame = own.sql(statement)
-        output = _deliver(own, spec, frame, writer, attempt.claim, cleanup)
+        output = _deliver(own, spec, frame, writer, cleanup)
     return {**output, "durationMs": round((time.monotonic() - started) * 1000)}
 
 
@@ -122,15 +122,13 @@ def _deliver(
     spec: SqlSpec,
     frame: DataFrame,
     writer: OutputWriter | None,
-    claim: Claim,
     cleanup: ExitStack,
 ) -> dict[str, JsonValue]:
     """Write, measure, collect, publish: nothing becomes visible that was not measured."""
     measures_result = any(_NAMES_RESULT.search(sql) for sql in spec.metrics.values())
     read_back = writer is not None and writer.readable_staged and not spec.collect
     if not read_back and (writer is not None or spec.collect or measures_result):
-        frame = kept(frame, claim)
-        cleanup.callback(frame.unpersist)
+        frame = cleanup.enter_context(computed_once(frame))
     result = frame
     if writer is not None:
         staged = writer.stage(frame)

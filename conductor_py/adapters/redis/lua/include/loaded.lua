@@ -28,7 +28,8 @@ local function loaded(P, id, record, header, now, seq, a)
         local text = reader.found['a:' .. named]
         state = text and cjson.decode(text)
       end
-      local wanted = state and redis.call('HGET', P .. 'plan:' .. tostring(state.plan), 'n:' .. tostring(state.ref))
+      local plan = state and P .. 'plan:' .. tostring(state.plan)
+      local wanted = plan and (redis.call('HGET', plan, 'n:' .. tostring(state.ref)) or redis.call('HGET', plan, 'n:*'))
       if wanted then
         for _, read in ipairs(cjson.decode(wanted)) do
           reads[#reads + 1] = expand_vector(read, state.it or '')
