@@ -1,1 +1,2 @@
-"""Conductor-style workflow orchestration: a fenced decider over Redis, with Spark data pipelines."""
+"""Conductor-style workflow orchestration: a fenced decider over Redis, with Spark data pipelines.
+"""

@@ -1,8 +1,8 @@
 """The error tree: what went wrong, whose fault it is, where, and what to do about it.
 
-Every error carries a stable ``code`` (part of the public contract), a message for people and its data in
-attributes. The HTTP status of each code stands in one table, in ``conductor_py.api.errors``. Nothing in here
-imports anything else of the package.
+Every error carries a stable ``code`` (part of the public contract), a message for people and its
+data in attributes. The HTTP status of each code stands in one table, in
+``conductor_py.api.errors``. Nothing in here imports anything else of the package.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from typing import ClassVar
 class Violation:
     """One thing wrong with a request or definition.
 
-    ``path`` is a JSON path from the root of the body (``$.tasks[2].joinOn[0]``), ``message`` a sentence that says
-    what is wrong and what would be right, ``invalid_value`` the scalar found there, when there is one.
+    ``path`` is a JSON path from the root of the body (``$.tasks[2].joinOn[0]``), ``message`` a
+    sentence that says what is wrong and what would be right, ``invalid_value`` the scalar found
+    there, when there is one.
     """
 
     path: str

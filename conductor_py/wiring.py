@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import suppress
 from functools import cache
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed_version
@@ -21,7 +22,7 @@ from conductor_py.engine import Engine
 from conductor_py.engine.assembly import Ports, assemble
 from conductor_py.engine.encoding import PayloadLimits
 from conductor_py.engine.shards import Shards
-from conductor_py.errors import ConfigurationError
+from conductor_py.errors import ConfigurationError, StoreUnavailable
 from conductor_py.ports.payloads import Payloads
 from conductor_py.ports.search import Search
 from conductor_py.ports.shards import ShardRegistry
@@ -104,6 +105,19 @@ def check_redis(settings: Settings) -> tuple[str, ...]:
         return connection.check()[1]
     finally:
         connection.close()
+
+
+def release_shards(settings: Settings, server: str) -> None:
+    """Give back the shards of a server that ended in order; one that is away is not waited for."""
+    from conductor_py.adapters.redis.keys import Namespace
+    from conductor_py.adapters.redis.scripts import Scripts
+    from conductor_py.adapters.redis.shards import RedisShardRegistry
+
+    connection = _connection(settings)
+    namespace = Namespace(settings.redis.namespace, settings.redis.partitions)
+    with suppress(StoreUnavailable):
+        RedisShardRegistry(Scripts(connection, namespace)).release(server)
+    connection.close()
 
 
 def run_effects(settings: Settings, engine: Engine) -> None:

@@ -35,6 +35,7 @@ def create_app(
     *,
     served_payloads: ServedPayloads | None = None,
     check_expressions: CheckExpressions | None = None,
+    environment: frozenset[str] = frozenset(),
     stop: threading.Event | None = None,
     instance: str = "unknown",
     max_body_bytes: int = DEFAULT_MAX_BODY_BYTES,
@@ -49,15 +50,17 @@ def create_app(
     """Make the application.
 
     ``served_payloads`` are those whose URLs lead to this server (``<base>/api/payloads``).
-    ``check_expressions`` finds malformed ``${…}`` in definitions. ``stop`` ends long polls when the
-    process is to end. ``instance`` names the server in errors. ``max_body_bytes`` bounds every body
-    but uploads, ``max_depth`` the nesting of JSON, ``max_tasks`` and ``max_task_depth`` the size of
-    definitions.
+    ``check_expressions`` finds malformed ``${…}`` in definitions, ``environment`` holds the names
+    that they may read beside tasks. ``stop`` ends long polls when the process is to end,
+    ``instance`` names the server in errors. ``max_body_bytes`` bounds every body but uploads,
+    ``max_depth`` the nesting of JSON, ``max_tasks`` and ``max_task_depth`` the size of definitions.
+    ``metrics`` writes them in Prometheus's format.
     """
     rules = Rules(
         limits=Limits(max_tasks=max_tasks, max_depth=max_task_depth),
         check_expressions=check_expressions or (lambda _: ()),
         input_template_of=registered_templates(engine.definitions),
+        environment=environment,
         owner_email_mandatory=owner_email_mandatory,
         restrict_names=restrict_names,
     )

@@ -1,4 +1,6 @@
-"""Inbox events <-> bytes: ``<sequence number> <JSON>``; scripts read the number, nobody but this module the JSON."""
+"""Inbox events <-> bytes: ``<sequence number> <JSON>``; scripts read the number, nobody but this
+module the JSON.
+"""
 
 from __future__ import annotations
 

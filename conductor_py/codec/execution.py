@@ -1,7 +1,9 @@
-"""Stored fields of an execution <-> model. Short names, defaults left out, format number in the header.
+"""Stored fields of an execution <-> model. Short names, defaults left out, format number in the
+header.
 
-State that scripts read (``h``, ``a:``) is flat JSON. Documents are JSON objects as the user sent them, or ``@`` and a path in
-payload storage. A header of an unknown format is left alone (``UnknownFormat``).
+State that scripts read (``h``, ``a:``) is flat JSON. Documents are JSON objects as the user sent
+them, or ``@`` and a path in payload storage. A header of an unknown format is left alone
+(``UnknownFormat``).
 """
 
 from __future__ import annotations
@@ -53,7 +55,7 @@ def dump_json(value: object) -> bytes:
     return orjson.dumps(value, default=plain)
 
 
-# -- documents ---------------------------------------------------------------------------------------
+# -- documents -------------------------------------------------------------------------------------
 
 
 def dump_document(document: Document) -> bytes:
@@ -73,7 +75,7 @@ def load_document(stored: bytes | None) -> Document:
     return found
 
 
-# -- tables: (attribute, stored name, default); what equals its default is left out --------------------
+# -- tables: (attribute, stored name, default); what equals its default is left out ----------------
 
 _HEADER: tuple[tuple[str, str, Any], ...] = (
     ("correlation_id", "corr", None),
@@ -298,7 +300,7 @@ def load_ending(stored: bytes | None) -> Ending:
     return Ending(reason=fields.get("why"), failed_task=fields.get("task"))
 
 
-# -- any field by its name -----------------------------------------------------------------------------
+# -- any field by its name -------------------------------------------------------------------------
 
 _WORKFLOW_STATUS = {status.value: status for status in WorkflowStatus}
 _TASK_STATUS = {status.value: status for status in TaskStatus}

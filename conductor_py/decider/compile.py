@@ -1,7 +1,7 @@
 """Compile definitions into plans: once per content, not once per decide.
 
-Refuses nothing: what a user may not write is refused at the boundary, and what slips through (an unknown join target, say)
-settles as SKIPPED at run time. Iterative, so that nesting costs no stack.
+Refuses nothing: what a user may not write is refused at the boundary, and what slips through (an
+unknown join target, say) settles as SKIPPED at run time. Iterative, so that nesting costs no stack.
 """
 
 from __future__ import annotations
@@ -81,8 +81,9 @@ def compile_fragment(
     parent: str,
     join: str | None,
 ) -> Plan:
-    """Compile the branches of a dynamic fork (each task of ``definition`` is one; ``join`` waits for all), or the task
-    that a dynamic task resolved to (``join`` is ``None``). ``loops`` are those around the anchor.
+    """Compile the branches of a dynamic fork (each task of ``definition`` is one; ``join`` waits
+    for all), or the task that a dynamic task resolved to (``join`` is ``None``). ``loops`` are
+    those around the anchor.
     """
     lists = tuple(((task,), None, loops) for task in definition.tasks)
     layout = _lay_out(lists)
@@ -171,7 +172,9 @@ def _lift_joins(layout: _Layout) -> None:
 
 
 def _reads_after(nodes: Mapping[str, Node], node: Node, outputs: Template) -> tuple[str, ...]:
-    """The reads that settling ``node`` is likely to cause, most of them exactly, the rest left to a Need."""
+    """The reads that settling ``node`` is likely to cause, most of them exactly, the rest left to a
+    Need.
+    """
     depth = len(node.loops)
     reads: dict[str, None] = {}
     for join in node.joins:

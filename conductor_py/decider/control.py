@@ -1,8 +1,9 @@
 """The life of an attempt: created, ended, settled; and what follows from that.
 
-``finish`` is the one way for an attempt to end. A reference *settles* when its newest attempt has ended and no retry is
-outstanding; joins and loops count settled references. What follows is put on the agenda, never called, so that nesting
-costs no stack and a decision can be cut anywhere between two steps.
+``finish`` is the one way for an attempt to end. A reference *settles* when its newest attempt has
+ended and no retry is outstanding; joins and loops count settled references. What follows is put on
+the agenda, never called, so that nesting costs no stack and a decision can be cut anywhere between
+two steps.
 """
 
 from __future__ import annotations
@@ -43,9 +44,11 @@ def create(
     input_: Document | None = None,
     output: Document | None = None,
     started: bool = True,
-    **facts: Any,
+    **facts: Any,  # noqa: ANN401 - attributes of `Attempt`, checked by its constructor
 ) -> Attempt:
-    """Make the next attempt at ``spot``: state, pointers, counts; the caller adds queue entry or timer."""
+    """Make the next attempt at ``spot``: state, pointers, counts; the caller adds queue entry or
+    timer.
+    """
     seq = ws.next_seq
     ws.next_seq = seq + 1
     ended = ws.now_ms if status.terminal else 0
@@ -140,7 +143,9 @@ def conclude(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
 
 
 def again(ws: Workspace, spot: Spot, failed: Attempt, *, delay_ms: int, lost: bool = False) -> None:
-    """Make the next attempt. A lost worker's attempt keeps its retry count and counts as lost instead."""
+    """Make the next attempt. A lost worker's attempt keeps its retry count and counts as lost
+    instead.
+    """
     ws.put(replace(failed, superseded=True))
     seq = ws.next_seq
     ws.next_seq = seq + 1

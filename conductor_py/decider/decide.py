@@ -1,8 +1,9 @@
 """decide: from an execution and its events to what is to be done, or to what is still needed.
 
-Pure and total. Events are taken in inbox order, then the agenda is worked off until nothing more follows or the decision has
-reached its bound; the rest becomes continuations of the same commit. A step whose inputs are not known is given up and its
-need is noted; the others go on only to collect what they need as well, and the whole pass is then thrown away.
+Pure and total. Events are taken in inbox order, then the agenda is worked off until nothing more
+follows or the decision has reached its bound; the rest becomes continuations of the same commit. A
+step whose inputs are not known is given up and its need is noted; the others go on only to collect
+what they need as well, and the whole pass is then thrown away.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def _attempt(missing: dict[str, Request], step: Callable[..., None], *args: obje
         missing.update(given_up.requests)
 
 
-# -- events ------------------------------------------------------------------------------------------
+# -- events ----------------------------------------------------------------------------------------
 
 
 def _consume(ws: Workspace, event: Event) -> None:
@@ -173,7 +174,7 @@ def _continue(ws: Workspace, event: Continue) -> None:
         ws.agenda.append(Step(event.kind, plan, event.ref, Vector(event.vector)))
 
 
-# -- steps -------------------------------------------------------------------------------------------
+# -- steps -----------------------------------------------------------------------------------------
 
 
 def _take(ws: Workspace, step: Step) -> None:
@@ -214,7 +215,7 @@ def _cut(ws: Workspace) -> None:
     ws.agenda.clear()
 
 
-# -- the end of a pass -------------------------------------------------------------------------------
+# -- the end of a pass -----------------------------------------------------------------------------
 
 
 def _conclude(ws: Workspace) -> None:
@@ -230,7 +231,9 @@ def _conclude(ws: Workspace) -> None:
 
 
 def _release_join(ws: Workspace) -> None:
-    """Only containers are open: what they still wait for can never come and counts as SKIPPED. Innermost first."""
+    """Only containers are open: what they still wait for can never come and counts as SKIPPED.
+    Innermost first.
+    """
     seqs = range(ws.next_seq - 1, max(ws.header.first_seq, ws.next_seq - _MAX_AUDIT) - 1, -1)
     ws.together((f"a:{s}", Read(f"a:{s}")) for s in seqs if s < ws.header.next_seq)
     for seq in seqs:

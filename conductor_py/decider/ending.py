@@ -1,7 +1,8 @@
 """The end of an execution: one cut, whatever its size.
 
-Status and generation change at once; attempts that are still open *read* as CANCELED from then on, and a draining
-continuation cleans up after them in pieces. The archive is ordered when that is done.
+Status and generation change at once; attempts that are still open *read* as CANCELED from then on,
+and a draining continuation cleans up after them in pieces. The archive is ordered when that is
+done.
 """
 
 from __future__ import annotations
@@ -120,7 +121,9 @@ def _cancel(ws: Workspace, attempt: Attempt, reason: str | None) -> None:
 
 
 def _output(ws: Workspace, failed: Attempt | None) -> Document:
-    """The output template, resolved; without one the output of the failing, else of the newest attempt."""
+    """The output template, resolved; without one the output of the failing, else of the newest
+    attempt.
+    """
     if not ws.plan.outputs.constant or ws.plan.definition.output_parameters:
         value = resolve_template(ws, ws.plan.outputs, None)
         return value if isinstance(value, Mapping) else {}

@@ -1,7 +1,9 @@
-"""What decide lacks: requests as data, each under a key. The executor fetches and calls again with the answers.
+"""What decide lacks: requests as data, each under a key. The executor fetches and calls again with
+the answers.
 
-Keys name what is asked by its place in the execution, so that a second call with the answers finds them: a stored field by
-its name, everything else by kind and place. Answers go into ``Execution.known`` under the same key.
+Keys name what is asked by its place in the execution, so that a second call with the answers finds
+them: a stored field by its name, everything else by kind and place. Answers go into
+``Execution.known`` under the same key.
 """
 
 from __future__ import annotations
@@ -15,7 +17,9 @@ from conductor_py.model.json import JsonObject, JsonValue
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A read of the store (``ports.store``); answers are the fields it brings, absent ones as ``None``."""
+    """A read of the store (``ports.store``); answers are the fields it brings, absent ones as
+    ``None``.
+    """
 
     read: str
 
@@ -45,7 +49,9 @@ class ScriptWanted:
 
 @dataclass(frozen=True, slots=True)
 class ChildWanted:
-    """The plan of a sub-workflow, registered (``version`` ``None``: latest) or inline. Answer: ``Plan`` or ``Refusal``."""
+    """The plan of a sub-workflow, registered (``version`` ``None``: latest) or inline. Answer:
+    ``Plan`` or ``Refusal``.
+    """
 
     name: str
     version: int | None = None
@@ -54,10 +60,12 @@ class ChildWanted:
 
 @dataclass(frozen=True, slots=True)
 class FragmentWanted:
-    """Tasks that come from data, to be compiled as a fragment below ``anchor`` of the plan ``parent``.
+    """Tasks that come from data, to be compiled as a fragment below ``anchor`` of the plan
+    ``parent``.
 
-    ``tasks`` are WorkflowTask JSON objects; registered task definitions are embedded by name where none is given.
-    ``join`` is the JOIN that waits for all of them, ``None`` for a resolved dynamic task. Answer: ``Plan`` or ``Refusal``.
+    ``tasks`` are WorkflowTask JSON objects; registered task definitions are embedded by name where
+    none is given. ``join`` is the JOIN that waits for all of them, ``None`` for a resolved dynamic
+    task. Answer: ``Plan`` or ``Refusal``.
     """
 
     parent: str
@@ -69,7 +77,9 @@ class FragmentWanted:
 
 @dataclass(frozen=True, slots=True)
 class DomainWanted:
-    """Which domain of a preference list has an active worker for a task type. Answer: the domain, ``""`` for none."""
+    """Which domain of a preference list has an active worker for a task type. Answer: the domain,
+    ``""`` for none.
+    """
 
     task_type: str
     preferences: str
@@ -77,7 +87,9 @@ class DomainWanted:
 
 @dataclass(frozen=True, slots=True)
 class InstantWanted:
-    """The instant at which the clocks of a named zone show ``local_ms``. Answer: epoch ms, or ``Refusal``."""
+    """The instant at which the clocks of a named zone show ``local_ms``. Answer: epoch ms, or
+    ``Refusal``.
+    """
 
     zone: str
     local_ms: int

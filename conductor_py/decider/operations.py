@@ -28,7 +28,9 @@ def operate(ws: Workspace, operation: Operation) -> None:
 
 
 def _terminate(ws: Workspace, operation: Operation) -> Answer:
-    """End the execution as TERMINATED; one that failed or timed out becomes TERMINATED too, a completed one does not."""
+    """End the execution as TERMINATED; one that failed or timed out becomes TERMINATED too, a
+    completed one does not.
+    """
     reason = operation.arguments.get("reason")
     text = None if reason is None else str(reason)
     if ws.status is WorkflowStatus.COMPLETED:

@@ -1,8 +1,9 @@
 """The compiled form of a definition: immutable, found by the hash of what it was compiled from.
 
-A plan answers in constant time what decide asks of a reference: where it stands, what follows, which joins count it and
-what its completion makes decide read. The branches of a dynamic fork and a resolved dynamic task bring a *fragment*: a plan
-of its own, whose nodes hang below the node (the anchor) of the plan that opened it.
+A plan answers in constant time what decide asks of a reference: where it stands, what follows,
+which joins count it and what its completion makes decide read. The branches of a dynamic fork and a
+resolved dynamic task bring a *fragment*: a plan of its own, whose nodes hang below the node (the
+anchor) of the plan that opened it.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ from conductor_py.model.definitions import WorkflowDef, WorkflowTask
 class Node:
     """One task of a definition, with its place.
 
-    ``container`` is the reference of the SWITCH, FORK_JOIN or DO_WHILE it stands in, ``None`` on top. ``following`` is
-    the next reference of the same list. ``loops`` are the DO_WHILEs around it, outermost first. ``joins`` are the JOINs
-    that wait for it. ``inputs`` is its input, ``None`` to be compiled when opened (branches of a dynamic fork).
+    ``container`` is the reference of the SWITCH, FORK_JOIN or DO_WHILE it stands in, ``None`` on
+    top. ``following`` is the next reference of the same list. ``loops`` are the DO_WHILEs around
+    it, outermost first. ``joins`` are the JOINs that wait for it. ``inputs`` is its input, ``None``
+    to be compiled when opened (branches of a dynamic fork).
     """
 
     ref: str
@@ -34,11 +36,13 @@ class Node:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """A compiled definition. ``first`` is the reference to begin with, ``None`` for an empty definition.
+    """A compiled definition. ``first`` is the reference to begin with, ``None`` for an empty
+    definition.
 
-    ``reads`` are, for each reference, the store reads that its completion is likely to need (``*``: for those not
-    listed). In a fragment ``anchor`` names the reference that brought it and ``parent`` the plan that one stands in;
-    ``branches`` are the first references of the branches of a dynamic fork.
+    ``reads`` are, for each reference, the store reads that its completion is likely to need (``*``:
+    for those not listed). In a fragment ``anchor`` names the reference that brought it and
+    ``parent`` the plan that one stands in; ``branches`` are the first references of the branches of
+    a dynamic fork.
     """
 
     hash: str

@@ -1,7 +1,8 @@
 """Resolve the input of tasks and the output of workflows against the execution.
 
-The document that ``${…}`` reads is never built: each reference is looked up by itself, so that a decide reads only what the
-text names. What is not known becomes a Need, all of one template together.
+The document that ``${…}`` reads is never built: each reference is looked up by itself, so that a
+decide reads only what the text names. What is not known becomes a Need, all of one template
+together.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from conductor_py.decider.expressions import MISSING, Lookup, Template, compile_
 from conductor_py.decider.need import Read, Request
 from conductor_py.decider.workspace import Spot, Workspace
 from conductor_py.model.execution import Attempt, ClaimSide, wire_ref
-from conductor_py.model.ids import task_id
+from conductor_py.model.ids import ExecutionId, task_id
 from conductor_py.model.json import JsonObject, JsonValue
 from conductor_py.model.status import TaskStatus
 
@@ -30,7 +31,9 @@ def resolve_input(ws: Workspace, spot: Spot, seq: int | None) -> JsonObject:
 
 
 def resolve_value(ws: Workspace, value: JsonValue, seq: int | None = None) -> JsonValue:
-    """Resolve a value that is not part of a task's input (sub-workflow parameters, an items expression)."""
+    """Resolve a value that is not part of a task's input (sub-workflow parameters, an items
+    expression).
+    """
     return resolve_template(ws, compile_template(value), seq)
 
 
@@ -86,33 +89,31 @@ def _with_defaults(spot: Spot, value: JsonObject) -> JsonObject:
 
 
 def _workflow_member(ws: Workspace, member: str) -> JsonValue:
-    header = ws.header
-    match member:
-        case "input" | "output" | "variables":
-            return ws.document(_DOCUMENTS[member])
-        case "status":
-            return ws.status.value
-        case "workflowId":
-            return ws.id
-        case "workflowType":
-            return header.name
-        case "version":
-            return header.version
-        case "correlationId":
-            return header.correlation_id
-        case "schemaVersion":
-            return ws.plan.definition.schema_version
-        case "parentWorkflowId":
-            return header.parent
-        case "parentWorkflowTaskId":
-            return f"{header.parent}-{header.parent_seq}" if header.parent else None
-        case "":
-            members = ("input", "output", "status", "workflowId", "workflowType", "version")
-            more = ("correlationId", "variables", "parentWorkflowId", "schemaVersion")
-            return {name: _workflow_member(ws, name) for name in (*members, *more)}
-        case _:
-            return None
+    if not member:
+        return {name: read(ws) for name, read in _WORKFLOW_MEMBERS.items()}
+    reader = _WORKFLOW_MEMBERS.get(member)
+    return reader(ws) if reader else None
 
+
+def _parent_task(ws: Workspace) -> JsonValue:
+    parent = ws.header.parent
+    return task_id(ExecutionId(parent), ws.header.parent_seq) if parent else None
+
+
+_WORKFLOW_MEMBERS: dict[str, Callable[[Workspace], JsonValue]] = {
+    "input": lambda ws: ws.document("input"),
+    "output": lambda ws: ws.document("output"),
+    "variables": lambda ws: ws.document("vars"),
+    "status": lambda ws: ws.status.value,
+    "workflowId": lambda ws: ws.id,
+    "workflowType": lambda ws: ws.header.name,
+    "version": lambda ws: ws.header.version,
+    "correlationId": lambda ws: ws.header.correlation_id,
+    "schemaVersion": lambda ws: ws.plan.definition.schema_version,
+    "parentWorkflowId": lambda ws: ws.header.parent,
+    "parentWorkflowTaskId": _parent_task,
+    "reasonForIncompletion": lambda _: None,
+}
 
 _Reader = Callable[[Workspace, Attempt], JsonValue]
 

@@ -1,7 +1,7 @@
 """Retry policy: whether a failed attempt is tried again, and when.
 
-Delays are in 64-bit milliseconds with one base instant, now (A-37). Jitter is drawn from the attempt's identity, so that
-deciding twice draws the same.
+Delays are in 64-bit milliseconds with one base instant, now (A-37). Jitter is drawn from the
+attempt's identity, so that deciding twice draws the same.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ def may_retry(task: WorkflowTask, failed: Attempt) -> bool:
 
 
 def delay_ms(definition: TaskDef | None, failed: Attempt, execution: str) -> int:
-    """How long to wait before the next attempt: by the logic, capped, then jitter on top (Conductor's order)."""
+    """How long to wait before the next attempt: by the logic, capped, then jitter on top
+    (Conductor's order).
+    """
     if definition is None:
         return 0
     base = definition.retry_delay_seconds * 1000

@@ -1,7 +1,7 @@
 """Offer attempts to workers: queue, urgency, deadlines; or hold them until they may start.
 
-Queue names keep Conductor's form ``[<domain>:]<task type>[@<namespace>][-<isolation group>]``. The score orders a queue by
-urgency, then age: larger Conductor priority first.
+Queue names keep Conductor's form ``[<domain>:]<task type>[@<namespace>][-<isolation group>]``. The
+score orders a queue by urgency, then age: larger Conductor priority first.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ def score(priority: int, enqueued_ms: int) -> int:
 
 
 def offer(ws: Workspace, spot: Spot, attempt: Attempt, queue: str, delay_ms: int) -> None:
-    """Put an attempt into a queue, at once or after a delay; arm what times it while nobody holds it."""
+    """Put an attempt into a queue, at once or after a delay; arm what times it while nobody holds
+    it.
+    """
     due = ws.now_ms + delay_ms if delay_ms > 0 else 0
     definition = spot.node.task.task_definition
     poll = definition.poll_timeout_seconds if definition else None
@@ -49,7 +51,9 @@ def offer_again(ws: Workspace, spot: Spot, attempt: Attempt, delay_ms: int) -> N
 
 
 def hold(ws: Workspace, attempt: Attempt, delay_ms: int) -> None:
-    """Keep an attempt that no worker takes until it may start; decide opens it when its timer fires."""
+    """Keep an attempt that no worker takes until it may start; decide opens it when its timer
+    fires.
+    """
     start_at = ws.now_ms + max(delay_ms, 1)
     ws.put(replace(attempt, status=TaskStatus.SCHEDULED, start_at=start_at))
     ws.timers[attempt.seq] = start_at
@@ -71,7 +75,9 @@ def policies(definition: TaskDef | None, now_ms: int) -> dict[str, Any]:
 
 
 def queue_name(task_type: str, domain: str, definition: TaskDef | None = None) -> str:
-    """Name a queue; worker tasks pass no definition, they carry neither namespace nor isolation group."""
+    """Name a queue; worker tasks pass no definition, they carry neither namespace nor isolation
+    group.
+    """
     name = f"{domain}:{task_type}" if domain else task_type
     if definition is not None and definition.execution_name_space:
         name = f"{name}@{definition.execution_name_space}"
@@ -83,8 +89,8 @@ def queue_name(task_type: str, domain: str, definition: TaskDef | None = None) -
 def domain_of(ws: Workspace, task_type: str) -> str:
     """Choose the domain of a worker task by the execution's task-to-domain map; empty for none.
 
-    An exact key wins over ``*``. Of a list the first domain with an active worker is taken, else the last one;
-    ``NO_DOMAIN`` stands for none.
+    An exact key wins over ``*``. Of a list the first domain with an active worker is taken, else
+    the last one; ``NO_DOMAIN`` stands for none.
     """
     if not ws.header.has_domains:
         return ""
@@ -101,7 +107,9 @@ def domain_of(ws: Workspace, task_type: str) -> str:
 
 
 def store_input(ws: Workspace, seq: int, value: Document) -> str | None:
-    """Keep the input of an attempt; the sentence when it is larger than allowed, then it is emptied."""
+    """Keep the input of an attempt; the sentence when it is larger than allowed, then it is
+    emptied.
+    """
     refused = ws.known.get(f"oversize:i:{seq}")
     ws.documents[f"i:{seq}"] = {} if isinstance(refused, str) else value
     return refused if isinstance(refused, str) else None

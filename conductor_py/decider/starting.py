@@ -21,7 +21,9 @@ def new_header(
     has_domains: bool = False,
     parent: tuple[str, int, int] | None = None,
 ) -> Header:
-    """Make the header of a new execution; ``parent`` is (execution, sequence number of the task, depth of the parent)."""
+    """Make the header of a new execution; ``parent`` is (execution, sequence number of the task,
+    depth of the parent).
+    """
     timeout = definition.timeout_seconds * 1000
     return Header(
         plan=plan,
@@ -43,7 +45,9 @@ def new_header(
 
 
 def with_input_template(definition: WorkflowDef, given: JsonObject) -> JsonObject:
-    """Fill missing keys from the definition's template; an empty input gets none, a null counts as missing (Conductor)."""
+    """Fill missing keys from the definition's template; an empty input gets none, a null counts as
+    missing (Conductor).
+    """
     template: Mapping[str, JsonValue] = definition.input_template
     if not given or not template:
         return given

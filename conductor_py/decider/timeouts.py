@@ -1,7 +1,8 @@
 """What a passed deadline means for an attempt and for an execution.
 
-Order as in Conductor: total timeout, attempt timeout, poll timeout, response timeout. Each decision that ends an attempt
-because time passed names the claim it saw (``ClaimSeen``), so that an extension that came in between wins.
+Order as in Conductor: total timeout, attempt timeout, poll timeout, response timeout. Each decision
+that ends an attempt because time passed names the claim it saw (``ClaimSeen``), so that an
+extension that came in between wins.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The working state of one call of decide: what is known, and what has been changed so far.
 
-Reads go through here: a change made earlier in the same decision is seen, a field that is not known becomes a Need. The
-workspace lives for one call; nothing outside can see it, so decide stays a function.
+Reads go through here: a change made earlier in the same decision is seen, a field that is not known
+becomes a Need. The workspace lives for one call; nothing outside can see it, so decide stays a
+function.
 """
 
 from __future__ import annotations
@@ -81,7 +82,9 @@ def place_key(ref: str, vector: Vector) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Something to do next in this decision; the same kinds as ``Continue``, which it becomes when the bound is hit."""
+    """Something to do next in this decision; the same kinds as ``Continue``, which it becomes when
+    the bound is hit.
+    """
 
     kind: str
     plan: Plan
@@ -179,7 +182,9 @@ class Workspace:
         raise Missing({name: Read(name)})
 
     def attempt(self, seq: int) -> Attempt | None:
-        """The state of an attempt, ``None`` when there is none by that number (or restart forgot it)."""
+        """The state of an attempt, ``None`` when there is none by that number (or restart forgot
+        it).
+        """
         changed = self.attempts.get(seq)
         if changed is not None:
             return changed
@@ -213,7 +218,9 @@ class Workspace:
         return value if isinstance(value, (Mapping, External)) else {}
 
     def payload(self, path: str) -> JsonObject:
-        """A document in payload storage; unreadable ones are empty (the reason stands where it is used)."""
+        """A document in payload storage; unreadable ones are empty (the reason stands where it is
+        used).
+        """
         key = f"payload:{path}"
         value = self.answer(key, PayloadWanted(path))
         return value if isinstance(value, Mapping) else {}

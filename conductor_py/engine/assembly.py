@@ -1,4 +1,6 @@
-"""Put the services together over a set of ports. Which adapters those are is decided above (``wiring``, ``testing``)."""
+"""Put the services together over a set of ports. Which adapters those are is decided above
+(``wiring``, ``testing``).
+"""
 
 from __future__ import annotations
 
@@ -9,6 +11,7 @@ from dataclasses import dataclass
 from conductor_py.decider.workspace import Limits
 from conductor_py.engine.clock import StoreClock
 from conductor_py.engine.definitions import Definitions
+from conductor_py.engine.domains import Domains
 from conductor_py.engine.effects import Effects
 from conductor_py.engine.encoding import Encoder, PayloadLimits
 from conductor_py.engine.engine import Engine
@@ -49,7 +52,7 @@ class Ports:
     scripts: Scripts
 
 
-def assemble(  # noqa: PLR0913 - each a setting
+def assemble(
     ports: Ports,
     shards: Shards,
     *,
@@ -75,13 +78,13 @@ def assemble(  # noqa: PLR0913 - each a setting
         remove_after_ms=remove_after_ms,
         index_after_ms=index_after_ms,
     )
-    tasks: list[Tasks] = []
+    domains = Domains(ports.queues, clock, partitions)
     fetcher = Fetcher(
         ports.store,
         snapshots,
         ports.payloads,
         ports.scripts,
-        lambda task_type, preferences: tasks[0].active_domain(task_type, preferences),
+        domains.active,
     )
     executor = Executor(
         ports.store,
@@ -107,35 +110,32 @@ def assemble(  # noqa: PLR0913 - each a setting
         partitions=partitions,
         max_input_bytes=payload_limits.workflow_input_hard,
     )
-    tasks.append(
-        Tasks(
-            store=ports.store,
-            reader=ports.reader,
-            queues=ports.queues,
-            executor=executor,
-            views=views,
-            payloads=ports.payloads,
-            search=ports.search,
-            wakeups=ports.wakeups,
-            shards=shards,
-            clock=clock,
-            limits=payload_limits,
-            partitions=partitions,
-        )
+    tasks = Tasks(
+        store=ports.store,
+        reader=ports.reader,
+        queues=ports.queues,
+        executor=executor,
+        views=views,
+        payloads=ports.payloads,
+        search=ports.search,
+        wakeups=ports.wakeups,
+        shards=shards,
+        domains=domains,
+        clock=clock,
+        limits=payload_limits,
+        partitions=partitions,
     )
     effects = Effects(ports.outbox, ports.reader, views, ports.search)
     return Engine(
         version=version,
         executions=executions,
-        tasks=tasks[0],
+        tasks=tasks,
         definitions=Definitions(ports.metadata, snapshots, clock),
         payloads=PayloadLocations(ports.payloads),
         executor=executor,
         effects=effects,
         sweeper=Sweeper(ports.timers, executor, shards, partitions=partitions, batch=sweep_batch),
-        relay=Relay(
-            ports.outbox, enqueue or effects.run, partitions=partitions, batch=relay_batch
-        ),
+        relay=Relay(ports.outbox, enqueue or effects.run, partitions=partitions, batch=relay_batch),
         shards=shards,
         checks=(("store", ports.store.now_ms),),
     )

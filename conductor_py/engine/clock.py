@@ -7,7 +7,9 @@ from collections.abc import Callable
 
 
 class StoreClock:
-    """An estimate of the store's clock: this machine's monotonic clock plus an offset that every reply corrects."""
+    """An estimate of the store's clock: this machine's monotonic clock plus an offset that every
+    reply corrects.
+    """
 
     def __init__(
         self, read: Callable[[], int], monotonic: Callable[[], float] = time.monotonic

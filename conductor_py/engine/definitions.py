@@ -1,4 +1,6 @@
-"""Definitions: register, read, forget. What is registered never reaches an execution that already runs."""
+"""Definitions: register, read, forget. What is registered never reaches an execution that already
+runs.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ class Definitions:
         self._clock = clock
 
     def validate(self, definition: WorkflowDef) -> None:
-        """Check what needs other definitions: a workflow that would start itself without end (``DefinitionError``)."""
+        """Check what needs other definitions: a workflow that would start itself without end
+        (``DefinitionError``).
+        """
         found = endless_recursion(definition, self._registered)
         if found is not None:
             raise DefinitionError(violations=(found,))

@@ -1,7 +1,9 @@
-"""Effects: what commits ordered to be done outside. At least once, idempotent by effect id, confirmed when done.
+"""Effects: what commits ordered to be done outside. At least once, idempotent by effect id,
+confirmed when done.
 
-``index`` puts an execution into the index as it is now, with its archive when it has ended and is drained; ``remove`` takes a
-finished execution out of the store once the archive holds exactly that version.
+``index`` puts an execution into the index as it is now, with its archive when it has ended and is
+drained; ``remove`` takes a finished execution out of the store once the archive holds exactly that
+version.
 """
 
 from __future__ import annotations
@@ -41,7 +43,8 @@ class Effects:
     def run(self, partition: int, ids: Sequence[str]) -> int:
         """Carry out the effects of these ids and confirm those that are done; returns how many.
 
-        Raises ``StoreUnavailable`` when the store or the index is away: everything not confirmed comes again.
+        Raises ``StoreUnavailable`` when the store or the index is away: everything not confirmed
+        comes again.
         """
         pending = self._outbox.read(partition, ids)
         by_kind: dict[str, list[Pending]] = {}
@@ -117,7 +120,9 @@ class Effects:
         return done
 
     def _moved_on(self, execution: ExecutionId, effect: Pending) -> list[Pending]:
-        """A newer version exists: nothing to remove while it runs; wait for its archive when it has ended."""
+        """A newer version exists: nothing to remove while it runs; wait for its archive when it has
+        ended.
+        """
         found = self._reader.snapshot(execution)
         if found is not None and _archivable(load_header(found[1]["h"])):
             return []

@@ -1,8 +1,8 @@
 """From a decision to the changes of a commit: stored bytes, shards, payload sizes.
 
-A document above its soft threshold goes to payload storage before the commit, under a path that nobody else knows; one above
-the hard limit is not stored at all: the fact is handed back and decide is asked again (design: the size check is part of the
-transition).
+A document above its soft threshold goes to payload storage before the commit, under a path that
+nobody else knows; one above the hard limit is not stored at all: the fact is handed back and decide
+is asked again (design: the size check is part of the transition).
 """
 
 from __future__ import annotations
@@ -62,8 +62,9 @@ class Encoder:
         remove_after_ms: int,
         index_after_ms: int,
     ) -> None:
-        """``remove_after_ms``: how long a finished execution stays in the store; ``index_after_ms``: how long the first
-        index entry may wait, so that a short execution is indexed once.
+        """``remove_after_ms``: how long a finished execution stays in the store;
+        ``index_after_ms``: how long the first index entry may wait, so that a short execution is
+        indexed once.
         """
         self._payloads = payloads
         self._remove_after_ms = remove_after_ms

@@ -19,7 +19,9 @@ from conductor_py.model.json import JsonObject
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Engine:
-    """Everything the engine does, by noun. ``check`` asks each store in turn and raises when one is away."""
+    """Everything the engine does, by noun. ``check`` asks each store in turn and raises when one is
+    away.
+    """
 
     version: str
     executions: Executions

@@ -96,7 +96,8 @@ class Executions:
     def start(self, request: StartRequest) -> ExecutionId:
         """Start an execution; its first tasks are queued when this returns.
 
-        Raises ``NotFound`` (no such definition), ``PayloadTooLarge``, ``Conflict`` (idempotency key).
+        Raises ``NotFound`` (no such definition), ``PayloadTooLarge``, ``Conflict`` (idempotency
+        key).
         """
         partition = self._partition(request)
         entropy = secrets.token_hex(16)
@@ -168,6 +169,8 @@ class Executions:
             idempotency_key=request.idempotency_key or None,
             on_existing=request.idempotency_strategy,
             meta_revision=revision,
+            holder=operation,
+            lease_ms=self._executor.lease_ms,
         )
 
     def _go_on(self, start: Start, reply: StartReply) -> None:
@@ -233,7 +236,9 @@ class Executions:
         )
 
     def document(self, execution: str, *, include_tasks: bool = True) -> JsonObject:
-        """Read an execution in wire form, from the store or, after it left, from the archive (``NotFound``)."""
+        """Read an execution in wire form, from the store or, after it left, from the archive
+        (``NotFound``).
+        """
         view = self.view(execution, include_tasks=include_tasks)
         if view is not None:
             return workflow_to_json(view)
@@ -291,10 +296,12 @@ class Executions:
         found = tuple(task_summary_to_json(task) for task in page.results)
         return FoundPage(page.total_hits, found)
 
-    # -- operations ----------------------------------------------------------------------------------
+    # -- operations --------------------------------------------------------------------------------
 
     def terminate(self, execution: str, *, reason: str | None) -> None:
-        """End an execution: ``Conflict`` when it is COMPLETED, nothing when it is TERMINATED already."""
+        """End an execution: ``Conflict`` when it is COMPLETED, nothing when it is TERMINATED
+        already.
+        """
         self._operate(execution, "terminate", {"reason": reason})
 
     def _operate(self, execution: str, name: str, arguments: dict[str, JsonValue]) -> None:

@@ -1,7 +1,7 @@
 """The executor: whoever holds an execution's lease decides and commits until its inbox is empty.
 
-Nothing in here is trusted for correctness: a stale decision is refused by the commit, a lost lease costs work only, and what
-a crash leaves undone is woken by the timer that the last script armed.
+Nothing in here is trusted for correctness: a stale decision is refused by the commit, a lost lease
+costs work only, and what a crash leaves undone is woken by the timer that the last script armed.
 """
 
 from __future__ import annotations
@@ -30,12 +30,14 @@ from conductor_py.ports.store import Changes, ClaimGuard, Commit, ExecutionStore
 
 _LOG = logging.getLogger(__name__)
 _SERVE_OTHERS_S = 0.05
-_MAX_PASSES = 10_000
+_FOLLOW_S = 0.1
 
 
 @dataclass(slots=True)
 class Driven:
-    """What came of driving an execution: answers by operation, and the executions whose inbox was filled."""
+    """What came of driving an execution: answers by operation, and the executions whose inbox was
+    filled.
+    """
 
     answers: dict[str, Answer] = field(default_factory=dict)
     touched: list[ExecutionId] = field(default_factory=list)
@@ -71,7 +73,9 @@ class Executor:
         return f"{self._nonce}-{next(self._numbers)}"
 
     def drive(self, loaded: Loaded | None, holder: str) -> Driven:
-        """Decide and commit until nothing is left, or others have had their share of this caller's time."""
+        """Decide and commit until nothing is left, or others have had their share of this caller's
+        time.
+        """
         driven = Driven()
         began = time.monotonic()
         while loaded is not None:
@@ -80,11 +84,13 @@ class Executor:
         return driven
 
     def follow(self, touched: Iterable[ExecutionId]) -> None:
-        """Drive executions whose inbox was filled, and those that they fill in turn; the timers are the fallback."""
+        """Drive executions whose inbox was filled, and those that they fill in turn, for a moment.
+
+        What is left is owed to the timers, which the commits have made due at once.
+        """
         pending = list(touched)
-        seen = 0
-        while pending and seen < _MAX_PASSES:
-            seen += 1
+        until = time.monotonic() + _FOLLOW_S
+        while pending and time.monotonic() < until:
             execution = pending.pop()
             holder = self.name()
             loaded = self._store.acquire(execution, holder, self.lease_ms)
@@ -156,6 +162,15 @@ class Executor:
                 continue
             break
         if reply.outcome is not Outcome.OK:
+            _LOG.info(
+                "A decision was refused by the store and is dropped",
+                extra={
+                    "action": "decision_refused",
+                    "workflow_id": loaded.execution,
+                    "outcome": reply.outcome.value,
+                    "version": loaded.version,
+                },
+            )
             return None
         for answer in decision.answers:
             driven.answers[answer.operation] = answer

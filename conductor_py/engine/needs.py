@@ -1,4 +1,6 @@
-"""Fetch what decide asked for: fields, plans, payloads, scripts, definitions. Every answer is a value, a refusal included."""
+"""Fetch what decide asked for: fields, plans, payloads, scripts, definitions. Every answer is a
+value, a refusal included.
+"""
 
 from __future__ import annotations
 

@@ -16,7 +16,9 @@ class PayloadLocations:
         self._payloads = payloads
 
     def location(self, operation: str, payload_type: str, path: str) -> tuple[str | None, str]:
-        """A signed URL to READ or WRITE one payload, and the path to name it by (``InvalidInput``, ``NotFound``)."""
+        """A signed URL to READ or WRITE one payload, and the path to name it by (``InvalidInput``,
+        ``NotFound``).
+        """
         verb, kind = operation.upper(), payload_type.upper()
         if verb not in _OPERATIONS:
             raise _bad("operation", operation, _OPERATIONS)

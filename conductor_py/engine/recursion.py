@@ -1,7 +1,8 @@
 """Find workflows that would start themselves without end, before they are stored or started.
 
-A sub-workflow task that is always reached (not inside a SWITCH, DECISION or DO_WHILE, whose conditions may end the recursion)
-and leads back to a workflow above it never ends. Deeper recursion is bounded at run time by the nesting limit.
+A sub-workflow task that is always reached (not inside a SWITCH, DECISION or DO_WHILE, whose
+conditions may end the recursion) and leads back to a workflow above it never ends. Deeper recursion
+is bounded at run time by the nesting limit.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Shards: which slice of the queues this server serves, and where the next task goes.
 
-Round-robin gives each task to the next live shard in turn and lets a server with nothing to do take from the others;
-local-only keeps an execution's tasks with the server that started it. Routing only: no invariant needs it.
+Round-robin gives each task to the next live shard in turn and lets a server with nothing to do take
+from the others; local-only keeps an execution's tasks with the server that started it. Routing
+only: no invariant needs it.
 """
 
 from __future__ import annotations

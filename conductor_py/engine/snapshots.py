@@ -1,8 +1,9 @@
 """Snapshots: definitions made whole, named by the hash of their content, compiled once.
 
-At start the workflow definition and every task definition it names are put together; what an execution carries from then on
-is the hash (invariant I9). Compiled plans are immutable and cached by hash; registered heads are cached with the revision of
-the definitions they were read at, and the store tells a starter when that is old.
+At start the workflow definition and every task definition it names are put together; what an
+execution carries from then on is the hash (invariant I9). Compiled plans are immutable and cached
+by hash; registered heads are cached with the revision of the definitions they were read at, and the
+store tells a starter when that is old.
 """
 
 from __future__ import annotations
@@ -63,7 +64,9 @@ class Snapshots:
             self._inline.clear()
 
     def registered(self, name: str, version: int | None, partition: int) -> tuple[Plan, int]:
-        """The plan of a registered definition (latest without a version), with the revision it was read at."""
+        """The plan of a registered definition (latest without a version), with the revision it was
+        read at.
+        """
         cached = self._heads.get((name, version))
         if cached is not None:
             return cached[1].plan, cached[0]
@@ -228,7 +231,9 @@ def _names_registered(definition: WorkflowDef) -> bool:
 
 
 def _ad_hoc(task: WorkflowTask) -> TaskDef:
-    """What an unregistered name gets, as in Conductor: defaults for SIMPLE, no retries for any other type."""
+    """What an unregistered name gets, as in Conductor: defaults for SIMPLE, no retries for any
+    other type.
+    """
     if task.type == "SIMPLE":
         return TaskDef(name=task.name)
     return TaskDef(name=task.name, **_SYSTEM_DEFAULTS)

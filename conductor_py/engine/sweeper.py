@@ -1,4 +1,6 @@
-"""The sweeper: fires due timers of this server's shards and hands due effects on. Bounded ticks, nothing remembered."""
+"""The sweeper: fires due timers of this server's shards and hands due effects on. Bounded ticks,
+nothing remembered.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ class Sweeper:
         self._batch = batch
 
     def tick(self) -> int:
-        """Fire what is due, once over all partitions and own shards; returns how many executions were decided."""
+        """Fire what is due, once over all partitions and own shards; returns how many executions
+        were decided.
+        """
         decided = 0
         for partition in range(self._partitions):
             for shard in self._shards.own:
@@ -55,7 +59,9 @@ class Sweeper:
 
 
 class Relay:
-    """Takes due effects out of the outboxes and hands their ids on; they come again until confirmed."""
+    """Takes due effects out of the outboxes and hands their ids on; they come again until
+    confirmed.
+    """
 
     def __init__(
         self,
@@ -66,7 +72,9 @@ class Relay:
         batch: int = 500,
         lease_ms: int = 30_000,
     ) -> None:
-        """``batch`` bounds one hand-over, ``lease_ms`` is how long it may take until the effects come again."""
+        """``batch`` bounds one hand-over, ``lease_ms`` is how long it may take until the effects
+        come again.
+        """
         self._outbox = outbox
         self._enqueue = enqueue
         self._partitions = partitions
@@ -89,7 +97,8 @@ def run_ticks(
 ) -> None:
     """Tick until stopped: at once after a tick that found work, after ``idle_s`` otherwise.
 
-    One of the loops that must survive: what goes wrong is logged with its traceback and tried again.
+    One of the loops that must survive: what goes wrong is logged with its traceback and tried
+    again.
     """
     failures = 0
     while not stop.is_set():
@@ -101,7 +110,7 @@ def run_ticks(
             failures += 1
             wait_s = min(0.2 * 2 ** min(failures, 5), 5.0)
             _LOG.warning("The store is away", extra={"action": "store_away"})
-        except Exception:
+        except Exception:  # noqa: BLE001 - this loop must survive; it logs and tries again
             failures += 1
             wait_s = min(0.2 * 2 ** min(failures, 5), 5.0)
             _LOG.exception("A tick failed", extra={"action": "tick_failed"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -13,11 +14,12 @@ from conductor_py.codec.event import dump_event
 from conductor_py.codec.execution import dump_document, dump_json, load_attempt, load_header
 from conductor_py.decider.scheduling import queue_name
 from conductor_py.engine.clock import StoreClock
+from conductor_py.engine.domains import Domains
 from conductor_py.engine.encoding import PayloadLimits
 from conductor_py.engine.executor import Executor
 from conductor_py.engine.shards import Shards
 from conductor_py.engine.views import Views
-from conductor_py.errors import Conflict, NotFound
+from conductor_py.errors import Conflict, NotFound, StoreUnavailable
 from conductor_py.model.event import ResultReported
 from conductor_py.model.execution import External, wire_ref
 from conductor_py.model.ids import (
@@ -32,12 +34,13 @@ from conductor_py.model.requests import ExtendRequest, PollRequest, TaskLog, Tas
 from conductor_py.model.status import TaskStatus
 from conductor_py.model.view import TaskView
 from conductor_py.ports.payloads import PayloadKind, Payloads
-from conductor_py.ports.queues import Poll, PollReply, TaskQueues
+from conductor_py.ports.queues import Poll, PollData, PollReply, TaskQueues
 from conductor_py.ports.search import Search
-from conductor_py.ports.store import ExecutionReader, ExecutionStore, Outcome, Report
+from conductor_py.ports.store import ExecutionReader, ExecutionStore, Loaded, Outcome, Report
 from conductor_py.ports.wakeups import Wakeups
 from conductor_py.wire.execution import task_to_json
 
+_LOG = logging.getLogger(__name__)
 _MAX_REASON = 500
 _MAX_LOGS = 10
 _FALLBACK_S = 1.0
@@ -58,6 +61,7 @@ class Tasks:
         search: Search,
         wakeups: Wakeups,
         shards: Shards,
+        domains: Domains,
         clock: StoreClock,
         limits: PayloadLimits,
         partitions: int,
@@ -72,6 +76,7 @@ class Tasks:
         self._search = search
         self._wakeups = wakeups
         self._shards = shards
+        self._domains = domains
         self._clock = clock
         self._limits = limits
         self._partitions = partitions
@@ -82,7 +87,9 @@ class Tasks:
     def poll(
         self, request: PollRequest, stop: threading.Event | None = None
     ) -> tuple[JsonObject, ...]:
-        """Claim up to ``count`` tasks; waits up to ``timeout_ms`` for the first. ``stop`` ends the wait."""
+        """Claim up to ``count`` tasks; waits up to ``timeout_ms`` for the first. ``stop`` ends the
+        wait.
+        """
         queue = queue_name(request.task_type, request.domain)
         topic = f"q:{queue}"
         deadline = time.monotonic() + request.timeout_ms / 1000
@@ -134,8 +141,8 @@ class Tasks:
     def update(self, result: TaskResult) -> None:
         """Take a result.
 
-        A result for an ended task or execution is ignored, as Conductor does. ``NotFound`` for an unknown one; ``Conflict``
-        when a claim token is given that does not hold the task any more.
+        A result for an ended task or execution is ignored, as Conductor does. ``NotFound`` for an
+        unknown one; ``Conflict`` when a claim token is given that does not hold the task any more.
         """
         execution, seq = split_task_id(result.task_id)
         if result.workflow_id and result.workflow_id != execution:
@@ -167,12 +174,22 @@ class Tasks:
         )
         self._clock.correct(reply.now_ms)
         if reply.outcome is Outcome.OK:
-            if reply.loaded is not None:
-                driven = self._executor.drive(reply.loaded, holder)
-                if driven.touched:
-                    self._executor.follow(driven.touched)
+            self._decide(reply.loaded, holder)
             return
         self._refused(reply.outcome, result, execution)
+
+    def _decide(self, loaded: Loaded | None, holder: str) -> None:
+        """Go on with what was reported. It is durable already: if the store goes away now, its
+        timer goes on later.
+        """
+        try:
+            driven = self._executor.drive(loaded, holder)
+            if driven.touched:
+                self._executor.follow(driven.touched)
+        except StoreUnavailable:
+            _LOG.warning(
+                "The store went away after a result was accepted", extra={"action": "decide_later"}
+            )
 
     def _refused(self, outcome: Outcome, result: TaskResult, execution: ExecutionId) -> None:
         if outcome is Outcome.SUPERSEDED and result.claim:
@@ -183,7 +200,9 @@ class Tasks:
             raise NotFound(f"No such workflow found by id: {execution}")
 
     def _sized(self, result: TaskResult) -> tuple[TaskResult, bytes]:
-        """Encode the output; above the hard limit the task fails, above the threshold it moves to payload storage."""
+        """Encode the output; above the hard limit the task fails, above the threshold it moves to
+        payload storage.
+        """
         hard = self._limits.task_output_hard
         if result.external_output:
             size = self._payloads.size(result.external_output)
@@ -203,7 +222,9 @@ class Tasks:
     def update_by_ref(
         self, workflow_id: str, ref: str, status: TaskStatus, output: JsonObject, worker: str
     ) -> str | None:
-        """Report on the first open task of a reference (its output merged); ``None`` when there is none."""
+        """Report on the first open task of a reference (its output merged); ``None`` when there is
+        none.
+        """
         found = self._open_by_ref(workflow_id, ref)
         if found is None:
             return None
@@ -239,7 +260,9 @@ class Tasks:
     # -- keep --------------------------------------------------------------------------------------
 
     def extend(self, request: ExtendRequest) -> int:
-        """Keep a claim; returns the instant at which it now ends. ``Conflict`` when it is lost, ``NotFound``."""
+        """Keep a claim; returns the instant at which it now ends. ``Conflict`` when it is lost,
+        ``NotFound``.
+        """
         execution, seq = split_task_id(request.task_id)
         self._check_partition(execution)
         progress = dump_json(request.progress) if request.progress is not None else None
@@ -323,7 +346,9 @@ class Tasks:
         return dict(sorted(sizes.items()))
 
     def queue_sizes_by_shard(self) -> dict[str, dict[str, object]]:
-        """Count waiting tasks by queue and shard, in Conductor's form (its key is spelled ``uacked``)."""
+        """Count waiting tasks by queue and shard, in Conductor's form (its key is spelled
+        ``uacked``).
+        """
         sizes: dict[str, dict[str, object]] = {}
         totals: dict[tuple[str, str], int] = {}
         for partition in range(self._partitions):
@@ -335,37 +360,7 @@ class Tasks:
 
     def poll_data(self, task_type: str | None) -> tuple[JsonObject, ...]:
         """List who polled last; ``None``: of all types."""
-        newest: dict[tuple[str, str], dict[str, JsonValue]] = {}
-        for partition in range(self._partitions):
-            for data in self._queues.poll_data(partition):
-                if task_type is not None and data.queue != task_type:
-                    continue
-                found = newest.get((data.queue, data.domain))
-                last = found["lastPollTime"] if found else 0
-                if found is None or (isinstance(last, int) and last < data.at_ms):
-                    entry: dict[str, JsonValue] = {
-                        "queueName": data.queue,
-                        "workerId": data.worker,
-                        "lastPollTime": data.at_ms,
-                    }
-                    if data.domain:
-                        entry["domain"] = data.domain
-                    newest[(data.queue, data.domain)] = entry
-        return tuple(newest.values())
-
-    def active_domain(self, task_type: str, preferences: str) -> str:
-        """The first domain of a list that a worker polled within ten seconds, else the last (none for NO_DOMAIN)."""
-        names = [name.strip() for name in preferences.split(",") if name.strip()]
-        now = self._clock.now_ms()
-        polled: dict[str, int] = {}
-        for data in self.poll_data(task_type):
-            at = data["lastPollTime"]
-            polled[str(data.get("domain", ""))] = at if isinstance(at, int) else 0
-        for name in names:
-            if name.upper() != "NO_DOMAIN" and now - polled.get(name, 0) < _ACTIVE_MS:
-                return name
-        last = names[-1] if names else ""
-        return "" if last.upper() == "NO_DOMAIN" else last
+        return tuple(_poll_data_to_json(data) for data in self._domains.last_polls(task_type))
 
     def _known(self, workflow_id: str) -> ExecutionId:
         if not is_execution_id(workflow_id):
@@ -379,4 +374,10 @@ class Tasks:
             raise NotFound(f"No such workflow found by id: {execution}")
 
 
-_ACTIVE_MS = 10_000
+def _poll_data_to_json(data: PollData) -> JsonObject:
+    written: dict[str, JsonValue] = {
+        "queueName": data.queue,
+        "workerId": data.worker,
+        "lastPollTime": data.at_ms,
+    }
+    return {**written, "domain": data.domain} if data.domain else written

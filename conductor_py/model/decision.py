@@ -66,10 +66,11 @@ class Answer:
 class Decision:
     """All that changes with one commit.
 
-    ``attempts`` are the states of new and changed attempts by sequence number; ``documents`` other fields whose value is a
-    document (``i:``, ``o:``, ``vars``, ``output``); ``pointers`` the ``r:`` fields; ``hashes`` the ``d:`` fields;
-    ``states`` the rest, ``None`` to remove. ``offered`` are (seq, due ms) that want a queue entry; the executor picks the
-    shard. ``timers`` are (seq, due ms), 0 removes.
+    ``attempts`` are the states of new and changed attempts by sequence number; ``documents`` other
+    fields whose value is a document (``i:``, ``o:``, ``vars``, ``output``); ``pointers`` the ``r:``
+    fields; ``hashes`` the ``d:`` fields; ``states`` the rest, ``None`` to remove. ``offered`` are
+    (seq, due ms) that want a queue entry; the executor picks the shard. ``timers`` are (seq, due
+    ms), 0 removes.
     """
 
     header: Header

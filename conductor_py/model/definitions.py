@@ -1,8 +1,8 @@
 """Definitions as users write them: workflows, the tasks in them, task definitions.
 
-Attribute names are Conductor's JSON names in snake case, one to one (``codec.definitions`` derives the JSON names), and
-defaults are Conductor's. Seconds stay seconds here because they are the user's own words. Unset optional attributes are
-``None`` and are left out of the stored form.
+Attribute names are Conductor's JSON names in snake case, one to one (``codec.definitions`` derives
+the JSON names), and defaults are Conductor's. Seconds stay seconds here because they are the user's
+own words. Unset optional attributes are ``None`` and are left out of the stored form.
 """
 
 from __future__ import annotations
@@ -61,7 +61,9 @@ class TaskDef:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubWorkflowParams:
-    """What a SUB_WORKFLOW task starts. ``workflow_definition`` is an inline definition or a ``${…}`` that yields one."""
+    """What a SUB_WORKFLOW task starts. ``workflow_definition`` is an inline definition or a
+    ``${…}`` that yields one.
+    """
 
     name: str | None = None
     version: int | str | None = None

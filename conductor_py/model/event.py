@@ -1,7 +1,8 @@
-"""Events: what happened to an execution since it was last decided. They wait in its inbox, numbered.
+"""Events: what happened to an execution since it was last decided. They wait in its inbox,
+numbered.
 
-An event names an attempt by sequence number (0: none). Events about a child or a continuation carry a generation and
-count only in that generation.
+An event names an attempt by sequence number (0: none). Events about a child or a continuation carry
+a generation and count only in that generation.
 """
 
 from __future__ import annotations
@@ -55,8 +56,9 @@ class ChildEnded:
 class Continue:
     """The rest of a decision that was cut; void in another generation.
 
-    ``kind`` is ``open`` (open a reference), ``branches`` (go on creating a fork's branches), ``loop`` (look at a loop) or
-    ``drain`` (clean up after a cut end); ``plan``, ``ref`` and ``vector`` say where.
+    ``kind`` is ``open`` (open a reference), ``branches`` (go on creating a fork's branches),
+    ``loop`` (look at a loop) or ``drain`` (clean up after a cut end); ``plan``, ``ref`` and
+    ``vector`` say where.
     """
 
     generation: int
@@ -68,7 +70,9 @@ class Continue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """A verb of the API (terminate, pause, …) or of a parent (terminate); ``id`` is where the answer goes."""
+    """A verb of the API (terminate, pause, …) or of a parent (terminate); ``id`` is where the
+    answer goes.
+    """
 
     id: str
     name: str

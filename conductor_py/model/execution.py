@@ -1,7 +1,7 @@
 """What is stored of a running execution, as the decider sees it.
 
-Every type here is one stored field (``ports.store`` lists them); the stored names stand in ``codec.execution``. Instants
-are epoch milliseconds of the store's clock, 0 means "not set".
+Every type here is one stored field (``ports.store`` lists them); the stored names stand in
+``codec.execution``. Instants are epoch milliseconds of the store's clock, 0 means "not set".
 """
 
 from __future__ import annotations
@@ -48,11 +48,12 @@ Document = JsonObject | External
 class Header:
     """The hot header: small, read at every decision, written whole by start and commit only.
 
-    ``open_attempts`` counts open attempts other than containers (JOIN and DO_WHILE, which only wait for others),
-    ``containers`` those. ``tail`` is set when the last top-level task has settled. ``drain`` is the next sequence number
-    that cleaning up after a cut end has to look at, 0 when there is nothing to clean up. ``permissive_failures`` counts
-    failed permissive tasks, which fail the execution when everything else is done; ``continues`` the continuations under
-    way; ``has_domains`` says that a task-to-domain map was given.
+    ``open_attempts`` counts open attempts other than containers (JOIN and DO_WHILE, which only wait
+    for others), ``containers`` those. ``tail`` is set when the last top-level task has settled.
+    ``drain`` is the next sequence number that cleaning up after a cut end has to look at, 0 when
+    there is nothing to clean up. ``permissive_failures`` counts failed permissive tasks, which fail
+    the execution when everything else is done; ``continues`` the continuations under way;
+    ``has_domains`` says that a task-to-domain map was given.
     """
 
     plan: str
@@ -88,11 +89,12 @@ class Header:
 class Attempt:
     """One try of one reference in one generation and iteration; on the wire: Task.
 
-    ``definition`` is the name of the task definition. ``queue`` is empty when no worker takes it. ``deadline`` is the
-    end of the total timeout over all attempts, ``poll_by`` that of the poll timeout, ``start_at`` the instant before
-    which an attempt without queue entry is not opened, ``wait_until`` the end of a WAIT. ``superseded`` says that a
-    newer attempt of the same reference and iteration exists; ``lost`` counts workers lost so far (they use up no retry).
-    ``child`` is the execution a SUB_WORKFLOW waits for.
+    ``definition`` is the name of the task definition. ``queue`` is empty when no worker takes it.
+    ``deadline`` is the end of the total timeout over all attempts, ``poll_by`` that of the poll
+    timeout, ``start_at`` the instant before which an attempt without queue entry is not opened,
+    ``wait_until`` the end of a WAIT. ``superseded`` says that a newer attempt of the same reference
+    and iteration exists; ``lost`` counts workers lost so far (they use up no retry). ``child`` is
+    the execution a SUB_WORKFLOW waits for.
     """
 
     seq: int
@@ -133,7 +135,9 @@ class Attempt:
 
     @property
     def open(self) -> bool:
-        """Whether its own status is not terminal (the execution may still have ended or begun a new generation)."""
+        """Whether its own status is not terminal (the execution may still have ended or begun a new
+        generation).
+        """
         return not self.status.terminal
 
 
@@ -156,8 +160,8 @@ class ClaimSide:
 class JoinState:
     """A JOIN that is open: how many references it waits for and how they settled.
 
-    ``failed`` are the sequence numbers of attempts that settled unsuccessfully, in order, at most 100; ``errors`` those
-    of optional ones (COMPLETED_WITH_ERRORS), likewise.
+    ``failed`` are the sequence numbers of attempts that settled unsuccessfully, in order, at most
+    100; ``errors`` those of optional ones (COMPLETED_WITH_ERRORS), likewise.
     """
 
     seq: int
@@ -180,8 +184,8 @@ class ForkState:
 class LoopState:
     """A DO_WHILE that is open: its present iteration and the open attempts directly inside it.
 
-    ``tail`` says that the last task of the body has settled in this iteration. ``items`` is the number of items of a
-    list loop, -1 for a condition loop.
+    ``tail`` says that the last task of the body has settled in this iteration. ``items`` is the
+    number of items of a list loop, -1 for a condition loop.
     """
 
     seq: int
@@ -194,7 +198,9 @@ class LoopState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Meta:
-    """What is known of an execution since its start and never changes; read by people, not by decide."""
+    """What is known of an execution since its start and never changes; read by people, not by
+    decide.
+    """
 
     created_by: str | None = None
     event: str | None = None

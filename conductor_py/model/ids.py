@@ -1,8 +1,10 @@
-"""Identities: what an execution, an attempt and a partition are called, and how one is read out of the other.
+"""Identities: what an execution, an attempt and a partition are called, and how one is read out of
+the other.
 
-An execution id is UUID-shaped; its first three hexadecimal digits are the partition, the rest is random or, for a
-child, derived from the task id of its parent. A task id is ``<execution id>-<sequence number>``, so that a task is
-found without an index. No I/O and no randomness here: random parts are handed in.
+An execution id is UUID-shaped; its first three hexadecimal digits are the partition, the rest is
+random or, for a child, derived from the task id of its parent. A task id is ``<execution
+id>-<sequence number>``, so that a task is found without an index. No I/O and no randomness here:
+random parts are handed in.
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ def execution_id(partition: int, entropy: str) -> ExecutionId:
 
 
 def derived_execution_id(cause: str, partition: int) -> ExecutionId:
-    """Make the id of what ``cause`` (a task id, say) starts: the same cause always gives the same id."""
+    """Make the id of what ``cause`` (a task id, say) starts: the same cause always gives the same
+    id.
+    """
     return execution_id(partition, hashlib.sha256(cause.encode()).hexdigest())
 
 

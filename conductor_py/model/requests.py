@@ -13,7 +13,9 @@ from conductor_py.model.status import TaskStatus
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartRequest:
-    """Start a workflow: a registered one by name (latest version unless given) or the inline ``definition``."""
+    """Start a workflow: a registered one by name (latest version unless given) or the inline
+    ``definition``.
+    """
 
     name: str
     version: int | None = None

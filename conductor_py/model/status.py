@@ -1,7 +1,8 @@
-"""Statuses of executions and attempts, with the tables of what each means and which moves are legal.
+"""Statuses of executions and attempts, with the tables of what each means and which moves are
+legal.
 
-Source of the names and of the flags: Conductor's public model. The diagram in the documentation is drawn from
-``WORKFLOW_MOVES`` and ``TASK_MOVES``.
+Source of the names and of the flags: Conductor's public model. The diagram in the documentation is
+drawn from ``WORKFLOW_MOVES`` and ``TASK_MOVES``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """What readers get of an execution: everything of it, consistent as of one version.
 
-Built by the engine from the stored fields or from the archive, turned into Conductor's JSON by ``wire.execution``.
+Built by the engine from the stored fields or from the archive, turned into Conductor's JSON by
+``wire.execution``.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from conductor_py.model.json import JsonObject
 class TaskView:
     """One attempt with everything a reader may want.
 
-    ``task`` is its part of the definition. The wire status is IN_PROGRESS when the attempt is open and a claim is held,
-    CANCELED when it is open in an ended execution or an older generation.
+    ``task`` is its part of the definition. The wire status is IN_PROGRESS when the attempt is open
+    and a claim is held, CANCELED when it is open in an ended execution or an older generation.
     """
 
     execution: str

@@ -6,7 +6,9 @@ from typing import Protocol
 
 
 class MetadataStore(Protocol):
-    """Canonical JSON of definitions (opaque bytes) by name and version; one store for all partitions."""
+    """Canonical JSON of definitions (opaque bytes) by name and version; one store for all
+    partitions.
+    """
 
     def put_workflow(self, name: str, version: int, document: bytes, *, create: bool) -> bool:
         """Store a version; with ``create`` an existing one is left alone and the answer is false."""
@@ -21,7 +23,9 @@ class MetadataStore(Protocol):
         """Forget a version; false when there is none. Executions keep their snapshot."""
 
     def put_task(self, name: str, document: bytes, *, must_exist: bool) -> bool:
-        """Store a task definition; with ``must_exist`` an unknown one is not created and the answer is false."""
+        """Store a task definition; with ``must_exist`` an unknown one is not created and the answer
+        is false.
+        """
 
     def tasks(self, names: tuple[str, ...] | None) -> dict[str, bytes]:
         """Read the task definitions of those names (unknown ones left out), or all."""
@@ -37,7 +41,8 @@ class PlanStore(Protocol):
     """Compiled definitions by content, in the partition that uses them."""
 
     def put(self, partition: int, plan: str, blob: bytes, reads: dict[str, bytes]) -> None:
-        """Store a snapshot under its hash with, for each reference, its reads (JSON list of strings).
+        """Store a snapshot under its hash with, for each reference, its reads (JSON list of
+        strings).
 
         The reads under ``*`` are those of every reference that is not listed.
         """

@@ -20,10 +20,14 @@ class Outbox(Protocol):
     """Effects of one partition. Delivery is at least once; handlers are idempotent by effect id."""
 
     def take(self, partition: int, limit: int, lease_ms: int) -> tuple[Pending, ...]:
-        """Take due effects, oldest first; each is due again after ``lease_ms`` unless confirmed before."""
+        """Take due effects, oldest first; each is due again after ``lease_ms`` unless confirmed
+        before.
+        """
 
     def confirm(self, partition: int, done: Sequence[tuple[str, int]]) -> int:
-        """Drop effects by (id, stamp); one that was ordered anew meanwhile stays. Returns how many went."""
+        """Drop effects by (id, stamp); one that was ordered anew meanwhile stays. Returns how many
+        went.
+        """
 
     def size(self, partition: int) -> int:
         """Count the effects that wait."""

@@ -1,7 +1,8 @@
 """Task queues: how a worker gets an attempt, keeps it, and loses it.
 
-A queue is one pair of ordered sets a shard: ready (by urgency, then age) and delayed (by due time). Members are task
-ids and nothing else; whether a member may be handed out is read from the attempt when it is polled.
+A queue is one pair of ordered sets a shard: ready (by urgency, then age) and delayed (by due time).
+Members are task ids and nothing else; whether a member may be handed out is read from the attempt
+when it is polled.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from conductor_py.ports.store import Outcome
 class Poll:
     """What a worker asks for: up to ``count`` attempts of ``queue`` from ``shards``, in that order.
 
-    ``lease_ms`` 0: the worker asks for no lease, its claim ends with the response timeout. ``limit`` and ``rate`` (claims,
-    window ms) are those of the live task definition; ``None`` takes what the attempt's snapshot says.
+    ``lease_ms`` 0: the worker asks for no lease, its claim ends with the response timeout.
+    ``limit`` and ``rate`` (claims, window ms) are those of the live task definition; ``None`` takes
+    what the attempt's snapshot says.
     """
 
     queue: str
@@ -73,13 +75,14 @@ class TaskQueues(Protocol):
     def poll(self, partition: int, poll: Poll) -> PollReply:
         """Hand out attempts: claim, permit and timer of each in one step.
 
-        Looks at 200 heads a shard at most. Entries of ended or unknown attempts are dropped; those of a paused execution
-        are parked with it. A full limit stops the poll with ``retry_at_ms``. A claim is max(k + 1, now) and ends at now +
-        response timeout or, when asked, at now + lease, whichever is earlier; its timer is the earliest of that, the
-        attempt timeout counted from the first claim, and the attempt's total deadline.
+        Looks at 200 heads a shard at most. Entries of ended or unknown attempts are dropped; those
+        of a paused execution are parked with it. A full limit stops the poll with ``retry_at_ms``.
+        A claim is max(k + 1, now) and ends at now + response timeout or, when asked, at now +
+        lease, whichever is earlier; its timer is the earliest of that, the attempt timeout counted
+        from the first claim, and the attempt's total deadline.
         """
 
-    def extend(
+    def extend(  # noqa: PLR0917 - who, which claim, for how long, how far
         self,
         execution: ExecutionId,
         seq: int,
@@ -88,12 +91,16 @@ class TaskQueues(Protocol):
         lease_ms: int,
         progress: bytes | None,
     ) -> tuple[Outcome, int]:
-        """Prolong a held claim: by the lease when one was asked for (never beyond the response timeout from now), else by
-        the response timeout. OK and the new end; SUPERSEDED (not the current claim, or past its end); IGNORED (ended);
-        UNKNOWN_TASK; GONE. ``claim`` 0: the holder is recognised by ``worker``, and any holder is when that is empty."""
+        """Prolong a held claim: by the lease when one was asked for (never beyond the response
+        timeout from now), else by the response timeout. OK and the new end; SUPERSEDED (not the
+        current claim, or past its end); IGNORED (ended); UNKNOWN_TASK; GONE. ``claim`` 0: the
+        holder is recognised by ``worker``, and any holder is when that is empty.
+        """
 
     def sizes(self, partition: int) -> dict[tuple[str, str], tuple[int, int]]:
-        """Count entries, ready and delayed, by (queue, shard), for every queue that was ever written."""
+        """Count entries, ready and delayed, by (queue, shard), for every queue that was ever
+        written.
+        """
 
     def poll_data(self, partition: int) -> tuple[PollData, ...]:
         """List who polled what last."""

@@ -1,4 +1,6 @@
-"""Shards: which server serves which slice of the queues just now. Routing only; no invariant needs it."""
+"""Shards: which server serves which slice of the queues just now. Routing only; no invariant needs
+it.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +11,13 @@ class ShardRegistry(Protocol):
     """Leased shard names, one registry a namespace."""
 
     def lease(self, server: str, wanted: tuple[str, ...], lease_ms: int) -> tuple[str, ...]:
-        """Renew this server's presence and names, and take names for it; returns the names it holds.
+        """Renew this server's presence and names, and take names for it; returns the names it
+        holds.
 
-        With ``wanted`` names given (configuration) it holds exactly those. Without, a server that holds none takes the
-        first free of s0, s1, …. Every name that has work (was leased and expired) and that no live server holds is taken
-        over as well; one is given back when a live server without a name is present.
+        With ``wanted`` names given (configuration) it holds exactly those. Without, a server that
+        holds none takes the first free of s0, s1, …. Every name that has work (was leased and
+        expired) and that no live server holds is taken over as well; one is given back when a live
+        server without a name is present.
         """
 
     def live(self) -> tuple[str, ...]:

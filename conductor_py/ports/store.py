@@ -1,21 +1,25 @@
 """The execution store: what `start`, `report` and `commit` promise, whatever keeps the promise.
 
-An execution is a set of small named fields (bytes, made by ``codec``), an inbox of numbered events, and the entries
-that are owed to it in queues, timers and the outbox. Everything that one call names changes together or not at all.
+An execution is a set of small named fields (bytes, made by ``codec``), an inbox of numbered events,
+and the entries that are owed to it in queues, timers and the outbox. Everything that one call names
+changes together or not at all.
 
 Fields of an execution (``<vec>`` is the iteration vector, ``1.2``; absent outside loops):
 
-    h                hot header            input output vars domains meta   documents, read only when needed
+    h              hot header              input output vars domains meta   documents, read on demand
     a:<seq>          attempt state         i:<seq> o:<seq>  its input and output
     c:<seq>          claim side            p:<seq>          progress, claim side too
     r:<ref>          newest attempt (seq) over all iterations      r:<ref>#<vec>  that iteration's
-    j:<ref>[#<vec>]  join or loop state    d:<ref>[#<vec>]  hash of the definition this reference brought
+    j:<ref>[#<vec>]  join or loop state    d:<ref>[#<vec>]  hash of the definition it brought
 
-``v`` (version, status, generation, last operation id), ``l`` (lease) and ``k`` (highest claim) belong to the store.
+``v`` (version, status, generation, last operation id), ``l`` (lease) and ``k`` (highest claim)
+belong to the store.
 
-The state of an attempt, ``a:<seq>``, is a flat JSON object that the store may read but never writes:
+The state of an attempt, ``a:<seq>``, is a flat JSON object that the store may read but never
+writes:
 
-    ref it st gen def   reference, iteration vector ("" outside loops), status, generation, task definition name
+    ref it st gen def   reference, iteration vector ("" outside loops), status, generation,
+                        name of the task definition
     plan                hash of the plan its node stands in
     q sh score          queue name, shard and score of its entry ("" and 0 when no worker takes it)
     rt tt               response timeout and timeout of one attempt, ms (0: none)
@@ -23,23 +27,26 @@ The state of an attempt, ``a:<seq>``, is a flat JSON object that the store may r
     lim rl rw           concurrent limit, claims per window, window in ms (0: none)
     (further keys belong to the engine)
 
-It is open while ``st`` is ``SCHEDULED`` or ``IN_PROGRESS``, ``gen`` is the execution's generation, its number is at
-least the header's ``first_seq`` and the execution is not terminal. The header, ``h``, is flat JSON too; the store reads
-``plan``, ``home`` (home shard), ``first_seq`` and ``name``.
+It is open while ``st`` is ``SCHEDULED`` or ``IN_PROGRESS``, ``gen`` is the execution's generation,
+its number is at least the header's ``first_seq`` and the execution is not terminal. The header,
+``h``, is flat JSON too; the store reads ``plan``, ``home`` (home shard), ``first_seq`` and
+``name``.
 
 The claim side, ``c:<seq>``, is written by the store only, flat JSON:
 
     k held until   claim number, 1 while held, when it ends (epoch ms)
     leased         1 when ``until`` is the worker's own lease rather than the response timeout
-    closed         1 once a result was accepted and its event waits in the inbox or was consumed; a commit's offer or
-                   reopening resets it to 0
+    closed         1 once a result was accepted and its event waits in the inbox or was consumed; a
+                   commit's offer or reopening resets it to 0
     w prev         holder, and up to ten holders before it (joined by a newline)
-    polls first upd cb   claims handed out so far, time of the first, time of the last write, deadline already fired
+    polls first upd cb   claims handed out so far, time of the first, time of the last write,
+                         deadline already fired
 
-A *read* names what a caller wants: a field name, or ``><kinds> <pointer field>``: follow the pointer and bring the
-fields of ``kinds`` (letters of ``a i o c``) of the attempt it names, the pointer too. In the reads a plan keeps for a
-reference (``PlanStore.put``), ``#*<n>`` at the end of a name stands for the first ``n`` components of the iteration
-vector of the attempt that ended (``#*0``: nothing).
+A *read* names what a caller wants: a field name, or ``><kinds> <pointer field>``: follow the
+pointer and bring the fields of ``kinds`` (letters of ``a i o c``) of the attempt it names, the
+pointer too. In the reads a plan keeps for a reference (``PlanStore.put``), ``#*<n>`` at the end of
+a name stands for the first ``n`` components of the iteration vector of the attempt that ended
+(``#*0``: nothing).
 """
 
 from __future__ import annotations
@@ -82,8 +89,9 @@ class Outcome(Enum):
 class Loaded:
     """What whoever now holds the lease of an execution needs in order to decide.
 
-    ``events`` are the unconsumed ones in order, the first has number ``first_event``. ``fields`` has ``h`` and, for every
-    event that names an attempt (the first 64, within 1 MB): ``a: c: o:`` of it and what its plan's reads name.
+    ``events`` are the unconsumed ones in order, the first has number ``first_event``. ``fields``
+    has ``h`` and, for every event that names an attempt (the first 64, within 1 MB): ``a: c: o:``
+    of it and what its plan's reads name.
     """
 
     execution: ExecutionId
@@ -107,7 +115,9 @@ class Offer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimGuard:
-    """A decision that ends an attempt because time passed names the claim and its end as it saw them."""
+    """A decision that ends an attempt because time passed names the claim and its end as it saw
+    them.
+    """
 
     seq: int
     claim: int
@@ -116,7 +126,9 @@ class ClaimGuard:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Child:
-    """An execution that this commit starts. One that exists already is left alone (its id says who started it)."""
+    """An execution that this commit starts. One that exists already is left alone (its id says who
+    started it).
+    """
 
     execution: ExecutionId
     name: str
@@ -127,7 +139,9 @@ class Child:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """An event for the inbox of another execution of the same partition; dropped when that does not exist."""
+    """An event for the inbox of another execution of the same partition; dropped when that does not
+    exist.
+    """
 
     execution: ExecutionId
     event: bytes
@@ -155,18 +169,22 @@ class Changes:
     fields: Mapping[str, bytes]
     deleted: tuple[str, ...] = ()
     ended: tuple[int, ...] = ()
-    """Attempts whose queue entry, delayed or parked entry, timer and permit go. The fields say how they ended."""
+    """Attempts whose queue entry, delayed or parked entry, timer and permit go. The fields say how
+    they ended.
+    """
     reopened: tuple[int, ...] = ()
     """Attempts whose closed claim is open for a result again without being offered to a queue."""
     offers: tuple[Offer, ...] = ()
     attempt_timers: tuple[tuple[int, int], ...] = ()
-    """(seq, due ms) of attempts that no claim times: poll timeout, WAIT, delayed start. 0 removes."""
+    """(seq, due ms) of attempts that no claim times: poll timeout, WAIT, delayed start. 0 removes.
+    """
     due_ms: int = 0
     """When the execution itself must be looked at next, epoch ms; 0: by no clock."""
     children: tuple[Child, ...] = ()
     messages: tuple[Message, ...] = ()
     own_events: tuple[bytes, ...] = ()
-    """Appended to this execution's own inbox (continuations); the lease holder goes on with them."""
+    """Appended to this execution's own inbox (continuations); the lease holder goes on with them.
+    """
     effects: tuple[Effect, ...] = ()
     answers: tuple[tuple[str, bytes], ...] = ()
     """(operation id, answer) for callers of `send`; published to whoever waits."""
@@ -192,13 +210,17 @@ class Start:
     meta_revision: int | None = None
     """Revision of the definitions that were read; ``None`` when none was."""
     holder: str = ""
-    """Who decides what ``changes.own_events`` leave to do; empty: nobody takes the lease, the timer is due at once."""
+    """Who decides what ``changes.own_events`` leave to do; empty: nobody takes the lease, the timer
+    is due at once.
+    """
     lease_ms: int = 3_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartReply:
-    """``existing`` is set with EXISTS; ``more`` when the inbox is not empty (continuations): the caller has the lease."""
+    """``existing`` is set with EXISTS; ``more`` when the inbox is not empty (continuations): the
+    caller has the lease.
+    """
 
     outcome: Outcome
     now_ms: int
@@ -211,8 +233,8 @@ class StartReply:
 class Report:
     """The result of one attempt.
 
-    ``claim`` 0: the reporter named none (the official SDKs). ``event`` goes into the inbox as it is; ``output`` replaces
-    ``o:<seq>`` unless ``None``. ``final`` is false for IN_PROGRESS.
+    ``claim`` 0: the reporter named none (the official SDKs). ``event`` goes into the inbox as it
+    is; ``output`` replaces ``o:<seq>`` unless ``None``. ``final`` is false for IN_PROGRESS.
     """
 
     execution: ExecutionId
@@ -228,7 +250,9 @@ class Report:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportReply:
-    """``loaded`` is there when the caller won the lease and is to decide; else the holder, or the timer, will."""
+    """``loaded`` is there when the caller won the lease and is to decide; else the holder, or the
+    timer, will.
+    """
 
     outcome: Outcome
     now_ms: int
@@ -275,7 +299,9 @@ class CommitReply:
 
 
 class ExecutionStore(Protocol):
-    """Executions of all partitions. Every method raises ``StoreUnavailable`` when the store does not answer."""
+    """Executions of all partitions. Every method raises ``StoreUnavailable`` when the store does
+    not answer.
+    """
 
     def now_ms(self) -> int:
         """Tell the store's time; every deadline in the engine is an instant of this clock."""
@@ -283,18 +309,19 @@ class ExecutionStore(Protocol):
     def start(self, start: Start) -> StartReply:
         """Create the execution with its first decision, in one atomic step.
 
-        Outcomes: OK; EXISTS (id taken by another operation, or the idempotency key by ``existing`` and
-        ``on_existing`` says so); NEED_PLAN; META_MOVED; CLOCK. A repeat with the same operation id is OK and changes
-        nothing. The version of a new execution is max(1, now).
+        Outcomes: OK; EXISTS (id taken by another operation, or the idempotency key by ``existing``
+        and ``on_existing`` says so); NEED_PLAN; META_MOVED; CLOCK. A repeat with the same operation
+        id is OK and changes nothing. The version of a new execution is max(1, now).
         """
 
     def report(self, report: Report) -> ReportReply:
         """Make a result durable in the inbox, close the claim, arm the wake-up, try the lease.
 
-        OK; IGNORED (ended, or a result already waits); SUPERSEDED (a claim is given and is not the current one, or none
-        is given and the worker held an earlier claim of this attempt and not the current one); UNKNOWN_TASK; GONE. A
-        repeat under the claim that was closed by it is IGNORED. After OK no poll, extend, firing or other result of that
-        attempt changes anything until a commit. An attempt in a queue is taken out of it.
+        OK; IGNORED (ended, or a result already waits); SUPERSEDED (a claim is given and is not the
+        current one, or none is given and the worker held an earlier claim of this attempt and not
+        the current one); UNKNOWN_TASK; GONE. A repeat under the claim that was closed by it is
+        IGNORED. After OK no poll, extend, firing or other result of that attempt changes anything
+        until a commit. An attempt in a queue is taken out of it.
         """
 
     def send(
@@ -302,25 +329,34 @@ class ExecutionStore(Protocol):
     ) -> SendReply:
         """Append an operation's or a signal's event, arm the wake-up, try the lease. OK or GONE.
 
-        A repeat of ``operation`` appends nothing and brings the answer if there is one (kept 60 s, 64 at most).
+        A repeat of ``operation`` appends nothing and brings the answer if there is one (kept 60 s,
+        64 at most).
         """
 
     def acquire(self, execution: ExecutionId, holder: str, lease_ms: int) -> Loaded | None:
-        """Take the lease if it is free and there is something to consume or a deadline passed, else ``None``."""
+        """Take the lease if it is free and there is something to consume or a deadline passed, else
+        ``None``.
+        """
 
     def renew(self, execution: ExecutionId, holder: str, lease_ms: int) -> bool:
-        """Prolong the lease; false when it was lost (saves work only: the version keeps us correct)."""
+        """Prolong the lease; false when it was lost (saves work only: the version keeps us
+        correct).
+        """
 
     def commit(self, commit: Commit) -> CommitReply:
-        """Apply the changes if the version is still the one read: OK, STALE, CLAIM_MOVED, NEED_PLAN or GONE.
+        """Apply the changes if the version is still the one read: OK, STALE, CLAIM_MOVED, NEED_PLAN
+        or GONE.
 
-        With fencing off the version is not compared; a terminal execution of the same generation, the inbox numbers and
-        the operation id still are. The new version is max(old + 1, now). A repeat of ``operation`` is OK and changes
-        nothing. When the inbox is then empty, or ``let_go``, the lease is released; else ``more`` has what is left.
+        With fencing off the version is not compared; a terminal execution of the same generation,
+        the inbox numbers and the operation id still are. The new version is max(old + 1, now). A
+        repeat of ``operation`` is OK and changes nothing. When the inbox is then empty, or
+        ``let_go``, the lease is released; else ``more`` has what is left.
         """
 
     def load(self, execution: ExecutionId, reads: Sequence[str]) -> tuple[int, Fields] | None:
-        """Read fields as of one version, consistently; ``None`` when the execution is gone. No lease is needed."""
+        """Read fields as of one version, consistently; ``None`` when the execution is gone. No
+        lease is needed.
+        """
 
 
 class ExecutionReader(Protocol):
@@ -330,17 +366,23 @@ class ExecutionReader(Protocol):
         """Read every field of one version at once (`v`, `l`, `k` left out), ``None`` when gone."""
 
     def running(self, name: str) -> tuple[ExecutionId, ...]:
-        """List the executions of that workflow name that are not terminal, oldest first, at most 10,000."""
+        """List the executions of that workflow name that are not terminal, oldest first, at most
+        10,000.
+        """
 
     def answer(self, execution: ExecutionId, operation: str) -> bytes | None:
         """Read the answer of an operation, ``None`` when there is none (yet)."""
 
     def append_log(self, execution: ExecutionId, seq: int, line: str, created_ms: int) -> Outcome:
-        """Keep a log line of an attempt (at most 10,000 an execution, oldest dropped): OK, UNKNOWN_TASK or GONE."""
+        """Keep a log line of an attempt (at most 10,000 an execution, oldest dropped): OK,
+        UNKNOWN_TASK or GONE.
+        """
 
     def logs(self, execution: ExecutionId) -> tuple[tuple[int, int, str], ...]:
         """Read (seq, created ms, line) of all attempts in the order they came."""
 
     def remove(self, execution: ExecutionId, version: int) -> Outcome:
-        """Forget an execution that is terminal, drained (no ``drain`` in its header) and has an empty inbox, if its
-        version is still ``version``: OK, STALE (anything of that does not hold) or GONE."""
+        """Forget an execution that is terminal, drained (no ``drain`` in its header) and has an
+        empty inbox, if its version is still ``version``: OK, STALE (anything of that does not hold)
+        or GONE.
+        """

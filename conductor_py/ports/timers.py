@@ -15,9 +15,10 @@ class Timers(Protocol):
     ) -> tuple[Loaded, ...]:
         """Fire up to ``limit`` due timers and bring the executions whose lease was won.
 
-        An entry is never popped: it moves to now + 30 s, or to now + lease for an execution, and goes only when its
-        attempt or execution has ended. The timer of an attempt appends ``due`` (with the claim and the deadline it saw,
-        once a deadline) to the inbox: ``<seq> {"t":"due","k":<claim>,"d":<claim end>}``; the timer of an execution appends nothing.
+        An entry is never popped: it moves to now + 30 s, or to now + lease for an execution, and
+        goes only when its attempt or execution has ended. The timer of an attempt appends ``due``
+        (with the claim and the deadline it saw, once a deadline) to the inbox: ``<seq>
+        {"t":"due","k":<claim>,"d":<claim end>}``; the timer of an execution appends nothing.
         """
 
     def next_due_ms(self, partition: int, shard: str) -> int:

@@ -1,6 +1,8 @@
+# ruff: noqa: ANN401 - the verbs pass any attribute of the requests on
 """A whole engine over memory adapters, for tests of workflows and of the engine itself.
 
-Nothing runs by itself: ``settle`` does what the background processes would do, for the time the fake clock shows.
+Nothing runs by itself: ``settle`` does what the background processes would do, for the time the
+fake clock shows.
 """
 
 from __future__ import annotations
@@ -83,7 +85,9 @@ class MemoryEngine:
             )
         )
 
-    def run(self, task_type: str, output: JsonObject | None = None, **result: Any) -> dict[str, Any]:
+    def run(
+        self, task_type: str, output: JsonObject | None = None, **result: Any
+    ) -> dict[str, Any]:
         """Poll one task of a type and report it."""
         (task,) = self.poll(task_type)
         self.complete(task, output, **result)
@@ -95,7 +99,7 @@ class MemoryEngine:
             pass
 
 
-def memory_engine(  # noqa: PLR0913 - each a choice of the test
+def memory_engine(
     *,
     clock: FakeClock | None = None,
     space: MemorySpace | None = None,

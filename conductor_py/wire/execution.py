@@ -17,7 +17,7 @@ from conductor_py.model.definitions import WorkflowDef, WorkflowTask
 from conductor_py.model.execution import Document, External, Vector
 from conductor_py.model.ids import ExecutionId, task_id
 from conductor_py.model.json import JsonObject
-from conductor_py.model.status import TaskStatus, WorkflowStatus
+from conductor_py.model.status import TaskStatus
 from conductor_py.model.view import ExecutionView, TaskView
 
 Json = dict[str, Any]
@@ -228,12 +228,10 @@ def ended_at(view: TaskView, status: TaskStatus) -> int:
 
 
 def failed_names(view: ExecutionView) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """List references and definitions of what failed, once the execution has ended."""
+    """List references and definitions of what failed of the view, once the execution has ended."""
     if not view.header.status.terminal:
         return (), ()
     failed = [task for task in view.tasks if task.attempt.status in _FAILED]
-    if not failed and view.ending.failed_task and view.header.status != WorkflowStatus.COMPLETED:
-        return (view.ending.failed_task,), ()
     references = dict.fromkeys(wire_reference(t.attempt.ref, t.attempt.vector) for t in failed)
     return tuple(references), tuple(dict.fromkeys(wire_definition_name(t) for t in failed))
 

@@ -39,11 +39,15 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """What the deployment asks of definitions, and what the rules need to ask others."""
+    """What the deployment asks of definitions, and what the rules need to ask others.
+
+    ``environment`` holds the names that ``${NAME}`` may read beside the tasks.
+    """
 
     limits: Limits = field(default_factory=Limits)
     check_expressions: CheckExpressions = lambda _: ()
     input_template_of: InputTemplateOf = no_template
+    environment: frozenset[str] = frozenset()
     owner_email_mandatory: bool = False
     restrict_names: bool = False
 
@@ -193,7 +197,7 @@ def _expressions(
         return
     for path, text in _texts(values, root):
         for name in _REFERENCE.findall(text) if "${" in text else ():
-            if name not in known and name not in _ROOTS:
+            if name not in known and name not in _ROOTS and name not in rules.environment:
                 message = f"refers to '{name}', which is no task of this workflow"
                 yield Violation(path=path, message=message, invalid_value=text[:200])
 

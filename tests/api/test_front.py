@@ -1,10 +1,9 @@
 """The front as a whole: unknown paths, precedence, payloads, health, the published interface."""
 
 from io import BytesIO
-from typing import BinaryIO, Self
+from typing import Any, BinaryIO, Self
 
 import pytest
-from flask.testing import FlaskClient
 
 from conductor_py.adapters.files.payloads import FilePayloads
 from conductor_py.api import create_app
@@ -18,24 +17,24 @@ from tests.api.fake_engine import FakeEngine
     ("method", "path"),
     [("GET", "/api/nope"), ("POST", "/api/token"), ("GET", "/api/token/userInfo"), ("GET", "/x")],
 )
-def test_unknown_paths_are_404_in_json(client: FlaskClient, method: str, path: str) -> None:
+def test_unknown_paths_are_404_in_json(client: Any, method: str, path: str) -> None:
     answer = client.open(path, method=method)
     assert (answer.status_code, answer.json["status"]) == (404, 404)
     assert answer.json["message"] == f"No static resource {path[1:]}."
 
 
-def test_wrong_verb_is_405_in_json(client: FlaskClient) -> None:
+def test_wrong_verb_is_405_in_json(client: Any) -> None:
     answer = client.patch("/api/workflow")
     assert (answer.status_code, answer.json["retryable"]) == (405, False)
     assert answer.headers["Allow"] == "OPTIONS, POST"
 
 
-def test_trailing_slash_is_another_path(client: FlaskClient) -> None:
+def test_trailing_slash_is_another_path(client: Any) -> None:
     assert client.get("/api/metadata/taskdefs/").status_code == 404
 
 
 @pytest.mark.parametrize("path", ["/api/tasks/update-v2/a/b", "/api/workflow//status"])
-def test_odd_paths_are_no_redirects_and_no_crashes(client: FlaskClient, path: str) -> None:
+def test_odd_paths_are_no_redirects_and_no_crashes(client: Any, path: str) -> None:
     assert client.get(path).status_code in (404, 405)
 
 
@@ -47,7 +46,7 @@ def test_every_error_code_has_a_status() -> None:
     assert {kind.code for kind in _errors(ConductorError)} <= STATUS.keys()
 
 
-def test_health(client: FlaskClient, engine: FakeEngine) -> None:
+def test_health(client: Any, engine: FakeEngine) -> None:
     well = {"healthResults": [], "suppressedHealthResults": [], "healthy": True}
     assert client.get("/health").json == client.get("/api/health").json == well
     assert client.get("/actuator/health").json == {"status": "UP"}
@@ -56,7 +55,7 @@ def test_health(client: FlaskClient, engine: FakeEngine) -> None:
     assert client.get("/actuator/health").json == {"status": "DOWN"}
 
 
-def test_version_is_plain_text(client: FlaskClient) -> None:
+def test_version_is_plain_text(client: Any) -> None:
     answer = client.get("/api/version")
     assert (answer.mimetype, answer.text) == ("text/plain", "1.2.3")
 
@@ -67,7 +66,7 @@ def test_metrics_are_served_when_there_are_any(engine: FakeEngine) -> None:
     assert create_app(engine).test_client().get("/actuator/prometheus").status_code == 404
 
 
-def test_interface_is_a_page_without_scripts_or_other_hosts(client: FlaskClient) -> None:
+def test_interface_is_a_page_without_scripts_or_other_hosts(client: Any) -> None:
     page = client.get("/swagger-ui/index.html")
     assert page.mimetype == "text/html"
     assert "/api/tasks/poll/batch/{task_type}" in page.text

@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from flask.testing import FlaskClient
 
 from conductor_py.model.definitions import TaskDef
 from tests.api.fake_engine import FakeEngine
@@ -14,7 +13,7 @@ def _definition(name: str = "thumbs", version: int = 1, **more: Any) -> dict[str
     return {"name": name, "version": version, "tasks": [task], **more}
 
 
-def test_registered_definition_is_read_back(client: FlaskClient) -> None:
+def test_registered_definition_is_read_back(client: Any) -> None:
     answer = client.post("/api/metadata/workflow", json=_definition(description="d"))
     assert (answer.status_code, answer.data) == (200, b"")
     read = client.get("/api/metadata/workflow/thumbs").json
@@ -22,14 +21,14 @@ def test_registered_definition_is_read_back(client: FlaskClient) -> None:
     assert client.get("/api/metadata/workflow/thumbs?version=2").status_code == 404
 
 
-def test_registering_twice_conflicts_unless_overwriting(client: FlaskClient) -> None:
+def test_registering_twice_conflicts_unless_overwriting(client: Any) -> None:
     path = "/api/metadata/workflow"
     assert client.post(path, json=_definition()).status_code == 200
     assert client.post(path, json=_definition()).status_code == 409
     assert client.post(f"{path}?overwrite=True", json=_definition()).status_code == 200
 
 
-def test_registering_lists_everything_that_is_wrong(client: FlaskClient) -> None:
+def test_registering_lists_everything_that_is_wrong(client: Any) -> None:
     body = _definition(schemaVersion=1)
     body["tasks"] += [{"name": "resize", "taskReferenceName": "resize_1", "type": "EVENT"}]
     answer = client.post("/api/metadata/workflow", json=body)
@@ -41,17 +40,17 @@ def test_registering_lists_everything_that_is_wrong(client: FlaskClient) -> None
     }
 
 
-def test_update_takes_a_list_and_answers_names(client: FlaskClient) -> None:
+def test_update_takes_a_list_and_answers_names(client: Any) -> None:
     answer = client.put("/api/metadata/workflow", json=[_definition("a"), _definition("b")])
     assert answer.json == {"bulkErrorResults": {}, "bulkSuccessfulResults": ["a", "b"]}
 
 
 @pytest.mark.parametrize("body", [[], {}, "x", [1]])
-def test_update_refuses_what_is_no_list_of_definitions(client: FlaskClient, body: Any) -> None:
+def test_update_refuses_what_is_no_list_of_definitions(client: Any, body: Any) -> None:
     assert client.put("/api/metadata/workflow", json=body).status_code == 400
 
 
-def test_one_bad_definition_refuses_the_list(client: FlaskClient, engine: FakeEngine) -> None:
+def test_one_bad_definition_refuses_the_list(client: Any, engine: FakeEngine) -> None:
     answer = client.put("/api/metadata/workflow", json=[_definition("a"), {"name": "b"}])
     assert answer.json["validationErrors"] == [
         {"path": "$[1].tasks", "message": "must hold at least one task"}
@@ -59,13 +58,13 @@ def test_one_bad_definition_refuses_the_list(client: FlaskClient, engine: FakeEn
     assert not engine.definitions.stored
 
 
-def test_validate_stores_nothing(client: FlaskClient, engine: FakeEngine) -> None:
+def test_validate_stores_nothing(client: Any, engine: FakeEngine) -> None:
     assert client.post("/api/metadata/workflow/validate", json=_definition()).status_code == 200
     assert client.post("/api/metadata/workflow/validate", json={}).status_code == 400
     assert (len(engine.definitions.validated), len(engine.definitions.stored)) == (1, 0)
 
 
-def test_lists_of_definitions(client: FlaskClient) -> None:
+def test_lists_of_definitions(client: Any) -> None:
     many = [_definition("b", 2), _definition("b", 10), _definition("a", 1, updateTime=5)]
     client.put("/api/metadata/workflow", json=many)
     path = "/api/metadata/workflow"
@@ -79,21 +78,21 @@ def test_lists_of_definitions(client: FlaskClient) -> None:
     assert len(client.get(path).json) == 3
 
 
-def test_list_by_classifier(client: FlaskClient) -> None:
+def test_list_by_classifier(client: Any) -> None:
     agent = _definition("a", metadata={"agent_sdk": "x"})
     client.put("/api/metadata/workflow", json=[agent, _definition("b")])
     found = client.get("/api/metadata/workflow?classifier=AGENT").json
     assert [one["name"] for one in found] == ["a"]
 
 
-def test_removing_a_definition(client: FlaskClient) -> None:
+def test_removing_a_definition(client: Any) -> None:
     client.post("/api/metadata/workflow", json=_definition())
     assert client.delete("/api/metadata/workflow/thumbs/1", json={}).status_code == 200
     assert client.delete("/api/metadata/workflow/thumbs/1").status_code == 404
     assert client.delete("/api/metadata/workflow/thumbs/new").status_code == 400
 
 
-def test_task_definitions_are_registered_as_a_list(client: FlaskClient) -> None:
+def test_task_definitions_are_registered_as_a_list(client: Any) -> None:
     assert client.post("/api/metadata/taskdefs", json=[{"name": "resize"}]).status_code == 200
     read = client.get("/api/metadata/taskdefs/resize").json
     assert (read["retryCount"], read["responseTimeoutSeconds"]) == (3, 3600)
@@ -102,7 +101,7 @@ def test_task_definitions_are_registered_as_a_list(client: FlaskClient) -> None:
     assert client.get("/api/metadata/taskdefs/resize").status_code == 404
 
 
-def test_update_of_an_unknown_task_definition_is_not_found(client: FlaskClient) -> None:
+def test_update_of_an_unknown_task_definition_is_not_found(client: Any) -> None:
     assert client.put("/api/metadata/taskdefs", json={"name": "resize"}).status_code == 404
     client.post("/api/metadata/taskdefs", json=[{"name": "resize"}])
     assert client.put("/api/metadata/taskdefs", json={"name": "resize"}).status_code == 200
@@ -120,14 +119,14 @@ def test_update_of_an_unknown_task_definition_is_not_found(client: FlaskClient) 
         ([], "$"),
     ],
 )
-def test_task_definitions_are_checked(client: FlaskClient, body: Any, path: str) -> None:
+def test_task_definitions_are_checked(client: Any, body: Any, path: str) -> None:
     answer = client.post("/api/metadata/taskdefs", json=body)
     assert answer.status_code == 400
     assert [found["path"] for found in answer.json["validationErrors"]] == [path]
 
 
 def test_http_task_may_find_its_request_in_the_registered_template(
-    client: FlaskClient, engine: FakeEngine
+    client: Any, engine: FakeEngine
 ) -> None:
     body = _definition()
     body["tasks"][0]["type"] = "HTTP"

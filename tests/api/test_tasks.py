@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from flask.testing import FlaskClient
 
 from conductor_py.errors import Conflict, NotFound
 from conductor_py.model.requests import ExtendRequest, PollRequest, TaskLog
@@ -13,7 +12,7 @@ from tests.api.fake_engine import TASK_ID, WORKFLOW_ID, FakeEngine, FakePage
 _RESULT = {"workflowInstanceId": WORKFLOW_ID, "taskId": TASK_ID, "status": "COMPLETED"}
 
 
-def test_poll_answers_one_task(client: FlaskClient, engine: FakeEngine) -> None:
+def test_poll_answers_one_task(client: Any, engine: FakeEngine) -> None:
     engine.tasks.waiting = [{"taskId": TASK_ID}]
     answer = client.get("/api/tasks/poll/resize?workerid=w&domain=eu&leaseSeconds=30")
     assert (answer.status_code, answer.json) == (200, {"taskId": TASK_ID})
@@ -21,35 +20,35 @@ def test_poll_answers_one_task(client: FlaskClient, engine: FakeEngine) -> None:
     assert engine.tasks.polled == [wanted]
 
 
-def test_poll_with_nothing_to_do_is_204(client: FlaskClient) -> None:
+def test_poll_with_nothing_to_do_is_204(client: Any) -> None:
     answer = client.get("/api/tasks/poll/resize")
     assert (answer.status_code, answer.data) == (204, b"")
 
 
-def test_batch_poll_answers_a_list(client: FlaskClient, engine: FakeEngine) -> None:
+def test_batch_poll_answers_a_list(client: Any, engine: FakeEngine) -> None:
     engine.tasks.waiting = [{"taskId": "1"}, {"taskId": "2"}, {"taskId": "3"}]
     answer = client.get("/api/tasks/poll/batch/resize?count=2&timeout=50&workerid=w")
     assert [task["taskId"] for task in answer.json] == ["1", "2"]
     assert engine.tasks.polled[0].timeout_ms == 50
 
 
-def test_batch_poll_with_nothing_to_do_is_an_empty_list(client: FlaskClient) -> None:
+def test_batch_poll_with_nothing_to_do_is_an_empty_list(client: Any) -> None:
     answer = client.get("/api/tasks/poll/batch/resize")
     assert (answer.status_code, answer.json) == (200, [])
     assert client.get("/api/tasks/poll/batch/resize?count=0").json == []
 
 
 @pytest.mark.parametrize("query", ["timeout=5001", "timeout=-1", "count=x", "leaseSeconds=-1"])
-def test_batch_poll_refuses_bad_parameters(client: FlaskClient, query: str) -> None:
+def test_batch_poll_refuses_bad_parameters(client: Any, query: str) -> None:
     assert client.get(f"/api/tasks/poll/batch/resize?{query}").status_code == 400
 
 
-def test_batch_poll_is_bounded(client: FlaskClient, engine: FakeEngine) -> None:
+def test_batch_poll_is_bounded(client: Any, engine: FakeEngine) -> None:
     client.get("/api/tasks/poll/batch/resize?count=1000000")
     assert engine.tasks.polled[0].count == 1_000
 
 
-def test_report_answers_the_task_id_as_text(client: FlaskClient, engine: FakeEngine) -> None:
+def test_report_answers_the_task_id_as_text(client: Any, engine: FakeEngine) -> None:
     body = {**_RESULT, "outputData": {"a": None}, "claimToken": 7, "workerId": "w"}
     answer = client.post("/api/tasks", json=body)
     assert (answer.status_code, answer.mimetype, answer.text) == (200, "text/plain", TASK_ID)
@@ -58,7 +57,7 @@ def test_report_answers_the_task_id_as_text(client: FlaskClient, engine: FakeEng
     assert result.output == {"a": None}
 
 
-def test_report_takes_every_member(client: FlaskClient, engine: FakeEngine) -> None:
+def test_report_takes_every_member(client: Any, engine: FakeEngine) -> None:
     body = {
         **_RESULT,
         "status": "IN_PROGRESS",
@@ -97,7 +96,7 @@ def test_report_takes_every_member(client: FlaskClient, engine: FakeEngine) -> N
 )
 @pytest.mark.parametrize("path_of_call", ["/api/tasks", "/api/tasks/update-v2"])
 def test_report_names_what_is_wrong(
-    client: FlaskClient, engine: FakeEngine, change: dict[str, Any], path: str, path_of_call: str
+    client: Any, engine: FakeEngine, change: dict[str, Any], path: str, path_of_call: str
 ) -> None:
     answer = client.post(path_of_call, json={**_RESULT, **change})
     assert answer.status_code == 400
@@ -110,15 +109,13 @@ def test_report_names_what_is_wrong(
     [(NotFound("No such task found by id: x"), 404), (Conflict("moved"), 409)],
 )
 def test_report_on_what_is_not_ours(
-    client: FlaskClient, engine: FakeEngine, failure: Exception, status: int
+    client: Any, engine: FakeEngine, failure: Exception, status: int
 ) -> None:
     engine.tasks.failure = failure
     assert client.post("/api/tasks", json=_RESULT).status_code == status
 
 
-def test_extend_lease_in_a_result_only_keeps_the_claim(
-    client: FlaskClient, engine: FakeEngine
-) -> None:
+def test_extend_lease_in_a_result_only_keeps_the_claim(client: Any, engine: FakeEngine) -> None:
     body = {**_RESULT, "status": None, "extendLease": True, "claimToken": 5, "workerId": "w"}
     assert client.post("/api/tasks", json=body).text == TASK_ID
     assert engine.tasks.extended == [(TASK_ID, 5, "w")]
@@ -127,7 +124,7 @@ def test_extend_lease_in_a_result_only_keeps_the_claim(
 
 
 def test_update_v2_hands_out_the_next_task_of_the_same_queue(
-    client: FlaskClient, engine: FakeEngine
+    client: Any, engine: FakeEngine
 ) -> None:
     engine.tasks.documents[TASK_ID] = {"taskType": "resize", "domain": "eu"}
     engine.tasks.waiting = [{"taskId": "next"}]
@@ -139,22 +136,20 @@ def test_update_v2_hands_out_the_next_task_of_the_same_queue(
     assert client.post("/api/tasks/update-v2", json=_RESULT).status_code == 204
 
 
-def test_update_v2_of_an_unfinished_task_is_204(client: FlaskClient, engine: FakeEngine) -> None:
+def test_update_v2_of_an_unfinished_task_is_204(client: Any, engine: FakeEngine) -> None:
     answer = client.post("/api/tasks/update-v2", json={**_RESULT, "status": "IN_PROGRESS"})
     assert answer.status_code == 204
     assert not engine.tasks.polled
 
 
-def test_update_v2_of_an_unknown_task_does_not_say_404(
-    client: FlaskClient, engine: FakeEngine
-) -> None:
+def test_update_v2_of_an_unknown_task_does_not_say_404(client: Any, engine: FakeEngine) -> None:
     """404 and 405 make the official Python workers give up the endpoint for good."""
     engine.tasks.failure = NotFound("No such task")
     answer = client.post("/api/tasks/update-v2", json=_RESULT)
     assert (answer.status_code, answer.json["code"]) == (410, "NOT_FOUND")
 
 
-def test_report_by_reference(client: FlaskClient, engine: FakeEngine) -> None:
+def test_report_by_reference(client: Any, engine: FakeEngine) -> None:
     path = f"/api/tasks/{WORKFLOW_ID}/resize_1/COMPLETED?workerid=w"
     assert client.post(path, json={"a": 1}).text == TASK_ID
     assert engine.tasks.by_ref == [
@@ -162,25 +157,25 @@ def test_report_by_reference(client: FlaskClient, engine: FakeEngine) -> None:
     ]
 
 
-def test_report_by_a_reference_that_does_not_wait_is_empty(client: FlaskClient) -> None:
+def test_report_by_a_reference_that_does_not_wait_is_empty(client: Any) -> None:
     answer = client.post(f"/api/tasks/{WORKFLOW_ID}/other/FAILED")
     assert (answer.status_code, answer.data) == (200, b"")
     assert "Content-Type" not in answer.headers
 
 
 @pytest.mark.parametrize("status", ["SKIPPED", "completed", "TIMED_OUT"])
-def test_report_by_reference_refuses_other_statuses(client: FlaskClient, status: str) -> None:
+def test_report_by_reference_refuses_other_statuses(client: Any, status: str) -> None:
     assert client.post(f"/api/tasks/{WORKFLOW_ID}/resize_1/{status}").status_code == 400
 
 
-def test_report_by_reference_and_read(client: FlaskClient, engine: FakeEngine) -> None:
+def test_report_by_reference_and_read(client: Any, engine: FakeEngine) -> None:
     engine.executions.documents[WORKFLOW_ID] = {"workflowId": WORKFLOW_ID, "tasks": []}
     path = f"/api/tasks/{WORKFLOW_ID}/resize_1/COMPLETED/sync"
     assert client.post(path, json={}).json["workflowId"] == WORKFLOW_ID
     assert client.post(f"/api/tasks/{WORKFLOW_ID}/other/COMPLETED/sync").status_code == 404
 
 
-def test_extend_answers_until_when(client: FlaskClient, engine: FakeEngine) -> None:
+def test_extend_answers_until_when(client: Any, engine: FakeEngine) -> None:
     body = {"claimToken": 5, "leaseSeconds": 30, "progress": {"rows": 3}}
     answer = client.post(f"/api/tasks/{TASK_ID}/extend", json=body)
     assert answer.json == {"taskId": TASK_ID, "leaseUntil": 1_767_225_600_000}
@@ -190,16 +185,16 @@ def test_extend_answers_until_when(client: FlaskClient, engine: FakeEngine) -> N
 
 
 @pytest.mark.parametrize("body", [{}, {"claimToken": 0}, {"claimToken": 1, "progress": []}, []])
-def test_extend_refuses_bad_bodies(client: FlaskClient, body: Any) -> None:
+def test_extend_refuses_bad_bodies(client: Any, body: Any) -> None:
     assert client.post(f"/api/tasks/{TASK_ID}/extend", json=body).status_code == 400
 
 
-def test_extend_of_a_stale_claim_conflicts(client: FlaskClient, engine: FakeEngine) -> None:
+def test_extend_of_a_stale_claim_conflicts(client: Any, engine: FakeEngine) -> None:
     engine.tasks.failure = Conflict("The claim is held by another worker.")
     assert client.post(f"/api/tasks/{TASK_ID}/extend", json={"claimToken": 1}).status_code == 409
 
 
-def test_log_is_the_raw_body(client: FlaskClient, engine: FakeEngine) -> None:
+def test_log_is_the_raw_body(client: Any, engine: FakeEngine) -> None:
     for body in ("first", '"quoted"'):
         answer = client.post(f"/api/tasks/{TASK_ID}/log", data=body.encode())
         assert (answer.status_code, answer.data) == (200, b"")
@@ -210,18 +205,18 @@ def test_log_is_the_raw_body(client: FlaskClient, engine: FakeEngine) -> None:
     ]
 
 
-def test_log_without_lines_is_204(client: FlaskClient) -> None:
+def test_log_without_lines_is_204(client: Any) -> None:
     assert client.get(f"/api/tasks/{TASK_ID}/log").status_code == 204
     assert client.post(f"/api/tasks/{TASK_ID}/log").status_code == 400
 
 
-def test_read_of_a_task(client: FlaskClient, engine: FakeEngine) -> None:
+def test_read_of_a_task(client: Any, engine: FakeEngine) -> None:
     engine.tasks.documents[TASK_ID] = {"taskId": TASK_ID}
     assert client.get(f"/api/tasks/{TASK_ID}").json == {"taskId": TASK_ID}
     assert client.get("/api/tasks/unknown").status_code == 404
 
 
-def test_search_of_tasks(client: FlaskClient, engine: FakeEngine) -> None:
+def test_search_of_tasks(client: Any, engine: FakeEngine) -> None:
     engine.tasks.documents[TASK_ID] = {"taskId": TASK_ID, "whole": True}
     engine.executions.page = FakePage(total_hits=2, results=({"taskId": TASK_ID}, {"taskId": "g"}))
     assert client.get("/api/tasks/search?query=status%3DFAILED").json["totalHits"] == 2
@@ -232,7 +227,7 @@ def test_search_of_tasks(client: FlaskClient, engine: FakeEngine) -> None:
     }
 
 
-def test_queue_sizes(client: FlaskClient) -> None:
+def test_queue_sizes(client: Any) -> None:
     sizes = client.get("/api/tasks/queue/sizes?taskType=resize&taskType=other").json
     assert sizes == {"resize": 3, "other": 0}
     assert client.get("/api/tasks/queue/all").json == {"eu:resize@ns-group": 2, "resize": 3}
@@ -241,14 +236,14 @@ def test_queue_sizes(client: FlaskClient) -> None:
     }
 
 
-def test_queue_size_is_a_number(client: FlaskClient) -> None:
+def test_queue_size_is_a_number(client: Any) -> None:
     query = "taskType=resize&domain=eu&isolationGroupId=group&executionNamespace=ns"
     assert client.get(f"/api/tasks/queue/size?{query}").json == 2
     assert client.get("/api/tasks/queue/size?taskType=none").json == 0
     assert client.get("/api/tasks/queue/size").status_code == 400
 
 
-def test_poll_data(client: FlaskClient) -> None:
+def test_poll_data(client: Any) -> None:
     assert client.get("/api/tasks/queue/polldata?taskType=a").json[0]["queueName"] == "a"
     assert client.get("/api/tasks/queue/polldata/all").json[0]["queueName"] == "resize"
     assert client.get("/api/tasks/queue/polldata").status_code == 400

@@ -4,7 +4,6 @@ from typing import Any
 
 import orjson
 import pytest
-from flask.testing import FlaskClient
 
 from conductor_py.errors import LimitExceeded, PayloadTooLarge, StoreUnavailable
 from tests.api.fake_engine import WORKFLOW_ID, FakeEngine, FakePage
@@ -12,7 +11,7 @@ from tests.api.fake_engine import WORKFLOW_ID, FakeEngine, FakePage
 _DEFINITION = {"name": "thumbs", "tasks": [{"name": "resize", "taskReferenceName": "resize_1"}]}
 
 
-def test_start_answers_the_id_as_plain_text(client: FlaskClient, engine: FakeEngine) -> None:
+def test_start_answers_the_id_as_plain_text(client: Any, engine: FakeEngine) -> None:
     answer = client.post("/api/workflow", json={"name": "thumbs", "input": {"url": "x"}})
     assert (answer.status_code, answer.mimetype) == (200, "text/plain")
     assert answer.text == WORKFLOW_ID
@@ -20,7 +19,7 @@ def test_start_answers_the_id_as_plain_text(client: FlaskClient, engine: FakeEng
     assert (started.name, started.version, started.input) == ("thumbs", None, {"url": "x"})
 
 
-def test_start_takes_every_member(client: FlaskClient, engine: FakeEngine) -> None:
+def test_start_takes_every_member(client: Any, engine: FakeEngine) -> None:
     body = {
         "name": "thumbs",
         "version": 2,
@@ -43,7 +42,7 @@ def test_start_takes_every_member(client: FlaskClient, engine: FakeEngine) -> No
     assert dict(started.task_to_domain) == {"*": "eu"}
 
 
-def test_start_is_as_lenient_as_conductor(client: FlaskClient, engine: FakeEngine) -> None:
+def test_start_is_as_lenient_as_conductor(client: Any, engine: FakeEngine) -> None:
     body = {"name": 5, "version": "3", "priority": "4", "correlationId": 9, "taskToDomain": None}
     assert client.post("/api/workflow", json=body).status_code == 200
     (started,) = engine.executions.started
@@ -73,9 +72,7 @@ def test_start_is_as_lenient_as_conductor(client: FlaskClient, engine: FakeEngin
         (None, "$"),
     ],
 )
-def test_start_names_what_is_wrong(
-    client: FlaskClient, engine: FakeEngine, body: Any, path: str
-) -> None:
+def test_start_names_what_is_wrong(client: Any, engine: FakeEngine, body: Any, path: str) -> None:
     answer = client.post("/api/workflow", data=orjson.dumps(body))
     assert answer.status_code == 400
     assert [found["path"] for found in answer.json["validationErrors"]] == [path]
@@ -89,24 +86,24 @@ def test_start_names_what_is_wrong(
     "body",
     [b"", b"{", b"nope", b'{"name": NaN}', b"\xff\xfe", b'{"a":' * 1500 + b"1" + b"}" * 1500],
 )
-def test_what_is_no_json_is_a_bad_request(client: FlaskClient, body: bytes) -> None:
+def test_what_is_no_json_is_a_bad_request(client: Any, body: bytes) -> None:
     answer = client.post("/api/workflow", data=body)
     assert answer.status_code == 400
     assert answer.json["code"] == "INVALID_INPUT"
 
 
 @pytest.mark.parametrize(("depth", "status"), [(190, 200), (260, 400)])
-def test_nesting_is_bounded(client: FlaskClient, depth: int, status: int) -> None:
+def test_nesting_is_bounded(client: Any, depth: int, status: int) -> None:
     body = b'{"name":"x","input":' + b'{"a":' * depth + b"1" + b"}" * depth + b"}"
     assert client.post("/api/workflow", data=body).status_code == status
 
 
-def test_wide_bodies_are_not_taken_for_deep_ones(client: FlaskClient) -> None:
+def test_wide_bodies_are_not_taken_for_deep_ones(client: Any) -> None:
     body = {"name": "x", "input": {"list": [{"a": []}] * 500}}
     assert client.post("/api/workflow", json=body).status_code == 200
 
 
-def test_body_above_the_limit_is_too_large(client: FlaskClient) -> None:
+def test_body_above_the_limit_is_too_large(client: Any) -> None:
     answer = client.post("/api/workflow", json={"name": "x", "input": {"a": "x" * 200_000}})
     assert (answer.status_code, answer.json["status"]) == (413, 413)
 
@@ -120,7 +117,7 @@ def test_body_above_the_limit_is_too_large(client: FlaskClient) -> None:
     ],
 )
 def test_failures_of_the_engine_have_their_status(
-    client: FlaskClient, engine: FakeEngine, failure: Exception, status: int, retryable: bool
+    client: Any, engine: FakeEngine, failure: Exception, status: int, retryable: bool
 ) -> None:
     engine.executions.failure = failure
     answer = client.post("/api/workflow", json={"name": "x"})
@@ -129,16 +126,14 @@ def test_failures_of_the_engine_have_their_status(
     assert ("Retry-After" in answer.headers) is retryable
 
 
-def test_what_nobody_foresaw_is_answered_without_details(
-    client: FlaskClient, engine: FakeEngine
-) -> None:
+def test_what_nobody_foresaw_is_answered_without_details(client: Any, engine: FakeEngine) -> None:
     engine.executions.failure = RuntimeError("secret")
     answer = client.post("/api/workflow", json={"name": "x"})
     assert answer.status_code == 500
     assert "secret" not in answer.text
 
 
-def test_start_by_name_takes_the_body_as_input(client: FlaskClient, engine: FakeEngine) -> None:
+def test_start_by_name_takes_the_body_as_input(client: Any, engine: FakeEngine) -> None:
     path = "/api/workflow/thumbs?version=2&correlationId=c&priority=5"
     assert client.post(path, json={"url": "x"}).text == WORKFLOW_ID
     (started,) = engine.executions.started
@@ -146,13 +141,13 @@ def test_start_by_name_takes_the_body_as_input(client: FlaskClient, engine: Fake
     assert (started.correlation_id, started.input) == ("c", {"url": "x"})
 
 
-def test_start_by_name_needs_no_body(client: FlaskClient, engine: FakeEngine) -> None:
+def test_start_by_name_needs_no_body(client: Any, engine: FakeEngine) -> None:
     assert client.post("/api/workflow/thumbs?version=").status_code == 200
     assert engine.executions.started[0].version is None
 
 
 @pytest.mark.parametrize("query", ["priority=100", "version=new", "priority=-1"])
-def test_start_by_name_refuses_bad_parameters(client: FlaskClient, query: str) -> None:
+def test_start_by_name_refuses_bad_parameters(client: Any, query: str) -> None:
     answer = client.post(f"/api/workflow/thumbs?{query}", json={})
     assert answer.status_code == 400
     assert answer.json["validationErrors"][0]["path"].startswith("?")
@@ -168,7 +163,7 @@ def _executed(**more: Any) -> dict[str, Any]:
     [("", 5), ("?includeTasks=False", 0), ("?includeTasks=true", 5), ("?includeTasks=", 5)],
 )
 def test_read_with_or_without_tasks(
-    client: FlaskClient, engine: FakeEngine, query: str, count: int
+    client: Any, engine: FakeEngine, query: str, count: int
 ) -> None:
     engine.executions.documents[WORKFLOW_ID] = _executed()
     answer = client.get(f"/api/workflow/{WORKFLOW_ID}{query}")
@@ -176,7 +171,7 @@ def test_read_with_or_without_tasks(
     assert len(answer.json["tasks"]) == count
 
 
-def test_read_of_an_unknown_workflow_is_not_found(client: FlaskClient) -> None:
+def test_read_of_an_unknown_workflow_is_not_found(client: Any) -> None:
     answer = client.get("/api/workflow/unknown")
     assert answer.status_code == 404
     assert answer.json == {
@@ -188,12 +183,12 @@ def test_read_of_an_unknown_workflow_is_not_found(client: FlaskClient) -> None:
     }
 
 
-def test_status_asks_for_what_is_wanted(client: FlaskClient) -> None:
+def test_status_asks_for_what_is_wanted(client: Any) -> None:
     answer = client.get("/api/workflow/x/status?includeOutput=True")
     assert answer.json == {"workflowId": "x", "o": True, "v": False}
 
 
-def test_tasks_are_paged_and_filtered(client: FlaskClient, engine: FakeEngine) -> None:
+def test_tasks_are_paged_and_filtered(client: Any, engine: FakeEngine) -> None:
     engine.executions.documents[WORKFLOW_ID] = _executed()
     path = f"/api/workflow/{WORKFLOW_ID}/tasks"
     page = client.get(f"{path}?start=1&count=1&status=completed").json
@@ -203,12 +198,12 @@ def test_tasks_are_paged_and_filtered(client: FlaskClient, engine: FakeEngine) -
     assert client.get(f"{path}?start=-1").status_code == 400
 
 
-def test_running_lists_ids(client: FlaskClient) -> None:
+def test_running_lists_ids(client: Any) -> None:
     assert client.get("/api/workflow/running/thumbs?version=1").json == [WORKFLOW_ID]
     assert client.get("/api/workflow/running/unknown").json == []
 
 
-def test_running_between_two_times_asks_the_index(client: FlaskClient, engine: FakeEngine) -> None:
+def test_running_between_two_times_asks_the_index(client: Any, engine: FakeEngine) -> None:
     engine.executions.page = FakePage(total_hits=1, results=({"workflowId": "a"},))
     answer = client.get("/api/workflow/running/thumbs?startTime=5&endTime=9")
     assert answer.json == ["a"]
@@ -217,7 +212,7 @@ def test_running_between_two_times_asks_the_index(client: FlaskClient, engine: F
     )
 
 
-def test_terminate_answers_nothing(client: FlaskClient, engine: FakeEngine) -> None:
+def test_terminate_answers_nothing(client: Any, engine: FakeEngine) -> None:
     engine.executions.documents[WORKFLOW_ID] = _executed()
     answer = client.delete(f"/api/workflow/{WORKFLOW_ID}?reason=why", json={})
     assert (answer.status_code, answer.data) == (200, b"")
@@ -225,15 +220,13 @@ def test_terminate_answers_nothing(client: FlaskClient, engine: FakeEngine) -> N
     assert engine.executions.terminated == [(WORKFLOW_ID, "why")]
 
 
-def test_terminate_of_a_completed_workflow_conflicts(
-    client: FlaskClient, engine: FakeEngine
-) -> None:
+def test_terminate_of_a_completed_workflow_conflicts(client: Any, engine: FakeEngine) -> None:
     engine.executions.documents[WORKFLOW_ID] = _executed(status="COMPLETED")
     answer = client.delete(f"/api/workflow/{WORKFLOW_ID}")
     assert (answer.status_code, answer.json["code"]) == (409, "CONFLICT")
 
 
-def test_search_takes_what_the_python_client_sends(client: FlaskClient, engine: FakeEngine) -> None:
+def test_search_takes_what_the_python_client_sends(client: Any, engine: FakeEngine) -> None:
     engine.executions.page = FakePage(total_hits=7, results=({"workflowId": "a"},))
     answer = client.get("/api/workflow/search?queryId=&start=0&size=10&sort=&freeText=*&query=")
     assert answer.json == {"totalHits": 7, "results": [{"workflowId": "a"}]}
@@ -242,9 +235,7 @@ def test_search_takes_what_the_python_client_sends(client: FlaskClient, engine: 
     ]
 
 
-def test_search_adds_classifier_and_top_level_to_the_query(
-    client: FlaskClient, engine: FakeEngine
-) -> None:
+def test_search_adds_classifier_and_top_level_to_the_query(client: Any, engine: FakeEngine) -> None:
     query = "query=a%3D1%20OR%20b%3D2&classifier=agent,workflow&topLevelOnly=true"
     client.get(f"/api/workflow/search?{query}&sort=startTime:DESC&sort=version:ASC")
     asked = engine.executions.searched[0]
@@ -255,13 +246,11 @@ def test_search_adds_classifier_and_top_level_to_the_query(
 
 
 @pytest.mark.parametrize("query", ["size=5001", "start=-1", "size=many"])
-def test_search_refuses_bad_pages(client: FlaskClient, query: str) -> None:
+def test_search_refuses_bad_pages(client: Any, query: str) -> None:
     assert client.get(f"/api/workflow/search?{query}").status_code == 400
 
 
-def test_search_v2_reads_workflows_and_drops_what_is_gone(
-    client: FlaskClient, engine: FakeEngine
-) -> None:
+def test_search_v2_reads_workflows_and_drops_what_is_gone(client: Any, engine: FakeEngine) -> None:
     engine.executions.documents[WORKFLOW_ID] = _executed()
     found = ({"workflowId": WORKFLOW_ID}, {"workflowId": "gone"})
     engine.executions.page = FakePage(total_hits=9, results=found)
@@ -271,7 +260,7 @@ def test_search_v2_reads_workflows_and_drops_what_is_gone(
 
 
 @pytest.mark.parametrize("alias", ["externalstoragelocation", "external-storage-location"])
-def test_place_of_a_payload(client: FlaskClient, engine: FakeEngine, alias: str) -> None:
+def test_place_of_a_payload(client: Any, engine: FakeEngine, alias: str) -> None:
     path = f"/api/workflow/{alias}?operation=write&payloadType=workflow_input"
     assert client.get(f"{path}&path=x").json == {"uri": engine.payloads.uri, "path": "x"}
     engine.payloads.uri = None
@@ -281,11 +270,11 @@ def test_place_of_a_payload(client: FlaskClient, engine: FakeEngine, alias: str)
 @pytest.mark.parametrize(
     "query", ["", "operation=DROP&payloadType=TASK_INPUT", "operation=READ&payloadType=TASK_INPUT"]
 )
-def test_place_of_a_payload_needs_to_know_which(client: FlaskClient, query: str) -> None:
+def test_place_of_a_payload_needs_to_know_which(client: Any, query: str) -> None:
     assert client.get(f"/api/workflow/externalstoragelocation?{query}").status_code == 400
 
 
-def test_inline_definition_is_read_once(client: FlaskClient, engine: FakeEngine) -> None:
+def test_inline_definition_is_read_once(client: Any, engine: FakeEngine) -> None:
     for _ in range(2):
         client.post("/api/workflow", json={"name": "thumbs", "workflowDef": _DEFINITION})
     one, other = engine.executions.started

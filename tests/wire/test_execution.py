@@ -31,7 +31,7 @@ def _header(**more: Any) -> Header:
 
 def _task(*, task: WorkflowTask = _TASK, **more: Any) -> TaskView:
     held = ClaimSide(claim=7, held=True, until=9_000, worker="w", polls=1, first_at=1_300)
-    attempt = {
+    attempt: dict[str, Any] = {
         "seq": 1,
         "ref": task.task_reference_name,
         "vector": Vector(""),

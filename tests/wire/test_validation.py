@@ -183,6 +183,12 @@ def test_unknown_reference_below_the_top_may_come_from_a_dynamic_fork() -> None:
     assert _paths(switch) == ["$.tasks[0].decisionCases['x'][0].inputParameters.x"]
 
 
+def test_names_of_the_environment_may_be_read() -> None:
+    task = _task("a", inputParameters={"x": "${REGION}"})
+    assert _paths(task) == ["$.tasks[0].inputParameters.x"]
+    assert _paths(task, rules=Rules(environment=frozenset({"REGION"}))) == []
+
+
 def test_definitions_are_bounded() -> None:
     rules = Rules(limits=Limits(max_tasks=3, max_depth=2))
     assert _paths(*(_task(f"t{n}") for n in range(3)), rules=rules) == []

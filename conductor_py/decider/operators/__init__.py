@@ -1,7 +1,8 @@
-"""The operators: one file a task type, its whole logic. The table is the only place that lists them.
+"""The operators: one file a task type, its whole logic. The table is the only place that lists
+them.
 
-``open_`` opens a task at a spot; ``resume`` acts on an attempt whose delay is over; ``due`` on a WAIT whose instant has come.
-A type that stands in no table is a worker task.
+``open_`` opens a task at a spot; ``resume`` acts on an attempt whose delay is over; ``due`` on a
+WAIT whose instant has come. A type that stands in no table is a worker task.
 """
 
 from __future__ import annotations

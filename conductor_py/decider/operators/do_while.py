@@ -1,8 +1,9 @@
 """DO_WHILE: repeats its body while a condition holds, or for each item of a list.
 
-The iteration is part of the identity of the tasks inside (the iteration vector), so loops nest. An iteration is over when the
-last task of the body has settled and nothing inside is open. The numbered outputs are a view over the attempts, written once
-at the end; a condition gets what its text names.
+The iteration is part of the identity of the tasks inside (the iteration vector), so loops nest. An
+iteration is over when the last task of the body has settled and nothing inside is open. The
+numbered outputs are a view over the attempts, written once at the end; a condition gets what its
+text names.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def open_(ws: Workspace, spot: Spot) -> None:
     count = len(items) if items is not None else -1
     ws.states["j:" + spot.key] = LoopState(seq=attempt.seq, items=count)
     if count == 0:
-        _end(ws, spot, attempt, TaskStatus.COMPLETED, {"iteration": 0})
+        control.finish(ws, spot, attempt, TaskStatus.COMPLETED, output={"iteration": 0})
         return
     _iterate(ws, spot, attempt, 1, items)
 
@@ -58,14 +59,16 @@ def check(ws: Workspace, plan: Plan, ref: str, vector: Vector) -> None:
     wanted = _condition(ws, spot, attempt, state, items)
     if isinstance(wanted, Refusal):
         status = TaskStatus.FAILED_WITH_TERMINAL_ERROR
-        _end(ws, spot, attempt, status, None, f"loopCondition: {wanted.reason}")
+        control.finish(ws, spot, attempt, status, reason=f"loopCondition: {wanted.reason}")
         return
     left = items is None or state.iteration < len(items)
     if not (wanted and left):
-        _end(ws, spot, attempt, TaskStatus.COMPLETED, _output(ws, spot, state.iteration))
+        output = _output(ws, spot, state.iteration)
+        control.finish(ws, spot, attempt, TaskStatus.COMPLETED, output=output)
     elif state.iteration >= ws.limits.iterations:
         status = TaskStatus.FAILED_WITH_TERMINAL_ERROR
-        _end(ws, spot, attempt, status, None, f"More than {ws.limits.iterations} iterations")
+        reason = f"More than {ws.limits.iterations} iterations"
+        control.finish(ws, spot, attempt, status, reason=reason)
     else:
         _iterate(ws, spot, attempt, state.iteration + 1, items)
 
@@ -89,17 +92,6 @@ def _iterate(
         ws.agenda.append(step)
     else:
         control.reach_tail(ws, spot.plan, spot.node, vector)
-
-
-def _end(
-    ws: Workspace,
-    spot: Spot,
-    attempt: Attempt,
-    status: TaskStatus,
-    output: JsonObject | None,
-    reason: str | None = None,
-) -> None:
-    control.finish(ws, spot, attempt, status, output=output, reason=reason)
 
 
 def _items(ws: Workspace, spot: Spot, value: JsonObject) -> Sequence[JsonValue] | None:

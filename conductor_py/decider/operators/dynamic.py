@@ -1,4 +1,6 @@
-"""DYNAMIC: the name of the task comes from its input; the resolved task has its own definition (A-49)."""
+"""DYNAMIC: the name of the task comes from its input; the resolved task has its own definition
+(A-49).
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def open_(ws: Workspace, spot: Spot) -> None:
 
 
 def _resolved(spot: Spot, name: str) -> JsonObject:
-    """The task as if the definition had named it: a system type by its type, anything else a worker task."""
+    """The task as if the definition had named it: a system type by its type, anything else a worker
+    task.
+    """
     task = spot.node.task
     resolved: dict[str, JsonValue] = {
         "name": name,

@@ -1,4 +1,6 @@
-"""FORK_JOIN: opens the first task of every branch and the JOIN that follows; itself it is done at once."""
+"""FORK_JOIN: opens the first task of every branch and the JOIN that follows; itself it is done at
+once.
+"""
 
 from __future__ import annotations
 

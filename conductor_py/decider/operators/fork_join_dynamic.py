@@ -1,7 +1,9 @@
-"""FORK_JOIN_DYNAMIC: the branches come from the input; they become a fragment, created in bounded pieces.
+"""FORK_JOIN_DYNAMIC: the branches come from the input; they become a fragment, created in bounded
+pieces.
 
-Variants, first match wins: a list of inputs for one task or sub-workflow (``forkTaskInputs``), a list of tasks with a map of
-inputs, the legacy single parameter. Branch names depend on this fork only, so they are the same in every iteration (A-50).
+Variants, first match wins: a list of inputs for one task or sub-workflow (``forkTaskInputs``), a
+list of tasks with a map of inputs, the legacy single parameter. Branch names depend on this fork
+only, so they are the same in every iteration (A-50).
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""JOIN: waits until the references it names have settled; counted by the commits that settle them, never scanned."""
+"""JOIN: waits until the references it names have settled; counted by the commits that settle them,
+never scanned.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ def open_join(ws: Workspace, spot: Spot, refs: tuple[str, ...]) -> None:
 
 
 def prepare_join(ws: Workspace, fork: Spot, join: Node, inside: frozenset[str]) -> None:
-    """Let a join count from the moment its fork opens; references outside the fork may have settled before."""
+    """Let a join count from the moment its fork opens; references outside the fork may have settled
+    before.
+    """
     refs = tuple(dict.fromkeys(join.task.join_on))
     spot = Spot(fork.plan, join, fork.vector)
     outside = tuple(ref for ref in refs if ref not in inside)

@@ -13,7 +13,9 @@ from conductor_py.model.status import TaskStatus
 
 
 def open_(ws: Workspace, spot: Spot) -> None:
-    """Evaluate the expression and open the branch of that name; only a missing name takes the default."""
+    """Evaluate the expression and open the branch of that name; only a missing name takes the
+    default.
+    """
     task = spot.node.task
     value = resolve_input(ws, spot, None)
     chosen = _choose(ws, spot, value)

@@ -1,4 +1,6 @@
-"""WAIT: open until a duration or an instant has passed, or, with neither, until somebody completes it."""
+"""WAIT: open until a duration or an instant has passed, or, with neither, until somebody completes
+it.
+"""
 
 from __future__ import annotations
 

@@ -94,11 +94,14 @@ export class Refresher {
     this.#running = true;
     let waitMs = 0;
     const began = performance.now();
-    do {
-      this.#again = false;
-      waitMs = (await this.#load()) ?? 0;
-    } while (this.#again);
-    this.#running = false;
+    try {
+      do {
+        this.#again = false;
+        waitMs = (await this.#load()) ?? 0;
+      } while (this.#again);
+    } finally {
+      this.#running = false;
+    }
     // A server that takes long to answer is not asked more than a quarter of the time.
     const tookMs = performance.now() - began;
     this.#schedule(Math.max(this.#everyMs, waitMs, 3 * tookMs));
@@ -109,10 +112,5 @@ export class Refresher {
       if (this.#wanted() && !document.hidden) this.now();
       else if (this.#wanted()) this.#schedule(this.#everyMs);
     }, ms);
-  }
-
-  /** Take up again what `wanted` had stopped. */
-  resume() {
-    this.now();
   }
 }

@@ -36,7 +36,7 @@ elseif worker ~= '' and c.w ~= worker and held_before(c, worker) then
 end
 
 end_attempt(P, channel, record.home, id, seq, a, c)
-redis.call('RPUSH', P .. 'inbox:' .. id, ARGV[7])
+local waiting = redis.call('RPUSH', P .. 'inbox:' .. id, ARGV[7])
 c.done, c.held, c.closed, c.permit, c.at, c.upd = c.held == 1 and c.k or c.done, 0, 1, 0, 0, now
 local ends = lease_of(present[3])
 local won = ARGV[12] == '0' or ends <= now
@@ -52,7 +52,7 @@ end
 redis.call('HSET', key, unpack(set))
 if won then
   redis.call('ZADD', P .. 'timers:' .. record.home, int(until_ms), 'x:' .. id)
-  return {'OK', now, loaded(P, id, record, present[2], now, seq, a)}
+  return {'OK', now, loaded(P, id, record, present[2], now, waiting == 1 and {ARGV[7]} or nil, seq, a)}
 end
 redis.call('ZADD', P .. 'timers:' .. record.home, 'LT', int(until_ms), 'x:' .. id)
 return {'OK', now, false}

@@ -55,15 +55,18 @@ local function attempts_in(key, section, step, kinds)
   return values
 end
 
+-- A claim closed by a result has left everything already: most ends are of that kind.
 local function apply_ended(P, channel, home, id, section)
-  local values = attempts_in(P .. 'exec:' .. id, section, 1, {'a:', 'c:'})
-  local at = 1
+  local key = P .. 'exec:' .. id
+  local claims = attempts_in(key, section, 1, {'c:'})
   for i = section[1], section[2] do
-    if values[at] then
-      end_attempt(P, channel, home, id, ARGV[i], cjson.decode(values[at]),
-        values[at + 1] and cjson.decode(values[at + 1]))
+    local claim = claims[i - section[1] + 1]
+    if not claim or not string.find(claim, '"closed":1', 1, true) then
+      local state = redis.call('HGET', key, 'a:' .. ARGV[i])
+      if state then
+        end_attempt(P, channel, home, id, ARGV[i], cjson.decode(state), claim and cjson.decode(claim))
+      end
     end
-    at = at + 2
   end
 end
 

@@ -1,8 +1,8 @@
 -- What a lease holder needs in order to decide: at most 1,000 events; of the first 64 attempts that they name the
--- state, claim side and output, and what the plan's reads name, within 1 MB. `seq` and `a`: an attempt that the
--- caller has already read, if any.
-local function loaded(P, id, record, header, now, seq, a)
-  local events = redis.call('LRANGE', P .. 'inbox:' .. id, 0, 999)
+-- state, claim side and output, and what the plan's reads name, within 1 MB. A caller that knows the events, or has
+-- read the attempt `seq`, hands them in.
+local function loaded(P, id, record, header, now, events, seq, a)
+  events = events or redis.call('LRANGE', P .. 'inbox:' .. id, 0, 999)
   local key = P .. 'exec:' .. id
   local reader = new_reader(key, header_int(header, 'first_seq'), 1048576)
   local seqs, known, names, unread = {}, {}, {}, nil

@@ -1,0 +1,45 @@
+"""Domains: which groups of workers are there just now, by who polled last."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from conductor_py.engine.clock import StoreClock
+from conductor_py.ports.queues import PollData, TaskQueues
+
+_ACTIVE_MS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Domains:
+    """Answers from the poll data of all partitions."""
+
+    queues: TaskQueues
+    clock: StoreClock
+    partitions: int
+
+    def last_polls(self, task_type: str | None) -> tuple[PollData, ...]:
+        """The last poll of each task type and domain; ``None``: of all types."""
+        newest: dict[tuple[str, str], PollData] = {}
+        for partition in range(self.partitions):
+            for data in self.queues.poll_data(partition):
+                if task_type is not None and data.queue != task_type:
+                    continue
+                found = newest.get((data.queue, data.domain))
+                if found is None or found.at_ms < data.at_ms:
+                    newest[(data.queue, data.domain)] = data
+        return tuple(newest.values())
+
+    def active(self, task_type: str, preferences: str) -> str:
+        """The first domain of a list that a worker polled within ten seconds, else the last.
+
+        ``NO_DOMAIN`` stands for none, which is the empty string.
+        """
+        names = [name.strip() for name in preferences.split(",") if name.strip()]
+        now = self.clock.now_ms()
+        polled = {data.domain: data.at_ms for data in self.last_polls(task_type)}
+        for name in names:
+            if name.upper() != "NO_DOMAIN" and now - polled.get(name, 0) < _ACTIVE_MS:
+                return name
+        last = names[-1] if names else ""
+        return "" if last.upper() == "NO_DOMAIN" else last

@@ -1,0 +1,127 @@
+"""The server: everything in one command, over an embedded Redis unless another one is configured.
+
+This process holds the embedded Redis and supervises the others: API, sweeper with relay, effects
+workers. Each is the same command that a larger deployment runs by itself. What can be wrong with
+the configuration is found before any of them starts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from conductor_py.config import Settings, environment_name, environment_of
+from conductor_py.processes.embedded_redis import EmbeddedRedis
+from conductor_py.processes.identity import kept_name, new_name
+from conductor_py.processes.listening import await_port
+from conductor_py.processes.supervision import ChildSpec, Supervisor
+
+#: The API of an owner that was killed needs a moment to close its port.
+_PORT_S: Final = 3.0
+_LOOK_S: Final = 0.02
+_REQUEST_S: Final = 2.0
+_STOP_MARGIN_MS: Final = 3_000
+_EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - what it means, not a use
+#: Read by expressions of definitions, not settings.
+_FOR_EXPRESSIONS: Final = ("CONDUCTOR_SECRET_", "CONDUCTOR_ENV_")
+
+Say = Callable[[str], None]
+
+
+def run_server(settings: Settings, say: Say) -> int:
+    """Run until a stop signal and return the exit code; only on the main thread.
+
+    ``say`` is told where the server is once it answers. Raises ConfigurationError or
+    ``StoreUnavailable``, one sentence, before anything runs.
+    """
+    began = time.monotonic()
+    with _store(settings) as (reached, name):
+        await_port(settings.server.host, settings.server.port, timeout_s=_PORT_S)
+        threading.Thread(
+            target=_announce, args=(settings, say, began), name="announce", daemon=True
+        ).start()
+        return Supervisor(_children(settings, reached, name)).run()
+
+
+@contextlib.contextmanager
+def _store(settings: Settings) -> Iterator[tuple[Mapping[str, str], str]]:
+    """Have a Redis; yield the settings, as variables, that lead to it, and this server's name."""
+    if settings.redis.type != "embedded":
+        from conductor_py.wiring import check_redis, release_shards
+
+        check_redis(settings)
+        name = new_name()
+        yield {}, name
+        release_shards(settings, name)
+        return
+    data = settings.data
+    directory = Path(data.directory).absolute()
+    with EmbeddedRedis(
+        directory / "redis", binary=data.redis_binary or None, appendfsync=data.appendfsync
+    ) as store:
+        reached = {
+            "conductor.db.type": "redis_standalone",
+            "conductor.redis.socket": str(store.socket),
+            "conductor.data.directory": str(directory),
+        }
+        variables = {environment_name(key): value for key, value in reached.items()}
+        yield variables, kept_name(directory / "server-name")
+
+
+def _children(settings: Settings, reached: Mapping[str, str], name: str) -> tuple[ChildSpec, ...]:
+    """What runs beside this process; what it depends on first."""
+    environment = {
+        variable: value
+        for variable, value in os.environ.items()
+        if not variable.startswith("CONDUCTOR_") or variable.startswith(_FOR_EXPRESSIONS)
+    }
+    environment |= environment_of(settings) | reached
+
+    def child(command: str, number: int = 0, *options: str, **more: int) -> ChildSpec:
+        return ChildSpec(
+            name=f"{command}-{number}" if number else command,
+            argv=(sys.executable, "-m", "conductor_py.cli", command, *options),
+            environment=environment,
+            **more,
+        )
+
+    stop_ms = settings.server.stop_timeout_ms + _STOP_MARGIN_MS
+    children = [child("api", 0, "--server-name", name, stop_timeout_ms=stop_ms)]
+    if settings.sweeper.enabled:
+        children.append(child("sweeper", 0, "--server-name", name))
+    children += [child("effects", number + 1) for number in range(settings.effects.workers)]
+    return tuple(children)
+
+
+def _announce(settings: Settings, say: Say, began: float) -> None:
+    """Tell where everything is, once the API says that it is healthy."""
+    host, port = settings.server.host, settings.server.port
+    host = _EVERYWHERE.get(host, host)
+    while _status(host, port, "/health") != 200:
+        threading.Event().wait(_LOOK_S)
+    base = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    seconds = time.monotonic() - began
+    say(f"The server is ready on {base} (after {seconds:.1f} s).")
+    if settings.server.ui and _status(host, port, "/") in {200, 302}:
+        say(f"  UI    {base}/")
+    say(f"  API   {base}/api")
+    say(f"  docs  {base}/swagger-ui/index.html")
+
+
+def _status(host: str, port: int, path: str) -> int:
+    """Ask for a page; 0 while nobody answers."""
+    connection = http.client.HTTPConnection(host, port, timeout=_REQUEST_S)
+    try:
+        connection.request("GET", path)
+        return connection.getresponse().status
+    except (OSError, http.client.HTTPException):
+        return 0
+    finally:
+        connection.close()

@@ -1,0 +1,52 @@
+"""How a process hears that it is to end.
+
+A signal writes to a pipe, and a thread that waits on the pipe sets the event. So nothing polls, and
+no handler runs code of ours in the middle of another's. Whoever installs other handlers later, as
+the HTTP server does, changes nothing of that.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+import threading
+from types import FrameType
+from typing import Final
+
+_STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+_SET_PARENT_DEATH_SIGNAL: Final = 1
+
+
+def stop_on_signals(stop: threading.Event, *, install: bool = True) -> None:
+    """Set ``stop`` at SIGTERM or SIGINT; only on the main thread, once a process.
+
+    Without ``install`` somebody else has, or will have, handlers for them.
+    """
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    if install:
+        for number in _STOP_SIGNALS:
+            signal.signal(number, _noted)
+
+    def listen() -> None:
+        while not any(number in _STOP_SIGNALS for number in os.read(reading, 64)):
+            pass
+        stop.set()
+
+    threading.Thread(target=listen, name="stop-signals", daemon=True).start()
+
+
+def end_with_parent() -> None:
+    """Ask for a SIGTERM when the parent is gone, killed with -9, say; on Linux only."""
+    if sys.platform == "linux":
+        parent = os.getppid()
+        ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGTERM)
+        if parent == 1 or os.getppid() != parent:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _noted(_number: int, _frame: FrameType | None) -> None:
+    """Have a handler, so that the signal is written to the pipe."""

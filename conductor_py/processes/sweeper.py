@@ -1,0 +1,53 @@
+"""The sweeper process: fires due timers, hands due effects on.
+
+Beside API nodes it sweeps the shards of all of them and holds none; as a part of a server it sweeps
+those of its server. Any number may run: a timer or effect that was taken is another's no more.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Final
+
+from conductor_py.config import Settings
+from conductor_py.engine.sweeper import run_ticks
+from conductor_py.processes.identity import new_name
+from conductor_py.processes.stopping import stop_on_signals
+from conductor_py.wiring import build_engine, check_redis
+
+_FURTHER_IDLE_S: Final = 1.0
+_RELAY_IDLE_S: Final = 0.2
+_STOP_S: Final = 10.0
+
+
+def run_sweeper(settings: Settings, *, server: str | None = None) -> int:
+    """Sweep until a stop signal; ``server`` names the server that this process is part of."""
+    stop = threading.Event()
+    stop_on_signals(stop)
+    check_redis(settings)
+    engine = build_engine(settings, server=server or new_name(), serves_all_shards=server is None)
+    idle_s = settings.sweeper.idle_ms / 1000
+    loops = [
+        # One thread sees quickly what is due; the others help when there is much of it.
+        threading.Thread(
+            target=run_ticks,
+            args=(engine.sweeper.tick, stop),
+            kwargs={"idle_s": idle_s if number == 0 else max(idle_s, _FURTHER_IDLE_S)},
+            name=f"sweeper-{number}",
+            daemon=True,
+        )
+        for number in range(settings.sweeper.threads)
+    ]
+    relay = threading.Thread(
+        target=run_ticks,
+        args=(engine.relay.tick, stop),
+        kwargs={"idle_s": _RELAY_IDLE_S},
+        name="relay",
+        daemon=True,
+    )
+    for loop in (*loops, relay):
+        loop.start()
+    stop.wait()
+    for loop in (*loops, relay):
+        loop.join(_STOP_S)
+    return 0

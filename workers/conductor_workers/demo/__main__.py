@@ -1,0 +1,147 @@
+"""``python -m conductor_workers.demo``: the tutorial in one command.
+
+Starts a server and a Spark worker, runs the workflow over HTTP, shows it while it runs, prints the
+result tables and where they lie. Everything that was started is stopped at the end, however it
+comes; with KEEP=1 the server and the worker stay until the terminal's interrupt.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.live import Live
+
+from conductor_py.errors import ConductorError, ConfigurationError
+from conductor_py.model.json import JsonObject
+from conductor_py.sdk import Client
+from conductor_workers.demo.data import export_tables
+from conductor_workers.demo.definitions import RESULTS, workflow_definition, workflow_input
+from conductor_workers.demo.processes import (
+    Child,
+    await_server,
+    free_port,
+    start_server,
+    start_worker,
+)
+from conductor_workers.demo.view import progress_table, result_table, task_line, tasks_of
+
+_TERMINAL = frozenset({"COMPLETED", "FAILED", "TERMINATED", "TIMED_OUT"})
+_RUN_WITHIN_S = 300
+_LOOK_EVERY_S = 0.4
+
+
+@click.command(context_settings={"show_default": True})
+@click.option("--port", envvar="PORT", type=int, default=None, help="Port of the server.")
+@click.option(
+    "--directory",
+    envvar="RUN_DIR",
+    default=Path(".run/flights"),
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Where data, results and logs go.",
+)
+@click.option("--keep", envvar="KEEP", is_flag=True, help="Leave the server up at the end.")
+@click.option("--spoil", envvar="SPOIL", is_flag=True, help="Break the data, to see it refused.")
+def main(*, port: int | None, directory: Path, keep: bool, spoil: bool) -> None:
+    """Run the tutorial's workflow on real processes and print what it found."""
+    console = Console()
+    try:
+        finished = _run(console, directory.resolve(), port or free_port(), keep=keep, spoil=spoil)
+    except (ConductorError, OSError) as error:
+        console.print(f"[red]{error}[/red]", highlight=False)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    sys.exit(0 if finished else 1)
+
+
+def _run(console: Console, run_dir: Path, port: int, *, keep: bool, spoil: bool) -> bool:
+    began = time.monotonic()
+    run_dir.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(run_dir / "server", ignore_errors=True)
+    base = f"http://127.0.0.1:{port}"
+    with ExitStack() as cleanup:
+        server = start_server(run_dir, port)
+        cleanup.callback(server.stop)
+        worker = start_worker(run_dir, f"{base}/api")
+        cleanup.callback(worker.stop)
+        console.print(f"UI {base}/   API {base}/api   API docs {base}/api-docs", highlight=False)
+        export_tables(run_dir / "data", spoil=spoil)
+        client = cleanup.enter_context(Client(f"{base}/api"))
+        await_server(client, server)
+        console.print(f"The server is up after {time.monotonic() - began:.1f} s.", highlight=False)
+        workflow_id = client.start_workflow(
+            definition=workflow_definition(), input=workflow_input(run_dir)
+        )
+        console.print(f"Workflow {workflow_id}", highlight=False)
+        workflow = _follow(console, client, workflow_id, (server, worker))
+        completed = workflow.get("status") == "COMPLETED"
+        if completed:
+            _show_results(console, run_dir / "results")
+        else:
+            console.print(f"[red]{workflow.get('reasonForIncompletion')}[/red]", highlight=False)
+        console.print(f"{time.monotonic() - began:.1f} s in all.", highlight=False)
+        if keep:
+            _stay(console, base, workflow_id, (server, worker))
+    return completed
+
+
+def _follow(
+    console: Console, client: Client, workflow_id: str, children: tuple[Child, ...]
+) -> JsonObject:
+    """Show the execution until it ends: a live table, or a line per change where there is no terminal."""
+    deadline = time.monotonic() + _RUN_WITHIN_S
+    seen: dict[str, str] = {}
+    with ExitStack() as shown:
+        live = shown.enter_context(Live(console=console)) if console.is_terminal else None
+        while True:
+            workflow = client.get_workflow(workflow_id)
+            if live is not None:
+                live.update(progress_table(workflow))
+            else:
+                _print_changes(console, workflow, seen)
+            if workflow.get("status") in _TERMINAL:
+                break
+            for child in children:
+                child.check()
+            if time.monotonic() > deadline:
+                raise ConfigurationError(f"The workflow did not end in {_RUN_WITHIN_S} s.")
+            time.sleep(_LOOK_EVERY_S)
+    if live is None:
+        console.print(progress_table(workflow))
+    return workflow
+
+
+def _print_changes(console: Console, workflow: JsonObject, seen: dict[str, str]) -> None:
+    for task in tasks_of(workflow):
+        reference, status, seconds, details = task_line(task)
+        if seen.get(reference) != status:
+            seen[reference] = status
+            console.print(f"  {reference:<16} {status:<12} {seconds:>5} {details}", highlight=False)
+
+
+def _show_results(console: Console, results: Path) -> None:
+    """Copy each table's one data file beside its directory, under a name that stays, and print it."""
+    for name in RESULTS:
+        [part] = (results / name).glob("part-*.csv")
+        file = results / f"{name}.csv"
+        shutil.copyfile(part, file)
+        console.print(result_table(name.replace("_", " "), file))
+    console.print(f"Tables: {results}/*.csv", highlight=False, soft_wrap=True)
+
+
+def _stay(console: Console, base: str, workflow_id: str, children: tuple[Child, ...]) -> None:
+    console.print(f"Still up: {base}/  (workflow {workflow_id}). Ctrl-C ends it.", highlight=False)
+    while True:
+        for child in children:
+            child.check()
+        time.sleep(1)
+
+
+if __name__ == "__main__":
+    main()

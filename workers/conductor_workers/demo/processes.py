@@ -1,0 +1,106 @@
+"""The processes that the tutorial starts, and ends again: a server and a Spark worker."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from conductor_py.errors import ConductorError, ConfigurationError
+from conductor_py.sdk import Client
+
+_SERVER_WITHIN_S = 60
+_STOP_WITHIN_S = 20
+_LOOK_EVERY_S = 0.1
+_QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xss4m"
+
+
+def free_port() -> int:
+    """Return a port of the loopback interface that nobody listens on just now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+class Child:
+    """A process of the tutorial; its output goes to a log file."""
+
+    def __init__(self, name: str, command: list[str], environment: dict[str, str], log: Path):
+        """Start it in a session of its own, so that the terminal's interrupt reaches us first."""
+        self.name = name
+        self.log = log
+        with log.open("wb") as output:
+            self._process = subprocess.Popen(
+                command,
+                env={**os.environ, **environment},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def check(self) -> None:
+        """Say so when it has ended by itself.
+
+        Raises:
+            ConfigurationError: it has; the end of its log is in the message.
+        """
+        code = self._process.poll()
+        if code is not None:
+            tail = "\n".join(self.log.read_text(errors="replace").splitlines()[-15:])
+            raise ConfigurationError(f"The {self.name} ended with code {code}:\n{tail}")
+
+    def stop(self) -> None:
+        """Ask it to end, and make it when it does not."""
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGTERM)
+        try:
+            self._process.wait(_STOP_WITHIN_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+def start_server(run_dir: Path, port: int) -> Child:
+    """Start the all-in-one server on that port, with its data below ``run_dir``."""
+    environment = {
+        "CONDUCTOR_SERVER_PORT": str(port),
+        "CONDUCTOR_DATA_DIR": str(run_dir / "server"),
+    }
+    command = [sys.executable, "-m", "conductor_py", "server"]
+    return Child("server", command, environment, run_dir / "server.log")
+
+
+def start_worker(run_dir: Path, server_url: str) -> Child:
+    """Start a Spark worker for that server; its JVM is tuned to start fast."""
+    command = [sys.executable, "-m", "conductor_workers.launcher"]
+    command += ["--server", server_url, "--task-types", "SPARK_SQL", "--concurrency", "3"]
+    command += ["--work-dir", str(run_dir / "spark")]
+    command += ["--conf", f"spark.driver.extraJavaOptions={_QUICK_JVM}"]
+    return Child("Spark worker", command, {}, run_dir / "worker.log")
+
+
+def await_server(client: Client, server: Child) -> None:
+    """Wait until the server answers.
+
+    Raises:
+        ConfigurationError: it ended, or gave no sign in time.
+    """
+    deadline = time.monotonic() + _SERVER_WITHIN_S
+    while True:
+        server.check()
+        try:
+            client.version()
+        except ConductorError:
+            if time.monotonic() > deadline:
+                raise ConfigurationError(
+                    f"The server gave no sign in {_SERVER_WITHIN_S} s; see {server.log}."
+                ) from None
+            time.sleep(_LOOK_EVERY_S)
+        else:
+            return
