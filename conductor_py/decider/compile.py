@@ -159,7 +159,9 @@ def _lay_out(lists: Iterable[_List]) -> _Layout:
 
 
 def _lift_joins(layout: _Layout) -> None:
-    """A join that names a task inside a deeper loop waits for the loop that stands beside the join."""
+    """A join that names a task inside a deeper loop waits for the loop that stands beside the
+    join.
+    """
     for target in [*layout.joins]:
         place = layout.places.get(target)
         if place is None:

@@ -204,7 +204,9 @@ def settle(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
 
 
 def open_first(ws: Workspace, steps: list[Step]) -> None:
-    """Put steps at the front of the agenda, in order: what a container opens together with itself."""
+    """Put steps at the front of the agenda, in order: what a container opens together with
+    itself.
+    """
     ws.agenda.extendleft(reversed(steps))
 
 

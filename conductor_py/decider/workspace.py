@@ -197,7 +197,9 @@ class Workspace:
         return _typed(self.field(f"c:{seq}"), ClaimSide) or _NO_CLAIM
 
     def newest(self, ref: str, vector: Vector | None = None) -> int:
-        """The newest attempt of a reference, over all iterations or in one; 0 when there is none."""
+        """The newest attempt of a reference, over all iterations or in one; 0 when there is
+        none.
+        """
         name = f"r:{ref}" if not vector else f"r:{ref}#{vector}"
         changed = self.pointers.get(name)
         seq = changed if changed is not None else self.field(name)

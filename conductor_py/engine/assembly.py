@@ -68,7 +68,9 @@ def assemble(
     monotonic: Callable[[], float] = time.monotonic,
     enqueue: Callable[[int, Sequence[str]], object] | None = None,
 ) -> Engine:
-    """Build an engine. ``enqueue`` hands effects on; without it the relay carries them out itself."""
+    """Build an engine. ``enqueue`` hands effects on; without it the relay carries them out
+    itself.
+    """
     snapshots = Snapshots(ports.metadata, ports.plans)
     views = Views(snapshots)
     clock = StoreClock(ports.store.now_ms, monotonic)

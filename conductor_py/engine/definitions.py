@@ -58,7 +58,9 @@ class Definitions:
         self._snapshots.forget_heads()
 
     def update(self, definitions: Sequence[WorkflowDef]) -> JsonObject:
-        """Store all of them, new or not; the answer lists names that succeeded and errors by name."""
+        """Store all of them, new or not; the answer lists names that succeeded and errors by
+        name.
+        """
         for definition in definitions:
             self.validate(definition)
         done: list[str] = []

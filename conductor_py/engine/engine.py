@@ -1,4 +1,6 @@
-"""The engine: one object that holds a service a noun. HTTP, and later gRPC, are thin fronts of it."""
+"""The engine: one object that holds a service a noun. HTTP, and later gRPC, are thin fronts of
+it.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ class Engine:
     checks: tuple[tuple[str, Callable[[], object]], ...] = ()
 
     def health(self) -> JsonObject:
-        """Say whether the stores answer, in Conductor's shape: ``healthy`` and one result a store."""
+        """Say whether the stores answer, in Conductor's shape: ``healthy`` and one result a
+        store.
+        """
         results: list[JsonObject] = []
         for name, check in self.checks:
             try:

@@ -89,7 +89,9 @@ class Snapshots:
         return self.registered(name, version, partition)[0]
 
     def inline(self, definition: WorkflowDef, partition: int) -> tuple[Plan, int | None]:
-        """The plan of an inline definition; no revision when it names nothing that is registered."""
+        """The plan of an inline definition; no revision when it names nothing that is
+        registered.
+        """
         key = id(definition)
         cached = self._inline.get(key)
         if cached is not None and cached[0] is definition:

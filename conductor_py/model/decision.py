@@ -45,7 +45,9 @@ class Send:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """An effect to be done outside, at least once; the same id again replaces what waits under it."""
+    """An effect to be done outside, at least once; the same id again replaces what waits under
+    it.
+    """
 
     id: str
     kind: str

@@ -22,7 +22,9 @@ class Started:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultReported:
-    """A worker, or an operator, reported a result; the output is already stored as the attempt's."""
+    """A worker, or an operator, reported a result; the output is already stored as the
+    attempt's.
+    """
 
     seq: int
     status: TaskStatus

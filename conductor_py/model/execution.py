@@ -30,7 +30,9 @@ def vector_append(vector: Vector, iteration: int) -> Vector:
 
 
 def wire_ref(ref: str, vector: Vector) -> str:
-    """Name a reference on the wire: loop tasks carry ``__<iteration>`` for each loop around them."""
+    """Name a reference on the wire: loop tasks carry ``__<iteration>`` for each loop around
+    them.
+    """
     return f"{ref}__{vector.replace('.', '__')}" if vector else ref
 
 

@@ -1,4 +1,6 @@
-"""Definitions: registered, versioned, and never read by an execution that already has its snapshot."""
+"""Definitions: registered, versioned, and never read by an execution that already has its
+snapshot.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ class MetadataStore(Protocol):
     """
 
     def put_workflow(self, name: str, version: int, document: bytes, *, create: bool) -> bool:
-        """Store a version; with ``create`` an existing one is left alone and the answer is false."""
+        """Store a version; with ``create`` an existing one is left alone and the answer is
+        false.
+        """
 
     def workflow(self, name: str, version: int | None) -> bytes | None:
         """Read a version, or with ``None`` the numerically largest."""
@@ -34,7 +38,9 @@ class MetadataStore(Protocol):
         """Forget a task definition; false when there is none."""
 
     def revision(self, partition: int) -> int:
-        """Read the number that grows, in every partition, after each change; a starter compares it."""
+        """Read the number that grows, in every partition, after each change; a starter compares
+        it.
+        """
 
 
 class PlanStore(Protocol):

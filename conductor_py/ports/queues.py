@@ -52,7 +52,9 @@ class Claimed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PollReply:
-    """``retry_at_ms``: when a delayed entry falls due or a limit frees, 0 if nothing is known to."""
+    """``retry_at_ms``: when a delayed entry falls due or a limit frees, 0 if nothing is known
+    to.
+    """
 
     now_ms: int
     claimed: tuple[Claimed, ...]

@@ -6,7 +6,7 @@ changes together or not at all.
 
 Fields of an execution (``<vec>`` is the iteration vector, ``1.2``; absent outside loops):
 
-    h              hot header              input output vars domains meta   documents, read on demand
+    h                hot header            input output vars domains meta   documents, on demand
     a:<seq>          attempt state         i:<seq> o:<seq>  its input and output
     c:<seq>          claim side            p:<seq>          progress, claim side too
     r:<ref>          newest attempt (seq) over all iterations      r:<ref>#<vec>  that iteration's
@@ -261,7 +261,9 @@ class ReportReply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SendReply:
-    """``answer`` is there when this operation id was already answered; then nothing was appended."""
+    """``answer`` is there when this operation id was already answered; then nothing was
+    appended.
+    """
 
     outcome: Outcome
     now_ms: int

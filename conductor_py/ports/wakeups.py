@@ -1,4 +1,6 @@
-"""Wake-ups: hints that something became ready. Losing one costs a fallback poll, never correctness."""
+"""Wake-ups: hints that something became ready. Losing one costs a fallback poll, never
+correctness.
+"""
 
 from __future__ import annotations
 

@@ -342,6 +342,32 @@ def test_guard_of_an_unclaimed_attempt_refuses_once_it_was_polled(store: Store) 
     assert store.commit(loaded, running(), guards=(guard,)).outcome is Outcome.CLAIM_MOVED
 
 
+def test_guard_of_an_attempt_that_was_offered_again_names_its_last_claim_or_none(
+    store: Store,
+) -> None:
+    loaded = claimed_and_reported(store)
+    offer = Offer(seq=1, queue="task", shard="s0", score=1)
+    store.commit(loaded, running(offers=(offer,)))
+    for guard in (
+        ClaimGuard(seq=1, claim=NOW, until_ms=NOW + RESPONSE_MS),
+        ClaimGuard(seq=1, claim=0, until_ms=0),
+    ):
+        reply = store.commit(store.sent(loaded.execution), running(), guards=(guard,))
+        assert reply.outcome is Outcome.OK
+    store.poll()
+    loaded = store.sent(loaded.execution)
+    assert store.commit(loaded, running(), guards=(guard,)).outcome is Outcome.CLAIM_MOVED
+
+
+def test_guard_of_a_claim_that_a_result_closed_refuses(store: Store) -> None:
+    execution = store.started()
+    (task,) = store.poll()
+    loaded = store.sent(execution)
+    store.report(execution, 1, task.claim)
+    guard = ClaimGuard(seq=1, claim=task.claim, until_ms=NOW + RESPONSE_MS)
+    assert store.commit(loaded, running(), guards=(guard,)).outcome is Outcome.CLAIM_MOVED
+
+
 def test_commit_keeps_the_lease_while_events_are_left(store: Store) -> None:
     execution = store.started(count=2)
     first = store.report(execution, 1, 0)

@@ -296,8 +296,8 @@ def _set_wake(partition: Partition, execution: Execution, due_ms: int) -> None:
 
 def _moved(execution: Execution, guard: ClaimGuard) -> bool:
     claim = claim_side(execution, guard.seq)
-    seen = (claim.k, claim.until) if claim.held else (0, 0)
-    return bool(claim.closed) or seen != (guard.claim, guard.until_ms)
+    same = (claim.k, claim.until) == (guard.claim, guard.until_ms)
+    return bool(claim.closed) or not (same or (guard.claim == 0 and not claim.held))
 
 
 def _refuse_result(execution: Execution, report: Report) -> Outcome | None:

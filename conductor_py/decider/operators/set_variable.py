@@ -9,7 +9,9 @@ from conductor_py.model.status import TaskStatus
 
 
 def open_(ws: Workspace, spot: Spot) -> None:
-    """Overwrite the variables; when they grow too large they stay as they were and the task fails."""
+    """Overwrite the variables; when they grow too large they stay as they were and the task
+    fails.
+    """
     value = resolve_input(ws, spot, None)
     attempt = control.create(
         ws, spot, type_="SET_VARIABLE", status=TaskStatus.IN_PROGRESS, input_=value

@@ -43,7 +43,9 @@ def due(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
 
 
 def _until(ws: Workspace, value: JsonObject) -> int | str | None:
-    """The end of the wait in epoch ms, ``None`` for no end, or a sentence when it cannot be read."""
+    """The end of the wait in epoch ms, ``None`` for no end, or a sentence when it cannot be
+    read.
+    """
     duration, until = value.get("duration"), value.get("until")
     if duration and until:
         return "WAIT takes 'duration' or 'until', not both"

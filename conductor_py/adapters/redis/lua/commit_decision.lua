@@ -47,9 +47,9 @@ if sections.G then
   for n = 1, #claims do
     local i = sections.G[1] + (n - 1) * 3
     local c = read_claim(claims[n])
-    local held = c.held == 1
-    if (held and c.k or 0) ~= tonumber(ARGV[i + 1]) or (held and c['until'] or 0) ~= tonumber(ARGV[i + 2])
-      or c.closed == 1 then
+    local claim, until_ms = tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2])
+    local same = (claim == c.k and until_ms == c['until']) or (claim == 0 and c.held == 0)
+    if not same or c.closed == 1 then
       return {'CLAIM_MOVED', now}
     end
   end
