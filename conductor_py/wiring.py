@@ -77,12 +77,14 @@ def build_application(
 ) -> Flask:
     """Build the HTTP front of an engine; ``stop`` ends long polls, ``instance`` is in errors."""
     from conductor_py.api.app import create_app
+    from conductor_py.decider.expressions import check
 
     limits = settings.limits
     served = _file_payloads(settings) if settings.payload_storage.type == "files" else None
-    return create_app(
+    application = create_app(
         engine,
         served_payloads=served,
+        check_expressions=check,
         stop=stop,
         instance=instance,
         max_body_bytes=settings.server.body_bytes,
@@ -92,6 +94,11 @@ def build_application(
         owner_email_mandatory=settings.app.owner_email_mandatory,
         restrict_names=settings.app.validate_names,
     )
+    if settings.server.ui:
+        from conductor_py.ui import create_ui
+
+        application.register_blueprint(create_ui(engine))
+    return application
 
 
 def check_redis(settings: Settings) -> tuple[str, ...]:

@@ -29,6 +29,7 @@ STATUS: Mapping[str, int] = MappingProxyType(
         "STORE_UNAVAILABLE": 503,
         "CONFIGURATION": 500,
         "URL_REFUSED": 403,
+        "UNKNOWN_FORMAT": 500,
     }
 )
 """The HTTP status of each error code."""
@@ -46,7 +47,7 @@ def install(app: Flask, instance: str) -> None:
             _log.error(
                 "request failed",
                 exc_info=error,
-                extra={"action": "request_failed", "path": request.path},
+                extra={"action": "request_failed", "endpoint": _endpoint()},
             )
         return answer
 
@@ -61,7 +62,7 @@ def install(app: Flask, instance: str) -> None:
         _log.error(
             "request failed unexpectedly",
             exc_info=error,
-            extra={"action": "request_failed", "path": request.path},
+            extra={"action": "request_failed", "endpoint": _endpoint()},
         )
         return _answer(500, "The server failed; its log says why.", instance=instance)
 
@@ -99,6 +100,11 @@ def _answer(
 ) -> Response:
     body = {"status": status, "message": message, "retryable": retryable, **more}
     return json_answer(body, status=status)
+
+
+def _endpoint() -> str:
+    # Never the path itself: that of a payload is a signed URL.
+    return f"{request.method} {request.url_rule.rule}" if request.url_rule else request.method
 
 
 def _violation(found: Violation) -> dict[str, str]:

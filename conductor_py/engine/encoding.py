@@ -100,8 +100,11 @@ class Encoder:
         }
 
     def document(self, name: str, document: Document) -> bytes | str:
-        """Encode a document field; a sentence when it is above its hard limit."""
-        stored = dump_document(document)
+        """Encode a document field; a sentence when it is above its hard limit or not JSON."""
+        try:
+            stored = dump_document(document)
+        except TypeError as refused:
+            return f"{name.partition(':')[0]} cannot be stored as JSON: {refused}"
         size = len(stored)
         if size < KB or isinstance(document, External):
             return stored

@@ -21,7 +21,7 @@ from conductor_py.engine.shards import Shards
 from conductor_py.engine.snapshots import Snapshots
 from conductor_py.engine.views import Views
 from conductor_py.errors import Conflict, InvalidInput, NotFound, PayloadTooLarge, StoreUnavailable
-from conductor_py.model.event import Operation, Started
+from conductor_py.model.event import Operation
 from conductor_py.model.execution import Document, External, Meta
 from conductor_py.model.ids import ExecutionId, execution_id, is_execution_id
 from conductor_py.model.json import JsonObject, JsonValue
@@ -31,7 +31,6 @@ from conductor_py.model.view import ExecutionView
 from conductor_py.ports.payloads import Payloads
 from conductor_py.ports.search import Search
 from conductor_py.ports.store import (
-    Changes,
     ExecutionReader,
     ExecutionStore,
     Outcome,
@@ -46,6 +45,15 @@ from conductor_py.wire.summaries import summary_to_json, task_summary_to_json
 
 _ANSWER_WAIT_S = 5.0
 _START_TRIES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """What a start keeps over its tries: fetched facts, and the fields of the newborn."""
+
+    plan: Plan
+    known: dict[str, object]
+    birth: dict[str, bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,14 +111,18 @@ class Executions:
         entropy = secrets.token_hex(16)
         execution = execution_id(partition, entropy)
         operation = self._executor.name()
+        draft: _Draft | None = None
         for _ in range(_START_TRIES):
             plan, revision = self._plan(request, partition)
-            start = self._start(request, execution, operation, plan, revision)
+            if draft is None or draft.plan is not plan:
+                draft = self._draft(request, plan)
+            start = self._start(request, draft, execution, operation, revision)
             reply = self._store.start(start)
             self._clock.correct(reply.now_ms)
             if reply.outcome is Outcome.NEED_PLAN:
                 self._snapshots.store(partition, start.changes.plans)
                 reply = self._store.start(start)
+                self._clock.correct(reply.now_ms)
             if reply.outcome is Outcome.OK:
                 self._go_on(start, reply)
                 return execution
@@ -122,16 +134,29 @@ class Executions:
             "Definitions or the clock kept changing during the start; try again."
         )
 
+    def _draft(self, request: StartRequest, plan: Plan) -> _Draft:
+        given = self._input(request, plan)
+        meta = Meta(
+            created_by=request.created_by,
+            event=request.event,
+            idempotency_key=request.idempotency_key,
+        )
+        known: dict[str, object] = {
+            "input": given,
+            "vars": plan.definition.variables,
+            "domains": request.task_to_domain,
+        }
+        return _Draft(plan, known, self._birth(request, plan, given, meta))
+
     def _start(
         self,
         request: StartRequest,
+        draft: _Draft,
         execution: ExecutionId,
         operation: str,
-        plan: Plan,
         revision: int | None,
     ) -> Start:
-        now_ms = self._clock.now_ms()
-        given = self._input(request, plan)
+        plan, now_ms = draft.plan, self._clock.now_ms()
         header = new_header(
             plan.hash,
             plan.definition,
@@ -141,31 +166,15 @@ class Executions:
             correlation_id=request.correlation_id,
             has_domains=bool(request.task_to_domain),
         )
-        meta = Meta(
-            created_by=request.created_by,
-            event=request.event,
-            idempotency_key=request.idempotency_key,
-        )
-        birth = self._birth(request, plan, given, meta)
-        known: dict[str, object] = {
-            "input": given,
-            "vars": plan.definition.variables,
-            "domains": request.task_to_domain,
-        }
-        _, changes = self._executor.first(
-            plan,
-            Execution(id=execution, header=header, known=known, complete=True),
-            (Started(),),
-            now_ms,
-            birth,
-        )
+        new = Execution(id=execution, header=header, known=draft.known, complete=True)
+        changes = self._executor.first(plan, new, draft.known, now_ms, draft.birth)
         return Start(
             execution=execution,
             operation=operation,
             home=header.home,
             name=header.name,
             now_ms=now_ms,
-            changes=_with_plan(changes, plan.hash),
+            changes=replace(changes, plans=(plan.hash, *changes.plans)),
             idempotency_key=request.idempotency_key or None,
             on_existing=request.idempotency_strategy,
             meta_revision=revision,
@@ -348,10 +357,6 @@ class Executions:
 
 
 _NO_META = Meta()
-
-
-def _with_plan(changes: Changes, plan_hash: str) -> Changes:
-    return replace(changes, plans=(plan_hash, *changes.plans))
 
 
 def _existing(request: StartRequest, reply: StartReply) -> ExecutionId:

@@ -23,7 +23,7 @@ from conductor_py.engine.encoding import Encoder
 from conductor_py.engine.needs import Fetcher
 from conductor_py.engine.snapshots import Snapshots
 from conductor_py.model.decision import Answer, Decision
-from conductor_py.model.event import Event
+from conductor_py.model.event import Event, Started
 from conductor_py.model.execution import Attempt, Header
 from conductor_py.model.ids import ExecutionId, partition_of
 from conductor_py.ports.store import Changes, ClaimGuard, Commit, ExecutionStore, Loaded, Outcome
@@ -100,21 +100,19 @@ class Executor:
         self,
         plan: Plan,
         execution: Execution,
-        events: tuple[Event, ...],
+        known: dict[str, object],
         now_ms: int,
         birth: Mapping[str, bytes],
-    ) -> tuple[Decision, Changes]:
-        """Decide on a new execution."""
-        known = dict(execution.known)
+    ) -> Changes:
+        """Decide on a new execution. What had to be fetched for it is added to ``known``."""
         while True:
-            fresh = Execution(id=execution.id, header=execution.header, known=known, complete=True)
-            decision = decide(plan, fresh, events, now_ms, self._limits)
+            decision = decide(plan, execution, (Started(),), now_ms, self._limits)
             if isinstance(decision, Need):
                 self._fetcher.fulfil(execution.id, decision, known, version=None)
                 continue
             changes = self._encoder.changes(decision, self._pick_shard, now_ms, birth=birth)
             if isinstance(changes, Changes):
-                return decision, changes
+                return changes
             known.update(changes)
 
     # -- one decision ------------------------------------------------------------------------------

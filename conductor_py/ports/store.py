@@ -12,8 +12,8 @@ Fields of an execution (``<vec>`` is the iteration vector, ``1.2``; absent outsi
     r:<ref>          newest attempt (seq) over all iterations      r:<ref>#<vec>  that iteration's
     j:<ref>[#<vec>]  join or loop state    d:<ref>[#<vec>]  hash of the definition it brought
 
-``v`` (version, status, generation, last operation id), ``l`` (lease) and ``k`` (highest claim)
-belong to the store.
+``v`` (version, terminal, generation, number of the first event, home, first and last operation id,
+status: words, so none has a space), ``l`` (lease) and ``k`` (highest claim) belong to the store.
 
 The state of an attempt, ``a:<seq>``, is a flat JSON object that the store may read but never
 writes:
@@ -39,8 +39,11 @@ The claim side, ``c:<seq>``, is written by the store only, flat JSON:
     closed         1 once a result was accepted and its event waits in the inbox or was consumed; a
                    commit's offer or reopening resets it to 0
     w prev         holder, and up to ten holders before it (joined by a newline)
-    polls first upd cb   claims handed out so far, time of the first, time of the last write,
-                         deadline already fired
+    polls first upd   claims handed out so far, time of the first, time of the last write
+    at cb          deadline its timer stands for (0: none), deadline already fired
+    done permit    last claim that a result closed, 1 while it has a permit of the concurrent limit
+
+It is there from the first poll, result or attempt timer on.
 
 A *read* names what a caller wants: a field name, or ``><kinds> <pointer field>``: follow the
 pointer and bring the fields of ``kinds`` (letters of ``a i o c``) of the attempt it names, the
@@ -116,7 +119,7 @@ class Offer:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimGuard:
     """A decision that ends an attempt because time passed names the claim and its end as it saw
-    them.
+    them; 0 when nobody held it. A claim that a result closed has moved.
     """
 
     seq: int
@@ -337,7 +340,7 @@ class ExecutionStore(Protocol):
 
     def acquire(self, execution: ExecutionId, holder: str, lease_ms: int) -> Loaded | None:
         """Take the lease if it is free and there is something to consume or a deadline passed, else
-        ``None``.
+        ``None``. Whoever has it already gets it again, so one name is for one decider at a time.
         """
 
     def renew(self, execution: ExecutionId, holder: str, lease_ms: int) -> bool:

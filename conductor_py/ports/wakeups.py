@@ -9,7 +9,8 @@ from typing import Protocol
 
 class Wakeups(Protocol):
     """Waiting for what commits publish: queue names as ``q:<queue>``, answered operations as
-    ``o:<operation id>``, executions that changed as ``x:<execution id>``.
+    ``o:<operation id>``, executions that ended or were answered as ``x:<execution id>``, effects
+    that were ordered as ``e:<partition>``.
     """
 
     def wait(self, topic: str, timeout_s: float, seen: int) -> int:

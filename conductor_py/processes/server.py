@@ -75,28 +75,28 @@ def _store(settings: Settings) -> Iterator[tuple[Mapping[str, str], str]]:
         yield variables, kept_name(directory / "server-name")
 
 
-def _children(settings: Settings, reached: Mapping[str, str], name: str) -> tuple[ChildSpec, ...]:
+def _children(settings: Settings, reached: Mapping[str, str], server: str) -> tuple[ChildSpec, ...]:
     """What runs beside this process; what it depends on first."""
     environment = {
         variable: value
         for variable, value in os.environ.items()
         if not variable.startswith("CONDUCTOR_") or variable.startswith(_FOR_EXPRESSIONS)
     }
-    environment |= environment_of(settings) | reached
+    environment |= {**environment_of(settings), **reached}
 
-    def child(command: str, number: int = 0, *options: str, **more: int) -> ChildSpec:
+    def child(name: str, *command: str, stop_timeout_ms: int = 10_000) -> ChildSpec:
         return ChildSpec(
-            name=f"{command}-{number}" if number else command,
-            argv=(sys.executable, "-m", "conductor_py.cli", command, *options),
+            name=name,
+            argv=(sys.executable, "-m", "conductor_py.cli", *command),
             environment=environment,
-            **more,
+            stop_timeout_ms=stop_timeout_ms,
         )
 
     stop_ms = settings.server.stop_timeout_ms + _STOP_MARGIN_MS
-    children = [child("api", 0, "--server-name", name, stop_timeout_ms=stop_ms)]
+    children = [child("api", "api", "--server-name", server, stop_timeout_ms=stop_ms)]
     if settings.sweeper.enabled:
-        children.append(child("sweeper", 0, "--server-name", name))
-    children += [child("effects", number + 1) for number in range(settings.effects.workers)]
+        children.append(child("sweeper", "sweeper", "--server-name", server))
+    children += [child(f"effects-{n + 1}", "effects") for n in range(settings.effects.workers)]
     return tuple(children)
 
 

@@ -126,11 +126,17 @@ def test_failures_of_the_engine_have_their_status(
     assert ("Retry-After" in answer.headers) is retryable
 
 
-def test_what_nobody_foresaw_is_answered_without_details(client: Any, engine: FakeEngine) -> None:
+def test_what_nobody_foresaw_is_logged_and_answered_without_details(
+    client: Any, engine: FakeEngine, caplog: pytest.LogCaptureFixture
+) -> None:
     engine.executions.failure = RuntimeError("secret")
-    answer = client.post("/api/workflow", json={"name": "x"})
+    answer = client.post("/api/workflow/thumbs", json={})
     assert answer.status_code == 500
     assert "secret" not in answer.text
+    (record,) = caplog.records
+    assert vars(record)["action"] == "request_failed"
+    assert vars(record)["endpoint"] == "POST /api/workflow/<name>"
+    assert record.exc_info is not None
 
 
 def test_start_by_name_takes_the_body_as_input(client: Any, engine: FakeEngine) -> None:

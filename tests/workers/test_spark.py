@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,6 @@ from pyspark.sql import SparkSession
 from conductor_py.model.json import JsonObject
 from conductor_workers.manifest import read_manifest
 from conductor_workers.progress import monitored
-from conductor_workers.session import WorkerSession, default_settings
 from conductor_workers.tasks.outcome import Outcome, Status, settle
 from conductor_workers.tasks.python import run_python
 from conductor_workers.tasks.sql import run_sql
@@ -23,18 +22,6 @@ from tests.workers.attempts import FakeAttempt, claim
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(180)]
 
 _SLOW = "SELECT max(hash(id)) FROM range(0, 9000000000000, 1, 4)"
-
-
-@pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    settings = default_settings(master="local[2]", concurrency=2)
-    settings["spark.driver.extraJavaOptions"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-    session = WorkerSession(work_dir=tmp_path_factory.mktemp("spark"), settings=settings)
-    try:
-        session.start()
-        yield session.spark
-    finally:
-        session.stop()
 
 
 @pytest.fixture

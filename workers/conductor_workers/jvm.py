@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from conductor_py.errors import ConfigurationError
 from conductor_workers.java import Java
@@ -33,8 +34,19 @@ _LAUNCH_PREFIXES = ("spark.driver.", "spark.jars", "spark.files", "spark.submit"
 class DriverJvm:
     """One driver JVM; start it once, from the main thread."""
 
-    def __init__(self, *, java: Java, work_dir: Path, settings: Mapping[str, str]) -> None:
-        """Prepare to run it with that Java; its temporary files go to ``work_dir``."""
+    def __init__(
+        self,
+        *,
+        java: Java,
+        work_dir: Path,
+        settings: Mapping[str, str],
+        environment: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        """Prepare to run it with that Java; its temporary files go to ``work_dir``.
+
+        ``environment`` is added to this process's own.
+        """
+        self._additional = environment
         self._java = java
         self._work_dir = work_dir
         self._settings = settings
@@ -72,8 +84,8 @@ class DriverJvm:
             extra={"action": "jvm_start", "java": self._java.major, "java_from": self._java.source},
         )
 
-    def await_ready(self) -> None:
-        """Wait until the JVM listens, and tell PySpark where (through this process's environment).
+    def await_ready(self) -> dict[str, str]:
+        """Wait until the JVM listens; return the variables that tell PySpark where.
 
         Raises:
             ConfigurationError: the JVM ended instead, or does not answer.
@@ -88,10 +100,11 @@ class DriverJvm:
             time.sleep(_LOOK_EVERY_S)
         content = self._connection_file.read_bytes()
         length = int.from_bytes(content[4:8], "big")
-        # PySpark's own way of joining a JVM that runs already.
-        os.environ["PYSPARK_GATEWAY_PORT"] = str(int.from_bytes(content[:4], "big"))
-        os.environ["PYSPARK_GATEWAY_SECRET"] = content[8 : 8 + length].decode()
         self._connection_file.unlink()
+        return {
+            "PYSPARK_GATEWAY_PORT": str(int.from_bytes(content[:4], "big")),
+            "PYSPARK_GATEWAY_SECRET": content[8 : 8 + length].decode(),
+        }
 
     def stop(self) -> None:
         """End the JVM: close its input, and kill it when that is not enough."""
@@ -107,13 +120,11 @@ class DriverJvm:
         logger.info("The driver JVM has ended", extra={"action": "jvm_stop"})
 
     def _environment(self, spark_home: Path) -> dict[str, str]:
-        environment = dict(os.environ)
+        environment = {**os.environ, **self._additional}
         environment.update(
             JAVA_HOME=str(self._java.home),
             SPARK_HOME=str(spark_home),
             SPARK_CONNECT_MODE="0",
-            PYSPARK_PYTHON=sys.executable,
-            PYSPARK_DRIVER_PYTHON=sys.executable,
             _PYSPARK_DRIVER_CONN_INFO_PATH=str(self._connection_file),
         )
         return environment

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -108,25 +109,43 @@ class WorkerSession:
         place = self._directory.path
         self._settings.setdefault("spark.local.dir", str(place / "local"))
         self._settings.setdefault("spark.sql.warehouse.dir", str(place / "warehouse"))
+        self._jvm = DriverJvm(
+            java=java, work_dir=place, settings=self._settings, environment=self._environment(place)
+        )
+        self._jvm.launch()
+        self._session = self._connected(self._jvm.await_ready())
+        # The first query loads most of Spark's classes: now, and not inside somebody's claim.
+        self._session.range(1).count()
+        logger.info("The Spark session is up", extra={"action": "session_start"})
+
+    def _environment(self, place: Path) -> dict[str, str]:
+        """Return what the JVM is told beside its settings."""
+        environment = {}
         if is_local(self._settings.get("spark.master", "")):
-            os.environ.setdefault("SPARK_LOCAL_IP", _LOOPBACK)
+            environment["SPARK_LOCAL_IP"] = os.environ.get("SPARK_LOCAL_IP", _LOOPBACK)
         if "SPARK_CONF_DIR" not in os.environ:
             configuration = place / "conf"
             configuration.mkdir()
             (configuration / "log4j2.properties").write_text(_QUIET_LOGGING, encoding="utf-8")
-            os.environ["SPARK_CONF_DIR"] = str(configuration)
-        self._jvm = DriverJvm(java=java, work_dir=place, settings=self._settings)
-        self._jvm.launch()
-        self._jvm.await_ready()
+            environment["SPARK_CONF_DIR"] = str(configuration)
+        return environment
+
+    def _connected(self, gateway: Mapping[str, str]) -> SparkSession:
+        """Let PySpark join the JVM that runs already, in its own way: by environment variables."""
+        if is_local(self._settings.get("spark.master", "")):
+            # Functions run in this interpreter, not in whichever `python3` is on PATH.
+            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         # It prints the stack of every mistake in a statement; the task says it in its reason.
         logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
         builder = SparkSession.builder
         for key, value in self._settings.items():
             builder = builder.config(key, value)
-        self._session = builder.getOrCreate()
-        # The first query loads most of Spark's classes: now, and not inside somebody's claim.
-        self._session.range(1).count()
-        logger.info("The Spark session is up", extra={"action": "session_start"})
+        os.environ.update(gateway)
+        try:
+            return builder.getOrCreate()
+        finally:
+            for name in gateway:  # the secret is nobody else's business
+                os.environ.pop(name, None)
 
     def stop(self) -> None:
         """End the session and the JVM, and delete the session's directory. Never raises for a JVM

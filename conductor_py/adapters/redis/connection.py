@@ -22,7 +22,7 @@ from typing import Any, Final, Protocol, TypeAlias, cast
 from redis import connection as drivers
 from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError as WireConnectionError
-from redis.exceptions import NoScriptError, RedisError, ResponseError
+from redis.exceptions import NoScriptError, ReadOnlyError, RedisError, ResponseError
 from redis.exceptions import TimeoutError as WireTimeoutError
 from redis.retry import Retry
 
@@ -111,6 +111,9 @@ class Connection:
             if again:
                 return self.call(*arguments, again=False)
             raise StoreUnavailable(f"Redis does not answer: {error}") from error
+        except ReadOnlyError as error:  # this server was demoted: look for the new primary
+            self._break(wire)
+            raise StoreUnavailable("Redis is read-only here") from error
         except ResponseError:
             self._put(wire)
             raise

@@ -42,13 +42,12 @@ def work(url: str, *, namespace: str, handler: Handler) -> None:
     while True:
         # Anew each time: a worker that lost Redis in mid-job does not go on.
         connection = connect(url, timeout_s=None)
-        serializer = JSONSerializer()
-        queue = Queue(queue_name(namespace), connection=connection, serializer=serializer)
+        queue = Queue(queue_name(namespace), connection=connection, serializer=JSONSerializer())
         try:
             worker = _EffectsWorker(
                 [queue],
                 connection=connection,
-                serializer=serializer,
+                serializer="json",
                 worker_ttl=_FORGOTTEN_AFTER_S,
                 log_job_description=False,
             )

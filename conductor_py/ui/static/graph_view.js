@@ -2,9 +2,9 @@
 
 import { executionAddress } from "./api.js";
 import { h, icon, put, s } from "./dom.js";
-import { clip, duration, nowMs } from "./format.js";
+import { clip, duration } from "./format.js";
 import { NODE_HEIGHT, NODE_WIDTH, layout } from "./graph_layout.js";
-import { isOpen, statusLook, typeLook } from "./looks.js";
+import { statusLook, typeLook } from "./looks.js";
 
 const ZOOMS = [0.25, 0.35, 0.5, 0.65, 0.8, 1, 1.25, 1.6, 2];
 const REF_FONT = '600 12.5px system-ui, sans-serif';
@@ -193,8 +193,7 @@ export class GraphView {
 const essence = (task) => task && [task.status, task.taskId, task.endTime, task.subWorkflowId, task.outputData?.iteration];
 
 function timeOf(task) {
-  if (task.endTime && task.startTime) return duration(Math.max(0, task.endTime - task.startTime));
-  return isOpen(task.status) && task.startTime ? `since ${duration(Math.max(0, nowMs() - task.startTime)).replace(/\.\d+ s/, " s")}` : "";
+  return task.endTime && task.startTime ? duration(Math.max(0, task.endTime - task.startTime)) : "";
 }
 
 function edge({ path, taken, running, back, arrow }) {

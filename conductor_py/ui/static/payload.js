@@ -6,8 +6,16 @@ import { count, longText, size } from "./format.js";
 const SHOWN = 20_000;
 const TOKEN = /("(?:[^"\\]|\\.)*")(\s*:)?|\b(?:true|false|null)\b|-?\b\d[\d.eE+-]*\b/g;
 
+const opened = new Set();
+
+/** Open `box` when it was open the last time that something of this key was drawn. */
+export function rememberOpen(box, key, open = false) {
+  box.open = opened.has(key) || open;
+  box.addEventListener("toggle", () => (box.open ? opened.add(key) : opened.delete(key)));
+}
+
 /** A collapsible payload. `path`: where it is when it was too large to be here. */
-export function payload(label, value, { path = "", open = false } = {}) {
+export function payload(label, value, { path = "", key = "", open = false } = {}) {
   const box = h("details", { class: "payload" });
   box.appendChild(h("summary", {}, h("span", { class: "payload-name" }, label), h("span", { class: "quiet" }, summary(value, path))));
   let drawn = false;
@@ -18,7 +26,7 @@ export function payload(label, value, { path = "", open = false } = {}) {
     }
   };
   box.addEventListener("toggle", draw);
-  box.open = open;
+  rememberOpen(box, key, open);
   return box;
 }
 

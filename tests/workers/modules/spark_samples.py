@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import udf
 
 from conductor_py.model.json import JsonObject
 
@@ -18,6 +19,16 @@ def total(spark: SparkSession, arguments: JsonObject) -> JsonObject:
     """A mapping."""
     [row] = numbers(spark, arguments).groupBy().sum("n").collect()
     return {"total": row[0]}
+
+
+def _twice(number: int) -> int:
+    return 2 * number
+
+
+def doubled(spark: SparkSession, arguments: JsonObject) -> JsonObject:
+    """What a function of this module made in Spark's own Python processes."""
+    twice = udf(_twice, "bigint")
+    return {"doubled": [row[0] for row in numbers(spark, arguments).select(twice("n")).collect()]}
 
 
 def nothing(spark: SparkSession, arguments: JsonObject) -> None:

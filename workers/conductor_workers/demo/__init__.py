@@ -1,1 +1,1 @@
-"""The tutorial: flights from New York in 2013, loaded, checked and joined by a workflow on Spark."""
+"""The tutorial: flights from New York in 2013, loaded, checked and joined on Spark."""

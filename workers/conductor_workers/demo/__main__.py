@@ -8,6 +8,7 @@ comes; with KEEP=1 the server and the worker stay until the terminal's interrupt
 from __future__ import annotations
 
 import shutil
+import signal
 import sys
 import time
 from contextlib import ExitStack
@@ -50,6 +51,8 @@ _LOOK_EVERY_S = 0.4
 def main(*, port: int | None, directory: Path, keep: bool, spoil: bool) -> None:
     """Run the tutorial's workflow on real processes and print what it found."""
     console = Console()
+    # Asked to end, it ends what it started: the exit runs the clean-up.
+    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
     try:
         finished = _run(console, directory.resolve(), port or free_port(), keep=keep, spoil=spoil)
     except (ConductorError, OSError) as error:
@@ -94,7 +97,7 @@ def _run(console: Console, run_dir: Path, port: int, *, keep: bool, spoil: bool)
 def _follow(
     console: Console, client: Client, workflow_id: str, children: tuple[Child, ...]
 ) -> JsonObject:
-    """Show the execution until it ends: a live table, or a line per change where there is no terminal."""
+    """Show the execution until it ends: a live table, or a line per change without a terminal."""
     deadline = time.monotonic() + _RUN_WITHIN_S
     seen: dict[str, str] = {}
     with ExitStack() as shown:
@@ -126,7 +129,7 @@ def _print_changes(console: Console, workflow: JsonObject, seen: dict[str, str])
 
 
 def _show_results(console: Console, results: Path) -> None:
-    """Copy each table's one data file beside its directory, under a name that stays, and print it."""
+    """Copy each table's one data file to a name that stays, and print it."""
     for name in RESULTS:
         [part] = (results / name).glob("part-*.csv")
         file = results / f"{name}.csv"

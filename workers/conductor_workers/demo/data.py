@@ -32,9 +32,12 @@ def export_tables(target: Path, *, spoil: bool = False) -> dict[str, Path]:
     for table, file in files.items():
         packed = source / f"{table}.csv.zip"
         if packed.exists():
-            with zipfile.ZipFile(packed) as archive, archive.open(f"{table}.csv") as rows:
-                with file.open("wb") as out:
-                    shutil.copyfileobj(rows, out)
+            with (
+                zipfile.ZipFile(packed) as archive,
+                archive.open(f"{table}.csv") as rows,
+                file.open("wb") as out,
+            ):
+                shutil.copyfileobj(rows, out)
         else:
             shutil.copyfile(source / f"{table}.csv", file)
     if spoil:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 
 from conductor_py.errors import ConductorError, ConfigurationError
 from conductor_py.sdk import Client
+from conductor_workers import guard
 
 _SERVER_WITHIN_S = 60
 _STOP_WITHIN_S = 20
@@ -30,13 +32,19 @@ def free_port() -> int:
 class Child:
     """A process of the tutorial; its output goes to a log file."""
 
-    def __init__(self, name: str, command: list[str], environment: dict[str, str], log: Path):
-        """Start it in a session of its own, so that the terminal's interrupt reaches us first."""
+    def __init__(
+        self, name: str, command: list[str], environment: dict[str, str], log: Path
+    ) -> None:
+        """Start it in a session of its own, so that the terminal's interrupt reaches us first.
+
+        On Linux it dies with us, even when nobody has the time to stop it.
+        """
+        guarded = [sys.executable, "-I", "-S", guard.__file__, str(os.getpid()), *command]
         self.name = name
         self.log = log
         with log.open("wb") as output:
             self._process = subprocess.Popen(
-                command,
+                guarded,
                 env={**os.environ, **environment},
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -70,10 +78,11 @@ def start_server(run_dir: Path, port: int) -> Child:
     """Start the all-in-one server on that port, with its data below ``run_dir``."""
     environment = {
         "CONDUCTOR_SERVER_PORT": str(port),
-        "CONDUCTOR_DATA_DIR": str(run_dir / "server"),
+        "CONDUCTOR_DATA_DIRECTORY": str(run_dir / "server"),
     }
-    command = [sys.executable, "-m", "conductor_py", "server"]
-    return Child("server", command, environment, run_dir / "server.log")
+    return Child(
+        "server", [_program("conductor-py"), "server"], environment, run_dir / "server.log"
+    )
 
 
 def start_worker(run_dir: Path, server_url: str) -> Child:
@@ -83,6 +92,15 @@ def start_worker(run_dir: Path, server_url: str) -> Child:
     command += ["--work-dir", str(run_dir / "spark")]
     command += ["--conf", f"spark.driver.extraJavaOptions={_QUICK_JVM}"]
     return Child("Spark worker", command, {}, run_dir / "worker.log")
+
+
+def _program(name: str) -> str:
+    """Return a command of this installation: beside the interpreter, else on PATH."""
+    beside = Path(sys.executable).with_name(name)
+    found = str(beside) if beside.exists() else shutil.which(name)
+    if found is None:
+        raise ConfigurationError(f"{name} is not installed; run `pip install conductor-py`.")
+    return found
 
 
 def await_server(client: Client, server: Child) -> None:

@@ -54,11 +54,12 @@ if sections.G then
     end
   end
 end
-if missing_plan(P, sections.P, now, false) then
+local old_plans = plans_to_touch(P, sections.P, now)
+if not old_plans then
   return {'NEED_PLAN', now}
 end
 
-missing_plan(P, sections.P, now, true)
+touch_plans(old_plans, now)
 local waiting = redis.call('LLEN', inbox)
 local used = math.min(consumed - record.base + 1, waiting)
 if used > 0 then

@@ -47,11 +47,12 @@ if ARGV[11] ~= '' and (redis.call('GET', P .. 'meta:revision') or '0') ~= ARGV[1
   return {'META_MOVED', now}
 end
 local sections = read_sections(19)
-if missing_plan(P, sections.P, now, false) then
+local old_plans = plans_to_touch(P, sections.P, now)
+if not old_plans then
   return {'NEED_PLAN', now}
 end
 
-missing_plan(P, sections.P, now, true)
+touch_plans(old_plans, now)
 local record = {version = math.max(1, now), terminal = ARGV[16] == '1', generation = tonumber(ARGV[17]), base = 1,
   home = home, begun = operation, last = operation, status = ARGV[15]}
 local own = sections.I ~= nil

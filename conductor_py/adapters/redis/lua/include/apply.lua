@@ -14,21 +14,28 @@ local function read_sections(from)
   return sections
 end
 
--- A plan that is missing, or nil when all are stored; touches those not touched for an hour once `touch` is set.
-local function missing_plan(P, section, now, touch)
-  if not section then
-    return nil
-  end
-  for i = section[1], section[2] do
-    local used = redis.call('HGET', P .. 'plan:' .. ARGV[i], 'used_at')
-    if not used then
-      return ARGV[i]
+-- Plans that nobody touched for an hour, or nil when one is missing.
+local function plans_to_touch(P, section, now)
+  local old = {}
+  if section then
+    for i = section[1], section[2] do
+      local key = P .. 'plan:' .. ARGV[i]
+      local used = redis.call('HGET', key, 'used_at')
+      if not used then
+        return nil
+      end
+      if now - tonumber(used) > 3600000 then
+        old[#old + 1] = key
+      end
     end
-    if touch and now - tonumber(used) > 3600000 then
-      redis.call('HSET', P .. 'plan:' .. ARGV[i], 'used_at', int(now))
-    end
   end
-  return nil
+  return old
+end
+
+local function touch_plans(keys, now)
+  for _, key in ipairs(keys) do
+    redis.call('HSET', key, 'used_at', int(now))
+  end
 end
 
 local function in_chunks(command, key, from, upto, size)

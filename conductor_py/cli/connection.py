@@ -1,0 +1,107 @@
+"""What every command that talks to a server has: where it is, and how to print what it says."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from conductor_py.sdk.client import Client
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def connected(command: Command) -> Command:
+    """Add ``--server`` and ``--json``."""
+    options = (
+        click.option(
+            "--server",
+            metavar="URL",
+            envvar="CONDUCTOR_SERVER_URL",
+            show_envvar=True,
+            default="http://127.0.0.1:8080/api",
+            show_default=True,
+            help="The server's API.",
+        ),
+        click.option(
+            "--json",
+            "as_json",
+            is_flag=True,
+            envvar="CONDUCTOR_CLIENT_JSON",
+            show_envvar=True,
+            help="Print JSON, for programs.",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def client(server: str) -> Client:
+    """Make a client of a server; ``/api`` at its end may be left out."""
+    url = server.rstrip("/")
+    return Client(url if url.endswith("/api") else f"{url}/api")
+
+
+def print_json(value: object) -> None:
+    """Print a JSON document."""
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def print_table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Print lines for people; nothing but a note on standard error when there are none."""
+    shown = [[str(cell) for cell in row] for row in rows]
+    if not shown:
+        click.echo("Nothing found.", err=True)
+        return
+    widths = [max(len(row[at]) for row in (list(head), *shown)) for at in range(len(head))]
+    for row in (head, *shown):
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        click.echo("  ".join(cells).rstrip())
+
+
+def moment(value: object) -> str:
+    """Write an instant (epoch ms, or a text) for people; empty when there is none."""
+    if isinstance(value, int) and value:
+        return datetime.fromtimestamp(value / 1000, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+    return str(value or "")
+
+
+def document(text: str) -> Any:  # noqa: ANN401 - any JSON value
+    """Read JSON from the argument itself, from ``@file``, or from standard input (``-``)."""
+    if text == "-":
+        text = sys.stdin.read()
+    elif text.startswith("@"):
+        text = file_text(Path(text[1:]))
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise click.UsageError(f"this is not JSON: {error}") from error
+
+
+def object_document(text: str) -> dict[str, Any]:
+    """Read a JSON object as ``document`` does."""
+    value = document(text)
+    if not isinstance(value, dict):
+        raise click.UsageError("a JSON object is wanted")
+    return value
+
+
+def file_text(file: Path) -> str:
+    """Read a file that the user named."""
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise click.UsageError(f"{file} cannot be read: {error}") from error
+
+
+def chosen(found: Mapping[str, Any], names: Sequence[str]) -> list[object]:
+    """Pick the fields of one line of a table."""
+    return [
+        moment(found.get(name)) if name.endswith("Time") else found.get(name, "") for name in names
+    ]

@@ -1,0 +1,100 @@
+"""``conductor-py definition``: workflow and task definitions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from conductor_py.cli.connection import (
+    client,
+    connected,
+    document,
+    file_text,
+    print_json,
+    print_table,
+)
+
+
+@click.group()
+def definition() -> None:
+    """Register and read definitions."""
+
+
+@definition.command()
+@click.argument(
+    "files",
+    nargs=-1,
+    required=True,
+    type=click.Path(allow_dash=True, dir_okay=False, path_type=Path),
+)
+@click.option("--overwrite", is_flag=True, help="Replace a version that exists.")
+@connected
+def register(files: tuple[Path, ...], *, overwrite: bool, server: str, as_json: bool) -> None:
+    """Register the definitions in FILES, workflows and tasks; a file holds one or a list."""
+    found = [each for file in files for each in _definitions(file)]
+    workflows = [each for each in found if "tasks" in each]
+    tasks = [each for each in found if "tasks" not in each]
+    with client(server) as conductor:
+        if tasks:
+            conductor.register_tasks(tasks)
+        for each in workflows:
+            conductor.register_workflow(each, overwrite=overwrite)
+    names = {"tasks": _names(tasks), "workflows": _names(workflows)}
+    if as_json:
+        print_json(names)
+    else:
+        for kind, listed in names.items():
+            for name in listed:
+                click.echo(f"registered {kind[:-1]} {name}", err=True)
+
+
+@definition.command("list")
+@click.option("--tasks", is_flag=True, help="Task definitions instead of workflows.")
+@connected
+def list_(*, tasks: bool, server: str, as_json: bool) -> None:
+    """List what is registered."""
+    with client(server) as conductor:
+        found = (
+            conductor.list_task_definitions() if tasks else conductor.list_workflow_definitions()
+        )
+    if as_json:
+        print_json(found)
+        return
+    columns = ("name", "description") if tasks else ("name", "version", "description")
+    found.sort(key=lambda each: (str(each.get("name")), int(str(each.get("version") or 0))))
+    print_table(columns, [[each.get(name) or "" for name in columns] for each in found])
+
+
+@definition.command()
+@click.argument("name")
+@click.option("--version", type=int, help="Version; without it the latest.")
+@click.option("--task", "is_task", is_flag=True, help="A task definition instead of a workflow.")
+@connected
+def get(
+    name: str,
+    *,
+    version: int | None,
+    is_task: bool,
+    server: str,
+    as_json: bool,  # noqa: ARG001 - it is JSON in any case
+) -> None:
+    """Print a definition as JSON."""
+    with client(server) as conductor:
+        if is_task:
+            print_json(conductor.get_task_definition(name))
+        else:
+            print_json(conductor.get_workflow_definition(name, version=version))
+
+
+def _definitions(file: Path) -> list[dict[str, Any]]:
+    value = document("-" if str(file) == "-" else file_text(file))
+    listed = value if isinstance(value, list) else [value]
+    if not all(isinstance(each, dict) for each in listed):
+        raise click.UsageError(f"{file} holds neither a definition nor a list of them")
+    return listed
+
+
+def _names(found: list[dict[str, Any]]) -> list[str]:
+    return [str(each.get("name")) for each in found]

@@ -1,0 +1,81 @@
+"""The commands by name, each imported when it is used; errors become exit codes here only."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, Final, NoReturn
+
+import click
+
+from conductor_py.errors import ConductorError, ConfigurationError, InvalidInput
+
+#: Command -> module of this package, attribute in it, line in the list of commands.
+_COMMANDS: Final = {
+    "server": ("process", "server", "Run everything in one command."),
+    "api": ("process", "api", "Run an API node."),
+    "sweeper": ("process", "sweeper", "Run a sweeper: due timers, outbox relay."),
+    "effects": ("process", "effects", "Run an effects worker: index, archive, remove."),
+    "workflow": ("workflow", "workflow", "Start, look at, end and search executions."),
+    "task": ("task", "task", "Look at task queues and their workers."),
+    "definition": ("definition", "definition", "Register and read definitions."),
+    "config": ("config", "config", "Settings."),
+    "schemas": ("schemas", "schemas", "The language-neutral contract."),
+    "version": ("version", "version", "Print the version."),
+}
+
+
+class _Commands(click.Group):
+    """Imports a command when it is named; the list of commands needs none of them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        module, attribute, _ = _COMMANDS[cmd_name]
+        found = getattr(import_module(f"conductor_py.cli.{module}"), attribute)
+        assert isinstance(found, click.Command)
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, _, line) in _COMMANDS.items()])
+
+
+@click.command(
+    cls=_Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+def _root() -> None:
+    """Conductor-style workflow orchestration."""
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run one command and exit."""
+    try:
+        outcome: Any = _root.main(
+            args=None if arguments is None else list(arguments),
+            prog_name="conductor-py",
+            standalone_mode=False,
+        )
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except click.Abort:
+        code = 1
+    except ConductorError as error:
+        _explain(error)
+        code = 2 if isinstance(error, ConfigurationError) else 1
+    else:
+        code = outcome if isinstance(outcome, int) else 0
+    sys.exit(code)
+
+
+def _explain(error: ConductorError) -> None:
+    click.echo(f"Error: {error.message}", err=True)
+    if isinstance(error, InvalidInput):
+        for violation in error.violations:
+            click.echo(f"  {violation.path}: {violation.message}", err=True)

@@ -1,0 +1,77 @@
+"""The processes of a deployment as commands; each runs in the foreground until a signal."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from conductor_py.cli.settings import configured, read, setting
+from conductor_py.config import Settings
+from conductor_py.processes.logs import configure_logs
+
+_HOST = setting("--host", "conductor.server.host")
+_PORT = setting("--port", "conductor.server.port")
+_DATA = setting("--data", "conductor.data.directory")
+
+
+def _begin(given: dict[str, Any]) -> Settings:
+    settings = read(given)
+    configure_logs(settings.log)
+    for key in settings.without_effect:
+        click.echo(f"{key} is known and changes nothing here.", err=True)
+    return settings
+
+
+@click.command()
+@_HOST
+@_PORT
+@_DATA
+@configured
+def server(**given: Any) -> int:  # noqa: ANN401 - the options, by name
+    """Run API, sweeper and effects worker, over an embedded Redis unless another one is given."""
+    settings = _begin(given)
+    from conductor_py.processes.server import run_server
+
+    return run_server(settings, _say)
+
+
+@click.command()
+@_HOST
+@_PORT
+@_DATA
+@configured
+def api(**given: Any) -> int:  # noqa: ANN401 - the options, by name
+    """Run an API node over a Redis of yours."""
+    settings = _begin(given)
+    from conductor_py.processes.api import run_api
+
+    return run_api(settings, server=given["server_name"])
+
+
+@click.command()
+@_DATA
+@configured
+def sweeper(**given: Any) -> int:  # noqa: ANN401 - the options, by name
+    """Run a sweeper for all API nodes over a Redis of yours."""
+    settings = _begin(given)
+    from conductor_py.processes.sweeper import run_sweeper
+
+    return run_sweeper(settings, server=given["server_name"])
+
+
+@click.command()
+@_DATA
+@configured
+def effects(**given: Any) -> int:  # noqa: ANN401 - the options, by name
+    """Run an effects worker over a Redis of yours."""
+    settings = _begin(given)
+    from conductor_py.processes.effects import run_effects_worker
+
+    return run_effects_worker(settings)
+
+
+def _say(line: str) -> None:
+    click.echo(line)
+    sys.stdout.flush()

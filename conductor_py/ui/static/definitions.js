@@ -1,0 +1,105 @@
+// Definitions: GET /api/metadata/workflow and /api/metadata/taskdefs.
+
+import { address, get } from "./api.js";
+import { clearFailure, showFailure } from "./banner.js";
+import { byId, h, icon, put } from "./dom.js";
+import { clip, count, duration, instant, longText, moment } from "./format.js";
+import { graphOf } from "./graph_model.js";
+import { GraphView } from "./graph_view.js";
+import { jsonBlock } from "./payload.js";
+import { tabs } from "./tabs.js";
+
+const SHOWN = 500;
+const workflowRows = h("tbody");
+const taskRows = h("tbody");
+let workflows = [];
+let tasks = [];
+
+async function load() {
+  try {
+    [workflows, tasks] = await Promise.all([get("/api/metadata/workflow"), get("/api/metadata/taskdefs")]);
+    workflows = newestFirst(workflows ?? []);
+    tasks = (tasks ?? []).sort((a, b) => compare(a.name, b.name));
+    clearFailure();
+    draw();
+  } catch (error) {
+    showFailure(error);
+    setTimeout(load, Math.max(error.retryAfterMs ?? 0, 4000));
+  }
+}
+
+const compare = (a, b) => String(a).localeCompare(String(b));
+const newestFirst = (list) => list.sort((a, b) => compare(a.name, b.name) || Number(b.version) - Number(a.version));
+
+function draw() {
+  const wanted = byId("filter").value.trim().toLowerCase();
+  const matching = (list) => list.filter((one) => String(one.name).toLowerCase().includes(wanted));
+  fill(workflowRows, matching(workflows), workflowRow, 6, "No workflow definitions.");
+  fill(taskRows, matching(tasks), taskRow, 6, "No task definitions.");
+}
+
+function fill(body, list, row, columns, nothing) {
+  const note = (text) => h("tr", {}, h("td", { colspan: columns, class: "quiet blank" }, text));
+  put(body, list.slice(0, SHOWN).map(row), list.length === 0 && note(nothing), list.length > SHOWN && note(`and ${count(list.length - SHOWN)} more: filter by name`));
+}
+
+/** A row that opens another below it. */
+function opening(cells, columns, build) {
+  const twist = h("button", { type: "button", class: "twist", "aria-expanded": "false", "aria-label": "Show the definition" }, icon("right"));
+  const row = h("tr", { class: "group" }, h("td", {}, twist), cells);
+  let below = null;
+  row.addEventListener("click", (event) => {
+    if (event.target.closest("a")) return;
+    if (below) {
+      below.remove();
+      below = null;
+    } else {
+      const cell = h("td", { colspan: columns });
+      below = h("tr", { class: "detail" }, cell);
+      row.after(below);
+      build(cell);
+    }
+    twist.setAttribute("aria-expanded", String(below !== null));
+  });
+  return row;
+}
+
+function workflowRow(definition) {
+  const runs = address(`/?workflow=${encodeURIComponent(definition.name)}`);
+  const cells = [
+    h("td", { class: "name" }, h("strong", {}, clip(definition.name, 120))),
+    h("td", { class: "num" }, clip(definition.version, 12)),
+    h("td", { class: "num" }, count((definition.tasks ?? []).length)),
+    h("td", { class: "reason" }, longText(definition.description ?? "", 200)),
+    h("td", {}, h("a", { href: runs }, "Executions")),
+  ];
+  return opening(cells, 6, (cell) => {
+    const box = h("div", { class: "card flush graph-card" });
+    put(cell, h("div", { class: "split" }, box, h("div", { class: "card panel" }, jsonBlock(definition))));
+    new GraphView(box, () => {}).draw(graphOf(definition, []).items, "");
+  });
+}
+
+function taskRow(definition) {
+  const timeout = definition.timeoutSeconds ? `${duration(definition.timeoutSeconds * 1000)}, ${definition.timeoutPolicy ?? ""}` : "none";
+  const cells = [
+    h("td", { class: "name" }, h("strong", {}, clip(definition.name, 120))),
+    h("td", {}, `${definition.retryCount ?? 0} × ${clip(definition.retryLogic ?? "", 30)}`),
+    h("td", {}, clip(timeout, 60)),
+    h("td", { class: "time" }, moment(instant(definition.updateTime) || instant(definition.createTime))),
+    h("td", { class: "reason" }, longText(definition.description ?? "", 200)),
+  ];
+  return opening(cells, 6, (cell) => put(cell, jsonBlock(definition)));
+}
+
+function list(label, heads, body) {
+  const head = h("tr", {}, h("th", { scope: "col" }, h("span", { class: "unseen" }, "Details")), heads.map(([text, kind]) => h("th", { scope: "col", class: kind }, text)));
+  return h("div", { class: "card flush" }, h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label }, h("table", { class: "tasks" }, h("thead", {}, head), body)));
+}
+
+tabs(byId("tabs"), [
+  { id: "workflows", label: "Workflows", panel: list("Workflow definitions", [["Name"], ["Version", "num"], ["Tasks", "num"], ["Description"], [""]], workflowRows) },
+  { id: "tasks", label: "Tasks", panel: list("Task definitions", [["Name"], ["Retries"], ["Timeout"], ["Changed"], ["Description"]], taskRows) },
+]);
+byId("filter").addEventListener("input", draw);
+load();
