@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed_version
@@ -22,7 +24,9 @@ from conductor_py.engine import Engine
 from conductor_py.engine.assembly import Ports, assemble
 from conductor_py.engine.encoding import PayloadLimits
 from conductor_py.engine.shards import Shards
+from conductor_py.engine.sweeper import Relay
 from conductor_py.errors import ConfigurationError, StoreUnavailable
+from conductor_py.ports.effects import EffectQueue
 from conductor_py.ports.payloads import Payloads
 from conductor_py.ports.search import Search
 from conductor_py.ports.shards import ShardRegistry
@@ -45,15 +49,8 @@ def build_engine(settings: Settings, *, server: str, serves_all_shards: bool = F
     With ``serves_all_shards`` it holds none, and sweeps those of all live servers. Raises
     ConfigurationError for what cannot be had.
     """
-    from conductor_py.adapters.rq.queue import RqEffectQueue
-
     registry, ports = _ports(settings)
-    effects = RqEffectQueue(
-        effects_url(settings),
-        namespace=settings.redis.namespace,
-        lease_ms=settings.effects.lease_ms,
-    )
-    return assemble(
+    engine = assemble(
         ports,
         _shards(settings, registry, server, serves_all=serves_all_shards),
         version=version(),
@@ -67,9 +64,15 @@ def build_engine(settings: Settings, *, server: str, serves_all_shards: bool = F
         lease_ms=settings.app.lock_lease_ms,
         remove_after_ms=settings.index.archive_delay_s * 1000,
         sweep_batch=settings.sweeper.batch,
-        relay_batch=settings.effects.batch,
-        enqueue=effects.enqueue,
     )
+    relay = Relay(
+        ports.outbox,
+        _enqueue(settings),
+        partitions=settings.redis.partitions,
+        batch=settings.effects.batch,
+        lease_ms=settings.effects.lease_ms,
+    )
+    return replace(engine, relay=relay)
 
 
 def build_application(
@@ -223,6 +226,21 @@ def _ports(settings: Settings) -> tuple[ShardRegistry, Ports]:
         ),
     )
     return RedisShardRegistry(scripts), ports
+
+
+def _enqueue(settings: Settings) -> Callable[[int, Sequence[str]], None]:
+    """Reach the job queue when there is a first effect: most processes never hand one on."""
+    url = effects_url(settings)
+
+    @cache
+    def queue() -> EffectQueue:
+        from conductor_py.adapters.rq.queue import RqEffectQueue
+
+        return RqEffectQueue(
+            url, namespace=settings.redis.namespace, lease_ms=settings.effects.lease_ms
+        )
+
+    return lambda partition, ids: queue().enqueue(partition, ids)
 
 
 def _takes_lease(settings: Settings) -> bool:

@@ -91,6 +91,7 @@ _HEADER: tuple[tuple[str, str, Any], ...] = (
     ("drain", "drain", 0),
     ("permissive_failures", "perm", 0),
     ("continues", "more", 0),
+    ("fragments", "frag", 0),
     ("has_domains", "dom", False),
     ("updated_at", "upd", 0),
     ("ended_at", "end", 0),

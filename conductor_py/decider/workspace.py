@@ -307,6 +307,7 @@ class Workspace:
             ended_at=self.ended_at,
             permissive_failures=self.permissive_failures,
             continues=self.pending,
+            fragments=self.header.fragments + len(self.hashes),
             updated_at=self.now_ms,
         )
         return Decision(

@@ -127,7 +127,14 @@ def assemble(
         limits=payload_limits,
         partitions=partitions,
     )
-    effects = Effects(ports.outbox, ports.reader, views, ports.search)
+    effects = Effects(
+        outbox=ports.outbox,
+        store=ports.store,
+        reader=ports.reader,
+        plans=ports.plans,
+        views=views,
+        search=ports.search,
+    )
     return Engine(
         version=version,
         executions=executions,

@@ -19,9 +19,10 @@ from conductor_py.errors import NotFound
 from conductor_py.model.execution import Header
 from conductor_py.model.ids import ExecutionId, task_id
 from conductor_py.model.search import ExecutionDocument
+from conductor_py.ports.metadata import PlanStore
 from conductor_py.ports.outbox import Outbox, Pending
 from conductor_py.ports.search import Search
-from conductor_py.ports.store import ExecutionReader, Outcome
+from conductor_py.ports.store import ExecutionReader, ExecutionStore, Outcome
 from conductor_py.wire.execution import workflow_to_json
 from conductor_py.wire.summaries import execution_summary, task_summary
 
@@ -32,9 +33,18 @@ class Effects:
     """Carries out effects in bulk."""
 
     def __init__(
-        self, outbox: Outbox, reader: ExecutionReader, views: Views, search: Search
+        self,
+        *,
+        outbox: Outbox,
+        store: ExecutionStore,
+        reader: ExecutionReader,
+        plans: PlanStore,
+        views: Views,
+        search: Search,
     ) -> None:
         """Work over these collaborators."""
+        self._store = store
+        self._plans = plans
         self._outbox = outbox
         self._reader = reader
         self._views = views
@@ -52,7 +62,7 @@ class Effects:
             kind = orjson.loads(effect.document).get("kind", "")
             by_kind.setdefault(kind, []).append(effect)
         done = self._index(by_kind.pop("index", []))
-        done += self._remove(by_kind.pop("remove", []))
+        done += self._remove(partition, by_kind.pop("remove", []))
         for kind, unknown in by_kind.items():
             _LOG.error(
                 "Effects of an unknown kind stay in the outbox",
@@ -104,27 +114,41 @@ class Effects:
             archive=archive,
         )
 
-    def _remove(self, effects: Sequence[Pending]) -> list[Pending]:
+    def _remove(self, partition: int, effects: Sequence[Pending]) -> list[Pending]:
         done: list[Pending] = []
         for effect in effects:
             execution = _execution(effect)
             archived = self._search.archived(execution)
             if archived is None:
-                if self._reader.snapshot(execution) is None:
+                if self._store.load(execution, ["h"]) is None:
                     done.append(effect)
                 continue
+            self._drop_fragments(partition, execution, archived.version)
             if self._reader.remove(execution, archived.version) in {Outcome.OK, Outcome.GONE}:
                 done.append(effect)
             else:
                 done.extend(self._moved_on(execution, effect))
         return done
 
+    def _drop_fragments(self, partition: int, execution: ExecutionId, version: int) -> None:
+        """Forget the plans that only this execution used; from here on it is read from the archive."""
+        found = self._store.load(execution, ["h"])
+        stored = found[1]["h"] if found is not None else None
+        if found is None or stored is None or found[0] != version:
+            return
+        if load_header(stored).fragments:
+            whole = self._reader.snapshot(execution)
+            fields = whole[1] if whole is not None else {}
+            hashes = {value.decode() for name, value in fields.items() if name.startswith("d:")}
+            self._plans.collect(partition, tuple(hashes), 0)
+
     def _moved_on(self, execution: ExecutionId, effect: Pending) -> list[Pending]:
         """A newer version exists: nothing to remove while it runs; wait for its archive when it has
         ended.
         """
-        found = self._reader.snapshot(execution)
-        if found is not None and _archivable(load_header(found[1]["h"])):
+        found = self._store.load(execution, ["h"])
+        stored = found[1]["h"] if found is not None else None
+        if stored is not None and _archivable(load_header(stored)):
             return []
         return [effect]
 

@@ -240,9 +240,15 @@ class Executions:
         if found is None:
             return None
         version, fields = found
-        return self._views.execution(
-            ExecutionId(execution), version, fields, include_tasks=include_tasks
-        )
+        try:
+            return self._views.execution(
+                ExecutionId(execution), version, fields, include_tasks=include_tasks
+            )
+        except NotFound:
+            # On its way out of the store: its fragments are gone already, the archive has it whole.
+            if self._search.archived(execution) is None:
+                raise
+            return None
 
     def document(self, execution: str, *, include_tasks: bool = True) -> JsonObject:
         """Read an execution in wire form, from the store or, after it left, from the archive

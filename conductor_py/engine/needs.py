@@ -116,7 +116,7 @@ class Fetcher:
                 case ChildWanted():
                     return self._child(request, partition)
                 case FragmentWanted():
-                    return self._snapshots.fragment(request)
+                    return self._snapshots.fragment(request, execution)
                 case DomainWanted():
                     return self._active_domain(request.task_type, request.preferences)
                 case InstantWanted():

@@ -30,6 +30,7 @@ from conductor_py.decider.need import FragmentWanted
 from conductor_py.decider.plan import Plan
 from conductor_py.errors import NotFound
 from conductor_py.model.definitions import TaskDef, WorkflowDef, WorkflowTask, children_of
+from conductor_py.model.ids import ExecutionId
 from conductor_py.model.json import JsonObject
 from conductor_py.ports.metadata import MetadataStore, PlanStore
 
@@ -110,13 +111,13 @@ class Snapshots:
             definition = workflow_from_json(definition)
         return self.inline(definition, partition)[0]
 
-    def fragment(self, wanted: FragmentWanted) -> Plan:
+    def fragment(self, wanted: FragmentWanted, owner: ExecutionId) -> Plan:
         """The plan of tasks that came as data, below the node that brought them."""
         tasks = tuple(task_from_json(task) for task in wanted.tasks)
         known = self._task_definitions(tasks)
         whole = tuple(_embed(task, known) for task in tasks)
         definition = WorkflowDef(name=wanted.anchor, tasks=whole)
-        return self._compile(definition, wanted).plan
+        return self._compile(definition, wanted, owner).plan
 
     def plan(self, partition: int, plan_hash: str) -> Plan | None:
         """A plan by its hash, from this process or from the store; ``None`` when neither has it."""
@@ -148,11 +149,16 @@ class Snapshots:
                 self._compiled.move_to_end(plan_hash)
             return found
 
-    def _compile(self, definition: WorkflowDef, wanted: FragmentWanted | None = None) -> Compiled:
+    def _compile(
+        self,
+        definition: WorkflowDef,
+        wanted: FragmentWanted | None = None,
+        owner: str = "",
+    ) -> Compiled:
         form: dict[str, Any] = {"definition": workflow_to_json(definition, sparse=True)}
         if wanted is not None:
             form |= {"anchor": wanted.anchor, "loops": list(wanted.loops)}
-            form |= {"parent": wanted.parent, "join": wanted.join}
+            form |= {"parent": wanted.parent, "join": wanted.join, "owner": owner}
         blob = orjson.dumps(form, default=plain, option=orjson.OPT_SORT_KEYS)
         return self._load(hashlib.sha256(blob).hexdigest()[:32], blob, definition)
 

@@ -55,7 +55,8 @@ class Header:
     ``drain`` is the next sequence number that cleaning up after a cut end has to look at, 0 when
     there is nothing to clean up. ``permissive_failures`` counts failed permissive tasks, which fail
     the execution when everything else is done; ``continues`` the continuations under way;
-    ``has_domains`` says that a task-to-domain map was given.
+    ``fragments`` those that dynamic forks and tasks brought; ``has_domains`` says that a
+    task-to-domain map was given.
     """
 
     plan: str
@@ -81,6 +82,7 @@ class Header:
     drain: int = 0
     permissive_failures: int = 0
     continues: int = 0
+    fragments: int = 0
     has_domains: bool = False
     updated_at: int = 0
     ended_at: int = 0

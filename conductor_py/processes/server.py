@@ -27,6 +27,8 @@ from conductor_py.processes.supervision import ChildSpec, Supervisor
 _PORT_S: Final = 3.0
 _LOOK_S: Final = 0.02
 _REQUEST_S: Final = 2.0
+#: Nothing is lost while nobody sweeps, but somebody waits for the API.
+_API_FIRST_MS: Final = 700
 _STOP_MARGIN_MS: Final = 3_000
 _EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - what it means, not a use
 #: Read by expressions of definitions, not settings.
@@ -84,19 +86,27 @@ def _children(settings: Settings, reached: Mapping[str, str], server: str) -> tu
     }
     environment |= {**environment_of(settings), **reached}
 
-    def child(name: str, *command: str, stop_timeout_ms: int = 10_000) -> ChildSpec:
+    def child(
+        name: str, *command: str, start_after_ms: int = 0, stop_timeout_ms: int = 10_000
+    ) -> ChildSpec:
         return ChildSpec(
             name=name,
             argv=(sys.executable, "-m", "conductor_py.cli", *command),
             environment=environment,
+            start_after_ms=start_after_ms,
             stop_timeout_ms=stop_timeout_ms,
         )
 
     stop_ms = settings.server.stop_timeout_ms + _STOP_MARGIN_MS
     children = [child("api", "api", "--server-name", server, stop_timeout_ms=stop_ms)]
     if settings.sweeper.enabled:
-        children.append(child("sweeper", "sweeper", "--server-name", server))
-    children += [child(f"effects-{n + 1}", "effects") for n in range(settings.effects.workers)]
+        children.append(
+            child("sweeper", "sweeper", "--server-name", server, start_after_ms=_API_FIRST_MS)
+        )
+    children += [
+        child(f"effects-{number + 1}", "effects", start_after_ms=2 * _API_FIRST_MS)
+        for number in range(settings.effects.workers)
+    ]
     return tuple(children)
 
 

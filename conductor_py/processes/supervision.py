@@ -35,13 +35,15 @@ _LOOK_S: Final = 1.0
 class ChildSpec:
     """A process to run: its name in logs, its arguments, and the environment that it gets.
 
-    ``environment`` replaces the supervisor's own; None passes that on. ``stop_timeout_ms`` is how
-    long it may take to end after SIGTERM. Without ``restart`` its end is the end of all.
+    ``environment`` replaces the supervisor's own; None passes that on. ``start_after_ms`` leaves
+    the machine to the children before it for a moment. ``stop_timeout_ms`` is how long it may take
+    to end after SIGTERM. Without ``restart`` its end is the end of all.
     """
 
     name: str
     argv: tuple[str, ...]
     environment: Mapping[str, str] | None = None
+    start_after_ms: int = 0
     stop_timeout_ms: int = 10_000
     restart: bool = True
 
@@ -113,7 +115,7 @@ class Supervisor:
         with self._awake_on_signals() as wait:
             try:
                 for child in self._children:
-                    child.start()
+                    child.due = time.monotonic() + child.spec.start_after_ms / 1000
                 code = self._watch(wait)
             finally:
                 killed = self._stop(wait)

@@ -76,7 +76,7 @@ def test_a_worker_reports_with_its_claim_drains_on_sigterm_and_takes_its_jvm_alo
     # A task that takes some seconds is finished, and reported, by a worker that was asked to end.
     slow = "SELECT max(hash(id)) AS h FROM range(0, 400000000, 1, 4)"
     server.offer("task-2", {"sql": slow, "output": {"path": str(tmp_path / "out")}}, claim=42)
-    until(lambda: server.progress, 60)
+    until(lambda: any(p.get("jobGroup") == "task-2-42" for p in server.progress), 60)
     worker.send_signal(signal.SIGTERM)
     assert worker.wait(90) == 0
     assert server.results[1]["status"] == "COMPLETED"

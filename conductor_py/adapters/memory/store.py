@@ -82,11 +82,11 @@ class MemoryExecutionStore:
         )
         partition.executions[start.execution] = execution
         Applier(self._space, partition, execution, now).apply(changes)
-        keep = bool(changes.own_events) and start.holder != ""
+        keep = bool(execution.inbox) and start.holder != ""
         if keep and self._take:
             execution.holder, execution.lease_until = start.holder, now + start.lease_ms
         wait = start.lease_ms if keep else 0
-        _set_wake(partition, execution, now + wait if changes.own_events else changes.due_ms)
+        _set_wake(partition, execution, now + wait if execution.inbox else changes.due_ms)
         if not changes.terminal:
             partition.running[start.name].put(start.execution, now)
         if start.idempotency_key is not None:

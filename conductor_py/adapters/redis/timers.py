@@ -1,4 +1,4 @@
-"""Timers in Redis."""
+"""Timers in Redis: a firing is one script, which moves entries and never pops them."""
 
 from __future__ import annotations
 

@@ -221,8 +221,9 @@ function progressOf(task) {
   const percent = `${Math.round(fraction * 100)} %`;
   const bar = h("progress", { max: 1, "aria-label": "Progress" });
   bar.value = fraction;
-  const message = task.progress?.message ?? task.progress?.stage;
-  return h("div", { class: "progress" }, bar, h("span", {}, percent), message && h("span", { class: "quiet" }, clip(message, 200)));
+  const message = [task.progress?.message, task.progress?.state].find((one) => typeof one === "string");
+  const line = h("div", { class: "progress" }, bar, h("span", {}, percent), message && h("span", { class: "quiet" }, clip(message, 200)));
+  return [line, task.progress && payload("Progress", task.progress, { key: `${task.taskId}:progress` })];
 }
 
 /** A share between 0 and 1 of what a worker said about its progress, or null. */
@@ -231,8 +232,10 @@ function fractionOf(said) {
   if (!said || typeof said !== "object") return null;
   if (typeof said.fraction === "number") return fractionOf(said.fraction);
   if (typeof said.percent === "number") return Math.min(1, Math.max(0, said.percent / 100));
-  const done = said.done ?? said.completed;
-  return typeof done === "number" && said.total > 0 ? Math.min(1, Math.max(0, done / said.total)) : null;
+  // Spark tasks say how many of a job's tasks are done.
+  const counted = said.tasks && typeof said.tasks === "object" ? said.tasks : said;
+  const done = counted.done ?? counted.completed;
+  return typeof done === "number" && counted.total > 0 ? Math.min(1, Math.max(0, done / counted.total)) : null;
 }
 
 function logs(id) {

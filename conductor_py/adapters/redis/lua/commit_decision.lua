@@ -66,17 +66,7 @@ if used > 0 then
   redis.call('LTRIM', inbox, used, -1)
   record.base = record.base + used
 end
-local left = waiting - math.max(used, 0)
-if sections.I then
-  left = left + sections.I[2] - sections.I[1] + 1
-end
-if sections.M then
-  for i = sections.M[1], sections.M[2], 2 do
-    if ARGV[i] == id then
-      left = left + 1
-    end
-  end
-end
+local left = waiting - math.max(used, 0) + own_events(sections, id)
 local ended, began = terminal and not record.terminal, record.terminal and not terminal
 record.version, record.last = math.max(record.version + 1, now), operation
 record.terminal, record.generation, record.status = terminal, generation, ARGV[14]

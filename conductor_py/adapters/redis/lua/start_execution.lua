@@ -55,7 +55,7 @@ end
 touch_plans(old_plans, now)
 local record = {version = math.max(1, now), terminal = ARGV[16] == '1', generation = tonumber(ARGV[17]), base = 1,
   home = home, begun = operation, last = operation, status = ARGV[15]}
-local own = sections.I ~= nil
+local own = own_events(sections, id) > 0
 local keep = own and holder ~= ''
 local lease = keep and ARGV[14] == '1' and int(now + lease_ms) .. ' ' .. holder or ''
 apply_changes(P, channel, id, record, lease, name, sections, now)

@@ -38,6 +38,19 @@ local function touch_plans(keys, now)
   end
 end
 
+-- How many events the execution appends to its own inbox.
+local function own_events(sections, id)
+  local n = sections.I and sections.I[2] - sections.I[1] + 1 or 0
+  if sections.M then
+    for i = sections.M[1], sections.M[2], 2 do
+      if ARGV[i] == id then
+        n = n + 1
+      end
+    end
+  end
+  return n
+end
+
 local function in_chunks(command, key, from, upto, size)
   for first = from, upto, size do
     redis.call(command, key, unpack(ARGV, first, math.min(first + size - 1, upto)))
