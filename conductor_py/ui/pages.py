@@ -17,14 +17,9 @@ from flask import Blueprint, Response, make_response, render_template
 from conductor_py.errors import ConductorError, InvalidInput, NotFound, StoreUnavailable
 from conductor_py.model.json import JsonObject
 
-POLICY = "; ".join(
-    (
-        "default-src 'self'",
-        "object-src 'none'",
-        "base-uri 'none'",
-        "form-action 'self'",
-        "frame-ancestors 'none'",
-    )
+POLICY = (
+    "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self';"
+    " frame-ancestors 'none'"
 )
 """The content security policy of every page."""
 
@@ -34,7 +29,6 @@ _HEADERS: Mapping[str, str] = MappingProxyType(
         "X-Content-Type-Options": "nosniff",
         "X-Frame-Options": "DENY",
         "Referrer-Policy": "same-origin",
-        "Cross-Origin-Opener-Policy": "same-origin",
     }
 )
 _log = logging.getLogger(__name__)
@@ -95,9 +89,7 @@ class _Pages:
 
     def execution(self, execution: str) -> Response:
         try:
-            self._engine.executions.status(
-                execution, include_output=False, include_variables=False
-            )
+            self._engine.executions.status(execution, include_output=False, include_variables=False)
         except StoreUnavailable as error:
             # The shell is of use all the same: its script asks again until the store is back.
             answer = self._page("execution.html", status=503, execution=execution)

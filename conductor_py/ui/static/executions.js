@@ -8,6 +8,8 @@ import { WORKFLOW_STATUSES, isOpen, pill, statusLook } from "./looks.js";
 
 const SIZES = [25, 50, 100, 250];
 const SORTS = { workflowType: "Workflow", startTime: "Started", endTime: "Ended", status: "Status" };
+// A wrong query stays wrong until it is changed.
+const WRONG_FOR_MS = 3_600_000;
 const ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 // What begins like this is a query; anything else is words.
 const QUERY = /^\s*\(*\s*[A-Za-z_][\w.]*\s*(=|!=|<|>|(NOT\s+)?IN\b|BETWEEN\b|IS\b|STARTS_WITH\b)/i;
@@ -87,8 +89,11 @@ async function load() {
   } catch (error) {
     if (number !== searched) return 0;
     byId("table").setAttribute("aria-busy", "false");
-    if (error.status === 400) wrong(error.message);
-    else showFailure(error);
+    if (error.status === 400) {
+      wrong(error.message);
+      return WRONG_FOR_MS;
+    }
+    showFailure(error);
     return Math.max(error.retryAfterMs ?? 0, 4000);
   }
 }
@@ -138,18 +143,18 @@ function row(found) {
     h("td", { class: "id" }, h("a", { href: executionAddress(id), title: id }, h("code", {}, shortId(id))), copyButton(id, "the execution's id")),
     h("td", { class: "time" }, moment(start)),
     h("td", { class: "num" }, isOpen(found.status) ? live(start, 0) : live(start, end || start + Number(found.executionTime ?? 0))),
-    h("td", { class: "time" }, moment(end)),
+    h("td", { class: "time ended" }, moment(end)),
     h("td", { class: "correlation", title: clip(found.correlationId, 500) }, clip(found.correlationId, 48)),
-    h("td", { class: "reason", title: clip(found.reasonForIncompletion, 1000) }, clip(found.reasonForIncompletion, 140)),
+    h("td", { class: "reason", title: clip(found.reasonForIncompletion, 1000) }, h("div", { class: "clamp" }, clip(found.reasonForIncompletion, 200))),
   );
 }
 
 function heads() {
-  const sortable = (field) => {
+  const sortable = (field, kind) => {
     const active = state.field === field;
     const arrow = active ? (state.order === "ASC" ? " ↑" : " ↓") : "";
     const button = h("button", { type: "button", class: "sort", on: { click: () => sortBy(field) } }, SORTS[field] + arrow);
-    return h("th", { scope: "col", "aria-sort": active ? (state.order === "ASC" ? "ascending" : "descending") : null }, button);
+    return h("th", { scope: "col", class: kind, "aria-sort": active ? (state.order === "ASC" ? "ascending" : "descending") : null }, button);
   };
   const plain = (label, kind) => h("th", { scope: "col", class: kind }, label);
   put(
@@ -159,7 +164,7 @@ function heads() {
     plain("Id"),
     sortable("startTime"),
     plain("Duration", "num"),
-    sortable("endTime"),
+    sortable("endTime", "ended"),
     plain("Correlation id"),
     plain("Reason"),
   );
@@ -290,7 +295,7 @@ async function suggestNames() {
 fill();
 byId("filters").addEventListener("submit", submit);
 for (const id of ["since", "top", "name"]) byId(id).addEventListener("change", submit);
-byId("search").addEventListener("search", submit);
+byId("search").addEventListener("search", (event) => byId("search").value === "" && submit(event));
 byId("auto").addEventListener("change", () => byId("auto").checked && refresher.now());
 setInterval(tick, 500);
 refresher.now();

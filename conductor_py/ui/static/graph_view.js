@@ -64,7 +64,7 @@ export class GraphView {
     this.#drawn = { svg: this.#svg(drawing, status), width: drawing.width, height: drawing.height };
     put(this.#scroller, this.#drawn.svg);
     if (this.#zoom) this.#apply();
-    else this.#fit(0.6);
+    else this.#fit(0.5);
     this.choose(this.#chosen);
     if (focused !== undefined) this.#scroller.querySelector(`.node[data-ref="${CSS.escape(focused)}"]`)?.focus();
   }
@@ -81,7 +81,7 @@ export class GraphView {
 
   /** Fit once the box is visible, when it was not at the first drawing. */
   shown() {
-    if (this.#drawn && !this.#zoom) this.#fit(0.6);
+    if (this.#drawn && !this.#zoom) this.#fit(0.5);
   }
 
   #fit(least) {
@@ -134,7 +134,7 @@ export class GraphView {
     const look = statusLook(status);
     return s(
       "svg",
-      { class: "drawing", viewBox: `0 0 ${drawing.width} ${drawing.height}`, role: "group", "aria-label": "Tasks of the definition in order" },
+      { class: status ? "drawing" : "drawing unrun", viewBox: `0 0 ${drawing.width} ${drawing.height}`, role: "group", "aria-label": "Tasks of the definition in order" },
       drawing.frames.map(frame),
       [...drawing.edges].sort((a, b) => Number(a.taken) - Number(b.taken)).map(edge),
       drawing.cases.map(caseLabel),

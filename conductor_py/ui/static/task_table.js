@@ -152,7 +152,7 @@ export class TaskTable {
         "td",
         { class: "task-name", title: clip(key, 1000) },
         h("strong", {}, clip(key, 90)),
-        h("span", { class: "quiet" }, icon(type.icon), type.text, name && name !== type.text ? ` · ${clip(name, 60)}` : ""),
+        h("span", { class: "quiet" }, icon(type.icon), type.text, name && name !== type.text && name !== key ? ` · ${clip(name, 60)}` : ""),
       ),
       h("td", {}, pill(latest.status)),
       h("td", { class: "num" }, count(attempts.length)),

@@ -73,7 +73,9 @@ def _run(console: Console, run_dir: Path, port: int, *, keep: bool, spoil: bool)
         cleanup.callback(server.stop)
         worker = start_worker(run_dir, f"{base}/api")
         cleanup.callback(worker.stop)
-        console.print(f"UI {base}/   API {base}/api   API docs {base}/api-docs", highlight=False)
+        console.print(
+            f"UI {base}/   API {base}/api   API docs {base}/swagger-ui/index.html", highlight=False
+        )
         export_tables(run_dir / "data", spoil=spoil)
         client = cleanup.enter_context(Client(f"{base}/api"))
         await_server(client, server)
@@ -82,7 +84,9 @@ def _run(console: Console, run_dir: Path, port: int, *, keep: bool, spoil: bool)
             definition=workflow_definition(), input=workflow_input(run_dir)
         )
         console.print(f"Workflow {workflow_id}", highlight=False)
-        workflow = _follow(console, client, workflow_id, (server, worker))
+        # Who keeps the server may kill the worker and start another: the workflow goes on.
+        needed = (server,) if keep else (server, worker)
+        workflow = _follow(console, client, workflow_id, needed)
         completed = workflow.get("status") == "COMPLETED"
         if completed:
             _show_results(console, run_dir / "results")
@@ -90,7 +94,7 @@ def _run(console: Console, run_dir: Path, port: int, *, keep: bool, spoil: bool)
             console.print(f"[red]{workflow.get('reasonForIncompletion')}[/red]", highlight=False)
         console.print(f"{time.monotonic() - began:.1f} s in all.", highlight=False)
         if keep:
-            _stay(console, base, workflow_id, (server, worker))
+            _stay(console, base, workflow_id, server)
     return completed
 
 
@@ -138,11 +142,10 @@ def _show_results(console: Console, results: Path) -> None:
     console.print(f"Tables: {results}/*.csv", highlight=False, soft_wrap=True)
 
 
-def _stay(console: Console, base: str, workflow_id: str, children: tuple[Child, ...]) -> None:
+def _stay(console: Console, base: str, workflow_id: str, server: Child) -> None:
     console.print(f"Still up: {base}/  (workflow {workflow_id}). Ctrl-C ends it.", highlight=False)
     while True:
-        for child in children:
-            child.check()
+        server.check()
         time.sleep(1)
 
 

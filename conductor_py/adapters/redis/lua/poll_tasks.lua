@@ -102,6 +102,7 @@ local function look_at(ready, member)
   local id, seq = string.sub(member, 1, 36), string.sub(member, 38)
   local present = redis.call('HMGET', P .. 'exec:' .. id, 'v', 'h', 'k', 'a:' .. seq, 'c:' .. seq, 'i:' .. seq,
     'o:' .. seq)
+  present[2] = present[2] or ''
   local record, a, c
   if present[1] and present[4] then
     record, a, c = read_record(present[1]), cjson.decode(present[4]), read_claim(present[5])

@@ -40,6 +40,6 @@ local function loaded(P, id, record, header, now, events, seq, a)
   end
   local out = reader.out
   local n = #out
-  out[n + 1], out[n + 2] = 'h', header
+  out[n + 1], out[n + 2] = 'h', header or ''
   return {id, record.version, now, record.base, events, out}
 end

@@ -16,7 +16,7 @@ end
 
 -- An integer of the flat header; quotes inside its strings are escaped, so the name is found only as a key.
 local function header_int(header, name)
-  return tonumber(string.match(header, '"' .. name .. '":%s*(%d+)') or 0)
+  return tonumber(string.match(header or '', '"' .. name .. '":%s*(%d+)') or 0)
 end
 
 -- Is something of an ended execution still to be cleaned up?

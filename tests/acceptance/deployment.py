@@ -1,0 +1,210 @@
+"""Real processes of a deployment: started by their commands, watched in /proc, killed at will."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from conductor_py.errors import StoreUnavailable
+from conductor_py.sdk import Backoff, Client
+from tests.services.processes import free_port
+from tests.waiting import until
+
+READY_S = 20.0
+STOP_S = 20.0
+
+
+class Process:
+    """One command of conductor-py with a working directory of its own."""
+
+    def __init__(self, folder: Path, *command: str) -> None:
+        self.folder = folder
+        self.command = command
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it; its output is in `said` and `log`."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("CONDUCTOR_")}
+        with (self.folder / "out").open("wb") as out, (self.folder / "err").open("ab") as err:
+            self.process = subprocess.Popen(
+                (sys.executable, "-m", "conductor_py.cli", *self.command),
+                cwd=self.folder,
+                env=environment | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                start_new_session=True,
+            )
+
+    @property
+    def said(self) -> str:
+        return (self.folder / "out").read_text()
+
+    @property
+    def log(self) -> str:
+        return (self.folder / "err").read_text()
+
+    @property
+    def pid(self) -> int:
+        assert self.process is not None
+        return self.process.pid
+
+    def family(self) -> dict[int, str]:
+        """Process ids of it and all below it, with their command lines."""
+        children: dict[int, list[int]] = {}
+        for pid in _all_pids():
+            children.setdefault(_parent(pid), []).append(pid)
+        found = [self.pid]
+        for pid in found:
+            found += children.get(pid, [])
+        return {pid: _command(pid) for pid in found}
+
+    def member(self, word: str) -> int:
+        """The one whose command line has the word `word`; of several the first started."""
+        return until(
+            lambda: min(
+                (p for p, line in self.family().items() if word in line.split()), default=0
+            ),
+            what=f"a process {word}",
+        )
+
+    def wait(self, timeout_s: float = STOP_S) -> int:
+        assert self.process is not None
+        return self.process.wait(timeout_s)
+
+    def terminate(self) -> int:
+        """SIGTERM; the exit code."""
+        assert self.process is not None
+        self.process.terminate()
+        return self.wait()
+
+    def kill(self) -> None:
+        """SIGKILL of this process alone."""
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait()
+
+
+class Api(Process):
+    """A command that serves HTTP: `server` or `api`."""
+
+    def __init__(self, folder: Path, command: str, *options: str, port: int | None = None) -> None:
+        self.port = port or free_port()
+        super().__init__(folder, command, "--port", str(self.port), *options)
+        self.client = Client(
+            f"http://127.0.0.1:{self.port}/api", timeout_s=10, backoff=Backoff(tries=1)
+        )
+
+    def start(self) -> None:
+        """Start and wait until it is healthy."""
+        super().start()
+        until(lambda: self._has_ended() or self._is_healthy(), READY_S, what="healthy")
+        assert not self._has_ended(), self.log
+
+    def _has_ended(self) -> bool:
+        return self.process is None or self.process.poll() is not None
+
+    def _is_healthy(self) -> bool:
+        try:
+            return bool(self.client.health().get("healthy"))
+        except StoreUnavailable:
+            return False
+
+
+class Deployment:
+    """Starts processes for one test, and ends what is left of them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.processes: list[Process] = []
+
+    def server(self, *options: str, name: str = "server", port: int | None = None) -> Api:
+        """Run the all-in-one server on a data directory of its own, until it is healthy."""
+        data = ("--data", str(self.folder / f"{name}-data"))
+        return self.serve(Api(self.folder / name, "server", *data, *options, port=port))
+
+    def serve(self, process: Api) -> Api:
+        self.processes.append(process)
+        process.start()
+        return process
+
+    def run(self, name: str, *command: str) -> Process:
+        """Run another command."""
+        process = Process(self.folder / name, *command)
+        self.processes.append(process)
+        process.start()
+        return process
+
+    def end(self) -> None:
+        for process in self.processes:
+            if isinstance(process, Api):
+                process.client.close()
+            if process.process is not None and process.process.poll() is None:
+                left = process.family()
+                process.kill()
+                for pid in left:
+                    _end(pid)
+
+
+@contextmanager
+def deployed(folder: Path) -> Iterator[Deployment]:
+    deployment = Deployment(folder)
+    try:
+        yield deployment
+    finally:
+        deployment.end()
+
+
+def is_running(pid: int) -> bool:
+    """Whether the process is there and no zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def await_gone(pids: Any, timeout_s: float = STOP_S) -> None:
+    """Wait until none of them runs."""
+    until(lambda: not any(is_running(pid) for pid in pids), timeout_s, what="no process left")
+
+
+def memory_mb(pid: int) -> int:
+    """Resident memory."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.partition("VmRSS:")[2].split()[0]) // 1024
+
+
+def cpu_ticks(pid: int) -> int:
+    """Processor time used so far, in hundredths of a second."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])
+
+
+def _all_pids() -> list[int]:
+    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+
+
+def _parent(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+
+
+def _command(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
+def _end(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return

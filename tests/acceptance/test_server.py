@@ -1,0 +1,199 @@
+"""The all-in-one server, as its user meets it."""
+
+import os
+import re
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from conductor_py.sdk import Client
+from tests.acceptance.deployment import (
+    Deployment,
+    await_gone,
+    cpu_ticks,
+    deployed,
+    is_running,
+    memory_mb,
+)
+from tests.acceptance.stories import finish, found, start, status, take, work_off
+from tests.services.processes import free_port
+from tests.waiting import until
+
+pytestmark = [pytest.mark.acceptance, pytest.mark.timeout(120)]
+
+
+@pytest.fixture
+def deployment(tmp_path: Path) -> Iterator[Deployment]:
+    with deployed(tmp_path) as made:
+        yield made
+
+
+def test_it_says_where_it_is_and_runs_a_workflow_to_the_search_page(
+    deployment: Deployment, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = deployment.server()
+    until(lambda: "docs" in server.said)
+    seconds = re.search(r"after ([\d.]+) s", server.said)
+    assert seconds is not None
+    assert f"http://127.0.0.1:{server.port}/api" in server.said
+    with capsys.disabled():
+        sys.stdout.write(f"\nready after {seconds[1]} s\n")
+
+    workflow = start(server.client, 21)
+    (task,) = take(server.client, timeout_ms=5000)
+    assert task["inputData"] == {"number": 21}
+    finish(server.client, task)
+
+    assert server.client.get_workflow(workflow)["output"] == {"double": 42}
+    until(lambda: workflow in found(server.client, "COMPLETED"), 20, what="found by search")
+
+
+def test_a_stop_leaves_nothing_running_and_a_start_finds_everything(
+    deployment: Deployment,
+) -> None:
+    server = deployment.server()
+    ended, open_one = start(server.client, 1), start(server.client, 2)
+    (first,) = [t for t in take(server.client, 2) if t["workflowInstanceId"] == ended]
+    finish(server.client, first)
+    family = server.family()
+    assert len(family) >= 5
+
+    assert server.terminate() == 0
+    assert [pid for pid in family if is_running(pid)] == []
+    server.start()
+
+    assert status(server.client, ended) == "COMPLETED"
+    assert status(server.client, open_one) == "RUNNING"
+
+
+def test_a_stop_ends_long_polls_early(deployment: Deployment) -> None:
+    server = deployment.server()
+    answers: list[object] = []
+    polling = threading.Event()
+
+    def poll() -> None:
+        with Client(server.client.server_url, timeout_s=30) as client:
+            polling.set()
+            answers.append(client.poll_batch("nothing", worker_id="w", timeout_ms=5000))
+
+    worker = threading.Thread(target=poll)
+    worker.start()
+    polling.wait(5)
+    # The poll is under way when its worker is on record.
+    until(lambda: server.client.poll_data("nothing"))
+    began = time.monotonic()
+
+    assert server.terminate() == 0
+
+    assert time.monotonic() - began < 3.5
+    worker.join(5)
+    assert answers == [[]]
+
+
+def test_killed_with_minus_9_it_leaves_no_process_and_loses_nothing(
+    deployment: Deployment,
+) -> None:
+    server = deployment.server()
+    workflows = [start(server.client, number) for number in range(20)]
+    tasks = take(server.client, 5, timeout_ms=5000)
+    for task in tasks:
+        finish(server.client, task)
+    held = take(server.client, 5, timeout_ms=5000)
+    # The store promises everything that is a second old.
+    threading.Event().wait(1.2)
+    family = server.family()
+
+    server.kill()
+    server.start()
+
+    await_gone(family)
+    for task in held:
+        finish(server.client, task)
+    work_off(server.client, 10)
+    until(lambda: {status(server.client, each) for each in workflows} == {"COMPLETED"})
+    until(lambda: found(server.client, "COMPLETED") == set(workflows), 45, what="all are found")
+
+
+@pytest.mark.parametrize("victim", ["api", "sweeper", "effects"])
+def test_a_child_that_is_killed_is_replaced(deployment: Deployment, victim: str) -> None:
+    server = deployment.server("--set", "conductor.effects.lease=1s")
+    before = start(server.client, 1)
+    killed = server.member(victim)
+
+    os.kill(killed, signal.SIGKILL)
+
+    await_gone([killed])
+    assert server.member(victim) != killed
+    until(lambda: bool(_healthy(server.client)), what="healthy again")
+    after = start(server.client, 2)
+    work_off(server.client, 2)
+    until(lambda: {before, after} <= found(server.client, "COMPLETED"), 30, what="both are found")
+
+
+def test_effects_whose_worker_is_killed_come_again(deployment: Deployment) -> None:
+    server = deployment.server("--set", "conductor.effects.lease=2s")
+    victim = server.member("effects")
+    os.kill(victim, signal.SIGSTOP)  # it takes jobs no more, and never will again
+
+    workflows = {start(server.client, number) for number in range(30)}
+    work_off(server.client, 30)
+    os.kill(victim, signal.SIGKILL)
+
+    until(lambda: found(server.client, "COMPLETED") == workflows, 40, what="all are found")
+
+
+def test_a_port_in_use_is_one_sentence(deployment: Deployment) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        server = deployment.run("server", "server", "--port", str(port), "--data", "data")
+        code = server.wait()
+
+    lines = [line for line in server.log.splitlines() if line.startswith("Error")]
+    assert code == 2
+    (line,) = lines
+    assert line.startswith(f"Error: 127.0.0.1:{port} cannot be listened on: ")
+    assert "process_started" not in server.log
+
+
+def test_a_data_directory_in_use_is_one_sentence(deployment: Deployment) -> None:
+    server = deployment.server()
+    data = str(deployment.folder / "server-data")
+
+    second = deployment.run("second", "server", "--port", str(free_port()), "--data", data)
+
+    assert second.wait() == 2
+    (line,) = second.log.splitlines()
+    assert "is in use by a server that is running" in line
+    assert server.client.health()["healthy"] is True
+
+
+def test_an_idle_server_rests(deployment: Deployment, capsys: pytest.CaptureFixture[str]) -> None:
+    server = deployment.server()
+    server.member("effects")
+    threading.Event().wait(3.0)  # what runs once after the start has run
+    family = server.family()
+    before = {pid: cpu_ticks(pid) for pid in family}
+
+    threading.Event().wait(5.0)
+
+    used = {pid: (cpu_ticks(pid) - before[pid]) / 5 for pid in family}
+    with capsys.disabled():
+        for pid, command in family.items():
+            figures = f"{memory_mb(pid):4} MB  {used[pid]:4.1f} % CPU"
+            sys.stdout.write(f"\n{figures}  {command[-60:]}")
+    assert sum(used.values()) < 5
+
+
+def _healthy(client: Client) -> bool:
+    try:
+        return bool(client.health().get("healthy"))
+    except OSError:
+        return False

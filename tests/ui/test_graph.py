@@ -1,0 +1,142 @@
+"""The graph of an execution: the scripts that build and lay it out, run by the sandbox's engine."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import quickjs
+
+import conductor_py.ui
+
+STATIC = Path(conductor_py.ui.__file__).parent / "static"
+
+
+def _source(name: str) -> str:
+    text = (STATIC / name).read_text(encoding="utf-8")
+    text = re.sub(r"^import .*?;$", "", text, flags=re.MULTILINE)
+    return re.sub(r"^export ", "", text, flags=re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def graph():
+    """The tree with states, and the layout, of a definition and tasks."""
+    context = quickjs.Context()
+    # Each in a function of its own: modules share no names.
+    context.eval(
+        f"""
+        const M = (() => {{ {_source("graph_model.js")}; return {{graphOf}}; }})();
+        const L = (() => {{ {_source("graph_layout.js")}; return {{layout}}; }})();
+        const itemsOf = (d, t) => M.graphOf(JSON.parse(d), JSON.parse(t)).items;
+        function tree(d, t) {{ return JSON.stringify(itemsOf(d, t)); }}
+        function laid(d, t) {{ return JSON.stringify(L.layout(itemsOf(d, t))); }}
+        """
+    )
+
+    def build(tasks, attempts=()):
+        definition = json.dumps({"tasks": tasks})
+        call = (definition, json.dumps(list(attempts)))
+        return (
+            json.loads(context.get("tree")(*call)),
+            json.loads(context.get("laid")(*call)),
+        )
+
+    return build
+
+
+def _task(ref, type_="SIMPLE", **more):
+    return {"name": ref, "taskReferenceName": ref, "type": type_, **more}
+
+
+def _attempt(ref, seq, status="COMPLETED", **more):
+    return {"referenceTaskName": ref, "seq": seq, "status": status, "taskType": "x", **more}
+
+
+SWITCH = _task(
+    "kind",
+    "SWITCH",
+    decisionCases={"a": [_task("in_a")], "b": [_task("in_b")]},
+    defaultCase=[_task("otherwise")],
+)
+
+
+@pytest.mark.parametrize(("said", "label"), [("a", "a"), ("b", "b"), ("z", "default")])
+def test_the_chosen_case_is_marked_and_the_others_are_passed_by(graph, said, label):
+    done = _attempt("kind", 1, outputData={"selectedCase": said})
+    (switch,), _ = graph([SWITCH], [done])
+    assert [case["label"] for case in switch["cases"] if case["taken"]] == [label]
+    passed = [case["label"] for case in switch["cases"] if case["items"][0]["state"]["passedBy"]]
+    assert sorted([*passed, label]) == ["a", "b", "default"]
+
+
+def test_before_a_switch_is_decided_nothing_is_passed_by(graph):
+    (switch,), _ = graph([SWITCH])
+    assert [case["items"][0]["state"]["passedBy"] for case in switch["cases"]] == [False] * 3
+
+
+def test_a_node_shows_its_newest_task_and_counts_the_tries_of_that_iteration(graph):
+    loop = _task("loop", "DO_WHILE", loopOver=[_task("work")])
+    tries = [
+        _attempt("work__1", 2, iteration=1),
+        _attempt("work__2", 4, "IN_PROGRESS", iteration=2),
+        _attempt("work__2", 3, "FAILED", iteration=2),
+    ]
+    (item,), _ = graph([loop], tries)
+    state = item["body"][0]["state"]
+    assert (state["status"], state["attempts"], state["iteration"]) == ("IN_PROGRESS", 2, 2)
+
+
+def test_a_reference_that_looks_like_an_iteration_is_its_own(graph):
+    items, _ = graph([_task("part"), _task("part__1")], [_attempt("part__1", 1, "FAILED")])
+    assert [item["state"].get("status") for item in items] == [None, "FAILED"]
+
+
+def test_a_dynamic_fork_shows_its_branches_up_to_a_bound(graph):
+    refs = [f"mail_{number}" for number in range(57)]
+    fork = _attempt("fan", 1, taskType="FORK", inputData={"forkedTasks": refs})
+    branch = _attempt("mail_3", 2, "FAILED")
+    items, laid = graph([_task("fan", "FORK_JOIN_DYNAMIC"), _task("met", "JOIN")], [fork, branch])
+    assert (len(items[0]["branches"]), items[0]["more"]) == (50, 7)
+    assert items[0]["branches"][3][0]["state"]["status"] == "FAILED"
+    assert "57 branches, 50 shown, +7 more" in [frame["label"] for frame in laid["frames"]]
+
+
+def test_a_branch_of_a_dynamic_fork_may_be_a_container(graph):
+    inner = _task("sub_fork", "FORK_JOIN", forkTasks=[[_task("deep")]])
+    fork = _attempt("fan", 1, taskType="FORK", inputData={"forkedTasks": ["sub_fork"]})
+    tried = [_attempt("sub_fork", 2, workflowTask=inner), _attempt("deep", 3, "TIMED_OUT")]
+    (item,), _ = graph([_task("fan", "FORK_JOIN_DYNAMIC")], [fork, *tried])
+    assert item["branches"][0][0]["branches"][0][0]["state"]["status"] == "TIMED_OUT"
+
+
+@pytest.mark.parametrize(
+    "tasks",
+    [
+        [],
+        [_task("a"), _task("b")],
+        [SWITCH, _task("after")],
+        [_task("f", "FORK_JOIN", forkTasks=[[_task("x"), _task("y")], [SWITCH], []]), _task("j")],
+        [_task("f", "FORK_JOIN", forkTasks=[[_task(f"b{n}")] for n in range(60)])],
+        [_task("l", "DO_WHILE", loopOver=[_task("l2", "DO_WHILE", loopOver=[_task("x")])])],
+        [_task("c", "SWITCH", decisionCases={"end": [_task("t", "TERMINATE")]}), _task("on")],
+        [_task("__proto__", "constructor", decisionCases={"__proto__": []})],
+    ],
+    ids=["empty", "sequence", "switch", "fork", "wide", "loops", "terminate", "hostile names"],
+)
+def test_no_two_nodes_overlap_and_all_are_on_the_canvas(graph, tasks):
+    _, laid = graph(tasks)
+    boxes = [(node["x"], node["y"]) for node in laid["nodes"]]
+    for index, (x, y) in enumerate(boxes):
+        assert 0 <= x <= laid["width"] - 208
+        assert 0 <= y <= laid["height"] - 50
+        for other_x, other_y in boxes[index + 1 :]:
+            assert abs(x - other_x) >= 208 or abs(y - other_y) >= 50
+    assert "NaN" not in json.dumps(laid["edges"])
+    assert None not in [edge["path"] for edge in laid["edges"]]
+
+
+def test_a_path_is_drawn_as_taken_only_as_far_as_the_execution_came(graph):
+    tasks = [_task("a"), _task("b"), _task("c")]
+    _, laid = graph(tasks, [_attempt("a", 1), _attempt("b", 2, "IN_PROGRESS")])
+    assert [edge["taken"] for edge in laid["edges"]] == [True, True, False, False]
+    assert [edge["running"] for edge in laid["edges"]] == [False, True, False, False]
