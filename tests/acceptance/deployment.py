@@ -103,13 +103,14 @@ class Api(Process):
     def start(self) -> None:
         """Start and wait until it is healthy."""
         super().start()
-        until(lambda: self._has_ended() or self._is_healthy(), READY_S, what="healthy")
+        until(lambda: self._has_ended() or self.is_healthy(), READY_S, what="healthy")
         assert not self._has_ended(), self.log
 
     def _has_ended(self) -> bool:
         return self.process is None or self.process.poll() is not None
 
-    def _is_healthy(self) -> bool:
+    def is_healthy(self) -> bool:
+        """Whether it answers, and says that its stores do."""
         try:
             return bool(self.client.health().get("healthy"))
         except StoreUnavailable:

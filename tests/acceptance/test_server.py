@@ -130,7 +130,7 @@ def test_a_child_that_is_killed_is_replaced(deployment: Deployment, victim: str)
 
     await_gone([killed])
     assert server.member(victim) != killed
-    until(lambda: bool(_healthy(server.client)), what="healthy again")
+    until(server.is_healthy, what="healthy again")
     after = start(server.client, 2)
     work_off(server.client, 2)
     until(lambda: {before, after} <= found(server.client, "COMPLETED"), 30, what="both are found")
@@ -190,10 +190,3 @@ def test_an_idle_server_rests(deployment: Deployment, capsys: pytest.CaptureFixt
             figures = f"{memory_mb(pid):4} MB  {used[pid]:4.1f} % CPU"
             sys.stdout.write(f"\n{figures}  {command[-60:]}")
     assert sum(used.values()) < 5
-
-
-def _healthy(client: Client) -> bool:
-    try:
-        return bool(client.health().get("healthy"))
-    except OSError:
-        return False

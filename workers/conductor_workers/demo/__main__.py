@@ -126,9 +126,10 @@ def _follow(
 
 def _print_changes(console: Console, workflow: JsonObject, seen: dict[str, str]) -> None:
     for task in tasks_of(workflow):
+        task_id = str(task.get("taskId"))
         reference, status, seconds, details = task_line(task)
-        if seen.get(reference) != status:
-            seen[reference] = status
+        if seen.get(task_id) != status:
+            seen[task_id] = status
             console.print(f"  {reference:<16} {status:<12} {seconds:>5} {details}", highlight=False)
 
 
