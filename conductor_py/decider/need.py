@@ -131,6 +131,11 @@ class Need:
 
     requests: Mapping[str, Request]
 
+    @property
+    def slow(self) -> bool:
+        """Whether something is asked that may take as long as a lease."""
+        return any(isinstance(r, (ScriptWanted, PayloadWanted)) for r in self.requests.values())
+
 
 class Missing(Exception):
     """Raised inside the decider to give up a step whose inputs are not known yet."""

@@ -131,7 +131,7 @@ class Executor:
             return None
         events = tuple(load_event(event) for event in loaded.events)
         while True:
-            decided = self._decide(plan, header, loaded, events, known)
+            decided = self._decide(plan, header, loaded, events, known, holder)
             if decided is None:
                 return None
             decision, changes = decided
@@ -176,18 +176,21 @@ class Executor:
         driven.touched.extend(message.execution for message in changes.messages)
         return reply.more
 
-    def _decide(
+    def _decide(  # noqa: PLR0913, PLR0917 - what one decision is made of
         self,
         plan: Plan,
         header: Header,
         loaded: Loaded,
         events: tuple[Event, ...],
         known: dict[str, object],
+        holder: str,
     ) -> tuple[Decision, Changes] | None:
         execution = Execution(id=loaded.execution, header=header, known=known)
         while True:
             decision = decide(plan, execution, events, loaded.now_ms, self._limits)
             if isinstance(decision, Need):
+                if decision.slow:
+                    self._store.renew(loaded.execution, holder, self.lease_ms)
                 current = self._fetcher.fulfil(
                     loaded.execution, decision, known, version=loaded.version
                 )

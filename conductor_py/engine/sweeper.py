@@ -53,8 +53,16 @@ class Sweeper:
         holder = self._executor.name()
         due = self._timers.claim_due(partition, shard, self._batch, holder, self._executor.lease_ms)
         for loaded in due:
-            driven = self._executor.drive(loaded, holder)
-            self._executor.follow(driven.touched)
+            try:
+                driven = self._executor.drive(loaded, holder)
+                self._executor.follow(driven.touched)
+            except StoreUnavailable:
+                raise
+            except Exception:  # noqa: BLE001 - one execution must not stop the others
+                _LOG.exception(
+                    "An execution cannot be decided; its timer comes again",
+                    extra={"action": "decide_failed", "workflow_id": loaded.execution},
+                )
         return len(due)
 
 

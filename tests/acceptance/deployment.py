@@ -103,8 +103,14 @@ class Api(Process):
     def start(self) -> None:
         """Start and wait until it is healthy."""
         super().start()
-        until(lambda: self._has_ended() or self.is_healthy(), READY_S, what="healthy")
+        until(lambda: self._has_ended() or self._is_ready(), READY_S, what="ready")
         assert not self._has_ended(), self.log
+
+    def _is_ready(self) -> bool:
+        if self.command[0] == "server":
+            # The port may still be answered by a predecessor that was killed.
+            return "docs" in self.said
+        return self.is_healthy()
 
     def _has_ended(self) -> bool:
         return self.process is None or self.process.poll() is not None

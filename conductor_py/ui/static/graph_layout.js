@@ -12,7 +12,8 @@ const MERGE = 26; // from branches to where they meet
 const PAD = 22; // inside a frame
 const BYPASS = 84; // the width of a case without tasks
 const END = 15; // the radius of start and end
-const COLUMNS = 5; // of the grid of a wide fork
+// The columns of the grid of a wide fork, by its branches.
+const COLUMNS = [[3, 12], [4, 28], [5, Infinity]];
 const WIDE = 7; // branches from which a fork of single tasks becomes a grid
 const CELL = 14; // between two cells of a grid
 
@@ -73,7 +74,8 @@ const isGrid = (item) =>
   item.kind === "dynamic" || (item.kind === "fork" && item.branches.length >= WIDE && item.branches.every((list) => list.length <= 1));
 
 function gridSize(item, sizes) {
-  const columns = Math.min(COLUMNS, sizes.length);
+  const [most] = COLUMNS.find(([, upTo]) => sizes.length <= upTo);
+  const columns = Math.min(most, sizes.length);
   const rows = Math.ceil(sizes.length / columns);
   item.cell = [Math.max(...sizes.map(([w]) => w)), Math.max(...sizes.map(([, h]) => h), 10)];
   item.columns = columns;

@@ -64,7 +64,7 @@ export class GraphView {
     this.#drawn = { svg: this.#svg(drawing, status), width: drawing.width, height: drawing.height };
     put(this.#scroller, this.#drawn.svg);
     if (this.#zoom) this.#apply();
-    else this.#fit(0.5);
+    else this.#fit(0.6);
     this.choose(this.#chosen);
     if (focused !== undefined) this.#scroller.querySelector(`.node[data-ref="${CSS.escape(focused)}"]`)?.focus();
   }
@@ -81,7 +81,7 @@ export class GraphView {
 
   /** Fit once the box is visible, when it was not at the first drawing. */
   shown() {
-    if (this.#drawn && !this.#zoom) this.#fit(0.5);
+    if (this.#drawn && !this.#zoom) this.#fit(0.6);
   }
 
   #fit(least) {

@@ -143,7 +143,6 @@ export class TaskTable {
       if (!this.#open.delete(key)) this.#open.add(key);
       this.#draw();
     };
-    const name = latest.taskDefName && latest.taskDefName !== latest.taskType ? latest.taskDefName : latest.taskType;
     return h(
       "tr",
       { class: open ? "group open" : "group", on: { click: toggle } },
@@ -152,7 +151,7 @@ export class TaskTable {
         "td",
         { class: "task-name", title: clip(key, 1000) },
         h("strong", {}, clip(key, 90)),
-        h("span", { class: "quiet" }, icon(type.icon), type.text, name && name !== type.text && name !== key ? ` · ${clip(name, 60)}` : ""),
+        h("span", { class: "quiet" }, icon(type.icon), type.text, definitionOf(latest, key)),
       ),
       h("td", {}, pill(latest.status)),
       h("td", { class: "num" }, count(attempts.length)),
@@ -162,6 +161,14 @@ export class TaskTable {
       h("td", { class: "num" }, live(instant(latest.startTime), isOpen(latest.status) ? 0 : instant(latest.endTime) || instant(latest.startTime))),
     );
   }
+}
+
+/** The definition of a worker's task, where its reference does not say it already. */
+function definitionOf(task, key) {
+  const type = task.workflowTask?.type ?? task.taskType;
+  const name = String(task.taskDefName ?? "");
+  const named = ["SIMPLE", "USER_DEFINED", "DYNAMIC", "HTTP"].includes(type);
+  return named && ![key, type, ""].includes(name) ? ` · ${clip(name, 60)}` : "";
 }
 
 const essence = (task) => [task.taskId, task.status, task.startTime, task.endTime, task.updateTime, task.pollCount, task.workerId, task.subWorkflowId, task.retried, task.progress, task.outputData?.iteration, task.callbackAfterSeconds];
@@ -201,7 +208,8 @@ function attempt(task, number, of) {
     "section",
     { class: `attempt tone-${statusLook(task.status).tone}` },
     h("div", { class: "attempt-head" }, of > 1 && h("h3", {}, `Attempt ${number} of ${of}`), pill(task.status), h("span", { class: "quiet" }, live(instant(task.startTime), isOpen(task.status) ? 0 : instant(task.endTime) || instant(task.startTime)))),
-    task.reasonForIncompletion && h("p", { class: "why" }, longText(task.reasonForIncompletion)),
+    // A retry carries the reason of the attempt before it.
+    task.reasonForIncompletion && task.status !== "COMPLETED" && h("p", { class: "why" }, longText(task.reasonForIncompletion)),
     progressOf(task),
     factList(facts),
     payload("Input", task.inputData, { path: task.externalInputPayloadStoragePath, key: `${id}:input` }),
