@@ -131,7 +131,7 @@ class Effects:
         return done
 
     def _drop_fragments(self, partition: int, execution: ExecutionId, version: int) -> None:
-        """Forget the plans that only this execution used; from here on it is read from the archive."""
+        """Forget the plans that only this execution used; the archive has it whole from here on."""
         found = self._store.load(execution, ["h"])
         stored = found[1]["h"] if found is not None else None
         if found is None or stored is None or found[0] != version:

@@ -176,7 +176,7 @@ class Executor:
         driven.touched.extend(message.execution for message in changes.messages)
         return reply.more
 
-    def _decide(  # noqa: PLR0913, PLR0917 - what one decision is made of
+    def _decide(  # noqa: PLR0917 - what one decision is made of
         self,
         plan: Plan,
         header: Header,
