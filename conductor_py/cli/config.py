@@ -16,3 +16,11 @@ def config() -> None:
 def example() -> None:
     """Print a file with every setting and its default."""
     click.echo(example_file(), nl=False)
+
+
+@config.command()
+def reference() -> None:
+    """Print the page of the documentation that lists every setting."""
+    from conductor_py.config.reference import reference as reference_page
+
+    click.echo(reference_page(), nl=False)

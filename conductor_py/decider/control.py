@@ -102,7 +102,7 @@ def finish(
     ended = replace(
         attempt,
         status=status,
-        reason=reason if reason is not None else attempt.reason,
+        reason=attempt.reason if reason is None and not status.successful else reason,
         ended_at=ended_at or ws.now_ms,
         worker=worker or attempt.worker,
     )

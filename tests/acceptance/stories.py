@@ -23,6 +23,14 @@ def start(client: Client, number: int) -> str:
     return client.start_workflow(definition=ONE_STEP, input={"number": number})
 
 
+def run_script(client: Client) -> None:
+    """Run a workflow that is one script."""
+    script: Any = {"evaluatorType": "javascript", "expression": "6 * 7"}
+    task: Any = {"name": "i", "taskReferenceName": "i", "type": "INLINE", "inputParameters": script}
+    workflow = client.start_workflow(definition={"name": "script", "tasks": [task]})
+    until(lambda: status(client, workflow) == "COMPLETED")
+
+
 def take(client: Client, count: int = 1, **options: Any) -> list[dict[str, Any]]:
     """Claim tasks, waiting for the first."""
     return [dict(task) for task in client.poll_batch("step", worker_id="w", count=count, **options)]

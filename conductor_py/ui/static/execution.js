@@ -1,6 +1,6 @@
 // One execution: GET /api/workflow/{id} and its tasks, drawn as a graph, a table and timings.
 
-import { Refresher, executionAddress, get, remove } from "./api.js";
+import { Refresher, address, executionAddress, get, remove } from "./api.js";
 import { clearFailure, showFailure } from "./banner.js";
 import { announce, byId, copyButton, h, icon, put } from "./dom.js";
 import { clip, count, instant, live, longText, moment, shortId, tick } from "./format.js";
@@ -131,7 +131,7 @@ function drawHead(execution, tasks) {
       { class: "head-line" },
       h("h1", {}, longText(name, 120), h("span", { class: "quiet" }, ` v${clip(execution.workflowVersion ?? "?", 12)}`)),
       pill(execution.status),
-      h("div", { class: "buttons" }, isOpen(execution.status) && terminateButton()),
+      h("div", { class: "buttons" }, h("a", { class: "button", href: address(path) }, icon("braces"), "JSON"), isOpen(execution.status) && terminateButton()),
     ),
     execution.reasonForIncompletion && h("p", { class: `why tone-${statusLook(execution.status).tone}` }, longText(execution.reasonForIncompletion, 600)),
     list,

@@ -13,7 +13,7 @@ const PAD = 22; // inside a frame
 const BYPASS = 84; // the width of a case without tasks
 const END = 15; // the radius of start and end
 // The columns of the grid of a wide fork, by its branches.
-const COLUMNS = [[3, 12], [4, 28], [5, Infinity]];
+const COLUMNS = [[3, 12], [4, Infinity]];
 const WIDE = 7; // branches from which a fork of single tasks becomes a grid
 const CELL = 14; // between two cells of a grid
 

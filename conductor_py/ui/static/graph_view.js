@@ -66,7 +66,9 @@ export class GraphView {
     if (this.#zoom) this.#apply();
     else this.#fit(0.6);
     this.choose(this.#chosen);
-    if (focused !== undefined) this.#scroller.querySelector(`.node[data-ref="${CSS.escape(focused)}"]`)?.focus();
+    const before = focused === undefined ? null : this.#scroller.querySelector(`.node[data-ref="${CSS.escape(focused)}"]`);
+    this.#reachable(before ?? this.#scroller.querySelector(".node"));
+    before?.focus();
   }
 
   /** Show which reference is chosen. */
@@ -77,6 +79,20 @@ export class GraphView {
       node.classList.toggle("chosen", chosen);
       node.setAttribute("aria-pressed", String(chosen));
     }
+  }
+
+  /** One node is reached by Tab, the others by the arrows. */
+  #reachable(node) {
+    for (const other of this.#scroller.querySelectorAll(".node")) other.setAttribute("tabindex", other === node ? "0" : "-1");
+  }
+
+  #move(node, step) {
+    const all = [...this.#scroller.querySelectorAll(".node")];
+    const next = all[all.indexOf(node) + step];
+    if (!next) return;
+    this.#reachable(next);
+    next.focus();
+    next.scrollIntoView({ block: "nearest", inline: "nearest" });
   }
 
   /** Fit once the box is visible, when it was not at the first drawing. */
@@ -164,7 +180,7 @@ export class GraphView {
     const sub = [item.type === "SIMPLE" ? item.name || type.text : type.text, took].filter(Boolean).join(" · ");
     const group = s(
       "g",
-      { class: classes.join(" "), transform: `translate(${x} ${y})`, tabindex: 0, role: "button", "aria-pressed": "false", "aria-label": `${clip(item.ref, 200)}, ${type.text}, ${means}`, data: { ref: item.ref } },
+      { class: classes.join(" "), transform: `translate(${x} ${y})`, tabindex: -1, role: "button", "aria-pressed": "false", "aria-label": `${clip(item.ref, 200)}, ${type.text}, ${means}`, data: { ref: item.ref } },
       s("title", {}, `${clip(item.ref, 400)}\n${type.text}: ${clip(item.name, 400)}\n${means}`),
       s("rect", { class: "box", width: NODE_WIDTH, height: NODE_HEIGHT, rx: 10 }),
       s("rect", { class: "sign", x: 9, y: 9, width: 32, height: 32, rx: 8 }),
@@ -185,7 +201,13 @@ export class GraphView {
         event.preventDefault();
         choose(event);
       }
+      const step = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 }[event.key];
+      if (step && !event.target.closest("a")) {
+        event.preventDefault();
+        this.#move(group, step);
+      }
     });
+    group.addEventListener("focus", () => this.#reachable(group));
     return group;
   }
 }

@@ -73,9 +73,8 @@ def _run(console: Console, run_dir: Path, port: int, *, keep: bool, spoil: bool)
         cleanup.callback(server.stop)
         worker = start_worker(run_dir, f"{base}/api")
         cleanup.callback(worker.stop)
-        console.print(
-            f"UI {base}/   API {base}/api   API docs {base}/swagger-ui/index.html", highlight=False
-        )
+        for name, path in (("UI", "/"), ("API", "/api"), ("API docs", "/swagger-ui/index.html")):
+            console.print(f"{name:<9} {base}{path}", highlight=False, soft_wrap=True)
         export_tables(run_dir / "data", spoil=spoil)
         client = cleanup.enter_context(Client(f"{base}/api"))
         await_server(client, server)

@@ -1,0 +1,88 @@
+"""The documentation as data: pages, headings, links and fenced blocks."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+
+_FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_LINK = re.compile(r"(?<!!)\[[^\]]+\]\(([^)\s]+)\)")
+_HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """A fenced block: what it holds, its language, and what the page says that it prints."""
+
+    language: str
+    text: str
+    prints: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """One Markdown file."""
+
+    path: Path
+    text: str
+
+    @property
+    def name(self) -> str:
+        """The path below the root."""
+        return self.path.relative_to(ROOT).as_posix()
+
+    @property
+    def prose(self) -> str:
+        """The text without its fenced blocks."""
+        return _FENCE.sub("", self.text)
+
+    def blocks(self, language: str) -> tuple[Block, ...]:
+        """The blocks of a language; a `text` block right behind one is what it prints."""
+        found = list(_FENCE.finditer(self.text))
+        blocks = []
+        for index, block in enumerate(found):
+            if block[1] != language:
+                continue
+            after = found[index + 1] if index + 1 < len(found) else None
+            told = after is not None and after[1] == "text"
+            near = after is not None and not self.text[block.end() : after.start()].strip()
+            prints = after[2] if after is not None and told and near else None
+            blocks.append(Block(language=language, text=block[2], prints=prints))
+        return tuple(blocks)
+
+    def links(self) -> tuple[str, ...]:
+        """Where the page's links lead."""
+        return tuple(_LINK.findall(self.prose))
+
+    def anchors(self) -> frozenset[str]:
+        """The names by which links reach the headings."""
+        return frozenset(_anchor(heading) for heading in _HEADING.findall(self.prose))
+
+    def rows(self) -> Iterator[tuple[str, ...]]:
+        """The rows of all tables, head and rule left out, cells without their code marks."""
+        lines = self.text.splitlines()
+        for index, line in enumerate(lines):
+            following = lines[index + 1] if index + 1 < len(lines) else ""
+            if line.startswith("|") and not line.startswith("|-") and following[:2] != "|-":
+                cells = re.split(r"(?<!\\)\|", line.strip().strip("|"))
+                yield tuple(cell.strip().replace("\\|", "|").strip("`") for cell in cells)
+
+
+def page(name: str) -> Page:
+    """Read one page by its path below the root."""
+    path = ROOT / name
+    return Page(path=path, text=path.read_text(encoding="utf-8"))
+
+
+def all_pages() -> tuple[Page, ...]:
+    """Read every page that users see."""
+    paths = [*ROOT.glob("*.md"), *sorted(DOCS.rglob("*.md"))]
+    return tuple(page(path.relative_to(ROOT).as_posix()) for path in paths)
+
+
+def _anchor(heading: str) -> str:
+    kept = re.sub(r"[^\w\- ]", "", heading.lower())
+    return kept.strip().replace(" ", "-")

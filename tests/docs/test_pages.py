@@ -1,0 +1,71 @@
+"""The pages hang together: links resolve, settings exist, words have one meaning."""
+
+import re
+
+import pytest
+
+from conductor_py.config.settings import declared
+from tests.docs.pages import DOCS, ROOT, Page, all_pages, page
+
+_PAGES = all_pages()
+_FOLDERS = ("tutorials", "how-to", "reference", "explanation", "decisions")
+_KEY = re.compile(r"\bconductor\.[a-z][\w.-]*[\w]")
+_OTHER_NAMES = re.compile(r"conductor\.properties")
+#: Conductor's word -> ours; the glossary says where each is right.
+_GLOSSARY = (
+    "archive attempt claim commit decision definition effect event execution fencing-token "
+    "generation inbox iteration lease outbox partition plan shard sweeper term timer version"
+).split()
+
+
+@pytest.mark.parametrize("found", _PAGES, ids=lambda found: found.name)
+def test_links_lead_somewhere(found: Page) -> None:
+    broken = []
+    for link in found.links():
+        if re.match(r"https?:|mailto:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (found.path.parent / path).resolve() if path else found.path
+        if not target.exists() or (anchor and anchor not in _read(target).anchors()):
+            broken.append(link)
+    assert broken == []
+
+
+@pytest.mark.parametrize("found", _PAGES, ids=lambda found: found.name)
+def test_settings_that_a_page_names_exist(found: Page) -> None:
+    known = {one.setting.key.lower() for one in declared()}
+    named = {key for key in _KEY.findall(found.text) if not _OTHER_NAMES.match(key)}
+    unknown = {
+        key
+        for key in named
+        if key.lower() not in known and not any(one.startswith(f"{key.lower()}.") for one in known)
+    }
+    assert unknown == set()
+
+
+def test_every_page_is_reached_from_the_index() -> None:
+    index = page("docs/index.md")
+    reached = {(index.path.parent / link.partition("#")[0]).resolve() for link in index.links()}
+    pages = {path.resolve() for folder in _FOLDERS for path in (DOCS / folder).glob("*.md")}
+    assert pages - reached == set()
+
+
+def test_every_page_begins_with_its_title() -> None:
+    assert [found.name for found in _PAGES if not found.text.startswith("# ")] == []
+
+
+def test_glossary_explains_each_word_once() -> None:
+    words = re.findall(r"^\*\*([a-z -]+)\*\*", page("docs/glossary.md").text, re.MULTILINE)
+    assert words == sorted(words)
+    assert len(words) == len(set(words))
+    assert {word.replace("-", " ") for word in _GLOSSARY} <= set(words)
+
+
+def test_decisions_are_numbered_without_gaps_and_fit_a_page() -> None:
+    paths = sorted((DOCS / "decisions").glob("*.md"))
+    assert [path.name[:4] for path in paths] == [f"{n:04}" for n in range(1, len(paths) + 1)]
+    assert [path.name for path in paths if len(_read(path).text.splitlines()) > 120] == []
+
+
+def _read(path: object) -> Page:
+    return page(str(path).removeprefix(f"{ROOT}/"))

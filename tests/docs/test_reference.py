@@ -1,0 +1,112 @@
+"""The reference pages say what the code says: nothing undocumented, nothing invented."""
+
+import importlib
+import pkgutil
+import re
+
+import click
+import pytest
+
+import conductor_py
+from conductor_py.adapters.redis.keys import KEYS
+from conductor_py.api.errors import STATUS
+from conductor_py.cli.entry import _COMMANDS, _root
+from conductor_py.config.settings import declared
+from conductor_py.decider.operators import OPERATORS
+from conductor_py.errors import ConductorError
+from conductor_py.wire.openapi import document
+from tests.docs.pages import all_pages, page
+
+_METHODS = {"GET", "POST", "PUT", "DELETE"}
+_SPARK_TYPES = {"SPARK_SQL", "SPARK_PYTHON"}
+_SHELL = [
+    (found.name, line.strip())
+    for found in all_pages()
+    for block in found.blocks("sh")
+    for line in block.text.replace("\\\n", " ").splitlines()
+    if line.strip().startswith("conductor-py ")
+]
+
+
+def test_every_endpoint_is_listed_with_its_sentence_and_parameters() -> None:
+    listed = {
+        (method, path): (sentence, frozenset(re.findall(r"[\w-]+", parameters)))
+        for method, path, parameters, sentence in (
+            row for row in page("docs/reference/http-api.md").rows() if row[0] in _METHODS
+        )
+    }
+    served = {
+        (method.upper(), path): (
+            told["summary"],
+            frozenset(one["name"] for one in told.get("parameters", []) if one["in"] == "query"),
+        )
+        for path, methods in document("1")["paths"].items()
+        for method, told in methods.items()
+    }
+    assert listed == served
+
+
+def test_every_error_code_is_listed_with_its_status() -> None:
+    for module in pkgutil.walk_packages(conductor_py.__path__, "conductor_py."):
+        if module.name.rpartition(".")[2] not in {"__main__", "child"}:
+            importlib.import_module(module.name)
+    listed = {
+        row[0]: row[1]
+        for row in page("docs/reference/errors.md").rows()
+        if re.fullmatch(r"[A-Z_]+", row[0])
+    }
+    statuses = {code: str(status) for code, status in STATUS.items()}
+    on_the_client = {code: "–" for code in _codes(ConductorError) - STATUS.keys()}
+    assert listed == statuses | on_the_client
+
+
+def test_every_kind_of_key_is_listed_with_its_type_and_bound() -> None:
+    listed = {row[0]: row[1:] for row in page("docs/reference/redis-keys.md").rows()}
+    for key in KEYS:
+        assert listed[key.name] == (key.kind, key.meaning, key.bound)
+    assert len(listed) == len(KEYS)
+
+
+def test_every_task_type_with_an_operator_is_listed() -> None:
+    text = page("docs/reference/task-types.md").text
+    headings = set(re.findall(r"^## ([A-Z_]+)$", text, re.MULTILINE))
+    assert headings == {*OPERATORS, "SIMPLE", *_SPARK_TYPES}
+
+
+def test_every_setting_is_documented() -> None:
+    text = page("docs/reference/configuration.md").text
+    assert [one.setting.key for one in declared() if one.setting.key not in text] == []
+
+
+def test_every_command_is_documented() -> None:
+    text = page("docs/reference/command-line.md").text
+    missing = [name for name in _commands() if f"`conductor-py {name}`" not in text]
+    assert missing == []
+
+
+@pytest.mark.parametrize(("name", "line"), _SHELL, ids=lambda value: str(value)[:60])
+def test_command_lines_are_accepted(name: str, line: str) -> None:
+    """Commands and options exist; nothing is run. ``name`` says in which page the line stands."""
+    words = click.parser.split_arg_string(re.split(r"\s[|>&#]", line)[0])[1:]
+    command, context = _root, click.Context(_root)
+    while isinstance(command, click.Group):
+        found = command.get_command(context, words.pop(0))
+        assert found is not None, f"{name}: {line}"
+        command = found
+    command.make_context(command.name, words)
+
+
+def _commands() -> list[str]:
+    names = []
+    for name in _COMMANDS:
+        command = _root.get_command(click.Context(_root), name)
+        if isinstance(command, click.Group):
+            names += [f"{name} {inner}" for inner in command.commands]
+        else:
+            names.append(name)
+    return names
+
+
+def _codes(kind: type[ConductorError]) -> set[str]:
+    found = {kind.code} if kind.__module__.startswith("conductor_py.") else set()
+    return found.union(*(_codes(below) for below in kind.__subclasses__()))

@@ -1,0 +1,85 @@
+"""A process hears that it is to end, whoever has the signal handlers, and with its parent."""
+
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.waiting import until
+
+_LISTENER = """
+import signal, sys, threading
+from conductor_py.processes.stopping import stop_on_signals
+stop = threading.Event()
+stop_on_signals(stop, install=sys.argv[1] == "own")
+if sys.argv[1] != "own":
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: None)
+print("listens", flush=True)
+stop.wait()
+print("stopped", flush=True)
+"""
+_PARENT = """
+import os, subprocess, sys, time
+child = subprocess.Popen([sys.executable, "-c", sys.argv[1]], stdout=subprocess.PIPE)
+child.stdout.readline()
+print(child.pid, flush=True)
+sys.stdin.read()
+"""
+_CHILD = """
+import sys
+from conductor_py.processes.stopping import end_with_parent
+end_with_parent()
+print("bound", flush=True)
+sys.stdin.read() if sys.stdin else None
+import threading
+threading.Event().wait()
+"""
+Run = Callable[..., "subprocess.Popen[str]"]
+
+
+@pytest.fixture
+def run() -> Iterator[Run]:
+    running: list[subprocess.Popen[str]] = []
+
+    def start(*arguments: str) -> "subprocess.Popen[str]":
+        process = subprocess.Popen(
+            [sys.executable, "-c", *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        running.append(process)
+        return process
+
+    yield start
+    for process in running:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize("handlers", ["own", "others"])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_sets_the_event(run: Run, handlers: str, number: int) -> None:
+    process = run(_LISTENER, handlers)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "listens\n"
+
+    process.send_signal(number)
+
+    assert process.stdout.readline() == "stopped\n"
+    assert process.wait(5) == 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel of Linux does it")
+def test_a_process_ends_with_its_parent(run: Run) -> None:
+    parent = run(_PARENT, _CHILD)
+    assert parent.stdout is not None
+    child = Path("/proc", parent.stdout.readline().strip(), "stat")
+
+    parent.kill()
+
+    until(lambda: not child.exists() or ") Z " in child.read_text(), what="the child is gone")
