@@ -1,4 +1,4 @@
-"""``python -m conductor_py.cli``."""
+"""``python -m conductor_py.cli`` runs the same commands as ``conductor-py``."""
 
 from __future__ import annotations
 

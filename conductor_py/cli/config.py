@@ -1,4 +1,4 @@
-"""``conductor-py config``: settings."""
+"""``conductor-py config``: what can be configured, as a file and as a page."""
 
 from __future__ import annotations
 

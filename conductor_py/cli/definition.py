@@ -1,4 +1,4 @@
-"""``conductor-py definition``: workflow and task definitions."""
+"""``conductor-py definition``: workflow and task definitions, registered and read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``conductor-py task``: queues and who polls them."""
+"""``conductor-py task``: queues, and the workers that poll them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``conductor-py version``."""
+"""``conductor-py version``: the version that is installed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``conductor-py workflow``: executions."""
+"""``conductor-py workflow``: start, look at, end and search executions."""
 
 from __future__ import annotations
 

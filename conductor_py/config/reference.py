@@ -41,7 +41,7 @@ def reference() -> str:
 
 
 def _row(setting: Setting) -> str:
-    default = f"`{setting.default}`" if setting.default else "–"
+    default = f"`{setting.default}`" if setting.default else "none"
     notes = [setting.sentence]
     if setting.choices:
         notes.append(f"One of {', '.join(f'`{choice}`' for choice in setting.choices)}.")

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from conductor_py.decider.workspace import Limits
 from conductor_py.engine.clock import StoreClock
+from conductor_py.engine.collection import Collector
 from conductor_py.engine.definitions import Definitions
 from conductor_py.engine.domains import Domains
 from conductor_py.engine.effects import Effects
@@ -145,6 +146,7 @@ def assemble(
         effects=effects,
         sweeper=Sweeper(ports.timers, executor, shards, partitions=partitions, batch=sweep_batch),
         relay=Relay(ports.outbox, enqueue or effects.run, partitions=partitions, batch=relay_batch),
+        collector=Collector(ports.plans, partitions=partitions),
         shards=shards,
         checks=(("store", ports.store.now_ms),),
     )

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from conductor_py.engine.collection import Collector
 from conductor_py.engine.definitions import Definitions
 from conductor_py.engine.effects import Effects
 from conductor_py.engine.executions import Executions
@@ -34,6 +35,7 @@ class Engine:
     effects: Effects
     sweeper: Sweeper
     relay: Relay
+    collector: Collector
     shards: Shards
     checks: tuple[tuple[str, Callable[[], object]], ...] = ()
 

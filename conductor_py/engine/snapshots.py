@@ -40,10 +40,11 @@ _SYSTEM_DEFAULTS: dict[str, Any] = {"retry_count": 0, "response_timeout_seconds"
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """A plan with the bytes it is stored as."""
+    """A plan with the bytes it is stored as; a fragment has an owner."""
 
     plan: Plan
     blob: bytes
+    owner: ExecutionId | None
 
 
 class Snapshots:
@@ -70,6 +71,7 @@ class Snapshots:
         """
         cached = self._heads.get((name, version))
         if cached is not None:
+            self._remember(cached[1])
             return cached[1].plan, cached[0]
         revision = self._metadata.revision(partition)
         stored = self._metadata.workflow(name, version)
@@ -96,6 +98,7 @@ class Snapshots:
         key = id(definition)
         cached = self._inline.get(key)
         if cached is not None and cached[0] is definition:
+            self._remember(cached[2])
             return cached[2].plan, cached[1]
         revision = self._metadata.revision(partition) if _names_registered(definition) else None
         compiled = self._compile(self._whole(definition))
@@ -138,7 +141,7 @@ class Snapshots:
             compiled = self._cached(plan_hash)
             if compiled is not None:
                 reads = {ref: dump_json(list(r)) for ref, r in compiled.plan.reads.items()}
-                self._plans.put(partition, plan_hash, compiled.blob, reads)
+                self._plans.put(partition, plan_hash, compiled.blob, reads, compiled.owner)
 
     # -- making ------------------------------------------------------------------------------------
 
@@ -179,12 +182,21 @@ class Snapshots:
             )
         else:
             plan = compile_plan(definition, plan_hash)
-        compiled = Compiled(plan, blob)
+        owner = form.get("owner")
+        compiled = Compiled(plan, blob, ExecutionId(owner) if owner else None)
+        self._remember(compiled)
+        return compiled
+
+    def _remember(self, compiled: Compiled) -> None:
+        """Keep a plan that a caller is about to use: the store may not have it (any more), and then
+        asks for it.
+        """
+        plan_hash = compiled.plan.hash
         with self._lock:
             self._compiled[plan_hash] = compiled
+            self._compiled.move_to_end(plan_hash)
             while len(self._compiled) > _CACHED_PLANS:
                 self._compiled.popitem(last=False)
-        return compiled
 
     def _whole(self, definition: WorkflowDef) -> WorkflowDef:
         """The definition with every task definition embedded and sub-workflow versions pinned."""

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from conductor_py.model.ids import ExecutionId
+
 
 class MetadataStore(Protocol):
     """Canonical JSON of definitions (opaque bytes) by name and version; one store for all
@@ -44,11 +46,24 @@ class MetadataStore(Protocol):
 
 
 class PlanStore(Protocol):
-    """Compiled definitions by content, in the partition that uses them."""
+    """Compiled definitions by content, in the partition that uses them.
 
-    def put(self, partition: int, plan: str, blob: bytes, reads: dict[str, bytes]) -> None:
+    The store counts, for each plan, the present executions whose header (``h``) names it: one more
+    when a start or a commit creates one, one less when one is removed, moved when a commit writes a
+    header that names another. A fragment has an owner instead, the execution whose dynamic task
+    brought it, and is not counted.
+    """
+
+    def put(
+        self,
+        partition: int,
+        plan: str,
+        blob: bytes,
+        reads: dict[str, bytes],
+        owner: ExecutionId | None = None,
+    ) -> None:
         """Store a snapshot under its hash with, for each reference, its reads (JSON list of
-        strings).
+        strings); with ``owner``, an execution of this partition, as its fragment.
 
         The reads under ``*`` are those of every reference that is not listed.
         """
@@ -60,4 +75,16 @@ class PlanStore(Protocol):
         """Count the snapshots stored."""
 
     def collect(self, partition: int, plans: tuple[str, ...], unused_ms: int) -> int:
-        """Drop those of ``plans`` that nobody touched for ``unused_ms``; returns how many."""
+        """Drop those of ``plans`` that nobody touched for ``unused_ms``, used or not; returns how
+        many. For fragments of an execution that leaves.
+        """
+
+    def collect_unused(self, partition: int, unused_ms: int, limit: int) -> tuple[int, int]:
+        """Walk plans and drop those that nothing uses: no present execution's header names it, it
+        has no owner that is present, and no put, start or commit touched it for ``unused_ms``
+        (which is to be hours, as a start or commit touches once an hour).
+
+        Looks at no more than ``limit``; who is looked at and stays is not looked at again for
+        ``unused_ms``, so that repeated calls get through them all. Returns how many were looked at
+        (fewer than ``limit``: no more for now) and how many went.
+        """

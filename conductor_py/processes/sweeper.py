@@ -1,4 +1,4 @@
-"""The sweeper process: fires due timers, hands due effects on.
+"""The sweeper process: fires due timers, hands due effects on, drops plans that nothing uses.
 
 Beside API nodes it sweeps the shards of all of them and holds none; as a part of a server it sweeps
 those of its server. Any number may run: a timer or effect that was taken is another's no more.
@@ -17,6 +17,8 @@ from conductor_py.wiring import build_engine, check_redis
 
 _FURTHER_IDLE_S: Final = 1.0
 _RELAY_IDLE_S: Final = 0.2
+_COLLECTOR_IDLE_S: Final = 600.0
+_COLLECTOR_BUSY_S: Final = 0.1
 _STOP_S: Final = 10.0
 
 
@@ -45,9 +47,16 @@ def run_sweeper(settings: Settings, *, server: str | None = None) -> int:
         name="relay",
         daemon=True,
     )
-    for loop in (*loops, relay):
+    collector = threading.Thread(
+        target=run_ticks,
+        args=(engine.collector.tick, stop),
+        kwargs={"busy_s": _COLLECTOR_BUSY_S, "idle_s": _COLLECTOR_IDLE_S},
+        name="collector",
+        daemon=True,
+    )
+    for loop in (*loops, relay, collector):
         loop.start()
     stop.wait()
-    for loop in (*loops, relay):
+    for loop in (*loops, relay, collector):
         loop.join(_STOP_S)
     return 0

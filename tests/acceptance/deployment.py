@@ -175,6 +175,11 @@ def is_running(pid: int) -> bool:
         return False
 
 
+def name_of(pid: int) -> str:
+    """The name of its program, at most 15 characters."""
+    return Path(f"/proc/{pid}/comm").read_text().strip()
+
+
 def await_gone(pids: Any, timeout_s: float = STOP_S) -> None:
     """Wait until none of them runs."""
     until(lambda: not any(is_running(pid) for pid in pids), timeout_s, what="no process left")

@@ -20,6 +20,7 @@ from tests.acceptance.deployment import (
     deployed,
     is_running,
     memory_mb,
+    name_of,
 )
 from tests.acceptance.stories import finish, found, run_script, start, status, take, work_off
 from tests.services.processes import free_port
@@ -131,6 +132,25 @@ def test_a_child_that_is_killed_is_replaced(deployment: Deployment, victim: str)
 
     await_gone([killed])
     assert server.member(victim) != killed
+    until(server.is_healthy, what="healthy again")
+    after = start(server.client, 2)
+    work_off(server.client, 2)
+    until(lambda: {before, after} <= found(server.client, "COMPLETED"), 30, what="both are found")
+
+
+def test_a_store_that_is_killed_is_replaced_and_everybody_finds_it(
+    deployment: Deployment,
+) -> None:
+    server = deployment.server("--set", "conductor.effects.lease=1s")
+    server.member("effects")
+    before = start(server.client, 1)
+    # The store promises everything that is a second old.
+    threading.Event().wait(1.2)
+    (store,) = [pid for pid in server.family() if name_of(pid) == "valkey-server"]
+
+    os.kill(store, signal.SIGKILL)
+
+    await_gone([store])
     until(server.is_healthy, what="healthy again")
     after = start(server.client, 2)
     work_off(server.client, 2)

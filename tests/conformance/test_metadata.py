@@ -1,10 +1,14 @@
 """What `MetadataStore` and `PlanStore` promise, on every store."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from tests.conformance.stores import Store, an_id, running
+from conductor_py.model.ids import ExecutionId
+from conductor_py.ports.store import Changes, Child, Outcome
+from tests.conformance.stores import LEASE_MS, Store, an_id, completed, header, running
 
 DAY_MS = 24 * 3_600_000
 
@@ -106,3 +110,160 @@ def test_plan_that_a_start_or_commit_named_lately_is_not_collected(store: Store)
     assert store.plans.get(0, "old") is None
     assert store.plans.get(0, "used") == b"2"
     assert store.plans.count(0) == 1
+
+
+def born(plan: str, **more: Any) -> Changes:
+    """Changes of an execution of a plan, which has to be stored."""
+    return running(**{"fields": {"h": header(plan=plan)}, "plans": (plan,), **more})
+
+
+def ended(store: Store, execution: ExecutionId, plan: str) -> int:
+    """End an execution; the version that may be removed."""
+    loaded = store.executions.acquire(execution, "d", LEASE_MS) or store.sent(execution)
+    return store.commit(loaded, completed_with(plan)).version
+
+
+def completed_with(plan: str) -> Changes:
+    """Changes that end an execution of a plan."""
+    return replace(completed(), fields={"h": header(plan=plan)})
+
+
+def sweep(store: Store, limit: int = 10) -> int:
+    """Let a day pass, and drop what nothing uses; returns how many went."""
+    store.clock.advance(DAY_MS)
+    return store.plans.collect_unused(0, DAY_MS, limit)[1]
+
+
+def test_plan_that_nothing_uses_goes_after_a_day_untouched(store: Store) -> None:
+    store.plans.put(0, "p1", b"1", {})
+    store.clock.advance(DAY_MS - 1)
+    assert store.plans.collect_unused(0, DAY_MS, 10) == (0, 0)
+    store.clock.advance(1)
+    assert store.plans.collect_unused(0, DAY_MS, 10) == (1, 1)
+    assert (store.plans.get(0, "p1"), store.plans.count(0)) == (None, 0)
+    assert store.plans.collect_unused(0, DAY_MS, 10) == (0, 0)
+
+
+def test_plan_put_again_before_its_start_comes_is_kept_for_another_day(store: Store) -> None:
+    store.plans.put(0, "p1", b"1", {})
+    store.clock.advance(DAY_MS - 1)
+    store.plans.put(0, "p1", b"1", {})
+    store.clock.advance(1)
+    assert store.plans.collect_unused(0, DAY_MS, 10) == (1, 0)
+    store.clock.advance(DAY_MS - 2)
+    assert store.plans.collect_unused(0, DAY_MS, 10) == (0, 0)
+    store.clock.advance(1)
+    assert store.plans.collect_unused(0, DAY_MS, 10) == (1, 1)
+
+
+def test_plan_stays_while_one_of_its_executions_is_present(store: Store) -> None:
+    store.plans.put(0, "p1", b"1", {})
+    store.start(an_id(1), born("p1"))
+    store.start(an_id(2), born("p1"))
+    assert sweep(store) == 0
+    first = ended(store, an_id(1), "p1")
+    assert store.reader.remove(an_id(1), first) is Outcome.OK
+    assert store.reader.remove(an_id(1), first) is Outcome.GONE
+    assert sweep(store) == 0
+    second = ended(store, an_id(2), "p1")
+    assert store.reader.remove(an_id(2), second - 1) is Outcome.STALE
+    assert sweep(store) == 0
+    assert store.reader.remove(an_id(2), second) is Outcome.OK
+    assert sweep(store) == 1
+    assert store.plans.get(0, "p1") is None
+
+
+def test_refused_or_repeated_start_is_not_counted(store: Store) -> None:
+    store.plans.put(0, "p1", b"1", {})
+    store.start(an_id(1), born("p1"), operation="a", idempotency_key="k")
+    replies = (
+        store.start(an_id(1), born("p1"), operation="a"),
+        store.start(an_id(1), born("p1"), operation="b"),
+        store.start(an_id(2), born("p1"), idempotency_key="k"),
+        store.start(an_id(2), born("p1"), now_ms=0),
+        store.start(an_id(2), born("p1"), meta_revision=99),
+        store.start(an_id(2), born("p1", plans=("p1", "missing"))),
+    )
+    assert [reply.outcome for reply in replies] == [
+        Outcome.OK,
+        Outcome.EXISTS,
+        Outcome.EXISTS,
+        Outcome.CLOCK,
+        Outcome.META_MOVED,
+        Outcome.NEED_PLAN,
+    ]
+    store.reader.remove(an_id(1), ended(store, an_id(1), "p1"))
+    assert sweep(store) == 1
+
+
+def test_child_counts_for_its_plan_from_its_creation_on_and_once(store: Store) -> None:
+    store.plans.put(0, "p1", b"1", {})
+    store.plans.put(0, "p2", b"2", {})
+    fields = {"meta": b"h", "h": header(plan="p2")}
+    child = Child(execution=an_id(9), name="sub", generation=1, fields=fields, event=b"s")
+    store.start(an_id(1), born("p1", children=(child,)))
+    loaded = store.sent(an_id(1))
+    for _ in range(2):
+        reply = store.commit(loaded, born("p1", children=(child,)), operation="repeated")
+        assert reply.outcome is Outcome.OK
+    assert sweep(store) == 0
+    store.reader.remove(an_id(1), ended(store, an_id(1), "p1"))
+    assert sweep(store) == 1
+    assert store.plans.get(0, "p2") == b"2"
+    store.reader.remove(an_id(9), ended(store, an_id(9), "p2"))
+    assert sweep(store) == 1
+
+
+def test_header_that_names_another_plan_uses_that_one_from_then_on(store: Store) -> None:
+    store.plans.put(0, "p1", b"1", {})
+    store.plans.put(0, "p2", b"2", {})
+    store.start(an_id(1), born("p1"))
+    store.commit(store.sent(an_id(1)), running(fields={}))
+    store.commit(store.sent(an_id(1)), born("p2"))
+    assert sweep(store) == 1
+    assert store.plans.get(0, "p2") == b"2"
+    store.reader.remove(an_id(1), ended(store, an_id(1), "p2"))
+    assert sweep(store) == 1
+
+
+def test_fragment_stays_while_its_owner_is_present(store: Store) -> None:
+    store.start(an_id(1), running())
+    store.plans.put(0, "f1", b"1", {}, an_id(1))
+    store.plans.put(0, "f2", b"2", {}, an_id(2))
+    store.commit(store.sent(an_id(1)), running(plans=("f1",)))
+    assert sweep(store) == 1
+    assert (store.plans.get(0, "f1"), store.plans.get(0, "f2")) == (b"1", None)
+    store.reader.remove(an_id(1), ended(store, an_id(1), "p1"))
+    assert sweep(store) == 1
+    assert store.plans.count(0) == 0
+
+
+def test_start_and_commit_ask_again_for_a_plan_that_was_dropped(store: Store) -> None:
+    store.plans.put(0, "p1", b"1", {})
+    assert sweep(store) == 1
+    assert store.start(an_id(1), born("p1")).outcome is Outcome.NEED_PLAN
+    assert store.reader.snapshot(an_id(1)) is None
+    store.plans.put(0, "p1", b"1", {})
+    store.plans.put(0, "p2", b"2", {})
+    assert store.start(an_id(1), born("p1")).outcome is Outcome.OK
+    assert sweep(store) == 1
+    loaded = store.sent(an_id(1))
+    assert store.commit(loaded, born("p1", plans=("p2",))).outcome is Outcome.NEED_PLAN
+    assert store.commit(loaded, born("p1")).outcome is Outcome.OK
+
+
+def test_bounded_walks_get_through_all_plans_behind_those_in_use(store: Store) -> None:
+    for number in range(1, 8):
+        store.plans.put(0, f"p{number}", b"", {})
+    for number in range(1, 5):
+        store.start(an_id(number), born(f"p{number}"))
+    store.clock.advance(DAY_MS)
+    walks = [store.plans.collect_unused(0, DAY_MS, 3) for _ in range(4)]
+    assert walks == [(3, 0), (3, 2), (1, 1), (0, 0)]
+    assert store.plans.count(0) == 4
+
+
+def test_plans_of_another_partition_are_left_alone(store: Store) -> None:
+    store.plans.put(1, "p1", b"1", {})
+    assert sweep(store) == 0
+    assert store.plans.collect_unused(1, DAY_MS, 10) == (1, 1)

@@ -26,6 +26,9 @@ from tests.conftest import RealRedis
 STEPS = 150
 IDS = (an_id(1), an_id(2), an_id(3))
 SEQS = (1, 2, 3)
+PLANS = ("p1", "p2", "p3")
+OWNERS = {"p3": an_id(3)}
+READS = json.dumps(["vars", ">aco r:t1", "j:x#*1"]).encode()
 
 Call = Callable[[Store], object]
 
@@ -63,7 +66,9 @@ class Story:
             deadline=choice((0, NOW + 3_000)),
         )
         status = choice(("RUNNING", "RUNNING", "RUNNING", "PAUSED", "COMPLETED"))
-        head = header(first_seq=choice((1, 1, 2)), drain=choice((0, 0, 1)))
+        head = header(
+            plan=choice(PLANS), first_seq=choice((1, 1, 2)), drain=choice((0, 0, 0, 0, 1))
+        )
         pointer = {"r:t1": b"%d" % choice(SEQS)} if choice((True, False)) else {}
         return replace(
             changes,
@@ -77,7 +82,13 @@ class Story:
             attempt_timers=tuple((choice(SEQS), choice((0, now + 300))) for _ in self.some(0, 1)),
             due_ms=choice((0, now + 400)),
             children=tuple(
-                Child(execution=choice(IDS), name="wf", generation=1, fields={}, event=b"s")
+                Child(
+                    execution=choice(IDS),
+                    name="wf",
+                    generation=1,
+                    fields=choice(({}, {"h": header(plan=choice(PLANS))})),
+                    event=b"s",
+                )
                 for _ in self.some(0, 0, 1)
             ),
             messages=tuple(Message(execution=choice(IDS), event=b"m") for _ in self.some(0, 0, 1)),
@@ -163,17 +174,47 @@ class Story:
         execution = self.chance.choice(IDS)
         loaded = self.loaded.get(execution)
         version = loaded.version if loaded else NOW
-        return lambda store: store.reader.remove(execution, version)
+
+        def call(store: Store) -> object:
+            present = store.reader.snapshot(execution)
+            return store.reader.remove(execution, present[0] if present else version)
+
+        return call
+
+    def put(self) -> Call:
+        plan = self.chance.choice(PLANS)
+        return lambda store: store.plans.put(0, plan, b"{}", {"t1": READS}, OWNERS.get(plan))
+
+    def collect(self) -> Call:
+        choice = self.chance.choice
+        collect = (0, choice((0, 1_000, 60_000)), choice((1, 10)))
+        return lambda store: store.plans.collect_unused(*collect)
 
     def take(self) -> Call:
         return lambda store: store.outbox.take(0, 3, 50)
 
     def __iter__(self) -> Iterator[Call]:
         often = (self.commit, self.acquire, self.report, self.poll, self.fire)
-        rarely = (self.start, self.send, self.extend, self.load, self.remove, self.take)
+        rarely = (
+            *(self.start, self.send, self.extend, self.load, self.remove, self.take),
+            *(self.put, self.collect),
+        )
         for _ in range(STEPS):
             self.clock.advance(self.chance.choice((0, 0, 1, 100, 500, 3_000, 30_000)))
             yield self.chance.choice((*often, *often, *rarely))()
+
+
+def put_plans(store: Store) -> None:
+    """Store all plans of the stories."""
+    for plan in PLANS:
+        store.plans.put(0, plan, b"{}", {"t1": READS}, OWNERS.get(plan))
+
+
+def plans_named(store: Store) -> set[str]:
+    """The plans that the headers of present executions name."""
+    present = [store.reader.snapshot(execution) for execution in IDS]
+    headers = [json.loads(found[1].get("h", b"{}")) for found in present if found is not None]
+    return {header["plan"] for header in headers if "plan" in header}
 
 
 def state_of(store: Store) -> object:
@@ -185,6 +226,7 @@ def state_of(store: Store) -> object:
             store.timers.next_due_ms(0, "s0"),
             sorted(store.reader.running("wf")),
             store.outbox.size(0),
+            [store.plans.get(0, plan) for plan in PLANS],
         )
     )
 
@@ -196,11 +238,25 @@ def test_same_story_has_the_same_answers_and_leaves_the_same_state(
     clock = Clock()
     stores = (memory_store(clock), redis_store(newest_redis.url, clock))
     for store in stores:
-        reads = json.dumps(["vars", ">aco r:t1", "j:x#*1"]).encode()
-        store.plans.put(0, "p1", b"{}", {"t1": reads})
+        put_plans(store)
     for call in Story(seed, clock):
         reference, real = (plain(call(store)) for store in stores)
         assert real == reference
         assert state_of(stores[1]) == state_of(stores[0])
     assert stores[1].connection is not None
     stores[1].connection.close()
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_whatever_happened_exactly_the_plans_that_nothing_uses_are_dropped(seed: int) -> None:
+    clock = Clock()
+    store = memory_store(clock)
+    put_plans(store)
+    for call in Story(seed, clock):
+        call(store)
+        put_plans(store)
+        store.plans.collect_unused(0, 0, 10)
+        kept = {plan for plan in PLANS if store.plans.get(0, plan) is not None}
+        owned = {plan for plan, owner in OWNERS.items() if store.reader.snapshot(owner)}
+        assert kept == plans_named(store) | owned
+        put_plans(store)

@@ -3,6 +3,7 @@
 import importlib
 import pkgutil
 import re
+import shlex
 
 import click
 import pytest
@@ -87,7 +88,7 @@ def test_every_command_is_documented() -> None:
 @pytest.mark.parametrize(("name", "line"), _SHELL, ids=lambda value: str(value)[:60])
 def test_command_lines_are_accepted(name: str, line: str) -> None:
     """Commands and options exist; nothing is run. ``name`` says in which page the line stands."""
-    words = click.parser.split_arg_string(re.split(r"\s[|>&#]", line)[0])[1:]
+    words = shlex.split(re.split(r"\s[|>&#]", line)[0])[1:]
     command, context = _root, click.Context(_root)
     while isinstance(command, click.Group):
         found = command.get_command(context, words.pop(0))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from conductor_py.adapters.memory.claims import Attempt, ClaimSide, attempt_of, claim_side
+from conductor_py.adapters.memory.references import count_reference, plan_of
 from conductor_py.adapters.memory.space import Execution, MemorySpace, Partition
 from conductor_py.model.ids import ExecutionId, task_id
 from conductor_py.ports.store import Changes, Child, Offer
@@ -165,7 +166,7 @@ class Applier:
         partition, parent, now_ms = self._partition, self._execution, self._now_ms
         if child.execution in partition.executions:
             return
-        partition.executions[child.execution] = Execution(
+        started = Execution(
             id=child.execution,
             version=max(1, now_ms),
             terminal=False,
@@ -177,6 +178,8 @@ class Applier:
             fields=dict(child.fields),
             inbox=[child.event],
         )
+        partition.executions[child.execution] = started
+        count_reference(partition, plan_of(started), 1)
         partition.timers[parent.home].put(f"x:{child.execution}", now_ms + FALLBACK_MS)
         partition.running[child.name].put(child.execution, now_ms)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from conductor_py.adapters.memory.space import MemorySpace, Plan
+from conductor_py.adapters.memory.space import MemorySpace, Partition, Plan
+from conductor_py.model.ids import ExecutionId
 
 
 class MemoryPlanStore:
@@ -12,10 +13,19 @@ class MemoryPlanStore:
         """Share the space with the other ports."""
         self._space = space
 
-    def put(self, partition: int, plan: str, blob: bytes, reads: dict[str, bytes]) -> None:
+    def put(
+        self,
+        partition: int,
+        plan: str,
+        blob: bytes,
+        reads: dict[str, bytes],
+        owner: ExecutionId | None = None,
+    ) -> None:
         with self._space.lock:
-            stored = Plan(blob=blob, reads=dict(reads), used_at=self._space.clock())
-            self._space.partition(partition).plans[plan] = stored
+            state, now = self._space.partition(partition), self._space.clock()
+            state.plans[plan] = Plan(blob=blob, reads=dict(reads), used_at=now, owner=owner)
+            if plan not in state.plans_in_order.scores:
+                state.plans_in_order.put(plan, now)
 
     def get(self, partition: int, plan: str) -> bytes | None:
         with self._space.lock:
@@ -35,5 +45,26 @@ class MemoryPlanStore:
                 if plan in state.plans and state.plans[plan].used_at <= before
             }
             for plan in gone:
-                del state.plans[plan]
+                _drop(state, plan)
             return len(gone)
+
+    def collect_unused(self, partition: int, unused_ms: int, limit: int) -> tuple[int, int]:
+        with self._space.lock:
+            state, now, gone = self._space.partition(partition), self._space.clock(), 0
+            before = now - unused_ms
+            due = state.plans_in_order.upto(before, limit)
+            for plan in due:
+                stored = state.plans[plan]
+                if stored.used_at > before:
+                    state.plans_in_order.put(plan, stored.used_at)
+                elif plan in state.references or stored.owner in state.executions:
+                    state.plans_in_order.put(plan, now)
+                else:
+                    _drop(state, plan)
+                    gone += 1
+            return len(due), gone
+
+
+def _drop(state: Partition, plan: str) -> None:
+    del state.plans[plan]
+    state.plans_in_order.drop(plan)

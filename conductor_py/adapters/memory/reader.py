@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from conductor_py.adapters.memory.changes import answer_of
+from conductor_py.adapters.memory.references import count_reference, plan_of
 from conductor_py.adapters.memory.space import MemorySpace
 from conductor_py.model.ids import ExecutionId
 from conductor_py.ports.store import Outcome
@@ -70,6 +71,7 @@ class MemoryExecutionReader:
                 or target.is_draining()
             ):
                 return Outcome.STALE
+            count_reference(partition, plan_of(target), -1)
             del partition.executions[execution]
             partition.timers[target.home].drop(f"x:{execution}")
             return Outcome.OK

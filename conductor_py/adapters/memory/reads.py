@@ -81,9 +81,7 @@ def loaded(partition: Partition, execution: Execution, now_ms: int) -> Loaded:
         plan = partition.plans.get(attempt.plan)
         wanted = (plan.reads.get(attempt.ref) or plan.reads.get("*")) if plan is not None else None
         if wanted is not None:
-            reads += (
-                expand_vector(read, attempt.vector) for read in json.loads(wanted)
-            )
+            reads += (expand_vector(read, attempt.vector) for read in json.loads(wanted))
     reader.read(reads)
     reader.found["h"] = execution.fields.get("h", b"")
     return Loaded(

@@ -58,11 +58,12 @@ class Execution:
 
 @dataclass(slots=True, kw_only=True)
 class Plan:
-    """A snapshot with the reads of its references."""
+    """A snapshot with the reads of its references; a fragment has an owner."""
 
     blob: bytes
     reads: dict[str, bytes]
     used_at: int
+    owner: ExecutionId | None
 
 
 Lane = tuple[str, str]
@@ -82,6 +83,8 @@ class Partition:
     outbox: ScoreSet = field(default_factory=ScoreSet)
     effects: dict[str, tuple[int, bytes]] = field(default_factory=dict)
     plans: dict[str, Plan] = field(default_factory=dict)
+    plans_in_order: ScoreSet = field(default_factory=ScoreSet)
+    references: dict[str, int] = field(default_factory=dict)
     idempotency: dict[tuple[str, str], tuple[ExecutionId, int]] = field(default_factory=dict)
     running: defaultdict[str, ScoreSet] = field(default_factory=lambda: defaultdict(ScoreSet))
     poll_data: dict[tuple[str, str], tuple[str, int]] = field(default_factory=dict)

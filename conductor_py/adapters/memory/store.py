@@ -8,6 +8,7 @@ from typing import Final
 from conductor_py.adapters.memory.changes import Applier, answer_of, put_answer
 from conductor_py.adapters.memory.claims import attempt_of, claim_side, is_open
 from conductor_py.adapters.memory.reads import FieldReader, loaded
+from conductor_py.adapters.memory.references import count_reference, plan_of
 from conductor_py.adapters.memory.space import Execution, MemorySpace, Partition
 from conductor_py.model.ids import ExecutionId
 from conductor_py.ports.store import (
@@ -82,6 +83,7 @@ class MemoryExecutionStore:
         )
         partition.executions[start.execution] = execution
         Applier(self._space, partition, execution, now).apply(changes)
+        count_reference(partition, plan_of(execution), 1)
         keep = bool(execution.inbox) and start.holder != ""
         if keep and self._take:
             execution.holder, execution.lease_until = start.holder, now + start.lease_ms
@@ -212,8 +214,11 @@ class MemoryExecutionStore:
         execution.version, execution.last = max(execution.version + 1, now), commit.operation
         execution.terminal, execution.generation = changes.terminal, changes.generation
         execution.status = changes.status
-        applier = Applier(self._space, partition, execution, now)
+        applier, old_plan = Applier(self._space, partition, execution, now), plan_of(execution)
         parked = applier.apply(changes)
+        if plan_of(execution) != old_plan:
+            count_reference(partition, old_plan, -1)
+            count_reference(partition, plan_of(execution), 1)
         if changes.terminal and not was_terminal:
             partition.running[commit.name].drop(execution.id)
             self._space.publish(f"x:{execution.id}")

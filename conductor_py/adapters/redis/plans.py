@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from conductor_py.adapters.redis.connection import Argument
 from conductor_py.adapters.redis.scripts import Scripts
+from conductor_py.model.ids import ExecutionId
 
 
 class RedisPlanStore:
@@ -13,8 +14,17 @@ class RedisPlanStore:
         """Share the scripts of the namespace."""
         self._scripts = scripts
 
-    def put(self, partition: int, plan: str, blob: bytes, reads: dict[str, bytes]) -> None:
+    def put(
+        self,
+        partition: int,
+        plan: str,
+        blob: bytes,
+        reads: dict[str, bytes],
+        owner: ExecutionId | None = None,
+    ) -> None:
         arguments: list[Argument] = [self._scripts.now(), plan, "blob", blob]
+        if owner is not None:
+            arguments += ("owner", owner)
         for ref, names in reads.items():
             arguments += (f"n:{ref}", names)
         self._scripts.run("put_plan", partition, arguments)
@@ -31,3 +41,8 @@ class RedisPlanStore:
     def collect(self, partition: int, plans: tuple[str, ...], unused_ms: int) -> int:
         arguments = (self._scripts.now(), unused_ms, *plans)
         return int(self._scripts.run("collect_plans", partition, arguments))
+
+    def collect_unused(self, partition: int, unused_ms: int, limit: int) -> tuple[int, int]:
+        arguments = (self._scripts.now(), unused_ms, limit)
+        looked_at, gone = self._scripts.run("collect_unused_plans", partition, arguments)
+        return int(looked_at), int(gone)

@@ -24,6 +24,7 @@ NAMES: Final = (
     "change_definition",
     "claim_due",
     "collect_plans",
+    "collect_unused_plans",
     "commit_decision",
     "confirm_effects",
     "extend_claim",

@@ -1,4 +1,4 @@
--- PURPOSE    Drop snapshots that nobody touched for a while.
+-- PURPOSE    Drop those of some snapshots that nobody touched for a while.
 -- KEYS       prefix of the partition's keys (every key used is it and a name of keys.py)
 -- ARGV       now, unused for ms, hash, …
 -- RETURNS    how many went

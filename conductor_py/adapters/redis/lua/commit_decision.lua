@@ -4,7 +4,8 @@
 --            fencing, take the lease, status, terminal, generation, due, sections
 -- RETURNS    {OK, now, version, loaded | false} {STALE | CLAIM_MOVED | NEED_PLAN | GONE, now}
 -- INVARIANT  All or nothing. A repeat is known by its operation before versions are compared. Fencing off removes
---            the comparison of versions only: generation, terminal, claims and event numbers are structure.
+--            the comparison of versions only: generation, terminal, claims and event numbers are structure. A child
+--            that it creates is counted by its plan, and a header that names another plan moves the count.
 -- BOUND      The number of arguments; events returned: 1,000; parked entries returned to queues: 2,000.
 -- @include time
 -- @include record
@@ -16,6 +17,7 @@
 -- @include loaded
 -- @include answers
 -- @include unpark
+-- @include references
 -- @include apply
 local P, now, channel, id, operation = KEYS[1], store_now(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
 local key, inbox = P .. 'exec:' .. id, P .. 'inbox:' .. id
@@ -74,6 +76,14 @@ local others = owner ~= holder and ends > now
 local keep = left > 0 and ARGV[11] == '0' and not others
 local lease = keep and ARGV[13] == '1' and int(now + lease_ms) .. ' ' .. holder or (others and present[2] or '')
 local parked = apply_changes(P, channel, id, record, lease, ARGV[7], sections, now)
+local header = sections.F and header_among(sections.F[1], sections.F[2])
+if header then
+  local old_plan, new_plan = plan_of_header(present[3]), plan_of_header(header)
+  if old_plan ~= new_plan then
+    count_reference(P, old_plan, -1)
+    count_reference(P, new_plan, 1)
+  end
+end
 settle_lease(P, id, record, left > 0 or parked, due, lease_ms, keep, now)
 if ended then
   redis.call('ZREM', P .. 'running:' .. ARGV[7], id)

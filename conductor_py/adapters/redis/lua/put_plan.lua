@@ -1,6 +1,6 @@
 -- PURPOSE    Store a snapshot under its hash.
 -- KEYS       prefix of the partition's keys (every key used is it and a name of keys.py)
--- ARGV       now, hash, field, value, …
+-- ARGV       now, hash, field, value, … (blob, owner of a fragment, n:<ref>)
 -- RETURNS    1
 -- INVARIANT  The same hash is the same content: storing again only touches it.
 -- BOUND      The number of arguments.

@@ -4,7 +4,8 @@
 --            revision of the definitions, holder, lease in ms, take the lease, status, terminal, generation, due,
 --            sections
 -- RETURNS    {OK, now, version, loaded | false} {EXISTS, now, id} {CLOCK | META_MOVED | NEED_PLAN, now}
--- INVARIANT  All or nothing; a repeat of the operation is OK and changes nothing.
+-- INVARIANT  All or nothing; a repeat of the operation is OK and changes nothing. The plan that the header of a new
+--            execution names counts it.
 -- BOUND      The number of arguments.
 -- @include time
 -- @include record
@@ -16,6 +17,7 @@
 -- @include loaded
 -- @include answers
 -- @include unpark
+-- @include references
 -- @include apply
 local P, now, channel = KEYS[1], store_now(ARGV[1]), ARGV[2]
 local id, operation, home, name = ARGV[3], ARGV[4], ARGV[5], ARGV[6]
@@ -59,6 +61,9 @@ local own = own_events(sections, id) > 0
 local keep = own and holder ~= ''
 local lease = keep and ARGV[14] == '1' and int(now + lease_ms) .. ' ' .. holder or ''
 apply_changes(P, channel, id, record, lease, name, sections, now)
+if sections.F then
+  count_reference(P, plan_of_header(header_among(sections.F[1], sections.F[2])), 1)
+end
 if own or due > 0 then
   settle_lease(P, id, record, own, due, lease_ms, keep, now)
 end

@@ -168,6 +168,7 @@ local function apply_children(P, home, operation, section, now)
         generation = tonumber(ARGV[i + 2]), base = 1, home = home, begun = operation, last = operation,
         status = 'RUNNING'}))
       in_chunks('HSET', key, i + 5, i + 4 + n, 4000)
+      count_reference(P, plan_of_header(header_among(i + 5, i + 4 + n)), 1)
       redis.call('RPUSH', P .. 'inbox:' .. child, ARGV[i + 3])
       redis.call('ZADD', P .. 'timers:' .. home, int(now + 1000), 'x:' .. child)
       redis.call('ZADD', P .. 'running:' .. name, int(now), child)

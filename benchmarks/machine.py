@@ -1,0 +1,76 @@
+"""What /proc says: the machine, and the cost of a process with all below it (Linux only)."""
+
+from __future__ import annotations
+
+import os
+import platform
+from dataclasses import dataclass
+from pathlib import Path
+
+_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+_PROC = Path("/proc")
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """CPU spent since the processes began, and memory in use now."""
+
+    cpu_ms: float
+    resident_mb: float
+
+
+def cost_of(root: int) -> Cost:
+    """Sum up a process and all that descend from it, ended children included."""
+    found: dict[int, tuple[int, float, float]] = {}
+    for place in _PROC.glob("[0-9]*"):
+        try:
+            stat = (place / "stat").read_text()
+        except OSError:  # it ended meanwhile
+            continue
+        fields = stat[stat.rindex(")") + 2 :].split()
+        ticks = sum(int(fields[at]) for at in (11, 12, 13, 14))
+        found[int(place.name)] = (
+            int(fields[1]),
+            ticks * 1000 / _TICKS_PER_S,
+            int(fields[21]) * _PAGE_BYTES / 1e6,
+        )
+    family = [root]
+    for member in family:
+        family += [pid for pid, (parent, _, _) in found.items() if parent == member]
+    known = [found[pid] for pid in family if pid in found]
+    return Cost(sum(cpu for _, cpu, _ in known), sum(resident for _, _, resident in known))
+
+
+def peak_resident_mb() -> float:
+    """The most memory that this process has had since ``forget_peak``."""
+    return int(_status("VmHWM")) / 1000
+
+
+def forget_peak() -> None:
+    """Begin a new peak at what is resident now."""
+    Path("/proc/self/clear_refs").write_text("5")
+
+
+def describe() -> str:
+    """Name the machine: processor, cores, memory, system."""
+    processor = next(
+        (
+            line.partition(":")[2].strip()
+            for line in (_PROC / "cpuinfo").read_text().splitlines()
+            if line.startswith("model name")
+        ),
+        platform.machine(),
+    )
+    total = int((_PROC / "meminfo").read_text().split()[1]) / 1e6
+    return (
+        f"{processor}, {os.cpu_count()} cores, {total:.0f} GB, "
+        f"{platform.system()} {platform.release()}"
+    )
+
+
+def _status(name: str) -> str:
+    for line in (_PROC / "self/status").read_text().splitlines():
+        if line.startswith(name + ":"):
+            return line.split()[1]
+    raise LookupError(name)

@@ -1,0 +1,315 @@
+"""The server as it ships, from outside: one command, embedded Redis with its file, index on."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from benchmarks.bare import BareRedis
+from benchmarks.clients import Http, Load, Seen, alone, drive
+from benchmarks.figures import Bare, Figure, quantile
+from benchmarks.machine import cost_of
+from conductor_py.processes.embedded_redis import EmbeddedRedis
+
+_PART = "Server, through HTTP"
+_LATENCIES = "Latencies at 80 tasks/s"
+_FORKS = "FORK, through HTTP"
+_READY_S = 30.0
+_DRAIN_S = 30.0
+_SAMPLE = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    """A running server: its port, its process, a connection to its Redis."""
+
+    port: int
+    pid: int
+    bare: BareRedis
+
+
+@contextmanager
+def server() -> Iterator[Served]:
+    """Run a server on a data directory of its own."""
+    with tempfile.TemporaryDirectory(prefix="bench-") as directory:
+        data = Path(directory)
+        port = _free_port()
+        kept = {k: v for k, v in os.environ.items() if not k.startswith("CONDUCTOR_")}
+        command = ("server", "--port", str(port), "--data", str(data))
+        with (data / "log").open("wb") as log:
+            process = subprocess.Popen(
+                (sys.executable, "-m", "conductor_py.cli", *command),
+                cwd=data,
+                env=kept,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+        try:
+            _await_ready(process, port, data / "log")
+            with BareRedis(EmbeddedRedis(data / "redis").socket) as bare:
+                yield Served(port=port, pid=process.pid, bare=bare)
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(60)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _await_ready(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
+    until = time.monotonic() + _READY_S
+    while time.monotonic() < until and process.poll() is None:
+        with suppress(OSError, RuntimeError):
+            Http(port).json("GET", "/metadata/taskdefs")
+            return
+        time.sleep(0.1)
+    raise RuntimeError(f"the server does not start:\n{log.read_text()}")
+
+
+# -- definitions -----------------------------------------------------------------------------------
+
+
+def _define(http: Http, name: str, tasks: list[dict[str, Any]]) -> None:
+    http.json(
+        "POST", "/metadata/taskdefs", [{"name": f"{name}_step", "responseTimeoutSeconds": 60}]
+    )
+    definition = {
+        "name": name,
+        "version": 1,
+        "schemaVersion": 2,
+        "tasks": tasks,
+        "inputParameters": ["data"],
+        "outputParameters": {"done": "${t0.output.data}"},
+    }
+    http.json("PUT", "/metadata/workflow", [definition])
+
+
+def _step(name: str, number: int, data: str) -> dict[str, Any]:
+    return {
+        "name": f"{name}_step",
+        "taskReferenceName": f"t{number}",
+        "type": "SIMPLE",
+        "inputParameters": {"data": data},
+    }
+
+
+def _chain(at: Served, name: str, length: int) -> Load:
+    data = ["${workflow.input.data}", *(f"${{t{n}.output.data}}" for n in range(length - 1))]
+    _define(Http(at.port), name, [_step(name, n, data[n]) for n in range(length)])
+    return Load(port=at.port, workflow=name, task_type=f"{name}_step", executions=1, tasks=length)
+
+
+def _fork(at: Served, name: str, width: int) -> Load:
+    steps = [_step(name, number, "${workflow.input.data}") for number in range(width)]
+    fork = {
+        "name": "fork",
+        "taskReferenceName": "fork",
+        "type": "FORK_JOIN",
+        "forkTasks": [[step] for step in steps],
+    }
+    join = {
+        "name": "join",
+        "taskReferenceName": "join",
+        "type": "JOIN",
+        "joinOn": [step["taskReferenceName"] for step in steps],
+    }
+    _define(Http(at.port), name, [fork, join])
+    return Load(port=at.port, workflow=name, task_type=f"{name}_step", executions=1, tasks=width)
+
+
+# -- figures ---------------------------------------------------------------------------------------
+
+
+def measure_one_task(at: Served, executions: int) -> list[Figure]:
+    """Measure one-task workflows: 1 client, then 8 (4 start, 4 poll 20 and report)."""
+    load = _chain(at, "one", 1)
+    drive(replace(load, executions=max(100, executions // 5)))
+    before = at.bare.loop()
+    single = alone(replace(load, executions=executions // 4))
+    middle = at.bare.loop()
+    _await_effects(at)
+    spent = cost_of(at.pid).cpu_ms
+    many = drive(replace(load, executions=executions))
+    _await_effects(at)
+    cost = cost_of(at.pid)
+    after = at.bare.loop()
+    _check(at, many)
+    first, second = _between(before, middle), _between(middle, after)
+    cpu_ms = (cost.cpu_ms - spent) / executions
+    return [
+        _rate("http_one", "one-task workflows, 1 client", len(single.executions), single, first),
+        _rate("http_eight", "the same, 8 clients", executions, many, second, target=300),
+        Figure(
+            key="http_cpu",
+            part=_PART,
+            title="CPU of all processes for one execution, 8 clients",
+            value=cpu_ms,
+            unit="ms",
+            ratio=second.time(cpu_ms),
+            target=3.3,
+        ),
+        Figure(
+            key="http_resident",
+            part=_PART,
+            title="memory of all processes",
+            value=cost.resident_mb,
+            unit="MB",
+        ),
+    ]
+
+
+def _rate(  # noqa: PLR0917 - one row
+    key: str, title: str, count: int, seen: Seen, bare: Bare, target: float | None = None
+) -> Figure:
+    per_s = count / seen.seconds
+    return Figure(
+        key=key,
+        part=_PART,
+        title=title,
+        value=per_s,
+        unit="/s",
+        ratio=bare.rate(per_s),
+        target=target,
+        bound="at least",
+    )
+
+
+def measure_latencies(at: Served, executions: int) -> list[Figure]:
+    """Measure chains of ten at 80 tasks/s, with four long polls waiting."""
+    load = replace(_chain(at, "ten", 10), batch=1)
+    drive(replace(load, executions=8, starts_per_s=8))
+    before = at.bare.loop()
+    seen = drive(replace(load, executions=executions, starts_per_s=8))
+    bare = _between(before, at.bare.loop())
+    _await_effects(at)
+    scheduled: list[float] = []
+    started: list[float] = []
+    for document in _check(at, seen):
+        tasks = sorted(document["tasks"], key=lambda task: int(task["seq"]))
+        scheduled += [
+            after["scheduledTime"] - task["endTime"]
+            for task, after in itertools.pairwise(tasks)
+        ]
+        started += [task["startTime"] - task["scheduledTime"] for task in tasks]
+    handed = [
+        (seen.received[execution, f"t{number + 1}"] - at_s) * 1000
+        for (execution, ref), at_s in seen.reported.items()
+        if (number := int(ref[1:])) < 9
+    ]
+    return [
+        *_latency("completed_scheduled", "completed to next scheduled", scheduled, (3, 15)),
+        *_latency(
+            "scheduled_started", "scheduled to started, a long poll waits", started, (None, 20)
+        ),
+        *_latency(
+            "handed_on", "result sent to next task in a worker's hands", handed, (None, None), bare
+        ),
+    ]
+
+
+def _latency(
+    key: str,
+    title: str,
+    values: Sequence[float],
+    targets: tuple[float | None, float | None],
+    bare: Bare | None = None,
+) -> Iterator[Figure]:
+    """The server's own instants are whole milliseconds and often equal: they have no ratio."""
+    for share, target in zip((0.5, 0.99), targets, strict=True):
+        value = quantile(values, share)
+        yield Figure(
+            key=f"{key}_p{share * 100:.0f}",
+            part=_LATENCIES,
+            title=f"{title}, p{share * 100:.0f}",
+            value=value,
+            unit="ms",
+            ratio=bare.time(value) if bare else None,
+            target=target,
+        )
+
+
+def measure_forks(at: Served, widths: Sequence[int], branches: int) -> list[Figure]:
+    """Measure the CPU of all processes for a branch; as many executions as make ``branches``."""
+    costs = [_branch_cpu_ms(at, width, max(1, branches // width)) for width in widths]
+    bare = at.bare.loop()
+    figures = [
+        Figure(
+            key=f"http_fork_{widths[0]}",
+            part=_FORKS,
+            title=f"CPU of all processes for a branch of {widths[0]}",
+            value=costs[0],
+            unit="ms",
+            ratio=bare.time(costs[0]),
+        )
+    ]
+    for width, cost in zip(widths[1:], costs[1:], strict=True):
+        figures.append(
+            Figure(
+                key=f"http_fork_{width}_growth",
+                part=_FORKS,
+                title=f"a branch of {width:,} ({cost:.2f} ms) over one of {widths[0]}",
+                value=cost / costs[0],
+                unit="x",
+                ratio=costs[0] / cost,
+                target=1.5,
+            )
+        )
+    return figures
+
+
+def _branch_cpu_ms(at: Served, width: int, executions: int) -> float:
+    load = _fork(at, f"fork_{width}", width)
+    drive(replace(load, executions=max(1, executions // 10)))
+    _await_effects(at)
+    spent = cost_of(at.pid).cpu_ms
+    seen = drive(replace(load, executions=executions))
+    _await_effects(at)
+    cpu_ms = cost_of(at.pid).cpu_ms - spent
+    _check(at, seen)
+    return cpu_ms / (width * executions)
+
+
+def _between(first: Bare, second: Bare) -> Bare:
+    return Bare((first.loops_per_s + second.loops_per_s) / 2)
+
+
+def _await_effects(at: Served) -> None:
+    """Wait until the index has what was done, so that its cost counts."""
+    until = time.monotonic() + _DRAIN_S
+    spent = -1.0
+    while time.monotonic() < until:
+        time.sleep(1.0)
+        now = cost_of(at.pid).cpu_ms
+        if now - spent < 100:  # a tenth of a core: idle loops
+            return
+        spent = now
+    raise RuntimeError("the server does not come to rest")
+
+
+def _check(at: Served, seen: Seen) -> list[dict[str, Any]]:
+    """Read some of the executions back; all of them must have completed."""
+    http = Http(at.port)
+    documents = []
+    stride = max(1, len(seen.executions) // _SAMPLE)
+    for execution in seen.executions[::stride]:
+        document = http.json("GET", f"/workflow/{execution}")
+        if document["status"] != "COMPLETED":
+            raise RuntimeError(f"execution {execution} is {document['status']}")
+        documents.append(document)
+    return documents

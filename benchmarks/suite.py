@@ -1,0 +1,110 @@
+"""All parts in one run, the page they make, and the verdict."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+from benchmarks import engine_part, server_part
+from benchmarks.figures import Figure, read_floors, shortfalls
+from benchmarks.machine import describe
+from benchmarks.report import render
+
+_ROOT = Path(__file__).resolve().parents[1]
+_FLOORS = _ROOT / "benchmarks" / "floors.json"
+_PAGE = _ROOT / "docs" / "reference" / "benchmarks.md"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sizes:
+    """How much of everything."""
+
+    seconds: float
+    forks: tuple[int, ...]
+    executions: int
+    chains: int
+    branches: int
+
+
+FULL = Sizes(
+    seconds=5, forks=(10, 1000, 10_000, 100_000), executions=3000, chains=120, branches=3000
+)
+QUICK = Sizes(seconds=2, forks=(10, 1000), executions=800, chains=16, branches=1000)
+
+
+def measure(sizes: Sizes) -> tuple[list[Figure], dict[str, str]]:
+    """Run all parts; return their figures and what they ran on."""
+    with engine_part.place() as place:
+        bare = place.bare.loop(1.0)
+        store = place.bare.counters().version
+        figures = engine_part.measure_one_task(place, sizes.seconds)
+        _tell(figures)
+    with engine_part.place() as place:
+        figures += engine_part.measure_forks(place, sizes.forks, least=sizes.branches)
+        _tell(figures)
+    with server_part.server() as server:
+        figures += server_part.measure_one_task(server, sizes.executions)
+        _tell(figures)
+        figures += server_part.measure_latencies(server, sizes.chains)
+        figures += server_part.measure_forks(server, (10, 100, 1000), sizes.branches)
+    facts = {
+        "command": "make bench",
+        "date": datetime.now(UTC).date().isoformat(),
+        "machine": describe(),
+        "software": (
+            f"Python {platform.python_version()}, conductor-py {version('conductor-py')}, "
+            f"Granian {version('granian')}, Redis or Valkey {store}"
+        ),
+        "bare": f"{bare.loops_per_s:,.0f} `SET` and `GET` pairs a second",
+    }
+    return figures, facts
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, write, and fail when a ratio is below its floor."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="less of everything; writes no page")
+    parser.add_argument("--json", type=Path, help="write the figures there instead of the page")
+    parser.add_argument("--set-floors", type=float, metavar="SHARE", help="floors from this run")
+    given = parser.parse_args(arguments)
+    figures, facts = measure(QUICK if given.quick else FULL)
+    if given.set_floors:
+        _FLOORS.write_text(_floors(figures, given.set_floors))
+    floors = read_floors(_FLOORS)
+    page = render(figures, floors, facts)
+    print(page)
+    if given.json:
+        given.json.write_text(json.dumps([asdict(figure) for figure in figures], indent=1) + "\n")
+        return 0
+    if given.quick:
+        return 0
+    _PAGE.parent.mkdir(parents=True, exist_ok=True)
+    _PAGE.write_text(page)
+    failed = shortfalls(figures, floors)
+    for sentence in failed:
+        print(sentence, file=sys.stderr)
+    return 1 if failed else 0
+
+
+def _floors(figures: Sequence[Figure], share: float) -> str:
+    """Take a share of each ratio; counts are exact, growth has the bound that was promised."""
+    floors = {}
+    for figure in figures:
+        if figure.ratio is None:
+            continue
+        floor = figure.ratio * share
+        if figure.unit == "x":
+            floor = min(1 / 1.5, floor)
+        floors[figure.key] = 1.0 if not figure.unit else round(floor, 5)
+    return json.dumps(floors, indent=2) + "\n"
+
+
+def _tell(figures: Sequence[Figure]) -> None:
+    print(f"{len(figures)} figures …", file=sys.stderr, flush=True)

@@ -1,0 +1,179 @@
+"""Commands that talk to a server: data on standard output, messages on standard error."""
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run
+from tests.sdk.stub import Reply, StubServer
+
+_ID = "000f0000-0000-0000-0000-000000000001"
+
+
+def test_start_prints_the_id_and_nothing_else(run: Run, stub: StubServer) -> None:
+    stub.on("POST", "/api/workflow", Reply(200, _ID))
+
+    outcome = run("workflow", "start", "orders", "--input", '{"n": 1}', "--priority", "7")
+
+    assert (outcome.code, outcome.out, outcome.err) == (0, f"{_ID}\n", "")
+    (request,) = stub.seen("POST")
+    assert request.json() == {"name": "orders", "input": {"n": 1}, "priority": 7}
+
+
+def test_start_takes_input_from_a_file_and_from_standard_input(
+    run: Run, stub: StubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stub.on("POST", "/api/workflow", Reply(200, _ID))
+    file = tmp_path / "input.json"
+    file.write_text('{"from": "file"}')
+    monkeypatch.setattr("sys.stdin", io.StringIO('{"from": "stdin"}'))
+
+    run("workflow", "start", "orders", "--input", f"@{file}")
+    run("workflow", "start", "orders", "--input", "-")
+
+    sent = [request.json()["input"] for request in stub.seen("POST")]
+    assert sent == [{"from": "file"}, {"from": "stdin"}]
+
+
+def test_start_takes_an_inline_definition(run: Run, stub: StubServer) -> None:
+    stub.on("POST", "/api/workflow", Reply(200, _ID))
+
+    outcome = run("workflow", "start", "--definition", '{"name": "x", "tasks": []}', "--json")
+
+    assert json.loads(outcome.out) == {"workflowId": _ID}
+    assert stub.seen("POST")[0].json()["workflowDef"] == {"name": "x", "tasks": []}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("workflow", "start"), "give a NAME or a --definition"),
+        (("workflow", "start", "x", "--input", "{"), "this is not JSON"),
+        (("workflow", "start", "x", "--input", "[1]"), "a JSON object is wanted"),
+        (("workflow", "start", "x", "--input", "@missing.json"), "missing.json cannot be read"),
+        (("workflow", "start", "x", "--priority", "100"), "100 is not in the range"),
+    ],
+)
+def test_wrong_usage_is_2_and_sends_nothing(
+    run: Run, stub: StubServer, arguments: tuple[str, ...], sentence: str
+) -> None:
+    outcome = run(*arguments)
+
+    assert outcome.code == 2
+    assert outcome.out == ""
+    assert sentence in outcome.err
+    assert stub.requests == []
+
+
+def test_an_error_of_the_server_is_1_with_its_sentence(run: Run, stub: StubServer) -> None:
+    message = {"status": 404, "message": "No such workflow found by id: x", "retryable": False}
+    stub.on("GET", "/api/workflow/x", Reply(404, message))
+
+    outcome = run("workflow", "get", "x")
+
+    assert (outcome.code, outcome.out) == (1, "")
+    assert "No such workflow found by id: x" in outcome.err
+
+
+def test_violations_are_listed(run: Run, stub: StubServer, tmp_path: Path) -> None:
+    file = tmp_path / "definition.json"
+    file.write_text('{"name": "x", "tasks": [{}]}')
+    wrong = [{"path": "$.tasks[0].name", "message": "must be given"}]
+    body = {"status": 400, "message": "Validation failed", "validationErrors": wrong}
+    stub.on("POST", "/api/metadata/workflow", Reply(400, body))
+
+    outcome = run("definition", "register", str(file))
+
+    assert outcome.code == 1
+    assert "  $.tasks[0].name: must be given" in outcome.err
+
+
+def test_get_shows_status_and_tasks(run: Run, stub: StubServer) -> None:
+    task = {"referenceTaskName": "first", "taskType": "resize", "status": "SCHEDULED"}
+    found = {
+        "workflowName": "thumbs",
+        "workflowVersion": 3,
+        "status": "RUNNING",
+        "startTime": 1_700_000_000_000,
+        "tasks": [task],
+    }
+    stub.on("GET", f"/api/workflow/{_ID}", Reply(200, found))
+
+    shown = run("workflow", "get", _ID).out
+    assert "thumbs version 3" in shown
+    assert "2023-11-14 22:13:20Z" in shown
+    assert "first" in shown
+    assert json.loads(run("workflow", "get", _ID, "--json").out) == found
+
+
+def test_terminate_says_so_on_standard_error(run: Run, stub: StubServer) -> None:
+    stub.on("DELETE", f"/api/workflow/{_ID}", Reply(200))
+
+    outcome = run("workflow", "terminate", _ID, "--reason", "no need")
+
+    assert (outcome.code, outcome.out) == (0, "")
+    assert "is terminated" in outcome.err
+    assert stub.seen("DELETE")[0].query == {"reason": ["no need"]}
+
+
+def test_search_prints_a_table_and_how_many_there_are(run: Run, stub: StubServer) -> None:
+    result = {"workflowId": _ID, "workflowType": "orders", "version": 1, "status": "FAILED"}
+    stub.on("GET", "/api/workflow/search", Reply(200, {"totalHits": 9, "results": [result]}))
+
+    outcome = run("workflow", "search", "status=FAILED", "--size", "1", "--sort", "startTime:DESC")
+
+    assert _ID in outcome.out.splitlines()[1]
+    assert outcome.err == "1 of 9\n"
+    query = stub.seen("GET")[0].query
+    assert (query["query"], query["size"]) == (["status=FAILED"], ["1"])
+
+
+def test_nothing_found_prints_no_data(run: Run, stub: StubServer) -> None:
+    stub.on("GET", "/api/tasks/queue/polldata/all", Reply(200, []))
+
+    outcome = run("task", "poll-data")
+
+    assert (outcome.code, outcome.out, outcome.err) == (0, "", "Nothing found.\n")
+
+
+def test_queues_prints_sizes(run: Run, stub: StubServer) -> None:
+    stub.on("GET", "/api/tasks/queue/all", Reply(200, {"resize": 3, "crop": 0}))
+
+    assert run("task", "queues").out.splitlines()[1:] == ["crop    0", "resize  3"]
+    assert json.loads(run("task", "queues", "--json").out) == {"resize": 3, "crop": 0}
+
+
+def test_register_sorts_workflows_from_tasks(run: Run, stub: StubServer, tmp_path: Path) -> None:
+    stub.on("POST", "/api/metadata/taskdefs", Reply(200))
+    stub.on("POST", "/api/metadata/workflow", Reply(200))
+    file = tmp_path / "all.json"
+    file.write_text(json.dumps([{"name": "flow", "tasks": []}, {"name": "step"}]))
+
+    outcome = run("definition", "register", str(file), "--overwrite", "--json")
+
+    assert json.loads(outcome.out) == {"tasks": ["step"], "workflows": ["flow"]}
+    # Tasks first: a workflow may name them.
+    assert [request.path for request in stub.seen("POST")] == [
+        "/api/metadata/taskdefs",
+        "/api/metadata/workflow",
+    ]
+    assert stub.seen("POST", ".*workflow")[0].query == {"overwrite": ["true"]}
+
+
+def test_a_definition_is_printed_as_json(run: Run, stub: StubServer) -> None:
+    stub.on("GET", "/api/metadata/workflow/flow", Reply(200, {"name": "flow", "version": 2}))
+    stub.on("GET", "/api/metadata/taskdefs/step", Reply(200, {"name": "step"}))
+
+    flow = run("definition", "get", "flow", "--version", "2")
+
+    assert json.loads(flow.out) == {"name": "flow", "version": 2}
+    assert json.loads(run("definition", "get", "step", "--task").out) == {"name": "step"}
+
+
+def test_the_api_at_the_end_of_the_url_may_be_left_out(run: Run, stub: StubServer) -> None:
+    stub.on("GET", "/api/tasks/queue/all", Reply(200, {}))
+
+    assert run("task", "queues", "--server", stub.origin + "/").code == 0
+    assert len(stub.seen("GET", "/api/tasks/queue/all")) == 1
