@@ -1,2 +1,1 @@
-"""Conductor-style workflow orchestration: a fenced decider over Redis, with Spark data pipelines.
-"""
+"""Conductor-style workflow orchestration: a fenced decider over Redis, Spark data pipelines."""

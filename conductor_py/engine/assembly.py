@@ -53,6 +53,7 @@ class Ports:
     scripts: Scripts
 
 
+# long: one flat list of constructors, each named once
 def assemble(
     ports: Ports,
     shards: Shards,

@@ -1,42 +1,26 @@
 """The tutorial's workflow on processes of its own, and what its result tables hold."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 from conductor_py.sdk import Client
 from conductor_workers.demo.definitions import RESULTS, workflow_definition, workflow_input
-from tests.acceptance.deployment import Process
+from tests.acceptance.programs import Program
 
 _QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xss4m"
 
 
-class SparkWorker(Process):
+class SparkWorker(Program):
     """A Spark worker; its lease is the shortest there is, so that others need not wait long."""
 
     def __init__(self, folder: Path, server_url: str) -> None:
         super().__init__(
             folder,
-            *("--server", server_url, "--task-types", "SPARK_SQL", "--concurrency", "3"),
-            *("--lease", "5", "--grace", "1", "--work-dir", str(folder / "work")),
+            *("-m", "conductor_workers.launcher", "--server", server_url),
+            *("--task-types", "SPARK_SQL", "--concurrency", "3", "--lease", "5", "--grace", "1"),
+            *("--work-dir", str(folder / "work")),
             *("--conf", f"spark.driver.extraJavaOptions={_QUICK_JVM}"),
         )
-
-    def start(self) -> None:
-        """Start it; it polls when its session is there."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with (self.folder / "err").open("ab") as err:
-            self.process = subprocess.Popen(
-                (sys.executable, "-m", "conductor_workers.launcher", *self.command),
-                cwd=self.folder,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-                stdin=subprocess.DEVNULL,
-                stdout=err,
-                stderr=err,
-                start_new_session=True,
-            )
 
 
 def start_flights(client: Client, run: Path, data: Path) -> str:

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from redis import Redis
 
 from conductor_py.sdk import Client
 from tests.acceptance.deployment import Api, Deployment, Process, deployed
+from tests.acceptance.programs import Program
 from tests.acceptance.stories import finish, run_script, start, status, take
 from tests.conftest import RealRedis
 from tests.waiting import until
@@ -191,7 +191,7 @@ def _is_offered(client: Client, workflow: str, reference: str) -> bool:
 
 def _late_worker(deployment: Deployment, server: Api, mode: str) -> Process:
     """A worker in a process of its own; it goes on when there is a file `go` in its folder."""
-    worker = _Script(
+    worker = Program(
         deployment.folder / "worker",
         str(Path(__file__).with_name("late_worker.py")),
         *(server.client.server_url, mode, str(deployment.folder / "worker" / "go")),
@@ -199,10 +199,6 @@ def _late_worker(deployment: Deployment, server: Api, mode: str) -> Process:
     deployment.processes.append(worker)
     worker.start()
     return worker
-
-
-class _Script(Process):
-    program = (sys.executable,)
 
 
 def _replaced(client: Client, workflow: str) -> bool:

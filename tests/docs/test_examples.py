@@ -7,17 +7,14 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.docs.pages import Page, all_pages
-from tests.services.processes import Service, answers, free_port
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
-_READY_S = 60
 _PROGRAM_S = 120
 _MARK = "=== next block ==="
 _FOLDERS = ("docs/tutorials/", "docs/how-to/")
@@ -28,17 +25,6 @@ _PAGES = [
 ]
 
 
-@pytest.fixture(scope="session")
-def server_url() -> Iterator[str]:
-    """The API of a server as a user starts one."""
-    port = free_port()
-    with Service("server") as server:
-        command = [sys.executable, "-m", "conductor_py.cli", "server", "--port", str(port)]
-        server.start([*command, "--data", str(server.folder / "data")])
-        server.await_ready(lambda: answers(port), _READY_S)
-        yield f"http://127.0.0.1:{port}/api"
-
-
 @pytest.mark.parametrize("page", _PAGES, ids=lambda page: page.name)
 def test_examples_of_a_page_print_what_it_says(page: Page, server_url: str, tmp_path: Path) -> None:
     blocks = page.blocks("python")
@@ -47,7 +33,7 @@ def test_examples_of_a_page_print_what_it_says(page: Page, server_url: str, tmp_
     found = subprocess.run(
         [sys.executable, "-W", "error", str(program)],
         cwd=tmp_path,
-        env={**os.environ, "CONDUCTOR_SERVER_URL": server_url, "PYTHONUNBUFFERED": "1"},
+        env={**os.environ, "CONDUCTOR_SERVER_URL": f"{server_url}/api", "PYTHONUNBUFFERED": "1"},
         capture_output=True,
         text=True,
         timeout=_PROGRAM_S,

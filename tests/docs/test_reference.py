@@ -15,6 +15,7 @@ from conductor_py.cli.entry import _COMMANDS, _root
 from conductor_py.config.settings import declared
 from conductor_py.decider.operators import OPERATORS
 from conductor_py.errors import ConductorError
+from conductor_py.model.status import TASK_MOVES, WORKFLOW_MOVES, TaskStatus, WorkflowStatus
 from conductor_py.wire.openapi import document
 from tests.docs.pages import all_pages, page
 
@@ -57,7 +58,7 @@ def test_every_error_code_is_listed_with_its_status() -> None:
         if re.fullmatch(r"[A-Z_]+", row[0])
     }
     statuses = {code: str(status) for code, status in STATUS.items()}
-    on_the_client = {code: "–" for code in _codes(ConductorError) - STATUS.keys()}
+    on_the_client = dict.fromkeys(_codes(ConductorError) - STATUS.keys(), "none")
     assert listed == statuses | on_the_client
 
 
@@ -66,6 +67,21 @@ def test_every_kind_of_key_is_listed_with_its_type_and_bound() -> None:
     for key in KEYS:
         assert listed[key.name] == (key.kind, key.meaning, key.bound)
     assert len(listed) == len(KEYS)
+
+
+def test_every_status_is_listed_with_its_moves() -> None:
+    listed = {(len(row), row[0]): row[1:] for row in page("docs/reference/statuses.md").rows()}
+    for status in WorkflowStatus:
+        terminal, moves = listed[3, status.value]
+        assert (terminal == "yes") == status.terminal
+        assert _named(moves) == {move.value for move in WORKFLOW_MOVES[status]}
+    ends = {status.value for status in TaskStatus if status.terminal}
+    for task in TaskStatus:
+        *flags, moves = listed[5, task.value]
+        assert [flag == "yes" for flag in flags] == [task.terminal, task.successful, task.retriable]
+        reached = _named(moves.removeprefix("any end, "))
+        reached |= ends if moves.startswith("any end") else set()
+        assert reached == {move.value for move in TASK_MOVES[task]}
 
 
 def test_every_task_type_with_an_operator_is_listed() -> None:
@@ -89,12 +105,17 @@ def test_every_command_is_documented() -> None:
 def test_command_lines_are_accepted(name: str, line: str) -> None:
     """Commands and options exist; nothing is run. ``name`` says in which page the line stands."""
     words = shlex.split(re.split(r"\s[|>&#]", line)[0])[1:]
-    command, context = _root, click.Context(_root)
+    command: click.Command = _root
+    context = click.Context(_root)
     while isinstance(command, click.Group):
         found = command.get_command(context, words.pop(0))
         assert found is not None, f"{name}: {line}"
         command = found
     command.make_context(command.name, words)
+
+
+def _named(moves: str) -> set[str]:
+    return set(moves.split(", ")) - {"none"}
 
 
 def _commands() -> list[str]:

@@ -1,0 +1,40 @@
+"""What the HTTP pages say a server answers, it answers."""
+
+import http.client
+import re
+from urllib.parse import urlsplit
+
+import orjson
+import pytest
+
+from conductor_py.api import create_app
+from conductor_py.testing.engine import memory_engine
+from tests.docs.pages import page
+
+_API = page("docs/reference/http-api.md")
+_PLAIN = sorted(row[1] for row in _API.rows() if row[0] == "GET" and "{" not in row[1])
+_ABSENT = frozenset(re.findall(r"`(/\S+)` answers\s+404", _API.text))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", _PLAIN)
+def test_endpoints_are_served_but_for_those_said_to_be_absent(path: str, server_url: str) -> None:
+    connection = http.client.HTTPConnection(urlsplit(server_url).netloc, timeout=10)
+    connection.request("GET", path)
+    answer = connection.getresponse()
+    answer.read()
+    connection.close()
+    assert (answer.status == 404) == (path in _ABSENT)
+
+
+def test_findings_are_answered_as_the_page_shows() -> None:
+    shown = re.findall(r"^    (\{.*?\})\n\n", page("docs/reference/errors.md").text, re.M | re.S)
+    envelope, findings = (orjson.loads(re.sub(r"\n\s*", " ", text)) for text in shown)
+    client = create_app(memory_engine().engine, instance=envelope["instance"]).test_client()
+    missing = client.get("/api/workflow/0000").json
+    assert missing is not None
+    assert {**missing, "message": ""} == {**envelope, "message": ""}
+    join = {"name": "join", "taskReferenceName": "join", "type": "JOIN", "joinOn": ["laod"]}
+    tasks = [{"name": "load", "taskReferenceName": "load"}, join]
+    answer = client.post("/api/metadata/workflow", json={"name": "w", "tasks": tasks})
+    assert answer.json == findings
