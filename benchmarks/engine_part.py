@@ -44,6 +44,8 @@ from conductor_py.processes.embedded_redis import EmbeddedRedis
 _PART = "Engine without HTTP"
 _FORKS = "FORK, engine without HTTP"
 _DATA = "x" * 200
+#: The middle one counts: where the scheduler puts Redis and us makes a fifth of the rate.
+_ROUNDS = 5
 _ONE_TASK = workflow_from_json(
     {
         "name": "one",
@@ -95,15 +97,17 @@ def place() -> Iterator[Place]:
         data = Path(directory)
         with EmbeddedRedis(data / "redis") as store, BareRedis(store.socket) as bare:
             connection = Connection(f"unix://{store.socket}")
+            namespace = Namespace("bench", 1)
+            wakeups = RedisWakeups(connection, namespace)
             try:
-                yield Place(engine=_engine(connection, data), connection=connection, bare=bare)
+                engine = _engine(Scripts(connection, namespace), wakeups, data)
+                yield Place(engine=engine, connection=connection, bare=bare)
             finally:
+                wakeups.close()
                 connection.close()
 
 
-def _engine(connection: Connection, data: Path) -> Engine:
-    namespace = Namespace("bench", 1)
-    scripts = Scripts(connection, namespace)
+def _engine(scripts: Scripts, wakeups: RedisWakeups, data: Path) -> Engine:
     ports = Ports(
         store=RedisExecutionStore(scripts),
         reader=RedisExecutionReader(scripts),
@@ -112,7 +116,7 @@ def _engine(connection: Connection, data: Path) -> Engine:
         outbox=RedisOutbox(scripts),
         metadata=RedisMetadataStore(scripts),
         plans=RedisPlanStore(scripts),
-        wakeups=RedisWakeups(connection, namespace),
+        wakeups=wakeups,
         payloads=FilePayloads(
             data / "payloads",
             base_url="http://127.0.0.1/payloads",
@@ -138,7 +142,8 @@ def measure_one_task(at: Place, seconds: float) -> list[Figure]:
     engine = at.engine
     _run_for(engine, 0.5)
     before = at.bare.loop()
-    done, spent, cpu_s = _timed(lambda: _run_for(engine, seconds))
+    rounds = [_timed(lambda: _run_for(engine, seconds / _ROUNDS)) for _ in range(_ROUNDS)]
+    done, spent, cpu_s = sorted(rounds, key=lambda each: each[0] / each[1])[_ROUNDS // 2]
     middle = at.bare.loop()
     together, wall, _ = _timed(lambda: _run_together(engine, seconds, clients=8))
     after = at.bare.loop()

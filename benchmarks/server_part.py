@@ -203,8 +203,7 @@ def measure_latencies(at: Served, executions: int) -> list[Figure]:
     for document in _check(at, seen):
         tasks = sorted(document["tasks"], key=lambda task: int(task["seq"]))
         scheduled += [
-            after["scheduledTime"] - task["endTime"]
-            for task, after in itertools.pairwise(tasks)
+            after["scheduledTime"] - task["endTime"] for task, after in itertools.pairwise(tasks)
         ]
         started += [task["startTime"] - task["scheduledTime"] for task in tasks]
     handed = [

@@ -123,24 +123,24 @@ class Effects:
                 if self._store.load(execution, ["h"]) is None:
                     done.append(effect)
                 continue
-            self._drop_fragments(partition, execution, archived.version)
+            fragments = self._fragments(execution)
             if self._reader.remove(execution, archived.version) in {Outcome.OK, Outcome.GONE}:
+                # A crash before this leaves them to the collector: their owner is gone.
+                self._plans.collect(partition, fragments, 0)
                 done.append(effect)
             else:
                 done.extend(self._moved_on(execution, effect))
         return done
 
-    def _drop_fragments(self, partition: int, execution: ExecutionId, version: int) -> None:
-        """Forget the plans that only this execution used; the archive has it whole from here on."""
+    def _fragments(self, execution: ExecutionId) -> tuple[str, ...]:
+        """The plans that only this execution uses."""
         found = self._store.load(execution, ["h"])
         stored = found[1]["h"] if found is not None else None
-        if found is None or stored is None or found[0] != version:
-            return
-        if load_header(stored).fragments:
-            whole = self._reader.snapshot(execution)
-            fields = whole[1] if whole is not None else {}
-            hashes = {value.decode() for name, value in fields.items() if name.startswith("d:")}
-            self._plans.collect(partition, tuple(hashes), 0)
+        if stored is None or not load_header(stored).fragments:
+            return ()
+        whole = self._reader.snapshot(execution)
+        fields = whole[1] if whole is not None else {}
+        return tuple({value.decode() for name, value in fields.items() if name.startswith("d:")})
 
     def _moved_on(self, execution: ExecutionId, effect: Pending) -> list[Pending]:
         """A newer version exists: nothing to remove while it runs; wait for its archive when it has

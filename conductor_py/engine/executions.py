@@ -240,15 +240,9 @@ class Executions:
         if found is None:
             return None
         version, fields = found
-        try:
-            return self._views.execution(
-                ExecutionId(execution), version, fields, include_tasks=include_tasks
-            )
-        except NotFound:
-            # On its way out of the store: its fragments are gone already, the archive has it whole.
-            if self._search.archived(execution) is None:
-                raise
-            return None
+        return self._views.execution(
+            ExecutionId(execution), version, fields, include_tasks=include_tasks
+        )
 
     def document(self, execution: str, *, include_tasks: bool = True) -> JsonObject:
         """Read an execution in wire form, from the store or, after it left, from the archive

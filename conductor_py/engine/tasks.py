@@ -11,7 +11,13 @@ from dataclasses import replace
 import orjson
 
 from conductor_py.codec.event import dump_event
-from conductor_py.codec.execution import dump_document, dump_json, load_attempt, load_header
+from conductor_py.codec.execution import (
+    dump_document,
+    dump_json,
+    load_attempt,
+    load_claim,
+    load_header,
+)
 from conductor_py.decider.scheduling import queue_name
 from conductor_py.engine.clock import StoreClock
 from conductor_py.engine.domains import Domains
@@ -192,12 +198,25 @@ class Tasks:
             )
 
     def _refused(self, outcome: Outcome, result: TaskResult, execution: ExecutionId) -> None:
-        if outcome is Outcome.SUPERSEDED and result.claim:
+        lost = outcome is Outcome.SUPERSEDED or self._was_lost(outcome, result, execution)
+        if result.claim and lost:
             raise Conflict(f"The claim on task {result.task_id} is not held any more")
         if outcome is Outcome.UNKNOWN_TASK:
             raise NotFound(f"No such task found by id: {result.task_id}")
         if outcome is Outcome.GONE and self._search.archived(execution) is None:
             raise NotFound(f"No such workflow found by id: {execution}")
+
+    def _was_lost(self, outcome: Outcome, result: TaskResult, execution: ExecutionId) -> bool:
+        """Whether the claim ended by its time, and the work goes on without it."""
+        if outcome is not Outcome.IGNORED or not result.claim:
+            return False
+        _, seq = split_task_id(result.task_id)
+        loaded = self._store.load(execution, ["h", f"a:{seq}", f"c:{seq}"])
+        header, state, claim = loaded[1].values() if loaded else (None, None, None)
+        if header is None or state is None or claim is None:
+            return False
+        ended = load_header(header).status.terminal
+        return not (ended or load_attempt(seq, state).open or load_claim(claim).closed)
 
     def _sized(self, result: TaskResult) -> tuple[TaskResult, bytes]:
         """Encode the output; above the hard limit the task fails, above the threshold it moves to

@@ -28,7 +28,8 @@ def test_endpoints_are_served_but_for_those_said_to_be_absent(path: str, server_
 
 
 def test_findings_are_answered_as_the_page_shows() -> None:
-    shown = re.findall(r"^    (\{.*?\})\n\n", page("docs/reference/errors.md").text, re.M | re.S)
+    text = page("docs/reference/errors.md").text
+    shown = re.findall(r"(?ms)^    (\{.*?\})\n\n", text)
     envelope, findings = (orjson.loads(re.sub(r"\n\s*", " ", text)) for text in shown)
     client = create_app(memory_engine().engine, instance=envelope["instance"]).test_client()
     missing = client.get("/api/workflow/0000").json
