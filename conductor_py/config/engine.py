@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
-from conductor_py.config.declaration import choice, count, duration, flag, size
+from conductor_py.config.declaration import count, duration, flag, size
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,11 +39,6 @@ class App:
         "How long a server may decide on an execution before it has to renew its lock.",
         minimum=500,
     )
-    lock_try_ms: int = duration(
-        "conductor.app.lockTimeToTry",
-        "500ms",
-        "How long an operation waits for the lock before it leaves its event to the holder.",
-    )
     active_worker_ms: int = duration(
         "conductor.app.activeWorkerLastPollTimeout",
         "10s",
@@ -59,24 +53,7 @@ class App:
     task_log_limit: int = count(
         "conductor.app.taskExecLogSizeLimit",
         "10",
-        "Log lines kept of one update of a task.",
-    )
-    summary_json: bool = flag(
-        "conductor.app.summary-input-output-json-serialization.enabled",
-        "false",
-        "Write input and output of summaries as JSON instead of Java's map notation.",
-    )
-    secrets: Literal["env", "noop"] = choice(
-        "conductor.secrets.type",
-        "env",
-        ("env", "noop"),
-        "Where ${workflow.secrets.NAME} comes from: variables CONDUCTOR_SECRET_NAME, or nowhere.",
-    )
-    environment: Literal["env", "noop"] = choice(
-        "conductor.environment.type",
-        "env",
-        ("env", "noop"),
-        "Where ${workflow.env.NAME} comes from: variables CONDUCTOR_ENV_NAME, or nowhere.",
+        "Log lines kept of one report on a task.",
     )
 
 
@@ -172,12 +149,6 @@ class Limits:
         minimum=10,
         maximum=5000,
     )
-    decision_bytes: int = size(
-        "conductor.limits.decisionSize",
-        "4MB",
-        "Size of one decision; more is done in further decisions.",
-        minimum=1 << 16,
-    )
     poll_tasks: int = count(
         "conductor.limits.pollTasks",
         "1000",
@@ -186,20 +157,14 @@ class Limits:
     )
     poll_bytes: int = size(
         "conductor.limits.pollSize",
-        "16MB",
-        "Size of what one poll may return.",
+        "4MB",
+        "Size of the tasks that one poll may take; a larger task comes alone.",
         minimum=1 << 16,
-    )
-    bulk_ids: int = count(
-        "conductor.limits.bulkIds",
-        "1000",
-        "Executions that one bulk operation may name.",
-        minimum=1,
     )
     search_results: int = count(
         "conductor.limits.searchResults",
         "5000",
-        "Results that one page of a search may have.",
+        "Results that one page of a search may have; a request for more is refused.",
         minimum=1,
     )
 

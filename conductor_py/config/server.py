@@ -44,8 +44,8 @@ class Server:
     )
     long_poll_limit_ms: int = duration(
         "conductor.server.longPollLimit",
-        "10s",
-        "The longest that a poll waits for a task, whatever it asks for.",
+        "5s",
+        "The longest that a poll may ask to wait for a task; one that asks for more is refused.",
         minimum=1,
     )
     body_bytes: int = size(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final, cast
 
-from conductor_py.config.background import Effects, Events, Scheduler, Sweeper, SystemTasks
+from conductor_py.config.background import Effects, Sweeper
 from conductor_py.config.declaration import Setting, setting_of
 from conductor_py.config.engine import App, Limits, Payloads, Scripts
 from conductor_py.config.server import Data, Log, Server
@@ -36,9 +36,6 @@ class Settings:
     limits: Limits = field(default_factory=Limits)
     scripts: Scripts = field(default_factory=Scripts)
     sweeper: Sweeper = field(default_factory=Sweeper)
-    system_tasks: SystemTasks = field(default_factory=SystemTasks)
-    events: Events = field(default_factory=Events)
-    scheduler: Scheduler = field(default_factory=Scheduler)
     effects: Effects = field(default_factory=Effects)
     log: Log = field(default_factory=Log)
     given: Mapping[str, str] = field(default_factory=lambda: _NOTHING, repr=False)

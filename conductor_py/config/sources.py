@@ -124,12 +124,10 @@ def _checked(
 
 def _contradictions(settings: Settings) -> Iterator[str]:
     redis, payloads = settings.redis, settings.payloads
-    if redis.type.startswith("redis_") and not (redis.hosts or redis.socket):
+    if redis.type != "embedded" and not (redis.hosts or redis.socket):
         yield f"conductor.db.type is {redis.type}: name its nodes in conductor.redis.hosts"
     if redis.hosts and redis.socket:
         yield "conductor.redis.hosts and conductor.redis.socket exclude each other; give one"
-    if redis.type == "redis_cluster" and redis.database:
-        yield "conductor.redis.database must be 0 in a cluster"
     for what in ("workflow_input", "workflow_output", "task_input", "task_output"):
         soft, hard = (getattr(payloads, f"{what}_{limit}_bytes") for limit in ("soft", "hard"))
         if soft > hard:

@@ -21,19 +21,18 @@ from conductor_py.config.declaration import (
 class Redis:
     """The store of executions, queues and definitions."""
 
-    type: Literal["embedded", "redis_standalone", "redis_sentinel", "redis_cluster", "memory"] = (
-        choice(
-            "conductor.db.type",
-            "embedded",
-            ("embedded", "redis_standalone", "redis_sentinel", "redis_cluster", "memory"),
-            "Which store to use: one that this server runs itself on the data directory, a Redis "
-            "of yours, or memory (tests only). With hosts given the default is redis_standalone.",
-        )
+    type: Literal["embedded", "redis_standalone"] = choice(
+        "conductor.db.type",
+        "embedded",
+        ("embedded", "redis_standalone"),
+        "Which store to use: one that this server runs itself on the data directory, or a Redis of "
+        "yours. With hosts given the default is redis_standalone.",
     )
     hosts: tuple[RedisHost, ...] = hosts(
         "conductor.redis.hosts",
         "",
-        "Redis nodes as host:port:rack[:password], separated by ';'.",
+        "Redis nodes as host:port:rack[:password], separated by ';'. The first one is used; several "
+        "racks name the shards.",
     )
     socket: str = text(
         "conductor.redis.socket",
@@ -53,12 +52,7 @@ class Redis:
     database: int = count(
         "conductor.redis.database",
         "0",
-        "Number of the Redis database; a cluster has only 0.",
-    )
-    sentinel_master: str = text(
-        "conductor.redis.sentinelMasterName",
-        "mymaster",
-        "Name of the primary that the sentinels watch.",
+        "Number of the Redis database.",
     )
     namespace: str = text(
         "conductor.redis.workflowNamespacePrefix",
@@ -68,8 +62,8 @@ class Redis:
     partitions: int = count(
         "conductor.redis.partitions",
         "1",
-        "Slots that executions are spread over. One is right for one Redis; a cluster wants some "
-        "64. Fixed when the namespace is first used.",
+        "Partitions that executions are spread over; one is right for one Redis. Fixed when the "
+        "namespace is first used: a process that is given another number refuses to start.",
         minimum=1,
         maximum=4096,
     )
@@ -92,26 +86,10 @@ class Redis:
         "How long a shard stays with a server that is gone, before another one serves it.",
         minimum=1000,
     )
-    region: str = text(
-        "conductor.redis.dataCenterRegion",
-        "us-east-1",
-        "The region that this server runs in.",
-    )
     availability_zone: str = text(
         "conductor.redis.availabilityZone",
         "us-east-1c",
         "The zone that this server runs in; it names the rack that is near.",
-    )
-    connections: int = count(
-        "conductor.redis.maxConnectionsPerHost",
-        "32",
-        "Connections that one process may open to one Redis node.",
-        minimum=2,
-    )
-    connection_wait_ms: int = duration(
-        "conductor.redis.maxTimeoutWhenExhausted",
-        "800ms",
-        "How long to wait for a connection when all are in use.",
     )
     command_timeout_ms: int = duration(
         "conductor.redis.commandTimeout",
@@ -119,49 +97,17 @@ class Redis:
         "How long one command may take before Redis counts as away.",
         minimum=100,
     )
-    replicas_to_sync: int = count(
-        "conductor.redis.replicasToSync",
-        "0",
-        "Replicas that must have a write before it is answered; 0: do not wait.",
-    )
-    replica_sync_ms: int = duration(
-        "conductor.redis.replicaSyncWaitTime",
-        "5000ms",
-        "How long to wait for those replicas.",
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lock:
     """Who decides on an execution when several servers want to."""
 
-    type: Literal["redis", "zookeeper", "local_only", "none"] = choice(
+    type: Literal["redis", "none"] = choice(
         "conductor.workflow-execution-lock.type",
         "redis",
-        ("redis", "zookeeper", "local_only", "none"),
-        "redis and zookeeper lock across servers, local_only inside of one process.",
-    )
-    zookeeper: str = text(
-        "conductor.zookeeper-lock.connectionString",
-        "localhost:2181",
-        "ZooKeeper servers, separated by commas.",
-    )
-    zookeeper_session_ms: int = duration(
-        "conductor.zookeeper-lock.sessionTimeout",
-        "60000ms",
-        "When ZooKeeper frees the locks of a server that is gone.",
-        minimum=1000,
-    )
-    zookeeper_connect_ms: int = duration(
-        "conductor.zookeeper-lock.connectionTimeout",
-        "15000ms",
-        "How long to wait for ZooKeeper at start.",
-        minimum=100,
-    )
-    zookeeper_namespace: str = text(
-        "conductor.zookeeper-lock.namespace",
-        "conductor",
-        "The node under which the locks are kept.",
+        ("redis", "none"),
+        "redis locks across servers; none leaves correctness to fencing alone.",
     )
 
 
@@ -169,11 +115,6 @@ class Lock:
 class Index:
     """Search, and the archive of finished executions."""
 
-    enabled: bool = flag(
-        "conductor.indexing.enabled",
-        "true",
-        "Make executions and tasks searchable.",
-    )
     type: Literal["sqlite", "elasticsearch"] = choice(
         "conductor.indexing.type",
         "sqlite",
@@ -183,12 +124,12 @@ class Index:
     tasks: bool = flag(
         "conductor.app.taskIndexingEnabled",
         "true",
-        "Index tasks as well as workflows.",
+        "Index tasks as well as workflows, when a workflow has ended.",
     )
     task_logs: bool = flag(
         "conductor.app.taskExecLogIndexingEnabled",
         "true",
-        "Keep the logs that workers send.",
+        "Keep the log lines that workers send; false: they are accepted and dropped.",
     )
     url: str = text(
         "conductor.elasticsearch.url",
@@ -213,8 +154,8 @@ class Index:
     )
     batch: int = count(
         "conductor.elasticsearch.indexBatchSize",
-        "500",
-        "Documents sent in one request.",
+        "1000",
+        "Documents sent in one request at most.",
         minimum=1,
         maximum=10_000,
     )
@@ -232,12 +173,12 @@ class Index:
     manage: bool = flag(
         "conductor.elasticsearch.autoIndexManagementEnabled",
         "true",
-        "Make indices and templates when they are missing.",
+        "Make indices and templates when they are missing; false: somebody else has made them.",
     )
     refresh_ms: int = duration(
         "conductor.elasticsearch.indexRefreshInterval",
         "1s",
-        "When what was indexed can be found.",
+        "When what was indexed can be found; of an index that is made.",
         unit="s",
         minimum=100,
     )
@@ -245,12 +186,6 @@ class Index:
         "conductor.elasticsearch.waitForIndexRefresh",
         "false",
         "Confirm a document only when it can be found; slow, for tests.",
-    )
-    task_log_results: int = count(
-        "conductor.elasticsearch.taskLogResultLimit",
-        "10",
-        "Log lines of a task that one request returns.",
-        minimum=1,
     )
     archive_delay_s: int = count(
         "conductor.workflow-status-listener.archival.delaySeconds",
@@ -260,7 +195,8 @@ class Index:
     retention_ms: int = duration(
         "conductor.archive.retention",
         "0",
-        "How long finished executions stay in the archive, such as 90d; 0: forever.",
+        "How long finished executions stay in search and archive, such as 90d; 0: forever. A sweeper "
+        "removes what is older.",
     )
 
 
@@ -280,19 +216,6 @@ class PayloadStorage:
         "How long a signed URL can be used, for files as for S3.",
         unit="s",
         minimum=1000,
-    )
-    delete_delay_ms: int = duration(
-        "conductor.external-payload-storage.deleteDelay",
-        "10m",
-        "How long an object is kept after the last execution that named it is gone.",
-        minimum=600_000,
-    )
-    signing_key: str = text(
-        "conductor.external-payload-storage.files.signingKey",
-        "",
-        "Signs the URLs of files; servers that share files share it. Empty: made once and kept in "
-        "the data directory.",
-        secret=True,
     )
     bucket: str = text(
         "conductor.external-payload-storage.s3.bucketName",

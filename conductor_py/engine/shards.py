@@ -63,7 +63,7 @@ class Shards:
     @property
     def home(self) -> str:
         """The home shard of executions that start here."""
-        own = self.own
+        own = self._names or self.own
         return own[0] if own else (self._live[0] if self._live else "s0")
 
     def pick(self, home: str) -> str:

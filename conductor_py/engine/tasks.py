@@ -11,13 +11,7 @@ from dataclasses import replace
 import orjson
 
 from conductor_py.codec.event import dump_event
-from conductor_py.codec.execution import (
-    dump_document,
-    dump_json,
-    load_attempt,
-    load_claim,
-    load_header,
-)
+from conductor_py.codec.execution import dump_document, dump_json, load_attempt, load_header
 from conductor_py.decider.scheduling import queue_name
 from conductor_py.engine.clock import StoreClock
 from conductor_py.engine.domains import Domains
@@ -210,13 +204,10 @@ class Tasks:
         """Whether the claim ended by its time, and the work goes on without it."""
         if outcome is not Outcome.IGNORED or not result.claim:
             return False
-        _, seq = split_task_id(result.task_id)
-        loaded = self._store.load(execution, ["h", f"a:{seq}", f"c:{seq}"])
-        header, state, claim = loaded[1].values() if loaded else (None, None, None)
-        if header is None or state is None or claim is None:
-            return False
-        ended = load_header(header).status.terminal
-        return not (ended or load_attempt(seq, state).open or load_claim(claim).closed)
+        view = self._view(execution, split_task_id(result.task_id)[1])
+        return view is not None and not (
+            view.header.status.terminal or view.attempt.open or view.claim.closed
+        )
 
     def _sized(self, result: TaskResult) -> tuple[TaskResult, bytes]:
         """Encode the output; above the hard limit the task fails, above the threshold it moves to
@@ -312,14 +303,9 @@ class Tasks:
         """Read a task in wire form (``NotFound``)."""
         execution, seq = split_task_id(task_id)
         if int(execution[:3], 16) < self._partitions:
-            names = ["h", *(f"{kind}:{seq}" for kind in "aciop")]
-            loaded = self._store.load(execution, names)
-            if loaded is not None:
-                fields = {name: value for name, value in loaded[1].items() if value is not None}
-                if f"a:{seq}" not in fields:
-                    raise NotFound(f"No such task found by id: {task_id}")
-                header = load_header(fields["h"])
-                return task_to_json(self._views.task(execution, header, seq, fields))
+            view = self._view(execution, seq)
+            if view is not None:
+                return task_to_json(view)
         archived = self._search.archived(execution)
         if archived is not None:
             for task in orjson.loads(archived.document)["tasks"]:
@@ -327,6 +313,17 @@ class Tasks:
                     found: JsonObject = task
                     return found
         raise NotFound(f"No such task found by id: {task_id}")
+
+    def _view(self, execution: ExecutionId, seq: int) -> TaskView | None:
+        """View a task that the store has; ``None`` when its execution is not there."""
+        names = ["h", *(f"{kind}:{seq}" for kind in "aciop")]
+        loaded = self._store.load(execution, names)
+        if loaded is None:
+            return None
+        fields = {name: value for name, value in loaded[1].items() if value is not None}
+        if f"a:{seq}" not in fields:
+            raise NotFound(f"No such task found by id: {task_id(execution, seq)}")
+        return self._views.task(execution, load_header(fields["h"]), seq, fields)
 
     def log(self, task_id: str, line: str) -> None:
         """Append one line to the log of a task (``NotFound``)."""

@@ -14,10 +14,11 @@ class ShardRegistry(Protocol):
         """Renew this server's presence and names, and take names for it; returns the names it
         holds.
 
-        With ``wanted`` names given (configuration) it holds exactly those. Without, a server that
-        holds none takes the first free of s0, s1, …. Every name that has work (was leased and
-        expired) and that no live server holds is taken over as well; one is given back when a live
-        server without a name is present.
+        With ``wanted`` names given (configuration) it holds those, whoever held them before.
+        Without, a server that holds none takes the first free of s0, s1, …. Every name that has
+        work (was leased and expired) and that no live server holds is taken over as well; a server
+        that was configured for it takes it back, and one name is given back when a live server
+        without a name is present.
         """
 
     def live(self) -> tuple[str, ...]:

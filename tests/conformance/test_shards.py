@@ -39,12 +39,23 @@ def test_name_is_given_back_when_a_server_without_one_is_there(store: Store) -> 
     assert lease(store, "c") == ("s1",)
 
 
-def test_configured_names_are_held_exactly(store: Store) -> None:
+def test_name_that_is_not_configured_any_more_goes_to_a_server_without_one(store: Store) -> None:
     assert lease(store, "a", "east", "west") == ("east", "west")
+    assert lease(store, "a", "west") == ("east", "west")
+    assert lease(store, "b") == ()
     assert lease(store, "a", "west") == ("west",)
-    assert store.shards.live() == ("west",)
     assert lease(store, "b") == ("east",)
     assert lease(store, "a", "west") == ("west",)
+
+
+def test_configured_server_takes_over_a_dead_ones_name_and_hands_it_back(store: Store) -> None:
+    assert lease(store, "a", "east") == ("east",)
+    assert lease(store, "b", "west") == ("west",)
+    store.clock.advance(LEASE_MS + 1)
+    assert lease(store, "a", "east") == ("east", "west")
+    assert lease(store, "b", "west") == ("west",)
+    assert lease(store, "a", "east") == ("east",)
+    assert store.shards.servers() == {"a": ("east",), "b": ("west",)}
 
 
 def test_released_names_are_served_by_whoever_stays(store: Store) -> None:

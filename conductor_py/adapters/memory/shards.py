@@ -58,8 +58,6 @@ class MemoryShardRegistry:
             return tuple(sorted(mine, key=in_order))
 
     def _choose(self, server: str, wanted: tuple[str, ...], now: int) -> list[str]:
-        if wanted:
-            return list(wanted)
         names = sorted(self._shards, key=in_order)
         mine = [name for name in names if self._shards[name].server == server]
         held = {name: self._held_by(name, now) for name in names}
@@ -68,6 +66,12 @@ class MemoryShardRegistry:
         for owner in held.values():
             if owner in counts:
                 counts[owner] += 1
+        if wanted:
+            unnamed = 0 in counts.values()
+            extra = [name for name in mine if name not in wanted]
+            free = [name for name in spare if name not in wanted]
+            extra = extra[:-1] if unnamed else extra + free
+            return [*dict.fromkeys(wanted), *extra]
         if not mine:
             many = any(n > 1 and not self._servers[name].configured for name, n in counts.items())
             if spare or many:

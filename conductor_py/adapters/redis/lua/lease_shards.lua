@@ -26,7 +26,7 @@ flat = redis.call('HGETALL', shards)
 for i = 1, #flat, 2 do
   local ends, owner = string.match(flat[i + 1], '^(%d+) (.*)$')
   named[flat[i]] = true
-  if owner == server and (not configured or wanted[flat[i]]) then
+  if owner == server then
     mine[#mine + 1] = flat[i]
   elseif owner ~= server and tonumber(ends) > now and live[owner] then
     live[owner].names = live[owner].names + 1
@@ -55,17 +55,25 @@ for _, other in pairs(live) do
 end
 
 if configured then
-  local kept = {}
-  for _, name in ipairs(spare) do
+  local extra, kept = {}, {}
+  for _, name in ipairs(mine) do
     if not wanted[name] then
-      local value = redis.call('HGET', shards, name)
-      if string.match(value, '^%d+ (.*)$') == server then
-        redis.call('HSET', shards, name, '0 ')
-      end
+      extra[#extra + 1] = name
     end
   end
-  for i = 4, #ARGV do
-    kept[#kept + 1] = ARGV[i]
+  for _, name in ipairs(spare) do
+    if not wanted[name] and not unnamed then
+      extra[#extra + 1] = name
+    end
+  end
+  if unnamed and #extra > 0 then
+    redis.call('HSET', shards, table.remove(extra), '0 ')
+  end
+  for name in pairs(wanted) do
+    kept[#kept + 1] = name
+  end
+  for _, name in ipairs(extra) do
+    kept[#kept + 1] = name
   end
   mine = kept
 elseif #mine == 0 then
