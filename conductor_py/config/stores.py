@@ -31,8 +31,8 @@ class Redis:
     hosts: tuple[RedisHost, ...] = hosts(
         "conductor.redis.hosts",
         "",
-        "Redis nodes as host:port:rack[:password], separated by ';'. The first one is used; several "
-        "racks name the shards.",
+        "Redis nodes as host:port:rack[:password], separated by ';'. The first one is used; their "
+        "racks may name shards.",
     )
     socket: str = text(
         "conductor.redis.socket",
@@ -195,8 +195,8 @@ class Index:
     retention_ms: int = duration(
         "conductor.archive.retention",
         "0",
-        "How long finished executions stay in search and archive, such as 90d; 0: forever. A sweeper "
-        "removes what is older.",
+        "How long finished executions stay in search and archive, such as 90d; 0: forever. The "
+        "sweeper removes what is older.",
     )
 
 

@@ -39,13 +39,11 @@ def test_name_is_given_back_when_a_server_without_one_is_there(store: Store) -> 
     assert lease(store, "c") == ("s1",)
 
 
-def test_name_that_is_not_configured_any_more_goes_to_a_server_without_one(store: Store) -> None:
-    assert lease(store, "a", "east", "west") == ("east", "west")
-    assert lease(store, "a", "west") == ("east", "west")
-    assert lease(store, "b") == ()
-    assert lease(store, "a", "west") == ("west",)
-    assert lease(store, "b") == ("east",)
-    assert lease(store, "a", "west") == ("west",)
+def test_configured_names_are_held_whoever_held_them_before(store: Store) -> None:
+    assert lease(store, "a") == ("s0",)
+    assert lease(store, "b", "s0", "west") == ("s0", "west")
+    assert store.shards.servers() == {"a": (), "b": ("s0", "west")}
+    assert lease(store, "a") == ("s1",)
 
 
 def test_configured_server_takes_over_a_dead_ones_name_and_hands_it_back(store: Store) -> None:

@@ -67,11 +67,7 @@ class MemoryShardRegistry:
             if owner in counts:
                 counts[owner] += 1
         if wanted:
-            unnamed = 0 in counts.values()
-            extra = [name for name in mine if name not in wanted]
-            free = [name for name in spare if name not in wanted]
-            extra = extra[:-1] if unnamed else extra + free
-            return [*dict.fromkeys(wanted), *extra]
+            return [*dict.fromkeys((*mine, *spare, *wanted))]
         if not mine:
             many = any(n > 1 and not self._servers[name].configured for name, n in counts.items())
             if spare or many:

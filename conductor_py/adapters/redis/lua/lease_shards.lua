@@ -55,27 +55,15 @@ for _, other in pairs(live) do
 end
 
 if configured then
-  local extra, kept = {}, {}
-  for _, name in ipairs(mine) do
-    if not wanted[name] then
-      extra[#extra + 1] = name
-    end
-  end
   for _, name in ipairs(spare) do
-    if not wanted[name] and not unnamed then
-      extra[#extra + 1] = name
-    end
+    mine[#mine + 1] = name
   end
-  if unnamed and #extra > 0 then
-    redis.call('HSET', shards, table.remove(extra), '0 ')
+  for _, name in ipairs(mine) do
+    wanted[name] = nil
   end
   for name in pairs(wanted) do
-    kept[#kept + 1] = name
+    mine[#mine + 1] = name
   end
-  for _, name in ipairs(extra) do
-    kept[#kept + 1] = name
-  end
-  mine = kept
 elseif #mine == 0 then
   if #spare > 0 then
     mine = {spare[1]}
