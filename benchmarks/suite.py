@@ -82,8 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(page)
     if given.json:
         given.json.write_text(json.dumps([asdict(figure) for figure in figures], indent=1) + "\n")
-        return 0
-    if given.quick:
+    if given.json or given.quick:
         return 0
     _PAGE.parent.mkdir(parents=True, exist_ok=True)
     _PAGE.write_text(page)
@@ -94,15 +93,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _floors(figures: Sequence[Figure], share: float) -> str:
-    """Take a share of each ratio; counts are exact, growth has the bound that was promised."""
+    """Take a share of each ratio that has no floor by itself."""
     floors = {}
     for figure in figures:
         if figure.ratio is None:
             continue
-        floor = figure.ratio * share
-        if figure.unit == "x":
-            floor = min(1 / 1.5, floor)
-        floors[figure.key] = 1.0 if not figure.unit else round(floor, 5)
+        # Counts are exact, and growth may be what was promised.
+        promised = {"": 1.0, "x": 0.667}.get(figure.unit)
+        floors[figure.key] = promised or round(figure.ratio * share, 5)
     return json.dumps(floors, indent=2) + "\n"
 
 

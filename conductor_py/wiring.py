@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed_version
@@ -22,9 +21,9 @@ from conductor_py.config import RedisHost, Settings
 from conductor_py.decider.workspace import Limits
 from conductor_py.engine import Engine
 from conductor_py.engine.assembly import Ports, assemble
+from conductor_py.engine.bounds import TaskBounds
 from conductor_py.engine.encoding import PayloadLimits
 from conductor_py.engine.shards import Shards
-from conductor_py.engine.sweeper import Relay
 from conductor_py.errors import ConfigurationError, StoreUnavailable
 from conductor_py.ports.effects import EffectQueue
 from conductor_py.ports.payloads import Payloads
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
 
 _PAYLOADS_PATH: Final = "/api/payloads"
 _EVERYWHERE: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - what it means, not a use
-_NOT_YET: Final = "is not available in this version"
 
 
 def build_engine(settings: Settings, *, server: str, serves_all_shards: bool = False) -> Engine:
@@ -50,7 +48,7 @@ def build_engine(settings: Settings, *, server: str, serves_all_shards: bool = F
     ConfigurationError for what cannot be had.
     """
     registry, ports = _ports(settings)
-    engine = assemble(
+    return assemble(
         ports,
         _shards(settings, registry, server, serves_all=serves_all_shards),
         version=version(),
@@ -64,15 +62,18 @@ def build_engine(settings: Settings, *, server: str, serves_all_shards: bool = F
         lease_ms=settings.app.lock_lease_ms,
         remove_after_ms=settings.index.archive_delay_s * 1000,
         sweep_batch=settings.sweeper.batch,
+        relay_batch=settings.effects.batch,
+        relay_lease_ms=settings.effects.lease_ms,
+        retention_ms=settings.index.retention_ms,
+        active_worker_ms=settings.app.active_worker_ms,
+        task_bounds=TaskBounds(
+            poll_bytes=settings.limits.poll_bytes,
+            log_lines=settings.app.task_log_limit,
+            keep_logs=settings.index.task_logs,
+        ),
+        index_tasks=settings.index.tasks,
+        enqueue=_enqueue(settings),
     )
-    relay = Relay(
-        ports.outbox,
-        _enqueue(settings),
-        partitions=settings.redis.partitions,
-        batch=settings.effects.batch,
-        lease_ms=settings.effects.lease_ms,
-    )
-    return replace(engine, relay=relay)
 
 
 def build_application(
@@ -93,6 +94,8 @@ def build_application(
         max_body_bytes=settings.server.body_bytes,
         max_depth=limits.json_depth,
         max_poll_count=limits.poll_tasks,
+        max_poll_ms=settings.server.long_poll_limit_ms,
+        max_results=limits.search_results,
         max_tasks=limits.tasks_per_definition,
         owner_email_mandatory=settings.app.owner_email_mandatory,
         restrict_names=settings.app.validate_names,
@@ -107,12 +110,17 @@ def build_application(
 def check_redis(settings: Settings) -> tuple[str, ...]:
     """Ask Redis what it is, and return what is not as it should be.
 
-    Raises ConfigurationError when it is too old or may forget data, ``StoreUnavailable`` when it
-    does not answer.
+    Raises ConfigurationError when it is too old, may forget data, or holds this namespace with
+    another number of partitions; ``StoreUnavailable`` when it does not answer.
     """
+    from conductor_py.adapters.redis.keys import Namespace
+    from conductor_py.adapters.redis.partitions import fix_partitions
+
     connection = _connection(settings)
     try:
-        return connection.check()[1]
+        _, warnings = connection.check()
+        fix_partitions(connection, Namespace(settings.redis.namespace, settings.redis.partitions))
+        return warnings
     finally:
         connection.close()
 
@@ -140,8 +148,6 @@ def run_effects(settings: Settings, engine: Engine) -> None:
 def redis_url(settings: Settings) -> str:
     """Write where the engine's Redis is; it may hold a password."""
     redis = settings.redis
-    if redis.type in {"redis_sentinel", "redis_cluster", "memory"}:
-        raise ConfigurationError(f"conductor.db.type {redis.type} {_NOT_YET}")
     if redis.socket:
         return f"unix://{quote(redis.socket)}?db={redis.database}"
     if not redis.hosts:
@@ -204,7 +210,7 @@ def _ports(settings: Settings) -> tuple[ShardRegistry, Ports]:
     connection = _connection(settings)
     namespace = Namespace(settings.redis.namespace, settings.redis.partitions)
     scripts = Scripts(connection, namespace)
-    take_lease = _takes_lease(settings)
+    take_lease = settings.lock.type == "redis"
     ports = Ports(
         store=RedisExecutionStore(scripts, fencing=settings.app.fencing, take_lease=take_lease),
         reader=RedisExecutionReader(scripts),
@@ -243,15 +249,6 @@ def _enqueue(settings: Settings) -> Callable[[int, Sequence[str]], None]:
     return lambda partition, ids: queue().enqueue(partition, ids)
 
 
-def _takes_lease(settings: Settings) -> bool:
-    if settings.lock.type in {"zookeeper", "local_only"}:
-        raise ConfigurationError(
-            f"conductor.workflow-execution-lock.type {settings.lock.type} {_NOT_YET}; use redis or "
-            "none"
-        )
-    return settings.lock.type == "redis"
-
-
 def _payloads(settings: Settings) -> Payloads:
     storage = settings.payload_storage
     if storage.type == "files":
@@ -273,26 +270,19 @@ def _payloads(settings: Settings) -> Payloads:
 def _file_payloads(settings: Settings) -> FilePayloads:
     from conductor_py.adapters.files.payloads import FilePayloads
 
-    server, storage = settings.server, settings.payload_storage
-    if storage.signing_key:
-        raise ConfigurationError(
-            f"conductor.external-payload-storage.files.signingKey {_NOT_YET}; servers that share "
-            "a directory share its key"
-        )
+    server = settings.server
     host = "127.0.0.1" if server.host in _EVERYWHERE else server.host
     public = server.public_url or f"http://{f'[{host}]' if ':' in host else host}:{server.port}"
     return FilePayloads(
         data_directory(settings) / "payloads",
         base_url=public.rstrip("/") + _PAYLOADS_PATH,
         now_ms=_now_ms,
-        expiry_ms=storage.url_ttl_ms,
+        expiry_ms=settings.payload_storage.url_ttl_ms,
     )
 
 
 def _search(settings: Settings) -> Search:
     index = settings.index
-    if not index.enabled:
-        raise ConfigurationError(f"conductor.indexing.enabled=false {_NOT_YET}")
     if index.type == "sqlite":
         from conductor_py.adapters.sqlite.search import SqliteSearch
 
@@ -306,6 +296,10 @@ def _search(settings: Settings) -> Search:
             prefix=index.prefix,
             shards=index.shards,
             replicas=index.replicas,
+            manage=index.manage,
+            refresh_ms=index.refresh_ms,
+            wait_for_refresh=index.wait_for_refresh,
+            batch=index.batch,
             username=index.username or None,
             password=index.password or None,
         )
@@ -316,13 +310,12 @@ def _shards(
     settings: Settings, registry: ShardRegistry, server: str, *, serves_all: bool
 ) -> Shards:
     redis = settings.redis
-    if serves_all:
-        return _AllShards(registry, server, lease_ms=redis.shard_lease_ms)
     return Shards(
         registry,
         server,
         strategy=redis.sharding_strategy,
         names=redis.shards or _racks(settings),
+        serves_all=serves_all,
         lease_ms=redis.shard_lease_ms,
     )
 
@@ -332,32 +325,6 @@ def _racks(settings: Settings) -> tuple[str, ...]:
     racks = {host.rack for host in settings.redis.hosts if host.rack}
     zone = settings.redis.availability_zone
     return (zone,) if len(racks) > 1 and zone in racks else ()
-
-
-class _AllShards(Shards):
-    """The shards of all live servers, held by none of ours: those of a sweeper beside API nodes."""
-
-    def __init__(self, registry: ShardRegistry, server: str, *, lease_ms: int) -> None:
-        """Look again every third of a lease."""
-        super().__init__(registry, server, lease_ms=lease_ms)
-        self._seen: tuple[float, tuple[str, ...]] = (float("-inf"), ())
-        self._every_s = lease_ms / 3000
-
-    @property
-    def own(self) -> tuple[str, ...]:
-        """The shards to sweep."""
-        looked_at, names = self._seen
-        if time.monotonic() - looked_at >= self._every_s:
-            names = self._registry.live()
-            self._seen = (time.monotonic(), names)
-        return names
-
-    def keep(self, *, force: bool = False) -> None:
-        """Hold nothing, and see who is there."""
-        self._live = self.own
-
-    def release(self) -> None:
-        """There is nothing to give back."""
 
 
 def _payload_limits(settings: Settings) -> PayloadLimits:

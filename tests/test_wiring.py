@@ -1,13 +1,24 @@
-"""The composition root: which Redis, and what is refused rather than ignored."""
+"""The composition root: which Redis, what is refused, and that settings arrive where they act."""
 
+import subprocess
+import sys
+import threading
 from pathlib import Path
 
 import pytest
 
+from conductor_py.adapters.elasticsearch import search as elasticsearch_search
+from conductor_py.adapters.elasticsearch.client import ElasticsearchSettings
 from conductor_py.config import Settings, load
 from conductor_py.engine import Engine
 from conductor_py.errors import ConfigurationError
-from conductor_py.wiring import build_engine, effects_url, redis_url
+from conductor_py.wiring import (
+    build_application,
+    build_engine,
+    check_redis,
+    effects_url,
+    redis_url,
+)
 from tests.conftest import RealRedis
 
 
@@ -36,23 +47,9 @@ def test_the_job_queue_may_have_a_redis_of_its_own() -> None:
     assert effects_url(apart) == "redis://two:7000/1"
 
 
-@pytest.mark.parametrize(
-    ("flags", "sentence"),
-    [
-        ({}, "no Redis is named"),
-        ({"db__type": "redis_cluster", "redis__hosts": "one:1:r"}, "redis_cluster is not avail"),
-        ({"db__type": "memory"}, "memory is not available"),
-        ({"workflow-execution-lock__type": "zookeeper"}, "zookeeper is not available"),
-        ({"indexing__enabled": "false"}, "indexing.enabled=false is not available"),
-    ],
-)
-def test_what_cannot_be_had_is_refused(flags: dict[str, str], sentence: str) -> None:
-    reachable = (
-        {"redis__socket": "/run/x"} if "zookeeper" in sentence or "index" in sentence else {}
-    )
-
-    with pytest.raises(ConfigurationError, match=sentence):
-        build_engine(_settings(**reachable, **flags), server="s")
+def test_without_any_redis_there_is_no_engine() -> None:
+    with pytest.raises(ConfigurationError, match="no Redis is named"):
+        build_engine(_settings(), server="s")
 
 
 def _engine(redis: RealRedis, folder: Path, server: str, **flags: str) -> Engine:
@@ -91,4 +88,85 @@ def test_a_sweeper_beside_api_nodes_sweeps_their_shards_and_holds_none(
     sweeper.sweeper.tick()
 
     assert sweeper.shards.own == ("s0",)
+    sweeper.shards.release()
     assert _engine(newest_redis, tmp_path, "next").shards.own == ("s1",)
+
+
+def test_the_number_of_partitions_of_a_namespace_stays(newest_redis: RealRedis) -> None:
+    socket = newest_redis.url.removeprefix("unix://")
+    two = _settings(redis__socket=socket, redis__partitions="2")
+    other = _settings(redis__socket=socket, redis__workflowNamespacePrefix="other")
+
+    check_redis(two)
+    check_redis(two)
+    check_redis(other)
+
+    sentence = "the namespace conductor has 2 partitions, not 1: set conductor.redis.partitions=2"
+    with pytest.raises(ConfigurationError, match=sentence):
+        check_redis(_settings(redis__socket=socket))
+
+
+@pytest.mark.parametrize("command", ["api", "sweeper", "effects", "server"])
+def test_a_process_with_other_partitions_does_not_start(
+    newest_redis: RealRedis, tmp_path: Path, command: str
+) -> None:
+    socket = newest_redis.url.removeprefix("unix://")
+    check_redis(_settings(redis__socket=socket))
+
+    ended = subprocess.run(
+        (
+            *(sys.executable, "-m", "conductor_py.cli", command, "--redis", newest_redis.url),
+            *("--data", str(tmp_path), "--set", "conductor.redis.partitions=3"),
+        ),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("Error: the namespace conductor has 1 partition, not 3: set ")
+    assert len(ended.stderr.splitlines()) == 1
+
+
+def test_the_front_has_the_limits_of_the_settings(newest_redis: RealRedis, tmp_path: Path) -> None:
+    settings = _settings(
+        redis__socket=newest_redis.url.removeprefix("unix://"),
+        data__directory=str(tmp_path),
+        server__longPollLimit="20ms",
+        limits__searchResults="7",
+    )
+    engine = build_engine(settings, server="one")
+    front = build_application(settings, engine, stop=threading.Event(), instance="one")
+    client = front.test_client()
+
+    assert client.get("/api/tasks/poll/batch/t?timeout=20").get_json() == []
+    assert client.get("/api/tasks/poll/batch/t").get_json() == []
+    assert "must not be more than 20" in client.get("/api/tasks/poll/batch/t?timeout=21").text
+    assert client.get("/api/workflow/search?size=7").status_code == 200
+    assert client.get("/api/tasks/search").status_code == 200
+    assert "must not be more than 7" in client.get("/api/workflow/search?size=8").text
+
+
+def test_each_process_names_the_settings_that_lead_to_its_elasticsearch() -> None:
+    made: list[object] = []
+    settings = _settings(
+        redis__socket="/run/x",
+        indexing__type="elasticsearch",
+        elasticsearch__indexBatchSize="3",
+        elasticsearch__indexRefreshInterval="2s",
+        elasticsearch__waitForIndexRefresh="true",
+        elasticsearch__autoIndexManagementEnabled="false",
+    )
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(elasticsearch_search, "ElasticsearchSearch", made.append)
+        build_engine(settings, server="s")
+
+    (given,) = made
+    assert isinstance(given, ElasticsearchSettings)
+    assert (given.batch, given.refresh_ms, given.wait_for_refresh, given.manage) == (
+        3,
+        2_000,
+        True,
+        False,
+    )

@@ -41,6 +41,8 @@ def create_app(
     max_body_bytes: int = DEFAULT_MAX_BODY_BYTES,
     max_depth: int = MAX_DEPTH,
     max_poll_count: int = 1_000,
+    max_poll_ms: int = 5_000,
+    max_results: int = 5_000,
     max_tasks: int = 10_000,
     max_task_depth: int = 50,
     owner_email_mandatory: bool = False,
@@ -53,7 +55,9 @@ def create_app(
     ``check_expressions`` finds malformed ``${…}`` in definitions, ``environment`` holds the names
     that they may read beside tasks. ``stop`` ends long polls when the process is to end,
     ``instance`` names the server in errors. ``max_body_bytes`` bounds every body but uploads,
-    ``max_depth`` the nesting of JSON, ``max_tasks`` and ``max_task_depth`` the size of definitions.
+    ``max_depth`` the nesting of JSON, ``max_poll_count`` and ``max_poll_ms`` what a poll takes and
+    how long it waits, ``max_results`` a page of a search, ``max_tasks`` and ``max_task_depth`` the
+    size of definitions.
     ``metrics`` writes them in Prometheus's format.
     """
     rules = Rules(
@@ -69,6 +73,8 @@ def create_app(
         definitions=DefinitionReader(rules),
         max_depth=max_depth,
         max_poll_count=max_poll_count,
+        max_poll_ms=max_poll_ms,
+        max_results=max_results,
         stop=stop,
         instance=instance,
     )

@@ -25,6 +25,8 @@ class Front:
     definitions: DefinitionReader
     max_depth: int = MAX_DEPTH
     max_poll_count: int = 1_000
+    max_poll_ms: int = 5_000
+    max_results: int = 5_000
     stop: threading.Event | None = None
     instance: str = "unknown"
 

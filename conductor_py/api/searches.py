@@ -13,19 +13,16 @@ from conductor_py.model.json import JsonObject
 from conductor_py.wire.parameters import number, text
 from conductor_py.wire.summaries import search_result
 
-MAX_SIZE = 5_000
-"""The most results of one page."""
 
-
-def run_search(search: Callable[..., FoundPage], query: str) -> FoundPage:
-    """Search with the paging, order and free text of the request."""
+def run_search(search: Callable[..., FoundPage], query: str, *, most: int) -> FoundPage:
+    """Search with the paging, order and free text of the request; ``most`` bounds a page."""
     return search(
         query=query,
         free_text=text(request.args, "freeText", "*"),
         # Repeated options mean the same as options joined by a pipe.
         sort="|".join(option for option in request.args.getlist("sort") if option),
         start=number(request.args, "start", 0, least=0),
-        size=number(request.args, "size", 100, least=0, most=MAX_SIZE),
+        size=number(request.args, "size", min(100, most), least=0, most=most),
     )
 
 

@@ -10,6 +10,7 @@ from flask import Blueprint, Response, request
 
 from conductor_py.api.answers import empty, json_answer, no_content, text
 from conductor_py.api.errors import envelope
+from conductor_py.api.facade import FoundPage
 from conductor_py.api.front import Front, blueprint
 from conductor_py.api.payloads import external_storage_location
 from conductor_py.api.searches import loaded, run_search
@@ -22,7 +23,6 @@ from conductor_py.wire.parameters import text as text_parameter
 from conductor_py.wire.requests import RESULT_STATUSES, read_extend, read_result
 from conductor_py.wire.summaries import search_result
 
-MAX_POLL_MS = 5_000
 _SINGLE_POLL_MS = 100
 _MAX_LEASE_S = 86_400
 _GONE = 410
@@ -60,13 +60,15 @@ class _Polls:
         self._tasks = front.engine.tasks
 
     def poll(self, task_type: str) -> Response:
-        wanted = _poll_request(task_type, count=1, timeout_ms=_SINGLE_POLL_MS)
+        timeout_ms = min(_SINGLE_POLL_MS, self._front.max_poll_ms)
+        wanted = _poll_request(task_type, count=1, timeout_ms=timeout_ms)
         found = self._tasks.poll(wanted, self._front.stop)
         return json_answer(found[0]) if found else no_content()
 
     def poll_batch(self, task_type: str) -> Response:
         count = min(number(request.args, "count", 1), self._front.max_poll_count)
-        timeout_ms = number(request.args, "timeout", 100, least=0, most=MAX_POLL_MS)
+        most = self._front.max_poll_ms
+        timeout_ms = number(request.args, "timeout", min(100, most), least=0, most=most)
         if count < 1:
             return json_answer([])
         wanted = _poll_request(task_type, count=count, timeout_ms=timeout_ms)
@@ -156,6 +158,7 @@ class _Reads:
     def __init__(self, front: Front) -> None:
         self._tasks = front.engine.tasks
         self._search = front.engine.executions.search_tasks
+        self._max_results = front.max_results
 
     def read(self, task_id: str) -> Response:
         return json_answer(self._tasks.document(task_id))
@@ -165,9 +168,13 @@ class _Reads:
         return json_answer(list(lines)) if lines else no_content()
 
     def search(self) -> Response:
-        page = run_search(self._search, text_parameter(request.args, "query"))
+        page = self._found()
         return json_answer(search_result(page.total_hits, page.results))
 
     def search_v2(self) -> Response:
-        page = run_search(self._search, text_parameter(request.args, "query"))
+        page = self._found()
         return json_answer(loaded(page, "taskId", self._tasks.document))
+
+    def _found(self) -> FoundPage:
+        query = text_parameter(request.args, "query")
+        return run_search(self._search, query, most=self._max_results)

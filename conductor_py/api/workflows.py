@@ -7,6 +7,7 @@ from functools import partial
 from flask import Blueprint, Response, request
 
 from conductor_py.api.answers import empty, json_answer, text
+from conductor_py.api.facade import FoundPage
 from conductor_py.api.front import Front, blueprint
 from conductor_py.api.payloads import external_storage_location
 from conductor_py.api.searches import loaded, run_search
@@ -15,8 +16,6 @@ from conductor_py.wire.parameters import flag, number, texts, wrong
 from conductor_py.wire.parameters import text as text_parameter
 from conductor_py.wire.requests import read_start
 from conductor_py.wire.summaries import search_result
-
-_MAX_SIZE = 5_000
 
 
 def workflows(front: Front) -> Blueprint:
@@ -98,18 +97,21 @@ class _Workflows:
             f" AND startTime BETWEEN {since} AND {until}"
         )
         found = self._executions.search(
-            query=query, free_text="*", sort="", start=0, size=_MAX_SIZE
+            query=query, free_text="*", sort="", start=0, size=self._front.max_results
         )
         return json_answer([summary["workflowId"] for summary in found.results])
 
     def search(self) -> Response:
-        page = run_search(self._executions.search, _query())
+        page = self._found()
         return json_answer(search_result(page.total_hits, page.results))
 
     def search_v2(self) -> Response:
-        page = run_search(self._executions.search, _query())
+        page = self._found()
         read = partial(self._executions.document, include_tasks=False)
         return json_answer(loaded(page, "workflowId", read))
+
+    def _found(self) -> FoundPage:
+        return run_search(self._executions.search, _query(), most=self._front.max_results)
 
 
 def _query() -> str:

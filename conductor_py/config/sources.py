@@ -128,6 +128,12 @@ def _contradictions(settings: Settings) -> Iterator[str]:
         yield f"conductor.db.type is {redis.type}: name its nodes in conductor.redis.hosts"
     if redis.hosts and redis.socket:
         yield "conductor.redis.hosts and conductor.redis.socket exclude each other; give one"
+    index = settings.index
+    if index.retention_ms and index.retention_ms <= index.archive_delay_s * 1000:
+        yield (
+            "conductor.archive.retention must be longer than "
+            "conductor.workflow-status-listener.archival.delaySeconds"
+        )
     for what in ("workflow_input", "workflow_output", "task_input", "task_output"):
         soft, hard = (getattr(payloads, f"{what}_{limit}_bytes") for limit in ("soft", "hard"))
         if soft > hard:

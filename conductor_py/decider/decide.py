@@ -127,7 +127,8 @@ def _result(ws: Workspace, spot: Spot, attempt: Attempt, event: ResultReported) 
         reason=event.reason,
     )
     if attempt.queue:
-        scheduling.offer(ws, spot, again, attempt.queue, event.callback_after_s * 1000)
+        delay_ms = event.callback_after_s * 1000
+        scheduling.offer(ws, spot, again, attempt.queue, delay_ms, claim.first_at)
     else:
         ws.put(again)
         ws.reopened.append(attempt.seq)

@@ -17,6 +17,9 @@ from conductor_py.model.execution import Attempt, Document
 from conductor_py.model.status import TaskStatus
 
 URGENCY_STEP = 2**41
+TOTAL_ALERTED, TASK_ALERTED, POLL_ALERTED = 1, 2, 4
+"""Bits of ``Attempt.alerted``: which passed deadlines an ALERT_ONLY policy has recorded."""
+
 _MAX_PRIORITY = 99
 
 
@@ -25,16 +28,22 @@ def score(priority: int, enqueued_ms: int) -> int:
     return (_MAX_PRIORITY - priority) * URGENCY_STEP + enqueued_ms
 
 
-def offer(ws: Workspace, spot: Spot, attempt: Attempt, queue: str, delay_ms: int) -> None:
+def offer(  # noqa: PLR0917 - what, where, when
+    ws: Workspace, spot: Spot, attempt: Attempt, queue: str, delay_ms: int, first_at: int = 0
+) -> None:
     """Put an attempt into a queue, at once or after a delay; arm what times it while nobody holds
-    it.
+    it. ``first_at`` is when it was first claimed: its own timeout runs on from then.
     """
     due = ws.now_ms + delay_ms if delay_ms > 0 else 0
     definition = spot.node.task.task_definition
     poll = definition.poll_timeout_seconds if definition else None
     poll_by = max(due, ws.now_ms) + poll * 1000 if poll else 0
-    if poll_by or attempt.deadline:
-        ws.timers[attempt.seq] = min(at for at in (poll_by, attempt.deadline) if at)
+    ends = first_at + attempt.timeout_ms if first_at and attempt.timeout_ms else 0
+    total = 0 if attempt.alerted & TOTAL_ALERTED else attempt.deadline
+    ends = 0 if attempt.alerted & TASK_ALERTED else ends
+    due_next = min((at for at in (poll_by, total, ends) if at), default=0)
+    if due_next:
+        ws.timers[attempt.seq] = due_next
     place = score(ws.header.priority, max(due, ws.now_ms))
     ws.put(replace(attempt, queue=queue, score=place, poll_by=poll_by))
     ws.offered[attempt.seq] = due

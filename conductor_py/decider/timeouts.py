@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from conductor_py.decider import control, ending
+from conductor_py.decider import control, ending, scheduling
 from conductor_py.decider.workspace import Spot, Workspace
 from conductor_py.model.decision import ClaimSeen
 from conductor_py.model.event import DeadlinePassed
@@ -58,7 +58,11 @@ def check_attempt(ws: Workspace, spot: Spot, attempt: Attempt, event: DeadlinePa
     control.finish(ws, spot, attempt, TaskStatus.TIMED_OUT, reason=reason, worker=claim.worker)
 
 
-_ALERTED = {"Total": 1, "Task": 2, "Poll": 4}
+_ALERTED = {
+    "Total": scheduling.TOTAL_ALERTED,
+    "Task": scheduling.TASK_ALERTED,
+    "Poll": scheduling.POLL_ALERTED,
+}
 
 
 def _due(ws: Workspace, spot: Spot, attempt: Attempt, claim: ClaimSide) -> tuple[str, str | None]:
@@ -66,13 +70,13 @@ def _due(ws: Workspace, spot: Spot, attempt: Attempt, claim: ClaimSide) -> tuple
     definition = spot.node.task.task_definition
     policy = definition.timeout_policy if definition else "RETRY"
     now, alerted = ws.now_ms, attempt.alerted
-    if attempt.deadline and now >= attempt.deadline and not alerted & 1:
+    if attempt.deadline and now >= attempt.deadline and not alerted & scheduling.TOTAL_ALERTED:
         return "Total timeout over all attempts has passed", policy
     timed = attempt.timeout_ms and claim.first_at
-    if timed and now >= claim.first_at + attempt.timeout_ms and not alerted & 2:
+    if timed and now >= claim.first_at + attempt.timeout_ms and not alerted & scheduling.TASK_ALERTED:
         return f"Task timed out after {attempt.timeout_ms // 1000} seconds", policy
     if not claim.held:
-        if attempt.poll_by and now >= attempt.poll_by and not alerted & 4:
+        if attempt.poll_by and now >= attempt.poll_by and not alerted & scheduling.POLL_ALERTED:
             return "Poll timeout: no worker took the task in time", policy
         return "", None
     if now < claim.until:
@@ -99,11 +103,11 @@ def _lose(ws: Workspace, spot: Spot, attempt: Attempt, claim: ClaimSide, reason:
 def _rearm(ws: Workspace, attempt: Attempt, claim: ClaimSide) -> None:
     """Move the timer to the next deadline that has not been acted on."""
     alerted = attempt.alerted
-    deadlines = [attempt.deadline if not alerted & 1 else 0]
-    if claim.first_at and attempt.timeout_ms and not alerted & 2:
+    deadlines = [attempt.deadline if not alerted & scheduling.TOTAL_ALERTED else 0]
+    if claim.first_at and attempt.timeout_ms and not alerted & scheduling.TASK_ALERTED:
         deadlines.append(claim.first_at + attempt.timeout_ms)
     if claim.held:
         deadlines.append(claim.until)
-    elif not alerted & 4:
+    elif not alerted & scheduling.POLL_ALERTED:
         deadlines.append(attempt.poll_by)
     ws.timers[attempt.seq] = min((at for at in deadlines if at), default=0)

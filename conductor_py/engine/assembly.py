@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from conductor_py.decider.workspace import Limits
+from conductor_py.engine.bounds import TaskBounds
 from conductor_py.engine.clock import StoreClock
 from conductor_py.engine.collection import Collector
 from conductor_py.engine.definitions import Definitions
@@ -20,6 +21,7 @@ from conductor_py.engine.executions import Executions
 from conductor_py.engine.executor import Executor
 from conductor_py.engine.needs import Fetcher
 from conductor_py.engine.payloads import PayloadLocations
+from conductor_py.engine.retention import FOREVER, Retention
 from conductor_py.engine.shards import Shards
 from conductor_py.engine.snapshots import Snapshots
 from conductor_py.engine.sweeper import Relay, Sweeper
@@ -67,6 +69,11 @@ def assemble(
     index_after_ms: int = 200,
     sweep_batch: int = 50,
     relay_batch: int = 500,
+    relay_lease_ms: int = 30_000,
+    retention_ms: int = FOREVER,
+    active_worker_ms: int = 10_000,
+    task_bounds: TaskBounds | None = None,
+    index_tasks: bool = True,
     monotonic: Callable[[], float] = time.monotonic,
     enqueue: Callable[[int, Sequence[str]], object] | None = None,
 ) -> Engine:
@@ -82,7 +89,7 @@ def assemble(
         remove_after_ms=remove_after_ms,
         index_after_ms=index_after_ms,
     )
-    domains = Domains(ports.queues, clock, partitions)
+    domains = Domains(ports.queues, clock, partitions, active_worker_ms)
     fetcher = Fetcher(
         ports.store,
         snapshots,
@@ -128,6 +135,7 @@ def assemble(
         clock=clock,
         limits=payload_limits,
         partitions=partitions,
+        bounds=task_bounds or TaskBounds(),
     )
     effects = Effects(
         outbox=ports.outbox,
@@ -136,6 +144,7 @@ def assemble(
         plans=ports.plans,
         views=views,
         search=ports.search,
+        index_tasks=index_tasks,
     )
     return Engine(
         version=version,
@@ -146,8 +155,15 @@ def assemble(
         executor=executor,
         effects=effects,
         sweeper=Sweeper(ports.timers, executor, shards, partitions=partitions, batch=sweep_batch),
-        relay=Relay(ports.outbox, enqueue or effects.run, partitions=partitions, batch=relay_batch),
+        relay=Relay(
+            ports.outbox,
+            enqueue or effects.run,
+            partitions=partitions,
+            batch=relay_batch,
+            lease_ms=relay_lease_ms,
+        ),
         collector=Collector(ports.plans, partitions=partitions),
+        retention=Retention(ports.search, ports.store, clock, keep_ms=retention_ms),
         shards=shards,
         checks=(("store", ports.store.now_ms),),
     )

@@ -20,7 +20,7 @@ from conductor_py.engine.recursion import endless_recursion
 from conductor_py.engine.snapshots import Snapshots
 from conductor_py.errors import Conflict, DefinitionError, NotFound
 from conductor_py.model.definitions import TaskDef, WorkflowDef
-from conductor_py.model.json import JsonObject
+from conductor_py.model.json import JsonObject, JsonValue
 from conductor_py.ports.metadata import MetadataStore
 
 
@@ -46,6 +46,9 @@ class Definitions:
         if not overwrite and self._metadata.workflow(definition.name, definition.version):
             raise _taken(definition)
         self.validate(definition)
+        self._put(definition, overwrite=overwrite)
+
+    def _put(self, definition: WorkflowDef, *, overwrite: bool) -> None:
         now = self._clock.now_ms()
         known = self._registered(definition.name, definition.version) if overwrite else None
         created = definition.create_time or (known.create_time if known else 0) or now
@@ -58,15 +61,29 @@ class Definitions:
         self._snapshots.forget_heads()
 
     def update(self, definitions: Sequence[WorkflowDef]) -> JsonObject:
-        """Store all of them, new or not; the answer lists names that succeeded and errors by
-        name.
+        """Store all of them, new or not, or none when one is refused (``DefinitionError``); the
+        answer lists names that succeeded and errors by name.
         """
+
+        def found(name: str, version: int | None) -> WorkflowDef | None:
+            """Look among those that are registered when all of these are."""
+            known = [new for new in definitions if new.name == name]
+            stored = self._registered(name, version)
+            known += [stored] if stored is not None else []  # behind the new one of its version
+            return max(
+                (one for one in known if version in {None, one.version}),
+                key=lambda one: one.version,
+                default=None,
+            )
+
+        for index, definition in enumerate(definitions):
+            violation = endless_recursion(definition, found)
+            if violation is not None:
+                path = f"$[{index}]{violation.path.removeprefix('$')}"
+                raise DefinitionError(violations=(replace(violation, path=path),))
         for definition in definitions:
-            self.validate(definition)
-        done: list[str] = []
-        for definition in definitions:
-            self.register(definition, overwrite=True)
-            done.append(definition.name)
+            self._put(definition, overwrite=True)
+        done: list[JsonValue] = [definition.name for definition in definitions]
         return {"bulkErrorResults": {}, "bulkSuccessfulResults": done}
 
     def workflow(self, name: str, version: int | None) -> bytes:

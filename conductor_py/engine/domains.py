@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from conductor_py.engine.clock import StoreClock
 from conductor_py.ports.queues import PollData, TaskQueues
 
-_ACTIVE_MS = 10_000
-
 
 @dataclass(frozen=True, slots=True)
 class Domains:
@@ -17,6 +15,8 @@ class Domains:
     queues: TaskQueues
     clock: StoreClock
     partitions: int
+    active_ms: int = 10_000
+    """A worker that polled within this time is there."""
 
     def last_polls(self, task_type: str | None) -> tuple[PollData, ...]:
         """The last poll of each task type and domain; ``None``: of all types."""
@@ -31,7 +31,7 @@ class Domains:
         return tuple(newest.values())
 
     def active(self, task_type: str, preferences: str) -> str:
-        """The first domain of a list that a worker polled within ten seconds, else the last.
+        """The first domain of a list that a worker polled a moment ago, else the last.
 
         ``NO_DOMAIN`` stands for none, which is the empty string.
         """
@@ -39,7 +39,7 @@ class Domains:
         now = self.clock.now_ms()
         polled = {data.domain: data.at_ms for data in self.last_polls(task_type)}
         for name in names:
-            if name.upper() != "NO_DOMAIN" and now - polled.get(name, 0) < _ACTIVE_MS:
+            if name.upper() != "NO_DOMAIN" and now - polled.get(name, 0) < self.active_ms:
                 return name
         last = names[-1] if names else ""
         return "" if last.upper() == "NO_DOMAIN" else last

@@ -41,14 +41,16 @@ class Effects:
         plans: PlanStore,
         views: Views,
         search: Search,
+        index_tasks: bool = True,
     ) -> None:
-        """Work over these collaborators."""
+        """Without ``index_tasks`` tasks can be read, but not searched."""
         self._store = store
         self._plans = plans
         self._outbox = outbox
         self._reader = reader
         self._views = views
         self._search = search
+        self._index_tasks = index_tasks
 
     def run(self, partition: int, ids: Sequence[str]) -> int:
         """Carry out the effects of these ids and confirm those that are done; returns how many.
@@ -110,7 +112,7 @@ class Effects:
         return ExecutionDocument(
             version=version,
             summary=execution_summary(view),
-            tasks=tuple(task_summary(task) for task in view.tasks),
+            tasks=tuple(map(task_summary, view.tasks)) if self._index_tasks else (),
             archive=archive,
         )
 

@@ -13,6 +13,7 @@ from conductor_py.engine.effects import Effects
 from conductor_py.engine.executions import Executions
 from conductor_py.engine.executor import Executor
 from conductor_py.engine.payloads import PayloadLocations
+from conductor_py.engine.retention import Retention
 from conductor_py.engine.shards import Shards
 from conductor_py.engine.sweeper import Relay, Sweeper
 from conductor_py.engine.tasks import Tasks
@@ -36,6 +37,7 @@ class Engine:
     sweeper: Sweeper
     relay: Relay
     collector: Collector
+    retention: Retention
     shards: Shards
     checks: tuple[tuple[str, Callable[[], object]], ...] = ()
 

@@ -44,6 +44,7 @@ from conductor_py.wire.search_query import parse_query, parse_sort
 from conductor_py.wire.summaries import summary_to_json, task_summary_to_json
 
 _ANSWER_WAIT_S = 5.0
+_HEAD = ("h", "meta", "end", "input", "output", "vars", "domains")
 _START_TRIES = 5
 
 
@@ -236,13 +237,19 @@ class Executions:
             return None
         if int(execution[:3], 16) >= self._partitions:
             return None
-        found = self._reader.snapshot(ExecutionId(execution))
+        known = ExecutionId(execution)
+        found = self._reader.snapshot(known) if include_tasks else self._head(known)
         if found is None:
             return None
         version, fields = found
-        return self._views.execution(
-            ExecutionId(execution), version, fields, include_tasks=include_tasks
-        )
+        return self._views.execution(known, version, fields, include_tasks=include_tasks)
+
+    def _head(self, execution: ExecutionId) -> tuple[int, dict[str, bytes]] | None:
+        """Read what is not about single tasks: of a wide execution next to nothing."""
+        found = self._store.load(execution, _HEAD)
+        if found is None:
+            return None
+        return found[0], {name: value for name, value in found[1].items() if value is not None}
 
     def document(self, execution: str, *, include_tasks: bool = True) -> JsonObject:
         """Read an execution in wire form, from the store or, after it left, from the archive

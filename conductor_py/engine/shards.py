@@ -1,8 +1,8 @@
 """Shards: which slice of the queues this server serves, and where the next task goes.
 
 Round-robin gives each task to the next live shard in turn and lets a server with nothing to do take
-from the others; local-only keeps an execution's tasks with the server that started it. Routing
-only: no invariant needs it.
+from the others; local-only keeps an execution's tasks with the server that started it. A process
+beside the servers can serve all shards and hold none. Routing only: no invariant needs it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,11 @@ LOCAL_ONLY = "localOnly"
 
 
 class Shards:
-    """The shards of one server, kept leased by ``keep`` at least once a ``lease_ms / 3``."""
+    """The shards of one server, kept leased by ``keep``, called at least every ``lease_ms / 12``.
+
+    A name is written down for two thirds of ``lease_ms`` and looked at in less than a third, so
+    those of a server that is gone are served by another within one ``lease_ms``.
+    """
 
     def __init__(
         self,
@@ -28,14 +32,19 @@ class Shards:
         *,
         strategy: str = ROUND_ROBIN,
         names: tuple[str, ...] = (),
+        serves_all: bool = False,
         lease_ms: int = 10_000,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``names`` are configured ones; without, names are leased."""
+        """``names`` are configured ones; without, names are leased.
+
+        With ``serves_all`` nothing is leased: this process serves what all live servers hold.
+        """
         self._registry = registry
         self.server = server
         self.strategy = strategy
         self._names = names
+        self._serves_all = serves_all
         self._lease_ms = lease_ms
         self._monotonic = monotonic
         self._own: tuple[str, ...] = ()
@@ -45,13 +54,16 @@ class Shards:
         self._lock = threading.Lock()
 
     def keep(self, *, force: bool = False) -> None:
-        """Renew the lease when a third of it has passed, and see who else is there."""
+        """Renew the lease when a quarter of it has passed, and see who else is there."""
         with self._lock:
             age_ms = (self._monotonic() - self._renewed_at) * 1000
-            if not force and age_ms < self._lease_ms / 3:
+            if not force and age_ms < self._lease_ms / 4:
                 return
-            self._own = self._registry.lease(self.server, self._names, self._lease_ms)
+            if not self._serves_all:
+                self._own = self._registry.lease(self.server, self._names, self._lease_ms * 2 // 3)
             self._live = self._registry.live()
+            if self._serves_all:
+                self._own = self._live
             self._renewed_at = self._monotonic()
 
     @property
@@ -83,5 +95,6 @@ class Shards:
 
     def release(self) -> None:
         """Give the names back (clean stop)."""
-        self._registry.release(self.server)
+        if not self._serves_all:
+            self._registry.release(self.server)
         self._renewed_at = float("-inf")

@@ -13,6 +13,7 @@ import orjson
 from conductor_py.codec.event import dump_event
 from conductor_py.codec.execution import dump_document, dump_json, load_attempt, load_header
 from conductor_py.decider.scheduling import queue_name
+from conductor_py.engine.bounds import TaskBounds
 from conductor_py.engine.clock import StoreClock
 from conductor_py.engine.domains import Domains
 from conductor_py.engine.encoding import PayloadLimits
@@ -34,7 +35,7 @@ from conductor_py.model.requests import ExtendRequest, PollRequest, TaskLog, Tas
 from conductor_py.model.status import TaskStatus
 from conductor_py.model.view import TaskView
 from conductor_py.ports.payloads import PayloadKind, Payloads
-from conductor_py.ports.queues import Poll, PollData, PollReply, TaskQueues
+from conductor_py.ports.queues import Poll, PollData, TaskQueues
 from conductor_py.ports.search import Search
 from conductor_py.ports.store import ExecutionReader, ExecutionStore, Loaded, Outcome, Report
 from conductor_py.ports.wakeups import Wakeups
@@ -42,7 +43,6 @@ from conductor_py.wire.execution import task_to_json
 
 _LOG = logging.getLogger(__name__)
 _MAX_REASON = 500
-_MAX_LOGS = 10
 _FALLBACK_S = 1.0
 
 
@@ -65,6 +65,7 @@ class Tasks:
         clock: StoreClock,
         limits: PayloadLimits,
         partitions: int,
+        bounds: TaskBounds,
     ) -> None:
         """Work over these collaborators."""
         self._store = store
@@ -80,6 +81,7 @@ class Tasks:
         self._clock = clock
         self._limits = limits
         self._partitions = partitions
+        self._bounds = bounds
         self._turn = 0
 
     # -- poll --------------------------------------------------------------------------------------
@@ -107,34 +109,29 @@ class Tasks:
     def _poll_once(self, request: PollRequest, queue: str) -> tuple[list[TaskView], int]:
         views: list[TaskView] = []
         retry_at = 0
+        room = self._bounds.poll_bytes
         self._turn += 1
-        shards = self._shards.to_poll()
+        asked = Poll(
+            queue=queue,
+            shards=self._shards.to_poll(),
+            worker=request.worker,
+            count=request.count,
+            lease_ms=request.lease_s * 1000,
+            poll_name=request.task_type,
+            poll_domain=request.domain,
+        )
         for step in range(self._partitions):
             partition = (self._turn + step) % self._partitions
-            reply = self._ask(request, queue, shards, partition, request.count - len(views))
+            wanted = replace(asked, count=request.count - len(views), max_bytes=room)
+            reply = self._queues.poll(partition, wanted)
             self._clock.correct(reply.now_ms)
             views.extend(self._views.claimed(claimed) for claimed in reply.claimed)
-            if len(views) >= request.count:
+            room -= sum(claimed.size for claimed in reply.claimed)
+            if len(views) >= request.count or room <= 0:
                 break
             if reply.retry_at_ms:
                 retry_at = min(retry_at or reply.retry_at_ms, reply.retry_at_ms)
         return views, retry_at
-
-    def _ask(
-        self, request: PollRequest, queue: str, shards: tuple[str, ...], partition: int, count: int
-    ) -> PollReply:
-        return self._queues.poll(
-            partition,
-            Poll(
-                queue=queue,
-                shards=shards,
-                worker=request.worker,
-                count=count,
-                lease_ms=request.lease_s * 1000,
-                poll_name=request.task_type,
-                poll_domain=request.domain,
-            ),
-        )
 
     # -- report ------------------------------------------------------------------------------------
 
@@ -156,7 +153,7 @@ class Tasks:
             reason=result.reason[:_MAX_REASON] if result.reason else result.reason,
             callback_after_s=result.callback_after_s,
         )
-        for line in result.logs[:_MAX_LOGS]:
+        for line in result.logs[: self._bounds.log_lines]:
             self._log(execution, seq, line)
         holder = self._executor.name()
         reply = self._store.report(
@@ -334,6 +331,8 @@ class Tasks:
             raise NotFound(f"No such task found by id: {task_id}")
 
     def _log(self, execution: ExecutionId, seq: int, line: TaskLog) -> Outcome:
+        if not self._bounds.keep_logs:
+            return Outcome.OK
         at = line.created_at or self._clock.now_ms()
         return self._reader.append_log(execution, seq, line.line, at)
 

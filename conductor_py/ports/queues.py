@@ -49,6 +49,12 @@ class Claimed:
     input: bytes | None
     output: bytes | None
 
+    @property
+    def size(self) -> int:
+        """What it counts against ``Poll.max_bytes``."""
+        parts = (self.header, self.attempt, self.input or b"", self.output or b"")
+        return sum(map(len, parts))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PollReply:

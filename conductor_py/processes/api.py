@@ -85,4 +85,4 @@ def _keep_shards(engine: Engine, settings: Settings, stop: threading.Event) -> N
         engine.shards.keep()
         return 0
 
-    run_ticks(renew, stop, idle_s=settings.redis.shard_lease_ms / 4000)
+    run_ticks(renew, stop, idle_s=settings.redis.shard_lease_ms / 12_000)

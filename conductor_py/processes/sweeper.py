@@ -1,4 +1,5 @@
-"""The sweeper process: fires due timers, hands due effects on, drops plans that nothing uses.
+"""The sweeper process: fires due timers, hands due effects on, drops plans that nothing uses and
+archived executions that are too old.
 
 Beside API nodes it sweeps the shards of all of them and holds none; as a part of a server it sweeps
 those of its server. Any number may run: a timer or effect that was taken is another's no more.
@@ -17,8 +18,8 @@ from conductor_py.wiring import build_engine, check_redis
 
 _FURTHER_IDLE_S: Final = 1.0
 _RELAY_IDLE_S: Final = 0.2
-_COLLECTOR_IDLE_S: Final = 600.0
-_COLLECTOR_BUSY_S: Final = 0.1
+_CLEANING_IDLE_S: Final = 600.0
+_CLEANING_BUSY_S: Final = 0.1
 _STOP_S: Final = 10.0
 
 
@@ -47,16 +48,22 @@ def run_sweeper(settings: Settings, *, server: str | None = None) -> int:
         name="relay",
         daemon=True,
     )
-    collector = threading.Thread(
-        target=run_ticks,
-        args=(engine.collector.tick, stop),
-        kwargs={"busy_s": _COLLECTOR_BUSY_S, "idle_s": _COLLECTOR_IDLE_S},
-        name="collector",
-        daemon=True,
-    )
-    for loop in (*loops, relay, collector):
+    cleaning = [
+        threading.Thread(
+            target=run_ticks,
+            args=(tick, stop),
+            kwargs={"busy_s": _CLEANING_BUSY_S, "idle_s": _CLEANING_IDLE_S},
+            name=name,
+            daemon=True,
+        )
+        for name, tick in (
+            ("collector", engine.collector.tick),
+            ("retention", engine.retention.tick),
+        )
+    ]
+    for loop in (*loops, relay, *cleaning):
         loop.start()
     stop.wait()
-    for loop in (*loops, relay, collector):
+    for loop in (*loops, relay, *cleaning):
         loop.join(_STOP_S)
     return 0

@@ -25,7 +25,7 @@ class SparkWorker(Program):
 
 def start_flights(client: Client, run: Path, data: Path) -> str:
     """Start the workflow; its lake and its results go below `run`."""
-    given = workflow_input(run) | {"data": str(data)}
+    given: Any = {**workflow_input(run), "data": str(data)}
     return client.start_workflow(definition=workflow_definition(), input=given)
 
 

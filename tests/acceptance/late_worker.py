@@ -7,6 +7,7 @@ clock says; `careful` is the SDK's own worker. Both tell on standard output what
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 from conductor_py.sdk import Client, ConductorError, Worker, WorkerOptions, WorkerTask
 
@@ -25,7 +26,7 @@ def _await(file: Path) -> None:
 
 
 def _careless(client: Client, file: Path) -> None:
-    task = {}
+    task: dict[str, Any] = {}
     while not task:
         found = client.poll_batch("step", worker_id="late", timeout_ms=1000, lease_s=_LEASE_S)
         task = dict(found[0]) if found else {}

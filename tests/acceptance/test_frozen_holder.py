@@ -73,7 +73,8 @@ def _servers(deployment: Deployment, redis: RealRedis) -> tuple[Api, Api]:
 def _fields(redis: Redis, workflow: str) -> dict[bytes, bytes]:
     """Everything that is stored of an execution, byte for byte."""
     (key,) = redis.scan_iter(match=f"*exec:{workflow}", count=10_000)
-    return redis.hgetall(key)
+    fields: Any = redis.hgetall(key)
+    return dict(fields)
 
 
 @contextmanager
@@ -184,9 +185,7 @@ def _poll_when_there(client: Client, task_type: str) -> dict[str, Any]:
 
 def _is_offered(client: Client, workflow: str, reference: str) -> bool:
     tasks: Any = client.get_workflow(workflow)["tasks"]
-    return any(
-        t["referenceTaskName"] == reference and t["status"] == "SCHEDULED" for t in tasks
-    )
+    return any(t["referenceTaskName"] == reference and t["status"] == "SCHEDULED" for t in tasks)
 
 
 def _late_worker(deployment: Deployment, server: Api, mode: str) -> Process:

@@ -136,7 +136,9 @@ def test_whatever_is_killed_with_minus_9_the_tables_are_the_same(
     diary.kill(flights.api, "API server, with tasks claimed,")
     flights.api.start()
 
-    lost = until(lambda: _in_mid_job(flights, workflow), _SPARK_S, what="a Spark job is under way")
+    lost: Any = until(
+        lambda: _in_mid_job(flights, workflow), _SPARK_S, what="a Spark job is under way"
+    )
     os.kill(flights.sweeper.pid, signal.SIGSTOP)
     diary.kill(flights.spark, f"Spark worker, in the middle of {lost['referenceTaskName']},")
     flights.spark.start()

@@ -75,10 +75,9 @@ def _queued(server: Api, queue: str) -> dict[str, int]:
 def _shard_of(redis: Redis, workflow: str) -> str:
     """The shard that an execution's newest task was given."""
     (key,) = redis.scan_iter(match=f"*exec:{workflow}", count=10_000)
+    fields: Any = redis.hgetall(key)
     states = {
-        int(name[2:]): json.loads(value)
-        for name, value in redis.hgetall(key).items()
-        if name.startswith(b"a:")
+        int(name[2:]): json.loads(value) for name, value in fields.items() if name.startswith(b"a:")
     }
     return str(states[max(states)]["sh"])
 
@@ -86,7 +85,8 @@ def _shard_of(redis: Redis, workflow: str) -> str:
 def _homes(redis: Redis) -> set[str]:
     """The shards that are held just now."""
     (key,) = redis.scan_iter(match="*:shards", count=10_000)
-    return {name.decode() for name in redis.hgetall(key)}
+    names: Any = redis.hkeys(key)
+    return {name.decode() for name in names}
 
 
 def _know_each_other(first: Api, second: Api) -> None:
@@ -147,8 +147,8 @@ def test_local_only_keeps_all_tasks_of_an_execution_with_the_server_that_started
         assert other.client.poll_batch("second", worker_id="w", count=10, timeout_ms=500) == []
         found = server.client.poll_batch("second", worker_id="w", count=10, timeout_ms=1000)
         assert {dict(task)["workflowInstanceId"] for task in found} == workflows[name]
-        for task in found:
-            _finish(server, dict(task))
+        for offered in found:
+            _finish(server, dict(offered))
         assert {status(other.client, each) for each in workflows[name]} == {"COMPLETED"}
 
 

@@ -28,12 +28,21 @@ _RETRIED_STATUSES = (429, 502, 503, 504)
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ElasticsearchSettings:
-    """Where the cluster is, what the indices are called, and how large they are made."""
+    """Where the cluster is, what the indices are called, and how they are made and written.
+
+    Without ``manage`` they are there already. ``refresh_ms`` is how soon an index that is made
+    shows what was written; ``wait_for_refresh`` makes every write wait until it is shown. ``batch``
+    bounds the documents of one request.
+    """
 
     urls: tuple[str, ...]
     prefix: str = "conductor"
     shards: int = 5
     replicas: int = 1
+    manage: bool = True
+    refresh_ms: int = 1_000
+    wait_for_refresh: bool = False
+    batch: int = 1_000
     username: str | None = None
     password: str | None = dataclasses.field(default=None, repr=False)
     api_key: str | None = dataclasses.field(default=None, repr=False)

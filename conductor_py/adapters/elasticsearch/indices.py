@@ -119,6 +119,7 @@ def _settings(settings: ElasticsearchSettings) -> Body:
         "index": {
             "number_of_shards": settings.shards,
             "number_of_replicas": settings.replicas,
+            "refresh_interval": f"{settings.refresh_ms}ms",
             "max_result_window": MAX_PAGE_END,
             # How long a late document of a deleted execution is recognised.
             "gc_deletes": _MEMORY_OF_DELETIONS,

@@ -45,7 +45,7 @@ from conductor_py.model.search import (
 if TYPE_CHECKING:
     from elasticsearch import Elasticsearch
 
-_BATCH_DOCUMENTS = 1_000
+_PAGE = 1_000
 _BATCH_BYTES = 8 * 1024 * 1024
 _CONFLICT = 409
 _ABSENT = 404
@@ -78,6 +78,8 @@ class ElasticsearchSearch:
 
     def __init__(self, settings: ElasticsearchSettings) -> None:
         self._prefix = settings.prefix
+        self._batch = settings.batch
+        self._refresh = "wait_for" if settings.wait_for_refresh else None
         self._connection = ProcessLocal(lambda: _ready(settings))
 
     def put(self, documents: Sequence[ExecutionDocument]) -> None:
@@ -141,7 +143,7 @@ class ElasticsearchSearch:
                 index=name,
                 query={"term": {"workflowId": execution_id}},
                 sort=[{"taskId": "asc"}],
-                size=_BATCH_DOCUMENTS,
+                size=_PAGE,
                 source=False,
                 search_after=after,
             )
@@ -149,7 +151,7 @@ class ElasticsearchSearch:
             self._bulk(
                 _Write(index=TASKS, id=hit["_id"], version=version, body=None) for hit in hits
             )
-            if len(hits) < _BATCH_DOCUMENTS:
+            if len(hits) < _PAGE:
                 return
             after = hits[-1]["sort"]
 
@@ -163,9 +165,9 @@ class ElasticsearchSearch:
     def _bulk(self, writes: Iterable[_Write]) -> tuple[str, ...]:
         """Send in bounded requests; returns the ids that the server holds in a newer version."""
         refused: list[str] = []
-        for batch in _batches(writes):
+        for batch in _batches(writes, self._batch):
             lines = [line for write in batch for line in write.lines(self._prefix)]
-            answer = self._connection.get().bulk(operations=lines)
+            answer = self._connection.get().bulk(operations=lines, refresh=self._refresh)
             if answer["errors"]:
                 refused.extend(_conflicts(answer["items"]))
         return tuple(refused)
@@ -182,7 +184,8 @@ class ElasticsearchSearch:
 
 def _ready(settings: ElasticsearchSettings) -> Elasticsearch:
     client = connect(settings)
-    make_indices(client, settings)
+    if settings.manage:
+        make_indices(client, settings)
     return client
 
 
@@ -209,11 +212,11 @@ def _parts(document: ExecutionDocument) -> Iterator[_Write]:
         yield _Write(index=ARCHIVE, id=document.execution_id, version=version, body=body, size=size)
 
 
-def _batches(writes: Iterable[_Write]) -> Iterator[list[_Write]]:
+def _batches(writes: Iterable[_Write], most: int) -> Iterator[list[_Write]]:
     batch: list[_Write] = []
     size = 0
     for write in writes:
-        if batch and (len(batch) >= _BATCH_DOCUMENTS or size + write.size > _BATCH_BYTES):
+        if batch and (len(batch) >= most or size + write.size > _BATCH_BYTES):
             yield batch
             batch, size = [], 0
         batch.append(write)

@@ -63,6 +63,7 @@ KEYS = (
     _key("meta:workflows", "set", "names of workflow definitions (partition 0)", "names"),
     _key("meta:workflow:", "hash", "<name>: version -> document (partition 0)", "versions"),
     _key("meta:tasks", "hash", "name -> task definition (partition 0)", "names"),
+    _key("meta:partitions", "string", "how many partitions, fixed at first use (partition 0)", "1"),
     _key("servers", "hash", "server -> '<until ms> <configured>' (partition 0)", "live servers"),
     _key("shards", "hash", "shard -> '<until ms> <server>' (partition 0)", "servers ever at once"),
 )

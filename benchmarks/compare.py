@@ -1,0 +1,88 @@
+"""Compare this tree with a commit: both measured in turn, in one run, by the same benchmark.
+
+.venv/bin/python benchmarks/compare.py BASE [ROUNDS]
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+_ROOT = Path(__file__).resolve().parents[1]
+_RUN = _ROOT / "benchmarks" / "run.py"
+_ROUNDS = 3
+
+Round = Mapping[str, dict[str, Any]]
+
+
+def main(base: str, rounds: int = _ROUNDS) -> int:
+    """Measure and print a table; one row a figure."""
+    with _worktree(base) as tree:
+        pairs = [(_measure(tree), _measure(_ROOT)) for _ in range(rounds)]
+    for line in table(base, [pair[0] for pair in pairs], [pair[1] for pair in pairs]):
+        print(line)
+    return 0
+
+
+def table(base: str, before: Sequence[Round], after: Sequence[Round]) -> Iterator[str]:
+    """Compare the medians of the figures that both have, with the spread of the first."""
+    yield f"| figure | {base} | here | here / {base} | spread of {base} |"
+    yield "|---|---|---|---|---|"
+    for key, figure in before[0].items():
+        if not all(key in measured for measured in (*before, *after)):
+            continue
+        old = [measured[key]["value"] for measured in before]
+        new = [measured[key]["value"] for measured in after]
+        first, second = statistics.median(old), statistics.median(new)
+        change = f"{second / first:.2f}" if first else ""
+        spread = f"±{(max(old) - min(old)) / 2 / first:.0%}" if first else ""
+        title = f"{figure['part']}: {figure['title']} ({figure['unit']})"
+        yield f"| {title} | {first:.4g} | {second:.4g} | {change} | {spread} |"
+
+
+@contextmanager
+def _worktree(commit: str) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="bench-base-") as directory:
+        tree = Path(directory) / "tree"
+        _git("worktree", "add", "--detach", str(tree), commit)
+        try:
+            yield tree
+        finally:
+            _git("worktree", "remove", "--force", str(tree))
+
+
+def _git(*words: str) -> None:
+    subprocess.run(
+        (shutil.which("git") or "git", "-C", str(_ROOT), *words),
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+
+
+def _measure(tree: Path) -> Round:
+    """Run the short form in a process whose engine is that of ``tree``."""
+    with tempfile.TemporaryDirectory(prefix="bench-") as directory:
+        file = Path(directory) / "figures.json"
+        subprocess.run(
+            (sys.executable, str(_RUN), "--quick", "--json", str(file)),
+            check=True,
+            cwd=directory,
+            env={**os.environ, "PYTHONPATH": str(tree)},
+            stdout=subprocess.DEVNULL,
+        )
+        figures: list[dict[str, Any]] = json.loads(file.read_text())
+    # Growth has the values in its title; the key tells the figures apart.
+    return {figure["key"]: figure for figure in figures}
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], *map(int, sys.argv[2:3])))

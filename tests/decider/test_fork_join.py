@@ -1,0 +1,246 @@
+"""FORK_JOIN and JOIN: branches side by side, and what waits for them."""
+
+import pytest
+
+from conductor_py.testing import MemoryEngine
+from tests.builders import (
+    do_while,
+    fork,
+    inline,
+    join,
+    pass_time,
+    policy,
+    run_failing,
+    set_variable,
+    simple,
+    status_of,
+    switch,
+    task_of,
+    times,
+    typed,
+    workflow,
+)
+
+
+def test_all_branches_are_open_at_once(engine: MemoryEngine) -> None:
+    definition = workflow("w", fork("f", [simple("a")], [simple("b")]), join("j", "a", "b"))
+    started = engine.start(definition)
+    statuses = {"f": "COMPLETED", "a": "SCHEDULED", "b": "SCHEDULED", "j": "IN_PROGRESS"}
+    assert engine.statuses(started) == statuses
+    seqs = [task["seq"] for task in engine.workflow(started)["tasks"]]
+    assert seqs == [1, 2, 3, 4]
+
+
+def test_join_waits_for_every_reference_it_names(engine: MemoryEngine) -> None:
+    branches = [simple("a"), simple("a2")], [simple("b")]
+    started = engine.start(workflow("w", fork("f", *branches), join("j", "a2", "b"), simple("z")))
+    for ref in ("a", "b"):
+        engine.run(ref)
+        assert "z" not in engine.statuses(started)
+    engine.run("a2")
+    assert engine.statuses(started)["z"] == "SCHEDULED"
+
+
+def test_joins_output_is_the_outputs_by_reference(engine: MemoryEngine) -> None:
+    """Oracle row 14: without output parameters it is the workflow's output."""
+    definition = workflow(
+        "w", fork("f", [simple("a")], [simple("b")], [simple("c")]), join("j", "a", "b", "c")
+    )
+    started = engine.start(definition)
+    engine.run("b", {"y": 2})
+    engine.run("a", {"x": 1})
+    engine.run("c")
+    found = engine.workflow(started)
+    assert found["status"] == "COMPLETED"
+    assert found["output"] == {"a": {"x": 1}, "b": {"y": 2}}
+
+
+def test_failing_branch_fails_the_workflow_and_cancels_the_others(engine: MemoryEngine) -> None:
+    """Oracle row 18."""
+    definition = workflow("w", fork("f", [simple("a")], [simple("b")]), join("j", "a", "b"))
+    started = engine.start(definition)
+    engine.poll("b")
+    run_failing(engine, "a")
+    engine.settle()
+    assert status_of(engine, started) == "FAILED"
+    assert engine.statuses(started) == {
+        "f": "COMPLETED",
+        "a": "FAILED",
+        "b": "CANCELED",
+        "j": "CANCELED",
+    }
+
+
+def test_join_with_an_optional_failed_branch_has_errors(engine: MemoryEngine) -> None:
+    """Oracle row 19."""
+    branches = [simple("a", optional=True)], [simple("b")]
+    started = engine.start(workflow("w", fork("f", *branches), join("j", "a", "b"), simple("z")))
+    run_failing(engine, "a", "sour")
+    engine.run("b")
+    joined = task_of(engine, started, "j")
+    assert joined["status"] == "COMPLETED_WITH_ERRORS"
+    assert "sour" in joined["reasonForIncompletion"]
+    assert engine.statuses(started)["z"] == "SCHEDULED"
+
+
+def test_join_fails_for_a_permissive_branch_only_when_all_have_settled(
+    engine: MemoryEngine,
+) -> None:
+    branches = [simple("a", permissive=True)], [simple("b")]
+    started = engine.start(workflow("w", fork("f", *branches), join("j", "a", "b")))
+    run_failing(engine, "a", "no")
+    assert engine.statuses(started)["j"] == "IN_PROGRESS"
+    engine.run("b")
+    assert engine.statuses(started)["j"] == "FAILED"
+    assert status_of(engine, started) == "FAILED"
+
+
+def test_branch_with_an_outstanding_retry_is_not_settled(engine: MemoryEngine) -> None:
+    branches = [policy("a", retryCount=1)], [simple("b")]
+    started = engine.start(workflow("w", fork("f", *branches), join("j", "a", "b")))
+    engine.run("b")
+    run_failing(engine, "a")
+    assert engine.statuses(started)["j"] == "IN_PROGRESS"
+    engine.run("a", {"x": 1})
+    assert engine.workflow(started)["output"] == {"a": {"x": 1}}
+
+
+def test_join_that_names_only_some_branches_goes_on_without_the_rest(engine: MemoryEngine) -> None:
+    definition = workflow(
+        "w", fork("f", [simple("a")], [simple("b")]), join("j", "a"), simple("z")
+    )
+    started = engine.start(definition)
+    engine.run("a")
+    engine.run("z")
+    assert status_of(engine, started) == "RUNNING"
+    engine.run("b")
+    assert status_of(engine, started) == "COMPLETED"
+
+
+def test_join_of_nothing_is_completed_at_once(engine: MemoryEngine) -> None:
+    definition = workflow("w", fork("f", [simple("a")]), join("j"), simple("z"))
+    started = engine.start(definition)
+    assert engine.statuses(started)["j"] == "COMPLETED"
+    assert engine.statuses(started)["z"] == "SCHEDULED"
+
+
+def test_join_on_an_unknown_reference_counts_it_as_skipped(engine: MemoryEngine) -> None:
+    definition = workflow("w", fork("f", [simple("a")]), join("j", "a", "nobody"))
+    started = engine.start(definition)
+    engine.run("a")
+    assert status_of(engine, started) == "COMPLETED"
+
+
+def test_join_that_names_a_reference_twice_waits_for_it_once(engine: MemoryEngine) -> None:
+    definition = workflow("w", fork("f", [simple("a")]), join("j", "a", "a"))
+    started = engine.start(definition)
+    engine.run("a")
+    assert status_of(engine, started) == "COMPLETED"
+
+
+def test_join_may_name_a_task_that_ended_before_the_fork(engine: MemoryEngine) -> None:
+    definition = workflow("w", simple("a"), fork("f", [simple("b")]), join("j", "a", "b"))
+    started = engine.start(definition)
+    engine.run("a", {"x": 1})
+    engine.run("b")
+    assert engine.workflow(started)["output"] == {"a": {"x": 1}}
+
+
+def test_branches_without_workers_end_within_the_start(engine: MemoryEngine) -> None:
+    branches = [set_variable("s", v=1)], [inline("i", "1 + 1")]
+    started = engine.start(workflow("w", fork("f", *branches), join("j", "s", "i")))
+    found = engine.workflow(started)
+    assert found["status"] == "COMPLETED"
+    assert found["output"] == {"i": {"result": 2}}
+
+
+def test_forks_nest(engine: MemoryEngine) -> None:
+    inner = [fork("g", [simple("a")], [simple("b")]), join("k", "a", "b"), simple("c")]
+    started = engine.start(workflow("w", fork("f", inner, [simple("d")]), join("j", "c", "d")))
+    for ref in ("d", "a", "b", "c"):
+        assert status_of(engine, started) == "RUNNING"
+        engine.run(ref)
+    assert status_of(engine, started) == "COMPLETED"
+
+
+def test_fork_of_a_thousand_branches(engine: MemoryEngine) -> None:
+    refs = [f"b{n}" for n in range(1000)]
+    branches = [[{**simple(ref), "name": "a"}] for ref in refs]
+    started = engine.start(workflow("w", fork("f", *branches), join("j", *refs)))
+    engine.settle()
+    tasks = engine.poll("a", 2000)
+    assert len(tasks) == 1000
+    for task in tasks:
+        engine.complete(task, {"x": 1})
+    engine.settle()
+    assert len(engine.workflow(started)["output"]) == 1000
+
+
+def test_fork_without_a_join_fails_the_workflow(engine: MemoryEngine) -> None:
+    started = engine.start(workflow("w", fork("f", [simple("a")]), simple("z")))
+    found = engine.workflow(started)
+    assert found["status"] == "FAILED"
+    assert "JOIN" in found["reasonForIncompletion"]
+
+
+# -- what can never come ---------------------------------------------------------------------------
+
+
+def test_join_on_an_unreachable_branch_counts_it_as_skipped(engine: MemoryEngine) -> None:
+    choice = switch("s", "other", {"yes": [simple("p")]})
+    definition = workflow("w", fork("f", [choice], [simple("b")]), join("j", "p", "b"), simple("z"))
+    started = engine.start(definition)
+    engine.run("b", {"x": 1})
+    assert engine.statuses(started)["j"] == "COMPLETED"
+    assert engine.statuses(started)["z"] == "SCHEDULED"
+
+
+def test_inner_join_is_let_go_before_the_outer_one(engine: MemoryEngine) -> None:
+    """The outer join waits for what follows the inner one, so it must not be let go first."""
+    choice = switch("s", "other", {"yes": [simple("p")]})
+    inner = [fork("g", [choice]), join("k", "p"), simple("x")]
+    started = engine.start(workflow("w", fork("f", inner), join("j", "x"), simple("z")))
+    assert engine.statuses(started)["x"] == "SCHEDULED"
+    assert engine.statuses(started)["j"] == "IN_PROGRESS"
+    engine.run("x")
+    engine.run("z")
+    assert status_of(engine, started) == "COMPLETED"
+
+
+def test_unreachable_join_inside_a_loop_lets_the_loop_go_on(engine: MemoryEngine) -> None:
+    choice = switch("s", "other", {"yes": [simple("p")]})
+    loop = times("l", 2, fork("f", [choice], [simple("b")]), join("j", "p", "b"))
+    started = engine.start(workflow("w", loop))
+    engine.run("b")
+    engine.run("b")
+    assert status_of(engine, started) == "COMPLETED"
+    assert task_of(engine, started, "j__2")["status"] == "COMPLETED"
+
+
+def test_tail_that_cannot_come_fails_with_nothing_left_to_do(engine: MemoryEngine) -> None:
+    """A task that failed permissively stops its dynamic branch; nothing else may follow."""
+    definition = workflow("w", do_while("l", "false"))
+    started = engine.start(definition)
+    assert status_of(engine, started) == "COMPLETED"
+
+
+def test_execution_with_nothing_left_to_do_ends(engine: MemoryEngine) -> None:
+    """A fork that is optional, but has no branches to open, leaves nothing that could follow."""
+    broken = typed("FORK_JOIN_DYNAMIC", "f", optional=True)
+    started = engine.start(workflow("w", broken, join("j")))
+    assert status_of(engine, started) in {"FAILED", "COMPLETED"}
+
+
+@pytest.mark.parametrize("seconds", [0, 30])
+def test_every_join_is_counted_once_however_late_results_come(
+    engine: MemoryEngine, seconds: int
+) -> None:
+    definition = workflow("w", fork("f", [simple("a")], [simple("b")]), join("j", "a", "b"))
+    started = engine.start(definition)
+    (task,) = engine.poll("a")
+    for _ in range(3):
+        engine.complete(task)
+        pass_time(engine, seconds=seconds)
+    assert status_of(engine, started) == "RUNNING"
+    engine.run("b")
+    assert status_of(engine, started) == "COMPLETED"
