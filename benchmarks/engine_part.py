@@ -5,45 +5,20 @@ Effects stay in the outbox: indexing is part of the figures of the server.
 
 from __future__ import annotations
 
-import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Iterator
 
-from benchmarks.bare import BareRedis
-from benchmarks.figures import Bare, Figure
-from benchmarks.machine import forget_peak, peak_resident_mb
-from conductor_py.adapters.files.payloads import FilePayloads
-from conductor_py.adapters.memory.search import MemorySearch
-from conductor_py.adapters.quickjs import QuickJsScripts
-from conductor_py.adapters.redis.connection import Connection
-from conductor_py.adapters.redis.keys import Namespace
-from conductor_py.adapters.redis.metadata import RedisMetadataStore
-from conductor_py.adapters.redis.outbox import RedisOutbox
-from conductor_py.adapters.redis.plans import RedisPlanStore
-from conductor_py.adapters.redis.queues import RedisTaskQueues
-from conductor_py.adapters.redis.reader import RedisExecutionReader
-from conductor_py.adapters.redis.scripts import Scripts
-from conductor_py.adapters.redis.shards import RedisShardRegistry
-from conductor_py.adapters.redis.store import RedisExecutionStore
-from conductor_py.adapters.redis.timers import RedisTimers
-from conductor_py.adapters.redis.wakeups import RedisWakeups
+from benchmarks.figures import Bare, Figure, between
+from benchmarks.place import Place, complete, poll
 from conductor_py.codec.definitions import workflow_from_json
-from conductor_py.decider.workspace import Limits
 from conductor_py.engine import Engine
-from conductor_py.engine.assembly import Ports, assemble
-from conductor_py.engine.encoding import PayloadLimits
-from conductor_py.engine.shards import Shards
-from conductor_py.model.requests import PollRequest, StartRequest, TaskResult
-from conductor_py.model.status import TaskStatus
-from conductor_py.processes.embedded_redis import EmbeddedRedis
+from conductor_py.model.json import JsonObject
+from conductor_py.model.requests import StartRequest
 
 _PART = "Engine without HTTP"
-_FORKS = "FORK, engine without HTTP"
 _DATA = "x" * 200
+_OUTPUT: JsonObject = {"data": _DATA}
 #: The middle one counts: where the scheduler puts Redis and us makes a fifth of the rate.
 _ROUNDS = 5
 _ONE_TASK = workflow_from_json(
@@ -60,81 +35,6 @@ _ONE_TASK = workflow_from_json(
         "outputParameters": {"done": "${t0.output.data}"},
     }
 )
-_FORK = workflow_from_json(
-    {
-        "name": "fork",
-        "tasks": [
-            {
-                "name": "fork",
-                "taskReferenceName": "fork",
-                "type": "FORK_JOIN_DYNAMIC",
-                "dynamicForkTasksParam": "tasks",
-                "dynamicForkTasksInputParamName": "inputs",
-                "inputParameters": {
-                    "tasks": "${workflow.input.tasks}",
-                    "inputs": "${workflow.input.inputs}",
-                },
-            },
-            {"name": "join", "taskReferenceName": "join", "type": "JOIN"},
-        ],
-    }
-)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """An engine, its connection and a bare connection to the same Redis."""
-
-    engine: Engine
-    connection: Connection
-    bare: BareRedis
-
-
-@contextmanager
-def place() -> Iterator[Place]:
-    """Have a fresh Redis with an engine over it."""
-    with tempfile.TemporaryDirectory(prefix="bench-") as directory:
-        data = Path(directory)
-        with EmbeddedRedis(data / "redis") as store, BareRedis(store.socket) as bare:
-            connection = Connection(f"unix://{store.socket}")
-            namespace = Namespace("bench", 1)
-            wakeups = RedisWakeups(connection, namespace)
-            try:
-                engine = _engine(Scripts(connection, namespace), wakeups, data)
-                yield Place(engine=engine, connection=connection, bare=bare)
-            finally:
-                wakeups.close()
-                connection.close()
-
-
-def _engine(scripts: Scripts, wakeups: RedisWakeups, data: Path) -> Engine:
-    ports = Ports(
-        store=RedisExecutionStore(scripts),
-        reader=RedisExecutionReader(scripts),
-        queues=RedisTaskQueues(scripts),
-        timers=RedisTimers(scripts),
-        outbox=RedisOutbox(scripts),
-        metadata=RedisMetadataStore(scripts),
-        plans=RedisPlanStore(scripts),
-        wakeups=wakeups,
-        payloads=FilePayloads(
-            data / "payloads",
-            base_url="http://127.0.0.1/payloads",
-            now_ms=lambda: time.time_ns() // 1_000_000,
-        ),
-        search=MemorySearch(),
-        scripts=QuickJsScripts(),
-    )
-    return assemble(
-        ports,
-        Shards(RedisShardRegistry(scripts), "bench"),
-        version="bench",
-        limits=Limits(),
-        payload_limits=PayloadLimits(),
-    )
-
-
-# -- one task --------------------------------------------------------------------------------------
 
 
 def measure_one_task(at: Place, seconds: float) -> list[Figure]:
@@ -148,22 +48,18 @@ def measure_one_task(at: Place, seconds: float) -> list[Figure]:
     together, wall, _ = _timed(lambda: _run_together(engine, seconds, clients=8))
     after = at.bare.loop()
     return [
-        *_rate("one", "one-task workflows, 1 client", done / spent, _between(before, middle), 800),
-        *_rate("eight", "the same, 8 clients (threads)", together / wall, _between(middle, after)),
+        *_rate("one", "one-task workflows, 1 client", done / spent, between(before, middle), 800),
+        *_rate("eight", "the same, 8 clients (threads)", together / wall, between(middle, after)),
         Figure(
             key="engine_one_cpu",
             part=_PART,
             title="CPU of this process for one execution, 1 client",
             value=cpu_s * 1000 / done,
             unit="ms",
-            ratio=_between(before, middle).time(cpu_s * 1000 / done),
+            ratio=between(before, middle).time(cpu_s * 1000 / done),
         ),
         *_round_trips(at),
     ]
-
-
-def _between(first: Bare, second: Bare) -> Bare:
-    return Bare((first.loops_per_s + second.loops_per_s) / 2)
 
 
 def _rate(
@@ -193,8 +89,8 @@ def _run_for(engine: Engine, seconds: float) -> int:
     done = 0
     while time.perf_counter() < until:
         _start(engine)
-        for task in _poll(engine, "step", 1):
-            _complete(engine, task)
+        for task in poll(engine, "step", 1):
+            complete(engine, task, _OUTPUT)
             done += 1
     return done
 
@@ -219,9 +115,9 @@ def _round_trips(at: Place) -> Iterator[Figure]:
     marks = [at.connection.round_trips]
     _start(at.engine)
     marks.append(at.connection.round_trips)
-    (task,) = _poll(at.engine, "step", 1)
+    (task,) = poll(at.engine, "step", 1)
     marks.append(at.connection.round_trips)
-    _complete(at.engine, task)
+    complete(at.engine, task, _OUTPUT)
     marks.append(at.connection.round_trips)
     for name, wanted, first, last in zip(
         ("start", "poll", "update"), (1, 1, 2), marks, marks[1:], strict=False
@@ -240,157 +136,4 @@ def _round_trips(at: Place) -> Iterator[Figure]:
 def _start(engine: Engine) -> str:
     return engine.executions.start(
         StartRequest(name="one", definition=_ONE_TASK, input={"data": _DATA})
-    )
-
-
-def _poll(engine: Engine, kind: str, count: int) -> Sequence[dict[str, str]]:
-    found = engine.tasks.poll(
-        PollRequest(task_type=kind, timeout_ms=0, worker="bench", count=count)
-    )
-    return [{"taskId": str(t["taskId"]), "of": str(t["workflowInstanceId"])} for t in found]
-
-
-def _complete(engine: Engine, task: dict[str, str]) -> None:
-    engine.tasks.update(
-        TaskResult(
-            workflow_id=task["of"],
-            task_id=task["taskId"],
-            status=TaskStatus.COMPLETED,
-            output={"data": _DATA},
-            worker="bench",
-        )
-    )
-
-
-# -- forks -----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ForkCost:
-    """What a branch cost from the start of its fork to the end of the execution."""
-
-    width: int
-    ms: float
-    held: float
-    moved: float
-    slowest_ms: float
-    peak_mb: float
-
-
-def measure_forks(at: Place, widths: Sequence[int], least: int) -> list[Figure]:
-    """Measure forks of growing width; narrow ones are repeated until ``least`` branches ran."""
-    _fork(at.engine, widths[0])
-    at.bare.watch_slow_commands(above_ms=1)
-    bare = at.bare.loop()
-    costs = [_cost(at, width, max(1, least // width)) for width in widths]
-    bare = _between(bare, at.bare.loop())
-    first = costs[0]
-    figures: list[Figure] = []
-    for cost in costs:
-        figures += _fork_figures(cost, first, bare)
-    return figures
-
-
-def _cost(at: Place, width: int, times: int) -> ForkCost:
-    at.bare.ask(b"SLOWLOG", b"RESET")
-    forget_peak()
-    before = at.bare.counters()
-    began = time.perf_counter()
-    for _ in range(times):
-        _fork(at.engine, width)
-    spent = time.perf_counter() - began
-    after = at.bare.counters()
-    branches = width * times
-    return ForkCost(
-        width=width,
-        ms=spent * 1000 / branches,
-        held=(after.memory - before.memory) / branches,
-        moved=(after.moved - before.moved) / branches,
-        slowest_ms=max((entry[2] for entry in _slow(at)), default=0) / 1000,
-        peak_mb=peak_resident_mb(),
-    )
-
-
-def _slow(at: Place) -> list[list[int]]:
-    found: list[list[int]] = at.connection.call("SLOWLOG", "GET", "1024")
-    return found
-
-
-def _fork(engine: Engine, width: int) -> None:
-    branches = [
-        {"name": "branch", "taskReferenceName": f"b{number}", "type": "SIMPLE"}
-        for number in range(width)
-    ]
-    execution = engine.executions.start(
-        StartRequest(name="fork", definition=_FORK, input={"tasks": branches, "inputs": {}})
-    )
-    left = width
-    while left:
-        tasks = _poll(engine, "branch", 100)
-        if not tasks and not engine.sweeper.tick():
-            raise RuntimeError(f"{left} branches never came")
-        for task in tasks:
-            _complete(engine, task)
-        left -= len(tasks)
-    while engine.executions.document(execution, include_tasks=False)["status"] == "RUNNING":
-        if not engine.sweeper.tick():
-            raise RuntimeError("the execution does not end")
-
-
-def _fork_figures(cost: ForkCost, first: ForkCost, bare: Bare) -> Iterator[Figure]:
-    width = f"{cost.width:,}"
-    key = f"fork_{cost.width}"
-    if cost is first:
-        yield Figure(
-            key=key,
-            part=_FORKS,
-            title=f"a branch of {width}",
-            value=cost.ms,
-            unit="ms",
-            ratio=bare.time(cost.ms),
-        )
-        yield Figure(
-            key=f"{key}_held",
-            part=_FORKS,
-            title="memory of Redis for it",
-            value=cost.held,
-            unit="B",
-        )
-        yield Figure(
-            key=f"{key}_moved",
-            part=_FORKS,
-            title="sent to and from Redis",
-            value=cost.moved,
-            unit="B",
-        )
-        return
-    for name, title, mine, ten in (
-        ("time", "time", cost.ms, first.ms),
-        ("held", "memory of Redis", cost.held, first.held),
-        ("moved", "bytes sent to and from Redis", cost.moved, first.moved),
-    ):
-        unit = "ms" if name == "time" else "B"
-        yield Figure(
-            key=f"{key}_{name}_growth",
-            part=_FORKS,
-            title=f"{title} of a branch of {width} ({mine:.3g} {unit}) over one of {first.width}",
-            value=mine / ten,
-            unit="x",
-            ratio=ten / mine,
-            target=1.5,
-        )
-    yield Figure(
-        key=f"{key}_slowest",
-        part=_FORKS,
-        title=f"longest command of Redis during a FORK of {width}",
-        value=cost.slowest_ms,
-        unit="ms",
-        target=50,
-    )
-    yield Figure(
-        key=f"{key}_peak",
-        part=_FORKS,
-        title=f"most memory of this process during a FORK of {width}",
-        value=cost.peak_mb,
-        unit="MB",
     )

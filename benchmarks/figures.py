@@ -55,6 +55,11 @@ class Bare:
         return 1000 / self.loops_per_s / ms if ms else 1.0
 
 
+def between(first: Bare, second: Bare) -> Bare:
+    """Take the mean of a loop before and one after."""
+    return Bare((first.loops_per_s + second.loops_per_s) / 2)
+
+
 def read_floors(file: Path) -> dict[str, float]:
     """Read the committed floors by key."""
     floors: dict[str, float] = json.loads(file.read_text())

@@ -18,7 +18,7 @@ from typing import Any
 
 from benchmarks.bare import BareRedis
 from benchmarks.clients import Http, Load, Seen, alone, drive
-from benchmarks.figures import Bare, Figure, quantile
+from benchmarks.figures import Bare, Figure, between, quantile
 from benchmarks.machine import cost_of
 from conductor_py.processes.embedded_redis import EmbeddedRedis
 
@@ -151,7 +151,7 @@ def measure_one_task(at: Served, executions: int) -> list[Figure]:
     cost = cost_of(at.pid)
     after = at.bare.loop()
     _check(at, many)
-    first, second = _between(before, middle), _between(middle, after)
+    first, second = between(before, middle), between(middle, after)
     cpu_ms = (cost.cpu_ms - spent) / executions
     return [
         _rate("http_one", "one-task workflows, 1 client", len(single.executions), single, first),
@@ -197,7 +197,7 @@ def measure_latencies(at: Served, executions: int) -> list[Figure]:
     drive(replace(load, executions=8, starts_per_s=8))
     before = at.bare.loop()
     seen = drive(replace(load, executions=executions, starts_per_s=8))
-    bare = _between(before, at.bare.loop())
+    bare = between(before, at.bare.loop())
     _await_effects(at)
     scheduled: list[float] = []
     started: list[float] = []
@@ -285,10 +285,6 @@ def _branch_cpu_ms(at: Served, width: int, executions: int) -> float:
     cpu_ms = cost_of(at.pid).cpu_ms - spent
     _check(at, seen)
     return cpu_ms / (width * executions)
-
-
-def _between(first: Bare, second: Bare) -> Bare:
-    return Bare((first.loops_per_s + second.loops_per_s) / 2)
 
 
 def _await_effects(at: Served) -> None:

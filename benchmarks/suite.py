@@ -12,9 +12,10 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from benchmarks import engine_part, server_part
+from benchmarks import engine_part, fork_part, server_part
 from benchmarks.figures import Figure, read_floors, shortfalls
 from benchmarks.machine import describe
+from benchmarks.place import place
 from benchmarks.report import render
 
 _ROOT = Path(__file__).resolve().parents[1]
@@ -41,13 +42,13 @@ QUICK = Sizes(seconds=2, forks=(10, 1000), executions=800, chains=16, branches=1
 
 def measure(sizes: Sizes) -> tuple[list[Figure], dict[str, str]]:
     """Run all parts; return their figures and what they ran on."""
-    with engine_part.place() as place:
-        bare = place.bare.loop(1.0)
-        store = place.bare.counters().version
-        figures = engine_part.measure_one_task(place, sizes.seconds)
+    with place() as at:
+        bare = at.bare.loop(1.0)
+        store = at.bare.counters().version
+        figures = engine_part.measure_one_task(at, sizes.seconds)
         _tell(figures)
-    with engine_part.place() as place:
-        figures += engine_part.measure_forks(place, sizes.forks, least=sizes.branches)
+    with place() as at:
+        figures += fork_part.measure_forks(at, sizes.forks, least=sizes.branches)
         _tell(figures)
     with server_part.server() as server:
         figures += server_part.measure_one_task(server, sizes.executions)

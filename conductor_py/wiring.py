@@ -35,19 +35,35 @@ if TYPE_CHECKING:
 
     from conductor_py.adapters.files.payloads import FilePayloads
     from conductor_py.adapters.redis.connection import Connection
+    from conductor_py.api.metrics import Metrics
 
 _PAYLOADS_PATH: Final = "/api/payloads"
 _EVERYWHERE: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - what it means, not a use
 
 
-def build_engine(settings: Settings, *, server: str, serves_all_shards: bool = False) -> Engine:
+def build_metrics(settings: Settings) -> Metrics | None:
+    """Make the metrics of an API process, unless they are switched off."""
+    if not settings.server.metrics:
+        return None
+    from conductor_py.api.metrics import Metrics
+
+    return Metrics()
+
+
+def build_engine(
+    settings: Settings,
+    *,
+    server: str,
+    serves_all_shards: bool = False,
+    metrics: Metrics | None = None,
+) -> Engine:
     """Build the engine of one process.
 
     ``server`` names the server that the process belongs to: processes of one name share its shards.
-    With ``serves_all_shards`` it holds none, and sweeps those of all live servers. Raises
-    ConfigurationError for what cannot be had.
+    With ``serves_all_shards`` it holds none, and sweeps those of all live servers. ``metrics``
+    counts what its stores answer. Raises ConfigurationError for what cannot be had.
     """
-    registry, ports = _ports(settings)
+    registry, ports = _ports(settings, metrics)
     return assemble(
         ports,
         _shards(settings, registry, server, serves_all=serves_all_shards),
@@ -77,9 +93,17 @@ def build_engine(settings: Settings, *, server: str, serves_all_shards: bool = F
 
 
 def build_application(
-    settings: Settings, engine: Engine, *, stop: threading.Event, instance: str
+    settings: Settings,
+    engine: Engine,
+    *,
+    stop: threading.Event,
+    instance: str,
+    metrics: Metrics | None = None,
 ) -> Flask:
-    """Build the HTTP front of an engine; ``stop`` ends long polls, ``instance`` is in errors."""
+    """Build the HTTP front of an engine.
+
+    ``stop`` ends long polls, ``instance`` is in errors, ``metrics`` are served.
+    """
     from conductor_py.api.app import create_app
     from conductor_py.decider.expressions import check
 
@@ -99,7 +123,11 @@ def build_application(
         max_tasks=limits.tasks_per_definition,
         owner_email_mandatory=settings.app.owner_email_mandatory,
         restrict_names=settings.app.validate_names,
+        metrics=metrics.write if metrics is not None else None,
     )
+    if metrics is not None:
+        metrics.observe(application)
+        metrics.show_queues(lambda: engine.tasks.queue_sizes(None))
     if settings.server.ui:
         from conductor_py.ui import create_ui
 
@@ -193,8 +221,9 @@ def _connection(settings: Settings) -> Connection:
     )
 
 
-def _ports(settings: Settings) -> tuple[ShardRegistry, Ports]:
+def _ports(settings: Settings, metrics: Metrics | None) -> tuple[ShardRegistry, Ports]:
     from conductor_py.adapters.quickjs import QuickJsScripts
+    from conductor_py.adapters.redis.counted import CountedExecutionStore, CountedTaskQueues
     from conductor_py.adapters.redis.keys import Namespace
     from conductor_py.adapters.redis.metadata import RedisMetadataStore
     from conductor_py.adapters.redis.outbox import RedisOutbox
@@ -211,10 +240,22 @@ def _ports(settings: Settings) -> tuple[ShardRegistry, Ports]:
     namespace = Namespace(settings.redis.namespace, settings.redis.partitions)
     scripts = Scripts(connection, namespace)
     take_lease = settings.lock.type == "redis"
+    fencing = settings.app.fencing
+    store, queues = (
+        (
+            RedisExecutionStore(scripts, fencing=fencing, take_lease=take_lease),
+            RedisTaskQueues(scripts),
+        )
+        if metrics is None
+        else (
+            CountedExecutionStore(scripts, metrics.count, fencing=fencing, take_lease=take_lease),
+            CountedTaskQueues(scripts, metrics.count),
+        )
+    )
     ports = Ports(
-        store=RedisExecutionStore(scripts, fencing=settings.app.fencing, take_lease=take_lease),
+        store=store,
         reader=RedisExecutionReader(scripts),
-        queues=RedisTaskQueues(scripts),
+        queues=queues,
         timers=RedisTimers(scripts, take_lease=take_lease),
         outbox=RedisOutbox(scripts),
         metadata=RedisMetadataStore(scripts),

@@ -9,12 +9,14 @@ import pytest
 
 from conductor_py.adapters.elasticsearch import search as elasticsearch_search
 from conductor_py.adapters.elasticsearch.client import ElasticsearchSettings
+from conductor_py.api.metrics import Metrics
 from conductor_py.config import Settings, load
 from conductor_py.engine import Engine
-from conductor_py.errors import ConfigurationError
+from conductor_py.errors import ConfigurationError, StoreUnavailable
 from conductor_py.wiring import (
     build_application,
     build_engine,
+    build_metrics,
     check_redis,
     effects_url,
     redis_url,
@@ -170,3 +172,55 @@ def test_each_process_names_the_settings_that_lead_to_its_elasticsearch() -> Non
         True,
         False,
     )
+
+
+def test_metrics_tell_what_the_process_did(newest_redis: RealRedis, tmp_path: Path) -> None:
+    settings = _settings(
+        redis__socket=newest_redis.url.removeprefix("unix://"), data__directory=str(tmp_path)
+    )
+    metrics = build_metrics(settings)
+    engine = build_engine(settings, server="one", metrics=metrics)
+    stop = threading.Event()
+    front = build_application(settings, engine, stop=stop, instance="one", metrics=metrics)
+    client = front.test_client()
+    task = {"name": "t", "taskReferenceName": "t", "type": "SIMPLE"}
+    inline = {"name": "w", "version": 1, "tasks": [task]}
+    for _ in range(2):
+        assert client.post("/api/workflow", json={"name": "w", "workflowDef": inline}).text
+    (claimed,) = client.get("/api/tasks/poll/batch/t?timeout=0").get_json()
+    result = {name: claimed[name] for name in ("taskId", "workflowInstanceId")}
+    client.post("/api/tasks", json={**result, "status": "COMPLETED", "outputData": {}})
+    client.get("/api/tasks/poll/batch/other?timeout=0")
+    assert client.get("/no/such/page").status_code == 404
+
+    shown = client.get("/actuator/prometheus").text.splitlines()
+
+    for line in (
+        'conductor_starts_total{outcome="OK"} 2.0',
+        'conductor_polls_total{outcome="FOUND"} 1.0',
+        'conductor_polls_total{outcome="EMPTY"} 1.0',
+        'conductor_claims_total{outcome="OK"} 1.0',
+        'conductor_reports_total{outcome="OK"} 1.0',
+        'conductor_decisions_total{outcome="OK"} 1.0',
+        'conductor_queue_depth{queue="t"} 1.0',
+    ):
+        assert line in shown
+    counted = "conductor_http_request_seconds_count"
+    route = 'method="GET",route="/api/tasks/poll/batch/<task_type>",status="200"'
+    assert f"{counted}{{{route}}} 2.0" in shown
+    assert f'{counted}{{method="unknown",route="unknown",status="404"}} 1.0' in shown
+
+
+def test_metrics_can_be_switched_off() -> None:
+    assert build_metrics(_settings(**{"metrics-prometheus__enabled": "false"})) is None
+
+
+def test_a_scrape_works_while_the_store_is_away() -> None:
+    metrics = Metrics()
+
+    def away() -> dict[str, int]:
+        raise StoreUnavailable
+
+    metrics.show_queues(away)
+
+    assert b"# TYPE conductor_queue_depth gauge" in metrics.write()

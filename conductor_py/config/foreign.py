@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-#: A name that ends with a dot stands for everything below it.
+#: A name that ends with a dot or dash stands for all that begins with it and is not declared.
 _WITHOUT_EFFECT: Final = (
     "conductor.app.appId",
     "conductor.app.asyncIndexingEnabled",

@@ -68,7 +68,7 @@ class Server:
     metrics: bool = flag(
         "conductor.metrics-prometheus.enabled",
         "true",
-        "Serve metrics for Prometheus.",
+        "Serve metrics for Prometheus at /actuator/prometheus, those of the process that answers.",
     )
 
 

@@ -34,6 +34,10 @@ CONTAINERS = frozenset({"JOIN", "EXCLUSIVE_JOIN", "DO_WHILE"})
 _KEPT_SEQS = 100
 
 
+class Refused(Exception):
+    """The attempt being opened has failed already: what it was given is larger than allowed."""
+
+
 def create(
     ws: Workspace,
     spot: Spot,
@@ -48,9 +52,17 @@ def create(
 ) -> Attempt:
     """Make the next attempt at ``spot``: state, pointers, counts; the caller adds queue entry or
     timer.
+
+    Raises ``Refused`` when input or output are larger than allowed: the attempt has failed then.
     """
     seq = ws.next_seq
     ws.next_seq = seq + 1
+    refused = ws.refused("i", seq, spot.node.ref)
+    if refused is not None:
+        input_ = {}
+    refused = refused or ws.refused("o", seq, spot.node.ref)
+    if refused is not None:
+        output, status = None, TaskStatus.IN_PROGRESS
     ended = ws.now_ms if status.terminal else 0
     attempt = Attempt(
         seq=seq,
@@ -75,6 +87,9 @@ def create(
         ws.documents[f"o:{seq}"] = output
     if not ended:
         ws.count_open(spot.node.loops, spot.vector, 1, container=type_ in CONTAINERS)
+    if refused is not None:
+        finish(ws, spot, attempt, TaskStatus.FAILED_WITH_TERMINAL_ERROR, reason=refused)
+        raise Refused
     return attempt
 
 
@@ -108,8 +123,8 @@ def finish(
     )
     if output is not None:
         ws.documents[f"o:{attempt.seq}"] = output
-        refused = ws.known.get(f"oversize:o:{attempt.seq}")
-        if isinstance(refused, str):
+        refused = ws.refused("o", attempt.seq, attempt.ref)
+        if refused is not None:
             ws.documents[f"o:{attempt.seq}"] = {}
             ended = replace(ended, status=TaskStatus.FAILED_WITH_TERMINAL_ERROR, reason=refused)
     ws.count_open(spot.node.loops, spot.vector, -1, container=attempt.type in CONTAINERS)
@@ -171,7 +186,12 @@ def again(ws: Workspace, spot: Spot, failed: Attempt, *, delay_ms: int, lost: bo
     )
     point(ws, attempt)
     ws.count_open(spot.node.loops, spot.vector, 1, container=attempt.type in CONTAINERS)
-    scheduling.offer_again(ws, spot, attempt, delay_ms)
+    refused = ws.refused("i", seq, attempt.ref)
+    if refused is None:
+        scheduling.offer_again(ws, spot, attempt, delay_ms)
+        return
+    ws.documents[f"i:{seq}"] = {}
+    finish(ws, spot, attempt, TaskStatus.FAILED_WITH_TERMINAL_ERROR, reason=refused)
 
 
 def _settle_failed(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
@@ -188,9 +208,22 @@ def _settle_failed(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
 
 
 def tell_joins(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
-    """Count a settled reference in every join that waits for it."""
+    """Count a settled reference in every join that waits for it.
+
+    A branch of a dynamic fork that is a SWITCH counts when its chosen tasks have settled.
+    """
+    if not _is_choice_branch(spot.plan, spot.node):
+        _tell(ws, spot, attempt)
+
+
+def _tell(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
     for join in spot.node.joins:
         _count(ws, _join_key(spot, join), attempt)
+
+
+def _is_choice_branch(plan: Plan, node: Node) -> bool:
+    top = bool(plan.branches) and node.container is None
+    return top and node.task.type in {"SWITCH", "DECISION"}
 
 
 def settle(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
@@ -199,8 +232,26 @@ def settle(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
     tell_joins(ws, spot, attempt)
     if node.loops and not attempt.status.successful:
         fail_loop(ws, spot, attempt)
-    elif attempt.type not in {"FORK", "TERMINATE"}:
-        advance(ws, spot)
+        return
+    if attempt.type not in {"FORK", "TERMINATE"}:
+        advance(ws, spot, attempt)
+    if node.loops:
+        _look_at_loop(ws, spot)
+
+
+def _look_at_loop(ws: Workspace, spot: Spot) -> None:
+    """The tail of the body may have settled before this attempt, when no join names its branch."""
+    key = ws.loop_key(spot.node.loops, spot.vector)
+    state = ws.state(key, LoopState) if key else None
+    if state is None or not state.tail or state.open_attempts > 0:
+        return
+    ref = spot.node.loops[-1]
+    plan: Plan | None = spot.plan
+    while plan is not None and ref not in plan.nodes:
+        plan = ws.plan_of(plan.parent) if plan.anchor else None
+    if plan is not None:
+        outer = vector_prefix(spot.vector, len(spot.node.loops) - 1)
+        ws.agenda.append(Step("loop", plan, ref, outer))
 
 
 def open_first(ws: Workspace, steps: list[Step]) -> None:
@@ -231,8 +282,8 @@ def _count(ws: Workspace, key: str, attempt: Attempt) -> None:
         ws.agenda.append(Step("join", ws.plan, key, NO_LOOP))
 
 
-def advance(ws: Workspace, spot: Spot) -> None:
-    """Put what follows a settled task on the agenda."""
+def advance(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
+    """Put what follows a settled task, whose attempt it is, on the agenda."""
     plan: Plan | None = spot.plan
     node: Node | None = spot.node
     vector = spot.vector
@@ -244,6 +295,8 @@ def advance(ws: Workspace, spot: Spot) -> None:
             if not plan.anchor:
                 ws.tail = True
                 return
+            if _is_choice_branch(plan, node):
+                _tell(ws, Spot(plan, node, vector), attempt)
             if plan.branches:
                 return
             anchor = plan.anchor

@@ -9,6 +9,7 @@ what they need as well, and the whole pass is then thrown away.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -16,7 +17,7 @@ from conductor_py.decider import control, ending, operators, scheduling, timeout
 from conductor_py.decider.need import Missing, Need, Read, Request
 from conductor_py.decider.operations import operate
 from conductor_py.decider.operators import do_while, fork_join_dynamic, sub_workflow
-from conductor_py.decider.plan import Plan
+from conductor_py.decider.plan import Node, Plan
 from conductor_py.decider.workspace import Execution, Limits, Spot, Step, Workspace
 from conductor_py.model.decision import Decision
 from conductor_py.model.event import (
@@ -149,7 +150,8 @@ def _deadline(ws: Workspace, spot: Spot, attempt: Attempt, event: DeadlinePassed
         return
     resume = operators.RESUMES.get(spot.node.task.type)
     if resume is not None:
-        opened = replace(attempt, status=TaskStatus.IN_PROGRESS, started_at=ws.now_ms, start_at=0)
+        began = ws.now_ms if attempt.start_at else attempt.started_at
+        opened = replace(attempt, status=TaskStatus.IN_PROGRESS, started_at=began, start_at=0)
         ws.put(opened)
         ws.timers[attempt.seq] = 0
         resume(ws, spot, opened)
@@ -180,7 +182,8 @@ def _continue(ws: Workspace, event: Continue) -> None:
 
 def _take(ws: Workspace, step: Step) -> None:
     if not ws.over:
-        _STEPS[step.kind](ws, step)
+        with suppress(control.Refused):
+            _STEPS[step.kind](ws, step)
 
 
 def _open(ws: Workspace, step: Step) -> None:
@@ -233,19 +236,42 @@ def _conclude(ws: Workspace) -> None:
 
 def _release_join(ws: Workspace) -> None:
     """Only containers are open: what they still wait for can never come and counts as SKIPPED.
-    Innermost first.
+
+    Innermost first: what follows an inner join may be what the outer one waits for.
     """
-    seqs = range(ws.next_seq - 1, max(ws.header.first_seq, ws.next_seq - _MAX_AUDIT) - 1, -1)
+    seqs = range(max(ws.header.first_seq, ws.next_seq - _MAX_AUDIT), ws.next_seq)
     ws.together((f"a:{s}", Read(f"a:{s}")) for s in seqs if s < ws.header.next_seq)
+    waiting: list[tuple[int, int, Spot, JoinState]] = []
     for seq in seqs:
         attempt = ws.attempt(seq)
         if attempt is None or not attempt.open or attempt.type not in {"JOIN", "EXCLUSIVE_JOIN"}:
             continue
         spot = ws.spot_of(attempt)
-        key = "j:" + spot.key if spot else ""
-        state = ws.state(key, JoinState) if spot else None
+        state = ws.state("j:" + spot.key, JoinState) if spot else None
         if spot is not None and state is not None and not state.closed:
-            ws.states[key] = replace(state, expected=state.settled)
-            ws.agenda.append(Step("join", spot.plan, key, Vector("")))
-            return
-    ending.end(ws, WorkflowStatus.FAILED, "Nothing left to do: a container waits for nothing")
+            waiting.append((-_nesting(ws, spot), seq, spot, state))
+    if not waiting:
+        ending.end(ws, WorkflowStatus.FAILED, "Nothing left to do: a container waits for nothing")
+        return
+    _, _, spot, state = min(waiting, key=lambda found: found[:2])
+    key = "j:" + spot.key
+    ws.states[key] = replace(state, expected=state.settled)
+    ws.agenda.append(Step("join", spot.plan, key, Vector("")))
+
+
+def _nesting(ws: Workspace, spot: Spot) -> int:
+    """How many containers a node stands in."""
+    plan: Plan | None = spot.plan
+    node: Node | None = spot.node
+    depth = 0
+    while plan is not None and node is not None:
+        if node.container is not None:
+            node = plan.nodes.get(node.container)
+        elif plan.anchor:
+            anchor = plan.anchor
+            plan = ws.plan_of(plan.parent)
+            node = plan.nodes.get(anchor) if plan else None
+        else:
+            break
+        depth += 1
+    return depth

@@ -13,7 +13,7 @@ from conductor_py.decider.need import DomainWanted
 from conductor_py.decider.references import resolve_input
 from conductor_py.decider.workspace import Spot, Workspace
 from conductor_py.model.definitions import TaskDef
-from conductor_py.model.execution import Attempt, Document
+from conductor_py.model.execution import Attempt
 from conductor_py.model.status import TaskStatus
 
 URGENCY_STEP = 2**41
@@ -113,12 +113,3 @@ def domain_of(ws: Workspace, task_type: str) -> str:
     key = f"domain:{task_type}:{preferences}"
     chosen = ws.answer(key, DomainWanted(task_type, preferences))
     return chosen if isinstance(chosen, str) else ""
-
-
-def store_input(ws: Workspace, seq: int, value: Document) -> str | None:
-    """Keep the input of an attempt; the sentence when it is larger than allowed, then it is
-    emptied.
-    """
-    refused = ws.known.get(f"oversize:i:{seq}")
-    ws.documents[f"i:{seq}"] = {} if isinstance(refused, str) else value
-    return refused if isinstance(refused, str) else None

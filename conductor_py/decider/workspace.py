@@ -103,6 +103,7 @@ class Workspace:
         "complete",
         "containers",
         "continues",
+        "cut_here",
         "documents",
         "drain",
         "due_at",
@@ -152,6 +153,7 @@ class Workspace:
         self.ended_at = header.ended_at
         self.permissive_failures = header.permissive_failures
         self.pending = header.continues
+        self.cut_here = False
         self.agenda: deque[Step] = deque()
         self.attempts: dict[int, Attempt] = {}
         self.documents: dict[str, Document] = {}
@@ -330,14 +332,24 @@ class Workspace:
             plans=tuple(self.plans),
         )
 
+    def refused(self, kind: str, seq: int, ref: str) -> str | None:
+        """The sentence when the input (``i``) or output (``o``) of an attempt is larger than
+        allowed.
+        """
+        for key in (f"oversize:{kind}:{seq}:{ref}", f"oversize:{kind}:{seq}"):
+            found = self.known.get(key)
+            if isinstance(found, str):
+                return found
+        return None
+
     def learn(self, plan: Plan) -> None:
         """Know a fragment from here on, as if it had been read."""
         self.known = {**self.known, f"plan:{plan.hash}": plan}
 
     @property
     def full(self) -> bool:
-        """Whether this decision has made as many attempts as one may."""
-        return self.next_seq - self.header.next_seq >= self.limits.attempts
+        """Whether this decision has made as many attempts as one may, or must end here."""
+        return self.cut_here or self.next_seq - self.header.next_seq >= self.limits.attempts
 
     @property
     def over(self) -> bool:

@@ -132,9 +132,16 @@ class Encoder:
         for name, document in decision.documents.items():
             stored = self.document(name, document)
             if isinstance(stored, str):
-                refused[f"oversize:{name}"] = stored
+                refused[f"oversize:{_culprit(decision, name)}"] = stored
             else:
                 fields[name] = stored
+        children: list[Child] = []
+        for child in decision.children:
+            encoded = self._child(child)
+            if isinstance(encoded, str):
+                refused[f"oversize:child:{child.id}"] = encoded
+            else:
+                children.append(encoded)
         if refused:
             return refused
         header = decision.header
@@ -161,7 +168,7 @@ class Encoder:
             offers=offers,
             attempt_timers=decision.timers,
             due_ms=header.due_at,
-            children=tuple(self._child(child) for child in decision.children),
+            children=tuple(children),
             messages=tuple(
                 Message(execution=ExecutionId(send.execution), event=dump_event(send.event))
                 for send in decision.sends
@@ -197,11 +204,13 @@ class Encoder:
                 fields[f"a:{seq}"] = dump_attempt(attempt, attempt.shard)
         return tuple(offers)
 
-    def _child(self, child: NewChild) -> Child:
+    def _child(self, child: NewChild) -> Child | str:
         stored = self.document("input", child.input)
+        if isinstance(stored, str):
+            return stored
         fields = {
             "h": dump_header(child.header),
-            "input": stored if isinstance(stored, bytes) else b"{}",
+            "input": stored,
             "vars": dump_document(child.variables),
             "meta": dump_state(child.meta),
         }
@@ -227,3 +236,19 @@ class Encoder:
             document = dump_json({"kind": order.kind, **order.arguments})
             effects.append(Effect(id=order.id, document=document, due_ms=due))
         return tuple(effects)
+
+
+def _culprit(decision: Decision, name: str) -> str:
+    """What a refusal names: the attempt whose document it is, or, of the variables, who made them
+    too large; nobody when several did.
+    """
+    if name == "vars":
+        setters = [
+            attempt
+            for attempt in decision.attempts.values()
+            if attempt.type == "SET_VARIABLE" and attempt.status.successful
+        ]
+        return f"vars:{setters[0].seq}:{setters[0].ref}" if len(setters) == 1 else name
+    kind, _, seq = name.partition(":")
+    attempt = decision.attempts.get(int(seq)) if seq else None
+    return f"{kind}:{seq}:{attempt.ref}" if attempt is not None else name

@@ -20,7 +20,13 @@ from conductor_py.processes.identity import new_name
 from conductor_py.processes.listening import await_port
 from conductor_py.processes.logs import configure_logs
 from conductor_py.processes.stopping import end_with_parent, stop_on_signals
-from conductor_py.wiring import build_application, build_engine, check_redis, release_shards
+from conductor_py.wiring import (
+    build_application,
+    build_engine,
+    build_metrics,
+    check_redis,
+    release_shards,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -68,8 +74,9 @@ def load_application(environment: Mapping[str, str], server: str) -> Callable[..
     stop_on_signals(stop, install=False)
     settings = load(environment=environment)
     configure_logs(settings.log)
-    engine = build_engine(settings, server=server)
-    application = build_application(settings, engine, stop=stop, instance=server)
+    metrics = build_metrics(settings)
+    engine = build_engine(settings, server=server, metrics=metrics)
+    application = build_application(settings, engine, stop=stop, instance=server, metrics=metrics)
     threading.Thread(
         target=_keep_shards, args=(engine, settings, stop), name="shards", daemon=True
     ).start()

@@ -42,10 +42,10 @@ def test_a_batch_is_cut_by_number_and_by_size():
     def write(size: int) -> _Write:
         return _Write(index=EXECUTIONS, id="e", version=1, body={}, size=size)
 
-    assert [len(batch) for batch in _batches([write(1)] * 2_500)] == [1_000, 1_000, 500]
-    assert [len(batch) for batch in _batches([write(5_000_000)] * 3)] == [1, 1, 1]
-    assert [len(batch) for batch in _batches([write(50_000_000), write(1)])] == [1, 1]
-    assert list(_batches([])) == []
+    assert [len(batch) for batch in _batches([write(1)] * 2_500, 1_000)] == [1_000, 1_000, 500]
+    assert [len(batch) for batch in _batches([write(5_000_000)] * 3, 1_000)] == [1, 1, 1]
+    assert [len(batch) for batch in _batches([write(50_000_000), write(1)], 1_000)] == [1, 1]
+    assert list(_batches([], 1_000)) == []
 
 
 def test_an_archived_document_is_compressed_and_comes_back():

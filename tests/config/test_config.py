@@ -308,7 +308,10 @@ def test_keys_of_conductor_that_do_nothing_here_are_reported_not_refused(file: P
 
 
 def test_what_has_an_effect_is_not_among_the_keys_without() -> None:
-    exceptions = {"conductor.workflow-status-listener.archival.delaySeconds"}
+    exceptions = {
+        "conductor.metrics-prometheus.enabled",
+        "conductor.workflow-status-listener.archival.delaySeconds",
+    }
     hidden = {each.setting.key for each in declared() if is_without_effect(each.setting.key)}
 
     assert hidden <= exceptions

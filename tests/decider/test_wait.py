@@ -91,6 +91,14 @@ def test_progress_reported_on_a_timed_wait_does_not_stop_its_clock(engine: Memor
     assert status_of(engine, started) == "COMPLETED"
 
 
+def test_wait_keeps_the_instant_at_which_it_began(engine: MemoryEngine) -> None:
+    started = engine.start(workflow("w", wait("t", duration="60s")))
+    began = task_of(engine, started, "t")["startTime"]
+    pass_time(engine, seconds=60)
+    task = task_of(engine, started, "t")
+    assert (task["startTime"], task["endTime"]) == (began, began + 60_000)
+
+
 def test_failed_wait_is_retried_and_waits_again(engine: MemoryEngine) -> None:
     task = wait("t", duration="60s")
     task["taskDefinition"] = {"name": "t", "retryCount": 1, "retryDelaySeconds": 10}

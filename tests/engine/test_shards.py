@@ -1,5 +1,7 @@
 """Shards of one server, and those of a process that serves all and holds none."""
 
+from typing import Any
+
 from conductor_py.adapters.memory.shards import MemoryShardRegistry
 from conductor_py.adapters.memory.space import MemorySpace
 from conductor_py.engine.shards import Shards
@@ -8,7 +10,7 @@ from conductor_py.testing.clock import FakeClock
 _LEASE_MS = 10_000
 
 
-def _shards(registry: MemoryShardRegistry, clock: FakeClock, server: str, **more: bool) -> Shards:
+def _shards(registry: MemoryShardRegistry, clock: FakeClock, server: str, **more: Any) -> Shards:
     return Shards(registry, server, lease_ms=_LEASE_MS, monotonic=clock.monotonic, **more)
 
 
@@ -17,7 +19,7 @@ def test_a_process_that_serves_all_sees_those_of_all_and_leases_none() -> None:
     registry = MemoryShardRegistry(MemorySpace(clock=clock))
     one, two = (_shards(registry, clock, name) for name in ("one", "two"))
     watcher = _shards(registry, clock, "watcher", serves_all=True)
-    assert watcher.own == ()
+    assert not watcher.own
 
     one.keep()
     two.keep()
@@ -32,7 +34,7 @@ def test_a_process_that_serves_all_looks_again_within_a_lease() -> None:
     clock = FakeClock()
     registry = MemoryShardRegistry(MemorySpace(clock=clock))
     watcher = _shards(registry, clock, "watcher", serves_all=True)
-    assert watcher.own == ()
+    assert not watcher.own
     _shards(registry, clock, "one").keep()
 
     clock.advance(milliseconds=_LEASE_MS // 2)

@@ -1,15 +1,17 @@
 """The operators: one file a task type, its whole logic. The table is the only place that lists
 them.
 
-``open_`` opens a task at a spot; ``resume`` acts on an attempt whose delay is over; ``due`` on a
-WAIT whose instant has come. A type that stands in no table is a worker task.
+``open_`` opens a task at a spot; ``resume`` acts on an attempt whose delay is over, or on a WAIT
+whose instant has come. A type that stands in no table is a worker task.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from types import MappingProxyType
 
+from conductor_py.decider.control import Refused
 from conductor_py.decider.workspace import Spot, Workspace
 from conductor_py.model.execution import Attempt
 
@@ -24,8 +26,9 @@ RESUMES: Mapping[str, Resume] = MappingProxyType(_resumes)
 
 
 def open_(ws: Workspace, spot: Spot) -> None:
-    """Open the task that stands at ``spot``."""
-    _opens.get(spot.node.task.type, simple.open_)(ws, spot)
+    """Open the task that stands at ``spot``; one whose input is too large fails instead."""
+    with suppress(Refused):
+        _opens.get(spot.node.task.type, simple.open_)(ws, spot)
 
 
 from conductor_py.decider.operators import (  # noqa: E402 - the operators use `open_` above
@@ -62,6 +65,6 @@ _resumes.update(
     {
         "INLINE": inline.resume,
         "SUB_WORKFLOW": sub_workflow.resume,
-        "WAIT": wait.due,
+        "WAIT": wait.resume,
     }
 )

@@ -80,6 +80,11 @@ def _iterate(
     state = ws.state(key, LoopState)
     if state is None:
         return
+    refused = ws.refused("o", attempt.seq, attempt.ref)
+    if refused is not None:
+        status = TaskStatus.FAILED_WITH_TERMINAL_ERROR
+        control.finish(ws, spot, attempt, status, output={}, reason=refused)
+        return
     ws.states[key] = replace(state, iteration=iteration, tail=False, open_attempts=0)
     output: dict[str, JsonValue] = {"iteration": iteration}
     if items is not None:

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from conductor_py.decider import control, operators
-from conductor_py.decider.need import FragmentWanted, Refusal
+from conductor_py.decider.need import FragmentWanted, Read, Refusal
 from conductor_py.decider.operators.join import open_join
 from conductor_py.decider.plan import Node, Plan
 from conductor_py.decider.references import resolve_input
-from conductor_py.decider.workspace import Spot, Step, Workspace
+from conductor_py.decider.workspace import Spot, Step, Workspace, place_key
 from conductor_py.model.execution import JoinState
 from conductor_py.model.json import JsonObject, JsonValue
 from conductor_py.model.status import TaskStatus
@@ -35,7 +35,7 @@ def open_(ws: Workspace, spot: Spot) -> None:
         tasks, join_ref = _branches(spot.node, value), join.ref
     plan: object = tasks
     if isinstance(tasks, tuple):
-        tasks = _checked(ws, tasks)
+        tasks = _checked(ws, spot, tasks)
         plan = tasks
     if isinstance(tasks, tuple):
         key = f"fragment:{spot.key}:{ws.header.generation}"
@@ -167,14 +167,30 @@ def _with_input(task: JsonObject, own: JsonObject) -> JsonObject:
     return {**task, "name": named, "inputParameters": {**base, **own}}
 
 
-def _checked(ws: Workspace, tasks: tuple[JsonObject, ...]) -> tuple[JsonObject, ...] | Refusal:
-    seen: set[str] = set()
-    for task in tasks:
-        ref = str(task["taskReferenceName"])
+def _checked(
+    ws: Workspace, spot: Spot, tasks: tuple[JsonObject, ...]
+) -> tuple[JsonObject, ...] | Refusal:
+    refs = [str(task["taskReferenceName"]) for task in tasks]
+    seen = _brought_before(ws, spot, refs) if ws.header.fragments or ws.hashes else set()
+    for ref in refs:
         if ref in seen or ref in ws.plan.nodes:
             return Refusal(f"Dynamic fork: reference name '{ref}' is used already")
         seen.add(ref)
     return tasks
+
+
+def _brought_before(ws: Workspace, spot: Spot, refs: list[str]) -> set[str]:
+    """The references that other dynamic tasks have brought, in this iteration and generation."""
+    pointers = {ref: "r:" + place_key(ref, spot.vector) for ref in refs}
+    ws.together((name, Read(f">a {name}")) for name in pointers.values() if name not in ws.pointers)
+    generation = ws.header.generation
+    return {
+        ref
+        for ref in refs
+        if (seq := ws.newest(ref, spot.vector))
+        and (attempt := ws.attempt(seq)) is not None
+        and attempt.generation == generation
+    }
 
 
 def _items(value: JsonValue) -> list[JsonValue]:

@@ -20,15 +20,11 @@ def open_(ws: Workspace, spot: Spot) -> None:
         type_=type_,
         definition=task.name,
         status=TaskStatus.SCHEDULED,
+        input_=value,
         started=False,
         domain=domain,
         delay_s=task.start_delay,
         **scheduling.policies(task.task_definition, ws.now_ms),
     )
-    refused = scheduling.store_input(ws, attempt.seq, value)
-    if refused is not None:
-        status = TaskStatus.FAILED_WITH_TERMINAL_ERROR
-        control.finish(ws, spot, attempt, status, reason=refused)
-        return
     queue = scheduling.queue_name(type_, domain)
     scheduling.offer(ws, spot, attempt, queue, task.start_delay * 1000)

@@ -67,6 +67,12 @@ def resume(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
         reason = plan.reason if isinstance(plan, Refusal) else "The sub-workflow cannot be found"
         _refuse(ws, spot, attempt, reason)
         return
+    child = derived_execution_id(task_id(ws.id, attempt.seq), partition_of(ws.id))
+    oversize = ws.known.get(f"oversize:child:{child}") or ws.refused("i", attempt.seq, attempt.ref)
+    if isinstance(oversize, str):
+        ws.documents[f"i:{attempt.seq}"] = {}
+        _refuse(ws, spot, attempt, oversize)
+        return
     _start(ws, attempt, params, plan, value)
 
 

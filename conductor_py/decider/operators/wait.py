@@ -27,6 +27,18 @@ def open_(ws: Workspace, spot: Spot) -> None:
         status=TaskStatus.IN_PROGRESS,
         input_=value,
     )
+    _arm(ws, spot, attempt, value)
+
+
+def resume(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
+    """The instant has come; or the delay of a retry is over, and it waits anew."""
+    if attempt.wait_until:
+        control.finish(ws, spot, attempt, TaskStatus.COMPLETED)
+    else:
+        _arm(ws, spot, attempt, ws.document(f"i:{attempt.seq}"))
+
+
+def _arm(ws: Workspace, spot: Spot, attempt: Attempt, value: JsonObject) -> None:
     until = _until(ws, value)
     if isinstance(until, str):
         status = TaskStatus.FAILED_WITH_TERMINAL_ERROR
@@ -35,11 +47,6 @@ def open_(ws: Workspace, spot: Spot) -> None:
     if until is not None:
         ws.put(replace(attempt, wait_until=max(until, 1)))
         ws.timers[attempt.seq] = max(until, 1)
-
-
-def due(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
-    """The instant has come."""
-    control.finish(ws, spot, attempt, TaskStatus.COMPLETED)
 
 
 def _until(ws: Workspace, value: JsonObject) -> int | str | None:

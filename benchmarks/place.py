@@ -1,0 +1,110 @@
+"""An engine over an embedded Redis, in this process, and the verbs of its clients."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.bare import BareRedis
+from conductor_py.adapters.files.payloads import FilePayloads
+from conductor_py.adapters.memory.search import MemorySearch
+from conductor_py.adapters.quickjs import QuickJsScripts
+from conductor_py.adapters.redis.connection import Connection
+from conductor_py.adapters.redis.keys import Namespace
+from conductor_py.adapters.redis.metadata import RedisMetadataStore
+from conductor_py.adapters.redis.outbox import RedisOutbox
+from conductor_py.adapters.redis.plans import RedisPlanStore
+from conductor_py.adapters.redis.queues import RedisTaskQueues
+from conductor_py.adapters.redis.reader import RedisExecutionReader
+from conductor_py.adapters.redis.scripts import Scripts
+from conductor_py.adapters.redis.shards import RedisShardRegistry
+from conductor_py.adapters.redis.store import RedisExecutionStore
+from conductor_py.adapters.redis.timers import RedisTimers
+from conductor_py.adapters.redis.wakeups import RedisWakeups
+from conductor_py.decider.workspace import Limits
+from conductor_py.engine import Engine
+from conductor_py.engine.assembly import Ports, assemble
+from conductor_py.engine.encoding import PayloadLimits
+from conductor_py.engine.shards import Shards
+from conductor_py.model.json import JsonObject
+from conductor_py.model.requests import PollRequest, TaskResult
+from conductor_py.model.status import TaskStatus
+from conductor_py.processes.embedded_redis import EmbeddedRedis
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """An engine, its connection and a bare connection to the same Redis."""
+
+    engine: Engine
+    connection: Connection
+    bare: BareRedis
+
+
+@contextmanager
+def place() -> Iterator[Place]:
+    """Have a fresh Redis with an engine over it."""
+    with tempfile.TemporaryDirectory(prefix="bench-") as directory:
+        data = Path(directory)
+        with EmbeddedRedis(data / "redis") as store, BareRedis(store.socket) as bare:
+            connection = Connection(f"unix://{store.socket}")
+            namespace = Namespace("bench", 1)
+            wakeups = RedisWakeups(connection, namespace)
+            try:
+                engine = _engine(Scripts(connection, namespace), wakeups, data)
+                yield Place(engine=engine, connection=connection, bare=bare)
+            finally:
+                wakeups.close()
+                connection.close()
+
+
+def _engine(scripts: Scripts, wakeups: RedisWakeups, data: Path) -> Engine:
+    ports = Ports(
+        store=RedisExecutionStore(scripts),
+        reader=RedisExecutionReader(scripts),
+        queues=RedisTaskQueues(scripts),
+        timers=RedisTimers(scripts),
+        outbox=RedisOutbox(scripts),
+        metadata=RedisMetadataStore(scripts),
+        plans=RedisPlanStore(scripts),
+        wakeups=wakeups,
+        payloads=FilePayloads(
+            data / "payloads",
+            base_url="http://127.0.0.1/payloads",
+            now_ms=lambda: time.time_ns() // 1_000_000,
+        ),
+        search=MemorySearch(),
+        scripts=QuickJsScripts(),
+    )
+    return assemble(
+        ports,
+        Shards(RedisShardRegistry(scripts), "bench"),
+        version="bench",
+        limits=Limits(),
+        payload_limits=PayloadLimits(),
+    )
+
+
+def poll(engine: Engine, kind: str, count: int) -> Sequence[dict[str, str]]:
+    """Claim up to ``count`` tasks without waiting."""
+    found = engine.tasks.poll(
+        PollRequest(task_type=kind, timeout_ms=0, worker="bench", count=count)
+    )
+    return [{"taskId": str(t["taskId"]), "of": str(t["workflowInstanceId"])} for t in found]
+
+
+def complete(engine: Engine, task: dict[str, str], output: JsonObject) -> None:
+    """Report a claimed task as completed."""
+    engine.tasks.update(
+        TaskResult(
+            workflow_id=task["of"],
+            task_id=task["taskId"],
+            status=TaskStatus.COMPLETED,
+            output=output,
+            worker="bench",
+        )
+    )

@@ -1,0 +1,105 @@
+"""Metrics in Prometheus's format: those of this process, and the depth of all queues.
+
+Requests are counted by the pattern of their path, never by the path itself. Of what the store
+answers only the outcomes are counted. A scrape works while the store is away, without the queues.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from typing import Final
+
+from flask import Flask, Response, g, request
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Histogram,
+    ProcessCollector,
+    generate_latest,
+)
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from conductor_py.errors import StoreUnavailable
+
+_BUCKETS_S: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+_UNKNOWN_ROUTE: Final = "unknown"
+_COUNTED: Final = {
+    "starts": "Executions that were to start, by what the store answered",
+    "polls": "Looks into the queues for workers, by whether there was a task",
+    "claims": "Tasks handed to workers",
+    "reports": "Results of workers, by what the store answered",
+    "decisions": "Decisions on executions; those that are not OK were refused and made again",
+}
+
+
+class Metrics:
+    """Counts what one process does."""
+
+    def __init__(self) -> None:
+        """Begin at zero."""
+        self._registry = CollectorRegistry()
+        ProcessCollector(registry=self._registry)
+        self._requests = Histogram(
+            "conductor_http_request_seconds",
+            "Requests by how long they took, long polls included",
+            ("method", "route", "status"),
+            buckets=_BUCKETS_S,
+            registry=self._registry,
+        )
+        self._counters = {
+            name: Counter(f"conductor_{name}", sentence, ("outcome",), registry=self._registry)
+            for name, sentence in _COUNTED.items()
+        }
+
+    def count(self, name: str, outcome: str, amount: int) -> None:
+        """Count one of ``starts``, ``polls``, ``claims``, ``reports`` and ``decisions``."""
+        self._counters[name].labels(outcome).inc(amount)
+
+    def observe(self, app: Flask) -> None:
+        """Time the requests of an application from now on."""
+        app.before_request(_begin)
+        app.after_request(self._end)
+
+    def show_queues(self, sizes: Callable[[], Mapping[str, int]]) -> None:
+        """Ask for the sizes of the queues at every scrape."""
+        self._registry.register(_QueueDepth(sizes))
+
+    def write(self) -> bytes:
+        """Write everything as text."""
+        return generate_latest(self._registry)
+
+    def _end(self, answer: Response) -> Response:
+        rule = request.url_rule
+        route = rule.rule if rule is not None else _UNKNOWN_ROUTE
+        # Anybody can send any method; those without a route are one.
+        method = request.method if rule is not None else _UNKNOWN_ROUTE
+        began = g.get("began", None)
+        if began is not None:
+            timed = self._requests.labels(method, route, str(answer.status_code))
+            timed.observe(time.perf_counter() - began)
+        return answer
+
+
+def _begin() -> None:
+    g.began = time.perf_counter()
+
+
+class _QueueDepth(Collector):
+    def __init__(self, sizes: Callable[[], Mapping[str, int]]) -> None:
+        self._sizes = sizes
+
+    def describe(self) -> list[GaugeMetricFamily]:
+        """Tell nothing beforehand, so that registering asks no store."""
+        return []
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        depth = GaugeMetricFamily(
+            "conductor_queue_depth", "Tasks that wait for a worker", labels=("queue",)
+        )
+        with suppress(StoreUnavailable):
+            for queue, size in self._sizes().items():
+                depth.add_metric((queue,), size)
+        yield depth

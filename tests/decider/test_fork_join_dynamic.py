@@ -1,0 +1,260 @@
+"""FORK_JOIN_DYNAMIC: branches that come from data."""
+
+from typing import Any
+
+import pytest
+
+from conductor_py.decider.workspace import Limits
+from conductor_py.testing import MemoryEngine, memory_engine
+from tests.builders import (
+    dynamic_fork,
+    for_each,
+    fork,
+    fork_inputs,
+    inline,
+    join,
+    pass_time,
+    run_failing,
+    set_variable,
+    simple,
+    status_of,
+    switch,
+    task_of,
+    times,
+    typed,
+    workflow,
+)
+
+
+def _started(engine: MemoryEngine, branches: Any, inputs: Any = None) -> str:
+    definition = workflow("w", dynamic_fork("f"), join("j"), simple("z"))
+    given = {"branches": branches, "inputs": {} if inputs is None else inputs}
+    return engine.start(definition, input=given)
+
+
+# -- the three variants ----------------------------------------------------------------------------
+
+
+def test_list_of_tasks_with_a_map_of_inputs(engine: MemoryEngine) -> None:
+    branches = [simple("a"), {**simple("b", inputParameters={"x": 0, "y": 0}), "name": "a"}]
+    started = _started(engine, branches, {"a": {"x": 1}, "b": {"x": 2}})
+    assert engine.run("a", {"v": 1})["inputData"] == {"x": 1}
+    assert engine.run("a", {"v": 2})["inputData"] == {"x": 2, "y": 0}
+    assert task_of(engine, started, "j")["outputData"] == {"a": {"v": 1}, "b": {"v": 2}}
+    assert engine.statuses(started)["z"] == "SCHEDULED"
+
+
+def test_list_of_inputs_for_one_task(engine: MemoryEngine) -> None:
+    definition = workflow("w", fork_inputs("f", [{"x": 1}, 7], forkTaskName="t"), join("j"))
+    started = engine.start(definition)
+    assert engine.run("t")["inputData"] == {"x": 1, "__index": 0}
+    assert engine.run("t")["inputData"] == {"input": 7, "__index": 1}
+    assert status_of(engine, started) == "COMPLETED"
+
+
+def test_list_of_inputs_for_a_system_type(engine: MemoryEngine) -> None:
+    inputs = [{"expression": "1 + 1"}, {"expression": "2 + 2"}]
+    definition = workflow("w", fork_inputs("f", inputs, forkTaskType="INLINE"), join("j"))
+    started = engine.start(definition)
+    outputs = task_of(engine, started, "j")["outputData"]
+    assert [output["result"] for output in outputs.values()] == [2, 4]
+
+
+def test_list_of_inputs_for_a_sub_workflow(engine: MemoryEngine) -> None:
+    from conductor_py.codec.definitions import workflow_from_json
+
+    child = simple("t", inputParameters={"seen": "${workflow.input.x}"})
+    engine.engine.definitions.register(
+        workflow_from_json(workflow("child", child)), overwrite=False
+    )
+    spread = fork_inputs("f", [{"x": 1}, {"x": 2}], forkTaskWorkflow="child")
+    started = engine.start(workflow("w", spread, join("j")))
+    engine.settle()
+    seen = [engine.run("t")["inputData"]["seen"] for _ in range(2)]
+    engine.settle()
+    assert sorted(seen) == [1, 2]
+    assert status_of(engine, started) == "COMPLETED"
+
+
+def test_legacy_parameter(engine: MemoryEngine) -> None:
+    given = {"dynamicTasks": [{"taskName": "t", "referenceName": "r", "input": {"x": 3}}]}
+    legacy = typed("FORK_JOIN_DYNAMIC", "f", dynamicForkJoinTasksParam="p")
+    legacy["inputParameters"] = {"p": "${workflow.input.p}"}
+    started = engine.start(workflow("w", legacy, join("j")), input={"p": given})
+    assert engine.run("t", {"v": 1})["inputData"] == {"x": 3}
+    assert engine.workflow(started)["output"] == {"r": {"v": 1}}
+
+
+# -- edges -----------------------------------------------------------------------------------------
+
+
+def test_zero_branches_complete_the_join_with_an_empty_output(engine: MemoryEngine) -> None:
+    """Oracle row 20."""
+    started = _started(engine, [])
+    joined = task_of(engine, started, "j")
+    assert (joined["status"], joined["outputData"]) == ("COMPLETED", {})
+    assert engine.statuses(started)["z"] == "SCHEDULED"
+
+
+@pytest.mark.parametrize(
+    ("branches", "inputs"),
+    [
+        pytest.param([simple("a"), simple("a")], {}, id="twice in the fork"),
+        pytest.param([simple("z")], {}, id="row 21: a task of the definition"),
+        pytest.param("text", {}, id="no list"),
+        pytest.param(None, {}, id="no tasks"),
+        pytest.param([simple("a")], "text", id="inputs that are no map"),
+        pytest.param([{"name": "a"}], {}, id="no reference name"),
+        pytest.param([7], {}, id="no object"),
+        pytest.param([{"taskReferenceName": "a", "loopOver": 3}], {}, id="no definition"),
+    ],
+)
+def test_unusable_branches_fail_the_workflow(
+    engine: MemoryEngine, branches: Any, inputs: Any
+) -> None:
+    started = _started(engine, branches, inputs)
+    found = engine.workflow(started)
+    assert found["status"] == "FAILED"
+    assert found["reasonForIncompletion"]
+    assert engine.statuses(started)["f"] == "FAILED_WITH_TERMINAL_ERROR"
+
+
+def test_reference_of_an_earlier_dynamic_fork_is_a_duplicate(engine: MemoryEngine) -> None:
+    """Oracle row 21."""
+    spread = dynamic_fork("g")
+    definition = workflow("w", dynamic_fork("f"), join("j"), spread, join("k"))
+    started = engine.start(definition, input={"branches": [simple("a")], "inputs": {}})
+    engine.run("a")
+    assert engine.statuses(started)["g"] == "FAILED_WITH_TERMINAL_ERROR"
+    assert status_of(engine, started) == "FAILED"
+
+
+def test_branches_are_found_by_expressions_of_later_tasks(engine: MemoryEngine) -> None:
+    after = simple("y", inputParameters={"v": "${a.output.v}"})
+    definition = workflow("w", dynamic_fork("f"), join("j"), after)
+    engine.start(definition, input={"branches": [simple("a")], "inputs": {}})
+    engine.run("a", {"v": 9})
+    (task,) = engine.poll("y")
+    assert task["inputData"] == {"v": 9}
+
+
+def test_expressions_in_a_branchs_input_are_resolved(engine: MemoryEngine) -> None:
+    branch = simple("a", inputParameters={"v": "${workflow.input.n}"})
+    definition = workflow("w", dynamic_fork("f"), join("j"))
+    engine.start(definition, input={"branches": [branch], "inputs": {}, "n": 5})
+    (task,) = engine.poll("a")
+    assert task["inputData"] == {"v": 5}
+
+
+def test_failing_branch_fails_the_workflow(engine: MemoryEngine) -> None:
+    started = _started(engine, [simple("a"), simple("b")])
+    run_failing(engine, "a")
+    engine.settle()
+    assert status_of(engine, started) == "FAILED"
+    assert engine.statuses(started)["b"] == "CANCELED"
+
+
+def test_optional_branch_may_fail(engine: MemoryEngine) -> None:
+    started = _started(engine, [simple("a", optional=True), simple("b")])
+    run_failing(engine, "a")
+    engine.run("b")
+    assert engine.statuses(started)["j"] == "COMPLETED_WITH_ERRORS"
+
+
+def test_branch_that_is_a_loop_counts_when_the_loop_ends(engine: MemoryEngine) -> None:
+    started = _started(engine, [times("l", 2, simple("x")), simple("b")])
+    engine.run("b")
+    engine.run("x")
+    assert engine.statuses(started)["j"] == "IN_PROGRESS"
+    engine.run("x")
+    assert engine.statuses(started)["j"] == "COMPLETED"
+
+
+def test_branch_that_is_a_switch_counts_when_its_case_has_ended(engine: MemoryEngine) -> None:
+    choice = switch("s", "a", {"a": [simple("x"), simple("y")]})
+    started = _started(engine, [choice])
+    assert engine.statuses(started)["j"] == "IN_PROGRESS"
+    engine.run("x")
+    assert engine.statuses(started)["j"] == "IN_PROGRESS"
+    engine.run("y")
+    assert engine.statuses(started)["j"] == "COMPLETED"
+
+
+def test_dynamic_forks_side_by_side(engine: MemoryEngine) -> None:
+    left = [fork_inputs("f", [1, 2], forkTaskName="x"), join("j")]
+    right = [fork_inputs("g", [3], forkTaskName="y"), join("k")]
+    started = engine.start(workflow("w", fork("o", left, right), join("q", "j", "k")))
+    for name in ("x", "y", "x"):
+        engine.run(name)
+    assert status_of(engine, started) == "COMPLETED"
+
+
+def test_same_dynamic_fork_in_each_iteration(engine: MemoryEngine) -> None:
+    body = [fork_inputs("f", "${l.output.loopItem}", forkTaskName="x"), join("j")]
+    started = engine.start(workflow("w", for_each("l", [[1, 2], [], [3]], *body)))
+    refs = [engine.run("x")["referenceTaskName"] for _ in range(3)]
+    assert refs == ["_f_x_0__1", "_f_x_1__1", "_f_x_0__3"]
+    assert status_of(engine, started) == "COMPLETED"
+
+
+def test_branch_without_a_worker_ends_at_once(engine: MemoryEngine) -> None:
+    started = _started(engine, [set_variable("v", n=1), inline("i", "2")])
+    assert engine.statuses(started)["z"] == "SCHEDULED"
+    assert engine.workflow(started)["variables"] == {"n": 1}
+
+
+def test_timed_wait_as_a_branch(engine: MemoryEngine) -> None:
+    started = _started(engine, [typed("WAIT", "t", inputParameters={"duration": "5s"})])
+    pass_time(engine, seconds=5)
+    assert engine.statuses(started)["z"] == "SCHEDULED"
+
+
+# -- many ------------------------------------------------------------------------------------------
+
+
+def _fan(engine: MemoryEngine, width: int) -> str:
+    spread = fork_inputs("f", "${workflow.input.items}", forkTaskName="x")
+    definition = workflow("w", spread, join("j"), simple("z"))
+    started = engine.start(definition, input={"items": list(range(width))})
+    engine.settle()
+    return started
+
+
+def test_five_thousand_branches_are_made_in_pieces() -> None:
+    engine = memory_engine(limits=Limits(attempts=300))
+    started = _fan(engine, 5000)
+    done = 0
+    while tasks := engine.poll("x", 200):
+        for task in tasks:
+            engine.complete(task)
+        done += len(tasks)
+    engine.settle()
+    assert done == 5000
+    assert engine.statuses(started)["z"] == "SCHEDULED"
+    assert len(engine.workflow(started)["tasks"]) == 5003
+
+
+def test_join_counts_all_branches_from_the_first_piece_on() -> None:
+    """Results come in while branches are still being made: the join must not close early."""
+    engine = memory_engine(limits=Limits(attempts=5))
+    inline_branches = [inline(f"i{n}", "1") for n in range(23)]
+    definition = workflow("w", dynamic_fork("f"), join("j"), simple("z"))
+    given = {"branches": inline_branches, "inputs": {}}
+    started = engine.start(definition, input=given)
+    engine.settle()
+    assert engine.statuses(started)["z"] == "SCHEDULED"
+    assert len(engine.workflow(started)["tasks"]) == 26
+
+
+def test_failure_while_branches_are_still_being_made_ends_them_all() -> None:
+    engine = memory_engine(limits=Limits(attempts=50))
+    spread = fork_inputs("f", "${workflow.input.items}", forkTaskType="INLINE")
+    items: list[Any] = [{"expression": "1"}] * 700
+    items[120] = {"expression": "throw 1"}
+    started = engine.start(workflow("w", spread, join("j")), input={"items": items})
+    engine.settle()
+    found = engine.workflow(started)
+    assert found["status"] == "FAILED"
+    open_left = [t for t in found["tasks"] if t["status"] in {"SCHEDULED", "IN_PROGRESS"}]
+    assert open_left == []
+    assert len(found["tasks"]) < 700

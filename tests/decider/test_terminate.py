@@ -1,0 +1,91 @@
+"""TERMINATE: the task that ends the workflow."""
+
+from typing import Any
+
+import pytest
+
+from conductor_py.testing import MemoryEngine
+from tests.builders import (
+    fork,
+    join,
+    simple,
+    status_of,
+    sub_workflow,
+    switch,
+    task_of,
+    terminate,
+    times,
+    workflow,
+)
+
+
+@pytest.mark.parametrize("status", ["COMPLETED", "FAILED", "TERMINATED"])
+def test_workflow_ends_with_the_status_of_the_task(engine: MemoryEngine, status: str) -> None:
+    task = terminate("t", status, terminationReason="because", workflowOutput={"v": 1})
+    started = engine.start(workflow("w", task, simple("z")))
+    found = engine.workflow(started)
+    assert (found["status"], found["output"]) == (status, {"v": 1})
+    assert engine.statuses(started) == {"t": "COMPLETED"}
+    assert found["reasonForIncompletion"] == "because"
+
+
+def test_failure_without_a_reason_gets_one(engine: MemoryEngine) -> None:
+    started = engine.start(workflow("w", terminate("t", "FAILED")))
+    assert "t" in engine.workflow(started)["reasonForIncompletion"]
+
+
+@pytest.mark.parametrize(
+    ("output", "expected"), [(None, {}), (5, {"output": 5}), ([1], {"output": [1]})]
+)
+def test_output_that_is_no_object(engine: MemoryEngine, output: Any, expected: Any) -> None:
+    started = engine.start(workflow("w", terminate("t", workflowOutput=output)))
+    assert engine.workflow(started)["output"] == expected
+
+
+def test_output_parameters_do_not_replace_the_tasks_output(engine: MemoryEngine) -> None:
+    definition = workflow("w", terminate("t", workflowOutput={"v": 1}), outputParameters={"p": 1})
+    assert engine.workflow(engine.start(definition))["output"] == {"v": 1}
+
+
+@pytest.mark.parametrize("status", ["completed", "RUNNING", None, 3])
+def test_unknown_status_fails_the_task(engine: MemoryEngine, status: Any) -> None:
+    started = engine.start(workflow("w", terminate("t", status)))
+    assert engine.statuses(started) == {"t": "FAILED"}
+    assert status_of(engine, started) == "FAILED"
+
+
+def test_terminate_in_a_branch_cancels_its_siblings(engine: MemoryEngine) -> None:
+    """Oracle row 27."""
+    ending = [simple("a"), terminate("t", workflowOutput={"v": 1})]
+    definition = workflow("w", fork("f", ending, [simple("b")]), join("j", "t", "b"))
+    started = engine.start(definition)
+    (held,) = engine.poll("b")
+    engine.run("a")
+    engine.settle()
+    found = engine.workflow(started)
+    assert (found["status"], found["output"]) == ("COMPLETED", {"v": 1})
+    assert engine.statuses(started)["b"] == "CANCELED"
+    engine.complete(held)
+    assert engine.statuses(started)["b"] == "CANCELED"
+
+
+def test_terminate_ends_children_of_its_siblings(engine: MemoryEngine) -> None:
+    ending = [simple("a"), terminate("t")]
+    branches = ending, [sub_workflow("s", workflow("c", simple("x")))]
+    started = engine.start(workflow("w", fork("f", *branches), join("j", "t", "s")))
+    child = task_of(engine, started, "s")["subWorkflowId"]
+    engine.run("a")
+    engine.clock.advance(seconds=1)
+    engine.settle()
+    assert status_of(engine, child) == "TERMINATED"
+    assert not engine.poll("x")
+
+
+def test_terminate_ends_a_loop(engine: MemoryEngine) -> None:
+    stop = switch("q", "${x.output.stop}", {"true": [terminate("t")]})
+    started = engine.start(workflow("w", times("l", 9, simple("x"), stop)))
+    engine.run("x")
+    engine.run("x", {"stop": True})
+    engine.settle()
+    assert status_of(engine, started) == "COMPLETED"
+    assert engine.statuses(started)["l"] == "CANCELED"

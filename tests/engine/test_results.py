@@ -1,0 +1,156 @@
+"""Results: which are taken, which are ignored, which are refused."""
+
+import pytest
+
+from conductor_py.errors import Conflict, NotFound
+from conductor_py.model.requests import TaskResult
+from conductor_py.model.status import TaskStatus
+from conductor_py.testing import MemoryEngine
+from tests.builders import (
+    fork,
+    join,
+    pass_time,
+    policy,
+    report,
+    simple,
+    status_of,
+    task_of,
+    tasks_of,
+    times,
+    wait,
+    workflow,
+)
+
+
+def test_repeated_result_changes_nothing(engine: MemoryEngine) -> None:
+    """Oracle row 33."""
+    started = engine.start(workflow("w", simple("a"), simple("b")))
+    (task,) = engine.poll("a")
+    engine.complete(task, {"x": 1})
+    before = engine.workflow(started)
+    engine.complete(task, {"x": 2}, status="FAILED")
+    assert engine.workflow(started) == before
+
+
+def test_late_result_does_not_revive_an_ended_execution(engine: MemoryEngine) -> None:
+    started = engine.start(workflow("w", fork("f", [simple("a")], [simple("b")]), join("j", "a")))
+    (late,) = engine.poll("a")
+    (task,) = engine.poll("b")
+    engine.complete(task, status="FAILED")
+    engine.complete(late, {"x": 1})
+    engine.settle()
+    assert status_of(engine, started) == "FAILED"
+    assert engine.statuses(started)["a"] == "CANCELED"
+
+
+def test_result_of_a_worker_whose_claim_went_to_another_is_refused(engine: MemoryEngine) -> None:
+    started = engine.start(workflow("w", policy("a", retryCount=0)))
+    (first,) = engine.poll("a", lease_s=5)
+    pass_time(engine, seconds=5)
+    engine.poll("a")
+    with pytest.raises(Conflict):
+        report(engine, first, claim=first["claimToken"], output={"x": 1})
+    assert [t["status"] for t in tasks_of(engine, started, "a")] == ["CANCELED", "IN_PROGRESS"]
+
+
+def test_result_without_a_token_from_a_former_holder_is_ignored(engine: MemoryEngine) -> None:
+    """An IN_PROGRESS callback let another worker take the same attempt."""
+    started = engine.start(workflow("w", policy("a")))
+    (task,) = engine.poll("a")
+    report(engine, task, status="IN_PROGRESS", worker="worker")
+    from conductor_py.model.requests import PollRequest
+
+    engine.engine.tasks.poll(PollRequest(task_type="a", worker="second", timeout_ms=0))
+    report(engine, task, output={"by": "first"}, worker="worker")
+    assert engine.statuses(started) == {"a": "IN_PROGRESS"}
+    report(engine, task, output={"by": "second"}, worker="second")
+    assert engine.workflow(started)["output"] == {"by": "second"}
+
+
+def test_stale_token_of_the_same_attempt_is_refused(engine: MemoryEngine) -> None:
+    engine.start(workflow("w", policy("a")))
+    (task,) = engine.poll("a")
+    report(engine, task, status="IN_PROGRESS", claim=task["claimToken"])
+    (again,) = engine.poll("a")
+    assert again["claimToken"] > task["claimToken"]
+    with pytest.raises(Conflict):
+        report(engine, again, claim=task["claimToken"] + 0 if task["claimToken"] else 1)
+
+
+def test_repeat_of_a_result_with_its_token_is_a_success(engine: MemoryEngine) -> None:
+    started = engine.start(workflow("w", simple("a")))
+    (task,) = engine.poll("a")
+    for _ in range(2):
+        report(engine, task, claim=task["claimToken"], output={"x": 1})
+    assert engine.workflow(started)["output"] == {"x": 1}
+
+
+def test_unpolled_task_may_be_completed(engine: MemoryEngine) -> None:
+    started = engine.start(workflow("w", simple("a")))
+    report(engine, task_of(engine, started, "a"), output={"x": 1})
+    assert engine.workflow(started)["output"] == {"x": 1}
+    assert not engine.poll("a")
+
+
+def test_unknown_task_and_execution_are_not_found(engine: MemoryEngine) -> None:
+    started = engine.start(workflow("w", simple("a")))
+    for execution, task in (
+        (started, f"{started}-9"),
+        (started, "nobody"),
+        ("other", f"{started}-1"),
+        ("", "00000000-0000-0000-0000-000000000000-1"),
+    ):
+        with pytest.raises(NotFound):
+            engine.engine.tasks.update(
+                TaskResult(workflow_id=execution, task_id=task, status=TaskStatus.COMPLETED)
+            )
+
+
+# -- by reference ----------------------------------------------------------------------------------
+
+
+def _by_ref(engine: MemoryEngine, started: str, ref: str, **output: int) -> str | None:
+    return engine.engine.tasks.update_by_ref(started, ref, TaskStatus.COMPLETED, output, "me")
+
+
+def test_result_by_reference_completes_the_open_task(engine: MemoryEngine) -> None:
+    started = engine.start(workflow("w", simple("a"), wait("t")))
+    assert _by_ref(engine, started, "a", x=1)
+    assert _by_ref(engine, started, "t", y=2)
+    assert status_of(engine, started) == "COMPLETED"
+
+
+def test_result_by_reference_adds_to_the_output(engine: MemoryEngine) -> None:
+    started = engine.start(workflow("w", simple("a")))
+    engine.run("a", {"x": 1, "y": 1}, status="IN_PROGRESS")
+    _by_ref(engine, started, "a", y=2)
+    assert engine.workflow(started)["output"] == {"x": 1, "y": 2}
+
+
+def test_result_by_reference_of_nothing_open_does_nothing(engine: MemoryEngine) -> None:
+    started = engine.start(workflow("w", simple("a"), simple("b")))
+    assert _by_ref(engine, started, "b") is None
+    _by_ref(engine, started, "a")
+    assert _by_ref(engine, started, "a") is None
+    with pytest.raises(NotFound):
+        _by_ref(engine, "00000000-0000-0000-0000-000000000000", "a")
+
+
+def test_result_by_reference_finds_the_task_of_the_present_iteration(engine: MemoryEngine) -> None:
+    started = engine.start(workflow("w", times("l", 2, simple("a"))))
+    _by_ref(engine, started, "a", n=1)
+    _by_ref(engine, started, "a__2", n=2)
+    assert task_of(engine, started, "l")["outputData"]["2"] == {"a": {"n": 2}}
+
+
+# -- logs ------------------------------------------------------------------------------------------
+
+
+def test_log_lines_are_kept_in_order(engine: MemoryEngine) -> None:
+    started = engine.start(workflow("w", simple("a")))
+    task = task_of(engine, started, "a")["taskId"]
+    engine.engine.tasks.log(task, "one")
+    engine.engine.tasks.log(task, "two")
+    assert [line["log"] for line in engine.engine.tasks.logs(task)] == ["one", "two"]
+    with pytest.raises(NotFound):
+        engine.engine.tasks.log(f"{started}-9", "three")

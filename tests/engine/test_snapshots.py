@@ -1,0 +1,138 @@
+"""Snapshots: what an execution was started with is what it runs (I9)."""
+
+from typing import Any
+
+import pytest
+
+from conductor_py.codec.definitions import task_def_from_json, workflow_from_json
+from conductor_py.errors import NotFound
+from conductor_py.testing import MemoryEngine, memory_engine
+from tests.builders import (
+    fork_inputs,
+    join,
+    pass_time,
+    run_failing,
+    simple,
+    status_of,
+    tasks_of,
+    workflow,
+)
+
+
+def _register(engine: MemoryEngine, definition: dict[str, Any], *, overwrite: bool = False) -> None:
+    engine.engine.definitions.register(workflow_from_json(definition), overwrite=overwrite)
+
+
+def _register_task(engine: MemoryEngine, **facts: Any) -> None:
+    engine.engine.definitions.register_tasks([task_def_from_json(facts)])
+
+
+def _named(ref: str) -> dict[str, Any]:
+    return {"name": ref, "taskReferenceName": ref, "type": "SIMPLE"}
+
+
+def test_overwritten_workflow_does_not_reach_a_running_execution(engine: MemoryEngine) -> None:
+    """Oracle row 50."""
+    _register(engine, workflow("w", simple("a"), simple("b")))
+    started = engine.start("w")
+    _register(engine, workflow("w", simple("a"), simple("other")), overwrite=True)
+    engine.run("a")
+    assert set(engine.statuses(started)) == {"a", "b"}
+    names = [t["name"] for t in engine.workflow(started)["workflowDefinition"]["tasks"]]
+    assert names == ["a", "b"]
+
+
+def test_changed_task_definition_does_not_reach_a_running_execution(engine: MemoryEngine) -> None:
+    """Oracle row 50."""
+    _register_task(engine, name="a", retryCount=1, retryDelaySeconds=0)
+    _register(engine, workflow("w", _named("a")))
+    started = engine.start("w")
+    _register_task(engine, name="a", retryCount=9, retryDelaySeconds=999)
+    run_failing(engine, "a")
+    run_failing(engine, "a")
+    assert status_of(engine, started) == "FAILED"
+    assert len(tasks_of(engine, started, "a")) == 2
+
+
+def test_deleted_workflow_runs_on(engine: MemoryEngine) -> None:
+    _register(engine, workflow("w", simple("a"), simple("b")))
+    started = engine.start("w")
+    engine.engine.definitions.delete("w", 1)
+    engine.run("a")
+    engine.run("b")
+    assert status_of(engine, started) == "COMPLETED"
+    with pytest.raises(NotFound):
+        engine.start("w")
+
+
+def test_change_reaches_the_next_start(engine: MemoryEngine) -> None:
+    _register_task(engine, name="a", retryCount=0)
+    _register(engine, workflow("w", _named("a")))
+    engine.start("w")
+    _register_task(engine, name="a", retryCount=5, retryDelaySeconds=0)
+    second = engine.start("w")
+    for task in engine.poll("a", 2):
+        engine.complete(task, status="FAILED")
+    assert status_of(engine, second) == "RUNNING"
+
+
+def test_change_on_another_server_reaches_the_next_start(engine: MemoryEngine) -> None:
+    from conductor_py.adapters.memory.space import MemorySpace
+
+    space = MemorySpace(clock=engine.clock)
+    here = memory_engine(clock=engine.clock, space=space, server="one")
+    there = memory_engine(clock=engine.clock, space=space, server="two")
+    _register(here, workflow("w", simple("a")))
+    there.start("w")
+    _register(here, workflow("w", simple("b")), overwrite=True)
+    assert set(there.statuses(there.start("w"))) == {"b"}
+
+
+def test_latest_version_is_the_largest(engine: MemoryEngine) -> None:
+    for version in (9, 10, 2):
+        _register(engine, {**workflow("w", simple("a")), "version": version})
+    assert engine.workflow(engine.start("w"))["workflowVersion"] == 10
+    assert engine.workflow(engine.start("w", version=2))["workflowVersion"] == 2
+
+
+def test_thousand_executions_of_one_definition_store_one_snapshot(engine: MemoryEngine) -> None:
+    _register(engine, workflow("w", simple("a")))
+    for _ in range(1000):
+        engine.start("w")
+    assert engine.ports.plans.count(0) == 1
+
+
+def test_equal_inline_definitions_store_one_snapshot(engine: MemoryEngine) -> None:
+    for _ in range(20):
+        engine.start(workflow("w", simple("a")))
+    assert engine.ports.plans.count(0) == 1
+
+
+def test_fragment_leaves_with_its_execution(engine: MemoryEngine) -> None:
+    definition = workflow("w", fork_inputs("f", [1, 2], forkTaskName="x"), join("j"))
+    started = engine.start(definition)
+    assert engine.ports.plans.count(0) == 2
+    engine.run("x")
+    engine.run("x")
+    pass_time(engine, seconds=1)
+    pass_time(engine, seconds=61)
+    assert engine.engine.executions.view(started) is None
+    assert engine.ports.plans.count(0) == 1
+
+
+def test_lost_plan_leaves_the_execution_alone(engine: MemoryEngine) -> None:
+    """Another server without a cache finds no snapshot: it must not end the execution."""
+    from conductor_py.adapters.memory.space import MemorySpace
+
+    space = MemorySpace(clock=engine.clock)
+    here = memory_engine(clock=engine.clock, space=space, server="one")
+    started = here.start(workflow("w", simple("a"), simple("b")))
+    (task,) = here.poll("a")
+    plans = dict(space.partition(0).plans)
+    space.partition(0).plans.clear()
+    there = memory_engine(clock=engine.clock, space=space, server="two")
+    there.complete(task)
+    assert status_of(here, started) == "RUNNING"
+    space.partition(0).plans.update(plans)
+    pass_time(here, seconds=5)
+    assert here.statuses(started) == {"a": "COMPLETED", "b": "SCHEDULED"}
