@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 
 import orjson
 
-from conductor_py.codec.execution import dump_json, load_header
+from conductor_py.codec.execution import UnknownFormat, dump_json, load_header
 from conductor_py.engine.views import Views
 from conductor_py.errors import NotFound
 from conductor_py.model.execution import Header
@@ -82,7 +82,7 @@ class Effects:
             if found is not None:
                 try:
                     documents.append(self._document(execution, *found))
-                except NotFound:
+                except (NotFound, UnknownFormat):
                     _LOG.exception(
                         "An execution cannot be indexed",
                         extra={"action": "index_failed", "workflow_id": execution},
@@ -125,7 +125,14 @@ class Effects:
                 if self._store.load(execution, ["h"]) is None:
                     done.append(effect)
                 continue
-            fragments = self._fragments(execution)
+            try:
+                fragments = self._fragments(execution)
+            except UnknownFormat:
+                _LOG.warning(
+                    "An execution has an unknown stored format and is left alone",
+                    extra={"action": "unknown_format", "workflow_id": execution},
+                )
+                continue
             if self._reader.remove(execution, archived.version) in {Outcome.OK, Outcome.GONE}:
                 # A crash before this leaves them to the collector: their owner is gone.
                 self._plans.collect(partition, fragments, 0)

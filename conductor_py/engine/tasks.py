@@ -125,7 +125,7 @@ class Tasks:
             wanted = replace(asked, count=request.count - len(views), max_bytes=room)
             reply = self._queues.poll(partition, wanted)
             self._clock.correct(reply.now_ms)
-            views.extend(self._views.claimed(claimed) for claimed in reply.claimed)
+            views.extend(self._views.claimed(reply.claimed))
             room -= sum(claimed.size for claimed in reply.claimed)
             if len(views) >= request.count or room <= 0:
                 break

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Iterable, Iterator, Mapping
 from typing import cast
 
 import orjson
 
 from conductor_py.codec.execution import (
+    UnknownFormat,
     load_attempt,
     load_claim,
     load_document,
@@ -24,6 +26,7 @@ from conductor_py.model.ids import ExecutionId, partition_of
 from conductor_py.model.view import ExecutionView, TaskView
 from conductor_py.ports.queues import Claimed
 
+_LOG = logging.getLogger(__name__)
 _NO_CLAIM = ClaimSide()
 
 
@@ -85,8 +88,20 @@ class Views:
             progress=orjson.loads(progress) if progress else None,
         )
 
-    def claimed(self, claimed: Claimed) -> TaskView:
-        """View an attempt that was just handed out."""
+    def claimed(self, claimed: Iterable[Claimed]) -> Iterator[TaskView]:
+        """View attempts that were just handed out; one that cannot be read does not take the others
+        with it.
+        """
+        for each in claimed:
+            try:
+                yield self._claimed(each)
+            except (NotFound, UnknownFormat):
+                _LOG.exception(
+                    "A claimed task cannot be read; its claim ends by its time",
+                    extra={"action": "claim_unreadable", "workflow_id": each.execution},
+                )
+
+    def _claimed(self, claimed: Claimed) -> TaskView:
         attempt = load_attempt(claimed.seq, claimed.attempt)
         return TaskView(
             execution=claimed.execution,

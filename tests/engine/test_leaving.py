@@ -1,0 +1,160 @@
+"""After the end: indexed, archived, removed from the store, and still readable."""
+
+from typing import Any
+
+import pytest
+
+from conductor_py.errors import NotFound
+from conductor_py.testing import MemoryEngine
+from tests.builders import (
+    pass_time,
+    run_failing,
+    simple,
+    status_of,
+    sub_workflow,
+    task_of,
+    workflow,
+)
+
+_KEPT_S = 60
+
+
+def _ended(engine: MemoryEngine) -> str:
+    started = engine.start(workflow("w", simple("a")), input={"n": 1}, correlation_id="c-9")
+    engine.run("a", {"x": 1})
+    pass_time(engine, milliseconds=200)
+    return started
+
+
+def _found(engine: MemoryEngine, query: str = "", text: str = "*") -> list[Any]:
+    page = engine.engine.executions.search(
+        query=query, free_text=text, sort="", start=0, size=100
+    )
+    return [summary["workflowId"] for summary in page.results]
+
+
+def test_execution_stays_in_the_store_until_its_time(engine: MemoryEngine) -> None:
+    started = _ended(engine)
+    pass_time(engine, seconds=_KEPT_S - 1)
+    assert engine.engine.executions.view(started) is not None
+    pass_time(engine, seconds=1)
+    assert engine.engine.executions.view(started) is None
+
+
+def test_archived_execution_reads_the_same_with_its_definitions(engine: MemoryEngine) -> None:
+    started = _ended(engine)
+    before = engine.workflow(started)
+    pass_time(engine, seconds=_KEPT_S)
+    assert engine.engine.executions.view(started) is None
+    after = engine.workflow(started)
+    assert after == before
+    assert after["workflowDefinition"]["tasks"][0]["taskDefinition"]["name"] == "a"
+
+
+def test_tasks_and_logs_of_an_archived_execution_are_readable(engine: MemoryEngine) -> None:
+    started = engine.start(workflow("w", simple("a")))
+    task = task_of(engine, started, "a")["taskId"]
+    engine.engine.tasks.log(task, "a line")
+    engine.run("a")
+    before = engine.engine.tasks.document(task)
+    pass_time(engine, seconds=1)
+    pass_time(engine, seconds=_KEPT_S)
+    assert engine.engine.tasks.document(task) == before
+    assert [line["log"] for line in engine.engine.tasks.logs(task)] == ["a line"]
+
+
+def test_status_of_an_archived_execution(engine: MemoryEngine) -> None:
+    started = _ended(engine)
+    pass_time(engine, seconds=_KEPT_S)
+    status = engine.engine.executions.status(started, include_output=True, include_variables=False)
+    assert (status["status"], status["output"]) == ("COMPLETED", {"x": 1})
+
+
+def test_late_result_for_an_archived_execution_is_ignored(engine: MemoryEngine) -> None:
+    started = engine.start(workflow("w", simple("a")))
+    (task,) = engine.poll("a")
+    engine.complete(task)
+    pass_time(engine, seconds=1)
+    pass_time(engine, seconds=_KEPT_S)
+    engine.complete(task, {"late": 1})
+    assert engine.workflow(started)["output"] == {}
+
+
+def test_running_execution_is_searchable(engine: MemoryEngine) -> None:
+    started = engine.start(workflow("w", simple("a")), correlation_id="c-9")
+    pass_time(engine, milliseconds=200)
+    assert _found(engine, "status IN (RUNNING)") == [started]
+    assert _found(engine, "correlationId = 'c-9'") == [started]
+    assert _found(engine, "status = 'COMPLETED'") == []
+
+
+def test_ended_execution_is_searchable_before_and_after_it_left(engine: MemoryEngine) -> None:
+    started = _ended(engine)
+    assert _found(engine, "status = 'COMPLETED'") == [started]
+    pass_time(engine, seconds=_KEPT_S)
+    assert _found(engine, "status = 'COMPLETED' AND workflowType = 'w'") == [started]
+
+
+def test_terminated_failure_is_archived_as_terminated(engine: MemoryEngine) -> None:
+    started = engine.start(workflow("w", simple("a")))
+    run_failing(engine, "a")
+    pass_time(engine, seconds=1)
+    engine.engine.executions.terminate(started, reason="over")
+    pass_time(engine, seconds=1)
+    pass_time(engine, seconds=_KEPT_S)
+    assert engine.engine.executions.view(started) is None
+    assert status_of(engine, started) == "TERMINATED"
+    assert _found(engine, "status = 'TERMINATED'") == [started]
+
+
+def test_child_that_left_does_not_hold_its_parent(engine: MemoryEngine) -> None:
+    child = sub_workflow("s", workflow("c", simple("x")))
+    started = engine.start(workflow("w", child, simple("z")))
+    engine.run("x", {"v": 1})
+    engine.settle()
+    gone = task_of(engine, started, "s")["subWorkflowId"]
+    pass_time(engine, seconds=1)
+    pass_time(engine, seconds=_KEPT_S)
+    assert engine.engine.executions.view(gone) is None
+    engine.run("z")
+    assert status_of(engine, started) == "COMPLETED"
+
+
+def test_nothing_is_left_in_the_store_of_what_left(engine: MemoryEngine) -> None:
+    for _ in range(5):
+        _ended(engine)
+    pass_time(engine, seconds=_KEPT_S)
+    assert engine.ports.outbox.size(0) == 0
+    assert engine.ports.timers.next_due_ms(0, "s0") == 0
+    assert engine.engine.executions.running("w") == ()
+
+
+def test_execution_does_not_leave_before_its_archive_is_there(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from conductor_py.errors import StoreUnavailable
+
+    def away(*_: Any) -> None:
+        raise StoreUnavailable
+
+    started = engine.start(workflow("w", simple("a")))
+    with monkeypatch.context() as patch:
+        patch.setattr(type(engine.ports.search), "put", away)
+        engine.run("a")
+        engine.clock.advance(seconds=1)
+        with pytest.raises(StoreUnavailable):
+            engine.settle()
+        engine.clock.advance(seconds=_KEPT_S)
+        with pytest.raises(StoreUnavailable):
+            engine.settle()
+        assert engine.engine.executions.view(started) is not None
+    pass_time(engine, seconds=31)
+    pass_time(engine, seconds=31)
+    assert engine.engine.executions.view(started) is None
+    assert status_of(engine, started) == "COMPLETED"
+
+
+def test_unknown_execution_is_not_found(engine: MemoryEngine) -> None:
+    for unknown in ("nobody", "00000000-0000-0000-0000-000000000000", ""):
+        with pytest.raises(NotFound):
+            engine.workflow(unknown)
