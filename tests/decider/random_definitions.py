@@ -1,0 +1,126 @@
+"""Random definitions and a random world to run them in."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+from hypothesis import strategies as st
+
+from tests.builders import (
+    Json,
+    for_each,
+    fork,
+    fork_inputs,
+    join,
+    set_variable,
+    simple,
+    sub_workflow,
+    switch,
+    terminate,
+    typed,
+    wait,
+    workflow,
+)
+
+WORKER = "work"
+"""The name of every worker task, so that one poll finds them all."""
+
+
+def definitions() -> st.SearchStrategy[Json]:
+    """Definitions of nested forks, switches, loops, dynamic forks, children and worker tasks."""
+    return st.integers(min_value=0, max_value=2**64).map(_definition)
+
+
+def _definition(seed: int) -> Json:
+    return _Author(random.Random(seed)).definition()  # noqa: S311 - a test's world
+
+
+class _Author:
+    """Writes one definition."""
+
+    def __init__(self, chance: random.Random) -> None:
+        self._chance = chance
+        self._numbers = count(1)
+        self._size = chance.randrange(1, 25)
+
+    def definition(self) -> Json:
+        tasks = self._list(0)
+        return workflow("w", *tasks, variables={"v": 0})
+
+    def _ref(self, letter: str) -> str:
+        return f"{letter}{next(self._numbers)}"
+
+    def _list(self, depth: int) -> list[Json]:
+        tasks: list[Json] = []
+        for _ in range(self._chance.randrange(1, 4)):
+            tasks.extend(self._block(depth))
+        return tasks
+
+    def _block(self, depth: int) -> list[Json]:
+        self._size -= 1
+        leaves: list[Callable[[int], list[Json]]] = [
+            self._work,
+            self._work,
+            self._work,
+            self._variable,
+            self._wait,
+            self._dynamic,
+        ]
+        containers = [self._fork, self._fork, self._switch, self._loop, self._spread, self._child]
+        deeper = depth < 4 and self._size > 0
+        kinds = leaves + containers * 2 if deeper else leaves
+        return self._chance.choice(kinds)(depth)
+
+    def _work(self, _: int) -> list[Json]:
+        facts: Json = {"name": WORKER, "retryCount": self._chance.choice([0, 0, 1, 2])}
+        facts["taskDefinition"] = {"name": WORKER, "retryDelaySeconds": self._chance.choice([0, 3])}
+        kind = self._chance.random()
+        if kind < 0.15:
+            facts["optional"] = True
+        elif kind < 0.25:
+            facts["permissive"] = True
+        return [{**simple(self._ref("a")), **facts}]
+
+    def _variable(self, _: int) -> list[Json]:
+        return [set_variable(self._ref("v"), v=self._chance.randrange(3))]
+
+    def _wait(self, _: int) -> list[Json]:
+        return [wait(self._ref("t"), duration=f"{self._chance.randrange(1, 4)}s")]
+
+    def _dynamic(self, _: int) -> list[Json]:
+        ref = self._ref("d")
+        inputs = {"n": self._chance.choice([WORKER, WORKER, "SET_VARIABLE"])}
+        facts: Json = {"dynamicTaskNameParam": "n", "inputParameters": inputs, "retryCount": 0}
+        return [typed("DYNAMIC", ref, **facts)]
+
+    def _fork(self, depth: int) -> list[Json]:
+        branches = [self._list(depth + 1) for _ in range(self._chance.randrange(1, 4))]
+        anywhere = [task["taskReferenceName"] for branch in branches for task in branch]
+        lasts = [branch[-1]["taskReferenceName"] for branch in branches]
+        on = self._chance.choice([lasts, lasts[:1], anywhere, []])
+        return [fork(self._ref("f"), *branches), join(self._ref("j"), *on)]
+
+    def _switch(self, depth: int) -> list[Json]:
+        cases = {name: self._list(depth + 1) for name in ("0", "1")}
+        value = self._chance.choice(["0", "1", "2", "${workflow.variables.v}"])
+        default = self._list(depth + 1) if self._chance.random() < 0.3 else []
+        return [switch(self._ref("s"), value, cases, default)]
+
+    def _loop(self, depth: int) -> list[Json]:
+        items: list[Any] = list(range(self._chance.randrange(4)))
+        return [for_each(self._ref("l"), items, *self._list(depth + 1))]
+
+    def _spread(self, _: int) -> list[Json]:
+        inputs: list[Any] = list(range(self._chance.randrange(4)))
+        task = fork_inputs(self._ref("g"), inputs, forkTaskName=WORKER)
+        return [{**task, "optional": self._chance.random() < 0.5}, join(self._ref("j"))]
+
+    def _child(self, depth: int) -> list[Json]:
+        inner = self._list(depth + 1)
+        if self._chance.random() < 0.1:
+            inner.append(terminate(self._ref("e"), self._chance.choice(["COMPLETED", "FAILED"])))
+        child = workflow("c", *inner, variables={"v": 1})
+        return [sub_workflow(self._ref("u"), child, optional=self._chance.random() < 0.3)]
