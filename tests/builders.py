@@ -118,9 +118,7 @@ def dynamic_fork(ref: str, **more: Any) -> Json:
 
 def fork_inputs(ref: str, inputs: Any, **parameters: Any) -> Json:
     """A dynamic fork over a list of inputs for one task."""
-    return typed(
-        "FORK_JOIN_DYNAMIC", ref, inputParameters={"forkTaskInputs": inputs, **parameters}
-    )
+    return typed("FORK_JOIN_DYNAMIC", ref, inputParameters={"forkTaskInputs": inputs, **parameters})
 
 
 # -- what a story does -----------------------------------------------------------------------------

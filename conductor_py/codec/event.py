@@ -1,5 +1,6 @@
 """Inbox events <-> bytes: ``<sequence number> <JSON>``; scripts read the number, nobody but this
-module the JSON.
+module the JSON. An event of an unknown kind is no event at all (``UnknownFormat``): its execution is
+left to the version of the engine that knows it.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from conductor_py.codec.execution import dump_json
+from conductor_py.codec.execution import UnknownFormat, dump_json
 from conductor_py.model.event import (
     ChildEnded,
     Continue,
@@ -51,10 +52,15 @@ def dump_event(event: Event) -> bytes:
 
 
 def load_event(stored: bytes) -> Event:
-    """Read an event."""
+    """Read an event (``UnknownFormat``)."""
     number, _, text = stored.partition(b" ")
-    seq = int(number)
-    body: dict[str, Any] = orjson.loads(text)
+    try:
+        return _event(int(number), orjson.loads(text))
+    except (KeyError, TypeError, ValueError) as unknown:
+        raise UnknownFormat(f"An event cannot be read: {unknown}") from unknown
+
+
+def _event(seq: int, body: dict[str, Any]) -> Event:
     match body["t"]:
         case "result":
             return ResultReported(
@@ -86,8 +92,10 @@ def load_event(stored: bytes) -> Event:
             )
         case "op":
             return Operation(id=body["id"], name=body["name"], arguments=body["args"])
-        case _:
+        case "start":
             return Started()
+        case unknown:
+            raise UnknownFormat(f"Events of kind '{unknown}' are not known")
 
 
 def _output(output: Document) -> dict[str, Any]:

@@ -21,7 +21,6 @@ from conductor_py.model.execution import (
     Document,
     Ending,
     External,
-    ForkState,
     Header,
     JoinState,
     LoopState,
@@ -87,7 +86,6 @@ _HEADER: tuple[tuple[str, str, Any], ...] = (
     ("containers", "cont", 0),
     ("tail", "tail", False),
     ("due_at", "due", 0),
-    ("alerted", "alerted", False),
     ("drain", "drain", 0),
     ("permissive_failures", "perm", 0),
     ("continues", "more", 0),
@@ -247,9 +245,9 @@ def dump_state(state: State) -> bytes:
                 fields["c"] = 1
         case LoopState():
             fields = {"t": "l", "s": state.seq, "i": state.iteration, "o": state.open_attempts}
-            fields |= {"tail": state.tail, "items": state.items, "kept": state.first_kept}
-        case ForkState():
-            fields = {"t": "f", "n": state.next_branch, "b": state.branches}
+            fields |= {"tail": state.tail, "items": state.items}
+            if state.closed:
+                fields["c"] = 1
         case Meta():
             fields = {"by": state.created_by, "event": state.event}
             fields |= {"idem": state.idempotency_key, "task": state.parent_task_ref}
@@ -272,16 +270,14 @@ def load_state(stored: bytes) -> State:
             errors=tuple(fields.get("e", ())),
             closed=bool(fields.get("c")),
         )
-    if fields["t"] == "l":
-        return LoopState(
-            seq=fields["s"],
-            iteration=fields["i"],
-            open_attempts=fields["o"],
-            tail=fields["tail"],
-            items=fields["items"],
-            first_kept=fields["kept"],
-        )
-    return ForkState(next_branch=fields["n"], branches=fields["b"])
+    return LoopState(
+        seq=fields["s"],
+        iteration=fields["i"],
+        open_attempts=fields["o"],
+        tail=fields["tail"],
+        items=fields["items"],
+        closed=bool(fields.get("c")),
+    )
 
 
 def load_meta(stored: bytes | None) -> Meta:

@@ -79,19 +79,19 @@ def compile_fragment(
     anchor: str,
     loops: tuple[str, ...],
     parent: str,
-    join: str | None,
+    joins: tuple[str, ...],
+    fork: bool,
 ) -> Plan:
-    """Compile the branches of a dynamic fork (each task of ``definition`` is one; ``join`` waits
-    for all), or the task that a dynamic task resolved to (``join`` is ``None``). ``loops`` are
-    those around the anchor.
+    """Compile the branches of a dynamic fork (each task of ``definition`` is one), or, with
+    ``fork`` false, the task that a dynamic task resolved to. ``joins`` wait for all of them,
+    ``loops`` are those around the anchor.
     """
     lists = tuple(((task,), None, loops) for task in definition.tasks)
     layout = _lay_out(lists)
     branches = tuple(task.task_reference_name for task in definition.tasks)
     top = frozenset(branches)
-    extra = (join,) if join else ()
     nodes = {
-        ref: _node(place, (*layout.joins.get(ref, ()), *(extra if ref in top else ())), None)
+        ref: _node(place, (*layout.joins.get(ref, ()), *(joins if ref in top else ())), None)
         for ref, place in layout.places.items()
     }
     outputs = compile_template({})
@@ -105,7 +105,7 @@ def compile_fragment(
         reads=_compact(every),
         anchor=anchor,
         parent=parent,
-        branches=branches if join else (),
+        branches=branches if fork else (),
     )
 
 

@@ -15,6 +15,8 @@ from conductor_py.decider import ending, retries, scheduling
 from conductor_py.decider.need import Read
 from conductor_py.decider.plan import Node, Plan
 from conductor_py.decider.workspace import Spot, Step, Workspace, place_key
+from conductor_py.model.decision import Send
+from conductor_py.model.event import Operation
 from conductor_py.model.execution import (
     NO_LOOP,
     Attempt,
@@ -25,6 +27,7 @@ from conductor_py.model.execution import (
     vector_prefix,
     wire_ref,
 )
+from conductor_py.model.ids import task_id
 from conductor_py.model.json import JsonValue
 from conductor_py.model.status import TaskStatus
 
@@ -141,9 +144,19 @@ def close(ws: Workspace, attempt: Attempt) -> None:
         ws.ended.append(attempt.seq)
 
 
+def leave_child(ws: Workspace, attempt: Attempt, reason: str) -> None:
+    """End the child of an attempt that ends before it."""
+    if attempt.child is None:
+        return
+    terminate = Operation(
+        id=f"cancel:{task_id(ws.id, attempt.seq)}", name="terminate", arguments={"reason": reason}
+    )
+    ws.sends.append(Send(execution=attempt.child, event=terminate))
+
+
 def conclude(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
-    """Go on from an attempt that has just ended."""
-    if ws.over:
+    """Go on from an attempt that has just ended; nothing follows inside a loop that has ended."""
+    if ws.over or in_ended_loop(ws, spot):
         return
     if attempt.status.successful:
         settle(ws, spot, attempt)
@@ -205,6 +218,13 @@ def _settle_failed(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
         settle(ws, spot, attempt)
     else:
         ending.fail(ws, attempt)
+
+
+def in_ended_loop(ws: Workspace, spot: Spot) -> bool:
+    """Whether the loop around a spot has ended before its body did (a task of it failed)."""
+    key = ws.loop_key(spot.node.loops, spot.vector)
+    state = ws.state(key, LoopState) if key else None
+    return state is not None and state.closed
 
 
 def tell_joins(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
@@ -328,7 +348,8 @@ def fail_loop(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
     state = ws.state("j:" + place_key(spot.node.loops[-1], outer), LoopState)
     loop = ws.attempt(state.seq) if state else None
     place = ws.spot_of(loop) if loop else None
-    if loop is not None and place is not None and loop.open:
+    if state is not None and loop is not None and place is not None and loop.open:
+        ws.states["j:" + place.key] = replace(state, closed=True)
         finish(ws, place, loop, TaskStatus.FAILED, reason=attempt.reason)
 
 

@@ -19,7 +19,7 @@ from conductor_py.decider.operations import operate
 from conductor_py.decider.operators import do_while, fork_join_dynamic, sub_workflow
 from conductor_py.decider.plan import Node, Plan
 from conductor_py.decider.workspace import Execution, Limits, Spot, Step, Workspace
-from conductor_py.model.decision import Decision
+from conductor_py.model.decision import Answer, Decision
 from conductor_py.model.event import (
     ChildEnded,
     Continue,
@@ -65,7 +65,27 @@ def decide(
             return ws.decision()
 
 
+def abandon(
+    plan: Plan, execution: Execution, events: Sequence[Event], now_ms: int, reason: str
+) -> Decision:
+    """End an execution that cannot be decided, without reading anything more of it.
+
+    The executor's last resort: a defect of ours costs this execution, with a reason, and no other.
+    """
+    ws = Workspace(plan, execution, now_ms, _NO_LIMITS)
+    ending.end(ws, WorkflowStatus.FAILED, reason, output={})
+    for event in events:
+        if isinstance(event, Operation):
+            ws.answers.append(Answer(operation=event.id, error="CONFLICT", message=reason))
+    return ws.decision()
+
+
 def _attempt(missing: dict[str, Request], step: Callable[..., None], *args: object) -> None:
+    """Run a step, or note what it lacks.
+
+    After a step that was given up the state may not be what it will be; requests are therefore
+    named by what they ask, so that an answer to a discarded question is never taken for another.
+    """
     try:
         step(*args)
     except Missing as given_up:
@@ -105,12 +125,13 @@ def _about_attempt(ws: Workspace, event: ResultReported | DeadlinePassed | Child
             if attempt.child == event.child:
                 sub_workflow.ended(ws, spot, attempt, event)
         case DeadlinePassed():
-            _deadline(ws, spot, attempt, event)
+            _deadline(ws, spot, attempt)
 
 
 def _result(ws: Workspace, spot: Spot, attempt: Attempt, event: ResultReported) -> None:
     claim = ws.claim(attempt.seq)
     if event.status.terminal:
+        control.leave_child(ws, attempt, f"Its task was reported {event.status.value}")
         control.finish(
             ws,
             spot,
@@ -138,18 +159,19 @@ def _result(ws: Workspace, spot: Spot, attempt: Attempt, event: ResultReported) 
             ws.timers[attempt.seq] = min(due)
 
 
-def _deadline(ws: Workspace, spot: Spot, attempt: Attempt, event: DeadlinePassed) -> None:
+def _deadline(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
     if attempt.queue:
-        timeouts.check_attempt(ws, spot, attempt, event)
+        timeouts.check_attempt(ws, spot, attempt)
         return
+    if ws.claim(attempt.seq).closed or timeouts.check_started(ws, spot, attempt):
+        return
+    attempt = ws.attempts.get(attempt.seq, attempt)
     due = attempt.start_at or attempt.wait_until
-    if not due or ws.claim(attempt.seq).closed:
-        return
-    if ws.now_ms < due:
-        ws.timers[attempt.seq] = due
-        return
-    resume = operators.RESUMES.get(spot.node.task.type)
-    if resume is not None:
+    resume = operators.RESUMES.get(spot.node.task.type) if due and ws.now_ms >= due else None
+    if resume is None:
+        ends = timeouts.started_deadline(attempt)
+        ws.timers[attempt.seq] = min((at for at in (due, ends) if at), default=0)
+    else:
         began = ws.now_ms if attempt.start_at else attempt.started_at
         opened = replace(attempt, status=TaskStatus.IN_PROGRESS, started_at=began, start_at=0)
         ws.put(opened)
@@ -188,8 +210,9 @@ def _take(ws: Workspace, step: Step) -> None:
 
 def _open(ws: Workspace, step: Step) -> None:
     node = step.plan.nodes.get(step.ref)
-    if node is not None:
-        operators.open_(ws, Spot(step.plan, node, step.vector))
+    spot = Spot(step.plan, node, step.vector) if node is not None else None
+    if spot is not None and not control.in_ended_loop(ws, spot):
+        operators.open_(ws, spot)
 
 
 _STEPS: Mapping[str, Callable[[Workspace, Step], None]] = MappingProxyType(

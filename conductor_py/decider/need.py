@@ -1,13 +1,15 @@
 """What decide lacks: requests as data, each under a key. The executor fetches and calls again with
 the answers.
 
-Keys name what is asked by its place in the execution, so that a second call with the answers finds
-them: a stored field by its name, everything else by kind and place. Answers go into
+Keys name what is asked, so that a second call with the answers finds them: a stored field by its
+name, everything else by kind and content. Answers go into
 ``Execution.known`` under the same key.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -64,14 +66,15 @@ class FragmentWanted:
     ``parent``.
 
     ``tasks`` are WorkflowTask JSON objects; registered task definitions are embedded by name where
-    none is given. ``join`` is the JOIN that waits for all of them, ``None`` for a resolved dynamic
-    task. Answer: ``Plan`` or ``Refusal``.
+    none is given. ``joins`` are those that wait for all of them; ``fork`` tells the branches of a
+    fork from the task that a dynamic task resolved to. Answer: ``Plan`` or ``Refusal``.
     """
 
     parent: str
     anchor: str
     loops: tuple[str, ...]
-    join: str | None
+    joins: tuple[str, ...]
+    fork: bool
     tasks: tuple[JsonObject, ...]
 
 
@@ -123,6 +126,16 @@ Request = (
     | DomainWanted
     | InstantWanted
 )
+
+
+def digest(asked: object) -> str:
+    """Name what is asked by its content (a JSON value)."""
+    text = json.dumps(asked, default=_plain, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+def _plain(value: object) -> object:
+    return dict(value) if isinstance(value, Mapping) else str(value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,6 @@ from dataclasses import replace
 from conductor_py.decider import control, ending, scheduling
 from conductor_py.decider.workspace import Spot, Workspace
 from conductor_py.model.decision import ClaimSeen
-from conductor_py.model.event import DeadlinePassed
 from conductor_py.model.execution import Attempt, ClaimSide
 from conductor_py.model.status import TaskStatus, WorkflowStatus
 
@@ -28,12 +27,15 @@ def check_execution(ws: Workspace) -> None:
         ending.end(ws, WorkflowStatus.TIMED_OUT, reason)
 
 
-def check_attempt(ws: Workspace, spot: Spot, attempt: Attempt, event: DeadlinePassed) -> None:
-    """Act on the timer of an attempt that a worker takes, if what fired is still so."""
+def check_attempt(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
+    """Act on the timer of an attempt that a worker takes.
+
+    The firing is only a hint: what counts is the claim as it is now, which the commit compares. A
+    decision that does nothing but move the timer is guarded in the same way, else it could take
+    the timer of a claim that came in between.
+    """
     claim = ws.claim(attempt.seq)
     if claim.closed:
-        return
-    if claim.held and (claim.claim, claim.until) != (event.claim, event.until):
         return
     reason, policy = _due(ws, spot, attempt, claim)
     if policy is None:
@@ -44,18 +46,50 @@ def check_attempt(ws: Workspace, spot: Spot, attempt: Attempt, event: DeadlinePa
         ws.put(alerted)
         _rearm(ws, alerted, claim)
         return
-    ws.guards.append(ClaimSeen(seq=attempt.seq, claim=claim.claim, until=claim.until))
+    _guard(ws, attempt, claim)
     if policy == "LOST":
         _lose(ws, spot, attempt, claim, reason)
         return
+    _time_out(ws, spot, attempt, policy, reason, claim.worker)
+
+
+def check_started(ws: Workspace, spot: Spot, attempt: Attempt) -> bool:
+    """Act on the timeouts of an attempt that no worker takes; whether one has ended it."""
+    definition = spot.node.task.task_definition
+    total = attempt.deadline and ws.now_ms >= attempt.deadline
+    timed = attempt.timeout_ms and attempt.started_at + attempt.timeout_ms <= ws.now_ms
+    if definition is None or not (total or timed):
+        return False
+    if definition.timeout_policy == "ALERT_ONLY":
+        ws.put(replace(attempt, deadline=0, timeout_ms=0))
+        return False
+    if total:
+        reason = "Total timeout over all attempts has passed"
+    else:
+        reason = f"Task timed out after {attempt.timeout_ms // 1000} seconds"
+    _time_out(ws, spot, attempt, definition.timeout_policy, reason, "")
+    return True
+
+
+def started_deadline(attempt: Attempt) -> int:
+    """When an attempt that no worker takes times out; 0: never."""
+    ends = attempt.started_at + attempt.timeout_ms if attempt.timeout_ms else 0
+    return min((at for at in (attempt.deadline, ends) if at), default=0)
+
+
+def _time_out(  # noqa: PLR0917 - whose, by which policy, why
+    ws: Workspace, spot: Spot, attempt: Attempt, policy: str, reason: str, worker: str
+) -> None:
     if policy == "TIME_OUT_WF":
         ended = replace(attempt, status=TaskStatus.TIMED_OUT, reason=reason, ended_at=ws.now_ms)
         ws.count_open(spot.node.loops, spot.vector, -1, container=False)
         ws.put(ended)
         control.close(ws, attempt)
+        control.leave_child(ws, attempt, reason)
         ending.fail(ws, ended)
         return
-    control.finish(ws, spot, attempt, TaskStatus.TIMED_OUT, reason=reason, worker=claim.worker)
+    control.leave_child(ws, attempt, reason)
+    control.finish(ws, spot, attempt, TaskStatus.TIMED_OUT, reason=reason, worker=worker)
 
 
 _ALERTED = {
@@ -73,7 +107,11 @@ def _due(ws: Workspace, spot: Spot, attempt: Attempt, claim: ClaimSide) -> tuple
     if attempt.deadline and now >= attempt.deadline and not alerted & scheduling.TOTAL_ALERTED:
         return "Total timeout over all attempts has passed", policy
     timed = attempt.timeout_ms and claim.first_at
-    if timed and now >= claim.first_at + attempt.timeout_ms and not alerted & scheduling.TASK_ALERTED:
+    if (
+        timed
+        and now >= claim.first_at + attempt.timeout_ms
+        and not alerted & scheduling.TASK_ALERTED
+    ):
         return f"Task timed out after {attempt.timeout_ms // 1000} seconds", policy
     if not claim.held:
         if attempt.poll_by and now >= attempt.poll_by and not alerted & scheduling.POLL_ALERTED:
@@ -83,8 +121,14 @@ def _due(ws: Workspace, spot: Spot, attempt: Attempt, claim: ClaimSide) -> tuple
         return "", None
     if claim.leased and attempt.lost < ws.limits.lost:
         return f"Worker {claim.worker or 'unknown'} lost: its lease ended", "LOST"
+    if claim.leased:
+        return f"Worker {claim.worker or 'unknown'} lost, and {attempt.lost} before it", "RETRY"
     seconds = attempt.response_timeout_ms // 1000
     return f"Response timeout: no update from the worker within {seconds} seconds", "RETRY"
+
+
+def _guard(ws: Workspace, attempt: Attempt, claim: ClaimSide) -> None:
+    ws.guards.append(ClaimSeen(seq=attempt.seq, claim=claim.claim, until=claim.until))
 
 
 def _lose(ws: Workspace, spot: Spot, attempt: Attempt, claim: ClaimSide, reason: str) -> None:
@@ -102,6 +146,7 @@ def _lose(ws: Workspace, spot: Spot, attempt: Attempt, claim: ClaimSide, reason:
 
 def _rearm(ws: Workspace, attempt: Attempt, claim: ClaimSide) -> None:
     """Move the timer to the next deadline that has not been acted on."""
+    _guard(ws, attempt, claim)
     alerted = attempt.alerted
     deadlines = [attempt.deadline if not alerted & scheduling.TOTAL_ALERTED else 0]
     if claim.first_at and attempt.timeout_ms and not alerted & scheduling.TASK_ALERTED:

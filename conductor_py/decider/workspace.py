@@ -21,7 +21,6 @@ from conductor_py.model.execution import (
     ClaimSide,
     Document,
     External,
-    ForkState,
     Header,
     JoinState,
     LoopState,
@@ -363,7 +362,6 @@ def _typed(value: object, kind: type[_T]) -> _T | None:
 
 __all__ = [
     "Execution",
-    "ForkState",
     "JoinState",
     "Limits",
     "Refusal",

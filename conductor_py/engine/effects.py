@@ -3,7 +3,7 @@ confirmed when done.
 
 ``index`` puts an execution into the index as it is now, with its archive when it has ended and is
 drained; ``remove`` takes a finished execution out of the store once the archive holds exactly that
-version.
+version. What is wrong with one execution never keeps the effects of another from being carried out.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 
 import orjson
 
-from conductor_py.codec.execution import UnknownFormat, dump_json, load_header
+from conductor_py.codec.execution import dump_json, load_header
 from conductor_py.engine.views import Views
-from conductor_py.errors import NotFound
+from conductor_py.errors import ConductorError, StoreUnavailable
 from conductor_py.model.execution import Header
 from conductor_py.model.ids import ExecutionId, task_id
 from conductor_py.model.search import ExecutionDocument
@@ -27,6 +27,8 @@ from conductor_py.wire.execution import workflow_to_json
 from conductor_py.wire.summaries import execution_summary, task_summary
 
 _LOG = logging.getLogger(__name__)
+_UNREADABLE = (ConductorError, KeyError, TypeError, ValueError)
+"""What reading one execution raises when it is of another format, damaged, or lacks its plan."""
 
 
 class Effects:
@@ -78,16 +80,18 @@ class Effects:
         done: list[Pending] = []
         for effect in effects:
             execution = _execution(effect)
-            found = self._reader.snapshot(execution)
-            if found is not None:
-                try:
+            try:
+                found = self._reader.snapshot(execution)
+                if found is not None:
                     documents.append(self._document(execution, *found))
-                except (NotFound, UnknownFormat):
-                    _LOG.exception(
-                        "An execution cannot be indexed",
-                        extra={"action": "index_failed", "workflow_id": execution},
-                    )
-                    continue
+            except StoreUnavailable:
+                raise
+            except _UNREADABLE:
+                _LOG.exception(
+                    "An execution cannot be indexed",
+                    extra={"action": "index_failed", "workflow_id": execution},
+                )
+                continue
             done.append(effect)
         if documents:
             self._search.put(documents)
@@ -120,26 +124,29 @@ class Effects:
         done: list[Pending] = []
         for effect in effects:
             execution = _execution(effect)
-            archived = self._search.archived(execution)
-            if archived is None:
-                if self._store.load(execution, ["h"]) is None:
-                    done.append(effect)
-                continue
             try:
-                fragments = self._fragments(execution)
-            except UnknownFormat:
-                _LOG.warning(
-                    "An execution has an unknown stored format and is left alone",
-                    extra={"action": "unknown_format", "workflow_id": execution},
+                if self._removed(partition, execution, effect):
+                    done.append(effect)
+            except StoreUnavailable:
+                raise
+            except _UNREADABLE:
+                _LOG.exception(
+                    "An execution cannot be read and stays in the store",
+                    extra={"action": "remove_failed", "workflow_id": execution},
                 )
-                continue
-            if self._reader.remove(execution, archived.version) in {Outcome.OK, Outcome.GONE}:
-                # A crash before this leaves them to the collector: their owner is gone.
-                self._plans.collect(partition, fragments, 0)
-                done.append(effect)
-            else:
-                done.extend(self._moved_on(execution, effect))
         return done
+
+    def _removed(self, partition: int, execution: ExecutionId, effect: Pending) -> bool:
+        """Take one execution out; whether nothing is left to do for this effect."""
+        archived = self._search.archived(execution)
+        if archived is None:
+            return self._store.load(execution, ["h"]) is None
+        fragments = self._fragments(execution)
+        if self._reader.remove(execution, archived.version) in {Outcome.OK, Outcome.GONE}:
+            # A crash before this leaves them to the collector: their owner is gone.
+            self._plans.collect(partition, fragments, 0)
+            return True
+        return self._moved_on(execution, effect)
 
     def _fragments(self, execution: ExecutionId) -> tuple[str, ...]:
         """The plans that only this execution uses."""
@@ -151,15 +158,19 @@ class Effects:
         fields = whole[1] if whole is not None else {}
         return tuple({value.decode() for name, value in fields.items() if name.startswith("d:")})
 
-    def _moved_on(self, execution: ExecutionId, effect: Pending) -> list[Pending]:
-        """A newer version exists: nothing to remove while it runs; wait for its archive when it has
-        ended.
+    def _moved_on(self, execution: ExecutionId, effect: Pending) -> bool:
+        """A newer version exists than the archive's: nothing to remove while it runs.
+
+        When it has ended, a commit that orders no effects (an operation on what had ended already,
+        the end of a child) came after its archive: archive it again, so that the next round of
+        this effect finds the two alike.
         """
         found = self._store.load(execution, ["h"])
         stored = found[1]["h"] if found is not None else None
-        if stored is not None and _archivable(load_header(stored)):
-            return []
-        return [effect]
+        if stored is None or not _archivable(load_header(stored)):
+            return True
+        self._index([effect])
+        return False
 
 
 def _archivable(header: Header) -> bool:

@@ -161,7 +161,8 @@ class Snapshots:
         form: dict[str, Any] = {"definition": workflow_to_json(definition, sparse=True)}
         if wanted is not None:
             form |= {"anchor": wanted.anchor, "loops": list(wanted.loops)}
-            form |= {"parent": wanted.parent, "join": wanted.join, "owner": owner}
+            form |= {"parent": wanted.parent, "joins": list(wanted.joins)}
+            form |= {"fork": wanted.fork, "owner": owner}
         blob = orjson.dumps(form, default=plain, option=orjson.OPT_SORT_KEYS)
         return self._load(hashlib.sha256(blob).hexdigest()[:32], blob, definition)
 
@@ -178,7 +179,8 @@ class Snapshots:
                 anchor=form["anchor"],
                 loops=tuple(form["loops"]),
                 parent=form["parent"],
-                join=form["join"],
+                joins=tuple(form["joins"]),
+                fork=form["fork"],
             )
         else:
             plan = compile_plan(definition, plan_hash)

@@ -78,7 +78,6 @@ class Header:
     containers: int = 0
     tail: bool = False
     due_at: int = 0
-    alerted: bool = False
     drain: int = 0
     permissive_failures: int = 0
     continues: int = 0
@@ -177,14 +176,6 @@ class JoinState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ForkState:
-    """A fork whose branches are created in pieces: ``next_branch`` is the first not yet created."""
-
-    next_branch: int
-    branches: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class LoopState:
     """A DO_WHILE that is open: its present iteration and the open attempts directly inside it.
 
@@ -197,7 +188,7 @@ class LoopState:
     open_attempts: int = 0
     tail: bool = False
     items: int = -1
-    first_kept: int = 1
+    closed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,7 +209,6 @@ class Ending:
 
     reason: str | None = None
     failed_task: str | None = None
-    permissive: tuple[str, ...] = ()
 
 
-State = Header | Attempt | ClaimSide | JoinState | ForkState | LoopState | Meta | Ending
+State = Header | Attempt | ClaimSide | JoinState | LoopState | Meta | Ending

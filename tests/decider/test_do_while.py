@@ -333,7 +333,9 @@ def test_loop_that_never_ends_is_stopped_at_the_limit() -> None:
 
 
 def test_later_tasks_read_the_loops_output_and_its_tasks(engine: MemoryEngine) -> None:
-    after = simple("z", inputParameters={"n": "${l.output.iteration}", "last": "${i.output.result}"})
+    after = simple(
+        "z", inputParameters={"n": "${l.output.iteration}", "last": "${i.output.result}"}
+    )
     loop = times("l", 2, inline("i", "$.n * 10", n="${l.output.iteration}"))
     engine.start(workflow("w", loop, after))
     (task,) = engine.poll("z")

@@ -20,9 +20,7 @@ from tests.builders import (
 
 def _dynamic(name: Any, **more: Any) -> dict[str, Any]:
     parameters = {"which": name, **more.pop("inputs", {})}
-    return typed(
-        "DYNAMIC", "d", dynamicTaskNameParam="which", inputParameters=parameters, **more
-    )
+    return typed("DYNAMIC", "d", dynamicTaskNameParam="which", inputParameters=parameters, **more)
 
 
 def test_task_of_that_name_is_scheduled(engine: MemoryEngine) -> None:
@@ -75,7 +73,9 @@ def test_missing_name_fails_the_task(engine: MemoryEngine, name: Any) -> None:
 
 
 def test_optional_dynamic_task_that_fails_is_passed_by(engine: MemoryEngine) -> None:
-    started = engine.start(workflow("w", _dynamic("paint", optional=True, retryCount=0), simple("z")))
+    started = engine.start(
+        workflow("w", _dynamic("paint", optional=True, retryCount=0), simple("z"))
+    )
     run_failing(engine, "paint")
     assert engine.statuses(started) == {"d": "COMPLETED_WITH_ERRORS", "z": "SCHEDULED"}
 

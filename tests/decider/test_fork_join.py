@@ -105,9 +105,7 @@ def test_branch_with_an_outstanding_retry_is_not_settled(engine: MemoryEngine) -
 
 
 def test_join_that_names_only_some_branches_goes_on_without_the_rest(engine: MemoryEngine) -> None:
-    definition = workflow(
-        "w", fork("f", [simple("a")], [simple("b")]), join("j", "a"), simple("z")
-    )
+    definition = workflow("w", fork("f", [simple("a")], [simple("b")]), join("j", "a"), simple("z"))
     started = engine.start(definition)
     engine.run("a")
     engine.run("z")

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from conductor_py.adapters.memory.space import Execution as Stored
@@ -30,7 +30,11 @@ _STEPS = 600
 _settings = settings(
     max_examples=60,
     deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    suppress_health_check=[
+        HealthCheck.function_scoped_fixture,
+        HealthCheck.too_slow,
+        HealthCheck.filter_too_much,
+    ],
 )
 _limits = st.sampled_from([Limits(), Limits(), Limits(attempts=1), Limits(attempts=3, rounds=2)])
 _seeds = st.integers(min_value=0, max_value=2**32)
@@ -43,9 +47,7 @@ class _World:
         self.chance = random.Random(seed)  # noqa: S311 - a test's world
         self.clock = FakeClock()
         self.space = MemorySpace(clock=self.clock)
-        self.engine: MemoryEngine = memory_engine(
-            clock=self.clock, space=self.space, limits=limits
-        )
+        self.engine: MemoryEngine = memory_engine(clock=self.clock, space=self.space, limits=limits)
         self.held: list[Json] = []
         self.seen: dict[str, dict[str, str]] = {}
         self.root = self.engine.start(definition)
@@ -62,6 +64,8 @@ class _World:
             self.held.extend(self.engine.poll(WORKER, 3, lease_s=lease_s))
         elif draw < 0.85 and self.held:
             self._report(self.chance.choice(self.held))
+        elif draw > 0.995:
+            self._terminate()
         else:
             self.clock.advance(milliseconds=self.chance.choice([1, 700, 3000]))
             self.engine.settle()
@@ -75,6 +79,12 @@ class _World:
             self.engine.complete(task, {"v": 1}, status=status, claim=task.get("claimToken", 0))
         except Conflict:
             return
+
+    def _terminate(self) -> None:
+        running = [stored.id for stored in self.stored if not stored.terminal]
+        if running:
+            chosen = self.chance.choice(running)
+            self.engine.engine.executions.terminate(chosen, reason="chance")
 
     def run(self, check: Any = None) -> str:
         """Until the execution has ended; its status."""
@@ -126,6 +136,11 @@ def test_execution_that_gets_only_successes_completes(
 @_settings
 @given(definitions(), _seeds)
 def test_outcome_does_not_depend_on_the_bounds_of_a_decision(definition: Json, seed: int) -> None:
+    """But for definitions whose branches race: the first to end the workflow, or to set what another
+    reads.
+    """
+    assume("TERMINATE" not in str(definition))
+    assume("workflow.variables" not in str(definition))
     outcomes = []
     for limits in (Limits(), Limits(attempts=1), Limits(rounds=1)):
         world = _World(definition, seed, limits)

@@ -85,8 +85,11 @@ def test_task_timeout_follows_its_policy(
 
 def test_extending_does_not_move_the_task_timeout(engine: MemoryEngine) -> None:
     task = policy("a", retryCount=1, timeoutSeconds=20, responseTimeoutSeconds=15)
-    started = engine.start(workflow("w", {**task, "taskDefinition": {
-        **task["taskDefinition"], "timeoutPolicy": "RETRY"}}))
+    started = engine.start(
+        workflow(
+            "w", {**task, "taskDefinition": {**task["taskDefinition"], "timeoutPolicy": "RETRY"}}
+        )
+    )
     (polled,) = engine.poll("a")
     engine.clock.advance(seconds=14)
     extend(engine, polled)
@@ -346,9 +349,7 @@ def test_callback_closes_the_response_timeout(engine: MemoryEngine) -> None:
 
 
 def test_task_timeout_runs_on_while_a_callback_waits(engine: MemoryEngine) -> None:
-    task = policy(
-        "a", timeoutSeconds=60, responseTimeoutSeconds=30, timeoutPolicy="TIME_OUT_WF"
-    )
+    task = policy("a", timeoutSeconds=60, responseTimeoutSeconds=30, timeoutPolicy="TIME_OUT_WF")
     started = engine.start(workflow("w", task))
     engine.run("a", status="IN_PROGRESS", callback_after_s=10)
     pass_time(engine, seconds=60)

@@ -27,9 +27,7 @@ def _ended(engine: MemoryEngine) -> str:
 
 
 def _found(engine: MemoryEngine, query: str = "", text: str = "*") -> list[Any]:
-    page = engine.engine.executions.search(
-        query=query, free_text=text, sort="", start=0, size=100
-    )
+    page = engine.engine.executions.search(query=query, free_text=text, sort="", start=0, size=100)
     return [summary["workflowId"] for summary in page.results]
 
 

@@ -188,8 +188,10 @@ _GROWN = {"x": "${workflow.input.x}"}
             sub_workflow("t", workflow("c", simple("p")), inputParameters=_GROWN), id="SUB_WORKFLOW"
         ),
         pytest.param(
-            {**typed("DYNAMIC", "t", dynamicTaskNameParam="n"), "inputParameters": {
-                "n": "p", **_GROWN}},
+            {
+                **typed("DYNAMIC", "t", dynamicTaskNameParam="n"),
+                "inputParameters": {"n": "p", **_GROWN},
+            },
             id="DYNAMIC",
         ),
         pytest.param({**fork("t", [simple("p")]), "inputParameters": _GROWN}, id="FORK_JOIN"),
@@ -295,9 +297,7 @@ def test_lost_payload_reads_as_empty(engine: MemoryEngine) -> None:
     after = simple("b", inputParameters={"seen": "${a.output.y}"})
     started = engine.start(workflow("w", simple("a"), simple("between"), after))
     engine.run("a", {"x": _MEDIUM, "y": 1})
-    engine.ports.payloads.delete(
-        task_of(engine, started, "a")["externalOutputPayloadStoragePath"]
-    )
+    engine.ports.payloads.delete(task_of(engine, started, "a")["externalOutputPayloadStoragePath"])
     engine.run("between")
     (task,) = engine.poll("b")
     assert task["inputData"] == {"seen": None}

@@ -42,9 +42,15 @@ def _everything() -> dict[str, Any]:
         return set_variable(ref, n="${workflow.variables.n}x")
 
     choice = switch("s", "a", {"a": [counted("s1"), counted("s2")]})
-    branches = [counted("f1"), counted("f2")], [choice], [times("l", 3, counted("l1"), counted("l2"))]
+    branches = (
+        [counted("f1"), counted("f2")],
+        [choice],
+        [times("l", 3, counted("l1"), counted("l2"))],
+    )
     spread = fork_inputs("g", [{"expression": "1"}, {"expression": "2"}], forkTaskType="INLINE")
-    nested = for_each("m", [1, 2], fork("h", [counted("h1")], [counted("h2")]), join("k", "h1", "h2"))
+    nested = for_each(
+        "m", [1, 2], fork("h", [counted("h1")], [counted("h2")]), join("k", "h1", "h2")
+    )
     return workflow(
         "w",
         counted("a"),

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from conductor_py.decider import control
-from conductor_py.decider.need import Evaluated, Read, Refusal, ScriptWanted
+from conductor_py.decider.need import Evaluated, Read, Refusal, ScriptWanted, digest
 from conductor_py.decider.plan import Node, Plan
 from conductor_py.decider.references import resolve_input, resolve_value
 from conductor_py.decider.workspace import Spot, Step, Workspace, place_key
@@ -124,7 +124,7 @@ def _condition(
     if not text or not text.strip():
         return items is not None
     bindings = _bindings(ws, spot, attempt, state, text)
-    key = f"script:{spot.key}:{state.iteration}:{ws.header.generation}"
+    key = f"script:{spot.key}:{state.iteration}:{digest([text, bindings])}"
     found = ws.answer(key, ScriptWanted("javascript", text, bindings))
     if isinstance(found, Refusal):
         return found

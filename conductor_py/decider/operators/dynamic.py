@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from conductor_py.decider import control, operators
-from conductor_py.decider.need import FragmentWanted, Refusal
+from conductor_py.decider.need import FragmentWanted, Refusal, digest
 from conductor_py.decider.plan import Plan
 from conductor_py.decider.references import resolve_input
 from conductor_py.decider.workspace import Spot, Workspace
@@ -22,11 +22,15 @@ def open_(ws: Workspace, spot: Spot) -> None:
         reason = f"Input '{task.dynamic_task_name_param}' does not name a task"
         _refuse(ws, spot, value, reason)
         return
-    key = f"fragment:{spot.key}:{ws.header.generation}"
     wanted = FragmentWanted(
-        spot.plan.hash, spot.node.ref, spot.node.loops, None, (_resolved(spot, str(name)),)
+        spot.plan.hash,
+        spot.node.ref,
+        spot.node.loops,
+        spot.node.joins,
+        False,
+        (_resolved(spot, str(name)),),
     )
-    plan = ws.answer(key, wanted)
+    plan = ws.answer(f"fragment:{spot.key}:{digest(wanted.tasks)}", wanted)
     if not isinstance(plan, Plan):
         _refuse(ws, spot, value, plan.reason if isinstance(plan, Refusal) else "not resolved")
         return

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from conductor_py.decider import control, operators
-from conductor_py.decider.need import FragmentWanted, Read, Refusal
+from conductor_py.decider.need import FragmentWanted, Read, Refusal, digest
 from conductor_py.decider.operators.join import open_join
 from conductor_py.decider.plan import Node, Plan
 from conductor_py.decider.references import resolve_input
@@ -38,9 +38,10 @@ def open_(ws: Workspace, spot: Spot) -> None:
         tasks = _checked(ws, spot, tasks)
         plan = tasks
     if isinstance(tasks, tuple):
-        key = f"fragment:{spot.key}:{ws.header.generation}"
-        wanted = FragmentWanted(spot.plan.hash, spot.node.ref, spot.node.loops, join_ref, tasks)
-        plan = ws.answer(key, wanted)
+        wanted = FragmentWanted(
+            spot.plan.hash, spot.node.ref, spot.node.loops, (join_ref,), True, tasks
+        )
+        plan = ws.answer(f"fragment:{spot.key}:{digest(tasks)}", wanted)
     if not isinstance(plan, Plan) or join is None:
         _refuse(ws, spot, value, plan.reason if isinstance(plan, Refusal) else "not resolved")
         return
@@ -115,7 +116,7 @@ def _of_inputs(node: Node, value: JsonObject) -> tuple[JsonObject, ...] | Refusa
         if sub:
             version = value.get("forkTaskWorkflowVersion")
             params: dict[str, JsonValue] = {"name": str(sub)}
-            if version is not None and str(version).isdigit():
+            if version is not None and str(version).isascii() and str(version).isdigit():
                 params["version"] = int(str(version))
             branch["subWorkflowParam"] = params
         branches.append(branch)

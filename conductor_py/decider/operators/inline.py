@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conductor_py.decider import control, scheduling
-from conductor_py.decider.need import Evaluated, Refusal, ScriptWanted
+from conductor_py.decider.need import Evaluated, Refusal, ScriptWanted, digest
 from conductor_py.decider.references import resolve_input
 from conductor_py.decider.workspace import Spot, Workspace
 from conductor_py.model.execution import Attempt
@@ -57,6 +57,6 @@ def evaluate(
     if evaluator not in SCRIPTS:
         known = ", ".join(sorted({*SCRIPTS, "value-param"}))
         return Refusal(f"Unknown evaluator '{evaluator}'; known are {known}")
-    key = f"script:{place}:{ws.header.generation}"
+    key = f"script:{place}:{digest([expression, value])}"
     found = ws.answer(key, ScriptWanted(evaluator, expression, value))
     return found if isinstance(found, (Evaluated, Refusal)) else Refusal("no evaluation")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from conductor_py.decider import control, scheduling
-from conductor_py.decider.need import ChildWanted, Refusal
+from conductor_py.decider import control, scheduling, timeouts
+from conductor_py.decider.need import ChildWanted, Refusal, digest
 from conductor_py.decider.plan import Plan
 from conductor_py.decider.references import resolve_input, resolve_value
 from conductor_py.decider.starting import new_header, with_input_template
@@ -19,6 +19,7 @@ from conductor_py.model.ids import derived_execution_id, partition_of, task_id
 from conductor_py.model.json import JsonObject, JsonValue
 from conductor_py.model.status import TaskStatus, WorkflowStatus
 
+_MAX_DIGITS = 10
 _STATUS_OF = {
     WorkflowStatus.COMPLETED: TaskStatus.COMPLETED,
     WorkflowStatus.FAILED: TaskStatus.FAILED,
@@ -61,8 +62,7 @@ def resume(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
     if isinstance(wanted, Refusal):
         _refuse(ws, spot, attempt, wanted.reason)
         return
-    key = f"child:{spot.key}:{attempt.retry_count}:{ws.header.generation}"
-    plan = ws.answer(key, wanted)
+    plan = ws.answer(_key(spot, attempt, wanted), wanted)
     if not isinstance(plan, Plan):
         reason = plan.reason if isinstance(plan, Refusal) else "The sub-workflow cannot be found"
         _refuse(ws, spot, attempt, reason)
@@ -116,15 +116,13 @@ def _start(
             meta=Meta(parent_task_ref=wire_ref(attempt.ref, attempt.vector)),
         )
     )
-    ws.put(
-        replace(
-            attempt,
-            status=TaskStatus.IN_PROGRESS,
-            child=child,
-            start_at=0,
-            started_at=ws.now_ms,
-        )
+    started = replace(
+        attempt, status=TaskStatus.IN_PROGRESS, child=child, start_at=0, started_at=ws.now_ms
     )
+    ws.put(started)
+    ends = timeouts.started_deadline(started)
+    if ends:
+        ws.timers[attempt.seq] = ends
     ws.documents[f"i:{attempt.seq}"] = {
         "subWorkflowName": definition.name,
         "subWorkflowVersion": definition.version,
@@ -152,6 +150,15 @@ def _wanted(ws: Workspace, params: SubWorkflowParams) -> ChildWanted | Refusal:
     return ChildWanted(name, number or None)
 
 
+def _key(spot: Spot, attempt: Attempt, wanted: ChildWanted) -> str:
+    """The latest version is asked for by each attempt, a definition that is data by its content."""
+    if isinstance(wanted.inline, Mapping):
+        return f"child:{digest(wanted.inline)}"
+    if wanted.inline is not None:
+        return f"child:{spot.plan.hash}:{spot.node.ref}"
+    return f"child:{wanted.name}:{wanted.version}:{attempt.seq if wanted.version is None else ''}"
+
+
 def _context(value: JsonObject) -> JsonObject:
     """A retry finds the input as it was shown; what the child gets is inside."""
     inner = value.get("workflowInput")
@@ -167,7 +174,9 @@ def _number(value: JsonValue) -> int | None:
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
     text = str(value).strip()
-    return int(float(text)) if text.replace(".", "", 1).isdigit() and len(text) < 12 else None
+    digits = text.removesuffix(".0")
+    plausible = digits.isascii() and digits.isdigit() and len(digits) < _MAX_DIGITS
+    return int(digits) if plausible else None
 
 
 def _refuse(ws: Workspace, spot: Spot, attempt: Attempt, reason: str) -> None:
