@@ -8,7 +8,7 @@ SOURCES := conductor_py workers tests setup.py $(wildcard benchmarks docs script
 FAST := not slow and not service and not spark and not acceptance
 JOBS ?= 2
 
-.PHONY: help install format lint type contracts fast check full test run acceptance bench schemas \
+.PHONY: help install format lint type contracts fast check full test run acceptance bench bench-compare schemas \
 	config-example clean
 
 help: ## print this list
@@ -57,8 +57,11 @@ run: $(INSTALLED) ## start a server and a Spark worker, and run the tutorial's p
 acceptance: $(INSTALLED) ## the stories told by real processes
 	$(BIN)/python -m pytest tests/acceptance
 
-bench: $(INSTALLED) ## measure: starts, polls and decisions a second
+bench: $(INSTALLED) ## measure, write docs/reference/benchmarks.md, fail below a floor
 	$(BIN)/python benchmarks/run.py
+
+bench-compare: $(INSTALLED) ## compare this tree with BASE=<commit>, both measured in turn
+	$(BIN)/python benchmarks/compare.py $(BASE)
 
 schemas: $(INSTALLED) ## write schemas/ from the wire forms
 	$(BIN)/conductor-py schemas write schemas

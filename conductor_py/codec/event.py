@@ -1,6 +1,6 @@
 """Inbox events <-> bytes: ``<sequence number> <JSON>``; scripts read the number, nobody but this
-module the JSON. An event of an unknown kind is no event at all (``UnknownFormat``): its execution is
-left to the version of the engine that knows it.
+module the JSON. An event of an unknown kind is refused (``UnknownFormat``): its execution is left
+to the version of the engine that knows it.
 """
 
 from __future__ import annotations

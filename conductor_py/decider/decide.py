@@ -49,13 +49,15 @@ def decide(
     _attempt(missing, timeouts.check_execution, ws)
     for event in events:
         _attempt(missing, _consume, ws, event)
-    rounds = 0
+    rounds = complete = 0
     while True:
         while ws.agenda and not ws.full and rounds < limits.rounds:
             rounds += 1
             _attempt(missing, _take, ws, ws.agenda.popleft())
+            if not missing:
+                complete = rounds
         if missing:
-            return Need(missing)
+            return Need(missing, complete)
         if ws.agenda:
             _cut(ws)
         _attempt(missing, _conclude, ws)

@@ -140,9 +140,14 @@ def _plain(value: object) -> object:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """Everything found missing in one pass."""
+    """Everything found missing in one pass.
+
+    ``rounds`` is how many steps of the agenda were complete before the first that was given up; a
+    caller that has asked often enough may decide on those alone (``Limits.rounds``).
+    """
 
     requests: Mapping[str, Request]
+    rounds: int = 0
 
     @property
     def slow(self) -> bool:

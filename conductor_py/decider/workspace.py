@@ -56,6 +56,7 @@ class Limits:
 
     attempts: int = 1000
     rounds: int = 4000
+    bytes: int = 4_000_000
     depth: int = 2000
     lost: int = 10
     iterations: int = 1_000_000

@@ -66,7 +66,7 @@ def assemble(
     partitions: int = 1,
     lease_ms: int = 3_000,
     remove_after_ms: int = 3_600_000,
-    index_after_ms: int = 200,
+    index_after_ms: int = 1_000,
     sweep_batch: int = 50,
     relay_batch: int = 500,
     relay_lease_ms: int = 30_000,

@@ -128,22 +128,18 @@ class Encoder:
         ``birth`` are further fields of a new execution.
         """
         fields: dict[str, bytes] = dict(birth) if birth else {}
-        refused: dict[str, object] = {}
         for name, document in decision.documents.items():
             stored = self.document(name, document)
             if isinstance(stored, str):
-                refused[f"oversize:{_culprit(decision, name)}"] = stored
-            else:
-                fields[name] = stored
+                # Only the first: what follows from it may be smaller when it is decided again.
+                return {f"oversize:{_culprit(decision, name)}": stored}
+            fields[name] = stored
         children: list[Child] = []
         for child in decision.children:
             encoded = self._child(child)
             if isinstance(encoded, str):
-                refused[f"oversize:child:{child.id}"] = encoded
-            else:
-                children.append(encoded)
-        if refused:
-            return refused
+                return {f"oversize:child:{child.id}": encoded}
+            children.append(encoded)
         header = decision.header
         fields["h"] = dump_header(header)
         offers = self._offers(decision, pick_shard, fields)

@@ -158,6 +158,7 @@ class Executions:
         revision: int | None,
     ) -> Start:
         plan, now_ms = draft.plan, self._clock.now_ms()
+        began_ms = self._clock.elapsed_ms()
         header = new_header(
             plan.hash,
             plan.definition,
@@ -174,7 +175,8 @@ class Executions:
             operation=operation,
             home=header.home,
             name=header.name,
-            now_ms=now_ms,
+            # Scripts and uploads took their time; whether the clock was right is still to be seen.
+            now_ms=now_ms + self._clock.elapsed_ms() - began_ms,
             changes=replace(changes, plans=(plan.hash, *changes.plans)),
             idempotency_key=request.idempotency_key or None,
             on_existing=request.idempotency_strategy,
@@ -187,11 +189,7 @@ class Executions:
         """Continuations and children of the first decision; the timers would wake them as well."""
         touched = [child.execution for child in start.changes.children]
         touched.extend(message.execution for message in start.changes.messages)
-        if reply.more is not None:
-            driven = self._executor.drive(reply.more, start.operation)
-            touched.extend(driven.touched)
-        if touched:
-            self._executor.follow(touched)
+        self._executor.go_on(reply.more, start.operation, touched)
 
     def _partition(self, request: StartRequest) -> int:
         if self._partitions == 1:

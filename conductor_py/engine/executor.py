@@ -1,7 +1,8 @@
 """The executor: whoever holds an execution's lease decides and commits until its inbox is empty.
 
 Nothing in here is trusted for correctness: a stale decision is refused by the commit, a lost lease
-costs work only, and what a crash leaves undone is woken by the timer that the last script armed.
+costs work only, and what a crash leaves undone is woken by the timer that the last script armed. An
+execution that cannot be decided on is ended with the reason: tried again it would only fail again.
 """
 
 from __future__ import annotations
@@ -11,26 +12,38 @@ import logging
 import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 from conductor_py.codec.event import load_event
 from conductor_py.codec.execution import UnknownFormat, load_field
-from conductor_py.decider.decide import decide
-from conductor_py.decider.need import Need
+from conductor_py.decider.decide import abandon, decide
+from conductor_py.decider.need import Missing, Need
 from conductor_py.decider.plan import Plan
 from conductor_py.decider.workspace import Execution, Limits
 from conductor_py.engine.encoding import Encoder
 from conductor_py.engine.needs import Fetcher
 from conductor_py.engine.snapshots import Snapshots
+from conductor_py.errors import ConductorError, StoreUnavailable
 from conductor_py.model.decision import Answer, Decision
 from conductor_py.model.event import Event, Started
 from conductor_py.model.execution import Attempt, Header
 from conductor_py.model.ids import ExecutionId, partition_of
-from conductor_py.ports.store import Changes, ClaimGuard, Commit, ExecutionStore, Loaded, Outcome
+from conductor_py.ports.store import (
+    Changes,
+    ClaimGuard,
+    Commit,
+    CommitReply,
+    ExecutionStore,
+    Loaded,
+    Outcome,
+)
 
 _LOG = logging.getLogger(__name__)
 _SERVE_OTHERS_S = 0.05
+_MAX_REASON = 500
 _FOLLOW_S = 0.1
+_MAX_QUESTIONS = 16
 
 
 @dataclass(slots=True)
@@ -86,15 +99,43 @@ class Executor:
     def follow(self, touched: Iterable[ExecutionId]) -> None:
         """Drive executions whose inbox was filled, and those that they fill in turn, for a moment.
 
-        What is left is owed to the timers, which the commits have made due at once.
+        What is left is owed to the timers, which the commits have made due at once. Nothing that
+        goes wrong with them is the caller's failure.
         """
         pending = list(touched)
         until = time.monotonic() + _FOLLOW_S
         while pending and time.monotonic() < until:
-            execution = pending.pop()
-            holder = self.name()
-            loaded = self._store.acquire(execution, holder, self.lease_ms)
-            pending.extend(self.drive(loaded, holder).touched)
+            execution, holder = pending.pop(), self.name()
+            pending.extend(self._surely(partial(self._take_up, execution, holder)).touched)
+
+    def go_on(
+        self, loaded: Loaded | None, holder: str, touched: Iterable[ExecutionId] = ()
+    ) -> None:
+        """Go on with what the store has accepted, and with the executions that this ``touched``.
+
+        It is durable already: whatever goes wrong now is logged, and its timer goes on later.
+        """
+        driven = self._surely(partial(self.drive, loaded, holder))
+        self.follow([*touched, *driven.touched])
+
+    def _take_up(self, execution: ExecutionId, holder: str) -> Driven:
+        return self.drive(self._store.acquire(execution, holder, self.lease_ms), holder)
+
+    @staticmethod
+    def _surely(drive: Callable[[], Driven]) -> Driven:
+        try:
+            return drive()
+        except StoreUnavailable:
+            _LOG.warning(
+                "The store went away after something was accepted",
+                extra={"action": "decide_later"},
+            )
+        except Exception:  # noqa: BLE001 - what was accepted must not fail its caller
+            _LOG.exception(
+                "An execution cannot be decided; its timer comes again",
+                extra={"action": "decide_failed"},
+            )
+        return Driven()
 
     def first(
         self,
@@ -105,15 +146,9 @@ class Executor:
         birth: Mapping[str, bytes],
     ) -> Changes:
         """Decide on a new execution. What had to be fetched for it is added to ``known``."""
-        while True:
-            decision = decide(plan, execution, (Started(),), now_ms, self._limits)
-            if isinstance(decision, Need):
-                self._fetcher.fulfil(execution.id, decision, known, version=None)
-                continue
-            changes = self._encoder.changes(decision, self._pick_shard, now_ms, birth=birth)
-            if isinstance(changes, Changes):
-                return changes
-            known.update(changes)
+        decided = self._deliberate(plan, execution, known, (Started(),), now_ms, birth=birth)
+        assert decided is not None
+        return decided[1]
 
     # -- one decision ------------------------------------------------------------------------------
 
@@ -129,7 +164,9 @@ class Executor:
                 extra={"action": "plan_lost", "workflow_id": loaded.execution},
             )
             return None
-        events = tuple(load_event(event) for event in loaded.events)
+        events = _events(loaded)
+        if events is None:
+            return None
         while True:
             decided = self._decide(plan, header, loaded, events, known, holder)
             if decided is None:
@@ -150,15 +187,11 @@ class Executor:
                 ),
                 let_go=let_go,
             )
-            reply = self._store.commit(commit)
-            if reply.outcome is Outcome.NEED_PLAN:
-                self._snapshots.store(partition_of(loaded.execution), changes.plans)
-                reply = self._store.commit(commit)
-            if reply.outcome is Outcome.CLAIM_MOVED:
-                for guard in decision.guards:
-                    known.pop(f"c:{guard.seq}", None)
-                continue
-            break
+            reply = self._commit(commit)
+            if reply.outcome is not Outcome.CLAIM_MOVED:
+                break
+            for guard in decision.guards:
+                known.pop(f"c:{guard.seq}", None)
         if reply.outcome is not Outcome.OK:
             _LOG.info(
                 "A decision was refused by the store and is dropped",
@@ -176,6 +209,13 @@ class Executor:
         driven.touched.extend(message.execution for message in changes.messages)
         return reply.more
 
+    def _commit(self, commit: Commit) -> CommitReply:
+        reply = self._store.commit(commit)
+        if reply.outcome is Outcome.NEED_PLAN:
+            self._snapshots.store(partition_of(commit.execution), commit.changes.plans)
+            reply = self._store.commit(commit)
+        return reply
+
     def _decide(  # noqa: PLR0917 - what one decision is made of
         self,
         plan: Plan,
@@ -186,21 +226,78 @@ class Executor:
         holder: str,
     ) -> tuple[Decision, Changes] | None:
         execution = Execution(id=loaded.execution, header=header, known=known)
+        try:
+            return self._deliberate(
+                plan, execution, known, events, loaded.now_ms, version=loaded.version, holder=holder
+            )
+        except Missing:
+            raise
+        except Exception as broken:
+            if isinstance(broken, ConductorError) and broken.retryable:
+                raise
+            # Tried again it would only fail again, and keep its timer firing for ever.
+            _LOG.exception(
+                "An execution cannot be decided and is ended",
+                extra={"action": "decide_failed", "workflow_id": loaded.execution},
+            )
+            return self._abandoned(plan, execution, events, loaded.now_ms, broken)
+
+    def _abandoned(
+        self,
+        plan: Plan,
+        execution: Execution,
+        events: tuple[Event, ...],
+        now_ms: int,
+        broken: Exception,
+    ) -> tuple[Decision, Changes]:
+        text = f"internal error: {type(broken).__name__}: {broken}"
+        # What the user sent may be in there, half of a surrogate pair too.
+        reason = text.encode(errors="replace").decode()[:_MAX_REASON]
+        decision = abandon(plan, execution, events, now_ms, reason)
+        changes = self._encoder.changes(decision, self._pick_shard, now_ms)
+        if not isinstance(changes, Changes):
+            raise broken
+        return decision, changes
+
+    def _deliberate(
+        self,
+        plan: Plan,
+        execution: Execution,
+        known: dict[str, object],
+        events: tuple[Event, ...],
+        now_ms: int,
+        *,
+        version: int | None = None,
+        holder: str = "",
+        birth: Mapping[str, bytes] | None = None,
+    ) -> tuple[Decision, Changes] | None:
+        """Decide, fetching what is needed; ``None`` when the execution moved on meanwhile.
+
+        A decision stays small: after many questions what is complete is committed by itself, and
+        one that is too large in bytes is made of fewer attempts. The rest is its continuation.
+        """
+        limits, questions = self._limits, 0
         while True:
-            decision = decide(plan, execution, events, loaded.now_ms, self._limits)
+            decision = decide(plan, execution, events, now_ms, limits)
             if isinstance(decision, Need):
-                if decision.slow:
-                    self._store.renew(loaded.execution, holder, self.lease_ms)
-                current = self._fetcher.fulfil(
-                    loaded.execution, decision, known, version=loaded.version
-                )
-                if not current:
+                questions += 1
+                if questions > _MAX_QUESTIONS and decision.rounds:
+                    limits = replace(limits, rounds=decision.rounds)
+                    continue
+                if decision.slow and holder:
+                    self._store.renew(execution.id, holder, self.lease_ms)
+                if not self._fetcher.fulfil(execution.id, decision, known, version=version):
                     return None
                 continue
-            changes = self._encoder.changes(decision, self._pick_shard, loaded.now_ms)
-            if isinstance(changes, Changes):
-                return decision, changes
-            known.update(changes)
+            changes = self._encoder.changes(decision, self._pick_shard, now_ms, birth=birth)
+            if not isinstance(changes, Changes):
+                known.update(changes)
+                continue
+            made = decision.header.next_seq - execution.header.next_seq
+            if made > 1 and sum(map(len, changes.fields.values())) > limits.bytes:
+                limits = replace(limits, attempts=made // 2)
+                continue
+            return decision, changes
 
     def _known(self, loaded: Loaded) -> dict[str, object]:
         known: dict[str, object] = {}
@@ -219,6 +316,17 @@ class Executor:
             if fragment is not None:
                 known[f"plan:{plan_hash}"] = fragment
         return known
+
+
+def _events(loaded: Loaded) -> tuple[Event, ...] | None:
+    try:
+        return tuple(load_event(event) for event in loaded.events)
+    except UnknownFormat:
+        _LOG.warning(
+            "An execution has an event of an unknown kind and is left alone",
+            extra={"action": "unknown_format", "workflow_id": loaded.execution},
+        )
+        return None
 
 
 __all__ = ["Driven", "Executor"]

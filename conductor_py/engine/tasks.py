@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -20,7 +19,7 @@ from conductor_py.engine.encoding import PayloadLimits
 from conductor_py.engine.executor import Executor
 from conductor_py.engine.shards import Shards
 from conductor_py.engine.views import Views
-from conductor_py.errors import Conflict, NotFound, StoreUnavailable
+from conductor_py.errors import Conflict, NotFound
 from conductor_py.model.event import ResultReported
 from conductor_py.model.execution import External, wire_ref
 from conductor_py.model.ids import (
@@ -37,11 +36,10 @@ from conductor_py.model.view import TaskView
 from conductor_py.ports.payloads import PayloadKind, Payloads
 from conductor_py.ports.queues import Poll, PollData, TaskQueues
 from conductor_py.ports.search import Search
-from conductor_py.ports.store import ExecutionReader, ExecutionStore, Loaded, Outcome, Report
+from conductor_py.ports.store import ExecutionReader, ExecutionStore, Outcome, Report
 from conductor_py.ports.wakeups import Wakeups
 from conductor_py.wire.execution import task_to_json
 
-_LOG = logging.getLogger(__name__)
 _MAX_REASON = 500
 _FALLBACK_S = 1.0
 
@@ -171,22 +169,9 @@ class Tasks:
         )
         self._clock.correct(reply.now_ms)
         if reply.outcome is Outcome.OK:
-            self._decide(reply.loaded, holder)
+            self._executor.go_on(reply.loaded, holder)
             return
         self._refused(reply.outcome, result, execution)
-
-    def _decide(self, loaded: Loaded | None, holder: str) -> None:
-        """Go on with what was reported. It is durable already: if the store goes away now, its
-        timer goes on later.
-        """
-        try:
-            driven = self._executor.drive(loaded, holder)
-            if driven.touched:
-                self._executor.follow(driven.touched)
-        except StoreUnavailable:
-            _LOG.warning(
-                "The store went away after a result was accepted", extra={"action": "decide_later"}
-            )
 
     def _refused(self, outcome: Outcome, result: TaskResult, execution: ExecutionId) -> None:
         lost = outcome is Outcome.SUPERSEDED or self._was_lost(outcome, result, execution)

@@ -18,6 +18,8 @@ from conductor_py.wiring import build_engine, check_redis
 
 _FURTHER_IDLE_S: Final = 1.0
 _RELAY_IDLE_S: Final = 0.2
+_RELAY_BUSY_S: Final = 0.1
+"""A pause between two hand-overs makes batches worth a job each."""
 _CLEANING_IDLE_S: Final = 600.0
 _CLEANING_BUSY_S: Final = 0.1
 _STOP_S: Final = 10.0
@@ -44,7 +46,7 @@ def run_sweeper(settings: Settings, *, server: str | None = None) -> int:
     relay = threading.Thread(
         target=run_ticks,
         args=(engine.relay.tick, stop),
-        kwargs={"idle_s": _RELAY_IDLE_S},
+        kwargs={"busy_s": _RELAY_BUSY_S, "idle_s": _RELAY_IDLE_S},
         name="relay",
         daemon=True,
     )

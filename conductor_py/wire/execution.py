@@ -193,7 +193,8 @@ def wire_status(view: TaskView) -> TaskStatus:
         return attempt.status
     if header.status.terminal or attempt.generation != header.generation:
         return TaskStatus.CANCELED
-    return TaskStatus.IN_PROGRESS if view.claim.held else attempt.status
+    at_work = view.claim.held or (view.claim.closed and view.claim.polls > 0)
+    return TaskStatus.IN_PROGRESS if at_work else attempt.status
 
 
 def wire_reference(ref: str, vector: Vector) -> str:

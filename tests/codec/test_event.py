@@ -3,10 +3,12 @@
 from typing import Any
 
 import orjson
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from conductor_py.codec.event import dump_event, load_event
+from conductor_py.codec.execution import UnknownFormat
 from conductor_py.model.event import (
     ChildEnded,
     Continue,
@@ -59,6 +61,15 @@ def test_number_in_front_is_the_attempt_it_names(event: Event) -> None:
     number, _, text = dump_event(event).partition(b" ")
     assert int(number) == getattr(event, "seq", 0)
     assert isinstance(orjson.loads(text), dict)
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [b'3 {"t":"unheard of"}', b"3 {}", b"3 [", b'{"t":"start"}', b'3 {"t":"result"}', b"3 7"],
+)
+def test_event_that_cannot_be_read_is_refused(stored: bytes) -> None:
+    with pytest.raises(UnknownFormat):
+        load_event(stored)
 
 
 def test_deadline_reads_what_the_store_writes() -> None:

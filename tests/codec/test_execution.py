@@ -61,7 +61,6 @@ _HEADER_FACTS: dict[str, Any] = dict(  # noqa: C408 - reads as the constructor d
     containers=_NUMBER,
     tail=st.booleans(),
     due_at=_NUMBER,
-    alerted=st.booleans(),
     drain=_NUMBER,
     permissive_failures=_NUMBER,
     continues=_NUMBER,

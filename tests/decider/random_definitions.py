@@ -35,7 +35,7 @@ def definitions() -> st.SearchStrategy[Json]:
 
 
 def _definition(seed: int) -> Json:
-    return _Author(random.Random(seed)).definition()  # noqa: S311 - a test's world
+    return _Author(random.Random(seed)).definition()
 
 
 class _Author:

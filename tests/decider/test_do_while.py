@@ -36,7 +36,6 @@ def test_loop_of_three_iterations(engine: MemoryEngine) -> None:
         assert (task["referenceTaskName"], task["iteration"]) == (f"x__{n}", n)
     found = engine.workflow(started)
     assert found["status"] == "COMPLETED"
-    assert found["output"] == {"n": 3} or found["output"]["iteration"] == 3
     assert task_of(engine, started, "l")["outputData"] == {
         "iteration": 3,
         "1": {"x": {"n": 1}},
@@ -178,9 +177,7 @@ def test_list_ends_early_when_the_condition_says_so(engine: MemoryEngine) -> Non
 def test_loops_nest_with_an_iteration_vector(engine: MemoryEngine) -> None:
     inner = times("m", 2, simple("x"))
     started = engine.start(workflow("w", times("l", 2, inner, simple("y"))))
-    refs = []
-    for ref in ("x", "x", "y", "x", "x", "y"):
-        refs.append(engine.run(ref)["referenceTaskName"])
+    refs = [engine.run(ref)["referenceTaskName"] for ref in ("x", "x", "y", "x", "x", "y")]
     assert refs == ["x__1__1", "x__1__2", "y__1", "x__2__1", "x__2__2", "y__2"]
     found = engine.workflow(started)
     assert found["status"] == "COMPLETED"

@@ -19,9 +19,10 @@ from typing import Any
 
 import pytest
 
+from conductor_py.decider.decide import decide
 from conductor_py.decider.need import Need
 from conductor_py.decider.plan import Plan
-from conductor_py.engine import executor, executions
+from conductor_py.engine import executions
 from conductor_py.model.decision import Decision
 from conductor_py.model.ids import ExecutionId
 from conductor_py.testing import MemoryEngine, memory_engine
@@ -164,10 +165,9 @@ class _Recorder:
     def __init__(self) -> None:
         self.turns: list[Json] = []
         self.plan = ""
-        self._decide = executor.decide
 
     def decide(self, plan: Plan, execution: Any, events: Any, now_ms: int, limits: Any) -> Any:
-        found = self._decide(plan, execution, events, now_ms, limits)
+        found = decide(plan, execution, events, now_ms, limits)
         if execution.id != _ID:
             return found
         turn: Json = {"now_ms": now_ms, "events": [_plain(event) for event in events]}
@@ -199,7 +199,7 @@ def _plain(value: Any) -> Any:
 def _recorded(history: _History, monkeypatch: pytest.MonkeyPatch) -> Json:
     engine = memory_engine()
     recorder = _Recorder()
-    monkeypatch.setattr(executor, "decide", recorder.decide)
+    monkeypatch.setattr("conductor_py.engine.executor.decide", recorder.decide)
     monkeypatch.setattr(executions, "execution_id", lambda *_: _ID)
     numbers = iter(range(1, 10_000))
     monkeypatch.setattr(

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from conductor_py.adapters.memory.space import Execution as Stored
 from conductor_py.adapters.memory.space import MemorySpace
 from conductor_py.codec.execution import load_attempt, load_claim, load_field, load_header
+from conductor_py.decider.decide import decide
 from conductor_py.decider.need import Need
 from conductor_py.decider.workspace import Execution, Limits
-from conductor_py.engine import executor
 from conductor_py.errors import Conflict
 from conductor_py.model.ids import task_id
 from conductor_py.model.status import TaskStatus
@@ -44,7 +44,7 @@ class _World:
     """One engine, one execution and its children, and a worker that does as it likes."""
 
     def __init__(self, definition: Json, seed: int, limits: Limits) -> None:
-        self.chance = random.Random(seed)  # noqa: S311 - a test's world
+        self.chance = random.Random(seed)
         self.clock = FakeClock()
         self.space = MemorySpace(clock=self.clock)
         self.engine: MemoryEngine = memory_engine(clock=self.clock, space=self.space, limits=limits)
@@ -97,6 +97,20 @@ class _World:
                 return status
         raise AssertionError(self.engine.workflow(self.root))
 
+    def run_well(self, tick_ms: int) -> Json:
+        """Until the execution has ended, with a worker that always succeeds; the execution."""
+        found: Json = {}
+        for _ in range(_STEPS):
+            while tasks := self.engine.poll(WORKER, 100):
+                for task in tasks:
+                    self.engine.complete(task, {"v": 1})
+            self.clock.advance(milliseconds=tick_ms)
+            self.engine.settle()
+            found = self.engine.workflow(self.root)
+            if found["status"] != "RUNNING":
+                break
+        return found
+
 
 @_settings
 @given(definitions(), _seeds, _limits)
@@ -121,14 +135,7 @@ def test_execution_that_gets_only_successes_completes(
 ) -> None:
     """Unless the definition itself says otherwise, by a TERMINATE that fails."""
     world = _World(definition, seed, limits)
-    for _ in range(_STEPS):
-        for task in world.engine.poll(WORKER, 5):
-            world.engine.complete(task)
-        world.clock.advance(milliseconds=1500)
-        world.engine.settle()
-        found = world.engine.workflow(world.root)
-        if found["status"] != "RUNNING":
-            break
+    found = world.run_well(1500)
     fails = "'terminationStatus': 'FAILED'" in str(definition)
     assert found["status"] == "COMPLETED" or fails, found
 
@@ -136,22 +143,13 @@ def test_execution_that_gets_only_successes_completes(
 @_settings
 @given(definitions(), _seeds)
 def test_outcome_does_not_depend_on_the_bounds_of_a_decision(definition: Json, seed: int) -> None:
-    """But for definitions whose branches race: the first to end the workflow, or to set what another
-    reads.
-    """
+    """But for definitions whose branches race to end the workflow, or to set what others read."""
     assume("TERMINATE" not in str(definition))
     assume("workflow.variables" not in str(definition))
     outcomes = []
     for limits in (Limits(), Limits(attempts=1), Limits(rounds=1)):
         world = _World(definition, seed, limits)
-        for _ in range(_STEPS):
-            for task in world.engine.poll(WORKER, 100):
-                world.engine.complete(task, {"v": 1})
-            world.clock.advance(seconds=4)
-            world.engine.settle()
-            found = world.engine.workflow(world.root)
-            if found["status"] != "RUNNING":
-                break
+        found = world.run_well(4000)
         tasks = sorted((t["referenceTaskName"], t["status"]) for t in found["tasks"])
         outcomes.append((found["status"], tasks))
     assert outcomes[0] == outcomes[1] == outcomes[2]
@@ -256,7 +254,6 @@ class _Observer:
     def __init__(self) -> None:
         self.space: MemorySpace | None = None
         self.compared = 0
-        self._decide = executor.decide
 
     def decide(
         self, plan: Any, execution: Execution, events: Any, now_ms: int, limits: Limits
@@ -264,14 +261,14 @@ class _Observer:
         header = copy.deepcopy(execution.header)
         known = copy.copy(execution.known)
         documents = copy.deepcopy({k: v for k, v in known.items() if isinstance(v, dict)})
-        first = self._decide(plan, execution, events, now_ms, limits)
-        assert self._decide(plan, execution, events, now_ms, limits) == first
+        first = decide(plan, execution, events, now_ms, limits)
+        assert decide(plan, execution, events, now_ms, limits) == first
         assert execution.header == header
         assert execution.known == known
         assert {k: v for k, v in execution.known.items() if isinstance(v, dict)} == documents
         self.compared += 1
         if not isinstance(first, Need) and self.space is not None and not execution.complete:
-            whole = self._decide(plan, self._whole(execution), events, now_ms, limits)
+            whole = decide(plan, self._whole(execution), events, now_ms, limits)
             assert whole == first
         return first
 
@@ -286,7 +283,7 @@ class _Observer:
 def _observed() -> Iterator[_Observer]:
     observer = _Observer()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(executor, "decide", observer.decide)
+        patch.setattr("conductor_py.engine.executor.decide", observer.decide)
         yield observer
 
 

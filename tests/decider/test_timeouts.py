@@ -299,7 +299,8 @@ def test_extension_between_the_firing_and_the_decision_wins(
     started = engine.start(workflow("w", policy("a", retryCount=0, responseTimeoutSeconds=10)))
     (task,) = engine.poll("a")
     store = engine.ports.store
-    commit, calls = store.commit, []
+    commit = store.commit
+    calls: list[str] = []
 
     def extend_first(order: Any) -> Any:
         if not calls:

@@ -7,6 +7,9 @@ import orjson
 import pytest
 
 from conductor_py.adapters.memory.space import MemorySpace
+from conductor_py.decider.decide import decide
+from conductor_py.engine.encoding import PayloadLimits
+from conductor_py.errors import StoreUnavailable
 from conductor_py.model.ids import ExecutionId
 from conductor_py.ports.store import Commit, Outcome
 from conductor_py.testing import FakeClock, MemoryEngine, memory_engine
@@ -17,6 +20,7 @@ from tests.builders import (
     policy,
     simple,
     status_of,
+    sub_workflow,
     tasks_of,
     workflow,
 )
@@ -182,27 +186,132 @@ def test_unknown_format_does_not_stop_the_archive_of_others() -> None:
     assert status_of(engine, odd) == "COMPLETED"
 
 
-def test_execution_that_cannot_be_decided_does_not_stop_the_others(
+def test_execution_that_cannot_be_decided_ends_with_the_reason_and_stops_no_other(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = engine.start(workflow("w", policy("a", pollTimeoutSeconds=5, retryCount=0)))
+    fine = engine.start(workflow("w", policy("a", pollTimeoutSeconds=5, retryCount=0)))
+
+    def throwing(plan: Any, execution: Any, *rest: Any) -> Any:
+        if execution.id == broken:
+            raise ZeroDivisionError("by\ud800")
+        return decide(plan, execution, *rest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("conductor_py.engine.executor.decide", throwing)
+        pass_time(engine, seconds=5)
+        assert status_of(engine, fine) == "TIMED_OUT"
+    found = engine.workflow(broken)
+    assert found["status"] == "FAILED"
+    assert found["reasonForIncompletion"] == "internal error: ZeroDivisionError: by?"
+    pass_time(engine, seconds=4)
+    pass_time(engine, seconds=61)
+    assert engine.engine.executions.view(broken) is None
+
+
+def test_result_that_breaks_the_decision_is_accepted(
     engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from conductor_py.engine import executor
 
-    broken = engine.start(workflow("w", policy("a", pollTimeoutSeconds=5, retryCount=0)))
-    fine = engine.start(workflow("w", policy("a", pollTimeoutSeconds=5, retryCount=0)))
-    decide = executor.decide
+    started = engine.start(workflow("w", simple("a"), simple("b")))
+    with monkeypatch.context() as patch:
+        patch.setattr(executor, "decide", lambda *_: 1 // 0)
+        engine.run("a", {"x": 1})
+    engine.settle()
+    assert status_of(engine, started) == "FAILED"
+    assert engine.statuses(started) == {"a": "CANCELED"}
+    assert not engine.poll("b")
 
-    def throwing(plan: Any, execution: Any, *rest: Any) -> Any:
-        if execution.id == broken:
-            raise ZeroDivisionError
-        return decide(plan, execution, *rest)
+
+def test_store_that_goes_away_while_deciding_ends_no_execution(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from conductor_py.engine import executor
+
+    def away(*_: Any) -> Any:
+        raise StoreUnavailable
+
+    started = engine.start(workflow("w", simple("a"), simple("b")))
+    with monkeypatch.context() as patch:
+        patch.setattr(executor, "decide", away)
+        engine.run("a")
+    assert status_of(engine, started) == "RUNNING"
+    pass_time(engine, seconds=4)
+    assert engine.statuses(started) == {"a": "COMPLETED", "b": "SCHEDULED"}
+
+
+def test_event_of_an_unknown_kind_leaves_the_execution_alone(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from conductor_py.engine import tasks
+
+    started = engine.start(workflow("w", simple("a"), simple("b")))
+    with monkeypatch.context() as patch:
+        patch.setattr(tasks, "dump_event", lambda _: b'1 {"t":"of a later version"}')
+        engine.run("a")
+    before = engine.workflow(started)
+    pass_time(engine, seconds=4)
+    assert engine.workflow(started) == before
+    assert before["status"] == "RUNNING"
+    assert not engine.poll("b")
+
+
+# -- what was accepted -----------------------------------------------------------------------------
+
+
+def test_start_succeeds_when_the_store_goes_away_after_it(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*_: Any) -> Any:
+        raise StoreUnavailable
+
+    child = sub_workflow("s", workflow("c", simple("x")))
+    with monkeypatch.context() as patch:
+        patch.setattr(type(engine.ports.store), "acquire", away)
+        started = engine.start(workflow("w", child))
+    assert status_of(engine, started) == "RUNNING"
+    pass_time(engine, seconds=4)
+    assert len(engine.poll("x")) == 1
+
+
+def test_failure_of_an_execution_that_was_touched_does_not_reach_the_caller(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = engine.start(workflow("w", sub_workflow("s", workflow("c", simple("x")))))
+    engine.settle()
+    acquire = type(engine.ports.store).acquire
+
+    def damaged(store: Any, execution: ExecutionId, *rest: Any) -> Any:
+        if execution == started:
+            raise ValueError("damaged")
+        return acquire(store, execution, *rest)
 
     with monkeypatch.context() as patch:
-        patch.setattr(executor, "decide", throwing)
-        pass_time(engine, seconds=5)
-        assert status_of(engine, fine) == "TIMED_OUT"
-        assert status_of(engine, broken) == "RUNNING"
+        patch.setattr(type(engine.ports.store), "acquire", damaged)
+        engine.run("x")
     pass_time(engine, seconds=4)
-    assert status_of(engine, broken) == "TIMED_OUT"
+    assert status_of(engine, started) == "COMPLETED"
+
+
+def test_slow_upload_of_a_payload_does_not_keep_an_execution_from_starting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    limits = PayloadLimits(task_input_soft=2_000)
+    engine = memory_engine(payload_limits=limits)
+    put, uploads = type(engine.ports.payloads).put, []
+
+    def slow(payloads: Any, *rest: Any) -> Any:
+        engine.clock.advance(milliseconds=1_100)
+        uploads.append(put(payloads, *rest))
+        return uploads[-1]
+
+    monkeypatch.setattr(type(engine.ports.payloads), "put", slow)
+    given = {"big": "${workflow.input.big}"}
+    engine.start(workflow("w", simple("a", inputParameters=given)), input={"big": "x" * 2_500})
+    (task,) = engine.poll("a")
+    assert task["inputData"] == {} and len(uploads) == 1
+    assert task["externalInputPayloadStoragePath"] == uploads[0]
 
 
 # -- I3 and limits ---------------------------------------------------------------------------------

@@ -1,11 +1,14 @@
 """After the end: indexed, archived, removed from the store, and still readable."""
 
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
-from conductor_py.errors import NotFound
-from conductor_py.testing import MemoryEngine
+from conductor_py.adapters.memory.space import MemorySpace
+from conductor_py.errors import Conflict, NotFound
+from conductor_py.model.ids import ExecutionId
+from conductor_py.testing import FakeClock, MemoryEngine, memory_engine
 from tests.builders import (
     pass_time,
     run_failing,
@@ -150,6 +153,64 @@ def test_execution_does_not_leave_before_its_archive_is_there(
     pass_time(engine, seconds=31)
     assert engine.engine.executions.view(started) is None
     assert status_of(engine, started) == "COMPLETED"
+
+
+@pytest.mark.parametrize("status", ["COMPLETED", "TERMINATED"])
+def test_execution_that_was_terminated_after_its_end_leaves(
+    engine: MemoryEngine, status: str
+) -> None:
+    started = engine.start(workflow("w", simple("a")))
+    if status == "COMPLETED":
+        engine.run("a")
+    else:
+        engine.engine.executions.terminate(started, reason="over")
+    pass_time(engine, seconds=1)
+    with suppress(Conflict):
+        engine.engine.executions.terminate(started, reason="again")
+    for _ in range(3):
+        pass_time(engine, seconds=_KEPT_S)
+    assert engine.engine.executions.view(started) is None
+    assert engine.ports.outbox.size(0) == 0
+    assert status_of(engine, started) == status
+
+
+@pytest.mark.parametrize("damage", [b'{"f":1}', b"not JSON", b'{"f":99}'])
+def test_damaged_execution_keeps_no_other_from_being_archived(
+    damage: bytes,
+) -> None:
+    space = MemorySpace(clock=(clock := FakeClock()))
+    engine = memory_engine(space=space, clock=clock)
+    before, fine = _started_and_run(engine), _started_and_run(engine)
+    fields = space.partition(0).executions[before].fields
+    whole, fields["h"] = fields["h"], damage
+    pass_time(engine, seconds=1)
+    pass_time(engine, seconds=_KEPT_S)
+    assert engine.engine.executions.view(fine) is None
+    fields["h"] = whole
+    for _ in range(3):
+        pass_time(engine, seconds=_KEPT_S)
+    assert engine.engine.executions.view(before) is None
+    assert status_of(engine, before) == "COMPLETED"
+
+
+def test_execution_that_is_damaged_after_its_archive_keeps_no_other_in_the_store() -> None:
+    space = MemorySpace(clock=(clock := FakeClock()))
+    engine = memory_engine(space=space, clock=clock)
+    before, fine = _started_and_run(engine), _started_and_run(engine)
+    pass_time(engine, seconds=1)
+    fields = space.partition(0).executions[before].fields
+    whole, fields["h"] = fields["h"], b"not JSON"
+    pass_time(engine, seconds=_KEPT_S)
+    assert engine.engine.executions.view(fine) is None
+    fields["h"] = whole
+    pass_time(engine, seconds=_KEPT_S)
+    assert engine.engine.executions.view(before) is None
+
+
+def _started_and_run(engine: MemoryEngine) -> ExecutionId:
+    started = engine.start(workflow("w", simple("a")))
+    engine.run("a")
+    return ExecutionId(started)
 
 
 def test_unknown_execution_is_not_found(engine: MemoryEngine) -> None:

@@ -9,8 +9,8 @@ from conductor_py.errors import PayloadTooLarge
 from conductor_py.ports.payloads import PayloadKind
 from conductor_py.testing import MemoryEngine, memory_engine
 from tests.builders import (
-    fork,
     for_each,
+    fork,
     inline,
     join,
     policy,

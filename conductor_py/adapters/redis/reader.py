@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from conductor_py.adapters.redis.changes import OUTCOMES
@@ -14,6 +14,8 @@ from conductor_py.ports.store import Outcome
 _LISTED: Final = 10_000
 _ANSWER_MS: Final = 60_000
 _STORE_FIELDS: Final = frozenset({"v", "l", "k"})
+#: Some milliseconds of Redis; executions of up to about 2,000 tasks are one page.
+_PAGE: Final = 10_000
 
 
 class RedisExecutionReader:
@@ -24,12 +26,30 @@ class RedisExecutionReader:
         self._scripts = scripts
 
     def snapshot(self, execution: ExecutionId) -> tuple[int, Mapping[str, bytes]] | None:
-        flat = iter(self._command("HGETALL", execution, "exec:"))
-        fields = {name.decode(): value for name, value in zip(flat, flat, strict=True)}
+        fields = self._in_pages(execution)
+        if fields is None:
+            fields = _by_name(self._command("HGETALL", execution, "exec:"))
         if "v" not in fields:
             return None
-        version = int(fields["v"].split(b" ", 1)[0])
-        return version, {name: fields[name] for name in fields if name not in _STORE_FIELDS}
+        kept = {name: fields[name] for name in fields if name not in _STORE_FIELDS}
+        return _version(fields["v"]), kept
+
+    def _in_pages(self, execution: ExecutionId) -> dict[str, bytes] | None:
+        """Read page by page, so that a wide execution does not hold up all others; ``None`` when
+        it changed meanwhile.
+        """
+        cursor, page = self._command("HSCAN", execution, "exec:", 0, "COUNT", _PAGE)
+        fields = _by_name(page)
+        if int(cursor) == 0:  # one page is one instant
+            return fields
+        before = self._command("HGET", execution, "exec:", "v")
+        fields, cursor = {}, b"0"
+        while not fields or int(cursor):
+            cursor, page = self._command("HSCAN", execution, "exec:", cursor, "COUNT", _PAGE)
+            fields |= _by_name(page)
+        after = self._command("HGET", execution, "exec:", "v")
+        unchanged = before and after and _version(before) == _version(after)
+        return fields if unchanged else None
 
     def running(self, name: str) -> tuple[ExecutionId, ...]:
         lists = self._scripts.connection.pipeline(
@@ -68,6 +88,17 @@ class RedisExecutionReader:
         arguments = (execution, version)
         return OUTCOMES[self._scripts.run("remove_execution", partition_of(execution), arguments)]
 
-    def _command(self, command: str, execution: ExecutionId, name: str, *rest: str | int) -> Reply:
+    def _command(
+        self, command: str, execution: ExecutionId, name: str, *rest: str | bytes | int
+    ) -> Reply:
         prefix = self._scripts.prefix(partition_of(execution))
         return self._scripts.connection.command(command, f"{prefix}{name}{execution}", *rest)
+
+
+def _by_name(flat: Sequence[bytes]) -> dict[str, bytes]:
+    each = iter(flat)
+    return {name.decode(): value for name, value in zip(each, each, strict=True)}
+
+
+def _version(record: bytes) -> int:
+    return int(record.split(b" ", 1)[0])

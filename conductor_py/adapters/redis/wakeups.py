@@ -69,6 +69,7 @@ class RedisWakeups:
             threading.Thread(target=self._listen, name="wakeups", daemon=True).start()
 
     def _listen(self) -> None:
+        warned = False
         while not self._closed.is_set():
             wire = self._connection.listener()
             try:
@@ -78,8 +79,10 @@ class RedisWakeups:
                     self._wire = wire
                 while not self._closed.is_set():
                     self._hear(wire.read_response())
+                    warned = False
             except (RedisError, OSError, ValueError, AttributeError) as error:
-                if not self._closed.is_set():
+                if not self._closed.is_set() and not warned:
+                    warned = True
                     _log.warning(
                         "wake-ups are interrupted; polling goes on",
                         extra={"action": "wakeups_interrupted", "error": str(error)},
