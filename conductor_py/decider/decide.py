@@ -156,7 +156,8 @@ def _result(ws: Workspace, spot: Spot, attempt: Attempt, event: ResultReported) 
     else:
         ws.put(again)
         ws.reopened.append(attempt.seq)
-        due = [at for at in (attempt.wait_until, attempt.start_at) if at]
+        ends = timeouts.started_deadline(again)
+        due = [at for at in (attempt.wait_until, attempt.start_at, ends) if at]
         if due:
             ws.timers[attempt.seq] = min(due)
 

@@ -65,7 +65,7 @@ def hold(ws: Workspace, attempt: Attempt, delay_ms: int) -> None:
     """
     start_at = ws.now_ms + max(delay_ms, 1)
     ws.put(replace(attempt, status=TaskStatus.SCHEDULED, start_at=start_at))
-    ws.timers[attempt.seq] = start_at
+    ws.timers[attempt.seq] = min(start_at, attempt.deadline or start_at)
 
 
 def policies(definition: TaskDef | None, now_ms: int) -> dict[str, Any]:

@@ -56,14 +56,16 @@ def check_attempt(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
 def check_started(ws: Workspace, spot: Spot, attempt: Attempt) -> bool:
     """Act on the timeouts of an attempt that no worker takes; whether one has ended it."""
     definition = spot.node.task.task_definition
-    total = attempt.deadline and ws.now_ms >= attempt.deadline
-    timed = attempt.timeout_ms and attempt.started_at + attempt.timeout_ms <= ws.now_ms
-    if definition is None or not (total or timed):
+    total, ends = _started_deadlines(attempt)
+    passed = (total and ws.now_ms >= total, ends and ws.now_ms >= ends)
+    if definition is None or not any(passed):
         return False
     if definition.timeout_policy == "ALERT_ONLY":
-        ws.put(replace(attempt, deadline=0, timeout_ms=0))
+        seen = scheduling.TOTAL_ALERTED if passed[0] else 0
+        seen |= scheduling.TASK_ALERTED if passed[1] else 0
+        ws.put(replace(attempt, alerted=attempt.alerted | seen))
         return False
-    if total:
+    if passed[0]:
         reason = "Total timeout over all attempts has passed"
     else:
         reason = f"Task timed out after {attempt.timeout_ms // 1000} seconds"
@@ -73,8 +75,15 @@ def check_started(ws: Workspace, spot: Spot, attempt: Attempt) -> bool:
 
 def started_deadline(attempt: Attempt) -> int:
     """When an attempt that no worker takes times out; 0: never."""
-    ends = attempt.started_at + attempt.timeout_ms if attempt.timeout_ms else 0
-    return min((at for at in (attempt.deadline, ends) if at), default=0)
+    return min((at for at in _started_deadlines(attempt) if at), default=0)
+
+
+def _started_deadlines(attempt: Attempt) -> tuple[int, int]:
+    """Ends of the total timeout and of its own, which runs only once it has started."""
+    total = 0 if attempt.alerted & scheduling.TOTAL_ALERTED else attempt.deadline
+    running = attempt.timeout_ms and attempt.started_at and not attempt.start_at
+    timed = running and not attempt.alerted & scheduling.TASK_ALERTED
+    return total, attempt.started_at + attempt.timeout_ms if timed else 0
 
 
 def _time_out(  # noqa: PLR0917 - whose, by which policy, why

@@ -19,6 +19,7 @@ from conductor_py.engine.encoding import Encoder, PayloadLimits
 from conductor_py.engine.engine import Engine
 from conductor_py.engine.executions import Executions
 from conductor_py.engine.executor import Executor
+from conductor_py.engine.live_limits import LiveLimits
 from conductor_py.engine.needs import Fetcher
 from conductor_py.engine.payloads import PayloadLocations
 from conductor_py.engine.retention import FOREVER, Retention
@@ -121,6 +122,7 @@ def assemble(
         partitions=partitions,
         max_input_bytes=payload_limits.workflow_input_hard,
     )
+    live = LiveLimits(ports.metadata, monotonic)
     tasks = Tasks(
         store=ports.store,
         reader=ports.reader,
@@ -136,6 +138,7 @@ def assemble(
         limits=payload_limits,
         partitions=partitions,
         bounds=task_bounds or TaskBounds(),
+        live=live,
     )
     effects = Effects(
         outbox=ports.outbox,
@@ -150,7 +153,7 @@ def assemble(
         version=version,
         executions=executions,
         tasks=tasks,
-        definitions=Definitions(ports.metadata, snapshots, clock),
+        definitions=Definitions(ports.metadata, snapshots, clock, live),
         payloads=PayloadLocations(ports.payloads),
         executor=executor,
         effects=effects,

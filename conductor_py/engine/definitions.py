@@ -16,6 +16,7 @@ from conductor_py.codec.definitions import (
     load_workflow,
 )
 from conductor_py.engine.clock import StoreClock
+from conductor_py.engine.live_limits import LiveLimits
 from conductor_py.engine.recursion import endless_recursion
 from conductor_py.engine.snapshots import Snapshots
 from conductor_py.errors import Conflict, DefinitionError, NotFound
@@ -27,11 +28,14 @@ from conductor_py.ports.metadata import MetadataStore
 class Definitions:
     """Registered workflow and task definitions; they arrive checked by ``wire``."""
 
-    def __init__(self, metadata: MetadataStore, snapshots: Snapshots, clock: StoreClock) -> None:
+    def __init__(
+        self, metadata: MetadataStore, snapshots: Snapshots, clock: StoreClock, live: LiveLimits
+    ) -> None:
         """Work over these collaborators."""
         self._metadata = metadata
         self._snapshots = snapshots
         self._clock = clock
+        self._live = live
 
     def validate(self, definition: WorkflowDef) -> None:
         """Check what needs other definitions: a workflow that would start itself without end
@@ -111,6 +115,7 @@ class Definitions:
             stored = replace(definition, create_time=now, update_time=0, created_by="")
             self._metadata.put_task(definition.name, dump_task_def(stored), must_exist=False)
         self._snapshots.forget_heads()
+        self._live.forget()
 
     def update_task(self, definition: TaskDef) -> None:
         """Replace a task definition (``NotFound``); creation time and author stay."""
@@ -128,6 +133,7 @@ class Definitions:
         if not self._metadata.put_task(definition.name, dump_task_def(stored), must_exist=True):
             raise _no_task(definition.name)
         self._snapshots.forget_heads()
+        self._live.forget()
 
     def task(self, name: str) -> bytes:
         """Read a task definition as JSON (``NotFound``)."""
@@ -146,6 +152,7 @@ class Definitions:
         if not self._metadata.delete_task(name):
             raise _no_task(name)
         self._snapshots.forget_heads()
+        self._live.forget()
 
     def _registered(self, name: str, version: int | None) -> WorkflowDef | None:
         stored = self._metadata.workflow(name, version)

@@ -26,7 +26,7 @@ from conductor_py.decider.need import (
     ScriptWanted,
 )
 from conductor_py.engine.snapshots import Snapshots
-from conductor_py.errors import ConductorError, LimitExceeded, StoreUnavailable
+from conductor_py.errors import ConductorError, InvalidInput, LimitExceeded, StoreUnavailable
 from conductor_py.model.ids import ExecutionId, partition_of
 from conductor_py.ports.payloads import Payloads
 from conductor_py.ports.scripts import Evaluation, Scripts, Value
@@ -123,6 +123,8 @@ class Fetcher:
                     return _instant(request)
         except StoreUnavailable:
             raise
+        except RecursionError:
+            return Refusal("Not a valid definition: it is nested too deeply")
         except (ConductorError, TypeError, ValueError, KeyError, AttributeError) as refused:
             return Refusal(_sentence(refused))
         return None
@@ -143,6 +145,6 @@ def _instant(wanted: InstantWanted) -> int:
 
 
 def _sentence(refused: Exception) -> str:
-    if isinstance(refused, ConductorError):
+    if isinstance(refused, ConductorError) and not isinstance(refused, InvalidInput):
         return refused.message
     return f"Not a valid definition: {refused}"

@@ -20,7 +20,6 @@ import orjson
 from conductor_py.codec.definitions import (
     load_task_def,
     load_workflow,
-    task_from_json,
     workflow_from_json,
     workflow_to_json,
 )
@@ -33,8 +32,11 @@ from conductor_py.model.definitions import TaskDef, WorkflowDef, WorkflowTask, c
 from conductor_py.model.ids import ExecutionId
 from conductor_py.model.json import JsonObject
 from conductor_py.ports.metadata import MetadataStore, PlanStore
+from conductor_py.wire.data_definitions import read_tasks, read_workflow
+from conductor_py.wire.validation import Rules, check
 
 _CACHED_PLANS = 2_000
+_RULES = Rules(environment=None)
 _SYSTEM_DEFAULTS: dict[str, Any] = {"retry_count": 0, "response_timeout_seconds": 0}
 
 
@@ -91,9 +93,13 @@ class Snapshots:
         self.forget_heads()
         return self.registered(name, version, partition)[0]
 
-    def inline(self, definition: WorkflowDef, partition: int) -> tuple[Plan, int | None]:
+    def inline(
+        self, definition: WorkflowDef, partition: int, rules: Rules | None = None
+    ) -> tuple[Plan, int | None]:
         """The plan of an inline definition; no revision when it names nothing that is
         registered.
+
+        With ``rules`` it is held to them (``DefinitionError``) with all that it names.
         """
         key = id(definition)
         cached = self._inline.get(key)
@@ -101,7 +107,10 @@ class Snapshots:
             self._remember(cached[2])
             return cached[2].plan, cached[1]
         revision = self._metadata.revision(partition) if _names_registered(definition) else None
-        compiled = self._compile(self._whole(definition))
+        whole = self._whole(definition)
+        if rules is not None:
+            check(whole, rules)
+        compiled = self._compile(whole)
         with self._lock:
             self._inline[key] = (definition, revision, compiled)
             while len(self._inline) > _CACHED_PLANS:
@@ -109,14 +118,18 @@ class Snapshots:
         return compiled.plan, revision
 
     def inline_json(self, definition: WorkflowDef | JsonObject, partition: int) -> Plan:
-        """The plan of a definition that came as data (a sub-workflow's)."""
-        if not isinstance(definition, WorkflowDef):
-            definition = workflow_from_json(definition)
-        return self.inline(definition, partition)[0]
+        """The plan of a definition that came as data (a sub-workflow's); ``InvalidInput`` when that
+        is none.
+        """
+        if isinstance(definition, WorkflowDef):
+            return self.inline(definition, partition)[0]
+        return self.inline(read_workflow(definition), partition, _RULES)[0]
 
     def fragment(self, wanted: FragmentWanted, owner: ExecutionId) -> Plan:
-        """The plan of tasks that came as data, below the node that brought them."""
-        tasks = tuple(task_from_json(task) for task in wanted.tasks)
+        """The plan of tasks that came as data, below the node that brought them; ``InvalidInput``
+        when they are none.
+        """
+        tasks = read_tasks(wanted.tasks)
         known = self._task_definitions(tasks)
         whole = tuple(_embed(task, known) for task in tasks)
         definition = WorkflowDef(name=wanted.anchor, tasks=whole)

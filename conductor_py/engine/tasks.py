@@ -17,6 +17,7 @@ from conductor_py.engine.clock import StoreClock
 from conductor_py.engine.domains import Domains
 from conductor_py.engine.encoding import PayloadLimits
 from conductor_py.engine.executor import Executor
+from conductor_py.engine.live_limits import LiveLimits
 from conductor_py.engine.shards import Shards
 from conductor_py.engine.views import Views
 from conductor_py.errors import Conflict, NotFound
@@ -64,6 +65,7 @@ class Tasks:
         limits: PayloadLimits,
         partitions: int,
         bounds: TaskBounds,
+        live: LiveLimits,
     ) -> None:
         """Work over these collaborators."""
         self._store = store
@@ -80,6 +82,7 @@ class Tasks:
         self._limits = limits
         self._partitions = partitions
         self._bounds = bounds
+        self._live = live
         self._turn = 0
 
     # -- poll --------------------------------------------------------------------------------------
@@ -109,6 +112,7 @@ class Tasks:
         retry_at = 0
         room = self._bounds.poll_bytes
         self._turn += 1
+        live = self._live.of(request.task_type)
         asked = Poll(
             queue=queue,
             shards=self._shards.to_poll(),
@@ -117,6 +121,8 @@ class Tasks:
             lease_ms=request.lease_s * 1000,
             poll_name=request.task_type,
             poll_domain=request.domain,
+            limit=live.limit,
+            rate=live.rate,
         )
         for step in range(self._partitions):
             partition = (self._turn + step) % self._partitions

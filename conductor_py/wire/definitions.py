@@ -14,6 +14,7 @@ from marshmallow import ValidationError, pre_load
 
 from conductor_py.model.definitions import SubWorkflowParams, TaskDef, WorkflowDef, WorkflowTask
 from conductor_py.wire.fields import (
+    TEN_YEARS_S,
     Cases,
     Choice,
     Flag,
@@ -94,18 +95,18 @@ class TaskDefForm(WireSchema):
     description = Text()
     retry_count = Whole(least=0)
     retry_logic = Choice(("FIXED", "EXPONENTIAL_BACKOFF", "LINEAR_BACKOFF"))
-    retry_delay_seconds = Whole(least=0)
+    retry_delay_seconds = Whole(least=0, most=TEN_YEARS_S)
     backoff_scale_factor = Whole(least=0)
-    max_retry_delay_seconds = Whole(least=0)
-    backoff_jitter_ms = Whole(least=0)
-    timeout_seconds = Whole()
+    max_retry_delay_seconds = Whole(least=0, most=TEN_YEARS_S)
+    backoff_jitter_ms = Whole(least=0, most=TEN_YEARS_S * 1000)
+    timeout_seconds = Whole(most=TEN_YEARS_S)
     timeout_policy = Choice(("RETRY", "TIME_OUT_WF", "ALERT_ONLY"))
-    response_timeout_seconds = Whole(least=0)
-    poll_timeout_seconds = Whole(least=0)
-    total_timeout_seconds = Whole(least=0)
+    response_timeout_seconds = Whole(least=0, most=TEN_YEARS_S)
+    poll_timeout_seconds = Whole(least=0, most=TEN_YEARS_S)
+    total_timeout_seconds = Whole(least=0, most=TEN_YEARS_S)
     concurrent_exec_limit = Whole(least=0)
     rate_limit_per_frequency = Whole(least=0)
-    rate_limit_frequency_in_seconds = Whole(least=0)
+    rate_limit_frequency_in_seconds = Whole(least=0, most=TEN_YEARS_S)
     input_keys = Texts()
     output_keys = Texts()
     input_template = Payload()
@@ -173,7 +174,7 @@ class WorkflowTaskForm(WireSchema):
     dynamic_fork_tasks_param = Text()
     dynamic_fork_tasks_input_param_name = Text()
     fork_tasks = Lists(lambda: WORKFLOW_TASK)
-    start_delay = Whole(least=0)
+    start_delay = Whole(least=0, most=TEN_YEARS_S)
     sub_workflow_param = One(lambda: SUB_WORKFLOW_PARAMS)
     join_on = Texts()
     default_exclusive_join_task = Texts()
@@ -229,7 +230,7 @@ class WorkflowDefForm(WireSchema):
     workflow_status_listener_sink = Text()
     owner_email = Text()
     timeout_policy = Choice(("TIME_OUT_WF", "ALERT_ONLY"))
-    timeout_seconds = Whole(least=0)
+    timeout_seconds = Whole(least=0, most=TEN_YEARS_S)
     variables = Payload()
     input_template = Payload()
     rate_limit_config = Kept(lambda: _RATE_LIMIT_CONFIG)

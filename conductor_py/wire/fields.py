@@ -20,6 +20,8 @@ from conductor_py.errors import InvalidInput, Violation
 from conductor_py.model.definition_form import camel_case
 
 INT64 = 2**63
+TEN_YEARS_S = 315_576_000
+"""The longest delay or timeout that is taken: no sum of instants outgrows what a store holds."""
 _NUMBER = re.compile(r"\s*([+-]?\d{1,19})(?:\.\d*)?\s*")
 _TRUE = frozenset({"true", "1"})
 _FALSE = frozenset({"false", "0", ""})

@@ -19,6 +19,7 @@ from conductor_py.wire.definition_reader import DefinitionReader
 from conductor_py.wire.definitions import WORKFLOW_DEF
 from conductor_py.wire.fields import (
     INT64,
+    TEN_YEARS_S,
     Choice,
     Flag,
     Many,
@@ -171,7 +172,7 @@ class TaskResultForm(WireSchema):
     status = Choice(RESULT_STATUSES, make=TaskStatus)
     output_data = Payload()
     reason_for_incompletion = Text()
-    callback_after_seconds = Whole()
+    callback_after_seconds = Whole(most=TEN_YEARS_S)
     worker_id = Text()
     logs = Many(lambda: _TASK_LOG)
     external_output_payload_storage_path = Text()
@@ -234,11 +235,12 @@ def _short_result(body: dict[str, Any]) -> dict[str, Any] | None:
     status = body.get("status")
     if (
         not _exact(body, _RESULT_TYPES)
-        or body.get("logs")
+        or body.get("logs") not in (None, [])
         or status not in RESULT_STATUSES
         or "workflowInstanceId" not in body
         or "taskId" not in body
         or (body.get("claimToken") or 0) < 0
+        or (body.get("callbackAfterSeconds") or 0) > TEN_YEARS_S
     ):
         return None
     return {

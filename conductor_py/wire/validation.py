@@ -41,13 +41,13 @@ class Limits:
 class Rules:
     """What the deployment asks of definitions, and what the rules need to ask others.
 
-    ``environment`` holds the names that ``${NAME}`` may read beside the tasks.
+    ``environment`` holds the names that ``${NAME}`` may read beside the tasks; ``None``: any name.
     """
 
     limits: Limits = field(default_factory=Limits)
     check_expressions: CheckExpressions = lambda _: ()
     input_template_of: InputTemplateOf = no_template
-    environment: frozenset[str] = frozenset()
+    environment: frozenset[str] | None = frozenset()
     owner_email_mandatory: bool = False
     restrict_names: bool = False
 
@@ -193,11 +193,12 @@ def _expressions(
 ) -> Iterator[Violation]:
     for place, complaint in rules.check_expressions(values):
         yield Violation(path=root + place, message=complaint)
-    if known is None:
+    environment = rules.environment
+    if known is None or environment is None:
         return
     for path, text in _texts(values, root):
         for name in _REFERENCE.findall(text) if "${" in text else ():
-            if name not in known and name not in _ROOTS and name not in rules.environment:
+            if name not in known and name not in _ROOTS and name not in environment:
                 message = f"refers to '{name}', which is no task of this workflow"
                 yield Violation(path=path, message=message, invalid_value=text[:200])
 

@@ -74,3 +74,24 @@ def test_script_that_may_succeed_later_is_retried_by_its_definition(
     assert status_of(engine, started) == "RUNNING"
     pass_time(engine, seconds=1)
     assert engine.workflow(started)["output"] == {"result": 7}
+
+
+def test_retry_has_the_whole_timeout_again(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from conductor_py.ports.scripts import Failure, Value
+
+    answers = [Failure(message="too slow", terminal=False, kind="time"), Value(value=7)]
+    monkeypatch.setattr(type(engine.ports.scripts), "evaluate", lambda *_: (answers.pop(0),))
+    task = inline("i", "1")
+    task["taskDefinition"] = {
+        "name": "i",
+        "retryCount": 2,
+        "retryDelaySeconds": 20,
+        "timeoutSeconds": 10,
+        "timeoutPolicy": "TIME_OUT_WF",
+        "responseTimeoutSeconds": 1,
+    }
+    started = engine.start(workflow("w", task))
+    pass_time(engine, seconds=20)
+    assert engine.workflow(started)["output"] == {"result": 7}

@@ -281,3 +281,99 @@ def _let_all_go_on(engine: MemoryEngine) -> None:
     """What one visit leaves undone is owed to timers; they are due after a second."""
     for _ in range(110):
         pass_time(engine, seconds=1)
+
+
+# -- timeouts of the task --------------------------------------------------------------------------
+
+
+def _timed(seconds: int, policy: str, **facts: Any) -> dict[str, Any]:
+    task = sub_workflow("s", _CHILD)
+    named = {"name": "s", "retryCount": 0, "timeoutSeconds": seconds, "timeoutPolicy": policy}
+    return {**task, "taskDefinition": {**named, "responseTimeoutSeconds": 1, **facts}}
+
+
+@pytest.mark.parametrize("policy", ["RETRY", "TIME_OUT_WF"])
+def test_task_timeout_ends_the_task_and_its_child(engine: MemoryEngine, policy: str) -> None:
+    started = engine.start(workflow("w", _timed(60, policy)))
+    child = _child_of(engine, started)
+    pass_time(engine, seconds=59)
+    assert engine.statuses(started) == {"s": "IN_PROGRESS"}
+    pass_time(engine, seconds=1)
+    assert engine.statuses(started) == {"s": "TIMED_OUT"}
+    assert status_of(engine, started) == "TIMED_OUT"
+    pass_time(engine, seconds=1)
+    assert status_of(engine, child) == "TERMINATED"
+
+
+def test_task_timeout_with_alert_only_lets_the_child_run(engine: MemoryEngine) -> None:
+    started = engine.start(workflow("w", _timed(60, "ALERT_ONLY")))
+    pass_time(engine, seconds=60)
+    pass_time(engine, seconds=60)
+    engine.run("x")
+    engine.settle()
+    assert status_of(engine, started) == "COMPLETED"
+
+
+def test_retry_has_the_whole_timeout_again(engine: MemoryEngine) -> None:
+    facts = {"retryCount": 1, "retryDelaySeconds": 5}
+    started = engine.start(workflow("w", _timed(60, "RETRY", **facts)))
+    pass_time(engine, seconds=30)
+    run_failing(engine, "x")
+    pass_time(engine, seconds=5)
+    assert task_of(engine, started, "s")["status"] == "IN_PROGRESS"
+    pass_time(engine, seconds=59)
+    engine.run("x")
+    engine.settle()
+    assert status_of(engine, started) == "COMPLETED"
+
+
+def test_timed_out_task_is_retried_with_a_new_child(engine: MemoryEngine) -> None:
+    facts = {"retryCount": 1, "retryDelaySeconds": 5}
+    started = engine.start(workflow("w", _timed(60, "RETRY", **facts)))
+    first = _child_of(engine, started)
+    pass_time(engine, seconds=60)
+    pass_time(engine, seconds=5)
+    assert _child_of(engine, started) != first
+    assert status_of(engine, first) == "TERMINATED"
+    engine.run("x")
+    engine.settle()
+    assert status_of(engine, started) == "COMPLETED"
+
+
+def test_start_delay_does_not_count_against_the_timeout(engine: MemoryEngine) -> None:
+    started = engine.start(workflow("w", {**_timed(60, "TIME_OUT_WF"), "startDelay": 100}))
+    pass_time(engine, seconds=100)
+    engine.run("x")
+    engine.settle()
+    assert status_of(engine, started) == "COMPLETED"
+
+
+def test_total_timeout_ends_the_task_and_its_child(engine: MemoryEngine) -> None:
+    started = engine.start(workflow("w", _timed(0, "TIME_OUT_WF", totalTimeoutSeconds=60)))
+    child = _child_of(engine, started)
+    pass_time(engine, seconds=60)
+    pass_time(engine, seconds=1)
+    assert status_of(engine, started) == "TIMED_OUT"
+    assert status_of(engine, child) == "TERMINATED"
+
+
+def test_task_that_is_completed_from_outside_ends_its_child(engine: MemoryEngine) -> None:
+    from conductor_py.model.status import TaskStatus
+
+    started = engine.start(workflow("w", sub_workflow("s", _CHILD)))
+    child = _child_of(engine, started)
+    engine.engine.tasks.update_by_ref(started, "s", TaskStatus.COMPLETED, {"v": 1}, "me")
+    pass_time(engine, seconds=1)
+    assert status_of(engine, started) == "COMPLETED"
+    assert status_of(engine, child) == "TERMINATED"
+
+
+def test_total_timeout_ends_a_task_that_waits_for_its_retry(engine: MemoryEngine) -> None:
+    facts = {"retryCount": 3, "retryDelaySeconds": 100, "totalTimeoutSeconds": 60}
+    started = engine.start(workflow("w", _timed(0, "RETRY", **facts)))
+    run_failing(engine, "x")
+    engine.settle()
+    pass_time(engine, seconds=59)
+    assert status_of(engine, started) == "RUNNING"
+    pass_time(engine, seconds=1)
+    assert status_of(engine, started) == "TIMED_OUT"

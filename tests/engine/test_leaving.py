@@ -83,7 +83,7 @@ def test_late_result_for_an_archived_execution_is_ignored(engine: MemoryEngine) 
 
 def test_running_execution_is_searchable(engine: MemoryEngine) -> None:
     started = engine.start(workflow("w", simple("a")), correlation_id="c-9")
-    pass_time(engine, milliseconds=200)
+    pass_time(engine, seconds=1)
     assert _found(engine, "status IN (RUNNING)") == [started]
     assert _found(engine, "correlationId = 'c-9'") == [started]
     assert _found(engine, "status = 'COMPLETED'") == []

@@ -172,3 +172,14 @@ def test_flags_are_read_in_either_case(sent: str, value: bool) -> None:
 
 def test_lists_are_repeated_or_separated_by_commas() -> None:
     assert texts(_Query(a=["x,y", " z "]), "a") == ("x", "y", "z")
+
+
+@pytest.mark.parametrize("seconds", [315_576_001, "315576001", 10**18])
+def test_callback_after_more_than_ten_years_is_refused(seconds: object) -> None:
+    body = {"workflowInstanceId": "w", "taskId": "t", "status": "IN_PROGRESS"}
+    with pytest.raises(InvalidInput) as refused:
+        read_result({**body, "callbackAfterSeconds": seconds})
+    assert refused.value.violations[0].path == "$.callbackAfterSeconds"
+    taken = read_result({**body, "callbackAfterSeconds": 315_576_000})
+    assert isinstance(taken, TaskResult)
+    assert taken.callback_after_s == 315_576_000
