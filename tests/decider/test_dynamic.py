@@ -86,3 +86,24 @@ def test_name_is_resolved_anew_in_each_iteration(engine: MemoryEngine) -> None:
     engine.run("step1")
     engine.run("step2")
     assert status_of(engine, started) == "COMPLETED"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "SWITCH",
+        "FORK_JOIN",
+        "FORK_JOIN_DYNAMIC",
+        "JOIN",
+        "DO_WHILE",
+        "SUB_WORKFLOW",
+        "DYNAMIC",
+        "INLINE",
+        "TERMINATE",
+    ],
+)
+def test_system_type_without_what_it_needs_still_ends(engine: MemoryEngine, name: str) -> None:
+    started = engine.start(workflow("w", _dynamic(name), simple("z")))
+    for task in engine.poll("z"):
+        engine.complete(task)
+    assert status_of(engine, started) in {"COMPLETED", "FAILED"}

@@ -209,6 +209,56 @@ def test_timed_wait_as_a_branch(engine: MemoryEngine) -> None:
     assert engine.statuses(started)["z"] == "SCHEDULED"
 
 
+def test_dynamic_fork_inside_a_branch_of_a_dynamic_fork(engine: MemoryEngine) -> None:
+    inner = [fork_inputs("g", [1, 2], forkTaskName="x"), join("k")]
+    started = _started(engine, [for_each("l", ["p", "q"], *inner), simple("b")])
+    engine.run("b")
+    for _ in range(4):
+        assert engine.statuses(started)["j"] == "IN_PROGRESS"
+        engine.run("x")
+    assert engine.statuses(started)["j"] == "COMPLETED"
+
+
+def test_dynamic_task_inside_a_switch_that_is_a_branch(engine: MemoryEngine) -> None:
+    named = typed("DYNAMIC", "d", dynamicTaskNameParam="n", inputParameters={"n": "x"})
+    started = _started(engine, [switch("s", "a", {"a": [named, simple("y")]})])
+    engine.run("x")
+    assert engine.statuses(started)["j"] == "IN_PROGRESS"
+    engine.run("y")
+    assert engine.statuses(started)["j"] == "COMPLETED"
+
+
+@pytest.mark.parametrize("value", ["text", -1, 2.5, [1], {"a": 1}, [[]]], ids=str)
+@pytest.mark.parametrize(
+    ("type_", "key"),
+    [
+        ("SIMPLE", "startDelay"),
+        ("SIMPLE", "retryCount"),
+        ("SIMPLE", "taskDefinition"),
+        ("SIMPLE", "inputParameters"),
+        ("SWITCH", "decisionCases"),
+        ("SWITCH", "defaultCase"),
+        ("DO_WHILE", "loopOver"),
+        ("SUB_WORKFLOW", "subWorkflowParam"),
+        ("JOIN", "joinOn"),
+        ("FORK_JOIN", "forkTasks"),
+        ("DYNAMIC", "dynamicTaskNameParam"),
+        ("INLINE", "expression"),
+    ],
+)
+def test_branch_that_is_nonsense_ends_the_workflow_in_order(
+    engine: MemoryEngine, type_: str, key: str, value: Any
+) -> None:
+    started = _started(engine, [{**typed(type_, "b"), key: value}])
+    for _ in range(4):
+        for task in engine.poll("b", 5):
+            engine.complete(task, status="FAILED_WITH_TERMINAL_ERROR")
+        for task in engine.poll("z", 5):
+            engine.complete(task)
+        pass_time(engine, seconds=1)
+    assert status_of(engine, started) in {"COMPLETED", "FAILED"}
+
+
 # -- many ------------------------------------------------------------------------------------------
 
 

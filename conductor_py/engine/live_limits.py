@@ -1,0 +1,70 @@
+"""Live limits: what the registered task definition says now, for attempts that exist already.
+
+Everything else of a task is fixed by its execution's snapshot; limits protect what workers work on,
+and hold for old and new executions alike. Read at most every few seconds for each task type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from conductor_py.codec.definitions import load_task_def
+from conductor_py.ports.metadata import MetadataStore
+from conductor_py.wire.task_rules import RULES
+
+_REMEMBERED = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class PollLimits:
+    """The limits of ``ports.queues.Poll``; ``None`` leaves it to the attempt's snapshot."""
+
+    limit: int | None = None
+    rate: tuple[int, int] | None = None
+
+
+_NONE = PollLimits()
+
+
+class LiveLimits:
+    """Limits by task type. Safe for threads."""
+
+    def __init__(
+        self, metadata: MetadataStore, monotonic: Callable[[], float], *, fresh_s: float = 3.0
+    ) -> None:
+        """``fresh_s``: how long a change that another process made may go unnoticed."""
+        self._metadata = metadata
+        self._monotonic = monotonic
+        self._fresh_s = fresh_s
+        self._known: dict[str, tuple[float, PollLimits]] = {}
+
+    def of(self, task_type: str) -> PollLimits:
+        """The limits of a task type as it is registered.
+
+        A queue of a system type holds tasks of many definitions: theirs stay those of the snapshot.
+        """
+        if task_type in RULES:
+            return _NONE
+        now, found = self._monotonic(), self._known.get(task_type)
+        if found is not None and now - found[0] < self._fresh_s:
+            return found[1]
+        limits = self._read(task_type)
+        if len(self._known) >= _REMEMBERED:
+            self._known.clear()
+        self._known[task_type] = (now, limits)
+        return limits
+
+    def forget(self) -> None:
+        """Read anew from here on: this process has changed a definition."""
+        self._known.clear()
+
+    def _read(self, task_type: str) -> PollLimits:
+        stored = self._metadata.tasks((task_type,)).get(task_type)
+        if stored is None:
+            return _NONE
+        definition = load_task_def(stored)
+        window_ms = definition.rate_limit_frequency_in_seconds * 1000
+        return PollLimits(
+            definition.concurrent_exec_limit or 0, (definition.rate_limit_per_frequency, window_ms)
+        )

@@ -1,0 +1,99 @@
+"""Limits belong to the registered task definition, whatever running executions remember."""
+
+from typing import Any
+
+import pytest
+
+from conductor_py.adapters.memory.space import MemorySpace
+from conductor_py.codec.definitions import task_def_from_json
+from conductor_py.testing import FakeClock, MemoryEngine, memory_engine
+from tests.builders import simple, typed, workflow
+
+
+def _register(engine: MemoryEngine, name: str = "a", **limits: Any) -> None:
+    definition = task_def_from_json({"name": name, **limits})
+    engine.engine.definitions.register_tasks([definition])
+
+
+def _start(engine: MemoryEngine, count: int = 6) -> None:
+    for _ in range(count):
+        engine.start(workflow("w", simple("a")))
+
+
+def test_limit_that_is_raised_holds_from_the_next_poll_on(engine: MemoryEngine) -> None:
+    _register(engine, concurrentExecLimit=1)
+    _start(engine)
+    assert len(engine.poll("a", 10)) == 1
+    _register(engine, concurrentExecLimit=3)
+    assert len(engine.poll("a", 10)) == 2
+
+
+def test_limit_that_is_lowered_holds_from_the_next_poll_on(engine: MemoryEngine) -> None:
+    _register(engine, concurrentExecLimit=3)
+    _start(engine)
+    held = engine.poll("a", 2)
+    _register(engine, concurrentExecLimit=1)
+    assert not engine.poll("a", 10)
+    engine.complete(held[0])
+    assert not engine.poll("a", 10)
+    engine.complete(held[1])
+    assert len(engine.poll("a", 10)) == 1
+
+
+def test_limit_that_is_taken_away_holds_nobody_back(engine: MemoryEngine) -> None:
+    _register(engine, concurrentExecLimit=1, rateLimitPerFrequency=1)
+    _start(engine)
+    assert len(engine.poll("a", 10)) == 1
+    _register(engine)
+    assert len(engine.poll("a", 10)) == 5
+
+
+def test_rate_that_is_changed_holds_from_the_next_poll_on(engine: MemoryEngine) -> None:
+    _register(engine, rateLimitPerFrequency=1, rateLimitFrequencyInSeconds=10)
+    _start(engine)
+    assert len(engine.poll("a", 10)) == 1
+    _register(engine, rateLimitPerFrequency=4, rateLimitFrequencyInSeconds=10)
+    assert len(engine.poll("a", 10)) == 3
+
+
+def test_snapshot_says_what_holds_once_the_definition_is_deleted(engine: MemoryEngine) -> None:
+    _register(engine, concurrentExecLimit=1)
+    _start(engine)
+    _register(engine, concurrentExecLimit=2)
+    engine.engine.definitions.delete_task("a")
+    assert len(engine.poll("a", 10)) == 1
+
+
+def test_change_on_another_server_is_noticed_within_seconds() -> None:
+    space = MemorySpace(clock=(clock := FakeClock()))
+    one = memory_engine(space=space, clock=clock)
+    two = memory_engine(space=space, clock=clock, server="server-2")
+    _register(one, concurrentExecLimit=1)
+    _start(one)
+    assert len(two.poll("a", 10)) == 1
+    _register(one, concurrentExecLimit=2)
+    clock.advance(seconds=3)
+    assert len(two.poll("a", 10)) == 1
+
+
+def test_polls_do_not_read_the_definition_each_time(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+    tasks = type(engine.ports.metadata).tasks
+
+    def counted(store: Any, names: Any) -> Any:
+        asked.append(names)
+        return tasks(store, names)
+
+    monkeypatch.setattr(type(engine.ports.metadata), "tasks", counted)
+    for _ in range(20):
+        engine.poll("a")
+    assert asked == [("a",)]
+
+
+def test_tasks_of_a_system_type_keep_their_own_limits(engine: MemoryEngine) -> None:
+    _register(engine, "HTTP", concurrentExecLimit=1)
+    for _ in range(3):
+        engine.start(workflow("w", typed("HTTP", "call", inputParameters={"uri": "u"})))
+    assert len(engine.poll("HTTP", 10)) == 3
