@@ -1,3 +1,5 @@
+import pytest
+
 """Importing does nothing: no connection, file, thread, environment or application."""
 
 import os
@@ -27,6 +29,7 @@ def probe(names: list[str], *roots: Path) -> list[str]:
     return [line for line in done.stdout.splitlines() if line]
 
 
+@pytest.mark.slow
 def test_importing_any_module_does_nothing():
     names = [m.name for m in package_modules() if not m.name.endswith("__main__")]
     assert names
