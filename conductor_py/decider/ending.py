@@ -31,7 +31,8 @@ def fail(ws: Workspace, attempt: Attempt) -> None:
     """End the execution because of an attempt that failed for good."""
     status = _STATUS_OF.get(attempt.status, WorkflowStatus.FAILED)
     name = f"{wire_ref(attempt.ref, attempt.vector)} ({task_id(ws.id, attempt.seq)})"
-    reason = attempt.reason or f"Task {name} failed with status: {attempt.status.value}"
+    shown = "FAILED" if status is WorkflowStatus.FAILED else attempt.status.value
+    reason = attempt.reason or f"Task {name} failed with status: {shown}"
     end(ws, status, reason, failed=attempt)
 
 

@@ -260,6 +260,7 @@ class Executions:
         if archived is None:
             raise NotFound(f"No such workflow found by id: {execution}")
         document: dict[str, JsonValue] = orjson.loads(archived.document)
+        document.pop("taskLogs", None)
         if not include_tasks:
             document["tasks"] = []
         return document

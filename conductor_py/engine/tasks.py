@@ -145,6 +145,8 @@ class Tasks:
         A result for an ended task or execution is ignored, as Conductor does. ``NotFound`` for an
         unknown one; ``Conflict`` when a claim token is given that does not hold the task any more.
         """
+        if result.workflow_id:
+            self._known(result.workflow_id)
         execution, seq = split_task_id(result.task_id)
         if result.workflow_id and result.workflow_id != execution:
             raise NotFound(f"No such workflow found by id: {result.workflow_id}")

@@ -119,7 +119,7 @@ def task_to_json(view: TaskView) -> Json:
     status = wire_status(view)
     started, scheduled = started_at(view), attempt.scheduled_at
     held = claim.held and status == TaskStatus.IN_PROGRESS
-    iteration = int(attempt.vector.rpartition(".")[2] or 0)
+    iteration = _iteration(view)
     inline_definition = _part(task).get("taskDefinition")
     written: Json = {
         "taskId": task_id(ExecutionId(view.execution), attempt.seq),
@@ -162,6 +162,14 @@ def task_to_json(view: TaskView) -> Json:
             written["leaseUntil"] = claim.until
     _put_optional(written, view)
     return written
+
+
+def _iteration(view: TaskView) -> int:
+    """The iteration that a task belongs to; of a loop itself, the one it is in."""
+    if view.attempt.type == "DO_WHILE" and isinstance(view.output, Mapping):
+        found = view.output.get("iteration")
+        return found if isinstance(found, int) else 0
+    return int(view.attempt.vector.rpartition(".")[2] or 0)
 
 
 def _put_optional(written: Json, view: TaskView) -> None:

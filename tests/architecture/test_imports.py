@@ -1,11 +1,11 @@
-import pytest
-
 """Importing does nothing: no connection, file, thread, environment or application."""
 
 import os
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from tests.architecture.tree import ROOT, package_modules
 
