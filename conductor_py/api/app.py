@@ -11,6 +11,8 @@ from collections.abc import Callable
 
 from flask import Flask
 
+from conductor_py.api.absent import refuse_absent
+from conductor_py.api.draining import drained
 from conductor_py.api.errors import install
 from conductor_py.api.facade import EngineFacade
 from conductor_py.api.front import Front
@@ -28,6 +30,9 @@ from conductor_py.wire.validation import CheckExpressions, Limits, Rules
 
 DEFAULT_MAX_BODY_BYTES = 12 * 1024 * 1024
 """A body a little above the hard limit of an input, so that the engine says what is too large."""
+
+_DRAINED_BODIES = 4
+"""What is read of a body that nobody takes, in largest bodies; beyond it the connection ends."""
 
 
 def create_app(
@@ -82,9 +87,12 @@ def create_app(
     app.config["MAX_CONTENT_LENGTH"] = max_body_bytes
     app.url_map.merge_slashes = False
     install(app, instance)
+    app.before_request(refuse_absent)
     for noun in (workflows, tasks, queues, metadata):
         app.register_blueprint(noun(front))
     app.register_blueprint(system(front, metrics))
     if served_payloads is not None:
         app.register_blueprint(payloads(served_payloads))
+    whole = drained(app.wsgi_app, limit=max_body_bytes, most=_DRAINED_BODIES * max_body_bytes)
+    app.wsgi_app = whole  # type: ignore[assignment,method-assign]  # Flask's own way to wrap it
     return app

@@ -10,7 +10,7 @@ from flask import Blueprint, Response, request
 from conductor_py.api.answers import empty, json_answer, json_bytes
 from conductor_py.api.front import Front, blueprint
 from conductor_py.model.json import JsonObject
-from conductor_py.wire.parameters import flag, number, text, wrong
+from conductor_py.wire.parameters import flag, number, text, wrong_segment
 from conductor_py.wire.summaries import classifier_of
 
 
@@ -87,7 +87,7 @@ class _Workflows:
 
     def delete(self, name: str, version: str) -> Response:
         if not version.lstrip("-").isdecimal():
-            raise wrong("version", "must be a whole number", version)
+            raise wrong_segment("version", "must be a whole number", version)
         self._definitions.delete(name, int(version))
         return empty()
 

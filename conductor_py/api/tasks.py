@@ -18,7 +18,7 @@ from conductor_py.errors import InvalidInput, NotFound
 from conductor_py.model.json import JsonObject
 from conductor_py.model.requests import ExtendRequest, PollRequest, TaskResult
 from conductor_py.model.status import TaskStatus
-from conductor_py.wire.parameters import number, wrong
+from conductor_py.wire.parameters import number, wrong_segment
 from conductor_py.wire.parameters import text as text_parameter
 from conductor_py.wire.requests import RESULT_STATUSES, read_extend, read_result
 from conductor_py.wire.summaries import search_result
@@ -66,11 +66,9 @@ class _Polls:
         return json_answer(found[0]) if found else no_content()
 
     def poll_batch(self, task_type: str) -> Response:
-        count = min(number(request.args, "count", 1), self._front.max_poll_count)
+        count = min(number(request.args, "count", 1, least=1), self._front.max_poll_count)
         most = self._front.max_poll_ms
         timeout_ms = number(request.args, "timeout", min(100, most), least=0, most=most)
-        if count < 1:
-            return json_answer([])
         wanted = _poll_request(task_type, count=count, timeout_ms=timeout_ms)
         return json_answer(list(self._tasks.poll(wanted, self._front.stop)))
 
@@ -148,7 +146,7 @@ class _Reports:
 
     def _by_ref(self, workflow_id: str, ref: str, status: str) -> str | None:
         if status not in RESULT_STATUSES:
-            raise wrong("status", f"must be one of {', '.join(RESULT_STATUSES)}", status)
+            raise wrong_segment("status", f"must be one of {', '.join(RESULT_STATUSES)}", status)
         output = self._front.body_object()
         worker = text_parameter(request.args, "workerid")
         return self._tasks.update_by_ref(workflow_id, ref, TaskStatus(status), output, worker)

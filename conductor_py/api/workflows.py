@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from flask import Blueprint, Response, request
@@ -11,8 +12,9 @@ from conductor_py.api.facade import FoundPage
 from conductor_py.api.front import Front, blueprint
 from conductor_py.api.payloads import external_storage_location
 from conductor_py.api.searches import loaded, run_search
+from conductor_py.errors import InvalidInput
 from conductor_py.model.requests import StartRequest
-from conductor_py.wire.parameters import flag, number, texts, wrong
+from conductor_py.wire.parameters import flag, number, texts, wrong, wrong_segment
 from conductor_py.wire.parameters import text as text_parameter
 from conductor_py.wire.requests import read_start
 from conductor_py.wire.summaries import search_result
@@ -88,12 +90,12 @@ class _Workflows:
         return json_answer(search_result(len(found), found[first : first + count]))
 
     def running(self, name: str) -> Response:
+        version = number(request.args, "version", 1)
         since, until = number(request.args, "startTime"), number(request.args, "endTime")
         if not (since and until):
             return json_answer(list(self._executions.running(name)))
-        version = number(request.args, "version", 1)
         query = (
-            f"workflowType = {_quoted('name', name)} AND version = {version}"
+            f"workflowType = {_quoted(name, wrong_segment, 'name')} AND version = {version}"
             f" AND startTime BETWEEN {since} AND {until}"
         )
         found = self._executions.search(
@@ -120,15 +122,15 @@ def _query() -> str:
     terms = [f"({query})"] if query else []
     classifiers = texts(request.args, "classifier")
     if classifiers:
-        listed = ", ".join(_quoted("classifier", name) for name in classifiers)
+        listed = ", ".join(_quoted(name, wrong, "classifier") for name in classifiers)
         terms.append(f"classifier IN ({listed})")
     if flag(request.args, "topLevelOnly"):
         terms.append('parentWorkflowId = ""')
     return query if terms == [f"({query})"] else " AND ".join(terms)
 
 
-def _quoted(parameter: str, value: str) -> str:
+def _quoted(value: str, refuse: Callable[[str, str, str], InvalidInput], parameter: str) -> str:
     quote = "'" if '"' in value else '"'
     if quote in value or "\\" in value or "*" in value:
-        raise wrong(parameter, "must not hold quotes of both kinds, backslashes or stars", value)
+        raise refuse(parameter, "must not hold quotes of both kinds, backslashes or stars", value)
     return f"{quote}{value}{quote}"

@@ -7,11 +7,13 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
 
 from conductor_py.sdk.client import Client
+
+_MOMENT: Final = "%Y-%m-%d %H:%M:%SZ"
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -66,10 +68,26 @@ def print_table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
 
 
 def moment(value: object) -> str:
-    """Write an instant (epoch ms, or a text) for people; empty when there is none."""
+    """Write an instant (epoch ms, or ISO 8601) for people; empty when there is none."""
     if isinstance(value, int) and value:
-        return datetime.fromtimestamp(value / 1000, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
-    return str(value or "")
+        return datetime.fromtimestamp(value / 1000, UTC).strftime(_MOMENT)
+    text = str(value or "")
+    try:
+        return datetime.fromisoformat(text).astimezone(UTC).strftime(_MOMENT)
+    except ValueError:
+        return text
+
+
+def clipped(value: object, most: int = 100) -> str:
+    """Write a text on one line, at most so many characters of it."""
+    text = " ".join(str(value or "").split())
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def json_line(value: object, most: int = 1_000) -> str:
+    """Write JSON on one line for people, at most so many characters of it."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= most else f"{text[:most]}… ({len(text)} characters; --json: all)"
 
 
 def document(text: str) -> Any:  # noqa: ANN401 - any JSON value
@@ -102,6 +120,10 @@ def file_text(file: Path) -> str:
 
 def chosen(found: Mapping[str, Any], names: Sequence[str]) -> list[object]:
     """Pick the fields of one line of a table."""
-    return [
-        moment(found.get(name)) if name.endswith("Time") else found.get(name, "") for name in names
-    ]
+    return [_cell(name, found.get(name, "")) for name in names]
+
+
+def _cell(name: str, value: object) -> object:
+    if name.endswith("Time"):
+        return moment(value)
+    return clipped(value) if name == "reasonForIncompletion" else value

@@ -49,6 +49,7 @@ class _Commands(click.Group):
     cls=_Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
+@click.version_option(package_name="conductor-py", message="%(version)s")
 def _root() -> None:
     """Conductor-style workflow orchestration."""
 

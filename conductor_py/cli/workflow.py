@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -9,15 +10,18 @@ import click
 from conductor_py.cli.connection import (
     chosen,
     client,
+    clipped,
     connected,
+    json_line,
     moment,
     object_document,
     print_json,
     print_table,
 )
 
-_SUMMARY = ("workflowId", "workflowType", "version", "status", "startTime", "endTime")
-_TASK = ("referenceTaskName", "taskType", "status", "retryCount", "startTime", "endTime")
+_REASON = "reasonForIncompletion"
+_SUMMARY = ("workflowId", "workflowType", "version", "status", "startTime", "endTime", _REASON)
+_TASK = ("referenceTaskName", "taskType", "status", "retryCount", "startTime", "endTime", _REASON)
 
 
 @click.group()
@@ -73,9 +77,11 @@ def get(workflow_id: str, *, tasks: bool, server: str, as_json: bool) -> None:
     for label, value in (
         ("workflow", f"{found.get('workflowName')} version {found.get('workflowVersion')}"),
         ("status", found.get("status")),
-        ("reason", found.get("reasonForIncompletion")),
+        ("reason", clipped(found.get(_REASON), 1_000)),
         ("started", moment(found.get("startTime"))),
         ("ended", moment(found.get("endTime"))),
+        ("input", _payload(found, "input")),
+        ("output", _payload(found, "output")),
     ):
         if value:
             click.echo(f"{label:<9} {value}")
@@ -123,3 +129,12 @@ def search(
     rows = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
     print_table(_SUMMARY, [chosen(each, _SUMMARY) for each in rows])
     click.echo(f"{len(rows)} of {found.get('totalHits', 0)}", err=True)
+
+
+def _payload(found: Mapping[str, Any], kind: str) -> str:
+    """Write a payload, or where it is; nothing when it is empty."""
+    path = found.get(f"external{kind.title()}PayloadStoragePath")
+    if path:
+        return f"in the payload storage: {path}"
+    value = found.get(kind)
+    return json_line(value) if value else ""

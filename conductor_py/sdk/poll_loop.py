@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _LOOK_AGAIN_S = 1.0
+#: How long the first poll after work waits. Each empty answer doubles it, so that a stop waits for
+#: its poll hardly longer than the worker had been idle: a poll is never given up, because a task
+#: that it claims must be handed back.
+_FIRST_POLL_MS = 100
 #: After an empty answer that came at once: a server without long polls must not be hammered.
 _EMPTY_PAUSE_MS = 100
 
@@ -61,6 +65,7 @@ class PollLoop:
         self._backoff = Backoff(base_ms=200, cap_ms=30_000)
         self._random = random.Random()  # noqa: S311 - jitter, not a secret
         self._thread: threading.Thread | None = None
+        self._patience_ms = _FIRST_POLL_MS
         self.slots = Slots(self._options.name, self._options.concurrency)
 
     def start(self) -> None:
@@ -99,19 +104,21 @@ class PollLoop:
                 failures = 0
 
     def _poll(self, free: int) -> None:
+        timeout_ms = min(self._patience_ms, self._options.poll_timeout_ms)
         asked_ms = self._clock.monotonic_ms()
         polled = self._client.poll_batch(
             self._options.name,
             worker_id=self._worker_id,
             count=free,
-            timeout_ms=self._options.poll_timeout_ms,
+            timeout_ms=timeout_ms,
             domain=self._options.domain,
             lease_s=self._options.lease_s,
         )
         for wire in polled:
             self._take(wire)
         took_ms = self._clock.monotonic_ms() - asked_ms
-        if not polled and took_ms < self._options.poll_timeout_ms // 2:
+        self._patience_ms = _FIRST_POLL_MS if polled else 2 * timeout_ms
+        if not polled and took_ms < timeout_ms // 2:
             self._clock.wait(self._stopping, _EMPTY_PAUSE_MS)
 
     def _take(self, wire: JsonObject) -> None:

@@ -38,8 +38,9 @@ class WorkerOptions:
 
     At most ``concurrency`` tasks run at a time. ``lease_s`` is how long the server waits for a sign
     of life before it gives the task to another worker. ``poll_timeout_ms`` (at most 5000) is how
-    long a poll waits for work; it also bounds how long a stop takes to notice. ``task_definition``
-    is registered when the worker starts, if it differs from what the server has.
+    long a poll of an idle worker waits for work; it also bounds how long a stop takes to notice.
+    ``task_definition`` is registered when the worker starts, if it differs from what the server
+    has.
     """
 
     name: str

@@ -12,6 +12,9 @@ from conductor_py.errors import InvalidInput, Violation
 MAX_DEPTH = 200
 """Objects and lists within each other."""
 
+# What the parser says at its own limit, the second when the nesting is never closed either.
+_TOO_DEEP = ("depth limit exceeded", "failed to allocate memory")
+
 
 def parse(body: bytes, *, max_depth: int = MAX_DEPTH) -> Any:  # noqa: ANN401 - any JSON value
     """Read a JSON document; ``InvalidInput`` when it is none, or nested more than ``max_depth``."""
@@ -20,6 +23,8 @@ def parse(body: bytes, *, max_depth: int = MAX_DEPTH) -> Any:  # noqa: ANN401 - 
     try:
         value = orjson.loads(body)
     except orjson.JSONDecodeError as error:
+        if any(sign in str(error) for sign in _TOO_DEEP):
+            raise _nested(max_depth) from error
         raise InvalidInput(f"The body is not JSON: {error}") from error
     # Counting bytes is a hundred times cheaper than walking, and enough for all but huge bodies.
     if body.count(b"{") + body.count(b"[") > max_depth:
@@ -43,7 +48,11 @@ def _check_depth(value: object, max_depth: int) -> None:
         level = _inner(outer for found in level for outer in _elements(found))
         if not level:
             return
-    raise InvalidInput(f"The body is nested more than {max_depth} levels deep.")
+    raise _nested(max_depth)
+
+
+def _nested(max_depth: int) -> InvalidInput:
+    return InvalidInput(f"The body is nested more than {max_depth} levels deep.")
 
 
 def _inner(values: Iterable[object]) -> list[dict[str, Any] | list[Any]]:

@@ -71,3 +71,10 @@ def wrong(name: str, message: str, value: str | None = None) -> InvalidInput:
     return InvalidInput(
         violations=(Violation(path=f"?{name}", message=message, invalid_value=value),)
     )
+
+
+def wrong_segment(name: str, message: str, value: str) -> InvalidInput:
+    """Make the error of a part of the path, named as the interface names it: ``{name}``."""
+    return InvalidInput(
+        violations=(Violation(path=f"{{{name}}}", message=message, invalid_value=value),)
+    )

@@ -23,6 +23,87 @@ def test_unknown_paths_are_404_in_json(client: Any, method: str, path: str) -> N
     assert answer.json["message"] == f"No static resource {path[1:]}."
 
 
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/api/workflow/test"),
+        ("GET", "/api/workflow/search-by-tasks"),
+        ("GET", "/api/workflow/search-by-tasks-v2"),
+        ("GET", "/api/workflow/thumbs/correlated/c"),
+        ("POST", "/api/tasks/queue/requeue/resize"),
+    ],
+)
+def test_endpoints_that_are_not_in_yet_are_not_taken_for_names(
+    client: Any, engine: FakeEngine, method: str, path: str
+) -> None:
+    answer = client.open(path, method=method, json={"name": "thumbs"})
+    assert (answer.status_code, answer.json["message"]) == (404, f"No static resource {path[1:]}.")
+    assert engine.executions.started == []
+
+
+class _Body(BytesIO):
+    """A body that remembers how far it was read."""
+
+    def __init__(self, content: bytes) -> None:
+        super().__init__(content)
+        self.read_bytes = 0
+
+    def read(self, size: int | None = -1) -> bytes:
+        chunk = super().read(size)
+        self.read_bytes += len(chunk)
+        return chunk
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("DELETE", "/api/workflow/missing", 404),
+        ("GET", "/api/version", 200),
+        ("PUT", "/api/nope", 404),
+        ("PATCH", "/api/workflow", 405),
+        ("POST", "/api/workflow/thumbs?priority=x", 400),
+    ],
+)
+def test_a_body_that_nobody_reads_is_taken_off_the_connection(
+    client: Any, method: str, path: str, status: int
+) -> None:
+    body = _Body(b"{}" * 50)
+    answer = client.open(path, method=method, input_stream=body, content_length=100)
+    assert (answer.status_code, body.read_bytes) == (status, 100)
+    assert "Connection" not in answer.headers
+
+
+def test_a_body_without_a_length_is_taken_off_the_connection_too(client: Any) -> None:
+    body = _Body(b"x" * 200_000)
+    chunked = {"Transfer-Encoding": "chunked"}
+    answer = client.put("/api/nope", input_stream=body, headers=chunked, buffered=True)
+    assert (answer.status_code, body.read_bytes) == (404, 200_000)
+
+
+def test_a_body_above_the_limit_is_read_to_its_end_so_that_its_413_is_seen(client: Any) -> None:
+    body = _Body(b"x" * 300_000)
+    answer = client.post("/api/workflow", input_stream=body, buffered=True)
+    assert (answer.status_code, body.read_bytes) == (413, 300_000)
+
+
+@pytest.mark.parametrize("extra", [{"content_length": 500_000}, {}])
+def test_a_body_far_above_the_limit_ends_the_connection(client: Any, extra: Any) -> None:
+    body = _Body(b"x" * 500_000)
+    chunked = {} if extra else {"Transfer-Encoding": "chunked"}
+    answer = client.post("/api/workflow", input_stream=body, headers=chunked, **extra)
+    assert answer.headers["Connection"] == "close"
+    assert body.read_bytes < 500_000
+
+
+@pytest.mark.parametrize(
+    "body", [b"[" * 300 + b"]" * 300, b"[" * 5_000 + b"]" * 5_000, b'{"a":' * 5_000]
+)
+def test_a_body_that_is_nested_too_deep_is_told_so(client: Any, body: bytes) -> None:
+    answer = client.post("/api/metadata/workflow", data=body)
+    sentence = "The body is nested more than 200 levels deep."
+    assert (answer.status_code, answer.json["message"]) == (400, sentence)
+
+
 def test_wrong_verb_is_405_in_json(client: Any) -> None:
     answer = client.patch("/api/workflow")
     assert (answer.status_code, answer.json["retryable"]) == (405, False)

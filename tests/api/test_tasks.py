@@ -35,7 +35,19 @@ def test_batch_poll_answers_a_list(client: Any, engine: FakeEngine) -> None:
 def test_batch_poll_with_nothing_to_do_is_an_empty_list(client: Any) -> None:
     answer = client.get("/api/tasks/poll/batch/resize")
     assert (answer.status_code, answer.json) == (200, [])
-    assert client.get("/api/tasks/poll/batch/resize?count=0").json == []
+
+
+@pytest.mark.parametrize("count", ["0", "-5"])
+def test_batch_poll_for_less_than_one_task_is_refused(client: Any, count: str) -> None:
+    answer = client.get(f"/api/tasks/poll/batch/resize?count={count}")
+    finding = {"path": "?count", "message": "must not be less than 1", "invalidValue": count}
+    assert (answer.status_code, answer.json["validationErrors"]) == (400, [finding])
+
+
+def test_a_bad_part_of_the_path_is_named_as_the_interface_names_it(client: Any) -> None:
+    answer = client.post("/api/tasks/w/ref/ODD", json={})
+    assert answer.status_code == 400
+    assert [one["path"] for one in answer.json["validationErrors"]] == ["{status}"]
 
 
 @pytest.mark.parametrize("query", ["timeout=5001", "timeout=-1", "count=x", "leaseSeconds=-1"])

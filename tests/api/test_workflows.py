@@ -206,6 +206,7 @@ def test_tasks_are_paged_and_filtered(client: Any, engine: FakeEngine) -> None:
 
 def test_running_lists_ids(client: Any) -> None:
     assert client.get("/api/workflow/running/thumbs?version=1").json == [WORKFLOW_ID]
+    assert client.get("/api/workflow/running/thumbs?version=abc").status_code == 400
     assert client.get("/api/workflow/running/unknown").json == []
 
 

@@ -91,12 +91,19 @@ def test_violations_are_listed(run: Run, stub: StubServer, tmp_path: Path) -> No
 
 
 def test_get_shows_status_and_tasks(run: Run, stub: StubServer) -> None:
-    task = {"referenceTaskName": "first", "taskType": "resize", "status": "SCHEDULED"}
+    task = {
+        "referenceTaskName": "first",
+        "taskType": "resize",
+        "status": "FAILED",
+        "reasonForIncompletion": "no\nmemory " + "x" * 500,
+    }
     found = {
         "workflowName": "thumbs",
         "workflowVersion": 3,
         "status": "RUNNING",
         "startTime": 1_700_000_000_000,
+        "input": {"number": 21},
+        "output": {"text": "y" * 5_000},
         "tasks": [task],
     }
     stub.on("GET", f"/api/workflow/{_ID}", Reply(200, found))
@@ -105,6 +112,10 @@ def test_get_shows_status_and_tasks(run: Run, stub: StubServer) -> None:
     assert "thumbs version 3" in shown
     assert "2023-11-14 22:13:20Z" in shown
     assert "first" in shown
+    assert "no memory xxx" in shown
+    assert 'input     {"number": 21}' in shown
+    assert 'output    {"text": "yyy' in shown
+    assert max(map(len, shown.splitlines())) < 1_100
     assert json.loads(run("workflow", "get", _ID, "--json").out) == found
 
 
@@ -120,11 +131,15 @@ def test_terminate_says_so_on_standard_error(run: Run, stub: StubServer) -> None
 
 def test_search_prints_a_table_and_how_many_there_are(run: Run, stub: StubServer) -> None:
     result = {"workflowId": _ID, "workflowType": "orders", "version": 1, "status": "FAILED"}
+    result |= {"startTime": "2023-11-14T22:13:20Z", "reasonForIncompletion": "no memory"}
     stub.on("GET", "/api/workflow/search", Reply(200, {"totalHits": 9, "results": [result]}))
 
     outcome = run("workflow", "search", "status=FAILED", "--size", "1", "--sort", "startTime:DESC")
 
-    assert _ID in outcome.out.splitlines()[1]
+    row = outcome.out.splitlines()[1]
+    assert _ID in row
+    assert "2023-11-14 22:13:20Z" in row
+    assert "no memory" in row
     assert outcome.err == "1 of 9\n"
     query = stub.seen("GET")[0].query
     assert (query["query"], query["size"]) == (["status=FAILED"], ["1"])
@@ -177,3 +192,8 @@ def test_the_api_at_the_end_of_the_url_may_be_left_out(run: Run, stub: StubServe
 
     assert run("task", "queues", "--server", stub.origin + "/").code == 0
     assert len(stub.seen("GET", "/api/tasks/queue/all")) == 1
+
+
+def test_the_version_is_an_option_too(run: Run) -> None:
+    outcome = run("--version")
+    assert (outcome.code, outcome.out) == (0, run("version").out)

@@ -27,6 +27,28 @@ def test_endpoints_are_served_but_for_those_said_to_be_absent(path: str, server_
     assert (answer.status == 404) == (path in _ABSENT)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("DELETE", "/api/metadata/taskdefs/missing"),
+        ("PUT", "/api/workflow/missing/pause"),
+        ("GET", "/api/version"),
+    ],
+)
+def test_a_connection_outlives_bodies_that_nobody_reads(
+    method: str, path: str, server_url: str
+) -> None:
+    connection = http.client.HTTPConnection(urlsplit(server_url).netloc, timeout=10)
+    connection.connect()
+    first = connection.sock
+    for _ in range(300):
+        connection.request(method, path, body=b"{}")
+        connection.getresponse().read()
+        assert connection.sock is first
+    connection.close()
+
+
 def test_findings_are_answered_as_the_page_shows() -> None:
     text = page("docs/reference/errors.md").text
     shown = re.findall(r"(?ms)^    (\{.*?\})\n\n", text)

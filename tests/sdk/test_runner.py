@@ -382,3 +382,22 @@ def test_a_second_signal_ends_the_grace(process, tasks):
     until(lambda: process.send_signal(signal.SIGTERM) or process.poll() is not None)
     assert process.communicate(timeout=15)[0] == "cut\n"
     assert tasks.reports.empty()
+
+
+def test_polls_wait_longer_the_longer_there_is_nothing_to_do(stub, client, tasks):
+    @worker_task("greet", poll_timeout_ms=400)
+    def say(name: str) -> None: ...
+
+    def waits():
+        polls = stub.seen("GET", "/api/tasks/poll/batch/greet")
+        return [int(poll.query["timeout"][0]) for poll in polls]
+
+    with Worker(client, [say]):
+        until(lambda: len(waits()) >= 5)
+        before = len(waits())
+        tasks.put(polled(inputData={"name": "world"}))
+        tasks.next_report()
+        until(lambda: len(waits()) > before)
+
+    assert waits()[:4] == [100, 200, 400, 400]
+    assert 100 in waits()[before:]

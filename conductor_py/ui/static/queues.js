@@ -27,7 +27,7 @@ function draw(sizes, polls) {
     if (!byQueue.has(name)) byQueue.set(name, { size: 0, polls: [] });
     byQueue.get(name).polls.push(one);
   }
-  const rows = [...byQueue].sort(([a], [b]) => a.localeCompare(b));
+  const rows = [...byQueue].sort(([a, one], [b, other]) => (other.size > 0) - (one.size > 0) || a.localeCompare(b));
   put(byId("rows"), rows.slice(0, SHOWN).map(row));
   byId("table").hidden = rows.length === 0;
   byId("empty").hidden = rows.length > 0;
@@ -36,7 +36,7 @@ function draw(sizes, polls) {
 
 function row([name, { size, polls }]) {
   const newest = Math.max(0, ...polls.map((one) => Number(one.lastPollTime) || 0));
-  const workers = [...new Set(polls.sort((a, b) => b.lastPollTime - a.lastPollTime).map((one) => clip(one.workerId, 60)).filter(Boolean))];
+  const workers = [...new Set(polls.sort((a, b) => b.lastPollTime - a.lastPollTime).map((one) => clip(one.workerId, 60) || "unnamed worker"))];
   const more = workers.length > WORKERS ? ` and ${count(workers.length - WORKERS)} more` : "";
   return h(
     "tr",

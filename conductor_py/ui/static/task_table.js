@@ -30,7 +30,7 @@ export class TaskTable {
 
   constructor(box, onClear) {
     this.#onClear = onClear;
-    const head = ["", "Task", "Status", ["Tries", "num"], ["Iteration", "num"], "Worker", ["Queue wait", "num"], ["Duration", "num"]];
+    const head = ["", "Task", "Status", ["Tries", "num"], ["Iteration", "num"], ["Worker", "worker"], ["Queue wait", "num"], ["Duration", "num"]];
     put(this.#bar, this.#text, this.#which, this.#chosen, this.#counted);
     put(
       box,
