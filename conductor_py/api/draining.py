@@ -72,7 +72,7 @@ def _announced(environ: WSGIEnvironment) -> int | None:
 
 
 def _no_writing(_: bytes) -> None:
-    raise NotImplementedError
+    raise RuntimeError("WSGI's write callable is not offered: answers are iterables")
 
 
 class _Counted:

@@ -1,105 +1,53 @@
-"""Shards: two servers over one store, and where tasks go under either strategy."""
+"""Shards of one server, and those of a process that serves all and holds none."""
 
-import pytest
+from typing import Any
 
+from conductor_py.adapters.memory.shards import MemoryShardRegistry
 from conductor_py.adapters.memory.space import MemorySpace
-from conductor_py.engine.shards import LOCAL_ONLY, ROUND_ROBIN
-from conductor_py.testing import FakeClock, MemoryEngine, memory_engine
-from tests.builders import fork, join, pass_time, simple, status_of, workflow
+from conductor_py.engine.shards import Shards
+from conductor_py.testing.clock import FakeClock
+
+_LEASE_MS = 10_000
 
 
-def _two(strategy: str) -> tuple[MemoryEngine, MemoryEngine]:
+def _shards(registry: MemoryShardRegistry, clock: FakeClock, server: str, **more: Any) -> Shards:
+    return Shards(registry, server, lease_ms=_LEASE_MS, monotonic=clock.monotonic, **more)
+
+
+def test_a_process_that_serves_all_sees_those_of_all_and_leases_none() -> None:
     clock = FakeClock()
-    space = MemorySpace(clock=clock)
-    one = memory_engine(clock=clock, space=space, strategy=strategy, server="one")
-    two = memory_engine(clock=clock, space=space, strategy=strategy, server="two")
-    registry = one.engine.shards._registry
-    two.engine.shards._registry = registry
-    for engine in (one, two, one):
-        engine.engine.shards.keep(force=True)
-    assert (one.engine.shards.own, two.engine.shards.own) == (("s0",), ("s1",))
-    return one, two
+    registry = MemoryShardRegistry(MemorySpace(clock=clock))
+    one, two = (_shards(registry, clock, name) for name in ("one", "two"))
+    watcher = _shards(registry, clock, "watcher", serves_all=True)
+    assert not watcher.own
+
+    one.keep()
+    two.keep()
+    watcher.keep(force=True)
+
+    assert watcher.own == watcher.to_poll() == ("s0", "s1")
+    assert {watcher.pick("s0") for _ in range(2)} == {"s0", "s1"}
+    assert set(registry.servers()) == {"one", "two"}
 
 
-def _by_shard(engine: MemoryEngine, queue: str) -> dict[str, int]:
-    found = engine.engine.tasks.queue_sizes_by_shard().get(queue, {})
-    return {shard: sizes["size"] for shard, sizes in found.items() if sizes["size"]}  # type: ignore[index]
+def test_a_process_that_serves_all_looks_again_within_a_lease() -> None:
+    clock = FakeClock()
+    registry = MemoryShardRegistry(MemorySpace(clock=clock))
+    watcher = _shards(registry, clock, "watcher", serves_all=True)
+    assert not watcher.own
+    _shards(registry, clock, "one").keep()
+
+    clock.advance(milliseconds=_LEASE_MS // 2)
+
+    assert watcher.own == ("s0",)
 
 
-def _wide(width: int = 10) -> dict[str, object]:
-    refs = [f"b{n}" for n in range(width)]
-    branches = [[{**simple(ref), "name": "a"}] for ref in refs]
-    return workflow("w", fork("f", *branches), join("j", *refs))
+def test_a_process_that_serves_all_gives_nothing_back() -> None:
+    clock = FakeClock()
+    registry = MemoryShardRegistry(MemorySpace(clock=clock))
+    one = _shards(registry, clock, "one")
+    one.keep()
 
+    _shards(registry, clock, "one", serves_all=True).release()
 
-def test_round_robin_gives_each_task_to_the_next_live_shard() -> None:
-    one, _ = _two(ROUND_ROBIN)
-    one.start(_wide())
-    assert _by_shard(one, "a") == {"s0": 5, "s1": 5}
-
-
-def test_local_only_keeps_tasks_with_the_server_that_started_them() -> None:
-    one, two = _two(LOCAL_ONLY)
-    one.start(_wide(3))
-    two.start(_wide(4))
-    assert _by_shard(one, "a") == {"s0": 3, "s1": 4}
-
-
-def test_local_only_hands_out_own_tasks_only() -> None:
-    one, two = _two(LOCAL_ONLY)
-    one.start(_wide(3))
-    assert two.poll("a", 10) == []
-    assert len(one.poll("a", 10)) == 3
-
-
-def test_local_only_keeps_later_tasks_at_home_whoever_takes_the_result() -> None:
-    one, two = _two(LOCAL_ONLY)
-    started = one.start(workflow("w", simple("a"), simple("b")))
-    (task,) = one.poll("a")
-    two.complete(task)
-    assert _by_shard(one, "b") == {"s0": 1}
-    one.run("b")
-    assert status_of(two, started) == "COMPLETED"
-
-
-def test_round_robin_server_with_nothing_of_its_own_takes_from_others() -> None:
-    one, two = _two(ROUND_ROBIN)
-    one.start(_wide(10))
-    assert len(two.poll("a", 10)) == 10
-
-
-@pytest.mark.parametrize("strategy", [ROUND_ROBIN, LOCAL_ONLY])
-def test_one_execution_runs_over_both_servers(strategy: str) -> None:
-    one, two = _two(strategy)
-    started = [one.start(_wide(6)), two.start(_wide(6))]
-    done = 0
-    for _ in range(20):
-        for engine in (one, two):
-            for task in engine.poll("a", 1):
-                (two if engine is one else one).complete(task)
-                done += 1
-    assert done == 12
-    assert [status_of(one, each) for each in started] == ["COMPLETED", "COMPLETED"]
-
-
-@pytest.mark.parametrize("strategy", [ROUND_ROBIN, LOCAL_ONLY])
-def test_tasks_and_timers_of_a_dead_server_are_taken_over_within_its_lease(strategy: str) -> None:
-    one, two = _two(strategy)
-    started = one.start(workflow("w", simple("a"), timeoutSeconds=60, timeoutPolicy="TIME_OUT_WF"))
-    other = one.start(workflow("v", simple("a")))
-    two.clock.advance(seconds=11)
-    two.engine.shards.keep(force=True)
-    two.engine.shards.keep(force=True)
-    assert set(two.engine.shards.own) == {"s0", "s1"}
-    tasks = two.poll("a", 5)
-    assert {task["workflowInstanceId"] for task in tasks} == {started, other}
-    pass_time(two, seconds=60)
-    assert status_of(two, started) == "TIMED_OUT"
-
-
-def test_home_shard_follows_the_execution_to_its_children() -> None:
-    _, two = _two(LOCAL_ONLY)
-    from tests.builders import sub_workflow
-
-    two.start(workflow("w", sub_workflow("s", workflow("c", simple("x")))))
-    assert _by_shard(two, "x") == {"s1": 1}
+    assert registry.live() == one.own == ("s0",)
