@@ -205,7 +205,7 @@ class Start:
     home: str
     name: str
     now_ms: int
-    """The time the decision was made for: the caller's estimate of the store's clock."""
+    """The estimate of the store's clock at sending; the decision may be a little older."""
     changes: Changes
     idempotency_key: str | None = None
     on_existing: str = "FAIL"
