@@ -33,7 +33,3 @@ class StoreClock:
     def correct(self, now_ms: int) -> None:
         """Take the time out of a reply."""
         self._offset_ms = now_ms - self._monotonic() * 1000
-
-    def resync(self) -> None:
-        """Ask the store anew at the next call."""
-        self._offset_ms = None

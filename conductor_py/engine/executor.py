@@ -99,8 +99,8 @@ class Executor:
     def follow(self, touched: Iterable[ExecutionId]) -> None:
         """Drive executions whose inbox was filled, and those that they fill in turn, for a moment.
 
-        What is left is owed to the timers, which the commits have made due at once. Nothing that
-        goes wrong with them is the caller's failure.
+        What is left is owed to the timers, which the commits have made due within a second. Nothing
+        that goes wrong with them is the caller's failure.
         """
         pending = list(touched)
         until = time.monotonic() + _FOLLOW_S

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from conductor_py.model.event import Event, Operation
+from conductor_py.model.event import Event
 from conductor_py.model.execution import Attempt, Document, Header, Meta, State
 from conductor_py.model.json import JsonObject, JsonValue
 
@@ -92,14 +92,3 @@ class Decision:
     effects: tuple[Order, ...]
     answers: tuple[Answer, ...]
     plans: tuple[str, ...]
-
-
-__all__ = [
-    "Answer",
-    "ClaimSeen",
-    "Decision",
-    "NewChild",
-    "Operation",
-    "Order",
-    "Send",
-]

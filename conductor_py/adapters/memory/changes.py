@@ -120,10 +120,6 @@ class Applier:
             self._space.publish(topic)
         self._topics.clear()
 
-    def wake(self, topic: str) -> None:
-        """Remember a topic for `publish`."""
-        self._topics[topic] = None
-
     def _end(self, seq: int) -> None:
         state = self._execution.fields.get(f"a:{seq}")
         if state is not None:
