@@ -1,9 +1,6 @@
-"""The verbs of the API, as events: each leaves an answer for whoever asked."""
+"""Terminate: end an execution from outside."""
 
 from __future__ import annotations
-
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
 
 from conductor_py.decider import ending
 from conductor_py.decider.workspace import Workspace
@@ -13,21 +10,7 @@ from conductor_py.model.execution import Ending
 from conductor_py.model.status import WorkflowStatus
 
 
-def operate(ws: Workspace, operation: Operation) -> None:
-    """Carry out an operation and answer it."""
-    verb = _VERBS.get(operation.name)
-    if verb is None:
-        answer = Answer(
-            operation=operation.id,
-            error="INVALID_INPUT",
-            message=f"Unknown operation '{operation.name}'",
-        )
-    else:
-        answer = verb(ws, operation)
-    ws.answers.append(answer)
-
-
-def _terminate(ws: Workspace, operation: Operation) -> Answer:
+def terminate(ws: Workspace, operation: Operation) -> Answer:
     """End the execution as TERMINATED; one that failed or timed out becomes TERMINATED too, a
     completed one does not.
     """
@@ -47,8 +30,3 @@ def _terminate(ws: Workspace, operation: Operation) -> Answer:
         return Answer(operation=operation.id)
     ending.end(ws, WorkflowStatus.TERMINATED, text)
     return Answer(operation=operation.id)
-
-
-_VERBS: Mapping[str, Callable[[Workspace, Operation], Answer]] = MappingProxyType(
-    {"terminate": _terminate}
-)
