@@ -8,8 +8,8 @@ SOURCES := conductor_py workers tests setup.py $(wildcard benchmarks docs script
 FAST := not slow and not service and not spark and not acceptance
 JOBS ?= 2
 
-.PHONY: help install format lint type contracts fast check full test run acceptance bench bench-compare schemas \
-	config-example clean
+.PHONY: help install format lint type contracts fast check full coverage-oracle test run acceptance bench \
+	bench-compare schemas config-example clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +46,10 @@ full: $(INSTALLED) ## the tests that need real services, then Spark and real pro
 	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile \
 		-m '(slow or service) and not spark and not acceptance'
 	$(BIN)/python -m pytest -q -m 'spark or acceptance'
+
+coverage-oracle: $(INSTALLED) ## every row of the edge-case oracle and every known anomaly has a test that passes
+	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile -p tests.oracle \
+		-m '(oracle or anomaly) and not acceptance'
 
 test: install ## install, check, and every test against real services
 	$(MAKE) check
