@@ -18,6 +18,7 @@ from conductor_py.cli.connection import (
     print_json,
     print_table,
 )
+from conductor_py.cli.operations import COMMANDS
 
 _REASON = "reasonForIncompletion"
 _SUMMARY = ("workflowId", "workflowType", "version", "status", "startTime", "endTime", _REASON)
@@ -138,3 +139,7 @@ def _payload(found: Mapping[str, Any], kind: str) -> str:
         return f"in the payload storage: {path}"
     value = found.get(kind)
     return json_line(value) if value else ""
+
+
+for _command in COMMANDS:
+    workflow.add_command(_command)

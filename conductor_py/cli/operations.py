@@ -1,0 +1,300 @@
+"""Commands of ``conductor-py workflow`` that act on executions, one a verb; some take many ids."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import click
+
+from conductor_py.cli.connection import (
+    client,
+    connected,
+    document,
+    object_document,
+    print_json,
+)
+from conductor_py.sdk.client import Client
+from conductor_py.sdk.operation_calls import ReturnStrategy
+
+_STRATEGIES = click.Choice(
+    ["TARGET_WORKFLOW", "BLOCKING_WORKFLOW", "BLOCKING_TASK", "BLOCKING_TASK_INPUT"]
+)
+_STATUSES = click.Choice(["COMPLETED", "FAILED", "FAILED_WITH_TERMINAL_ERROR"])
+_IDS = click.argument("workflow_ids", nargs=-1, required=True, metavar="WORKFLOW_ID...")
+_ID = click.argument("workflow_id")
+
+
+def _each(
+    server: str,
+    ids: tuple[str, ...],
+    said: str,
+    act: Callable[[Client, str], object],
+    *,
+    json: bool,
+) -> None:
+    """Act on executions in turn; the first that refuses ends the command."""
+    with client(server) as conductor:
+        for workflow_id in ids:
+            act(conductor, workflow_id)
+            if not json:
+                click.echo(f"{workflow_id} is {said}.", err=True)
+    if json:
+        print_json([{"workflowId": workflow_id} for workflow_id in ids])
+
+
+@click.command()
+@_IDS
+@connected
+def pause(workflow_ids: tuple[str, ...], *, server: str, as_json: bool) -> None:
+    """Hold executions: results are taken, nothing new opens."""
+    _each(server, workflow_ids, "paused", Client.pause_workflow, json=as_json)
+
+
+@click.command()
+@_IDS
+@connected
+def resume(workflow_ids: tuple[str, ...], *, server: str, as_json: bool) -> None:
+    """Let paused executions go on."""
+    _each(server, workflow_ids, "resumed", Client.resume_workflow, json=as_json)
+
+
+@click.command()
+@_IDS
+@click.option("--subworkflows", is_flag=True, help="Retry inside failed sub-workflows.")
+@connected
+def retry(workflow_ids: tuple[str, ...], *, subworkflows: bool, server: str, as_json: bool) -> None:
+    """Try what failed in ended executions again."""
+
+    def act(conductor: Client, workflow_id: str) -> None:
+        conductor.retry_workflow(workflow_id, resume_subworkflows=subworkflows)
+
+    _each(server, workflow_ids, "retried", act, json=as_json)
+
+
+@click.command()
+@_IDS
+@click.option("--latest", is_flag=True, help="With the latest definition instead of its own.")
+@connected
+def restart(workflow_ids: tuple[str, ...], *, latest: bool, server: str, as_json: bool) -> None:
+    """Run ended executions again from their beginning."""
+
+    def act(conductor: Client, workflow_id: str) -> None:
+        conductor.restart_workflow(workflow_id, latest_definitions=latest)
+
+    _each(server, workflow_ids, "restarted", act, json=as_json)
+
+
+@click.command()
+@_ID
+@click.option("--from-task", "task", help="Id of the task to begin with; without it all.")
+@click.option("--task-input", help="Its input instead: JSON, @FILE, or -.")
+@click.option("--input", "given", help="The workflow's input instead: JSON, @FILE, or -.")
+@connected
+def rerun(
+    workflow_id: str,
+    task: str | None,
+    task_input: str | None,
+    given: str | None,
+    *,
+    server: str,
+    as_json: bool,
+) -> None:
+    """Run an ended execution again from one of its tasks on."""
+
+    def act(conductor: Client, workflow_id: str) -> None:
+        conductor.rerun_workflow(
+            workflow_id,
+            from_task_id=task,
+            task_input=object_document(task_input) if task_input else None,
+            workflow_input=object_document(given) if given else None,
+        )
+
+    _each(server, (workflow_id,), "running again", act, json=as_json)
+
+
+@click.command()
+@_ID
+@click.argument("ref")
+@click.option("--output", help="What later tasks read of it: JSON, @FILE, or -.")
+@connected
+def skip(workflow_id: str, ref: str, output: str | None, *, server: str, as_json: bool) -> None:
+    """Pass by the task REF, which is not scheduled yet."""
+
+    def act(conductor: Client, workflow_id: str) -> None:
+        conductor.skip_task(workflow_id, ref, output=object_document(output) if output else None)
+
+    _each(server, (workflow_id,), f"going to skip {ref}", act, json=as_json)
+
+
+@click.command()
+@_ID
+@click.argument("ref")
+@click.option("--task-input", help="The task's input: JSON, @FILE, or -.")
+@connected
+def jump(workflow_id: str, ref: str, task_input: str | None, *, server: str, as_json: bool) -> None:
+    """Go on at the later task REF of a running execution."""
+
+    def act(conductor: Client, workflow_id: str) -> None:
+        given = object_document(task_input) if task_input else None
+        conductor.jump_to_task(workflow_id, ref, task_input=given)
+
+    _each(server, (workflow_id,), f"at {ref}", act, json=as_json)
+
+
+@click.command()
+@_ID
+@click.argument("version", type=int)
+@click.option("--task-output", help="Output of new tasks before what is done: JSON, @FILE, or -.")
+@connected
+def upgrade(
+    workflow_id: str, version: int, task_output: str | None, *, server: str, as_json: bool
+) -> None:
+    """Let a running execution go on under VERSION of its definition."""
+
+    def act(conductor: Client, workflow_id: str) -> None:
+        given = object_document(task_output) if task_output else None
+        conductor.upgrade_workflow(workflow_id, version, task_output=given)
+
+    _each(server, (workflow_id,), f"upgraded to version {version}", act, json=as_json)
+
+
+@click.command()
+@_IDS
+@click.option("--archive/--no-archive", default=True, help="Keep it in the archive, or forget it.")
+@connected
+def remove(workflow_ids: tuple[str, ...], *, archive: bool, server: str, as_json: bool) -> None:
+    """Take executions out of the store."""
+
+    def act(conductor: Client, workflow_id: str) -> None:
+        conductor.remove_workflow(workflow_id, archive=archive)
+
+    _each(server, workflow_ids, "removed", act, json=as_json)
+
+
+@click.command()
+@_ID
+@click.argument("given", metavar="VARIABLES")
+@connected
+def variables(workflow_id: str, given: str, *, server: str, as_json: bool) -> None:
+    """Set VARIABLES (JSON, @FILE, or -) of a running execution, and print all of them."""
+    with client(server) as conductor:
+        found = conductor.update_variables(workflow_id, object_document(given))
+    print_json(found if as_json else found.get("variables", {}))
+
+
+@click.command()
+@_ID
+@click.argument("message", default="{}")
+@connected
+def message(workflow_id: str, message: str, *, server: str, as_json: bool) -> None:
+    """Put MESSAGE (JSON, @FILE, or -) into the queue of a running execution; prints its id."""
+    with client(server) as conductor:
+        sent = conductor.send_message(workflow_id, object_document(message))
+    if as_json:
+        print_json({"messageId": sent})
+    else:
+        click.echo(sent)
+
+
+@click.command()
+@_ID
+@click.option("--output", default="{}", help="Output of the task it waits at: JSON, @FILE, or -.")
+@click.option("--status", type=_STATUSES, default="COMPLETED", help="How that task ends.")
+@click.option("--return", "strategy", type=_STRATEGIES, default="TARGET_WORKFLOW")
+@connected
+def signal(
+    workflow_id: str,
+    output: str,
+    status: str,
+    strategy: ReturnStrategy,
+    *,
+    server: str,
+    as_json: bool,
+) -> None:
+    """Complete the WAIT an execution stands at, and print where it stands next."""
+    with client(server) as conductor:
+        answer = conductor.signal(
+            workflow_id, object_document(output), status=status, return_strategy=strategy
+        )
+    _print_standing(answer, as_json=as_json)
+
+
+@click.command()
+@click.argument("name")
+@click.option("--version", type=int, default=0, help="Version of the definition; 0: the latest.")
+@click.option("--input", "given", default="{}", help="JSON, @FILE, or - for standard input.")
+@click.option("--wait", "wait_s", type=click.IntRange(1), default=10, help="Seconds to wait.")
+@click.option("--until", multiple=True, metavar="REF", help="Wait for the end of this task.")
+@click.option("--return", "return_strategy", type=_STRATEGIES, default="TARGET_WORKFLOW")
+@connected
+def execute(name: str, given: str, *, server: str, as_json: bool, **more: Any) -> None:  # noqa: ANN401
+    """Start the workflow NAME, wait until it ends or blocks, and print how it stands."""
+    wait_until = more.pop("until")
+    with client(server) as conductor:
+        answer = conductor.execute_workflow(
+            name, input=object_document(given), wait_until=wait_until, **more
+        )
+    _print_standing(answer, as_json=as_json)
+
+
+@click.command()
+@click.argument("name", required=False)
+@click.option("--version", type=int, help="Version of the definition; without it the latest.")
+@click.option("--input", "given", default="{}", help="JSON, @FILE, or - for standard input.")
+@click.option("--definition", help="An inline definition: JSON, @FILE, or -.")
+@click.option("--mocks", default="{}", help="Results by task reference: JSON, @FILE, or -.")
+@connected
+def test(
+    name: str | None,
+    version: int | None,
+    given: str,
+    definition: str | None,
+    mocks: str,
+    *,
+    server: str,
+    as_json: bool,
+) -> None:
+    """Run the workflow NAME with mocked results; nothing is kept of it."""
+    if not name and not definition:
+        raise click.UsageError("give a NAME or a --definition")
+    with client(server) as conductor:
+        found = conductor.test_workflow(
+            name,
+            version=version,
+            input=object_document(given),
+            definition=object_document(definition) if definition else None,
+            mocks=document(mocks),
+        )
+    _print_standing(found, as_json=as_json)
+
+
+def _print_standing(found: Mapping[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        print_json(found)
+        return
+    shown = ("targetWorkflowId", "workflowId", "status", "referenceTaskName")
+    lines = {name: found[name] for name in shown if found.get(name)}
+    if found.get("targetWorkflowStatus"):
+        lines["status"] = found["targetWorkflowStatus"]
+    for name, value in lines.items():
+        click.echo(f"{name:<18} {value}")
+    print_json(found.get("output", {}))
+
+
+COMMANDS = (
+    pause,
+    resume,
+    retry,
+    restart,
+    rerun,
+    skip,
+    jump,
+    upgrade,
+    signal,
+    message,
+    variables,
+    execute,
+    test,
+    remove,
+)

@@ -1,0 +1,140 @@
+"""Commands that act on executions: what each sends, and what it says."""
+
+import json
+
+import pytest
+
+from tests.cli.conftest import Run
+from tests.sdk.stub import Reply, StubServer
+
+_BASE = "/api/workflow"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sent"),
+    [
+        (("pause",), ("PUT", "w-1/pause", {})),
+        (("resume",), ("PUT", "w-1/resume", {})),
+        (("retry",), ("POST", "w-1/retry", {"resumeSubworkflowTasks": ["false"]})),
+        (("retry", "--subworkflows"), ("POST", "w-1/retry", {"resumeSubworkflowTasks": ["true"]})),
+        (("restart", "--latest"), ("POST", "w-1/restart", {"useLatestDefinitions": ["true"]})),
+        (("remove", "--no-archive"), ("DELETE", "w-1/remove", {"archiveWorkflow": ["false"]})),
+    ],
+)
+def test_verb_on_many_executions(
+    run: Run,
+    stub: StubServer,
+    arguments: tuple[str, ...],
+    sent: tuple[str, str, dict[str, list[str]]],
+) -> None:
+    method, path, query = sent
+    stub.on(method, f"{_BASE}/.*", Reply(200))
+
+    outcome = run("workflow", *arguments, "w-1", "w-2")
+
+    assert (outcome.code, outcome.out) == (0, "")
+    first, second = stub.requests
+    assert (first.method, first.path, first.query) == (method, f"{_BASE}/{path}", query)
+    assert second.path == f"{_BASE}/{path.replace('w-1', 'w-2')}"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sent"),
+    [
+        (("rerun", "w-1"), ("POST", "w-1/rerun", {})),
+        (
+            ("rerun", "w-1", "--from-task", "t-3", "--task-input", '{"a": 1}'),
+            ("POST", "w-1/rerun", {"reRunFromTaskId": "t-3", "taskInput": {"a": 1}}),
+        ),
+        (
+            ("skip", "w-1", "pack", "--output", '{"a": 1}'),
+            ("PUT", "w-1/skiptask/pack", {"taskOutput": {"a": 1}}),
+        ),
+        (("jump", "w-1", "pack", "--task-input", '{"a": 1}'), ("POST", "w-1/jump/pack", {"a": 1})),
+        (("upgrade", "w-1", "3"), ("POST", "w-1/upgrade", {"version": 3})),
+    ],
+)
+def test_verb_on_one_execution(
+    run: Run,
+    stub: StubServer,
+    arguments: tuple[str, ...],
+    sent: tuple[str, str, dict[str, object]],
+) -> None:
+    method, path, body = sent
+    stub.on(method, f"{_BASE}/.*", Reply(200))
+
+    outcome = run("workflow", *arguments)
+
+    assert outcome.code == 0
+    (request,) = stub.requests
+    assert (request.path, request.json()) == (f"{_BASE}/{path}", body)
+
+
+def test_refusal_ends_the_command_with_its_sentence(run: Run, stub: StubServer) -> None:
+    message = {"status": 409, "message": "Workflow w-1 has ended", "retryable": False}
+    stub.on("PUT", f"{_BASE}/w-1/pause", Reply(409, message))
+
+    outcome = run("workflow", "pause", "w-1", "w-2")
+
+    assert outcome.code == 1
+    assert "Workflow w-1 has ended" in outcome.err
+    assert len(stub.requests) == 1
+
+
+def test_signal_prints_where_it_stands(run: Run, stub: StubServer) -> None:
+    answer = {
+        "targetWorkflowId": "w-1",
+        "targetWorkflowStatus": "RUNNING",
+        "referenceTaskName": "second",
+        "output": {"v": 1},
+    }
+    stub.on("POST", "/api/tasks/w-1/COMPLETED/signal/sync", Reply(200, answer))
+
+    outcome = run("workflow", "signal", "w-1", "--output", '{"v": 1}', "--return", "BLOCKING_TASK")
+
+    assert outcome.code == 0
+    assert "second" in outcome.out
+    (request,) = stub.requests
+    assert request.query == {"returnStrategy": ["BLOCKING_TASK"]}
+    assert request.json() == {"v": 1}
+
+
+def test_execute_waits_for_what_is_asked(run: Run, stub: StubServer) -> None:
+    answer = {"workflowId": "w-1", "targetWorkflowStatus": "COMPLETED", "output": {"sum": 3}}
+    stub.on("POST", f"{_BASE}/execute/sums/2", Reply(200, answer))
+
+    outcome = run(
+        *("workflow", "execute", "sums", "--version", "2", "--input", '{"a": 1}'),
+        *("--until", "one", "--until", "two", "--wait", "3", "--json"),
+    )
+
+    assert json.loads(outcome.out) == answer
+    (request,) = stub.requests
+    assert request.query == {
+        "waitForSeconds": ["3"],
+        "waitUntilTaskRef": ["one,two"],
+        "returnStrategy": ["TARGET_WORKFLOW"],
+    }
+    assert request.json() == {"name": "sums", "version": 2, "input": {"a": 1}}
+
+
+def test_test_run_sends_mocks_by_reference(run: Run, stub: StubServer) -> None:
+    stub.on("POST", f"{_BASE}/test", Reply(200, {"status": "COMPLETED", "output": {}}))
+
+    run("workflow", "test", "orders", "--mocks", '{"a": [{"status": "COMPLETED"}]}')
+
+    (request,) = stub.requests
+    assert request.json()["taskRefToMockOutput"] == {"a": [{"status": "COMPLETED"}]}
+
+
+def test_message_prints_its_id(run: Run, stub: StubServer) -> None:
+    stub.on("POST", f"{_BASE}/w-1/messages", Reply(200, "m-1"))
+
+    assert run("workflow", "message", "w-1", '{"a": 1}').out == "m-1\n"
+
+
+def test_variables_are_printed_whole(run: Run, stub: StubServer) -> None:
+    found = {"workflowId": "w-1", "variables": {"a": 1, "b": 2}}
+    stub.on("POST", f"{_BASE}/w-1/variables", Reply(200, found))
+
+    assert json.loads(run("workflow", "variables", "w-1", '{"a": 1}').out) == found["variables"]
