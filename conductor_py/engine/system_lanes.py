@@ -1,0 +1,108 @@
+"""The queues of system tasks that one worker serves, and how many calls each may have at once.
+
+The queue of a type and those of its definitions with a limit share one set of slots; so do the
+groups of an isolation group, whose slots are its own: a group that is slow holds up nobody else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from conductor_py.decider.scheduling import LIMITED
+from conductor_py.ports.system_tasks import SystemTask
+
+
+@dataclass(slots=True)
+class Slots:
+    """How many calls may be under way; used by the dispatching thread and by those that call."""
+
+    size: int
+    used: int = 0
+
+    @property
+    def free(self) -> int:
+        """How many more may begin."""
+        return self.size - self.used
+
+
+@dataclass(slots=True, kw_only=True)
+class Lane:
+    """One queue. ``ticket`` is the wake-up seen last, ``look_at`` the monotonic second at which to
+    look again without one.
+    """
+
+    queue: str
+    task: SystemTask
+    slots: Slots
+    ticket: int = -1
+    look_at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    """What a worker serves: queues of the execution ``namespace`` without an isolation group and
+    those of ``groups``; with ``every_group`` those of all groups and namespaces that there are.
+    """
+
+    namespace: str = ""
+    groups: tuple[str, ...] = ()
+    every_group: bool = False
+    slots: int = 16
+    slots_of_a_group: int = 1
+
+
+@dataclass(slots=True)
+class Lanes:
+    """The lanes of a worker; they grow as queues are found."""
+
+    tasks: Mapping[str, SystemTask]
+    served: Served
+    shared: Slots = field(init=False)
+    by_queue: dict[str, Lane] = field(default_factory=dict)
+    _groups: dict[str, Slots] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Begin with the queues that are known without looking."""
+        self.shared = Slots(self.served.slots)
+        for task_type in self.tasks:
+            self._add(task_type, self._name(task_type), self.shared)
+            for group in self.served.groups:
+                name = self._name(task_type, group)
+                self._add(task_type, name, self._slots_of(name))
+
+    def topics(self) -> tuple[str, ...]:
+        """What wakes the worker: each queue, and each family of queues with a limit."""
+        bases = [queue for queue in self.by_queue if LIMITED not in queue]
+        families = (f"q:{queue}{LIMITED}" for queue in bases)
+        return (*(f"q:{queue}" for queue in self.by_queue), *families)
+
+    def find(self, queues: Iterable[str]) -> None:
+        """Serve those of these queues that are this worker's."""
+        for queue in queues:
+            if queue not in self.by_queue:
+                self._find(queue)
+
+    def in_use(self) -> int:
+        """How many calls are under way."""
+        return sum(slots.used for slots in (self.shared, *self._groups.values()))
+
+    def _find(self, queue: str) -> None:
+        base, limited, _ = queue.partition(LIMITED)
+        known = self.by_queue.get(base)
+        if known is not None and limited:
+            self._add(known.task.task_type, queue, known.slots)
+            return
+        for task_type in self.tasks if self.served.every_group else ():
+            if base.startswith((f"{task_type}@", f"{task_type}-")):
+                self._add(task_type, queue, self._slots_of(base))
+
+    def _add(self, task_type: str, queue: str, slots: Slots) -> None:
+        self.by_queue[queue] = Lane(queue=queue, task=self.tasks[task_type], slots=slots)
+
+    def _slots_of(self, base: str) -> Slots:
+        return self._groups.setdefault(base, Slots(self.served.slots_of_a_group))
+
+    def _name(self, task_type: str, group: str = "") -> str:
+        name = f"{task_type}@{self.served.namespace}" if self.served.namespace else task_type
+        return f"{name}-{group}" if group else name

@@ -1,0 +1,231 @@
+"""The system-task worker as a process: killed in mid-call, ended in order, a part of the server."""
+
+import json
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conductor_py.sdk import Client
+from tests.acceptance.deployment import Api, Deployment, Process, cpu_ticks, deployed
+from tests.acceptance.stories import status
+from tests.conftest import RealRedis
+from tests.waiting import until
+
+pytestmark = [pytest.mark.acceptance, pytest.mark.timeout(120)]
+
+_LOOPBACK = ("--set", "conductor.tasks.http.allowedNetworks=127.0.0.0/8")
+_SHORT = ("--set", "conductor.systemTasks.lease=2s")
+
+
+@dataclass
+class Site:
+    """A web server whose answers wait until they are released; ``asked`` counts the requests."""
+
+    port: int = 0
+    asked: list[str] = field(default_factory=list)
+    released: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/"
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    made = Site()
+
+    class Request(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            made.asked.append(self.path)
+            made.released.wait(60)
+            body = json.dumps({"asked": len(made.asked)}).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: Any) -> None:
+            """Say nothing."""
+
+        def handle(self) -> None:
+            try:
+                super().handle()
+            except OSError:
+                """Who asked is gone."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Request)
+    server.daemon_threads = True
+    made.port = server.server_address[1]
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    yield made
+    made.released.set()
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def deployment(tmp_path: Path) -> Iterator[Deployment]:
+    with deployed(tmp_path) as made:
+        yield made
+
+
+def call(client: Client, url: str, *, asynchronous: bool = False, **facts: Any) -> str:
+    request: Any = {"http_request": {"uri": url, "method": "GET", "readTimeOut": 60_000}}
+    task: Any = {
+        "name": "call",
+        "taskReferenceName": "call",
+        "type": "HTTP",
+        "inputParameters": request,
+        "asyncComplete": asynchronous,
+        "taskDefinition": {"name": "call", "retryCount": 0, **facts},
+    }
+    return client.start_workflow(definition={"name": "calling", "tasks": [task]})
+
+
+def attempts(client: Client, workflow: str) -> list[Any]:
+    found: Any = client.get_workflow(workflow)
+    return list(found["tasks"])
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    api: Api
+    worker: Process
+
+
+@pytest.fixture
+def parts(deployment: Deployment, newest_redis: RealRedis) -> Parts:
+    shared = ("--redis", newest_redis.url, "--data", str(deployment.folder / "data"))
+    api = deployment.serve(Api(deployment.folder / "api", "api", *shared))
+    deployment.run("sweeper", "sweeper", *shared)
+    worker = deployment.run("worker", "system-worker", *shared, *_LOOPBACK, *_SHORT)
+    return Parts(api, worker)
+
+
+@pytest.mark.anomaly("A-31")
+def test_killed_with_minus_9_in_mid_call_the_task_completes_once(parts: Parts, site: Site) -> None:
+    client = parts.api.client
+    workflow = call(client, site.url)
+    until(lambda: site.asked, 20, what="the call is under way")
+
+    parts.worker.kill()
+    site.released.set()
+    parts.worker.start()
+
+    until(lambda: status(client, workflow) == "COMPLETED", 30, what="completed")
+    first, second = attempts(client, workflow)
+    assert (first["status"], second["status"]) == ("CANCELED", "COMPLETED")
+    assert second["retryCount"] == 0
+    assert second["outputData"]["response"]["body"] == {"asked": 2}
+    assert len(site.asked) == 2
+
+
+def test_a_call_longer_than_its_lease_is_made_once(parts: Parts, site: Site) -> None:
+    client = parts.api.client
+    workflow = call(client, site.url)
+    until(lambda: site.asked, 20, what="the call is under way")
+    began = time.monotonic()
+    until(lambda: time.monotonic() - began > 5, what="more than two leases have passed")
+    site.released.set()
+
+    until(lambda: status(client, workflow) == "COMPLETED", 20, what="completed")
+    assert len(attempts(client, workflow)) == 1
+    assert len(site.asked) == 1
+
+
+def test_a_stop_lets_the_calls_under_way_end(parts: Parts, site: Site) -> None:
+    client = parts.api.client
+    workflow = call(client, site.url)
+    until(lambda: site.asked, 20, what="the call is under way")
+
+    assert parts.worker.process is not None
+    parts.worker.process.terminate()
+    later = call(client, site.url + "later")
+    threading.Timer(0.5, site.released.set).start()
+
+    assert parts.worker.wait() == 0
+    assert status(client, workflow) == "COMPLETED"
+    assert status(client, later) == "RUNNING"
+    parts.worker.start()
+    until(lambda: status(client, later) == "COMPLETED", 20, what="completed")
+
+
+def test_an_idle_worker_rests(parts: Parts, site: Site) -> None:
+    site.released.set()
+    workflow = call(parts.api.client, site.url)
+    until(lambda: status(parts.api.client, workflow) == "COMPLETED", 20, what="completed")
+    before = cpu_ticks(parts.worker.pid)
+    threading.Event().wait(3.0)
+    assert cpu_ticks(parts.worker.pid) - before < 12
+
+
+def test_the_server_carries_out_system_tasks_itself(deployment: Deployment, site: Site) -> None:
+    site.released.set()
+    server = deployment.server(*_LOOPBACK)
+    workflow = call(server.client, site.url)
+    until(lambda: status(server.client, workflow) == "COMPLETED", 20, what="completed")
+
+
+def test_tasks_of_every_partition_and_of_limited_definitions_are_carried_out(
+    deployment: Deployment, site: Site
+) -> None:
+    site.released.set()
+    server = deployment.server(*_LOOPBACK, "--set", "conductor.redis.partitions=4")
+    workflows = [call(server.client, site.url) for _ in range(8)]
+    workflows += [call(server.client, site.url, concurrentExecLimit=1) for _ in range(8)]
+    until(
+        lambda: {status(server.client, each) for each in workflows} == {"COMPLETED"},
+        30,
+        what="all completed",
+    )
+    assert len(site.asked) == 16
+
+
+def test_a_call_that_somebody_else_completes(deployment: Deployment, site: Site) -> None:
+    site.released.set()
+    server = deployment.server(*_LOOPBACK)
+    workflow = call(server.client, site.url, asynchronous=True)
+    until(lambda: attempts(server.client, workflow)[0]["outputData"], 20, what="the call is made")
+    (task,) = attempts(server.client, workflow)
+    assert task["status"] == "IN_PROGRESS"
+
+    answer = urllib.request.Request(
+        f"{server.client.server_url}/tasks/{workflow}/call/COMPLETED",
+        data=b'{"report": 17}',
+        headers={"Content-Type": "application/json"},
+    )
+    urllib.request.urlopen(answer, timeout=10).close()
+
+    assert status(server.client, workflow) == "COMPLETED"
+    (task,) = attempts(server.client, workflow)
+    assert task["outputData"]["report"] == 17
+    assert task["outputData"]["response"]["statusCode"] == 200
+
+
+def test_the_inside_of_the_network_is_out_of_reach_unless_it_is_allowed(
+    deployment: Deployment, site: Site
+) -> None:
+    server = deployment.server()
+    workflow = call(server.client, site.url)
+    until(lambda: status(server.client, workflow) == "FAILED", 20, what="failed")
+    (task,) = attempts(server.client, workflow)
+    assert "conductor.tasks.http.allowedHosts" in task["reasonForIncompletion"]
+    assert not site.asked
+
+
+def test_a_network_that_is_none_is_refused_at_the_start(deployment: Deployment) -> None:
+    worker = deployment.run(
+        "worker",
+        *("system-worker", "--redis", "redis://127.0.0.1:1"),
+        *("--set", "conductor.tasks.http.allowedNetworks=everything"),
+    )
+    assert worker.wait() == 2
+    (line,) = worker.log.splitlines()
+    assert "conductor.tasks.http.allowedNetworks" in line

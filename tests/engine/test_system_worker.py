@@ -1,0 +1,367 @@
+"""The system-task worker over an engine in memory: what it claims, keeps, reports and leaves."""
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from conductor_py.engine.encoding import PayloadLimits
+from conductor_py.engine.system_lanes import Served
+from conductor_py.engine.system_worker import SystemWorker, SystemWorkerOptions
+from conductor_py.errors import StoreUnavailable
+from conductor_py.model.status import TaskStatus
+from conductor_py.ports.system_tasks import SystemCall, SystemResult
+from conductor_py.testing import MemoryEngine, memory_engine
+from tests.builders import status_of, task_of, typed, workflow
+from tests.waiting import until
+
+Json = dict[str, Any]
+
+
+@dataclass
+class Calls:
+    """A system task of the test: ``behave`` says what comes of a call."""
+
+    task_type: str = "HTTP"
+    behave: Callable[[SystemCall], SystemResult] = lambda _: SystemResult()
+    seen: list[SystemCall] = field(default_factory=list)
+
+    def execute(self, call: SystemCall) -> SystemResult:
+        self.seen.append(call)
+        return self.behave(call)
+
+    def close(self) -> None:
+        """Nothing is kept."""
+
+
+def after(event: threading.Event, **output: Any) -> Callable[[SystemCall], SystemResult]:
+    """Complete once ``event`` is set."""
+
+    def behave(_: SystemCall) -> SystemResult:
+        event.wait(10)
+        return SystemResult(output=output)
+
+    return behave
+
+
+def worker_of(
+    engine: MemoryEngine, *tasks: Calls, served: Served | None = None, **options: Any
+) -> SystemWorker:
+    wanted = SystemWorkerOptions(worker="host-1", served=served or Served(slots=4), **options)
+    return engine.engine.system_workers.worker(tasks, wanted)
+
+
+@contextmanager
+def running(worker: SystemWorker) -> Iterator[threading.Event]:
+    stop, ended = threading.Event(), threading.Event()
+
+    def run() -> None:
+        worker.run(stop)
+        ended.set()
+
+    threading.Thread(target=run, daemon=True).start()
+    yield stop
+    stop.set()
+    assert ended.wait(10)
+
+
+def http(ref: str = "call", **more: Any) -> Json:
+    return typed("HTTP", ref, **{"inputParameters": {"uri": "u"}, **more})
+
+
+def start(engine: MemoryEngine, *tasks: Json) -> str:
+    return engine.start(workflow("w", *(tasks or (http(),))))
+
+
+def completed(engine: MemoryEngine, *started: str) -> Any:
+    return until(lambda: all(status_of(engine, each) == "COMPLETED" for each in started))
+
+
+def test_task_is_carried_out_and_reported(engine: MemoryEngine) -> None:
+    calls = Calls(behave=lambda _: SystemResult(output={"response": 1}))
+    started = start(engine)
+    with running(worker_of(engine, calls)):
+        completed(engine, started)
+    (call,) = calls.seen
+    assert (call.workflow_id, call.ref, call.task_type) == (started, "call", "HTTP")
+    assert call.input == {"uri": "u"}
+    task = task_of(engine, started, "call")
+    assert (task["outputData"], task["workerId"]) == ({"response": 1}, "host-1")
+
+
+def test_what_is_offered_while_it_waits_wakes_it(engine: MemoryEngine) -> None:
+    with running(worker_of(engine, Calls(), idle_s=60, find_s=60)):
+        for _ in range(3):
+            completed(engine, start(engine))
+
+
+def test_queue_of_a_definition_with_a_limit_is_found_at_once(engine: MemoryEngine) -> None:
+    with running(worker_of(engine, Calls(), idle_s=60, find_s=60)):
+        completed(engine, start(engine))
+        limited = http("slow", taskDefinition={"name": "slow", "concurrentExecLimit": 1})
+        completed(engine, start(engine, limited), start(engine, limited))
+
+
+def test_no_more_is_claimed_than_can_begin(engine: MemoryEngine) -> None:
+    release = threading.Event()
+    calls = Calls(behave=after(release))
+    started = [start(engine) for _ in range(7)]
+    with running(worker_of(engine, calls, served=Served(slots=3))):
+        until(lambda: len(calls.seen) == 3)
+        assert engine.engine.tasks.queue_sizes(["HTTP"]) == {"HTTP": 4}
+        release.set()
+        completed(engine, *started)
+    assert len(calls.seen) == 7
+
+
+def test_full_limit_leaves_the_slots_to_others(engine: MemoryEngine) -> None:
+    release = threading.Event()
+
+    def behave(call: SystemCall) -> SystemResult:
+        if call.ref == "slow":
+            release.wait(10)
+        return SystemResult()
+
+    limited = http("slow", taskDefinition={"name": "slow", "concurrentExecLimit": 1})
+    slow = [start(engine, limited) for _ in range(3)]
+    calls = Calls(behave=behave)
+    with running(worker_of(engine, calls, served=Served(slots=2))):
+        until(lambda: calls.seen)
+        completed(engine, start(engine), start(engine))
+        release.set()
+        completed(engine, *slow)
+
+
+@pytest.mark.parametrize(
+    ("served", "queue"),
+    [
+        (Served(), "HTTP"),
+        (Served(namespace="east"), "HTTP@east"),
+        (Served(groups=("slow",)), "HTTP-slow"),
+        (Served(namespace="east", groups=("slow",)), "HTTP@east-slow"),
+        (Served(every_group=True), "HTTP@east-slow"),
+        (Served(every_group=True), "HTTP-slow"),
+    ],
+)
+def test_namespaces_and_groups_that_it_serves(
+    engine: MemoryEngine, served: Served, queue: str
+) -> None:
+    _, _, rest = queue.partition("@")
+    namespace, _, group = (rest or f"-{queue.partition('-')[2]}").partition("-")
+    facts = {"executionNameSpace": namespace or None, "isolationGroupId": group or None}
+    started = start(engine, http(taskDefinition={"name": "call", **facts}))
+    assert engine.engine.tasks.queue_sizes(None) == {queue: 1}
+    worker = worker_of(engine, Calls(), served=served)
+    assert worker.look() == 1
+    completed(engine, started)
+
+
+def test_group_that_it_does_not_serve_is_left_to_others(engine: MemoryEngine) -> None:
+    start(engine, http(taskDefinition={"name": "call", "isolationGroupId": "slow"}))
+    assert worker_of(engine, Calls(), served=Served(groups=("other",))).look() == 0
+
+
+def test_slow_group_holds_up_no_other(engine: MemoryEngine) -> None:
+    release = threading.Event()
+
+    def behave(call: SystemCall) -> SystemResult:
+        if call.ref == "slow":
+            release.wait(10)
+        return SystemResult()
+
+    grouped = http("slow", taskDefinition={"name": "slow", "isolationGroupId": "g"})
+    slow = [start(engine, grouped) for _ in range(5)]
+    with running(worker_of(engine, Calls(behave=behave), served=Served(slots=1, groups=("g",)))):
+        completed(engine, start(engine), start(engine))
+        release.set()
+        completed(engine, *slow)
+
+
+def test_claim_is_extended_while_the_call_goes_on(engine: MemoryEngine) -> None:
+    release = threading.Event()
+    calls = Calls(behave=after(release))
+    started = start(engine)
+    worker = worker_of(engine, calls, lease_s=15)
+    worker.look()
+    until(lambda: calls.seen)
+    for _ in range(10):
+        engine.clock.advance(seconds=6)
+        assert worker.keeper.tick() == 1
+        engine.settle()
+    release.set()
+    completed(engine, started)
+    assert len(engine.workflow(started)["tasks"]) == 1
+
+
+@pytest.mark.anomaly("A-31")
+def test_worker_that_dies_costs_no_retry(engine: MemoryEngine) -> None:
+    """Nothing extends the claim: the call goes on in vain, and another worker does it again."""
+    release = threading.Event()
+    dead = Calls(behave=after(release, by="dead"))
+    started = start(engine)
+    worker = worker_of(engine, dead, lease_s=15)
+    worker.look()
+    until(lambda: dead.seen)
+    engine.clock.advance(seconds=16)
+    engine.settle()
+    alive = Calls(behave=lambda _: SystemResult(output={"by": "alive"}))
+    assert worker_of(engine, alive).look() == 1
+    completed(engine, started)
+    release.set()
+    until(lambda: worker.keeper.tick() == 0)
+    first, second = engine.workflow(started)["tasks"]
+    assert (first["status"], second["status"]) == ("CANCELED", "COMPLETED")
+    assert second["retryCount"] == 0
+    assert second["outputData"] == {"by": "alive"}
+
+
+def test_call_whose_claim_is_lost_is_told(engine: MemoryEngine) -> None:
+    calls = Calls(behave=lambda call: after(call.cancelled)(call))
+    started = start(engine)
+    worker = worker_of(engine, calls)
+    worker.look()
+    until(lambda: calls.seen)
+    engine.engine.executions.terminate(started, reason="enough")
+    engine.clock.advance(seconds=6)
+    worker.keeper.tick()
+    assert calls.seen[0].cancelled.is_set()
+
+
+def test_end_waits_for_the_calls_under_way(engine: MemoryEngine) -> None:
+    release, begun = threading.Event(), threading.Event()
+
+    def behave(_call: SystemCall) -> SystemResult:
+        begun.set()
+        release.wait(10)
+        return SystemResult()
+
+    started = start(engine)
+    with running(worker_of(engine, Calls(behave=behave))) as stop:
+        begun.wait(10)
+        stop.set()
+        later = start(engine)
+        release.set()
+        completed(engine, started)
+    assert status_of(engine, later) == "RUNNING"
+
+
+def test_end_does_not_wait_for_ever(engine: MemoryEngine) -> None:
+    hold = threading.Event()
+    calls = Calls(behave=after(hold))
+    start(engine)
+    worker = worker_of(engine, calls, drain_s=0)
+    stop = threading.Event()
+    worker.look()
+    stop.set()
+    assert worker.run(stop) is False
+    hold.set()
+
+
+@pytest.mark.anomaly("A-31")
+def test_error_of_a_system_task_fails_its_task_and_tells_no_secrets(
+    engine: MemoryEngine, caplog: pytest.LogCaptureFixture
+) -> None:
+    def behave(call: SystemCall) -> SystemResult:
+        if call.ref == "bad":
+            raise ValueError("password=hidden")
+        return SystemResult()
+
+    bad = start(engine, http("bad"))
+    with caplog.at_level(logging.DEBUG), running(worker_of(engine, Calls(behave=behave))):
+        until(lambda: status_of(engine, bad) == "FAILED")
+        completed(engine, start(engine))
+    task = task_of(engine, bad, "bad")
+    assert task["reasonForIncompletion"] == "HTTP raised ValueError"
+    assert "hidden" not in caplog.text
+    assert all("hidden" not in str(record.__dict__) for record in caplog.records)
+
+
+def test_task_that_is_not_done_yet_is_carried_out_again_later(engine: MemoryEngine) -> None:
+    calls = Calls(
+        "POLLING",
+        behave=lambda _: (
+            SystemResult(status=TaskStatus.IN_PROGRESS, callback_after_s=5)
+            if len(calls.seen) == 1
+            else SystemResult(output={"done": True})
+        ),
+    )
+    started = start(engine, typed("POLLING", "ask"))
+    worker = worker_of(engine, calls)
+    worker.look()
+    until(lambda: engine.engine.tasks.queue_sizes(["POLLING"]) == {"POLLING": 1})
+    engine.clock.advance(seconds=6)
+    until(worker.look)
+    completed(engine, started)
+    assert task_of(engine, started, "ask")["outputData"] == {"done": True}
+
+
+def test_task_that_others_complete_is_left_open(engine: MemoryEngine) -> None:
+    calls = Calls(
+        behave=lambda call: SystemResult(
+            status=TaskStatus.IN_PROGRESS if call.async_complete else TaskStatus.COMPLETED,
+            output={"response": 1},
+        )
+    )
+    started = start(engine, http(asyncComplete=True))
+    with running(worker_of(engine, calls)):
+        until(lambda: task_of(engine, started, "call")["outputData"] == {"response": 1})
+    assert engine.engine.tasks.queue_sizes(["HTTP"]) == {"HTTP": 0}
+    engine.complete(task_of(engine, started, "call"), {"by": "other"}, worker="other")
+    assert status_of(engine, started) == "COMPLETED"
+
+
+def test_input_in_payload_storage_is_fetched() -> None:
+    engine = memory_engine(payload_limits=PayloadLimits(task_input_soft=10))
+    calls = Calls()
+    started = start(engine, http(inputParameters={"uri": "u" * 100}))
+    with running(worker_of(engine, calls)):
+        completed(engine, started)
+    assert calls.seen[0].input == {"uri": "u" * 100}
+
+
+def test_result_is_reported_when_the_store_is_back(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tasks = engine.engine.tasks
+    update, away = tasks.update, [StoreUnavailable("away"), StoreUnavailable("away")]
+
+    def sometimes(result: Any) -> None:
+        if away:
+            raise away.pop()
+        update(result)
+
+    monkeypatch.setattr(tasks, "update", sometimes)
+    calls = Calls()
+    started = start(engine)
+    with running(worker_of(engine, calls)):
+        completed(engine, started)
+    assert len(calls.seen) == 1
+
+
+def test_store_that_is_away_does_not_end_the_worker(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tasks = engine.engine.tasks
+    take, away = tasks.take, [StoreUnavailable("away")]
+
+    def sometimes(request: Any) -> Any:
+        if away:
+            raise away.pop()
+        return take(request)
+
+    monkeypatch.setattr(tasks, "take", sometimes)
+    started = start(engine)
+    with running(worker_of(engine, Calls())):
+        completed(engine, started)
+
+
+@pytest.mark.parametrize("output", [{"a": {1}}, {"a": "\ud800"}, {"a": 2**70}])
+def test_output_that_cannot_be_stored_fails_its_task(engine: MemoryEngine, output: Any) -> None:
+    started = start(engine)
+    with running(worker_of(engine, Calls(behave=lambda _: SystemResult(output=output)))):
+        until(lambda: status_of(engine, started) == "FAILED")
+    assert task_of(engine, started, "call")["reasonForIncompletion"].startswith("HTTP raised ")

@@ -1,0 +1,114 @@
+"""HTTP tasks over TLS: the certificate is that of the host, whatever address was judged."""
+
+import ipaddress
+import ssl
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from conductor_py.model.status import TaskStatus
+from conductor_py.systemtasks import connection
+from conductor_py.systemtasks.addresses import AddressRules, networks
+from tests.systemtasks.conftest import WebServer, ask, response_of, web_server_on
+
+NAME = "secure.example"
+TO_HERE = AddressRules(networks=networks(["127.0.0.0/8"]), resolve=lambda *_: ("127.0.0.1",))
+
+
+def _certificate(folder: Path) -> Path:
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, NAME)])
+    now = datetime.now(UTC)
+    names = [x509.DNSName(NAME), x509.IPAddress(ipaddress.ip_address("127.0.0.9"))]
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName(names), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    file = folder / "server.pem"
+    file.write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+        + made.public_bytes(serialization.Encoding.PEM)
+    )
+    return file
+
+
+@pytest.fixture
+def secure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[WebServer]:
+    file = _certificate(tmp_path)
+    site = WebServer(host=NAME)
+    server = web_server_on(site)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(file)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    trusting = ssl.create_default_context(cafile=str(file))
+    monkeypatch.setattr(connection, "_tls", lambda: trusting)
+    yield site
+    server.shutdown()
+    server.server_close()
+
+
+def test_certificate_of_the_host_is_good(secure: WebServer) -> None:
+    secure.answer("/a", "1")
+    result = ask({"uri": f"https://{NAME}:{secure.port}/a", "method": "GET"}, TO_HERE)
+    assert response_of(result)["body"] == 1.0
+
+
+@pytest.mark.parametrize("host", ["other.example", "127.0.0.1"])
+def test_certificate_of_another_host_is_refused(secure: WebServer, host: str) -> None:
+    result = ask({"uri": f"https://{host}:{secure.port}/a", "method": "GET"}, TO_HERE)
+    assert result.status is TaskStatus.FAILED
+    assert str(result.reason).startswith(f"No TLS connection to {host}:{secure.port}: ")
+    assert not secure.seen
+
+
+def test_certificate_that_nobody_vouches_for_is_refused(
+    secure: WebServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "_tls", ssl.create_default_context)
+    result = ask({"uri": f"https://{NAME}:{secure.port}/a", "method": "GET"}, TO_HERE)
+    assert "self-signed certificate" in str(result.reason)
+    assert not secure.seen
+
+
+def test_answer_in_the_clear_is_no_tls(web: WebServer) -> None:
+    url = web.answer("/a").replace("http://", "https://")
+    result = ask({"uri": url, "method": "GET"})
+    assert result.status is TaskStatus.FAILED
+    assert str(result.reason).startswith("No TLS connection to")
+
+
+def test_server_that_drips_over_tls_is_left_after_the_total_timeout(secure: WebServer) -> None:
+    release = threading.Event()
+
+    def drip(request: object) -> None:
+        writer = request.wfile  # type: ignore[attr-defined]
+        writer.write(b"HTTP/1.0 200 OK\r\n\r\n")
+        while not release.wait(0.02):
+            writer.write(b"x")
+            writer.flush()
+
+    secure.answers["/drip"] = drip
+    value = {"uri": f"https://{NAME}:{secure.port}/drip", "method": "GET", "readTimeOut": 20_000}
+    result = ask(value, TO_HERE, total_ms=300)
+    release.set()
+    assert result.reason == "The whole call took longer than 300 ms"
