@@ -20,6 +20,9 @@ URGENCY_STEP = 2**41
 TOTAL_ALERTED, TASK_ALERTED, POLL_ALERTED = 1, 2, 4
 """Bits of ``Attempt.alerted``: which passed deadlines an ALERT_ONLY policy has recorded."""
 
+LIMITED = "#"
+"""Stands between a system type's queue and the definition that has, for its limit, one of its own."""
+
 _MAX_PRIORITY = 99
 
 
@@ -93,6 +96,11 @@ def queue_name(task_type: str, domain: str, definition: TaskDef | None = None) -
     if definition is not None and definition.isolation_group_id:
         name = f"{name}-{definition.isolation_group_id}"
     return name
+
+
+def limited_queue(queue: str, definition: str) -> str:
+    """Name the queue of a system task's definition that has a limit of its own."""
+    return f"{queue}{LIMITED}{definition}"
 
 
 def domain_of(ws: Workspace, task_type: str) -> str:

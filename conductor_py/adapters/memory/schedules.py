@@ -1,0 +1,131 @@
+"""Schedules in memory: the reference implementation of the port."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from conductor_py.adapters.memory.space import MemorySpace
+from conductor_py.ports.schedules import ScheduleSettlement, StoredSchedule
+
+
+class MemoryScheduleStore:
+    """``ScheduleStore`` in memory."""
+
+    def __init__(self, space: MemorySpace) -> None:
+        """Share the space with the other ports."""
+        self._space = space
+        self._state = space.schedules
+
+    def put(
+        self, name: str, document: bytes, *, version: int, next_ms: int, armed: bool
+    ) -> int | None:
+        with self._space.lock:
+            known = self._state.stored.get(name)
+            if (known.version if known else 0) != version:
+                return None
+            new = max(version + 1, self._space.clock())
+            same = known is not None and (known.next_ms, known.armed) == (next_ms, armed)
+            self._state.stored[name] = StoredSchedule(
+                name=name,
+                document=document,
+                version=new,
+                generation=known.generation if known else new,
+                next_ms=next_ms,
+                armed=armed,
+                tries=known.tries if known and same else 0,
+            )
+            if not same:
+                self._arm(name, next_ms if armed else 0)
+            return new
+
+    def read(self, names: Sequence[str] | None) -> tuple[StoredSchedule, ...]:
+        with self._space.lock:
+            stored = self._state.stored
+            wanted = sorted(stored) if names is None else names
+            return tuple(stored[name] for name in wanted if name in stored)
+
+    def delete(self, name: str) -> bool:
+        with self._space.lock:
+            self._state.due.drop(name)
+            self._state.records.pop(name, None)
+            return self._state.stored.pop(name, None) is not None
+
+    def claim_due(self, limit: int, lease_ms: int) -> tuple[int, tuple[StoredSchedule, ...]]:
+        with self._space.lock:
+            now = self._space.clock()
+            if self._state.halted:
+                return now, ()
+            claimed = []
+            for name in self._state.due.upto(now, limit):
+                known = self._state.stored[name]
+                taken = replace(known, tries=known.tries + 1)
+                self._state.stored[name] = taken
+                self._state.due.put(name, now + lease_ms)
+                claimed.append(taken)
+            return now, tuple(claimed)
+
+    def settle(self, settlement: ScheduleSettlement) -> bool:
+        with self._space.lock:
+            known = self._state.stored.get(settlement.name)
+            if known is None or known.generation != settlement.generation:
+                return False
+            self._keep(settlement)
+            if (
+                not settlement.fired_ms
+                or known.next_ms != settlement.fired_ms
+                or known.version != settlement.version
+            ):
+                return False
+            now = self._space.clock()
+            self._state.stored[known.name] = replace(
+                known,
+                version=max(known.version + 1, now),
+                next_ms=settlement.next_ms,
+                tries=0,
+            )
+            due = max(settlement.next_ms, now) if settlement.next_ms and known.armed else 0
+            self._arm(known.name, due)
+            return True
+
+    def records(self, names: Sequence[str], limit: int) -> tuple[tuple[bytes, ...], ...]:
+        with self._space.lock:
+            return tuple(
+                tuple(
+                    record
+                    for _, _, record in sorted(self._state.records.get(name, ()), reverse=True)
+                )[:limit]
+                for name in names
+            )
+
+    def halt(self, *, halted: bool) -> None:
+        with self._space.lock:
+            self._state.halted = halted
+
+    def requeue(self, name: str) -> bool:
+        with self._space.lock:
+            known = self._state.stored.get(name)
+            if known is None or not (known.armed and known.next_ms):
+                return False
+            if name in self._state.due.scores:
+                return False
+            self._state.due.put(name, known.next_ms)
+            return True
+
+    def _keep(self, settlement: ScheduleSettlement) -> None:
+        kept = [
+            one
+            for one in self._state.records.get(settlement.name, ())
+            if one[:2] != (settlement.record_ms, settlement.record_id)
+        ]
+        kept.append((settlement.record_ms, settlement.record_id, settlement.record))
+        kept.sort()
+        if len(kept) > settlement.trim_above:
+            kept = kept[-settlement.keep :]
+        self._state.records[settlement.name] = kept
+
+    def _arm(self, name: str, due_ms: int) -> None:
+        if due_ms:
+            self._state.due.put(name, due_ms)
+        else:
+            self._state.due.drop(name)

@@ -1,0 +1,25 @@
+-- PURPOSE    Claim the schedules that are due, longest due first, until the end of a lease.
+-- KEYS       prefix of partition 0 (every key used is it and a name of keys.py)
+-- ARGV       now, limit, lease in ms
+-- RETURNS    {now, name, '<version> <generation> <next ms> <armed> <tries> <document>', …}
+-- INVARIANT  A claimed schedule stays in the due set.
+-- BOUND      The limit.
+-- @include time
+-- @include schedule
+local P, now, limit, lease_ms = KEYS[1], store_now(ARGV[1]), ARGV[2], tonumber(ARGV[3])
+local out = {now}
+if redis.call('EXISTS', P .. 'schedules:halted') == 1 then
+  return out
+end
+for _, name in ipairs(redis.call('ZRANGE', P .. 'schedules:due', '-inf', int(now), 'BYSCORE', 'LIMIT', 0, limit)) do
+  local schedule = read_schedule(P, name)
+  if schedule then
+    schedule.tries = schedule.tries + 1
+    out[#out + 1] = name
+    out[#out + 1] = write_schedule(P, name, schedule)
+    redis.call('ZADD', P .. 'schedules:due', int(now + lease_ms), name)
+  else
+    redis.call('ZREM', P .. 'schedules:due', name)
+  end
+end
+return out

@@ -1,0 +1,10 @@
+-- PURPOSE    Drop a schedule with its due entry and its records.
+-- KEYS       prefix of partition 0 (every key used is it and a name of keys.py)
+-- ARGV       name
+-- RETURNS    1, or 0 when there is none
+-- INVARIANT  Nothing of it stays.
+-- BOUND      The records of one schedule.
+local P, name = KEYS[1], ARGV[1]
+redis.call('ZREM', P .. 'schedules:due', name)
+redis.call('DEL', P .. 'schedules:runs:' .. name)
+return redis.call('HDEL', P .. 'schedules', name)

@@ -1,0 +1,145 @@
+"""Schedules: workflows started by the clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from flask import Blueprint, Response, request
+
+from conductor_py.api.answers import empty, json_answer, text
+from conductor_py.api.front import Front, blueprint
+from conductor_py.model.json import JsonObject
+from conductor_py.wire.parameters import flag, number
+from conductor_py.wire.parameters import text as text_parameter
+from conductor_py.wire.schedules import (
+    preview_of,
+    read_names,
+    read_run_query,
+    read_run_sort,
+    read_schedule,
+    read_tags,
+    schedule_filter,
+)
+from conductor_py.wire.summaries import search_result
+
+
+def schedules(front: Front) -> Blueprint:
+    """Make the endpoints below ``/api/scheduler``."""
+    one, all_of_them = _Schedules(front), _Scheduler(front)
+    return blueprint(
+        "schedules",
+        "/api/scheduler",
+        (
+            ("POST", "/schedules", one.save),
+            ("GET", "/schedules", one.all),
+            ("GET", "/schedules/search", one.search),
+            ("GET", "/schedules/<name>", one.read),
+            ("DELETE", "/schedules/<name>", one.delete),
+            ("PUT", "/schedules/<name>/pause", one.pause),
+            ("PUT", "/schedules/<name>/resume", one.resume),
+            ("POST", "/schedules/<name>/run", one.run),
+            ("GET", "/schedules/<name>/tags", one.tags),
+            ("PUT", "/schedules/<name>/tags", one.add_tags),
+            ("DELETE", "/schedules/<name>/tags", one.remove_tags),
+            ("GET", "/nextFewSchedules", all_of_them.preview),
+            ("GET", "/search/executions", all_of_them.runs),
+            ("GET", "/admin/requeue", all_of_them.requeue),
+            ("GET", "/admin/pause", all_of_them.halt),
+            ("GET", "/admin/resume", all_of_them.go_on),
+            ("PUT", "/bulk/pause", all_of_them.pause),
+            ("PUT", "/bulk/resume", all_of_them.resume),
+        ),
+    )
+
+
+class _Schedules:
+    def __init__(self, front: Front) -> None:
+        self._front = front
+        self._schedules = front.engine.schedules
+
+    def save(self) -> Response:
+        schedule = read_schedule(
+            self._front.body(), self._front.definitions, default_zone=self._front.time_zone
+        )
+        return json_answer(self._schedules.save(schedule))
+
+    def all(self) -> Response:
+        workflow = text_parameter(request.args, "workflowName")
+        return json_answer(list(self._schedules.all(workflow)))
+
+    def search(self) -> Response:
+        start, size = _page(self._front.max_results)
+        found = self._schedules.search(schedule_filter(request.args), start=start, size=size)
+        return json_answer(search_result(found.total_hits, found.results))
+
+    def read(self, name: str) -> Response:
+        return json_answer(self._schedules.document(name))
+
+    def delete(self, name: str) -> Response:
+        self._schedules.delete(name)
+        return empty()
+
+    def pause(self, name: str) -> Response:
+        self._schedules.pause(name, text_parameter(request.args, "reason") or None)
+        return empty()
+
+    def resume(self, name: str) -> Response:
+        self._schedules.resume(name, catch_up=flag(request.args, "catchup"))
+        return empty()
+
+    def run(self, name: str) -> Response:
+        return text(self._schedules.run(name))
+
+    def tags(self, name: str) -> Response:
+        return json_answer(self._schedules.document(name).get("tags", []))
+
+    def add_tags(self, name: str) -> Response:
+        self._schedules.tag(name, read_tags(self._front.body()), remove=False)
+        return empty()
+
+    def remove_tags(self, name: str) -> Response:
+        self._schedules.tag(name, read_tags(self._front.body()), remove=True)
+        return empty()
+
+
+class _Scheduler:
+    def __init__(self, front: Front) -> None:
+        self._front = front
+        self._schedules = front.engine.schedules
+
+    def preview(self) -> Response:
+        cron, start, end, count = preview_of(request.args, self._front.time_zone)
+        found = self._schedules.preview(cron, start_ms=start, end_ms=end, count=count)
+        return json_answer(list(found))
+
+    def runs(self) -> Response:
+        wanted = read_run_query(text_parameter(request.args, "query"))
+        start, size = _page(self._front.max_results)
+        sort = read_run_sort(request.args.getlist("sort"))
+        found = self._schedules.runs(wanted, start=start, size=size, sort=sort)
+        return json_answer(search_result(found.total_hits, found.results))
+
+    def requeue(self) -> Response:
+        return json_answer(self._schedules.requeue())
+
+    def halt(self) -> Response:
+        self._schedules.halt(halted=True)
+        return json_answer({"status": "done"})
+
+    def go_on(self) -> Response:
+        self._schedules.halt(halted=False)
+        return json_answer({"status": "done"})
+
+    def pause(self) -> Response:
+        return self._bulk(self._schedules.pause_all)
+
+    def resume(self) -> Response:
+        return self._bulk(self._schedules.resume_all)
+
+    def _bulk(self, verb: Callable[[Sequence[str]], JsonObject]) -> Response:
+        return json_answer(verb(read_names(self._front.body())))
+
+
+def _page(most: int) -> tuple[int, int]:
+    start = number(request.args, "start", 0, least=0)
+    return start, number(request.args, "size", min(100, most), least=0, most=most)

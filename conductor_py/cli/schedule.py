@@ -1,0 +1,167 @@
+"""``conductor-py schedule``: workflows started by the clock."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import click
+
+from conductor_py.cli.connection import (
+    chosen,
+    client,
+    clipped,
+    connected,
+    moment,
+    object_document,
+    print_json,
+    print_table,
+)
+
+_RUN: Final = ("scheduledTime", "scheduleName", "state", "workflowId", "reason")
+
+
+@click.group()
+def schedule() -> None:
+    """Save, read, pause and run schedules."""
+
+
+@schedule.command()
+@click.argument("document")
+@connected
+def save(document: str, *, server: str, as_json: bool) -> None:
+    """Create or replace the schedule in DOCUMENT: JSON, @FILE, or - for standard input."""
+    with client(server) as conductor:
+        saved = conductor.save_schedule(object_document(document))
+    if as_json:
+        print_json(saved)
+    else:
+        next_run = moment(saved.get("nextRunTime")) or "none"
+        click.echo(f"saved schedule {saved.get('name')}, next run: {next_run}", err=True)
+
+
+@schedule.command("list")
+@click.option("--workflow", help="Only schedules of this workflow.")
+@connected
+def list_(*, workflow: str | None, server: str, as_json: bool) -> None:
+    """List schedules with their next runs."""
+    with client(server) as conductor:
+        found = conductor.list_schedules(workflow)
+    if as_json:
+        print_json(found)
+        return
+    head = ("name", "cron", "workflow", "nextRunTime", "paused")
+    print_table(head, [_row(each) for each in found])
+
+
+@schedule.command()
+@click.argument("name")
+@connected
+def get(
+    name: str,
+    *,
+    server: str,
+    as_json: bool,  # noqa: ARG001 - it is JSON in any case
+) -> None:
+    """Print a schedule as JSON."""
+    with client(server) as conductor:
+        print_json(conductor.get_schedule(name))
+
+
+@schedule.command()
+@click.argument("name")
+@click.option("--reason", help="Why; shown with the schedule.")
+@connected
+def pause(
+    name: str,
+    *,
+    reason: str | None,
+    server: str,
+    as_json: bool,  # noqa: ARG001 - nothing is printed
+) -> None:
+    """Let a schedule wait."""
+    with client(server) as conductor:
+        conductor.pause_schedule(name, reason=reason)
+
+
+@schedule.command()
+@click.argument("name")
+@click.option("--catch-up", is_flag=True, help="Make up for what it missed while it was paused.")
+@connected
+def resume(
+    name: str,
+    *,
+    catch_up: bool,
+    server: str,
+    as_json: bool,  # noqa: ARG001 - nothing is printed
+) -> None:
+    """Let a paused schedule go on."""
+    with client(server) as conductor:
+        conductor.resume_schedule(name, catch_up=catch_up)
+
+
+@schedule.command()
+@click.argument("name")
+@connected
+def delete(
+    name: str,
+    *,
+    server: str,
+    as_json: bool,  # noqa: ARG001 - nothing is printed
+) -> None:
+    """Remove a schedule with its records."""
+    with client(server) as conductor:
+        conductor.delete_schedule(name)
+
+
+@schedule.command()
+@click.argument("name")
+@connected
+def run(name: str, *, server: str, as_json: bool) -> None:
+    """Start what a schedule says now, and print the execution's id."""
+    with client(server) as conductor:
+        started = conductor.run_schedule(name)
+    if as_json:
+        print_json({"workflowId": started})
+    else:
+        click.echo(started)
+
+
+@schedule.command("next")
+@click.argument("cron_expression")
+@click.option("--zone", help="Time zone, Europe/Berlin say; the server's without it.")
+@connected
+def next_(cron_expression: str, *, zone: str | None, server: str, as_json: bool) -> None:
+    """Print the next instants of CRON_EXPRESSION, for example '0 30 2 * * MON-FRI'."""
+    with client(server) as conductor:
+        found = conductor.next_schedule_times(cron_expression, zone_id=zone)
+    if as_json:
+        print_json(found)
+    else:
+        for instant in found:
+            click.echo(moment(instant))
+
+
+@schedule.command()
+@click.argument("query", default="")
+@click.option("--size", type=click.IntRange(1, 5_000), default=20, show_default=True)
+@connected
+def runs(query: str, *, size: int, server: str, as_json: bool) -> None:
+    """Search what schedules started, newest first; QUERY is, for example,
+    'scheduleName IN (nightly) AND state IN (FAILED)'.
+    """
+    with client(server) as conductor:
+        found = conductor.search_schedule_runs(query, size=size)
+    if as_json:
+        print_json(found)
+        return
+    results: Any = found.get("results") or []
+    print_table(_RUN, [[*chosen(each, _RUN[:-1]), clipped(each.get("reason"))] for each in results])
+
+
+def _row(found: Mapping[str, Any]) -> list[object]:
+    listed = found.get("cronSchedules") or [found]
+    crons = "; ".join(f"{each.get('cronExpression')} {each.get('zoneId')}" for each in listed)
+    workflow = (found.get("startWorkflowRequest") or {}).get("name", "")
+    paused = (found.get("pausedReason") or "yes") if found.get("paused") else "no"
+    return [found.get("name"), crons, workflow, moment(found.get("nextRunTime")), clipped(paused)]

@@ -1,0 +1,63 @@
+"""Settings of schedules and of the processes that fire them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from conductor_py.config.declaration import count, duration, flag, text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scheduler:
+    """The scheduler: starts workflows by the clock."""
+
+    enabled: bool = flag(
+        "conductor.scheduler.enabled",
+        "true",
+        "Fire schedules in the all-in-one server.",
+    )
+    threads: int = count(
+        "conductor.scheduler.pollingThreadCount",
+        "1",
+        "Threads that fire schedules in one process.",
+        minimum=1,
+        maximum=100,
+    )
+    idle_ms: int = duration(
+        "conductor.scheduler.pollingInterval",
+        "100ms",
+        "How long a scheduler with nothing to do waits before it looks again.",
+        minimum=5,
+    )
+    batch: int = count(
+        "conductor.scheduler.pollBatchSize",
+        "5",
+        "Due schedules that one thread takes at a time.",
+        minimum=1,
+        maximum=1000,
+    )
+    lease_ms: int = duration(
+        "conductor.scheduler.lease",
+        "30s",
+        "When a schedule that was taken and not fired is taken again, by another scheduler say.",
+        minimum=5000,
+    )
+    time_zone: str = text(
+        "conductor.scheduler.schedulerTimeZone",
+        "UTC",
+        "The time zone of schedules and previews that name none.",
+    )
+    kept_records: int = count(
+        "conductor.scheduler.archivalMaxRecords",
+        "50",
+        "Records of firings that a schedule keeps when its older ones are dropped.",
+        minimum=1,
+        maximum=10_000,
+    )
+    record_threshold: int = count(
+        "conductor.scheduler.archivalMaxRecordThreshold",
+        "100",
+        "Records of firings above which the older ones of a schedule are dropped.",
+        minimum=1,
+        maximum=10_000,
+    )

@@ -1,0 +1,50 @@
+"""The scheduler process: starts workflows by the clock.
+
+Any number may run: what is due is claimed, and an instant that is fired again finds what it
+started. In the all-in-one server it is part of the sweeper process, which saves one.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Final
+
+from conductor_py.config import Settings
+from conductor_py.engine import Engine
+from conductor_py.engine.sweeper import run_ticks
+from conductor_py.processes.identity import new_name
+from conductor_py.processes.stopping import stop_on_signals
+from conductor_py.wiring import build_engine, check_redis
+
+_STOP_S: Final = 10.0
+
+
+def run_scheduler(settings: Settings, *, server: str | None = None) -> int:
+    """Fire schedules until a stop signal; ``server`` names the server that this is part of."""
+    stop = threading.Event()
+    stop_on_signals(stop)
+    check_redis(settings)
+    engine = build_engine(settings, server=server or new_name(), serves_all_shards=server is None)
+    loops = scheduler_loops(settings, engine, stop)
+    for loop in loops:
+        loop.start()
+    stop.wait()
+    for loop in loops:
+        loop.join(_STOP_S)
+    return 0
+
+
+def scheduler_loops(
+    settings: Settings, engine: Engine, stop: threading.Event
+) -> list[threading.Thread]:
+    """Make the threads that fire schedules until ``stop``."""
+    return [
+        threading.Thread(
+            target=run_ticks,
+            args=(engine.scheduler.tick, stop),
+            kwargs={"idle_s": settings.scheduler.idle_ms / 1000},
+            name=f"scheduler-{number}",
+            daemon=True,
+        )
+        for number in range(settings.scheduler.threads)
+    ]

@@ -1,0 +1,140 @@
+"""``conductor-py schedule``: data on standard output, messages on standard error."""
+
+import json
+
+import pytest
+
+from tests.cli.conftest import Run
+from tests.sdk.stub import Reply, StubServer
+
+_AT = 1_800_063_000_000
+_SCHEDULE = {
+    "name": "nightly",
+    "cronExpression": "0 30 2 * * ?",
+    "zoneId": "Europe/Berlin",
+    "cronSchedules": [],
+    "startWorkflowRequest": {"name": "report"},
+    "paused": False,
+    "nextRunTime": _AT,
+}
+_PATH = "/api/scheduler/schedules"
+
+
+def test_save_sends_the_document_and_says_when_it_runs(run: Run, stub: StubServer) -> None:
+    stub.on("POST", _PATH, Reply(200, _SCHEDULE))
+
+    outcome = run("schedule", "save", '{"name": "nightly"}')
+
+    assert (outcome.code, outcome.out) == (0, "")
+    assert outcome.err == "saved schedule nightly, next run: 2027-01-16 01:30:00Z\n"
+    assert stub.seen("POST")[0].json() == {"name": "nightly"}
+    assert json.loads(run("schedule", "save", "{}", "--json").out) == _SCHEDULE
+
+
+def test_wrong_expression_is_1_with_its_position(run: Run, stub: StubServer) -> None:
+    wrong = {"path": "$.cronExpression", "message": "not a cron expression, at position 3: …"}
+    body = {"status": 400, "code": "INVALID_INPUT", "message": "x", "validationErrors": [wrong]}
+    stub.on("POST", _PATH, Reply(400, body))
+
+    outcome = run("schedule", "save", "{}")
+
+    assert outcome.code == 1
+    assert "$.cronExpression: not a cron expression, at position 3" in outcome.err
+
+
+def test_list_is_a_table_with_next_runs_and_reasons(run: Run, stub: StubServer) -> None:
+    listed = [
+        _SCHEDULE,
+        {
+            **_SCHEDULE,
+            "name": "other",
+            "cronSchedules": [{"cronExpression": "@daily", "zoneId": "UTC"}],
+            "paused": True,
+            "pausedReason": "holidays",
+            "nextRunTime": None,
+        },
+    ]
+    stub.on("GET", _PATH, Reply(200, listed))
+
+    lines = run("schedule", "list", "--workflow", "report").out.splitlines()
+
+    assert lines[0].split() == ["name", "cron", "workflow", "nextRunTime", "paused"]
+    assert "0 30 2 * * ? Europe/Berlin  report" in lines[1]
+    assert lines[1].endswith("2027-01-16 01:30:00Z  no")
+    assert "@daily UTC" in lines[2]
+    assert lines[2].endswith("holidays")
+    assert stub.seen("GET")[0].query == {"workflowName": ["report"]}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sent", "query"),
+    [
+        (("pause", "a b", "--reason", "why"), ("PUT", "a b/pause"), {"reason": ["why"]}),
+        (("resume", "a b"), ("PUT", "a b/resume"), {}),
+        (("resume", "a b", "--catch-up"), ("PUT", "a b/resume"), {"catchup": ["true"]}),
+        (("delete", "a b"), ("DELETE", "a b"), {}),
+    ],
+)
+def test_changes_print_nothing(
+    run: Run,
+    stub: StubServer,
+    arguments: tuple[str, ...],
+    sent: tuple[str, str],
+    query: dict[str, list[str]],
+) -> None:
+    method, path = sent
+    stub.on(method, f"{_PATH}/.*", Reply(200, b""))
+
+    outcome = run("schedule", *arguments)
+
+    assert (outcome.code, outcome.out, outcome.err) == (0, "", "")
+    (request,) = stub.seen(method)
+    assert (request.path, request.query) == (f"{_PATH}/{path}", query)
+
+
+def test_run_prints_the_id(run: Run, stub: StubServer) -> None:
+    stub.on("POST", f"{_PATH}/nightly/run", Reply(200, "w-1"))
+
+    assert run("schedule", "run", "nightly").out == "w-1\n"
+    assert json.loads(run("schedule", "run", "nightly", "--json").out) == {"workflowId": "w-1"}
+
+
+def test_get_prints_json(run: Run, stub: StubServer) -> None:
+    stub.on("GET", f"{_PATH}/nightly", Reply(200, _SCHEDULE))
+
+    assert json.loads(run("schedule", "get", "nightly").out) == _SCHEDULE
+
+
+def test_next_prints_instants(run: Run, stub: StubServer) -> None:
+    stub.on("GET", "/api/scheduler/nextFewSchedules", Reply(200, [_AT, _AT + 60_000]))
+
+    outcome = run("schedule", "next", "0 30 2 * * ?", "--zone", "Europe/Berlin")
+
+    assert outcome.out == "2027-01-16 01:30:00Z\n2027-01-16 01:31:00Z\n"
+    query = {"cronExpression": ["0 30 2 * * ?"], "zoneId": ["Europe/Berlin"], "limit": ["5"]}
+    assert stub.seen("GET")[0].query == query
+    assert json.loads(run("schedule", "next", "@daily", "--json").out) == [_AT, _AT + 60_000]
+
+
+def test_answer_of_another_form_is_1(run: Run, stub: StubServer) -> None:
+    stub.on("GET", "/api/scheduler/nextFewSchedules", Reply(200, {"a": 1}))
+
+    assert run("schedule", "next", "@daily").code == 1
+
+
+def test_runs_are_a_table(run: Run, stub: StubServer) -> None:
+    found = {
+        "scheduledTime": _AT,
+        "scheduleName": "nightly",
+        "state": "FAILED",
+        "reason": "no\nway",
+    }
+    page = {"totalHits": 1, "results": [found]}
+    stub.on("GET", "/api/scheduler/search/executions", Reply(200, page))
+
+    outcome = run("schedule", "runs", "state IN (FAILED)", "--size", "5")
+
+    assert "2027-01-16 01:30:00Z  nightly" in outcome.out
+    assert outcome.out.rstrip().endswith("no way")
+    assert stub.seen("GET")[0].query["size"] == ["5"]
+    assert json.loads(run("schedule", "runs", "--json").out) == page
