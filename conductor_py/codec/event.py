@@ -11,7 +11,10 @@ import orjson
 
 from conductor_py.codec.execution import UnknownFormat, dump_json
 from conductor_py.model.event import (
+    Admitted,
     ChildEnded,
+    ChildRevived,
+    Claimed,
     Continue,
     DeadlinePassed,
     Event,
@@ -23,7 +26,7 @@ from conductor_py.model.execution import Document, External
 from conductor_py.model.status import TaskStatus, WorkflowStatus
 
 
-def dump_event(event: Event) -> bytes:
+def dump_event(event: Event) -> bytes:  # noqa: C901 - one case a kind
     """Store an event."""
     match event:
         case ResultReported():
@@ -40,8 +43,15 @@ def dump_event(event: Event) -> bytes:
             body = {"t": "child", "id": event.child, "gen": event.child_generation}
             body |= {"st": event.status.value, "why": event.reason, **_output(event.output)}
             return b"%d %b" % (event.seq, dump_json(body))
+        case ChildRevived():
+            body = {"t": "revived", "id": event.child, "gen": event.child_generation}
+            return b"%d %b" % (event.seq, orjson.dumps(body))
+        case Claimed():
+            return b'%d {"t":"claimed"}' % event.seq
         case Started():
             return b'0 {"t":"start"}'
+        case Admitted():
+            return b"0 " + orjson.dumps({"t": "admit", "ok": event.admitted})
         case Continue():
             body = {"t": "more", "gen": event.generation, "kind": event.kind}
             body |= {"plan": event.plan, "ref": event.ref, "it": event.vector}
@@ -82,6 +92,8 @@ def _event(seq: int, body: dict[str, Any]) -> Event:
                 reason=body.get("why"),
                 output=External(path) if path else body["out"],
             )
+        case "revived":
+            return ChildRevived(seq=seq, child=body["id"], child_generation=body["gen"])
         case "more":
             return Continue(
                 generation=body["gen"],
@@ -92,8 +104,12 @@ def _event(seq: int, body: dict[str, Any]) -> Event:
             )
         case "op":
             return Operation(id=body["id"], name=body["name"], arguments=body["args"])
+        case "claimed":
+            return Claimed(seq=seq)
         case "start":
             return Started()
+        case "admit":
+            return Admitted(admitted=bool(body["ok"]))
         case unknown:
             raise UnknownFormat(f"Events of kind '{unknown}' are not known")
 

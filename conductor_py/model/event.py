@@ -55,6 +55,17 @@ class ChildEnded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ChildRevived:
+    """The child that attempt ``seq`` waited for, or one that took its place, has begun a new
+    generation.
+    """
+
+    seq: int
+    child: str
+    child_generation: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Continue:
     """The rest of a decision that was cut; void in another generation.
 
@@ -81,4 +92,28 @@ class Operation:
     arguments: Mapping[str, JsonValue]
 
 
-Event = Started | ResultReported | DeadlinePassed | ChildEnded | Continue | Operation
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admitted:
+    """The store has admitted an execution that asked, or (``admitted`` false) turned it away."""
+
+    admitted: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claimed:
+    """A worker has taken an attempt that tells when it starts, for the first time."""
+
+    seq: int
+
+
+Event = (
+    Started
+    | Admitted
+    | ResultReported
+    | DeadlinePassed
+    | ChildEnded
+    | ChildRevived
+    | Continue
+    | Operation
+    | Claimed
+)

@@ -11,6 +11,8 @@ from conductor_py.codec.event import dump_event, load_event
 from conductor_py.codec.execution import UnknownFormat
 from conductor_py.model.event import (
     ChildEnded,
+    ChildRevived,
+    Claimed,
     Continue,
     DeadlinePassed,
     Event,
@@ -28,6 +30,7 @@ _DOCUMENTS: Any = st.dictionaries(_TEXT, _NUMBER | _TEXT | st.none(), max_size=3
 
 _EVENTS = st.one_of(
     st.builds(Started),
+    st.builds(Claimed, seq=_NUMBER),
     st.builds(
         ResultReported,
         seq=_NUMBER,
@@ -46,6 +49,7 @@ _EVENTS = st.one_of(
         reason=_MAYBE,
         output=_DOCUMENTS | st.builds(External, st.text(min_size=1, max_size=20)),
     ),
+    st.builds(ChildRevived, seq=_NUMBER, child=_TEXT, child_generation=_NUMBER),
     st.builds(Continue, generation=_NUMBER, kind=_TEXT, plan=_TEXT, ref=_TEXT, vector=_TEXT),
     st.builds(Operation, id=_TEXT, name=_TEXT, arguments=_DOCUMENTS),
 )

@@ -1,0 +1,69 @@
+"""Event handlers: registered, listed; and what they did."""
+
+from __future__ import annotations
+
+from flask import Blueprint, Response, request
+
+from conductor_py.api.answers import empty, json_answer
+from conductor_py.api.front import Front, blueprint
+from conductor_py.errors import Conflict
+from conductor_py.wire.event_handlers import read_event_handler, read_event_handlers
+from conductor_py.wire.parameters import flag, number, text
+
+_MAX_RECORDS = 1_000
+
+
+def events(front: Front) -> Blueprint:
+    """Make the endpoints below ``/api/event``."""
+    views = _Events(front)
+    return blueprint(
+        "events",
+        "/api/event",
+        (
+            ("POST", "", views.register),
+            ("PUT", "", views.update),
+            ("GET", "", views.all),
+            ("GET", "/executions", views.executions),
+            ("GET", "/<event>", views.of_event),
+            ("DELETE", "/<name>", views.delete),
+        ),
+    )
+
+
+class _Events:
+    def __init__(self, front: Front) -> None:
+        self._front = front
+        self._events = front.engine.events
+
+    def register(self) -> Response:
+        handlers = read_event_handlers(self._front.body())
+        known = {handler["name"] for handler in self._events.handlers()}
+        for handler in handlers:
+            if handler.name in known:
+                raise Conflict(f"EventHandler with name {handler.name} already exists!")
+        for handler in handlers:
+            self._events.register(handler)
+        return empty()
+
+    def update(self) -> Response:
+        self._events.update(read_event_handler(self._front.body()))
+        return empty()
+
+    def delete(self, name: str) -> Response:
+        self._events.delete(name)
+        return empty()
+
+    def all(self) -> Response:
+        return json_answer(list(self._events.handlers()))
+
+    def of_event(self, event: str) -> Response:
+        active_only = flag(request.args, "activeOnly", default=True)
+        return json_answer(list(self._events.handlers(event, active_only=active_only)))
+
+    def executions(self) -> Response:
+        found = self._events.executions(
+            event=text(request.args, "event"),
+            name=text(request.args, "name"),
+            size=number(request.args, "size", default=100, least=1, most=_MAX_RECORDS),
+        )
+        return json_answer(list(found))

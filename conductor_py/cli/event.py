@@ -1,0 +1,80 @@
+"""``conductor-py event``: event handlers, and what they did."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import click
+
+from conductor_py.cli.connection import (
+    chosen,
+    client,
+    connected,
+    json_line,
+    object_document,
+    print_json,
+    print_table,
+)
+
+_HANDLER: Final = ("name", "event", "active", "condition")
+_EXECUTION: Final = ("name", "event", "status", "action", "messageId")
+
+
+@click.group()
+def event() -> None:
+    """Register, list and remove event handlers; see what they did."""
+
+
+@event.command()
+@click.argument("document")
+@click.option("--overwrite", is_flag=True, help="Replace a handler that exists.")
+@connected
+def register(document: str, *, overwrite: bool, server: str, as_json: bool) -> None:
+    """Register the event handler in DOCUMENT: JSON, @FILE, or - for standard input."""
+    handler = object_document(document)
+    with client(server) as conductor:
+        conductor.register_event_handler(handler, overwrite=overwrite)
+    if as_json:
+        print_json(handler)
+    else:
+        click.echo(f"registered event handler {handler.get('name')}", err=True)
+
+
+@event.command("list")
+@click.option("--event", "name", help="Only handlers of this event.")
+@connected
+def list_(*, name: str | None, server: str, as_json: bool) -> None:
+    """List event handlers."""
+    with client(server) as conductor:
+        found = conductor.list_event_handlers(name)
+    if as_json:
+        print_json(found)
+    else:
+        print_table(_HANDLER, [chosen(each, _HANDLER) for each in found])
+
+
+@event.command()
+@click.argument("name")
+@connected
+def delete(name: str, *, server: str, as_json: bool) -> None:  # noqa: ARG001 - nothing to print
+    """Remove the event handler NAME."""
+    with client(server) as conductor:
+        conductor.delete_event_handler(name)
+
+
+@event.command()
+@click.option("--event", "of_event", help="Only of this event.")
+@click.option("--handler", help="Only of this handler.")
+@click.option("--size", type=click.IntRange(1, 1000), default=20, show_default=True)
+@connected
+def executions(
+    *, of_event: str | None, handler: str | None, size: int, server: str, as_json: bool
+) -> None:
+    """List what event handlers did last, newest first."""
+    with client(server) as conductor:
+        found = conductor.list_event_executions(event=of_event, name=handler, size=size)
+    if as_json:
+        print_json(found)
+        return
+    rows = [[*chosen(each, _EXECUTION), json_line(each.get("output"), 60)] for each in found]
+    print_table((*_EXECUTION, "output"), rows)

@@ -1,0 +1,496 @@
+"""Event handlers end to end: from the EVENT task to what its handlers do."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from conductor_py.codec.definitions import workflow_from_json
+from conductor_py.errors import Conflict, InvalidInput, NotFound, StoreUnavailable
+from conductor_py.model.event_handlers import EventMessage
+from conductor_py.ports.events import Undelivered
+from conductor_py.testing import MemoryEngine, memory_engine
+from conductor_py.wire.event_handlers import read_event_handler
+from tests.builders import Json, simple, typed, wait, workflow
+
+EVENT = "conductor:orders:paid"
+
+
+def action(kind: str, *, expand: bool = False, **details: Any) -> Json:
+    return {"action": kind, kind: details, "expandInlineJSON": expand}
+
+
+def handler(*actions: Json, name: str = "h", **more: Any) -> Json:
+    return {"name": name, "event": EVENT, "actions": list(actions), "active": True, **more}
+
+
+def register(engine: MemoryEngine, body: Json) -> None:
+    engine.engine.events.register(read_event_handler(body))
+
+
+def publish(engine: MemoryEngine, **payload: Any) -> str:
+    """Run a workflow that publishes; the id of the message."""
+    task = typed("EVENT", "ev", sink="conductor:paid", inputParameters=payload)
+    started = engine.start(workflow("orders", task))
+    return f"{started}-1"
+
+
+def happened(engine: MemoryEngine) -> list[Any]:
+    """What handlers did, oldest first."""
+    return engine.engine.events.executions(event="", name="", size=100)[::-1]
+
+
+def statuses(engine: MemoryEngine) -> list[str]:
+    return [record["status"] for record in happened(engine)]
+
+
+@pytest.fixture(autouse=True)
+def target(engine: MemoryEngine) -> None:
+    definition = workflow_from_json(workflow("target", simple("a")))
+    engine.engine.definitions.register(definition, overwrite=True)
+
+
+def again(engine: MemoryEngine, story: Callable[[], None]) -> None:
+    """Deliver everything twice: the confirmation of the first time is lost."""
+    confirm = engine.ports.outbox.confirm
+    engine.ports.outbox.confirm = lambda partition, done: 0  # type: ignore[method-assign]
+    story()
+    engine.ports.outbox.confirm = confirm  # type: ignore[method-assign]
+    engine.clock.advance(seconds=31)
+    engine.settle()
+
+
+# -- actions ---------------------------------------------------------------------------------------
+
+
+def test_a_message_starts_a_workflow_with_what_it_says(engine: MemoryEngine) -> None:
+    start = action(
+        "start_workflow",
+        name="${kind}",
+        correlationId="${order.id}",
+        input={"order": "${order}", "fixed": 1},
+    )
+    register(engine, handler(start))
+    message = publish(engine, kind="target", order={"id": 7}, taskToDomain={"a": "eu"})
+    engine.settle()
+    (record,) = happened(engine)
+    assert (record["id"], record["status"], record["action"]) == (
+        f"{message}:h:0",
+        "COMPLETED",
+        "start_workflow",
+    )
+    begun = engine.workflow(record["output"]["workflowId"])
+    assert begun["input"] == {
+        "order": {"id": 7},
+        "fixed": 1,
+        "conductor.event.messageId": message,
+        "conductor.event.name": EVENT,
+    }
+    assert (begun["correlationId"], begun["event"]) == ("7", EVENT)
+    assert begun["taskToDomain"] == {}, "the message's own says none: it was started without"
+
+
+def test_the_task_to_domain_of_the_action_wins_over_the_messages(engine: MemoryEngine) -> None:
+    register(engine, handler(action("start_workflow", name="target", taskToDomain={"a": "x"})))
+    publish(engine)
+    engine.settle()
+    (record,) = happened(engine)
+    assert engine.workflow(record["output"]["workflowId"])["taskToDomain"] == {"a": "x"}
+
+
+@pytest.mark.anomaly("A-60")
+def test_a_message_that_comes_twice_starts_one_workflow(engine: MemoryEngine) -> None:
+    register(engine, handler(action("start_workflow", name="target")))
+
+    def first() -> None:
+        publish(engine)
+        engine.engine.relay.tick()
+
+    again(engine, first)
+    assert len(engine.engine.executions.running("target")) == 1
+    ids = {record["output"]["workflowId"] for record in happened(engine)}
+    assert len(ids) == 1
+
+
+@pytest.mark.anomaly("A-60")
+def test_a_message_that_comes_again_after_its_workflow_is_archived_starts_none(
+    engine: MemoryEngine,
+) -> None:
+    register(engine, handler(action("start_workflow", name="target")))
+
+    def first() -> None:
+        publish(engine)
+        engine.engine.relay.tick()
+        engine.run("a")
+
+    confirm = engine.ports.outbox.confirm
+    keep = [""]
+
+    def lose(partition: int, done: Sequence[tuple[str, int]]) -> int:
+        keep[0] = keep[0] or next((one for one, _ in done if ":publish:" in one), "")
+        return confirm(partition, [pair for pair in done if pair[0] != keep[0]])
+
+    engine.ports.outbox.confirm = lose  # type: ignore[method-assign]
+    first()
+    for _ in range(5):
+        engine.clock.advance(seconds=31)
+        engine.settle()
+    assert engine.engine.executions.running("target") == ()
+    assert len({record["output"]["workflowId"] for record in happened(engine)}) == 1
+
+
+def test_a_message_completes_the_task_that_waits_for_it(engine: MemoryEngine) -> None:
+    waiting = engine.start(workflow("waits", wait("w"), simple("after")))
+    complete = action(
+        "complete_task", workflowId="${id}", taskRefName="w", output={"sum": "${sum}"}
+    )
+    register(engine, handler(complete))
+    message = publish(engine, id=waiting, sum=12)
+    engine.settle()
+    task = engine.workflow(waiting)["tasks"][0]
+    assert task["status"] == "COMPLETED"
+    assert task["outputData"] == {
+        "sum": 12,
+        "workflowId": waiting,
+        "taskRefName": "w",
+        "conductor.event.messageId": message,
+        "conductor.event.name": EVENT,
+    }
+    assert engine.statuses(waiting)["after"] == "SCHEDULED"
+
+
+def test_a_message_fails_a_task_by_its_id(engine: MemoryEngine) -> None:
+    waiting = engine.start(workflow("waits", wait("w")))
+    fail = action("fail_task", taskId="${task}", reasonForIncompletion="${why}")
+    register(engine, handler(fail))
+    publish(engine, task=f"{waiting}-1", why="no stock")
+    engine.settle()
+    found = engine.workflow(waiting)
+    assert (found["status"], found["reasonForIncompletion"]) == ("FAILED", "no stock")
+
+
+@pytest.mark.anomaly("A-60")
+def test_a_message_that_comes_twice_completes_one_round_of_a_loop(engine: MemoryEngine) -> None:
+    loop = typed("DO_WHILE", "loop", loopCondition="$.loop['iteration'] < 3", loopOver=[wait("w")])
+    waiting = engine.start(workflow("waits", loop))
+    register(engine, handler(action("complete_task", workflowId=waiting, taskRefName="w")))
+
+    def first() -> None:
+        publish(engine)
+        engine.engine.relay.tick()
+
+    again(engine, first)
+    assert engine.statuses(waiting)["w__1"] == "COMPLETED"
+    assert engine.statuses(waiting)["w__2"] == "IN_PROGRESS"
+
+
+def test_a_message_ends_a_workflow(engine: MemoryEngine) -> None:
+    running = engine.start("target")
+    end = action("terminate_workflow", workflowId="${id}", terminationReason="stop ${who}")
+    register(engine, handler(end))
+    publish(engine, id=running, who="all")
+    engine.settle()
+    found = engine.workflow(running)
+    assert (found["status"], found["reasonForIncompletion"]) == ("TERMINATED", "stop all")
+
+
+def test_a_message_changes_variables(engine: MemoryEngine) -> None:
+    running = engine.start("target")
+    change = action("update_workflow_variables", workflowId="${id}", variables={"x": "${x}"})
+    register(engine, handler(change))
+    publish(engine, id=running, x={"y": 1})
+    engine.settle()
+    assert statuses(engine) == ["COMPLETED"]
+    assert engine.workflow(running)["variables"] == {"x": {"y": 1}}
+
+
+def test_a_message_makes_lists_in_variables_grow_once(engine: MemoryEngine) -> None:
+    change = action(
+        "update_workflow_variables",
+        workflowId="${id}",
+        variables={"list": "${more}", "one": "${one}", "other": 2},
+        appendArray=True,
+    )
+    register(engine, handler(change))
+    definition = workflow("w", simple("a"), variables={"list": [1], "one": ["x"], "other": 1})
+    running = engine.start(definition)
+
+    def first() -> None:
+        publish(engine, id=running, more=[2, 3], one="y")
+        engine.engine.relay.tick()
+
+    again(engine, first)
+    found = engine.workflow(running)["variables"]
+    assert found == {"list": [1, 2, 3], "one": ["x", "y"], "other": 2}
+
+
+def test_json_inside_a_text_is_read_by_conditions_always_and_by_actions_when_asked(
+    engine: MemoryEngine,
+) -> None:
+    plain = action("start_workflow", name="target", input={"v": "${body.v}"})
+    expanded = action("start_workflow", name="target", input={"v": "${body.v}"}, expand=True)
+    register(engine, handler(plain, expanded, condition="$.body.v == 5"))
+    publish(engine, body='{"v": 5}')
+    engine.settle()
+    begun = [engine.workflow(record["output"]["workflowId"]) for record in happened(engine)]
+    assert [found["input"]["v"] for found in begun] == [None, 5]
+
+
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        (action("start_workflow", name="unknown"), "No such workflow found by name"),
+        (action("start_workflow", name="${absent}"), "'name' is nothing"),
+        (action("complete_task", workflowId="${workflowInstanceId}", taskRefName="x"), "open task"),
+        (action("complete_task", taskId="nonsense"), "No such task"),
+        (action("terminate_workflow", workflowId="nonsense"), "No such workflow"),
+    ],
+)
+def test_an_action_that_cannot_be_done_is_recorded_and_the_next_one_goes_on(
+    engine: MemoryEngine, body: Json, error: str
+) -> None:
+    register(engine, handler(body, action("start_workflow", name="target")))
+    publish(engine)
+    engine.settle()
+    failed, done = happened(engine)
+    assert (failed["status"], done["status"]) == ("FAILED", "COMPLETED")
+    assert error in failed["output"]["error"]
+    assert engine.engine.events.counts() == {"FAILED": 1, "COMPLETED": 1}
+
+
+# -- conditions ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("condition", "evaluator", "acts"),
+    [
+        (None, None, True),
+        ("", None, True),
+        ("$.amount > 10", None, True),
+        ("$.amount > 100", "javascript", False),
+        ("$.amount", None, True),
+        ("$.zero", "graaljs", False),
+        ("$.absent", None, False),
+        ("'text'", None, True),
+        ("flag", "value-param", True),
+        ("absent", "value-param", False),
+    ],
+)
+def test_a_handler_acts_when_its_condition_holds(
+    engine: MemoryEngine, condition: str | None, evaluator: str | None, acts: bool
+) -> None:
+    start = action("start_workflow", name="target")
+    register(engine, handler(start, condition=condition, evaluatorType=evaluator))
+    publish(engine, amount=12, zero=0, flag=True)
+    engine.settle()
+    assert statuses(engine) == ["COMPLETED" if acts else "SKIPPED"]
+
+
+@pytest.mark.anomaly("A-61")
+def test_a_condition_that_throws_costs_its_own_handler_only(engine: MemoryEngine) -> None:
+    start = action("start_workflow", name="target")
+    register(engine, handler(start, name="a", condition="$.no.such.thing > 1"))
+    register(engine, handler(start, name="b"))
+    publish(engine)
+    engine.settle()
+    failed, done = happened(engine)
+    assert (failed["name"], failed["status"]) == ("a", "FAILED")
+    assert "The condition failed" in failed["output"]["error"]
+    assert (done["name"], done["status"]) == ("b", "COMPLETED")
+    engine.clock.advance(seconds=3600)
+    engine.settle()
+    assert len(happened(engine)) == 2, "it is not tried for ever"
+
+
+def test_a_script_that_does_not_parse_is_refused(engine: MemoryEngine) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        register(engine, handler(action("start_workflow", name="t"), condition="$.x >"))
+    assert refused.value.violations[0].path == "$.condition"
+
+
+# -- handlers --------------------------------------------------------------------------------------
+
+
+def test_handlers_are_kept_listed_and_forgotten(engine: MemoryEngine) -> None:
+    events = engine.engine.events
+    one = handler(action("start_workflow", name="t", input={"x": "${y}"}), condition="$.x == 1")
+    register(engine, one)
+    register(engine, handler(action("terminate_workflow", workflowId="w"), name="i", active=False))
+    assert events.handlers()[0] == one
+    assert [found["name"] for found in events.handlers(EVENT)] == ["h", "i"]
+    assert [found["name"] for found in events.handlers(EVENT, active_only=True)] == ["h"]
+    assert events.handlers("conductor:orders:other") == []
+    with pytest.raises(Conflict, match="already exists"):
+        register(engine, one)
+    events.delete("h")
+    for story in (lambda: events.delete("h"), lambda: events.update(read_event_handler(one))):
+        with pytest.raises(NotFound, match="not found"):
+            story()
+
+
+def test_a_handler_acts_at_once_on_what_was_published_before_it_came(
+    engine: MemoryEngine,
+) -> None:
+    publish(engine, text="x" * 10_000)
+    register(engine, handler(action("start_workflow", name="target"), active=False))
+    publish(engine, text="short")
+    engine.settle()
+    assert happened(engine) == []
+    active = handler(action("start_workflow", name="target", input={"text": "${text}"}))
+    engine.engine.events.update(read_event_handler(active))
+    engine.settle()
+    begun = [engine.workflow(record["output"]["workflowId"]) for record in happened(engine)]
+    assert sorted(len(found["input"]["text"]) for found in begun) == [5, 10_000]
+    assert engine.ports.events.held(EVENT, 10) == ()
+
+
+def test_messages_that_nobody_wants_are_bounded(engine: MemoryEngine) -> None:
+    for _ in range(3):
+        publish(engine)
+    engine.settle()
+    assert len(engine.ports.events.held(EVENT, 10)) == 3
+    engine.clock.advance(seconds=8 * 24 * 3600)
+    assert engine.ports.events.held(EVENT, 10) == ()
+
+
+@pytest.mark.anomaly("A-58")
+def test_another_server_delivers_the_payload_as_well(engine: MemoryEngine) -> None:
+    register(engine, handler(action("start_workflow", name="target", input={"text": "${text}"})))
+    publish(engine, text="x" * 1_000)
+    space = engine.ports.outbox._space  # type: ignore[attr-defined]
+    memory_engine(clock=engine.clock, space=space).settle()
+    (record,) = happened(engine)
+    assert len(engine.workflow(record["output"]["workflowId"])["input"]["text"]) == 1_000
+
+
+# -- trouble ---------------------------------------------------------------------------------------
+
+
+def test_a_store_that_is_away_loses_no_message_and_repeats_no_action(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    register(engine, handler(*(action("start_workflow", name="target") for _ in range(2))))
+    publish(engine)
+    start, calls = engine.engine.executions.start, []
+
+    def away_at_the_second(request: Any, **more: Any) -> Any:
+        calls.append(more["cause"])
+        if len(calls) == 2:
+            raise StoreUnavailable
+        return start(request, **more)
+
+    monkeypatch.setattr(
+        type(engine.engine.executions), "start", lambda _, *a, **m: away_at_the_second(*a, **m)
+    )
+    with pytest.raises(StoreUnavailable):
+        engine.settle()
+    engine.clock.advance(seconds=31)
+    engine.settle()
+    assert len(calls) == 4
+    assert len(engine.engine.executions.running("target")) == 2
+
+
+class Broker:
+    """A sink that is away for so many calls."""
+
+    def __init__(self, away: int = 0) -> None:
+        self.away = away
+        self.got: list[EventMessage] = []
+        self.calls = 0
+
+    def publish(self, messages: Sequence[EventMessage]) -> None:
+        self.calls += 1
+        if self.calls <= self.away:
+            raise Undelivered("the broker is away")
+        self.got += messages
+
+
+def _to_broker(broker: Broker) -> MemoryEngine:
+    engine = memory_engine(sinks={"kafka": broker})
+    task = typed("EVENT", "ev", sink="kafka:topic", inputParameters={"x": 1})
+    started = engine.start(workflow("orders", task))
+    assert engine.workflow(started)["tasks"][0]["outputData"]["event_produced"] == "kafka:topic"
+    return engine
+
+
+def test_other_sinks_get_the_message_whole() -> None:
+    broker = Broker()
+    engine = _to_broker(broker)
+    engine.settle()
+    (message,) = broker.got
+    assert message.event == "kafka:topic"
+    assert isinstance(message.payload, dict)
+    assert message.payload["x"] == 1
+
+
+def test_a_broker_that_is_away_is_tried_with_growing_waits() -> None:
+    broker = Broker(away=5)
+    engine = _to_broker(broker)
+    waits = []
+    for _ in range(5):
+        calls, begun = broker.calls, engine.clock.now_ms
+        while broker.calls == calls:
+            engine.settle()
+            engine.clock.advance(milliseconds=500)
+        waits.append(engine.clock.now_ms - begun)
+    assert waits == sorted(waits)
+    assert waits[-1] >= 4 * waits[1]
+    engine.clock.advance(seconds=60)
+    engine.settle()
+    assert len(broker.got) == 1
+
+
+@pytest.mark.anomaly("A-61")
+def test_what_cannot_be_delivered_for_a_day_is_given_up_visibly(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    broker = Broker(away=10**6)
+    engine = _to_broker(broker)
+    for _ in range(400):
+        engine.settle()
+        engine.clock.advance(seconds=300)
+    assert engine.ports.outbox.size(0) <= 1
+    assert engine.engine.events.counts() == {"DEAD": 1}
+    (record,) = happened(engine)
+    assert record["output"]["error"] == "Given up: the broker is away"
+    assert "given up" in caplog.text
+    assert broker.calls < 400
+
+
+def test_an_index_that_is_away_does_not_hold_up_messages(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(_: object) -> None:
+        raise StoreUnavailable
+
+    monkeypatch.setattr(engine.ports.search, "put", away)
+    register(engine, handler(action("start_workflow", name="target")))
+    publish(engine)
+    with pytest.raises(StoreUnavailable):
+        engine.engine.relay.tick()
+    assert statuses(engine) == ["COMPLETED"]
+    assert [left for left in _waiting(engine) if ":publish:" in left] == []
+
+
+def test_a_defect_in_one_message_does_not_hold_up_the_others(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    register(engine, handler(action("start_workflow", name="target")))
+    first, second = publish(engine), publish(engine)
+    executions = type(engine.engine.executions)
+    start = executions.start
+
+    def broken(self: Any, request: Any, **more: Any) -> Any:
+        if first in more["cause"]:
+            raise AssertionError("a defect")
+        return start(self, request, **more)
+
+    monkeypatch.setattr(executions, "start", broken)
+    engine.engine.relay.tick()
+    assert [record["messageId"] for record in happened(engine)] == [second]
+    assert "A message cannot be delivered" in caplog.text
+    assert [left for left in _waiting(engine) if ":publish:" in left] != []
+
+
+def _waiting(engine: MemoryEngine) -> list[str]:
+    return list(engine.ports.outbox._space.partition(0).effects)  # type: ignore[attr-defined]
