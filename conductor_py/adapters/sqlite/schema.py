@@ -69,6 +69,14 @@ TASKS = Table(
 )
 
 
+_KEPT = (
+    "CREATE TABLE IF NOT EXISTS kept (workflowId TEXT PRIMARY KEY, version INTEGER NOT NULL,"
+    " document BLOB NOT NULL)"
+)
+ADDED = (_KEPT,)
+"""What files of this format made by earlier versions lack."""
+
+
 def statements() -> Iterator[str]:
     """List the statements that make an empty file ready."""
     for table in (EXECUTIONS, TASKS):
@@ -77,6 +85,7 @@ def statements() -> Iterator[str]:
         "CREATE TABLE archive (workflowId TEXT PRIMARY KEY, version INTEGER NOT NULL,"
         " endTime INTEGER, document BLOB NOT NULL)"
     )
+    yield from ADDED
     yield "CREATE INDEX archive_ended ON archive (endTime, workflowId, version)"
     yield (
         "CREATE TABLE deleted (sequence INTEGER PRIMARY KEY AUTOINCREMENT,"

@@ -1,0 +1,1 @@
+"""Values out of the environment of the process."""

@@ -1,0 +1,83 @@
+-- Workflow rate limits, see ports/admission.py. `asked` is the section {first, last}: enter or leave, key, limit,
+-- reject, event when admitted, event when refused.
+local function may_count(P, id)
+  local present = redis.call('HGET', P .. 'exec:' .. id, 'v')
+  return present and not read_record(present).terminal and read_record(present)
+end
+
+-- Drops what is dead among the 100 that are admitted longest.
+local function drop_dead(P, admitted)
+  for _, id in ipairs(redis.call('ZRANGE', admitted, 0, 99)) do
+    if not may_count(P, id) then
+      redis.call('ZREM', admitted, id)
+    end
+  end
+end
+
+-- Admits those that wait, in order, as long as there is room: 100 at most. Returns who they are.
+local function admit_waiting(P, key, event, now)
+  local admitted, waiting, woken = P .. 'admitted:' .. key, P .. 'waiting:' .. key, {}
+  for _ = 1, 100 do
+    local id = redis.call('ZRANGE', waiting, 0, 0)[1]
+    if not id then
+      break
+    end
+    local record = may_count(P, id)
+    if record then
+      local header = redis.call('HGET', P .. 'exec:' .. id, 'h')
+      if redis.call('ZCARD', admitted) >= header_int(header, 'alim') then
+        break
+      end
+      redis.call('ZADD', admitted, int(now), id)
+      redis.call('RPUSH', P .. 'inbox:' .. id, event)
+      redis.call('ZADD', P .. 'timers:' .. record.home, int(now), 'x:' .. id)
+      woken[#woken + 1] = id
+    end
+    redis.call('ZREM', waiting, id)
+  end
+  return woken
+end
+
+-- May the execution begin at once? Whoever waits goes first.
+local function has_room(P, asked, now)
+  local key, limit = ARGV[asked[1] + 1], tonumber(ARGV[asked[1] + 2])
+  local admitted = P .. 'admitted:' .. key
+  if redis.call('ZCARD', admitted) >= limit then
+    drop_dead(P, admitted)
+  end
+  admit_waiting(P, key, ARGV[asked[1] + 4], now)
+  return redis.call('ZCARD', admitted) < limit and redis.call('EXISTS', P .. 'waiting:' .. key) == 0
+end
+
+-- Enters the execution; returns whether an event was appended to its own inbox.
+local function enter(P, id, asked, room, now)
+  local key, inbox = ARGV[asked[1] + 1], P .. 'inbox:' .. id
+  if room then
+    redis.call('ZADD', P .. 'admitted:' .. key, int(now), id)
+    redis.call('RPUSH', inbox, ARGV[asked[1] + 4])
+    return true
+  end
+  if ARGV[asked[1] + 3] == '1' then
+    redis.call('RPUSH', inbox, ARGV[asked[1] + 5])
+    return true
+  end
+  local waiting = P .. 'waiting:' .. key
+  local last = redis.call('ZRANGE', waiting, -1, -1, 'WITHSCORES')[2]
+  redis.call('ZADD', waiting, 'NX', int(math.max(now, tonumber(last or 0) + 1)), id)
+  return false
+end
+
+local function leave(P, id, asked, now)
+  local key = ARGV[asked[1] + 1]
+  redis.call('ZREM', P .. 'waiting:' .. key, id)
+  redis.call('ZREM', P .. 'admitted:' .. key, id)
+  return admit_waiting(P, key, ARGV[asked[1] + 4], now)
+end
+
+-- An ended execution that is opened again counts at once, even above the limit.
+local function count_again(P, id, header, now)
+  local key = header and string.find(header, '"akey"', 1, true) and cjson.decode(header).akey
+  if key then
+    redis.call('ZADD', P .. 'admitted:' .. key, int(now), id)
+  end
+end

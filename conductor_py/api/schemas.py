@@ -1,0 +1,53 @@
+"""Schemas: the registry that definitions name."""
+
+from __future__ import annotations
+
+from flask import Blueprint, Response, request
+
+from conductor_py.api.answers import empty, json_answer
+from conductor_py.api.front import Front, blueprint
+from conductor_py.wire.parameters import flag, wrong_segment
+from conductor_py.wire.policies import read_schemas
+
+
+def schemas(front: Front) -> Blueprint:
+    """Make the endpoints below ``/api/schema``."""
+    registry = front.engine.schemas
+
+    def save() -> Response:
+        found = read_schemas(front.body())
+        registry.save(found, new_version=flag(request.args, "newVersion"))
+        return empty()
+
+    def every() -> Response:
+        return json_answer(list(registry.all()))
+
+    def latest(name: str) -> Response:
+        return json_answer(registry.one(name, None))
+
+    def one(name: str, version: str) -> Response:
+        return json_answer(registry.one(name, _number(version)))
+
+    def delete_all(name: str) -> Response:
+        registry.delete(name, None)
+        return empty()
+
+    def delete(name: str, version: str) -> Response:
+        registry.delete(name, _number(version))
+        return empty()
+
+    routes = (
+        ("POST", "", save),
+        ("GET", "", every),
+        ("GET", "/<name>", latest),
+        ("GET", "/<name>/<version>", one),
+        ("DELETE", "/<name>", delete_all),
+        ("DELETE", "/<name>/<version>", delete),
+    )
+    return blueprint("schema", "/api/schema", routes)
+
+
+def _number(version: str) -> int:
+    if not version.isascii() or not version.isdecimal() or len(version) > 9:
+        raise wrong_segment("version", "must be a whole number", version)
+    return int(version)

@@ -1,0 +1,84 @@
+"""Schemas and tags as users send them, and the forms of what is answered about named values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from conductor_py.errors import InvalidInput, Violation
+from conductor_py.model.json import JsonObject
+from conductor_py.wire.definition_reader import moved
+from conductor_py.wire.definitions import SchemaDefForm
+from conductor_py.wire.fields import Text, WireSchema, load
+from conductor_py.wire.schedules import TagForm
+
+_MOST = 100
+_LONGEST_NAME = 255
+_SCHEMA = SchemaDefForm()
+_TAG = TagForm()
+_T = TypeVar("_T")
+
+
+class EnvironmentVariableForm(WireSchema):
+    """A value that definitions may read."""
+
+    name = Text(required=True)
+    value = Text(required=True)
+
+
+class SecretForm(WireSchema):
+    """A secret, without its value."""
+
+    name = Text(required=True)
+
+
+FORMS: tuple[WireSchema, ...] = (EnvironmentVariableForm(), SecretForm())
+
+
+def read_schemas(body: object) -> tuple[JsonObject, ...]:
+    """Read a schema, or a list of them."""
+    return _each(body, _schema)
+
+
+def read_tags(body: object) -> tuple[Mapping[str, str], ...]:
+    """Read a tag, or a list of them."""
+    return _each(body, _tag)
+
+
+def _schema(body: Any) -> JsonObject:  # noqa: ANN401 - any JSON value
+    load(_SCHEMA, body)
+    given: dict[str, Any] = {name: value for name, value in body.items() if value is not None}
+    name = str(given.get("name", ""))
+    if not name.strip() or len(name) > _LONGEST_NAME:
+        raise _wrong("$.name", f"must be given, with at most {_LONGEST_NAME} characters")
+    version = given.get("version", 1)
+    if not isinstance(version, int) or not 0 < version < 10**9:
+        raise _wrong("$.version", "must be a whole number from 1 on")
+    return given
+
+
+def _tag(body: Any) -> Mapping[str, str]:  # noqa: ANN401 - any JSON value
+    if isinstance(body, dict) and type(body.get("value")) is int:  # of a rate limit
+        body = {**body, "value": str(body["value"])}
+    found: Mapping[str, str] = load(_TAG, body)
+    return found
+
+
+def _each(body: object, read: Callable[[Any], _T]) -> tuple[_T, ...]:
+    if not isinstance(body, list):
+        return (read(body),)
+    if len(body) > _MOST:
+        raise _wrong("$", f"must not hold more than {_MOST} entries")
+    found: list[_T] = []
+    for index, one in enumerate(body):
+        try:
+            found.append(read(one))
+        except InvalidInput as error:
+            raise type(error)(
+                error.message, violations=moved(error.violations, f"$[{index}]")
+            ) from error
+    return tuple(found)
+
+
+def _wrong(path: str, message: str) -> InvalidInput:
+    return InvalidInput(violations=(Violation(path=path, message=message),))

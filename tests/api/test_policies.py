@@ -1,0 +1,169 @@
+"""Schemas, tags, secrets and environment over HTTP, with a whole engine behind."""
+
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+
+from conductor_py.api import create_app
+from conductor_py.testing import MemoryEngine, memory_engine
+from tests.builders import simple, workflow
+
+_SCHEMA = {"name": "numbers", "version": 1, "type": "JSON", "data": {"required": ["n"]}}
+_TAG = {"key": "team", "type": "METADATA", "value": "blue"}
+_OTHER = {"key": "tier", "type": "METADATA", "value": "1"}
+
+
+@pytest.fixture
+def engine() -> MemoryEngine:
+    return memory_engine(values={"SECRET_TOKEN": "hidden", "ENV_REGION": "eu-1"})
+
+
+@pytest.fixture
+def client(engine: MemoryEngine) -> FlaskClient:
+    return create_app(engine.engine, instance="here").test_client()
+
+
+def _register(client: FlaskClient, **more: Any) -> None:
+    definition = workflow("w", simple("a"), **more)
+    assert client.post("/api/metadata/workflow", json=definition).status_code == 200
+
+
+def test_schema_is_stored_read_and_removed(client: FlaskClient) -> None:
+    assert client.post("/api/schema", json=_SCHEMA).status_code == 200
+    assert client.post("/api/schema?newVersion=true", json=[_SCHEMA]).status_code == 200
+    assert [found["version"] for found in client.get("/api/schema").get_json()] == [1, 2]
+    found = client.get("/api/schema/numbers/1").get_json()
+    assert {name: found[name] for name in _SCHEMA} == _SCHEMA
+    assert client.get("/api/schema/numbers").get_json()["version"] == 2
+    assert client.delete("/api/schema/numbers/2").status_code == 200
+    assert client.get("/api/schema/numbers/2").status_code == 404
+    assert client.delete("/api/schema/numbers").status_code == 200
+    assert client.delete("/api/schema/numbers").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("body", "path"),
+    [
+        ({"version": 1}, "$.name"),
+        ({"name": "n", "version": 0}, "$.version"),
+        ({"name": "n", "type": "XML"}, "$.type"),
+        ([{"name": "n"}, {"name": ""}], "$[1].name"),
+        ({"name": "n", "data": {"type": 3}}, "$.data.type"),
+        ("text", "$"),
+    ],
+)
+def test_schema_that_is_wrong_is_refused_with_its_path(
+    client: FlaskClient, body: object, path: str
+) -> None:
+    answer = client.post("/api/schema", json=body)
+    assert answer.status_code == 400
+    assert answer.get_json()["validationErrors"][0]["path"].startswith(path)
+    assert client.get("/api/schema").get_json() == []
+
+
+def test_start_that_does_not_satisfy_its_schema_is_a_400_with_the_path(
+    client: FlaskClient,
+) -> None:
+    client.post("/api/schema", json=_SCHEMA)
+    _register(client, inputSchema={"name": "numbers", "version": 1})
+    answer = client.post("/api/workflow", json={"name": "w", "input": {"m": 1}})
+    assert answer.status_code == 400
+    assert answer.get_json()["validationErrors"][0]["path"] == "$.input"
+    assert client.post("/api/workflow", json={"name": "w", "input": {"n": 1}}).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/workflow/w/tags", "/task/t/tags", "/tags/workflow/w"])
+def test_tags_are_added_replaced_and_removed(client: FlaskClient, path: str) -> None:
+    _register(client)
+    client.post("/api/metadata/taskdefs", json=[{"name": "t"}])
+    url = f"/api/metadata{path}"
+    assert client.get(url).get_json() == []
+    assert client.post(url, json=_TAG).status_code == 200
+    assert client.post(url, json=[_TAG, _OTHER]).status_code == 200
+    assert client.get(url).get_json() == [_TAG, _OTHER]
+    assert client.get("/api/metadata/tags").get_json() == [_TAG, _OTHER]
+    assert client.delete(url, json=_TAG).status_code == 200
+    assert client.get(url).get_json() == [_OTHER]
+    assert client.put(url, json=[_TAG]).status_code == 200
+    assert client.get(url).get_json() == [_TAG]
+
+
+def test_tags_of_what_does_not_exist_are_not_found(client: FlaskClient) -> None:
+    for path in ("/workflow/x/tags", "/task/x/tags"):
+        assert client.get(f"/api/metadata{path}").status_code == 404
+        assert client.post(f"/api/metadata{path}", json=_TAG).status_code == 404
+
+
+def test_tag_without_a_key_is_refused(client: FlaskClient) -> None:
+    _register(client)
+    answer = client.post("/api/metadata/workflow/w/tags", json=[_TAG, {"value": "x"}])
+    assert answer.status_code == 400
+    assert answer.get_json()["validationErrors"][0]["path"] == "$[1].key"
+
+
+def test_rate_limit_tag_limits_the_workflow(client: FlaskClient, engine: MemoryEngine) -> None:
+    _register(client)
+    tag = {"type": "RATE_LIMIT", "key": "w", "value": 1}
+    first = engine.start("w")
+    assert client.post("/api/metadata/workflow/w/tags", json=tag).status_code == 200
+    assert client.get("/api/metadata/workflow/w/tags").get_json() == [tag | {"value": "1"}]
+    second, third = engine.start("w"), engine.start("w")
+    waits = [engine.workflow(one)["rateLimited"] for one in (first, second, third)]
+    assert waits == [False, False, True]
+
+
+def test_start_beyond_a_rejecting_limit_is_429_and_retryable(client: FlaskClient) -> None:
+    _register(client, rateLimitConfig={"concurrentExecLimit": 1, "policy": "REJECT"})
+    assert client.post("/api/workflow", json={"name": "w"}).status_code == 200
+    answer = client.post("/api/workflow", json={"name": "w"})
+    assert answer.status_code == 429
+    assert answer.get_json()["retryable"] is True
+
+
+def test_secrets_have_names_and_no_values(client: FlaskClient) -> None:
+    assert client.get("/api/secrets").get_json() == ["TOKEN"]
+    assert client.post("/api/secrets").get_json() == ["TOKEN"]
+    assert client.get("/api/secrets/v2").get_json() == [{"name": "TOKEN"}]
+    assert client.get("/api/secrets/TOKEN/exists").get_json() is True
+    assert client.get("/api/secrets/NONE/exists").get_json() is False
+    assert client.get("/api/secrets/NONE").status_code == 404
+    for refused in (
+        client.get("/api/secrets/TOKEN"),
+        client.put("/api/secrets/TOKEN", data="x"),
+        client.delete("/api/secrets/TOKEN"),
+    ):
+        assert (refused.status_code, refused.get_json()["code"]) == (403, "FORBIDDEN")
+        assert b"hidden" not in refused.data
+
+
+def test_environment_is_what_the_prefix_allows(client: FlaskClient) -> None:
+    assert client.get("/api/environment").get_json() == [{"name": "REGION", "value": "eu-1"}]
+    found = client.get("/api/environment/REGION")
+    assert (found.data, found.mimetype) == (b"eu-1", "text/plain")
+    unknown = client.get("/api/environment/PATH")
+    assert (unknown.status_code, unknown.data) == (200, b"")
+
+
+@pytest.mark.oracle(46)
+def test_idempotency_key_is_honoured_and_shown(client: FlaskClient, engine: MemoryEngine) -> None:
+    _register(client)
+    body = {"name": "w", "idempotencyKey": "k", "idempotencyStrategy": "RETURN_EXISTING"}
+    first = client.post("/api/workflow", json=body).get_data(as_text=True)
+    assert client.post("/api/workflow", json=body).get_data(as_text=True) == first
+    refused = client.post("/api/workflow", json=body | {"idempotencyStrategy": "FAIL"})
+    assert refused.status_code == 409
+    assert first in refused.get_json()["message"]
+    assert client.get(f"/api/workflow/{first}").get_json()["idempotencyKey"] == "k"
+    engine.clock.advance(seconds=2)
+    engine.settle()
+    (summary,) = client.get("/api/workflow/search").get_json()["results"]
+    assert summary["idempotencyKey"] == "k"
+
+
+def test_strategy_without_a_key_means_nothing(client: FlaskClient) -> None:
+    _register(client)
+    for strategy in ("FAIL", "RETURN_EXISTING", "FAIL_ON_RUNNING"):
+        body = {"name": "w", "idempotencyStrategy": strategy, "idempotencyKey": ""}
+        ids = {client.post("/api/workflow", json=body).get_data(as_text=True) for _ in range(2)}
+        assert len(ids) == 2

@@ -1,0 +1,80 @@
+"""cacheConfig: a task whose output is known already is not done again."""
+
+from typing import Any
+
+from conductor_py.testing import MemoryEngine
+from tests.builders import policy, simple, status_of, task_of, workflow
+
+_BIG = "x" * 300_000
+
+
+def _definition(name: str = "w", ref: str = "a", **more: Any) -> dict[str, Any]:
+    config = {"key": "${who}-${workflow.input.day}", "ttlInSecond": 60}
+    inputs = {"who": "${workflow.input.who}", "run": "${workflow.workflowId}"}
+    return workflow(name, simple(ref, inputParameters=inputs, cacheConfig=config, **more))
+
+
+def _start(engine: MemoryEngine, who: str = "Ada", day: int = 1, **more: Any) -> str:
+    return engine.start(_definition(**more), input={"who": who, "day": day})
+
+
+def test_known_output_completes_the_task_without_a_worker(engine: MemoryEngine) -> None:
+    _start(engine)
+    engine.run("a", {"sum": 3})
+    second = _start(engine)
+    assert not engine.poll("a")
+    shown = task_of(engine, second, "a")
+    assert (shown["status"], shown["outputData"]) == ("COMPLETED", {"sum": 3})
+    assert shown["inputData"]["run"] == second
+    assert status_of(engine, second) == "COMPLETED"
+
+
+def test_other_keys_workflows_and_references_share_nothing(engine: MemoryEngine) -> None:
+    _start(engine)
+    engine.run("a", {"sum": 3})
+    _start(engine, who="Bob")
+    _start(engine, day=2)
+    _start(engine, name="v")
+    assert len(engine.poll("a", 5)) == 3
+    _start(engine, ref="b")
+    assert engine.poll("b")
+
+
+def test_output_is_forgotten_when_its_time_is_over(engine: MemoryEngine) -> None:
+    _start(engine)
+    engine.run("a")
+    engine.clock.advance(seconds=61)
+    _start(engine)
+    assert engine.poll("a")
+
+
+def test_only_what_completed_is_kept(engine: MemoryEngine) -> None:
+    _start(engine)
+    engine.run("a", {"sum": 3}, status="FAILED")
+    _start(engine)
+    assert engine.poll("a")
+
+
+def test_output_that_is_too_large_is_made_anew(engine: MemoryEngine) -> None:
+    _start(engine)
+    engine.run("a", {"text": _BIG})
+    _start(engine)
+    assert engine.poll("a")
+
+
+def test_retry_that_completes_is_kept(engine: MemoryEngine) -> None:
+    task = policy("a", retryCount=1)
+    task["cacheConfig"] = {"key": "k", "ttlInSecond": 60}
+    engine.start(workflow("w", task))
+    engine.run("a", status="FAILED")
+    engine.settle()
+    engine.run("a", {"sum": 3})
+    again = engine.start(workflow("w", task))
+    assert task_of(engine, again, "a")["outputData"] == {"sum": 3}
+
+
+def test_rule_without_life_or_key_caches_nothing(engine: MemoryEngine) -> None:
+    for config in ({"key": "k"}, {"ttlInSecond": 60}, {"key": "", "ttlInSecond": 60}):
+        for _ in range(2):
+            engine.start(workflow("w", simple("a", cacheConfig=config)))
+            engine.run("a")
