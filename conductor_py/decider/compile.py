@@ -69,6 +69,7 @@ def compile_plan(definition: WorkflowDef, plan_hash: str) -> Plan:
         first=first,
         outputs=outputs,
         reads=reads,
+        tells=_tells(nodes),
     )
 
 
@@ -103,6 +104,7 @@ def compile_fragment(
         first=branches[0] if branches else None,
         outputs=outputs,
         reads=_compact(every),
+        tells=_tells(nodes),
         anchor=anchor,
         parent=parent,
         branches=branches if fork else (),
@@ -151,26 +153,44 @@ def _lay_out(lists: Iterable[_List]) -> _Layout:
             layout.places[ref] = _Place(task, container, after, loops)
             inner = (*loops, ref) if task.type == "DO_WHILE" else loops
             pending.extend((body, ref, inner) for _, body in children_of(task))
-            if task.type in {"JOIN", "EXCLUSIVE_JOIN"}:
-                for target in dict.fromkeys(task.join_on):
-                    layout.joins.setdefault(target, []).append(ref)
+            for target in _awaited(task):
+                layout.joins.setdefault(target, []).append(ref)
     _lift_joins(layout)
     return layout
 
 
+def _awaited(task: WorkflowTask) -> Iterable[str]:
+    """The references that a join is told of, each once."""
+    if task.type == "JOIN":
+        return dict.fromkeys(task.join_on)
+    if task.type == "EXCLUSIVE_JOIN":
+        return dict.fromkeys((*task.join_on, *task.default_exclusive_join_task))
+    return ()
+
+
 def _lift_joins(layout: _Layout) -> None:
-    """A join that names a task inside a deeper loop waits for the loop that stands beside the
-    join.
+    """A join that names a task inside a loop that it does not stand in itself waits for that
+    loop, the outermost such one.
     """
     for target in [*layout.joins]:
         place = layout.places.get(target)
         if place is None:
             continue
         for join in [*layout.joins[target]]:
-            depth = len(layout.places[join].loops)
-            if len(place.loops) > depth:
+            seat = seat_of(target, place.loops, layout.places[join].loops)
+            if seat != target:
                 layout.joins[target].remove(join)
-                layout.joins.setdefault(place.loops[depth], []).append(join)
+                layout.joins.setdefault(seat, []).append(join)
+
+
+def seat_of(target: str, loops: tuple[str, ...], around: tuple[str, ...]) -> str:
+    """The reference whose end counts for a join inside ``around`` that names ``target``, which
+    stands in ``loops``: the outermost loop that they do not share, or the target itself.
+    """
+    for depth, loop in enumerate(loops):
+        if depth >= len(around) or around[depth] != loop:
+            return loop
+    return target
 
 
 def _reads_after(nodes: Mapping[str, Node], node: Node, outputs: Template) -> tuple[str, ...]:
@@ -219,6 +239,10 @@ def _add_roots(reads: dict[str, None], template: Template) -> None:
         else:
             kinds = "ai" if member == "input" else "ao" if member == "output" else "aco"
             reads[f">{kinds} r:{root}"] = None
+
+
+def _tells(nodes: Mapping[str, Node]) -> bool:
+    return any(node.task.on_state_change for node in nodes.values())
 
 
 def _compact(reads: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:

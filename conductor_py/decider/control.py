@@ -11,30 +11,25 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from conductor_py.decider import ending, retries, scheduling
-from conductor_py.decider.need import Read
+from conductor_py.decider import caching, ending, joins, retries, scheduling, schemas
+from conductor_py.decider.pausing import is_paused
 from conductor_py.decider.plan import Node, Plan
 from conductor_py.decider.workspace import Spot, Step, Workspace, place_key
 from conductor_py.model.decision import Send
 from conductor_py.model.event import Operation
 from conductor_py.model.execution import (
-    NO_LOOP,
     Attempt,
     Document,
-    JoinState,
     LoopState,
     Vector,
+    vector_append,
     vector_prefix,
-    wire_ref,
 )
 from conductor_py.model.ids import task_id
-from conductor_py.model.json import JsonValue
 from conductor_py.model.status import TaskStatus
 
 CONTAINERS = frozenset({"JOIN", "EXCLUSIVE_JOIN", "DO_WHILE"})
 """Types that only wait for other attempts of the same execution."""
-
-_KEPT_SEQS = 100
 
 
 class Refused(Exception):
@@ -63,10 +58,14 @@ def create(
     refused = ws.refused("i", seq, spot.node.ref)
     if refused is not None:
         input_ = {}
+    refused = refused or schemas.input_refusal(ws, spot, input_)
     refused = refused or ws.refused("o", seq, spot.node.ref)
     if refused is not None:
         output, status = None, TaskStatus.IN_PROGRESS
     ended = ws.now_ms if status.terminal else 0
+    before, retries_before = ws.renewed.pop(spot.key, (None, 0))
+    if before is not None:
+        facts |= {"retried_seq": before.seq, "retry_count": retries_before}
     attempt = Attempt(
         seq=seq,
         ref=spot.node.ref,
@@ -130,9 +129,16 @@ def finish(
         if refused is not None:
             ws.documents[f"o:{attempt.seq}"] = {}
             ended = replace(ended, status=TaskStatus.FAILED_WITH_TERMINAL_ERROR, reason=refused)
+    if ended.status.successful:
+        refused = schemas.output_refusal(ws, spot, attempt)
+        if refused is not None:
+            ended = replace(ended, status=TaskStatus.FAILED_WITH_TERMINAL_ERROR, reason=refused)
     ws.count_open(spot.node.loops, spot.vector, -1, container=attempt.type in CONTAINERS)
     ws.put(ended)
     close(ws, attempt)
+    caching.keep(ws, spot, ended)
+    if attempt.type == "DO_WHILE":
+        leave_body(ws, spot)
     conclude(ws, spot, ended)
 
 
@@ -142,6 +148,27 @@ def close(ws: Workspace, attempt: Attempt) -> None:
     ws.timers.pop(attempt.seq, None)
     if attempt.seq < ws.header.next_seq:
         ws.ended.append(attempt.seq)
+
+
+def cancel(ws: Workspace, spot: Spot, attempt: Attempt, reason: str) -> None:
+    """End an attempt that nobody waits for any more; nothing follows from it."""
+    ws.count_open(spot.node.loops, spot.vector, -1, container=attempt.type in CONTAINERS)
+    canceled = replace(
+        attempt, status=TaskStatus.CANCELED, reason=reason, ended_at=ws.now_ms, start_at=0
+    )
+    ws.put(canceled)
+    close(ws, attempt)
+    leave_child(ws, attempt, reason)
+
+
+def leave_body(ws: Workspace, spot: Spot) -> None:
+    """A loop ends: what is still open in its present iteration is cancelled."""
+    state = ws.state("j:" + spot.key, LoopState)
+    if state is None or not state.iteration or state.open_attempts <= 0:
+        return
+    ws.states["j:" + spot.key] = replace(state, closed=True)
+    inner = vector_append(spot.vector, state.iteration)
+    ws.agenda.append(Step("cancel", spot.plan, f"0:{spot.node.ref}", inner))
 
 
 def leave_child(ws: Workspace, attempt: Attempt, reason: str) -> None:
@@ -155,7 +182,12 @@ def leave_child(ws: Workspace, attempt: Attempt, reason: str) -> None:
 
 
 def conclude(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
-    """Go on from an attempt that has just ended; nothing follows inside a loop that has ended."""
+    """Go on from an attempt that has just ended; nothing follows inside a loop that has ended, nor
+    while the execution is paused.
+    """
+    if is_paused(ws):
+        ws.agenda.append(Step("conclude", spot.plan, attempt.ref, attempt.vector))
+        return
     if ws.over or in_ended_loop(ws, spot):
         return
     if attempt.status.successful:
@@ -214,7 +246,7 @@ def _settle_failed(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
         ws.put(attempt)
         settle(ws, spot, attempt)
     elif task.permissive:
-        ws.permissive_failures += 1
+        ending.note_permissive(ws, attempt)
         settle(ws, spot, attempt)
     else:
         ending.fail(ws, attempt)
@@ -227,33 +259,14 @@ def in_ended_loop(ws: Workspace, spot: Spot) -> bool:
     return state is not None and state.closed
 
 
-def tell_joins(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
-    """Count a settled reference in every join that waits for it.
-
-    A branch of a dynamic fork that is a SWITCH counts when its chosen tasks have settled.
-    """
-    if not _is_choice_branch(spot.plan, spot.node):
-        _tell(ws, spot, attempt)
-
-
-def _tell(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
-    for join in spot.node.joins:
-        _count(ws, _join_key(spot, join), attempt)
-
-
-def _is_choice_branch(plan: Plan, node: Node) -> bool:
-    top = bool(plan.branches) and node.container is None
-    return top and node.task.type in {"SWITCH", "DECISION"}
-
-
 def settle(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
     """Tell the joins and the loop around, then go on to what follows."""
     node = spot.node
-    tell_joins(ws, spot, attempt)
+    joins.tell(ws, spot, attempt)
     if node.loops and not attempt.status.successful:
         fail_loop(ws, spot, attempt)
         return
-    if attempt.type not in {"FORK", "TERMINATE"}:
+    if attempt.type not in {"FORK", "TERMINATE"} or attempt.status is TaskStatus.SKIPPED:
         advance(ws, spot, attempt)
     if node.loops:
         _look_at_loop(ws, spot)
@@ -281,27 +294,6 @@ def open_first(ws: Workspace, steps: list[Step]) -> None:
     ws.agenda.extendleft(reversed(steps))
 
 
-def _join_key(spot: Spot, join: str) -> str:
-    node = spot.plan.nodes.get(join)
-    depth = len(node.loops) if node is not None else len(spot.node.loops)
-    return "j:" + place_key(join, vector_prefix(spot.vector, depth))
-
-
-def _count(ws: Workspace, key: str, attempt: Attempt) -> None:
-    join = ws.state(key, JoinState)
-    if join is None or join.closed:
-        return
-    failed, errors = join.failed, join.errors
-    if not attempt.status.successful and len(failed) < _KEPT_SEQS:
-        failed = (*failed, attempt.seq)
-    if attempt.status is TaskStatus.COMPLETED_WITH_ERRORS and len(errors) < _KEPT_SEQS:
-        errors = (*errors, attempt.seq)
-    join = replace(join, settled=join.settled + 1, failed=failed, errors=errors)
-    ws.states[key] = join
-    if join.seq and join.settled >= join.expected:
-        ws.agenda.append(Step("join", ws.plan, key, NO_LOOP))
-
-
 def advance(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
     """Put what follows a settled task, whose attempt it is, on the agenda."""
     plan: Plan | None = spot.plan
@@ -315,8 +307,8 @@ def advance(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
             if not plan.anchor:
                 ws.tail = True
                 return
-            if _is_choice_branch(plan, node):
-                _tell(ws, Spot(plan, node, vector), attempt)
+            if joins.is_choice_branch(plan, node):
+                joins.tell_chosen(ws, Spot(plan, node, vector), attempt)
             if plan.branches:
                 return
             anchor = plan.anchor
@@ -351,50 +343,3 @@ def fail_loop(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
     if state is not None and loop is not None and place is not None and loop.open:
         ws.states["j:" + place.key] = replace(state, closed=True)
         finish(ws, place, loop, TaskStatus.FAILED, reason=attempt.reason)
-
-
-def close_join(ws: Workspace, key: str) -> None:
-    """End a JOIN whose references have all settled: status, reasons, output."""
-    join = ws.state(key, JoinState)
-    attempt = ws.attempt(join.seq) if join and not join.closed else None
-    spot = ws.spot_of(attempt) if attempt else None
-    if join is None or attempt is None or spot is None or not attempt.open:
-        return
-    refs = [str(ref) for ref in _sequence(ws.document(f"i:{attempt.seq}").get("joinOn"))]
-    output = _join_output(ws, refs, attempt)
-    culprits = [found for seq in join.failed if (found := ws.attempt(seq)) is not None]
-    ws.states[key] = replace(join, closed=True)
-    if culprits:
-        canceled = all(culprit.status is TaskStatus.CANCELED for culprit in culprits)
-        status = TaskStatus.CANCELED if canceled else TaskStatus.FAILED
-        reason = " ".join(culprit.reason or "" for culprit in culprits).strip() or None
-        finish(ws, spot, attempt, status, output=output, reason=reason)
-    elif join.errors:
-        named = [found for seq in join.errors if (found := ws.attempt(seq)) is not None]
-        reason = "; ".join(f"{wire_ref(a.ref, a.vector)}: {a.reason or a.status}" for a in named)
-        finish(ws, spot, attempt, TaskStatus.COMPLETED_WITH_ERRORS, output=output, reason=reason)
-    else:
-        finish(ws, spot, attempt, TaskStatus.COMPLETED, output=output)
-
-
-def _join_output(ws: Workspace, refs: list[str], join: Attempt) -> dict[str, JsonValue]:
-    pointers = {ref: "r:" + place_key(ref, join.vector) for ref in refs}
-    ws.together(
-        (name, Read(f">ao {name}")) for name in pointers.values() if name not in ws.pointers
-    )
-    seqs = {ref: ws.newest(ref, join.vector) for ref in refs}
-    ws.together(
-        (name, Read(name))
-        for seq in seqs.values()
-        if seq and (name := f"o:{seq}") not in ws.documents
-    )
-    output: dict[str, JsonValue] = {}
-    for ref, seq in seqs.items():
-        found = ws.document(f"o:{seq}") if seq else {}
-        if found:
-            output[wire_ref(ref, join.vector)] = found
-    return output
-
-
-def _sequence(value: JsonValue) -> list[JsonValue]:
-    return list(value) if isinstance(value, (list, tuple)) else []

@@ -13,15 +13,42 @@ from contextlib import suppress
 from dataclasses import replace
 from types import MappingProxyType
 
-from conductor_py.decider import control, ending, operators, scheduling, timeouts
-from conductor_py.decider.need import Missing, Need, Read, Request
+from conductor_py.decider import (
+    admission,
+    bodies,
+    control,
+    ending,
+    generations,
+    jumping,
+    notices,
+    operators,
+    pausing,
+    revival,
+    scheduling,
+    schemas,
+    skipping,
+    timeouts,
+    unreachable,
+    walks,
+    watching,
+)
+from conductor_py.decider.need import Missing, Need, Request
 from conductor_py.decider.operations import operate
-from conductor_py.decider.operators import do_while, fork_join_dynamic, sub_workflow
-from conductor_py.decider.plan import Node, Plan
+from conductor_py.decider.operators import (
+    do_while,
+    exclusive_join,
+    fork_join_dynamic,
+    join,
+    sub_workflow,
+)
+from conductor_py.decider.plan import Plan
 from conductor_py.decider.workspace import Execution, Limits, Spot, Step, Workspace
 from conductor_py.model.decision import Answer, Decision
 from conductor_py.model.event import (
+    Admitted,
     ChildEnded,
+    ChildRevived,
+    Claimed,
     Continue,
     DeadlinePassed,
     Event,
@@ -29,11 +56,10 @@ from conductor_py.model.event import (
     ResultReported,
     Started,
 )
-from conductor_py.model.execution import Attempt, JoinState, Vector
+from conductor_py.model.execution import Attempt, Header, Vector
 from conductor_py.model.status import TaskStatus, WorkflowStatus
 
 _NO_LIMITS = Limits()
-_MAX_AUDIT = 10_000
 
 
 def decide(
@@ -51,7 +77,7 @@ def decide(
         _attempt(missing, _consume, ws, event)
     rounds = complete = 0
     while True:
-        while ws.agenda and not ws.full and rounds < limits.rounds:
+        while ws.agenda and not (ws.full or pausing.is_paused(ws)) and rounds < limits.rounds:
             rounds += 1
             _attempt(missing, _take, ws, ws.agenda.popleft())
             if not missing:
@@ -61,6 +87,7 @@ def decide(
         if ws.agenda:
             _cut(ws)
         _attempt(missing, _conclude, ws)
+        _attempt(missing, _tell, ws, execution.header, events)
         if missing:
             return Need(missing)
         if not ws.agenda:
@@ -75,10 +102,15 @@ def abandon(
     The executor's last resort: a defect of ours costs this execution, with a reason, and no other.
     """
     ws = Workspace(plan, execution, now_ms, _NO_LIMITS)
-    ending.end(ws, WorkflowStatus.FAILED, reason, output={})
+    if ws.over:
+        ending.pass_over_piece(ws)
+    else:
+        ending.cut(ws, WorkflowStatus.FAILED, reason, output={})
     for event in events:
         if isinstance(event, Operation):
             ws.answers.append(Answer(operation=event.id, error="CONFLICT", message=reason))
+    with suppress(Missing):
+        notices.collect_own(ws, execution.header, events)
     return ws.decision()
 
 
@@ -98,6 +130,8 @@ def _attempt(missing: dict[str, Request], step: Callable[..., None], *args: obje
 
 
 def _consume(ws: Workspace, event: Event) -> None:
+    if generations.defers(ws, event):
+        return
     match event:
         case Operation():
             operate(ws, event)
@@ -105,6 +139,13 @@ def _consume(ws: Workspace, event: Event) -> None:
             _continue(ws, event)
         case Started():
             _start(ws)
+        case Claimed():
+            ws.attempt(event.seq)  # `notices` tells of it
+        case Admitted():
+            if admission.answered(ws, admitted=event.admitted):
+                _begin(ws)
+        case ChildRevived():
+            generations.child_revived(ws, event)
         case ResultReported() | DeadlinePassed() | ChildEnded():
             _about_attempt(ws, event)
 
@@ -113,6 +154,9 @@ def _about_attempt(ws: Workspace, event: ResultReported | DeadlinePassed | Child
     if ws.over:
         return
     attempt = ws.attempt(event.seq)
+    if isinstance(event, ChildEnded) and attempt is not None and not attempt.open:
+        # Another attempt may have adopted the child since that names this one.
+        attempt = ws.attempt(ws.newest(attempt.ref, attempt.vector))
     if attempt is None or not attempt.open or attempt.generation != ws.header.generation:
         return
     spot = ws.spot_of(attempt)
@@ -127,7 +171,15 @@ def _about_attempt(ws: Workspace, event: ResultReported | DeadlinePassed | Child
             if attempt.child == event.child:
                 sub_workflow.ended(ws, spot, attempt, event)
         case DeadlinePassed():
-            _deadline(ws, spot, attempt)
+            if pausing.is_paused(ws) and not _waited(ws, attempt):
+                ws.agenda.append(Step("deadline", spot.plan, attempt.ref, attempt.vector))
+            else:
+                _deadline(ws, spot, attempt)
+
+
+def _waited(ws: Workspace, attempt: Attempt) -> bool:
+    """Whether the instant of a WAIT has come: it ends at its time, paused or not."""
+    return bool(attempt.wait_until) and not attempt.start_at and ws.now_ms >= attempt.wait_until
 
 
 def _result(ws: Workspace, spot: Spot, attempt: Attempt, event: ResultReported) -> None:
@@ -150,7 +202,10 @@ def _result(ws: Workspace, spot: Spot, attempt: Attempt, event: ResultReported) 
         worker=event.worker or attempt.worker,
         reason=event.reason,
     )
-    if attempt.queue:
+    if attempt.queue and attempt.async_complete:
+        began = claim.first_at or ws.now_ms
+        again = replace(again, queue="", status=TaskStatus.IN_PROGRESS, started_at=began)
+    if again.queue:
         delay_ms = event.callback_after_s * 1000
         scheduling.offer(ws, spot, again, attempt.queue, delay_ms, claim.first_at)
     else:
@@ -184,6 +239,14 @@ def _deadline(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
 
 def _start(ws: Workspace) -> None:
     ws.order("index")
+    refused = schemas.workflow_input_refusal(ws)
+    if refused is not None:
+        ending.end(ws, WorkflowStatus.FAILED, refused, output={})
+    elif admission.enter(ws):
+        _begin(ws)
+
+
+def _begin(ws: Workspace) -> None:
     if ws.plan.first is None:
         ws.tail = True
     elif not ws.over:
@@ -197,6 +260,9 @@ def _continue(ws: Workspace, event: Continue) -> None:
         ending.drain(ws)
         return
     ws.pending = max(ws.pending - 1, 0)
+    if event.kind == "postponed":
+        pausing.take_up(ws)
+        return
     plan = None if ws.over else ws.plan_of(event.plan)
     if plan is not None:
         ws.agenda.append(Step(event.kind, plan, event.ref, Vector(event.vector)))
@@ -214,8 +280,45 @@ def _take(ws: Workspace, step: Step) -> None:
 def _open(ws: Workspace, step: Step) -> None:
     node = step.plan.nodes.get(step.ref)
     spot = Spot(step.plan, node, step.vector) if node is not None else None
-    if spot is not None and not control.in_ended_loop(ws, spot):
-        operators.open_(ws, spot)
+    if spot is None or control.in_ended_loop(ws, spot) or revival.arrived(ws, spot):
+        return
+    if skipping.skipped(ws, spot):
+        return
+    operators.open_(ws, spot)
+
+
+def _check_loop(ws: Workspace, step: Step) -> None:
+    """An iteration is not over before everything in it that a pause has postponed has gone on."""
+    if pausing.is_behind(ws):
+        _continue_later(ws, step)
+    else:
+        do_while.check(ws, step.plan, step.ref, step.vector)
+
+
+def _conclude_attempt(ws: Workspace, step: Step) -> None:
+    spot, attempt = _newest(ws, step)
+    if spot is not None and attempt is not None and not attempt.open:
+        control.conclude(ws, spot, attempt)
+
+
+def _check_deadline(ws: Workspace, step: Step) -> None:
+    spot, attempt = _newest(ws, step)
+    if spot is not None and attempt is not None and attempt.open:
+        _deadline(ws, spot, attempt)
+
+
+def _newest(ws: Workspace, step: Step) -> tuple[Spot | None, Attempt | None]:
+    node = step.plan.nodes.get(step.ref)
+    seq = ws.newest(step.ref, step.vector)
+    return Spot(step.plan, node, step.vector) if node else None, ws.attempt(seq) if seq else None
+
+
+def _close(ws: Workspace, key: str, *, released: bool) -> None:
+    found = join.opened(ws, key)
+    if found is not None and found[1].type == "EXCLUSIVE_JOIN":
+        exclusive_join.close(ws, key, released=released)
+    elif found is not None:
+        join.close(ws, key)
 
 
 _STEPS: Mapping[str, Callable[[Workspace, Step], None]] = MappingProxyType(
@@ -223,81 +326,64 @@ _STEPS: Mapping[str, Callable[[Workspace, Step], None]] = MappingProxyType(
         "open": _open,
         "branches": fork_join_dynamic.more_branches,
         "join_of": lambda ws, step: fork_join_dynamic.join_of(ws, step.plan, step.ref, step),
-        "join": lambda ws, step: control.close_join(ws, step.ref),
-        "loop": lambda ws, step: do_while.check(ws, step.plan, step.ref, step.vector),
+        "join": lambda ws, step: _close(ws, step.ref, released=False),
+        "released": lambda ws, step: _close(ws, step.ref, released=True),
+        "cancel": bodies.cancel,
+        "forget": bodies.forget,
+        "loop": _check_loop,
+        "conclude": _conclude_attempt,
+        "deadline": _check_deadline,
+        "walk": lambda ws, _: walks.go_on(ws),
+        "fill": revival.fill,
+        "jump": jumping.begin,
+        **dict.fromkeys(("renew", "renew_target", "adopt", "resume_child"), revival.renew),
     }
 )
 
 
 def _cut(ws: Workspace) -> None:
-    """Leave the rest of the agenda to continuations of the same commit."""
+    """Leave the rest of the agenda to continuations of the same commit, or to a resume."""
+    if pausing.is_paused(ws):
+        pausing.postpone_agenda(ws)
     for step in ws.agenda:
-        ws.pending += 1
-        ws.continues.append(
-            Continue(
-                generation=ws.header.generation,
-                kind=step.kind,
-                plan=step.plan.hash,
-                ref=step.ref,
-                vector=step.vector,
-            )
-        )
+        _continue_later(ws, step)
     ws.agenda.clear()
 
 
+def _continue_later(ws: Workspace, step: Step) -> None:
+    ws.pending += 1
+    ws.continues.append(
+        Continue(
+            generation=ws.header.generation,
+            kind=step.kind,
+            plan=step.plan.hash,
+            ref=step.ref,
+            vector=step.vector,
+        )
+    )
+
+
 # -- the end of a pass -----------------------------------------------------------------------------
+
+
+def _tell(ws: Workspace, before: Header, events: Sequence[Event]) -> None:
+    """The decision is complete: tell those who wait, and those who listen."""
+    if not ws.agenda:
+        watching.tell(ws)
+        notices.collect(ws, before, events)
 
 
 def _conclude(ws: Workspace) -> None:
     """Nothing follows any more: is the execution done, waiting, or out of anything to do?"""
     if ws.over or ws.status is WorkflowStatus.PAUSED or ws.pending or ws.open_attempts:
         return
+    if ws.header.awaits_admission:
+        return
     if ws.containers:
-        _release_join(ws)
+        if not unreachable.release_join(ws):
+            reason = "Nothing left to do: a container waits for nothing"
+            ending.end(ws, WorkflowStatus.FAILED, reason)
     elif ws.tail:
         ending.complete(ws)
     else:
         ending.end(ws, WorkflowStatus.FAILED, "Nothing left to do: no task is open or can follow")
-
-
-def _release_join(ws: Workspace) -> None:
-    """Only containers are open: what they still wait for can never come and counts as SKIPPED.
-
-    Innermost first: what follows an inner join may be what the outer one waits for.
-    """
-    seqs = range(max(ws.header.first_seq, ws.next_seq - _MAX_AUDIT), ws.next_seq)
-    ws.together((f"a:{s}", Read(f"a:{s}")) for s in seqs if s < ws.header.next_seq)
-    waiting: list[tuple[int, int, Spot, JoinState]] = []
-    for seq in seqs:
-        attempt = ws.attempt(seq)
-        if attempt is None or not attempt.open or attempt.type not in {"JOIN", "EXCLUSIVE_JOIN"}:
-            continue
-        spot = ws.spot_of(attempt)
-        state = ws.state("j:" + spot.key, JoinState) if spot else None
-        if spot is not None and state is not None and not state.closed:
-            waiting.append((-_nesting(ws, spot), seq, spot, state))
-    if not waiting:
-        ending.end(ws, WorkflowStatus.FAILED, "Nothing left to do: a container waits for nothing")
-        return
-    _, _, spot, state = min(waiting, key=lambda found: found[:2])
-    key = "j:" + spot.key
-    ws.states[key] = replace(state, expected=state.settled)
-    ws.agenda.append(Step("join", spot.plan, key, Vector("")))
-
-
-def _nesting(ws: Workspace, spot: Spot) -> int:
-    """How many containers a node stands in."""
-    plan: Plan | None = spot.plan
-    node: Node | None = spot.node
-    depth = 0
-    while plan is not None and node is not None:
-        if node.container is not None:
-            node = plan.nodes.get(node.container)
-        elif plan.anchor:
-            anchor = plan.anchor
-            plan = ws.plan_of(plan.parent)
-            node = plan.nodes.get(anchor) if plan else None
-        else:
-            break
-        depth += 1
-    return depth

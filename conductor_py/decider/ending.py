@@ -10,16 +10,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from conductor_py.decider import failure_workflow, pausing, schemas
 from conductor_py.decider.need import Read
 from conductor_py.decider.references import resolve_template
 from conductor_py.decider.workspace import Workspace
 from conductor_py.model.decision import Send
 from conductor_py.model.event import ChildEnded, Continue, Operation
-from conductor_py.model.execution import Attempt, Document, Ending, wire_ref
+from conductor_py.model.execution import (
+    Attempt,
+    Document,
+    Ending,
+    External,
+    PermissiveFailures,
+    wire_ref,
+)
 from conductor_py.model.ids import ExecutionId, task_id
 from conductor_py.model.status import TaskStatus, WorkflowStatus
 
 _PIECE = 500
+_KEPT_REASONS = 20
+_LONGEST_REASON = 500
 
 _STATUS_OF = {
     TaskStatus.CANCELED: WorkflowStatus.TERMINATED,
@@ -41,12 +51,26 @@ def complete(ws: Workspace) -> None:
     if not ws.permissive_failures:
         end(ws, WorkflowStatus.COMPLETED, None)
         return
-    reasons = [
-        attempt.reason or f"Task {wire_ref(attempt.ref, attempt.vector)} failed"
-        for attempt in _all_attempts(ws)
-        if not attempt.superseded and attempt.status.terminal and not attempt.status.successful
-    ]
-    end(ws, WorkflowStatus.FAILED, " ".join(reasons[:20]) or "A permissive task failed")
+    reasons = _permissive(ws).reasons
+    end(ws, WorkflowStatus.FAILED, " ".join(reasons) or "A permissive task failed")
+
+
+def note_permissive(ws: Workspace, attempt: Attempt) -> None:
+    """Count the final failure of a permissive task, and keep its reason for the end."""
+    ws.permissive_failures += 1
+    noted = _permissive(ws)
+    if len(noted.reasons) < _KEPT_REASONS:
+        reason = attempt.reason or f"Task {wire_ref(attempt.ref, attempt.vector)} failed"
+        reasons = (*noted.reasons, reason[:_LONGEST_REASON])
+        ws.states["permissive"] = replace(noted, reasons=reasons)
+
+
+def _permissive(ws: Workspace) -> PermissiveFailures:
+    """What was noted in this generation."""
+    noted = ws.state("permissive", PermissiveFailures)
+    if noted is None or noted.generation != ws.header.generation:
+        return PermissiveFailures(generation=ws.header.generation)
+    return noted
 
 
 def end(
@@ -56,28 +80,57 @@ def end(
     *,
     failed: Attempt | None = None,
     output: Document | None = None,
+    rescue: bool = True,
 ) -> None:
-    """Cut: from here on nothing of this generation starts or completes."""
+    """Cut, after an unsuccessful end start the failure workflow (``rescue``), tell the parent."""
     if ws.over:
         return
     result = output if output is not None else _output(ws, failed)
     refused = ws.known.get("oversize:output")
     if isinstance(refused, str):
         status, reason, result = WorkflowStatus.FAILED, refused, {}
+    if status is WorkflowStatus.COMPLETED:
+        refused = schemas.workflow_output_refusal(ws, result)
+        if refused is not None:
+            status, reason = WorkflowStatus.FAILED, refused
+    noted = result
+    if rescue and status is not WorkflowStatus.COMPLETED:
+        failed_task = task_id(ws.id, failed.seq) if failed else None
+        note = failure_workflow.start(ws, status, reason, failed_task)
+        if note is not None:
+            whole = ws.payload(result.path) if isinstance(result, External) else result
+            noted = failure_workflow.noted(whole, note)
+    cut(ws, status, reason, failed=failed, output=noted, told=result)
+
+
+def cut(
+    ws: Workspace,
+    status: WorkflowStatus,
+    reason: str | None,
+    *,
+    failed: Attempt | None = None,
+    output: Document,
+    told: Document | None = None,
+) -> None:
+    """From here on nothing of this generation starts or completes. The parent is ``told`` the
+    output without what was noted in it.
+    """
     ws.status = status
     ws.ended_at = ws.now_ms
     ws.due_at = 0
-    ws.documents["output"] = result
+    ws.documents["output"] = output
     failed_task = task_id(ws.id, failed.seq) if failed else None
     ws.states["end"] = Ending(reason=reason, failed_task=failed_task)
     ws.agenda.clear()
     ws.pending = 0
-    if ws.open_attempts or ws.containers:
+    if ws.open_attempts or ws.containers or pausing.is_behind(ws):
         ws.drain = ws.header.first_seq
-        ws.continues = [Continue(generation=ws.header.generation, kind="drain")]
+        # What else waits (an operation that waits behind a clean-up) is not of this generation.
+        kept = [event for event in ws.continues if not isinstance(event, Continue)]
+        ws.continues = [*kept, Continue(generation=ws.header.generation, kind="drain")]
     else:
         finalize(ws)
-    _tell_parent(ws, reason, result)
+    tell_parent(ws, reason, output if told is None else told)
 
 
 def drain(ws: Workspace) -> None:
@@ -92,7 +145,21 @@ def drain(ws: Workspace) -> None:
         attempt = ws.attempt(seq)
         if attempt is not None and attempt.open:
             _cancel(ws, attempt, reason)
-    if last < ws.header.next_seq:
+    pausing.forget_piece(ws)
+    _drained_up_to(ws, last)
+
+
+def pass_over_piece(ws: Workspace) -> None:
+    """Go on with a clean-up behind a piece that cannot be read: what stands in it keeps dead
+    entries, which are dropped where they are found.
+    """
+    if ws.drain:
+        ws.header = replace(ws.header, taken_up=ws.header.postponed)
+        _drained_up_to(ws, min(ws.drain + _PIECE, ws.header.next_seq))
+
+
+def _drained_up_to(ws: Workspace, last: int) -> None:
+    if last < ws.header.next_seq or pausing.is_behind(ws):
         ws.drain = last
         ws.continues.append(Continue(generation=ws.header.generation, kind="drain"))
     else:
@@ -102,7 +169,12 @@ def drain(ws: Workspace) -> None:
 
 
 def finalize(ws: Workspace) -> None:
-    """Order what follows a complete end: index and archive now, removal from the store later."""
+    """Order what follows a complete end: index and archive now, removal from the store later; or at
+    once and without a trace.
+    """
+    if ws.header.forget:
+        ws.order("forget")
+        return
     ws.order("index")
     ws.order("remove")
 
@@ -132,7 +204,8 @@ def _output(ws: Workspace, failed: Attempt | None) -> Document:
     return ws.raw_document(f"o:{seq}") if seq >= ws.header.first_seq else {}
 
 
-def _tell_parent(ws: Workspace, reason: str | None, output: Document) -> None:
+def tell_parent(ws: Workspace, reason: str | None, output: Document) -> None:
+    """Tell the parent how this execution has ended."""
     header = ws.header
     if header.parent is None:
         return
@@ -149,9 +222,3 @@ def _tell_parent(ws: Workspace, reason: str | None, output: Document) -> None:
 
 def _ending(ws: Workspace) -> Ending:
     return ws.state("end", Ending) or Ending()
-
-
-def _all_attempts(ws: Workspace) -> list[Attempt]:
-    seqs = range(ws.header.first_seq, ws.next_seq)
-    ws.together((f"a:{s}", Read(f"a:{s}")) for s in seqs if s < ws.header.next_seq)
-    return [attempt for seq in seqs if (attempt := ws.attempt(seq)) is not None]

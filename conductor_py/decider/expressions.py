@@ -3,8 +3,8 @@
 A text that is one whole expression keeps the type of what it finds; inside a longer text the
 value is written as Java writes it. ``$${`` is an escaped ``${``. Inner expressions are resolved
 first. Keys of maps are never resolved, and what an expression brought in is never read again.
-``workflow.secrets.`` stays as it is written, for the hand-off to replace. Environment names are
-those of the given allow-list and no others.
+``workflow.secrets.`` and ``workflow.env.`` stay as they are written, for the hand-off to replace.
+Environment names are those of the given allow-list and no others.
 
 Nothing here throws, whatever a definition says: a path that cannot be read finds null, unbalanced
 braces are plain text, and what is nested deeper than ``MAX_DEPTH`` stays as it is. ``check``
@@ -14,7 +14,7 @@ reports these for registration. Values are shared, not copied, and never changed
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -46,8 +46,10 @@ __all__ = [
     "Template",
     "check",
     "compile_template",
+    "named_value",
     "resolve",
     "text_of",
+    "verbatim",
 ]
 
 MAX_DEPTH: Final = 100
@@ -104,9 +106,37 @@ def resolve(
     """Resolve a template; what ``lookup`` raises passes through.
 
     ``task_id`` is what ``${CPEWF_TASK_ID}`` stands for; without one it stays as it is written.
-    ``environment`` is all that ``${NAME}`` and ``${workflow.env.NAME}`` can read.
+    ``environment`` is all that ``${NAME}`` can read.
     """
     return template._node.resolve(Scope(lookup, task_id, environment or {}))  # noqa: SLF001
+
+
+def named_value(text: str, value_of: Callable[[str], str | None]) -> JsonValue:
+    """Read what ``NAME`` or ``NAME.path`` stands for after ``workflow.secrets.`` (or ``env.``):
+    with a path, a part of a value that is JSON.
+    """
+    name = text.partition(".")[0]
+    value = value_of(name)
+    if value is None:
+        return None
+    return _variable(text).resolve(Scope(_nothing, None, {name: value}))
+
+
+def _nothing(_root: str, _member: str) -> JsonValue:
+    return None
+
+
+def verbatim(value: JsonValue, depth: int = 0) -> JsonValue:
+    """Write a value so that resolving it gives the value itself, whatever its texts hold."""
+    if isinstance(value, str):
+        return value.replace("${", "$${")
+    if depth >= MAX_DEPTH:
+        return value
+    if isinstance(value, Mapping):
+        return {key: verbatim(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [verbatim(item, depth + 1) for item in value]
+    return value
 
 
 def check(value: JsonValue) -> tuple[tuple[str, str], ...]:
@@ -230,10 +260,8 @@ def _expression(text: str) -> Node:
     path_text = text.strip()
     if not path_text:
         return Constant("")
-    if path_text.startswith(_SECRETS):
+    if path_text.startswith((_SECRETS, _ENVIRONMENT)):
         return Constant(f"${{{text}}}")
-    if path_text.startswith(_ENVIRONMENT):
-        return _variable(path_text.removeprefix(_ENVIRONMENT))
     if path_text == TASK_ID or path_text in _RESERVED:
         return Reserved(path_text)
     path = compile_path(path_text)

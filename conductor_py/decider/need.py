@@ -14,7 +14,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from conductor_py.model.definitions import WorkflowDef
+from conductor_py.model.execution import Document
 from conductor_py.model.json import JsonObject, JsonValue
+from conductor_py.model.status import WorkflowStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,49 @@ class InstantWanted:
 
 
 @dataclass(frozen=True, slots=True)
+class ChildStateWanted:
+    """How an execution of the same partition stands, brought back from the archive if need be.
+    Answer: ``ChildState``, or ``None`` when it is gone.
+    """
+
+    child: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChildState:
+    """How a child stands: ``output`` and ``reason`` of its end, when it has ended."""
+
+    status: WorkflowStatus
+    generation: int
+    reason: str | None
+    output: Document
+
+
+@dataclass(frozen=True, slots=True)
+class SinkWanted:
+    """Whether messages can be published by a provider. Answer: ``True``, or ``Refusal``."""
+
+    provider: str
+
+
+@dataclass(frozen=True, slots=True)
+class ValidationWanted:
+    """Whether a document satisfies a JSON Schema. Answer: ``True``, or ``Refusal`` with what is
+    wrong.
+    """
+
+    schema: JsonObject
+    document: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class CachedWanted:
+    """The output that is kept under a key. Answer: ``Evaluated``, or ``None`` when none is."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
 class Refusal:
     """The executor's answer when what was asked cannot be had: a sentence for the task's reason.
 
@@ -125,6 +170,10 @@ Request = (
     | FragmentWanted
     | DomainWanted
     | InstantWanted
+    | ValidationWanted
+    | CachedWanted
+    | SinkWanted
+    | ChildStateWanted
 )
 
 

@@ -42,7 +42,7 @@ class Plan:
     ``reads`` are, for each reference, the store reads that its completion is likely to need (``*``:
     for those not listed). In a fragment ``anchor`` names the reference that brought it and
     ``parent`` the plan that one stands in; ``branches`` are the first references of the branches of
-    a dynamic fork.
+    a dynamic fork. ``tells`` says that one of its tasks has ``onStateChange``.
     """
 
     hash: str
@@ -54,3 +54,4 @@ class Plan:
     anchor: str = ""
     parent: str = ""
     branches: tuple[str, ...] = ()
+    tells: bool = False

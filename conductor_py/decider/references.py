@@ -22,7 +22,11 @@ _DOCUMENTS = {"input": "input", "output": "output", "variables": "vars"}
 
 
 def resolve_input(ws: Workspace, spot: Spot, seq: int | None) -> JsonObject:
-    """Resolve the input of the task at ``spot``; ``seq`` lets it name its own task id."""
+    """Resolve the input of the task at ``spot``; ``seq`` lets it name its own task id. An input
+    that an operation has given stands in its place.
+    """
+    if spot.key in ws.given:
+        return ws.given[spot.key]
     template = spot.node.inputs
     if template is None:
         template = compile_template(input_template(spot.node.task))

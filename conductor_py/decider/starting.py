@@ -9,6 +9,8 @@ from conductor_py.model.execution import Header
 from conductor_py.model.json import JsonObject, JsonValue
 from conductor_py.model.status import WorkflowStatus
 
+_MAX_DIGITS = 10
+
 
 def new_header(
     plan: str,
@@ -20,9 +22,12 @@ def new_header(
     correlation_id: str | None = None,
     has_domains: bool = False,
     parent: tuple[str, int, int] | None = None,
+    admitted_under: str = "",
+    depth: int = 0,
 ) -> Header:
     """Make the header of a new execution; ``parent`` is (execution, sequence number of the task,
-    depth of the parent).
+    depth of the parent), ``admitted_under`` the rate limits that those above it hold,
+    ``depth`` how many follow each other without being children.
     """
     timeout = definition.timeout_seconds * 1000
     return Header(
@@ -40,7 +45,8 @@ def new_header(
         due_at=now_ms + timeout if timeout > 0 else 0,
         parent=parent[0] if parent else None,
         parent_seq=parent[1] if parent else 0,
-        depth=parent[2] + 1 if parent else 0,
+        depth=parent[2] + 1 if parent else depth,
+        admitted_under=admitted_under,
     )
 
 
@@ -53,3 +59,14 @@ def with_input_template(definition: WorkflowDef, given: JsonObject) -> JsonObjec
         return given
     present = {key: value for key, value in given.items() if value is not None}
     return {**given, **template, **present}
+
+
+def whole_number(value: JsonValue) -> int | None:
+    """Read a number that a user may have written as text or with ``.0``; ``None`` for anything
+    else.
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return None
+    digits = str(value).strip().removesuffix(".0")
+    plausible = digits.isascii() and digits.isdigit() and len(digits) < _MAX_DIGITS
+    return int(digits) if plausible else None

@@ -39,12 +39,12 @@ def check_attempt(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
         return
     reason, policy = _due(ws, spot, attempt, claim)
     if policy is None:
-        _rearm(ws, attempt, claim)
+        _rearm(ws, spot, attempt, claim)
         return
     if policy == "ALERT_ONLY":
         alerted = replace(attempt, alerted=attempt.alerted | _ALERTED[reason.split(" ", 1)[0]])
         ws.put(alerted)
-        _rearm(ws, alerted, claim)
+        _rearm(ws, spot, alerted, claim)
         return
     _guard(ws, attempt, claim)
     if policy == "LOST":
@@ -123,7 +123,8 @@ def _due(ws: Workspace, spot: Spot, attempt: Attempt, claim: ClaimSide) -> tuple
     ):
         return f"Task timed out after {attempt.timeout_ms // 1000} seconds", policy
     if not claim.held:
-        if attempt.poll_by and now >= attempt.poll_by and not alerted & scheduling.POLL_ALERTED:
+        poll_by = _poll_by(ws, spot, attempt)
+        if poll_by and now >= poll_by and not alerted & scheduling.POLL_ALERTED:
             return "Poll timeout: no worker took the task in time", policy
         return "", None
     if now < claim.until:
@@ -134,6 +135,15 @@ def _due(ws: Workspace, spot: Spot, attempt: Attempt, claim: ClaimSide) -> tuple
         return f"Worker {claim.worker or 'unknown'} lost, and {attempt.lost} before it", "RETRY"
     seconds = attempt.response_timeout_ms // 1000
     return f"Response timeout: no update from the worker within {seconds} seconds", "RETRY"
+
+
+def _poll_by(ws: Workspace, spot: Spot, attempt: Attempt) -> int:
+    """The end of the poll timeout; it begins anew when the execution is resumed."""
+    definition = spot.node.task.task_definition
+    resumed = ws.header.last_retried_at
+    if not attempt.poll_by or definition is None or attempt.scheduled_at >= resumed:
+        return attempt.poll_by
+    return max(attempt.poll_by, resumed + (definition.poll_timeout_seconds or 0) * 1000)
 
 
 def _guard(ws: Workspace, attempt: Attempt, claim: ClaimSide) -> None:
@@ -153,7 +163,7 @@ def _lose(ws: Workspace, spot: Spot, attempt: Attempt, claim: ClaimSide, reason:
     control.again(ws, spot, canceled, delay_ms=0, lost=True)
 
 
-def _rearm(ws: Workspace, attempt: Attempt, claim: ClaimSide) -> None:
+def _rearm(ws: Workspace, spot: Spot, attempt: Attempt, claim: ClaimSide) -> None:
     """Move the timer to the next deadline that has not been acted on."""
     _guard(ws, attempt, claim)
     alerted = attempt.alerted
@@ -163,5 +173,5 @@ def _rearm(ws: Workspace, attempt: Attempt, claim: ClaimSide) -> None:
     if claim.held:
         deadlines.append(claim.until)
     elif not alerted & scheduling.POLL_ALERTED:
-        deadlines.append(attempt.poll_by)
+        deadlines.append(_poll_by(ws, spot, attempt))
     ws.timers[attempt.seq] = min((at for at in deadlines if at), default=0)

@@ -14,7 +14,16 @@ from typing import TypeVar
 
 from conductor_py.decider.need import Missing, PayloadWanted, PlanWanted, Read, Refusal, Request
 from conductor_py.decider.plan import Node, Plan
-from conductor_py.model.decision import Answer, ClaimSeen, Decision, NewChild, Order, Send
+from conductor_py.model.decision import (
+    Answer,
+    ClaimSeen,
+    Decision,
+    Entry,
+    Kept,
+    NewChild,
+    Order,
+    Send,
+)
 from conductor_py.model.event import Event
 from conductor_py.model.execution import (
     Attempt,
@@ -60,6 +69,11 @@ class Limits:
     depth: int = 2000
     lost: int = 10
     iterations: int = 1_000_000
+    messages: int = 1000
+    message_batch: int = 100
+    message_ttl_ms: int = 86_400_000
+    task_notices: bool = False
+    workflow_notices: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +113,7 @@ class Workspace:
         "agenda",
         "answers",
         "attempts",
+        "born",
         "children",
         "complete",
         "containers",
@@ -110,10 +125,13 @@ class Workspace:
         "effects",
         "ended",
         "ended_at",
+        "entry",
+        "given",
         "guards",
         "hashes",
         "header",
         "id",
+        "kept",
         "known",
         "limits",
         "next_seq",
@@ -125,6 +143,7 @@ class Workspace:
         "plan",
         "plans",
         "pointers",
+        "renewed",
         "reopened",
         "sends",
         "states",
@@ -144,7 +163,7 @@ class Workspace:
         self.limits = limits
         self.header = header
         self.status = header.status
-        self.next_seq = header.next_seq
+        self.next_seq = self.born = header.next_seq
         self.open_attempts = header.open_attempts
         self.containers = header.containers
         self.tail = header.tail
@@ -171,6 +190,10 @@ class Workspace:
         self.effects: dict[str, Order] = {}
         self.answers: list[Answer] = []
         self.plans: dict[str, None] = {}
+        self.entry: Entry | None = None
+        self.kept: list[Kept] = []
+        self.renewed: dict[str, tuple[Attempt, int]] = {}
+        self.given: dict[str, JsonObject] = {}
 
     # -- reads -----------------------------------------------------------------------------------
 
@@ -252,10 +275,16 @@ class Workspace:
 
     def plan_of(self, plan_hash: str) -> Plan | None:
         """The execution's plan or a fragment's."""
-        if plan_hash == self.plan.hash:
+        if plan_hash == self.plan.hash or plan_hash in self.header.former:
             return self.plan
         plan = self.answer(f"plan:{plan_hash}", PlanWanted(plan_hash))
         return plan if isinstance(plan, Plan) else None
+
+    def fragment_of(self, spot: Spot) -> Plan | None:
+        """The fragment that the task at ``spot`` has brought."""
+        key = "d:" + spot.key
+        brought = self.hashes.get(key) or self.field(key)
+        return self.plan_of(brought) if isinstance(brought, str) else None
 
     def spot_of(self, attempt: Attempt) -> Spot | None:
         """Where an attempt stands; ``None`` when its plan cannot be had."""
@@ -311,6 +340,7 @@ class Workspace:
             continues=self.pending,
             fragments=self.header.fragments + len(self.hashes),
             updated_at=self.now_ms,
+            awaits_admission=self.header.awaits_admission and not self.over,
         )
         return Decision(
             header=header,
@@ -330,6 +360,8 @@ class Workspace:
             effects=tuple(self.effects.values()),
             answers=tuple(self.answers),
             plans=tuple(self.plans),
+            entry=self.entry,
+            kept=tuple(self.kept),
         )
 
     def refused(self, kind: str, seq: int, ref: str) -> str | None:
@@ -361,13 +393,4 @@ def _typed(value: object, kind: type[_T]) -> _T | None:
     return value if isinstance(value, kind) else None
 
 
-__all__ = [
-    "Execution",
-    "JoinState",
-    "Limits",
-    "Refusal",
-    "Spot",
-    "Step",
-    "Workspace",
-    "place_key",
-]
+__all__ = ["Execution", "JoinState", "Limits", "Refusal", "Spot", "Step", "Workspace", "place_key"]

@@ -68,8 +68,10 @@ class _Author:
             self._variable,
             self._wait,
             self._dynamic,
+            self._leaf,
         ]
         containers = [self._fork, self._fork, self._switch, self._loop, self._spread, self._child]
+        containers += [self._either]
         deeper = depth < 4 and self._size > 0
         kinds = leaves + containers * 2 if deeper else leaves
         return self._chance.choice(kinds)(depth)
@@ -109,9 +111,34 @@ class _Author:
         default = self._list(depth + 1) if self._chance.random() < 0.3 else []
         return [switch(self._ref("s"), value, cases, default)]
 
+    def _leaf(self, _: int) -> list[Json]:
+        kind = self._chance.choice(["NOOP", "JSON_JQ_TRANSFORM", "LAMBDA"])
+        inputs = {"queryExpression": ".v", "scriptExpression": "return $.v", "v": 1}
+        return [typed(kind, self._ref("n"), inputParameters=inputs)]
+
+    def _either(self, depth: int) -> list[Json]:
+        """A choice, or a fork, whose outcome an EXCLUSIVE_JOIN takes."""
+        lists = [self._list(depth + 1) for _ in range(2)]
+        on = [one[-1]["taskReferenceName"] for one in lists]
+        after = typed("EXCLUSIVE_JOIN", self._ref("x"), joinOn=self._chance.choice([on, on[:1]]))
+        if self._chance.random() < 0.5:
+            return [fork(self._ref("f"), *lists), after]
+        choice = typed(
+            "DECISION",
+            self._ref("s"),
+            caseValueParam="case",
+            inputParameters={"case": self._chance.choice(["0", "1", "2"])},
+            decisionCases={"0": lists[0], "1": lists[1]},
+        )
+        return [choice, after]
+
     def _loop(self, depth: int) -> list[Json]:
         items: list[Any] = list(range(self._chance.randrange(4)))
-        return [for_each(self._ref("l"), items, *self._list(depth + 1))]
+        facts: Json = {"optional": True} if self._chance.random() < 0.3 else {}
+        loop = for_each(self._ref("l"), items, *self._list(depth + 1), **facts)
+        if self._chance.random() < 0.3:
+            loop["inputParameters"]["keepLastN"] = self._chance.randrange(1, 3)
+        return [loop]
 
     def _spread(self, _: int) -> list[Json]:
         inputs: list[Any] = list(range(self._chance.randrange(4)))

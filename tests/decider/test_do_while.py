@@ -174,6 +174,7 @@ def test_list_ends_early_when_the_condition_says_so(engine: MemoryEngine) -> Non
 # -- nesting ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.anomaly("A-50")
 def test_loops_nest_with_an_iteration_vector(engine: MemoryEngine) -> None:
     inner = times("m", 2, simple("x"))
     started = engine.start(workflow("w", times("l", 2, inner, simple("y"))))
@@ -261,6 +262,7 @@ def test_iteration_waits_for_a_nested_branch_that_no_join_names(engine: MemoryEn
     assert status_of(engine, started) == "COMPLETED"
 
 
+@pytest.mark.anomaly("A-50")
 def test_dynamic_fork_inside_a_loop_brings_branches_in_each_iteration(engine: MemoryEngine) -> None:
     spread = fork_inputs("f", "${l.output.loopItem}", forkTaskName="x")
     started = engine.start(workflow("w", for_each("l", [[1], [2, 3]], spread, join("j"))))

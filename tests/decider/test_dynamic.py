@@ -47,6 +47,7 @@ def test_name_of_a_system_type_is_that_type(engine: MemoryEngine) -> None:
     assert status_of(engine, started) == "COMPLETED"
 
 
+@pytest.mark.anomaly("A-49")
 def test_resolved_task_has_its_own_definition(engine: MemoryEngine) -> None:
     definition = task_def_from_json({"name": "paint", "retryCount": 1, "retryDelaySeconds": 0})
     engine.engine.definitions.register_tasks([definition])
@@ -107,3 +108,42 @@ def test_system_type_without_what_it_needs_still_ends(engine: MemoryEngine, name
     for task in engine.poll("z"):
         engine.complete(task)
     assert status_of(engine, started) in {"COMPLETED", "FAILED"}
+
+
+def test_a_dynamic_sub_workflow_takes_its_child_from_the_input(engine: MemoryEngine) -> None:
+    inputs = {
+        "n": "SUB_WORKFLOW",
+        "subWorkflowName": "c",
+        "subWorkflowDefinition": workflow(
+            "c", simple("x", inputParameters={"v": "$${workflow.input.a}"})
+        ),
+        "subWorkflowTaskToDomain": {"x": "d"},
+        "workflowInput": "${workflow.input.given}",
+    }
+    task = typed("DYNAMIC", "d", dynamicTaskNameParam="n", inputParameters=inputs)
+    started = engine.start(workflow("w", task), input={"given": {"a": "${workflow.output}"}})
+    (inner,) = engine.poll("x", domain="d")
+    assert inner["inputData"] == {"v": "${workflow.output}"}
+    engine.complete(inner, {"r": 1})
+    engine.settle()
+    assert task_of(engine, started, "d")["outputData"]["r"] == 1
+    assert status_of(engine, started) == "COMPLETED"
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "output"),
+    [
+        ("NOOP", {}, {}),
+        ("INLINE", {"expression": "$.n.length"}, {"result": 6}),
+        ("JSON_JQ_TRANSFORM", {"queryExpression": ".n"}, None),
+    ],
+)
+def test_a_dynamic_system_task_runs_as_its_type(
+    engine: MemoryEngine, name: str, more: dict[str, Any], output: Any
+) -> None:
+    inputs = {"n": name, **more}
+    task = typed("DYNAMIC", "d", dynamicTaskNameParam="n", inputParameters=inputs)
+    started = engine.start(workflow("w", task))
+    found = task_of(engine, started, "d")
+    assert (found["taskType"], found["status"]) == (name, "COMPLETED")
+    assert output is None or found["outputData"] == output

@@ -94,6 +94,7 @@ def test_join_fails_for_a_permissive_branch_only_when_all_have_settled(
     assert status_of(engine, started) == "FAILED"
 
 
+@pytest.mark.anomaly("A-33")
 def test_branch_with_an_outstanding_retry_is_not_settled(engine: MemoryEngine) -> None:
     branches = [policy("a", retryCount=1)], [simple("b")]
     started = engine.start(workflow("w", fork("f", *branches), join("j", "a", "b")))
@@ -225,6 +226,7 @@ def test_dynamic_fork_that_leaves_nothing_to_do_ends_the_execution(engine: Memor
     assert found["reasonForIncompletion"].startswith("Nothing left to do")
 
 
+@pytest.mark.anomaly("A-32")
 @pytest.mark.parametrize("seconds", [0, 30])
 def test_every_join_is_counted_once_however_late_results_come(
     engine: MemoryEngine, seconds: int

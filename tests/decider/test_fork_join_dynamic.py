@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from conductor_py.codec.definitions import workflow_from_json
 from conductor_py.decider.workspace import Limits
 from conductor_py.testing import MemoryEngine, memory_engine
 from tests.builders import (
@@ -309,3 +310,46 @@ def test_failure_while_branches_are_still_being_made_ends_them_all() -> None:
     open_left = [t for t in found["tasks"] if t["status"] in {"SCHEDULED", "IN_PROGRESS"}]
     assert open_left == []
     assert len(found["tasks"]) < 700
+
+
+def test_an_item_may_say_how_its_branch_is_treated(engine: MemoryEngine) -> None:
+    items = [
+        {"optional": True, "retryCount": 0, "v": 1},
+        {"optional": "perhaps", "retryCount": "many", "v": 2},
+    ]
+    started = engine.start(workflow("w", fork_inputs("f", items, forkTaskName="a"), join("j")))
+    one, two = sorted(engine.poll("a", 5), key=lambda task: task["inputData"]["__index"])
+    assert one["inputData"] == {**items[0], "__index": 0}
+    engine.complete(one, status="FAILED")
+    engine.complete(two)
+    assert engine.statuses(started)["j"] == "COMPLETED_WITH_ERRORS"
+    assert status_of(engine, started) == "COMPLETED"
+
+
+@pytest.mark.anomaly("A-36")
+@pytest.mark.parametrize("version", ["1", 1, 1.0, "one", None, [1]])
+def test_sub_workflow_branches_take_a_version_in_any_form(
+    engine: MemoryEngine, version: Any
+) -> None:
+    child = workflow_from_json(workflow("c", simple("x")))
+    engine.engine.definitions.register(child, overwrite=False)
+    items = [{"v": 1, "taskToDomain": {"x": "d"}}, 5]
+    spread = fork_inputs("f", items, forkTaskWorkflow="c", forkTaskWorkflowVersion=version)
+    started = engine.start(workflow("w", spread, join("j")))
+    engine.settle()
+    assert len(engine.poll("x", domain="d")) == 1
+    (other,) = engine.poll("x")
+    found = engine.workflow(other["workflowInstanceId"])
+    assert found["input"] == {"input": 5, "__index": 1}
+    assert status_of(engine, started) == "RUNNING"
+
+
+def test_the_fork_shows_what_it_brought_up_to_a_bound(engine: MemoryEngine) -> None:
+    few = engine.start(workflow("w", fork_inputs("f", [1], forkTaskType="NOOP"), join("j")))
+    shown = task_of(engine, few, "f")["inputData"]
+    assert shown["forkedTasks"] == ["_f_NOOP_0"]
+    assert shown["forkedTaskDefs"][0]["inputParameters"] == {"input": 1, "__index": 0}
+    many = engine.start(
+        workflow("w", fork_inputs("f", list(range(101)), forkTaskType="NOOP"), join("j"))
+    )
+    assert "forkedTaskDefs" not in task_of(engine, many, "f")["inputData"]

@@ -208,7 +208,7 @@ def test_every_open_worker_attempt_is_queued_once_or_held(
                 if attempt.queue:
                     assert entries.count(member) + claim.held == 1, attempt
             header = load_header(stored.fields["h"])
-            containers = [a for a in open_ if a.type in {"JOIN", "DO_WHILE"}]
+            containers = [a for a in open_ if a.type in {"JOIN", "EXCLUSIVE_JOIN", "DO_WHILE"}]
             assert header.containers == len(containers)
             assert header.open_attempts == len(open_) - len(containers)
             assert header.open_attempts or header.continues, "nothing would wake it"

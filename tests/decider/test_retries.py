@@ -61,6 +61,7 @@ def test_delay_by_logic(facts: dict[str, Any], seconds: list[int]) -> None:
     assert delays == [second * 1000 for second in seconds]
 
 
+@pytest.mark.anomaly("A-37")
 def test_exponential_delay_does_not_overflow() -> None:
     definition = TaskDef(name="a", retry_delay_seconds=60, retry_logic="EXPONENTIAL_BACKOFF")
     assert delay_ms(definition, _failed(10_000), "e") == 10 * 365 * 24 * 3_600_000
@@ -117,6 +118,7 @@ def test_unregistered_simple_task_has_three_retries_a_minute_apart(engine: Memor
     assert len(tasks_of(engine, started, "a")) == 4
 
 
+@pytest.mark.oracle(45)
 def test_terminal_error_is_not_retried(engine: MemoryEngine) -> None:
     """Oracle row 45."""
     started = engine.start(workflow("w", policy("a", retryCount=3)))

@@ -123,6 +123,8 @@ def test_optional_task_that_fails_lets_the_workflow_go_on(engine: MemoryEngine) 
     assert status_of(engine, started) == "COMPLETED"
 
 
+@pytest.mark.anomaly("A-22")
+@pytest.mark.oracle(16)
 def test_final_optional_failure_reads_completed_with_errors(engine: MemoryEngine) -> None:
     """Oracle row 16."""
     started = engine.start(workflow("w", simple("a", optional=True)))
@@ -176,6 +178,7 @@ def test_type_that_no_operator_claims_is_a_queue_for_workers(engine: MemoryEngin
     assert status_of(engine, started) == "COMPLETED"
 
 
+@pytest.mark.anomaly("A-57")
 def test_larger_priority_is_handed_out_first(engine: MemoryEngine) -> None:
     low = engine.start(workflow("w", simple("a")), priority=1)
     high = engine.start(workflow("w", simple("a")), priority=50)

@@ -121,6 +121,7 @@ def test_unusable_definition_from_data_fails_the_task(
     assert engine.statuses(started)["s"] == "FAILED_WITH_TERMINAL_ERROR"
 
 
+@pytest.mark.anomaly("A-43")
 def test_failing_child_fails_the_parent_with_both_reasons(engine: MemoryEngine) -> None:
     started = engine.start(workflow("w", sub_workflow("s", _CHILD)))
     child = _child_of(engine, started)

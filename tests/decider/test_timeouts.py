@@ -21,6 +21,7 @@ from tests.builders import (
 )
 
 
+@pytest.mark.oracle(44)
 @pytest.mark.parametrize("timeout_policy", ["RETRY", "TIME_OUT_WF", "ALERT_ONLY"])
 def test_response_timeout_is_retried_whatever_the_policy(
     engine: MemoryEngine, timeout_policy: str
@@ -57,6 +58,7 @@ def test_unpolled_task_has_no_response_timeout(engine: MemoryEngine) -> None:
     assert engine.statuses(started) == {"a": "SCHEDULED"}
 
 
+@pytest.mark.anomaly("A-28")
 @pytest.mark.parametrize(
     ("timeout_policy", "statuses", "workflow_status"),
     [
@@ -161,6 +163,7 @@ def test_poll_timeout_does_not_end_a_task_that_was_polled(engine: MemoryEngine) 
     assert engine.statuses(started) == {"a": "IN_PROGRESS"}
 
 
+@pytest.mark.anomaly("A-37")
 def test_poll_timeout_counts_from_the_end_of_the_delay(engine: MemoryEngine) -> None:
     task = policy("a", pollTimeoutSeconds=5, timeoutPolicy="TIME_OUT_WF")
     started = engine.start(workflow("w", {**task, "startDelay": 10}))
@@ -227,6 +230,7 @@ def test_workflow_with_alert_only_completes_after_its_timeout(engine: MemoryEngi
 # -- lost workers ----------------------------------------------------------------------------------
 
 
+@pytest.mark.anomaly("A-54")
 def test_lost_worker_uses_up_no_retry(engine: MemoryEngine) -> None:
     started = engine.start(workflow("w", policy("a", retryCount=0)))
     engine.poll("a", lease_s=5)
@@ -292,6 +296,7 @@ def test_report_after_the_deadline_is_taken_while_the_attempt_is_open(engine: Me
     assert engine.workflow(started)["output"] == {"x": 1}
 
 
+@pytest.mark.anomaly("A-8")
 def test_extension_between_the_firing_and_the_decision_wins(
     engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -324,6 +329,7 @@ def test_extension_between_the_firing_and_the_decision_wins(
 # -- callbacks -------------------------------------------------------------------------------------
 
 
+@pytest.mark.oracle(34)
 def test_callback_offers_the_same_attempt_again_after_its_delay(engine: MemoryEngine) -> None:
     """Oracle row 34."""
     started = engine.start(workflow("w", policy("a")))
@@ -357,6 +363,7 @@ def test_task_timeout_runs_on_while_a_callback_waits(engine: MemoryEngine) -> No
     assert status_of(engine, started) == "TIMED_OUT"
 
 
+@pytest.mark.oracle(35)
 def test_extend_lease_moves_only_the_update_time(engine: MemoryEngine) -> None:
     """Oracle row 35."""
     started = engine.start(workflow("w", policy("a", responseTimeoutSeconds=10)))

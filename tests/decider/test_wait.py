@@ -126,3 +126,27 @@ def test_a_thousand_waits_that_are_due_together(engine: MemoryEngine) -> None:
     started = [engine.start(workflow("w", wait("t", duration="10s"))) for _ in range(1000)]
     pass_time(engine, seconds=10)
     assert {status_of(engine, each) for each in started} == {"COMPLETED"}
+
+
+@pytest.mark.parametrize("inputs", [{}, {"duration": "1h"}], ids=["for a signal", "for an hour"])
+def test_the_timeout_of_its_task_definition_ends_a_wait(
+    engine: MemoryEngine, inputs: dict[str, str]
+) -> None:
+    definition = {"name": "t", "timeoutSeconds": 60, "timeoutPolicy": "TIME_OUT_WF"}
+    started = engine.start(workflow("w", {**wait("t", **inputs), "taskDefinition": definition}))
+    pass_time(engine, seconds=59)
+    assert status_of(engine, started) == "RUNNING"
+    pass_time(engine, seconds=1)
+    assert engine.statuses(started) == {"t": "TIMED_OUT"}
+    assert status_of(engine, started) == "TIMED_OUT"
+
+
+def test_a_timeout_that_only_alerts_lets_a_wait_go_on(engine: MemoryEngine) -> None:
+    definition = {"name": "t", "timeoutSeconds": 60, "timeoutPolicy": "ALERT_ONLY"}
+    started = engine.start(
+        workflow("w", {**wait("t", duration="2m"), "taskDefinition": definition})
+    )
+    pass_time(engine, seconds=60)
+    assert status_of(engine, started) == "RUNNING"
+    pass_time(engine, seconds=60)
+    assert status_of(engine, started) == "COMPLETED"

@@ -8,21 +8,63 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
+from conductor_py.decider.operations.jump import jump
+from conductor_py.decider.operations.message import message
+from conductor_py.decider.operations.pause import pause
+from conductor_py.decider.operations.remove import remove
+from conductor_py.decider.operations.rerun import rerun
+from conductor_py.decider.operations.reset_callbacks import reset_callbacks
+from conductor_py.decider.operations.restart import restart
+from conductor_py.decider.operations.resume import resume
+from conductor_py.decider.operations.retry import retry
+from conductor_py.decider.operations.signal import signal
+from conductor_py.decider.operations.skip import skip
 from conductor_py.decider.operations.terminate import terminate
+from conductor_py.decider.operations.upgrade import upgrade
+from conductor_py.decider.operations.variables import variables
+from conductor_py.decider.operations.watch import watch
 from conductor_py.decider.workspace import Workspace
 from conductor_py.model.decision import Answer
 from conductor_py.model.event import Operation
 
 Verb = Callable[[Workspace, Operation], Answer | None]
 
-VERBS: Mapping[str, Verb] = MappingProxyType({"terminate": terminate})
+VERBS: Mapping[str, Verb] = MappingProxyType(
+    {
+        "jump": jump,
+        "message": message,
+        "pause": pause,
+        "remove": remove,
+        "rerun": rerun,
+        "reset_callbacks": reset_callbacks,
+        "restart": restart,
+        "resume": resume,
+        "retry": retry,
+        "signal": signal,
+        "skip": skip,
+        "terminate": terminate,
+        "upgrade": upgrade,
+        "variables": variables,
+        "watch": watch,
+    }
+)
+
+
+_ON_ITS_WAY_OUT = frozenset({"remove", "terminate"})
+"""What an execution that is being removed still listens to."""
 
 
 def operate(ws: Workspace, operation: Operation) -> None:
     """Carry out an operation and answer it."""
     verb = VERBS.get(operation.name)
-    if verb is None:
+    if ws.header.forget and operation.name not in _ON_ITS_WAY_OUT:
         answer: Answer | None = Answer(
+            operation=operation.id,
+            error="NOT_FOUND",
+            message=f"No such workflow found by id: {ws.id}",
+        )
+    elif verb is None:
+        answer = Answer(
             operation=operation.id,
             error="INVALID_INPUT",
             message=f"Unknown operation '{operation.name}'",

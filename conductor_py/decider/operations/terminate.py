@@ -12,7 +12,7 @@ from conductor_py.model.status import WorkflowStatus
 
 def terminate(ws: Workspace, operation: Operation) -> Answer:
     """End the execution as TERMINATED; one that failed or timed out becomes TERMINATED too, a
-    completed one does not.
+    completed one does not. Its failure workflow is started only when asked for.
     """
     reason = operation.arguments.get("reason")
     text = None if reason is None else str(reason)
@@ -28,5 +28,6 @@ def terminate(ws: Workspace, operation: Operation) -> Answer:
             ws.states["end"] = Ending(reason=text)
             ws.order("index")
         return Answer(operation=operation.id)
-    ending.end(ws, WorkflowStatus.TERMINATED, text)
+    rescue = operation.arguments.get("triggerFailureWorkflow") is True
+    ending.end(ws, WorkflowStatus.TERMINATED, text, rescue=rescue)
     return Answer(operation=operation.id)

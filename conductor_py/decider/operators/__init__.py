@@ -32,29 +32,49 @@ def open_(ws: Workspace, spot: Spot) -> None:
 
 
 from conductor_py.decider.operators import (  # noqa: E402 - the operators use `open_` above
+    decision,
     do_while,
     dynamic,
+    event,
+    exclusive_join,
     fork_join,
     fork_join_dynamic,
+    human,
     inline,
     join,
+    json_jq_transform,
+    lambda_script,
+    noop,
+    pull_workflow_messages,
     set_variable,
     simple,
+    start_workflow,
     sub_workflow,
     switch,
+    system,
     terminate,
     wait,
 )
 
 _opens.update(
     {
+        "DECISION": decision.open_,
         "DO_WHILE": do_while.open_,
         "DYNAMIC": dynamic.open_,
+        "EVENT": event.open_,
+        "EXCLUSIVE_JOIN": exclusive_join.open_,
         "FORK_JOIN": fork_join.open_,
         "FORK_JOIN_DYNAMIC": fork_join_dynamic.open_,
+        **dict.fromkeys(system.TYPES, system.open_),
+        "HUMAN": human.open_,
         "INLINE": inline.open_,
         "JOIN": join.open_,
+        "JSON_JQ_TRANSFORM": json_jq_transform.open_,
+        "LAMBDA": lambda_script.open_,
+        "NOOP": noop.open_,
+        "PULL_WORKFLOW_MESSAGES": pull_workflow_messages.open_,
         "SET_VARIABLE": set_variable.open_,
+        "START_WORKFLOW": start_workflow.open_,
         "SUB_WORKFLOW": sub_workflow.open_,
         "SWITCH": switch.open_,
         "TERMINATE": terminate.open_,
@@ -63,7 +83,14 @@ _opens.update(
 )
 _resumes.update(
     {
+        "EVENT": event.resume,
+        **dict.fromkeys(system.TYPES, system.resume),
+        "HUMAN": human.resume,
         "INLINE": inline.resume,
+        "JSON_JQ_TRANSFORM": json_jq_transform.resume,
+        "LAMBDA": lambda_script.resume,
+        "PULL_WORKFLOW_MESSAGES": pull_workflow_messages.resume,
+        "START_WORKFLOW": start_workflow.resume,
         "SUB_WORKFLOW": sub_workflow.resume,
         "WAIT": wait.resume,
     }

@@ -3,7 +3,7 @@
 The iteration is part of the identity of the tasks inside (the iteration vector), so loops nest. An
 iteration is over when the last task of the body has settled and nothing inside is open. The
 numbered outputs are a view over the attempts, written once at the end; a condition gets what its
-text names.
+text names. With ``keepLastN`` the records of earlier iterations are deleted as the loop goes on.
 """
 
 from __future__ import annotations
@@ -12,16 +12,19 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from conductor_py.decider import control
+from conductor_py.decider import bodies, control
+from conductor_py.decider.compile import input_template
 from conductor_py.decider.need import Evaluated, Read, Refusal, ScriptWanted, digest
 from conductor_py.decider.plan import Node, Plan
 from conductor_py.decider.references import resolve_input, resolve_value
+from conductor_py.decider.starting import whole_number
 from conductor_py.decider.workspace import Spot, Step, Workspace, place_key
 from conductor_py.model.execution import Attempt, LoopState, Vector, vector_append
 from conductor_py.model.json import JsonObject, JsonValue
 from conductor_py.model.status import TaskStatus
 
 _NAMED = re.compile(r"\$\.([A-Za-z_][\w]*)|\$\[\s*(['\"])(.+?)\2\s*\]")
+_KEEP = "keepLastN"
 _ANY = re.compile(r"\$(?![A-Za-z0-9_$])")
 
 
@@ -36,6 +39,11 @@ def open_(ws: Workspace, spot: Spot) -> None:
         status=TaskStatus.IN_PROGRESS,
         input_=value,
     )
+    if value.get(_KEEP) is not None and not whole_number(value[_KEEP]):
+        status = TaskStatus.FAILED_WITH_TERMINAL_ERROR
+        reason = f"{_KEEP} must be a whole number of at least 1"
+        control.finish(ws, spot, attempt, status, reason=reason)
+        return
     items = _items(ws, spot, value)
     count = len(items) if items is not None else -1
     ws.states["j:" + spot.key] = LoopState(seq=attempt.seq, items=count)
@@ -43,6 +51,34 @@ def open_(ws: Workspace, spot: Spot) -> None:
         control.finish(ws, spot, attempt, TaskStatus.COMPLETED, output={"iteration": 0})
         return
     _iterate(ws, spot, attempt, 1, items)
+
+
+def reopen(ws: Workspace, spot: Spot, before: Attempt) -> None:
+    """Go on, as the successor of ``before``, in the iteration that the state names."""
+    key = "j:" + spot.key
+    value = ws.document(f"i:{before.seq}")
+    state = ws.state(key, LoopState)
+    if state is None or not state.iteration:
+        open_(ws, spot)
+        return
+    attempt = control.create(
+        ws,
+        spot,
+        type_="DO_WHILE",
+        definition=before.definition,
+        status=TaskStatus.IN_PROGRESS,
+        input_=value,
+    )
+    items = _items(ws, spot, value) if state.items >= 0 else None
+    _show_iteration(ws, attempt, state.iteration, items)
+    ws.states[key] = replace(state, seq=attempt.seq, closed=False)
+    body = spot.node.task.loop_over
+    vector = vector_append(spot.vector, state.iteration)
+    if not body:
+        control.reach_tail(ws, spot.plan, spot.node, vector)
+    elif not ws.newest(body[0].task_reference_name, vector):
+        ws.agenda.append(Step("open", spot.plan, body[0].task_reference_name, vector))
+    ws.agenda.append(Step("loop", spot.plan, spot.node.ref, spot.vector))
 
 
 def check(ws: Workspace, plan: Plan, ref: str, vector: Vector) -> None:
@@ -61,9 +97,13 @@ def check(ws: Workspace, plan: Plan, ref: str, vector: Vector) -> None:
         status = TaskStatus.FAILED_WITH_TERMINAL_ERROR
         control.finish(ws, spot, attempt, status, reason=f"loopCondition: {wanted.reason}")
         return
+    kept = _kept(ws, spot, attempt, state)
+    if kept.start > 1:
+        forgotten = vector_append(spot.vector, kept.start - 1)
+        ws.agenda.append(bodies.step_of("forget", plan, ref, forgotten))
     left = items is None or state.iteration < len(items)
     if not (wanted and left):
-        output = _output(ws, spot, state.iteration)
+        output = _output(ws, spot, kept)
         control.finish(ws, spot, attempt, TaskStatus.COMPLETED, output=output)
     elif state.iteration >= ws.limits.iterations:
         status = TaskStatus.FAILED_WITH_TERMINAL_ERROR
@@ -86,10 +126,7 @@ def _iterate(
         control.finish(ws, spot, attempt, status, output={}, reason=refused)
         return
     ws.states[key] = replace(state, iteration=iteration, tail=False, open_attempts=0)
-    output: dict[str, JsonValue] = {"iteration": iteration}
-    if items is not None:
-        output |= {"loopIndex": iteration - 1, "loopItem": items[iteration - 1]}
-    ws.documents[f"o:{attempt.seq}"] = output
+    _show_iteration(ws, attempt, iteration, items)
     body = spot.node.task.loop_over
     vector = vector_append(spot.vector, iteration)
     if body:
@@ -97,6 +134,15 @@ def _iterate(
         ws.agenda.append(step)
     else:
         control.reach_tail(ws, spot.plan, spot.node, vector)
+
+
+def _show_iteration(
+    ws: Workspace, attempt: Attempt, iteration: int, items: Sequence[JsonValue] | None
+) -> None:
+    output: dict[str, JsonValue] = {"iteration": iteration}
+    if items is not None and iteration <= len(items):
+        output |= {"loopIndex": iteration - 1, "loopItem": items[iteration - 1]}
+    ws.documents[f"o:{attempt.seq}"] = output
 
 
 def _items(ws: Workspace, spot: Spot, value: JsonObject) -> Sequence[JsonValue] | None:
@@ -145,7 +191,7 @@ def _bindings(
     if everything or spot.node.ref in names:
         numbered = _mentions_iterations(text, everything)
         bindings[spot.node.ref] = (
-            _output(ws, spot, state.iteration)
+            _output(ws, spot, _kept(ws, spot, attempt, state))
             if numbered
             else {**ws.document(f"o:{attempt.seq}"), "iteration": state.iteration}
         )
@@ -171,10 +217,19 @@ def _depth(vector: Vector) -> int:
     return vector.count(".") + 1 if vector else 0
 
 
-def _output(ws: Workspace, spot: Spot, iterations: int) -> JsonObject:
+def _kept(ws: Workspace, spot: Spot, attempt: Attempt, state: LoopState) -> range:
+    """The iterations whose records are kept: all, or the last ones."""
+    most: int | None = None
+    if _KEEP in input_template(spot.node.task):
+        most = whole_number(ws.document(f"i:{attempt.seq}").get(_KEEP))
+    first = state.iteration - (most or state.iteration)
+    return range(max(first, 0) + 1, state.iteration + 1)
+
+
+def _output(ws: Workspace, spot: Spot, kept: range) -> JsonObject:
     """``{"iteration": n, "1": {ref: output, …}, …}`` of the tasks directly in the loop."""
     refs = [node.ref for node in _body(spot.plan, spot.node) if node.loops[-1] == spot.node.ref]
-    vectors = {n: vector_append(spot.vector, n) for n in range(1, iterations + 1)}
+    vectors = {n: vector_append(spot.vector, n) for n in kept}
     pointers = {
         (n, ref): "r:" + place_key(ref, vector) for n, vector in vectors.items() for ref in refs
     }
@@ -185,7 +240,7 @@ def _output(ws: Workspace, spot: Spot, iterations: int) -> JsonObject:
         for seq in seqs.values()
         if seq and (name := f"o:{seq}") not in ws.documents
     )
-    output: dict[str, JsonValue] = {"iteration": iterations}
+    output: dict[str, JsonValue] = {"iteration": kept.stop - 1}
     for (n, ref), seq in seqs.items():
         if seq:
             found = output.setdefault(str(n), {})

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from conductor_py.decider import control, ending
+from conductor_py.decider import control, ending, joins
 from conductor_py.decider.operators.join import prepare_join
 from conductor_py.decider.references import resolve_input
 from conductor_py.decider.workspace import Spot, Step, Workspace
@@ -31,7 +31,7 @@ def open_(ws: Workspace, spot: Spot) -> None:
         ending.fail(ws, replace(fork, reason="A FORK_JOIN must be followed by a JOIN"))
         return
     prepare_join(ws, spot, join, frozenset(_inside(spot)))
-    control.tell_joins(ws, spot, fork)
+    joins.tell(ws, spot, fork)
     steps = [
         Step("open", spot.plan, branch[0].task_reference_name, spot.vector)
         for branch in node.task.fork_tasks

@@ -9,12 +9,14 @@ only, so they are the same in every iteration (A-50).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
-from conductor_py.decider import control, operators
+from conductor_py.decider import control, joins, operators
 from conductor_py.decider.need import FragmentWanted, Read, Refusal, digest
 from conductor_py.decider.operators.join import open_join
 from conductor_py.decider.plan import Node, Plan
 from conductor_py.decider.references import resolve_input
+from conductor_py.decider.starting import whole_number
 from conductor_py.decider.workspace import Spot, Step, Workspace, place_key
 from conductor_py.model.execution import JoinState
 from conductor_py.model.json import JsonObject, JsonValue
@@ -22,6 +24,17 @@ from conductor_py.model.status import TaskStatus
 
 _TOGETHER = 500
 _SHOWN = 100
+_MEMBERS: Mapping[str, type] = MappingProxyType(
+    {
+        "optional": bool,
+        "permissive": bool,
+        "asyncComplete": bool,
+        "startDelay": int,
+        "retryCount": int,
+        "description": str,
+    }
+)
+"""What an item of ``forkTaskInputs`` may say of its branch's task."""
 
 
 def open_(ws: Workspace, spot: Spot) -> None:
@@ -42,19 +55,29 @@ def open_(ws: Workspace, spot: Spot) -> None:
             spot.plan.hash, spot.node.ref, spot.node.loops, (join_ref,), True, tasks
         )
         plan = ws.answer(f"fragment:{spot.key}:{digest(tasks)}", wanted)
-    if not isinstance(plan, Plan) or join is None:
+    if not isinstance(plan, Plan) or join is None or isinstance(tasks, Refusal):
         _refuse(ws, spot, value, plan.reason if isinstance(plan, Refusal) else "not resolved")
         return
-    _open(ws, spot, join, plan, value)
+    _open(ws, spot, join, plan, tasks, value)
 
 
-def _open(ws: Workspace, spot: Spot, join: Node, plan: Plan, value: JsonObject) -> None:
+def _open(  # noqa: PLR0917 - the fork, its join, its branches
+    ws: Workspace,
+    spot: Spot,
+    join: Node,
+    plan: Plan,
+    tasks: tuple[JsonObject, ...],
+    value: JsonObject,
+) -> None:
     ws.plans[plan.hash] = None
     ws.hashes["d:" + spot.key] = plan.hash
     ws.learn(plan)
     shown: dict[str, JsonValue] = {**value, "forkedTasks": list(plan.branches)}
+    if len(tasks) <= _SHOWN:
+        # Conductor's pages draw the branches from these.
+        shown["forkedTaskDefs"] = list(tasks)
     fork = control.create(ws, spot, type_="FORK", status=TaskStatus.COMPLETED, input_=shown)
-    control.tell_joins(ws, spot, fork)
+    joins.tell(ws, spot, fork)
     joining = Spot(spot.plan, join, spot.vector)
     prepared = JoinState(seq=0, expected=len(plan.branches))
     ws.states["j:" + joining.key] = prepared
@@ -70,14 +93,19 @@ def join_of(ws: Workspace, fragment: Plan, ref: str, step: Step) -> None:
     """Open the JOIN of a fragment whose branches were opened before it."""
     parent = ws.plan_of(fragment.parent)
     node = parent.nodes.get(ref) if parent else None
-    if parent is not None and node is not None:
-        open_join(ws, Spot(parent, node, step.vector), fragment.branches)
+    if parent is None or node is None:
+        return
+    spot = Spot(parent, node, step.vector)
+    if not control.in_ended_loop(ws, spot):
+        open_join(ws, spot, fragment.branches)
 
 
 def more_branches(ws: Workspace, step: Step) -> None:
     """Open branches from a cursor on, as far as this decision's bound allows."""
     cursor = int(step.ref)
     branches = step.plan.branches
+    if control.in_ended_loop(ws, Spot(step.plan, step.plan.nodes[branches[cursor]], step.vector)):
+        return
     while cursor < len(branches) and not ws.full:
         node = step.plan.nodes[branches[cursor]]
         operators.open_(ws, Spot(step.plan, node, step.vector))
@@ -107,20 +135,41 @@ def _of_inputs(node: Node, value: JsonObject) -> tuple[JsonObject, ...] | Refusa
     for index, item in enumerate(inputs):
         given = dict(item) if isinstance(item, Mapping) else {"input": item}
         branch: dict[str, JsonValue] = {
+            **_configured(given),
             "name": name,
             "taskReferenceName": f"_{node.ref}_{name}_{index}",
             "type": "SUB_WORKFLOW" if sub else type_,
             "inputParameters": {**given, "__index": index},
-            "optional": node.task.optional,
         }
+        if node.task.optional:
+            branch["optional"] = True
         if sub:
-            version = value.get("forkTaskWorkflowVersion")
-            params: dict[str, JsonValue] = {"name": str(sub)}
-            if version is not None and str(version).isascii() and str(version).isdigit():
-                params["version"] = int(str(version))
-            branch["subWorkflowParam"] = params
+            branch["subWorkflowParam"] = _sub_workflow(str(sub), value, given)
         branches.append(branch)
     return tuple(branches)
+
+
+def _configured(item: JsonObject) -> JsonObject:
+    """What an item says of its branch's task: members that have their type; all of it is the
+    branch's input as well.
+    """
+    return {
+        name: item[name]
+        for name, kind in _MEMBERS.items()
+        if type(item.get(name)) is kind
+        and (kind is not int or whole_number(item[name]) is not None)
+    }
+
+
+def _sub_workflow(name: str, value: JsonObject, item: JsonObject) -> JsonObject:
+    params: dict[str, JsonValue] = {"name": name}
+    version = whole_number(value.get("forkTaskWorkflowVersion"))
+    if version:
+        params["version"] = version
+    domains = item.get("taskToDomain")
+    if isinstance(domains, Mapping):
+        params["taskToDomain"] = {key: str(domain) for key, domain in domains.items()}
+    return params
 
 
 def _of_tasks(node: Node, value: JsonObject) -> tuple[JsonObject, ...] | Refusal:

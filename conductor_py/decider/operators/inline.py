@@ -55,6 +55,11 @@ def evaluate(
 ) -> Evaluated | Refusal:
     """Ask for the value of a script; an unknown evaluator is refused."""
     if evaluator not in SCRIPTS:
+        if evaluator == "python":
+            return Refusal(
+                "The evaluator 'python' is not supported: a Python script cannot be kept from"
+                " doing harm; use 'javascript'"
+            )
         known = ", ".join(sorted({*SCRIPTS, "value-param"}))
         return Refusal(f"Unknown evaluator '{evaluator}'; known are {known}")
     key = f"script:{place}:{digest([expression, value])}"

@@ -5,12 +5,14 @@ never scanned.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
-from conductor_py.decider import control
+from conductor_py.decider import control, joins
 from conductor_py.decider.need import Read
 from conductor_py.decider.plan import Node
 from conductor_py.decider.workspace import Spot, Step, Workspace, place_key
-from conductor_py.model.execution import NO_LOOP, Attempt, JoinState
+from conductor_py.model.execution import NO_LOOP, Attempt, JoinState, wire_ref
+from conductor_py.model.json import JsonObject, JsonValue
 from conductor_py.model.status import TaskStatus
 
 
@@ -23,25 +25,26 @@ def open_(ws: Workspace, spot: Spot) -> None:
 def open_join(ws: Workspace, spot: Spot, refs: tuple[str, ...]) -> None:
     """Open the join of ``refs`` at ``spot``."""
     key = "j:" + spot.key
+    exclusive = spot.node.task.type == "EXCLUSIVE_JOIN"
     prepared = ws.state(key, JoinState)
-    if prepared is None or prepared.seq or prepared.closed:
+    if exclusive or prepared is None or prepared.seq or prepared.closed:
         prepared = _count_settled(ws, spot, refs, refs)
+    shown: dict[str, JsonValue] = {"joinOn": list(refs)}
+    if exclusive and spot.node.task.default_exclusive_join_task:
+        shown["defaultExclusiveJoinTask"] = list(spot.node.task.default_exclusive_join_task)
     attempt = control.create(
         ws,
         spot,
         type_=spot.node.task.type,
         definition=spot.node.task.type,
         status=TaskStatus.IN_PROGRESS,
-        input_={"joinOn": list(refs)},
+        input_=shown,
     )
-    ws.states[key] = JoinState(
-        seq=attempt.seq,
-        expected=prepared.expected,
-        settled=prepared.settled,
-        failed=prepared.failed,
-        errors=prepared.errors,
+    # An exclusive join is looked at whenever any of its references settles.
+    ws.states[key] = replace(
+        prepared, seq=attempt.seq, expected=0 if exclusive else prepared.expected, closed=False
     )
-    if prepared.settled >= prepared.expected:
+    if exclusive or prepared.settled >= prepared.expected:
         ws.agenda.append(Step("join", spot.plan, key, NO_LOOP))
 
 
@@ -55,33 +58,119 @@ def prepare_join(ws: Workspace, fork: Spot, join: Node, inside: frozenset[str]) 
     ws.states["j:" + spot.key] = _count_settled(ws, spot, refs, outside)
 
 
+def recount(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
+    """Count anew for an open join whose definition has changed."""
+    refs = tuple(dict.fromkeys(spot.node.task.join_on))
+    exclusive = attempt.type == "EXCLUSIVE_JOIN"
+    counted = _count_settled(ws, spot, refs, refs)
+    key = "j:" + spot.key
+    expected = 0 if exclusive else counted.expected
+    ws.states[key] = replace(counted, seq=attempt.seq, expected=expected)
+    ws.documents[f"i:{attempt.seq}"] = {
+        **ws.document(f"i:{attempt.seq}"),
+        "joinOn": list(refs),
+    }
+    if exclusive or counted.settled >= counted.expected:
+        ws.agenda.append(Step("join", spot.plan, key, NO_LOOP))
+
+
+def close(ws: Workspace, key: str) -> None:
+    """End a JOIN whose references have all settled: status, reasons, output."""
+    found = opened(ws, key)
+    if found is None:
+        return
+    join, attempt, spot = found
+    refs = names(ws.document(f"i:{attempt.seq}").get("joinOn"))
+    output = _output(ws, spot, refs)
+    culprits = [one for seq in join.failed if (one := ws.attempt(seq)) is not None]
+    ws.states[key] = replace(join, closed=True)
+    if culprits:
+        canceled = all(culprit.status is TaskStatus.CANCELED for culprit in culprits)
+        status = TaskStatus.CANCELED if canceled else TaskStatus.FAILED
+        reason = " ".join(culprit.reason or "" for culprit in culprits).strip() or None
+        control.finish(ws, spot, attempt, status, output=output, reason=reason)
+    elif join.errors:
+        named = [one for seq in join.errors if (one := ws.attempt(seq)) is not None]
+        reason = "; ".join(f"{wire_ref(a.ref, a.vector)}: {a.reason or a.status}" for a in named)
+        status = TaskStatus.COMPLETED_WITH_ERRORS
+        control.finish(ws, spot, attempt, status, output=output, reason=reason)
+    else:
+        control.finish(ws, spot, attempt, TaskStatus.COMPLETED, output=output)
+
+
+def opened(ws: Workspace, key: str) -> tuple[JoinState, Attempt, Spot] | None:
+    """An open join by the field of its state."""
+    join = ws.state(key, JoinState)
+    attempt = ws.attempt(join.seq) if join and join.seq and not join.closed else None
+    spot = ws.spot_of(attempt) if attempt else None
+    if join is None or attempt is None or spot is None or not attempt.open:
+        return None
+    return join, attempt, spot
+
+
+def newest(ws: Workspace, spot: Spot, refs: Iterable[str]) -> dict[str, Attempt]:
+    """The newest attempts of what the join at ``spot`` waits for, by the reference it names; those
+    never opened are left out.
+    """
+    seats = {ref: joins.seat(ws, spot, ref) for ref in refs}
+    pointers = ("r:" + place_key(seat.ref, seat.vector) for seat in seats.values())
+    ws.together((p, Read(f">a {p}")) for p in pointers if p not in ws.pointers)
+    return {
+        ref: found
+        for ref, seat in seats.items()
+        if (seq := ws.newest(seat.ref, seat.vector)) and (found := ws.attempt(seq)) is not None
+    }
+
+
+def names(value: JsonValue) -> list[str]:
+    """The references of a ``joinOn``."""
+    return [str(one) for one in value] if isinstance(value, (list, tuple)) else []
+
+
 def _count_settled(
     ws: Workspace, spot: Spot, refs: tuple[str, ...], looked_up: Iterable[str]
 ) -> JoinState:
-    known = [ref for ref in looked_up if _exists(ws, spot, ref)]
-    pointers = {ref: "r:" + place_key(ref, spot.vector) for ref in known}
-    ws.together((p, Read(f">a {p}")) for p in pointers.values() if p not in ws.pointers)
-    attempts = [
-        found
-        for ref in known
-        if (seq := ws.newest(ref, spot.vector)) and (found := ws.attempt(seq)) is not None
-    ]
-    settled = [attempt for attempt in attempts if _has_settled(attempt)]
+    """What has settled already. A reference that no plan knows and nothing has brought can never
+    settle: it counts as SKIPPED.
+    """
+    attempts = newest(ws, spot, looked_up)
+    settled = [attempt for attempt in attempts.values() if has_settled(attempt)]
     errors = [a.seq for a in settled if a.status is TaskStatus.COMPLETED_WITH_ERRORS]
     failed = [a.seq for a in settled if not a.status.successful]
+    awaited = [
+        ref
+        for ref in refs
+        if joins.seat(ws, spot, ref).known or (ref in attempts and has_settled(attempts[ref]))
+    ]
     return JoinState(
         seq=0,
-        expected=sum(1 for ref in refs if _exists(ws, spot, ref)),
+        expected=len(awaited),
         settled=len(settled),
         failed=tuple(failed),
         errors=tuple(errors),
     )
 
 
-def _exists(ws: Workspace, spot: Spot, ref: str) -> bool:
-    """A reference that no plan knows can never settle: it counts as SKIPPED."""
-    return ref in spot.plan.nodes or ref in ws.plan.nodes
+def has_settled(attempt: Attempt) -> bool:
+    """Whether its reference has settled with it."""
+    return attempt.status.terminal and not (attempt.superseded or attempt.ahead)
 
 
-def _has_settled(attempt: Attempt) -> bool:
-    return attempt.status.terminal and not attempt.superseded
+def _output(ws: Workspace, spot: Spot, refs: list[str]) -> JsonObject:
+    """The outputs by reference; of a task inside another loop that of its last iteration."""
+    seats = {ref: joins.seat(ws, spot, ref) for ref in refs}
+    vectors = {ref: seat.vector if seat.ref == ref else NO_LOOP for ref, seat in seats.items()}
+    pointers = ("r:" + place_key(ref, at) for ref, at in vectors.items())
+    ws.together((name, Read(f">ao {name}")) for name in pointers if name not in ws.pointers)
+    seqs = {ref: ws.newest(ref, at) for ref, at in vectors.items()}
+    ws.together(
+        (name, Read(name))
+        for seq in seqs.values()
+        if seq and (name := f"o:{seq}") not in ws.documents
+    )
+    output: dict[str, JsonValue] = {}
+    for ref, seq in seqs.items():
+        found = ws.document(f"o:{seq}") if seq else {}
+        if found:
+            output[wire_ref(ref, vectors[ref])] = found
+    return output

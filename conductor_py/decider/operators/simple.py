@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from conductor_py.decider import control, scheduling
+from conductor_py.decider import caching, control, scheduling
 from conductor_py.decider.references import resolve_input
 from conductor_py.decider.workspace import Spot, Workspace
+from conductor_py.model.json import JsonObject
 from conductor_py.model.status import TaskStatus
 
 
@@ -13,6 +14,11 @@ def open_(ws: Workspace, spot: Spot) -> None:
     task = spot.node.task
     type_ = task.name if task.type == "SIMPLE" else task.type
     value = resolve_input(ws, spot, ws.next_seq)
+    key = caching.key_of(ws, spot, value)
+    known = caching.output_for(ws, key)
+    if known is not None:
+        _complete(ws, spot, type_, value, known)
+        return
     domain = scheduling.domain_of(ws, type_)
     attempt = control.create(
         ws,
@@ -24,7 +30,22 @@ def open_(ws: Workspace, spot: Spot) -> None:
         started=False,
         domain=domain,
         delay_s=task.start_delay,
+        cache_key=key,
         **scheduling.policies(task.task_definition, ws.now_ms),
     )
     queue = scheduling.queue_name(type_, domain)
     scheduling.offer(ws, spot, attempt, queue, task.start_delay * 1000)
+
+
+def _complete(ws: Workspace, spot: Spot, type_: str, value: JsonObject, known: JsonObject) -> None:
+    """The output of this input is known: no worker is asked."""
+    attempt = control.create(
+        ws,
+        spot,
+        type_=type_,
+        definition=spot.node.task.name,
+        status=TaskStatus.COMPLETED,
+        input_=value,
+        output=known,
+    )
+    control.settle(ws, spot, attempt)

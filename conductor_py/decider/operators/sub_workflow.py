@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from conductor_py.decider import control, scheduling, timeouts
-from conductor_py.decider.need import ChildWanted, Refusal, digest
+from conductor_py.decider import admission, control, scheduling, timeouts
+from conductor_py.decider.need import ChildWanted, PayloadWanted, Refusal, digest
 from conductor_py.decider.plan import Plan
 from conductor_py.decider.references import resolve_input, resolve_value
-from conductor_py.decider.starting import new_header, with_input_template
+from conductor_py.decider.starting import new_header, whole_number, with_input_template
 from conductor_py.decider.workspace import Spot, Workspace
 from conductor_py.model.decision import NewChild
 from conductor_py.model.definitions import SubWorkflowParams
 from conductor_py.model.event import ChildEnded
-from conductor_py.model.execution import Attempt, Meta, wire_ref
+from conductor_py.model.execution import Attempt, External, Meta, wire_ref
 from conductor_py.model.ids import derived_execution_id, partition_of, task_id
 from conductor_py.model.json import JsonObject, JsonValue
 from conductor_py.model.status import TaskStatus, WorkflowStatus
 
-_MAX_DIGITS = 10
 _STATUS_OF = {
     WorkflowStatus.COMPLETED: TaskStatus.COMPLETED,
     WorkflowStatus.FAILED: TaskStatus.FAILED,
@@ -79,8 +78,14 @@ def resume(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
 def ended(ws: Workspace, spot: Spot, attempt: Attempt, event: ChildEnded) -> None:
     """The child has ended: its status and output become the task's."""
     output = event.output
-    if isinstance(output, Mapping):
-        output = {"subWorkflowId": event.child, **output}
+    if isinstance(output, External):
+        stored = ws.answer(f"payload:{output.path}", PayloadWanted(output.path))
+        if not isinstance(stored, Mapping):
+            lost = f"The output of sub workflow {event.child} cannot be read: {output.path}"
+            _refuse(ws, spot, attempt, lost)
+            return
+        output = stored
+    output = {"subWorkflowId": event.child, **output}
     status = _STATUS_OF.get(event.status, TaskStatus.FAILED)
     reason = None
     if not status.successful:
@@ -94,7 +99,7 @@ def _start(
 ) -> None:
     definition = plan.definition
     child = derived_execution_id(task_id(ws.id, attempt.seq), partition_of(ws.id))
-    domains = params.task_to_domain or (ws.document("domains") if ws.header.has_domains else {})
+    domains = _domains(ws, params)
     header = new_header(
         plan.hash,
         definition,
@@ -104,6 +109,7 @@ def _start(
         correlation_id=ws.header.correlation_id,
         has_domains=bool(domains),
         parent=(ws.id, attempt.seq, ws.header.depth),
+        admitted_under=admission.held_by(ws.header),
     )
     ws.plans[plan.hash] = None
     ws.children.append(
@@ -132,6 +138,14 @@ def _start(
     ws.documents[f"o:{attempt.seq}"] = {"subWorkflowId": child}
 
 
+def _domains(ws: Workspace, params: SubWorkflowParams) -> JsonObject:
+    """The task-to-domain map of the child: its own, else the parent's."""
+    given = resolve_value(ws, params.task_to_domain) if params.task_to_domain else None
+    if isinstance(given, Mapping) and given:
+        return given
+    return ws.document("domains") if ws.header.has_domains else {}
+
+
 def _wanted(ws: Workspace, params: SubWorkflowParams) -> ChildWanted | Refusal:
     inline: object = params.workflow_definition
     if isinstance(inline, str):
@@ -144,7 +158,7 @@ def _wanted(ws: Workspace, params: SubWorkflowParams) -> ChildWanted | Refusal:
     version = resolve_value(ws, params.version)
     if not isinstance(name, str) or not name:
         return Refusal("subWorkflowParam.name does not yield a name")
-    number = _number(version)
+    number = whole_number(version)
     if version is not None and number is None:
         return Refusal(f"subWorkflowParam.version '{version}' is not a number")
     return ChildWanted(name, number or None)
@@ -166,17 +180,8 @@ def _context(value: JsonObject) -> JsonObject:
 
 
 def _priority(ws: Workspace, given: JsonValue) -> int:
-    number = _number(resolve_value(ws, given))
+    number = whole_number(resolve_value(ws, given))
     return number if number is not None and 0 <= number <= 99 else 0
-
-
-def _number(value: JsonValue) -> int | None:
-    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-        return None
-    text = str(value).strip()
-    digits = text.removesuffix(".0")
-    plausible = digits.isascii() and digits.isdigit() and len(digits) < _MAX_DIGITS
-    return int(digits) if plausible else None
 
 
 def _refuse(ws: Workspace, spot: Spot, attempt: Attempt, reason: str) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from conductor_py.decider import control
+from conductor_py.decider import control, joins
 from conductor_py.decider.expressions import text_of
 from conductor_py.decider.need import Evaluated, Refusal
 from conductor_py.decider.operators.inline import evaluate
 from conductor_py.decider.references import resolve_input
 from conductor_py.decider.workspace import Spot, Step, Workspace
+from conductor_py.model.definitions import WorkflowTask
 from conductor_py.model.json import JsonObject
 from conductor_py.model.status import TaskStatus
 
@@ -20,28 +21,40 @@ def open_(ws: Workspace, spot: Spot) -> None:
     value = resolve_input(ws, spot, None)
     chosen = _choose(ws, spot, value)
     if isinstance(chosen, Refusal):
-        attempt = control.create(
-            ws, spot, type_="SWITCH", status=TaskStatus.IN_PROGRESS, input_=value
-        )
-        control.finish(ws, spot, attempt, TaskStatus.FAILED, reason=chosen.reason)
+        refuse(ws, spot, "SWITCH", value, chosen.reason)
         return
     case = text_of(chosen.value)
     branch = task.decision_cases.get(case, task.default_case)
+    output: JsonObject = {"evaluationResult": [case], "selectedCase": case}
+    take(ws, spot, "SWITCH", value, case, branch, output)
+
+
+def take(  # noqa: PLR0917 - what was chosen, and how it is shown
+    ws: Workspace,
+    spot: Spot,
+    type_: str,
+    value: JsonObject,
+    case: str,
+    branch: tuple[WorkflowTask, ...],
+    output: JsonObject,
+) -> None:
+    """Record the choice and open its branch; without one go on behind the task."""
     input_ = {**value, "case": case, **({"hasChildren": "true"} if branch else {})}
     attempt = control.create(
-        ws,
-        spot,
-        type_="SWITCH",
-        status=TaskStatus.COMPLETED,
-        input_=input_,
-        output={"evaluationResult": [case], "selectedCase": case},
+        ws, spot, type_=type_, status=TaskStatus.COMPLETED, input_=input_, output=output
     )
     if not branch:
         control.settle(ws, spot, attempt)
         return
-    control.tell_joins(ws, spot, attempt)
+    joins.tell(ws, spot, attempt)
     first = branch[0].task_reference_name
     control.open_first(ws, [Step("open", spot.plan, first, spot.vector)])
+
+
+def refuse(ws: Workspace, spot: Spot, type_: str, value: JsonObject, reason: str) -> None:
+    """Fail the task: nothing could be chosen."""
+    attempt = control.create(ws, spot, type_=type_, status=TaskStatus.IN_PROGRESS, input_=value)
+    control.finish(ws, spot, attempt, TaskStatus.FAILED, reason=reason)
 
 
 def _choose(ws: Workspace, spot: Spot, value: JsonObject) -> Evaluated | Refusal:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from conductor_py.decider import control
+from conductor_py.decider import control, scheduling, timeouts
 from conductor_py.decider.durations import Zone, parse_duration_ms, parse_until_ms
 from conductor_py.decider.need import InstantWanted
 from conductor_py.decider.references import resolve_input
@@ -26,6 +26,7 @@ def open_(ws: Workspace, spot: Spot) -> None:
         definition=spot.node.task.name,
         status=TaskStatus.IN_PROGRESS,
         input_=value,
+        **scheduling.policies(spot.node.task.task_definition, ws.now_ms),
     )
     _arm(ws, spot, attempt, value)
 
@@ -45,8 +46,13 @@ def _arm(ws: Workspace, spot: Spot, attempt: Attempt, value: JsonObject) -> None
         control.finish(ws, spot, attempt, status, reason=until)
         return
     if until is not None:
-        ws.put(replace(attempt, wait_until=max(until, 1)))
-        ws.timers[attempt.seq] = max(until, 1)
+        attempt = replace(attempt, wait_until=max(until, 1))
+        ws.put(attempt)
+    due = min(
+        (at for at in (attempt.wait_until, timeouts.started_deadline(attempt)) if at), default=0
+    )
+    if due:
+        ws.timers[attempt.seq] = due
 
 
 def _until(ws: Workspace, value: JsonObject) -> int | str | None:

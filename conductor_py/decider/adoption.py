@@ -1,0 +1,72 @@
+"""Adoption: a new attempt goes on with the child of an older one instead of starting another.
+
+What the child is at that moment is asked, not remembered: events about it may have come before
+anybody waited for it again.
+"""
+
+from __future__ import annotations
+
+from conductor_py.decider import control, operators, scheduling, timeouts
+from conductor_py.decider.need import ChildState, ChildStateWanted
+from conductor_py.decider.operators import sub_workflow
+from conductor_py.decider.workspace import Spot, Workspace
+from conductor_py.model.decision import Send
+from conductor_py.model.event import ChildEnded, Operation
+from conductor_py.model.execution import Attempt
+from conductor_py.model.ids import task_id
+from conductor_py.model.status import TaskStatus, WorkflowStatus
+
+ASKED_BY_PARENT = "revive:"
+"""What the ids of retries begin with that a parent asks of its child."""
+
+
+def adopt(ws: Workspace, spot: Spot, before: Attempt, retries: int, *, resume: bool) -> None:
+    """Wait for the child of ``before``; with ``resume`` retry one that failed. A child that is gone
+    is started anew.
+    """
+    ws.renewed[spot.key] = (before, retries)
+    child = before.child
+    if child is None:
+        operators.open_(ws, spot)
+        return
+    state = ws.answer(f"childstate:{child}:{before.seq}", ChildStateWanted(child))
+    if not isinstance(state, ChildState):
+        operators.open_(ws, spot)
+        return
+    attempt = _open(ws, spot, before, child)
+    if resume and state.status is not WorkflowStatus.COMPLETED:
+        # One that still runs may have its termination in the inbox: the retry comes behind it.
+        retry = Operation(
+            id=f"{ASKED_BY_PARENT}{task_id(ws.id, attempt.seq)}",
+            name="retry",
+            arguments={"resume": True},
+        )
+        ws.sends.append(Send(execution=child, event=retry))
+    elif state.status.terminal:
+        ended = ChildEnded(
+            seq=attempt.seq,
+            child=child,
+            child_generation=state.generation,
+            status=state.status,
+            reason=state.reason,
+            output=state.output,
+        )
+        sub_workflow.ended(ws, spot, attempt, ended)
+
+
+def _open(ws: Workspace, spot: Spot, before: Attempt, child: str) -> Attempt:
+    attempt = control.create(
+        ws,
+        spot,
+        type_="SUB_WORKFLOW",
+        definition=before.definition,
+        status=TaskStatus.IN_PROGRESS,
+        input_=ws.raw_document(f"i:{before.seq}"),
+        output={"subWorkflowId": child},
+        child=child,
+        **scheduling.policies(spot.node.task.task_definition, ws.now_ms),
+    )
+    ends = timeouts.started_deadline(attempt)
+    if ends:
+        ws.timers[attempt.seq] = ends
+    return attempt

@@ -1,0 +1,167 @@
+"""Generations: how a restart, a retry, a rerun or a revived child begins one.
+
+An operation on what has ended waits until the clean-up after that end is done. Beginning a
+generation is one small change of the header; whatever has to look at all attempts is left to a walk
+(``decider.walks``). What a generation resets stands here and nowhere else (A-41).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from conductor_py.decider import adoption, joins
+from conductor_py.decider.graph import ancestry, at_tail, open_iteration
+from conductor_py.decider.need import Read
+from conductor_py.decider.plan import Plan
+from conductor_py.decider.workspace import Spot, Step, Workspace, place_key
+from conductor_py.model.decision import Answer, Send
+from conductor_py.model.event import ChildRevived, Continue, Event, Operation
+from conductor_py.model.execution import NO_LOOP, Attempt, JoinState, LoopState, Walk
+from conductor_py.model.status import WorkflowStatus
+
+_UNDEFERRED = frozenset({"terminate", "remove", "watch"})
+
+
+def defers(ws: Workspace, event: Event) -> bool:
+    """Put an event behind a walk whose first pass is under way: until that ends nothing is counted;
+    whether it was.
+    """
+    if not ws.header.walk or ws.header.surveyed or ws.over or isinstance(event, Continue):
+        return False
+    if isinstance(event, Operation) and event.name in _UNDEFERRED:
+        return False
+    ws.continues.append(event)
+    return True
+
+
+def waits(ws: Workspace, event: Operation | ChildRevived) -> bool:
+    """Put an event behind the clean-up after an end; whether it was."""
+    if not (ws.over and ws.drain):
+        return False
+    ws.continues.append(event)
+    return True
+
+
+def refusal(operation: Operation, error: str, message: str) -> Answer:
+    """The answer that refuses an operation."""
+    return Answer(operation=operation.id, error=error, message=message)
+
+
+def begin(ws: Workspace, walk: Walk) -> None:
+    """Begin a generation whose ``walk`` decides what becomes of the attempts there are.
+
+    Reset: status, reason, failed task, output, end time, the workflow's timeout, all counts.
+    """
+    timeout_ms = ws.plan.definition.timeout_seconds * 1000
+    ws.header = replace(
+        ws.header,
+        generation=ws.header.generation + 1,
+        last_retried_at=ws.now_ms,
+        walk=ws.header.first_seq,
+        surveyed=False,
+        revised=True,
+    )
+    ws.status = WorkflowStatus.RUNNING
+    ws.ended_at = ws.drain = 0
+    ws.due_at = ws.now_ms + timeout_ms if timeout_ms > 0 else 0
+    ws.open_attempts = ws.containers = ws.pending = ws.permissive_failures = 0
+    ws.tail = False
+    ws.states["end"] = None
+    ws.states["walk"] = walk
+    ws.documents["output"] = {}
+    ws.order("index")
+    ws.agenda.append(Step("walk", ws.plan, "", NO_LOOP))
+    if ws.header.parent is not None:
+        revived = ChildRevived(
+            seq=ws.header.parent_seq, child=ws.id, child_generation=ws.header.generation
+        )
+        ws.sends.append(Send(execution=ws.header.parent, event=revived))
+
+
+def begin_anew(ws: Workspace, plan: Plan) -> None:
+    """Begin a generation in which nothing has happened yet: no attempt exists for any reader, the
+    variables are those of the definition. The walk only clears up.
+    """
+    if plan.hash != ws.plan.hash:
+        ws.plan = plan
+        ws.plans[plan.hash] = None
+    begin(ws, Walk(kind="restart", last=ws.next_seq))
+    ws.header = replace(
+        ws.header,
+        plan=plan.hash,
+        version=plan.definition.version,
+        first_seq=ws.next_seq,
+        fragments=-len(ws.hashes),
+        former=(),
+        revised=False,
+        skips=False,
+    )
+    ws.documents["vars"] = plan.definition.variables
+
+
+def child_revived(ws: Workspace, event: ChildRevived) -> None:
+    """A child began a generation: the task that waited for it waits again, in a generation of its
+    own when this execution has ended.
+
+    Not when the task was optional, or another attempt or iteration has taken its place (Conductor).
+    """
+    if ws.header.forget or waits(ws, event):
+        return
+    attempt = ws.attempt(event.seq)
+    seq = ws.newest(attempt.ref, attempt.vector) if attempt is not None else 0
+    newest = ws.attempt(seq) if seq else None
+    spot = ws.spot_of(newest) if newest is not None else None
+    if newest is None or spot is None or newest.child != event.child:
+        return
+    if spot.node.task.optional or not _is_current(ws, spot):
+        return
+    if ws.over:
+        walk = Walk(kind="revive", last=ws.next_seq, target=seq, adopts=True, resumes=True)
+        begin(ws, walk)
+    elif not newest.open and not newest.redo:
+        _take_back(ws, spot, newest)
+        adoption.adopt(ws, spot, newest, newest.retry_count, resume=False)
+
+
+def _is_current(ws: Workspace, spot: Spot) -> bool:
+    """Whether every loop around is still in the iteration that the place belongs to."""
+    loops = [each for each in ancestry(ws, spot)[1:] if each.node.task.type == "DO_WHILE"]
+    names = ["j:" + loop.key for loop in loops]
+    ws.together((name, Read(name)) for name in names if name not in ws.states)
+    for loop, name in zip(loops, names, strict=True):
+        state = ws.state(name, LoopState)
+        within = state is not None and _goes_on(ws, state)
+        number = open_iteration(spot.vector, len(loop.node.loops))
+        if state is None or not within or state.iteration != number:
+            return False
+    return True
+
+
+def _goes_on(ws: Workspace, state: LoopState) -> bool:
+    loop = ws.attempt(state.seq)
+    return loop is not None and (ws.over or loop.open)
+
+
+def _take_back(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
+    """Let a settled attempt of an execution that goes on count no more."""
+    ws.put(replace(attempt, superseded=True))
+    ws.header = replace(ws.header, revised=True)
+    for key in joins.keys(ws, spot):
+        join = ws.state(key, JoinState)
+        if join is not None and not join.closed:
+            ws.states[key] = replace(
+                join,
+                settled=max(join.settled - 1, 0),
+                failed=tuple(seq for seq in join.failed if seq != attempt.seq),
+                errors=tuple(seq for seq in join.errors if seq != attempt.seq),
+            )
+    if spot.node.task.permissive and not attempt.status.successful:
+        ws.permissive_failures = max(ws.permissive_failures - 1, 0)
+    end = at_tail(ws, spot)
+    if isinstance(end, Spot):
+        name = "j:" + place_key(end.node.ref, end.vector)
+        loop = ws.state(name, LoopState)
+        if loop is not None:
+            ws.states[name] = replace(loop, tail=False)
+    elif end:
+        ws.tail = False

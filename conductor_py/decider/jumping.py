@@ -1,0 +1,108 @@
+"""Jumps: a running execution goes on at a task that it has not reached yet.
+
+What stands before the target in the same list is passed over: its open attempts are CANCELED, and
+each task of the list that has not settled is recorded as SKIPPED. Branches beside the target go on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from conductor_py.decider import control, joins, operators, skipping
+from conductor_py.decider.control import CONTAINERS
+from conductor_py.decider.graph import Standing, ancestry, siblings, standing
+from conductor_py.decider.need import Read
+from conductor_py.decider.workspace import Spot, Step, Workspace
+from conductor_py.model.event import Continue
+from conductor_py.model.execution import NO_LOOP, Attempt, JoinState, LoopState, Walk
+from conductor_py.model.status import TaskStatus
+
+
+def begin(ws: Workspace, step: Step) -> None:
+    """Begin the walk of a jump once nothing else is under way."""
+    walk = ws.state("walk", Walk)
+    if walk is None or walk.kind != "jump" or ws.header.walk:
+        return
+    if ws.agenda:
+        ws.agenda.append(step)
+    elif ws.pending:
+        ws.pending += 1
+        waiting = Continue(generation=ws.header.generation, kind="jump", plan=ws.plan.hash)
+        ws.continues.append(waiting)
+    else:
+        ws.states["walk"] = replace(walk, last=ws.next_seq)
+        ws.header = replace(ws.header, walk=ws.header.first_seq)
+        ws.agenda.append(Step("walk", ws.plan, "", NO_LOOP))
+
+
+def cancel_page(ws: Workspace, walk: Walk, page: list[Attempt]) -> None:
+    """Cancel what is open before the target."""
+    target = _target(ws, walk)
+    if target is None:
+        return
+    around = ancestry(ws, target)
+    for attempt in page:
+        spot = ws.spot_of(attempt)
+        if attempt.open and spot is not None and standing(ws, spot, around) is Standing.BEFORE:
+            _cancel(ws, spot, attempt, walk.ref)
+
+
+def land(ws: Workspace, walk: Walk) -> None:
+    """Pass over the tasks before the target and open it."""
+    target = _target(ws, walk)
+    given = ws.document("redo") if walk.given else None
+    ws.documents.pop("redo", None)
+    ws.states["redo"] = None
+    if target is None or _newest(ws, target) is not None or control.in_ended_loop(ws, target):
+        return
+    before = _before(target)
+    pointers = ("r:" + spot.key for spot in before)
+    ws.together((p, Read(f">a {p}")) for p in pointers if p not in ws.pointers)
+    for spot in before:
+        found = _newest(ws, spot)
+        if found is None or found.superseded or found.ahead:
+            joins.tell(ws, spot, skipping.record(ws, spot, {}, {}))
+    if given:
+        ws.given[target.key] = given
+    ws.header = replace(ws.header, revised=True)
+    operators.open_(ws, target)
+    ws.given.pop(target.key, None)
+
+
+def _before(target: Spot) -> list[Spot]:
+    """The tasks before the target in its list."""
+    refs = [task.task_reference_name for task in siblings(target.plan, target.node)]
+    passed = refs[: refs.index(target.node.ref)]
+    return [Spot(target.plan, target.plan.nodes[ref], target.vector) for ref in passed]
+
+
+def _target(ws: Workspace, walk: Walk) -> Spot | None:
+    node = ws.plan.nodes.get(walk.ref)
+    return Spot(ws.plan, node, walk.vector) if node is not None else None
+
+
+def _newest(ws: Workspace, spot: Spot) -> Attempt | None:
+    seq = ws.newest(spot.node.ref, spot.vector)
+    return ws.attempt(seq) if seq else None
+
+
+def _cancel(ws: Workspace, spot: Spot, attempt: Attempt, ref: str) -> None:
+    reason = f"Passed over by a jump to {ref}"
+    ws.count_open(spot.node.loops, spot.vector, -1, container=attempt.type in CONTAINERS)
+    canceled = replace(
+        attempt,
+        status=TaskStatus.CANCELED,
+        reason=reason,
+        ended_at=ws.now_ms,
+        superseded=True,
+    )
+    ws.put(canceled)
+    control.close(ws, attempt)
+    control.leave_child(ws, attempt, reason)
+    name = "j:" + spot.key
+    if attempt.type == "DO_WHILE":
+        loop = ws.state(name, LoopState)
+        ws.states[name] = replace(loop, closed=True) if loop is not None else None
+    elif attempt.type in CONTAINERS:
+        join = ws.state(name, JoinState)
+        ws.states[name] = replace(join, closed=True) if join is not None else None

@@ -1,0 +1,42 @@
+"""Reset callbacks: tasks that their worker put off are offered at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from conductor_py.decider import scheduling
+from conductor_py.decider.workspace import Workspace
+from conductor_py.model.decision import Answer, ClaimSeen
+from conductor_py.model.event import Operation
+
+
+def reset_callbacks(ws: Workspace, operation: Operation) -> Answer:
+    """Offer the attempts ``seqs`` as far as they still wait for their callback."""
+    if ws.over:
+        return Answer(
+            operation=operation.id,
+            error="CONFLICT",
+            message=f"Workflow {ws.id} has ended, it has no callbacks to reset.",
+        )
+    seqs = operation.arguments.get("seqs")
+    for seq in seqs if isinstance(seqs, Sequence) and not isinstance(seqs, str) else ():
+        if isinstance(seq, int):
+            _offer(ws, seq)
+    return Answer(operation=operation.id)
+
+
+def _offer(ws: Workspace, seq: int) -> None:
+    attempt = ws.attempt(seq)
+    if attempt is None or not attempt.open or attempt.generation != ws.header.generation:
+        return
+    claim = ws.claim(seq)
+    spot = ws.spot_of(attempt)
+    if spot is None or not attempt.queue or not attempt.callback_after_s or claim.held:
+        return
+    if claim.closed:
+        # A result is on its way; it says itself when the task is to be offered.
+        return
+    ws.guards.append(ClaimSeen(seq=seq, claim=claim.claim, until=claim.until))
+    again = replace(attempt, callback_after_s=0)
+    scheduling.offer(ws, spot, again, attempt.queue, 0, claim.first_at)

@@ -1,0 +1,72 @@
+"""Retry: what failed, timed out or was canceled in an execution that has ended is tried again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from conductor_py.decider import ending, generations
+from conductor_py.decider.adoption import ASKED_BY_PARENT
+from conductor_py.decider.need import Read
+from conductor_py.decider.workspace import Workspace
+from conductor_py.model.decision import Answer
+from conductor_py.model.event import Operation
+from conductor_py.model.execution import Attempt, Ending, Walk
+from conductor_py.model.ids import split_task_id
+from conductor_py.model.status import WorkflowStatus
+
+_PIECE = 500
+_NOTHING = "There are no retryable tasks! Use restart if you want to attempt entire workflow again."
+
+
+def retry(ws: Workspace, operation: Operation) -> Answer | None:
+    """Begin a generation in which every task that ended unsuccessfully gets a new attempt; with
+    ``resume`` failed children are retried rather than started anew.
+    """
+    if not ws.over:
+        message = f"Workflow {ws.id} is {ws.status.value}, only one that has ended can be retried."
+        return generations.refusal(operation, "NOT_FOUND", message)
+    if generations.waits(ws, operation):
+        return None
+    if ws.status is WorkflowStatus.COMPLETED or _ended_itself(ws):
+        return _nothing(ws, operation)
+    if ws.status is not WorkflowStatus.TIMED_OUT:
+        cursor = operation.arguments.get("cursor")
+        last = cursor if isinstance(cursor, int) else ws.next_seq
+        first = max(ws.header.first_seq, last - _PIECE)
+        if not _any_failed(ws, range(first, last)):
+            if first <= ws.header.first_seq:
+                return _nothing(ws, operation)
+            arguments = {**operation.arguments, "cursor": first}
+            ws.continues.append(replace(operation, arguments=arguments))
+            return None
+    resumes = operation.arguments.get("resume") is True
+    generations.begin(ws, Walk(kind="revive", last=ws.next_seq, resumes=resumes))
+    return Answer(operation=operation.id)
+
+
+def _nothing(ws: Workspace, operation: Operation) -> Answer:
+    """A parent that asked for it waits for the child's end: it is told of that end again."""
+    if operation.id.startswith(ASKED_BY_PARENT):
+        reason = (ws.state("end", Ending) or Ending()).reason
+        ending.tell_parent(ws, reason, ws.raw_document("output"))
+    return generations.refusal(operation, "CONFLICT", _NOTHING)
+
+
+def _any_failed(ws: Workspace, seqs: range) -> bool:
+    ws.together((f"a:{s}", Read(f"a:{s}")) for s in seqs if s < ws.header.next_seq)
+    return any(_failed(ws.attempt(seq)) for seq in seqs)
+
+
+def _failed(attempt: Attempt | None) -> bool:
+    if attempt is None or (attempt.superseded and not attempt.redo):
+        return False
+    return not attempt.status.successful
+
+
+def _ended_itself(ws: Workspace) -> bool:
+    """Whether a TERMINATE task ended it: tried again, it would only do so again."""
+    end = ws.state("end", Ending)
+    if end is None or end.failed_task is None:
+        return False
+    attempt = ws.attempt(split_task_id(end.failed_task)[1])
+    return attempt is not None and attempt.type == "TERMINATE" and attempt.status.successful

@@ -1,0 +1,55 @@
+"""JSON_JQ_TRANSFORM: runs a jq program over its input; the output is its first result and all of
+them.
+"""
+
+from __future__ import annotations
+
+from conductor_py.decider import control, scheduling
+from conductor_py.decider.need import Evaluated, Refusal, ScriptWanted, digest
+from conductor_py.decider.references import resolve_input
+from conductor_py.decider.workspace import Spot, Workspace
+from conductor_py.model.execution import Attempt
+from conductor_py.model.json import JsonObject
+from conductor_py.model.status import TaskStatus
+
+
+def open_(ws: Workspace, spot: Spot) -> None:
+    """Open and run."""
+    value = resolve_input(ws, spot, ws.next_seq)
+    attempt = control.create(
+        ws,
+        spot,
+        type_="JSON_JQ_TRANSFORM",
+        definition=spot.node.task.name,
+        status=TaskStatus.IN_PROGRESS,
+        input_=value,
+        **scheduling.policies(spot.node.task.task_definition, ws.now_ms),
+    )
+    _run(ws, spot, attempt, value)
+
+
+def resume(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
+    """Run again, after the delay of a retry."""
+    _run(ws, spot, attempt, ws.document(f"i:{attempt.seq}"))
+
+
+def _run(ws: Workspace, spot: Spot, attempt: Attempt, value: JsonObject) -> None:
+    found = _evaluate(ws, spot, attempt, value)
+    if isinstance(found, Evaluated):
+        results = list(found.value) if isinstance(found.value, (list, tuple)) else []
+        output: JsonObject = {"result": results[0] if results else None, "resultList": results}
+        control.finish(ws, spot, attempt, TaskStatus.COMPLETED, output=output)
+        return
+    output = {"error": found.reason}
+    control.finish(ws, spot, attempt, TaskStatus.FAILED, output=output, reason=found.reason)
+
+
+def _evaluate(
+    ws: Workspace, spot: Spot, attempt: Attempt, value: JsonObject
+) -> Evaluated | Refusal:
+    program = value.get("queryExpression")
+    if not isinstance(program, str) or not program.strip():
+        return Refusal("JSON_JQ_TRANSFORM needs a non-empty 'queryExpression'")
+    key = f"script:{spot.key}:jq:{attempt.retry_count}:{digest([program, value])}"
+    found = ws.answer(key, ScriptWanted("jq", program, value))
+    return found if isinstance(found, (Evaluated, Refusal)) else Refusal("no evaluation")

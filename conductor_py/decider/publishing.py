@@ -1,0 +1,60 @@
+"""Messages that an execution publishes: under which event, and what each says of its origin."""
+
+from __future__ import annotations
+
+from conductor_py.decider.need import Refusal, SinkWanted
+from conductor_py.decider.workspace import Workspace
+from conductor_py.model.decision import Order
+from conductor_py.model.event_handlers import CONDUCTOR
+from conductor_py.model.json import JsonObject, JsonValue
+
+_MAX_EVENT = 500
+
+
+def event_of(ws: Workspace, sink: JsonValue, queue: str) -> str | Refusal:
+    """Name the event that a sink stands for; ``conductor`` alone is the queue named ``queue``.
+
+    What begins with ``conductor`` belongs to the workflow; anything else is taken as it is, when
+    its provider is there.
+    """
+    if not isinstance(sink, str) or not sink.strip():
+        return Refusal("The sink must be a text such as 'conductor' or 'conductor:<queue>'")
+    sink = sink.strip()
+    if len(sink) > _MAX_EVENT or not sink.isprintable():
+        return Refusal(f"The sink must be printable and not longer than {_MAX_EVENT} characters")
+    if sink == CONDUCTOR:
+        return f"{CONDUCTOR}:{ws.header.name}:{queue}"
+    provider, colon, name = sink.partition(":")
+    if provider == CONDUCTOR and name:
+        return f"{CONDUCTOR}:{ws.header.name}:{name}"
+    if provider.startswith(CONDUCTOR) or not colon or not name:
+        return Refusal(
+            f"The sink '{sink}' is none: write 'conductor', 'conductor:<queue>' or"
+            " '<provider>:<queue>'"
+        )
+    found = ws.answer(f"sink:{provider}", SinkWanted(provider))
+    return found if isinstance(found, Refusal) else sink
+
+
+def publish(ws: Workspace, name: str, identity: str, event: str, payload: JsonObject) -> None:
+    """Order a message to be published; ``identity`` is what repeats of it are known by."""
+    effect = f"{ws.id}:publish:{name}"
+    arguments: JsonObject = {
+        "message": identity,
+        "event": event,
+        "at": ws.now_ms,
+        "payload": payload,
+    }
+    ws.effects[effect] = Order(id=effect, kind="publish", arguments=arguments)
+
+
+def origin(ws: Workspace) -> JsonObject:
+    """Say which execution a message comes from."""
+    domains = ws.document("domains") if ws.header.has_domains else {}
+    return {
+        "workflowInstanceId": ws.id,
+        "workflowType": ws.header.name,
+        "workflowVersion": ws.header.version,
+        "correlationId": ws.header.correlation_id,
+        "taskToDomain": domains,
+    }

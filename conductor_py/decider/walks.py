@@ -1,0 +1,259 @@
+"""Walks over all attempts, in pages: what a new generation makes of those there are.
+
+The first pass decides the fate of each place by its newest attempt: forgotten, made anew, or kept;
+it counts what will be open. Until it ends, every other event waits. The second pass makes anew and
+looks whether what follows the kept ones was ever reached: an end drops what it cuts off.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from conductor_py.decider import jumping, revival
+from conductor_py.decider.control import CONTAINERS
+from conductor_py.decider.graph import Standing, ancestry, at_tail, lifted, open_iteration, standing
+from conductor_py.decider.need import PlanWanted, Read
+from conductor_py.decider.workspace import Spot, Step, Workspace, place_key
+from conductor_py.model.execution import NO_LOOP, Attempt, LoopState, Walk
+
+_PIECE = 500
+_CHOICES = frozenset({"SWITCH", "DECISION"})
+
+
+def go_on(ws: Workspace) -> None:
+    """Look at the next page of a walk."""
+    walk = ws.state("walk", Walk)
+    if walk is None or not ws.header.walk:
+        return
+    first = ws.header.walk
+    end = min(first + max(1, min(_PIECE, ws.limits.attempts)), walk.last)
+    if walk.kind == "restart":
+        _clear(ws, range(first, end))
+    elif walk.kind == "jump":
+        jumping.cancel_page(ws, walk, [a for a, _ in _page(ws, first, end)])
+    elif ws.header.surveyed:
+        _revive(ws, walk, first, end)
+    else:
+        _survey(ws, walk, first, end)
+    if end < walk.last:
+        ws.header = replace(ws.header, walk=end)
+    elif walk.kind == "revive" and not ws.header.surveyed and ws.header.first_seq < walk.last:
+        ws.header = replace(ws.header, walk=ws.header.first_seq, surveyed=True)
+    else:
+        _finish(ws, walk)
+        return
+    ws.agenda.append(Step("walk", ws.plan, "", NO_LOOP))
+    if len(ws.attempts) + len(ws.states) > ws.limits.attempts:
+        ws.cut_here = True
+
+
+def _finish(ws: Workspace, walk: Walk) -> None:
+    ws.header = replace(ws.header, walk=0, surveyed=False)
+    ws.states["walk"] = None
+    if walk.kind == "jump":
+        jumping.land(ws, walk)
+    elif ws.plan.first is None:
+        ws.tail = True
+    elif walk.kind == "restart" or walk.last == ws.header.first_seq:
+        ws.agenda.append(Step("open", ws.plan, ws.plan.first, NO_LOOP))
+
+
+def _clear(ws: Workspace, seqs: range) -> None:
+    """Delete attempts that a restart has put out of sight, and what points to them."""
+    ws.together((f"a:{seq}", Read(f"a:{seq}")) for seq in seqs if seq not in ws.attempts)
+    for seq in seqs:
+        attempt = ws.attempts.pop(seq, None) or ws.field(f"a:{seq}")
+        ws.states.update(dict.fromkeys(f"{kind}:{seq}" for kind in "aciop"))
+        for document in (f"i:{seq}", f"o:{seq}"):
+            ws.documents.pop(document, None)
+        if isinstance(attempt, Attempt):
+            place = place_key(attempt.ref, attempt.vector)
+            for kind in "jd":
+                ws.states[f"{kind}:{place}"] = None
+            ws.pointers[f"r:{attempt.ref}"] = ws.pointers[f"r:{place}"] = 0
+
+
+# -- pages -----------------------------------------------------------------------------------------
+
+
+def _page(ws: Workspace, first: int, end: int) -> list[tuple[Attempt, Spot]]:
+    """The attempts of a page that count for their places, with those."""
+    ws.together(
+        (f"a:{s}", Read(f"a:{s}"))
+        for s in range(first, min(end, ws.header.next_seq))
+        if s not in ws.attempts
+    )
+    found = [ws.attempt(seq) for seq in range(first, end)]
+    attempts = [a for a in found if a is not None and (a.redo or not a.superseded) and not a.ahead]
+    known = {ws.plan.hash, *ws.header.former}
+    plans = {attempt.plan for attempt in attempts} - known
+    ws.together((f"plan:{plan}", PlanWanted(plan)) for plan in plans)
+    spots = [(attempt, ws.spot_of(attempt)) for attempt in attempts]
+    page = [(attempt, lifted(ws, spot)) for attempt, spot in spots if spot is not None]
+    _read_around(ws, page)
+    return page
+
+
+def _read_around(ws: Workspace, page: list[tuple[Attempt, Spot]]) -> None:
+    """Read together what is asked of each: the loops around, and how choices ended."""
+    loops = dict.fromkeys(
+        "j:" + loop.key for _, spot in page for loop in revival.loops_of(ws, spot)
+    )
+    loops |= dict.fromkeys("j:" + spot.key for a, spot in page if a.type == "DO_WHILE")
+    ws.together((name, Read(name)) for name in loops if name not in ws.states)
+    states = [ws.state(name, LoopState) for name in loops]
+    seqs = {state.seq for state in states if state is not None} - ws.attempts.keys()
+    ws.together((f"a:{s}", Read(f"a:{s}")) for s in seqs if s < ws.header.next_seq)
+    chosen = (f"i:{a.seq}" for a, _ in page if a.type in _CHOICES)
+    ws.together((name, Read(name)) for name in chosen if name not in ws.documents)
+
+
+# -- first pass ------------------------------------------------------------------------------------
+
+
+def _survey(ws: Workspace, walk: Walk, first: int, end: int) -> None:
+    page = _page(ws, first, end)
+    target = _target(ws, walk)
+    if walk.forgets:
+        names = [f"r:{a.ref}" for a, _ in page]
+        names += [f"r:{place_key(a.ref, a.vector)}" for a, _ in page]
+        ws.together((name, Read(name)) for name in names if name not in ws.pointers)
+    for attempt, spot in page:
+        stands = standing(ws, spot, target) if target else Standing.BESIDE
+        if walk.forgets and stands in {Standing.AFTER, Standing.INSIDE}:
+            _forget(ws, attempt)
+        elif _made_anew(ws, attempt, spot, stands, target):
+            _count(ws, attempt, spot, stands, target)
+        else:
+            _keep(ws, walk, attempt, spot)
+
+
+def _target(ws: Workspace, walk: Walk) -> list[Spot]:
+    attempt = ws.attempt(walk.target) if walk.target else None
+    spot = ws.spot_of(attempt) if attempt is not None else None
+    return ancestry(ws, spot) if spot is not None else []
+
+
+def _made_anew(
+    ws: Workspace, attempt: Attempt, spot: Spot, stands: Standing, target: list[Spot]
+) -> bool:
+    if stands is Standing.AT:
+        return True
+    if stands is Standing.AROUND and attempt.type == "DO_WHILE":
+        return True
+    if attempt.status.successful and not attempt.redo:
+        return False
+    return all(_again(ws, loop, spot, target) for loop in revival.loops_of(ws, spot))
+
+
+def _again(ws: Workspace, loop: Spot, spot: Spot, target: list[Spot]) -> bool:
+    """Whether a loop opens again in the iteration that a place belongs to."""
+    state = ws.state("j:" + loop.key, LoopState)
+    attempt = ws.attempt(state.seq) if state is not None else None
+    if state is None or attempt is None:
+        return False
+    stands = standing(ws, loop, target) if target else Standing.BESIDE
+    number = _iteration(loop, state, stands, target)
+    if number != open_iteration(spot.vector, len(loop.node.loops)):
+        return False
+    return _made_anew(ws, attempt, loop, stands, target)
+
+
+def _iteration(loop: Spot, state: LoopState, stands: Standing, target: list[Spot]) -> int:
+    if stands is Standing.AROUND:
+        return open_iteration(target[0].vector, len(loop.node.loops))
+    return state.iteration
+
+
+def _forget(ws: Workspace, attempt: Attempt) -> None:
+    ws.put(replace(attempt, superseded=True, redo=False))
+    place = place_key(attempt.ref, attempt.vector)
+    for name in {f"r:{attempt.ref}", f"r:{place}"}:
+        changed = ws.pointers.get(name)
+        pointed = changed if changed is not None else ws.field(name)
+        if pointed == attempt.seq:
+            ws.pointers[name] = 0
+    if attempt.type in CONTAINERS:
+        ws.states[f"j:{place}"] = None
+
+
+def _count(
+    ws: Workspace, attempt: Attempt, spot: Spot, stands: Standing, target: list[Spot]
+) -> None:
+    """Count what will be made anew as open already."""
+    for loop in revival.loops_of(ws, spot):
+        around = standing(ws, loop, target) if target else Standing.BESIDE
+        _reset_loop(ws, loop, around, target)
+    if attempt.type == "DO_WHILE":
+        _reset_loop(ws, spot, stands, target)
+    ws.put(replace(attempt, superseded=True, redo=True))
+    ws.count_open(spot.node.loops, spot.vector, 1, container=attempt.type in CONTAINERS)
+
+
+def _reset_loop(ws: Workspace, loop: Spot, stands: Standing, target: list[Spot]) -> None:
+    name = "j:" + loop.key
+    state = ws.state(name, LoopState)
+    if state is not None and state.generation != ws.header.generation:
+        ws.states[name] = replace(
+            state,
+            iteration=_iteration(loop, state, stands, target),
+            open_attempts=0,
+            tail=False,
+            closed=False,
+            generation=ws.header.generation,
+        )
+
+
+def _keep(ws: Workspace, walk: Walk, attempt: Attempt, spot: Spot) -> None:
+    if walk.forgets and attempt.vector:
+        ws.pointers[f"r:{attempt.ref}"] = attempt.seq
+    if not attempt.status.successful:
+        ws.permissive_failures += spot.node.task.permissive
+        return
+    if attempt.type == "TERMINATE" or revival.chose(ws, attempt):
+        return
+    end = at_tail(ws, spot)
+    if isinstance(end, Spot):
+        _reach_tail(ws, walk, spot, end)
+    elif end:
+        ws.tail = True
+
+
+def _reach_tail(ws: Workspace, walk: Walk, spot: Spot, loop: Spot) -> None:
+    target = _target(ws, walk)
+    if _again(ws, loop, spot, target):
+        stands = standing(ws, loop, target) if target else Standing.BESIDE
+        _reset_loop(ws, loop, stands, target)
+        name = "j:" + loop.key
+        state = ws.state(name, LoopState)
+        if state is not None:
+            ws.states[name] = replace(state, tail=True)
+
+
+# -- second pass -----------------------------------------------------------------------------------
+
+
+def _revive(ws: Workspace, walk: Walk, first: int, end: int) -> None:
+    page = _page(ws, first, end)
+    ws.together(
+        (name, Read(f">a {name}"))
+        for attempt, spot in page
+        if not attempt.redo
+        for name in revival.followed(ws, attempt, spot)
+        if name not in ws.pointers
+    )
+    for attempt, spot in page:
+        if attempt.redo:
+            kind = "renew"
+            if walk.target and _is_target(ws, walk, attempt):
+                kind = "adopt" if walk.adopts else "renew_target"
+            elif walk.resumes and attempt.child:
+                kind = "resume_child"
+            ws.agenda.append(Step(kind, ws.plan, str(attempt.seq), NO_LOOP))
+        elif attempt.status.successful:
+            revival.replay(ws, attempt, spot)
+
+
+def _is_target(ws: Workspace, walk: Walk, attempt: Attempt) -> bool:
+    target = ws.attempt(walk.target)
+    return target is not None and (target.ref, target.vector) == (attempt.ref, attempt.vector)

@@ -1,0 +1,182 @@
+"""JOIN and EXCLUSIVE_JOIN: what they wait for, wherever it stands."""
+
+from typing import Any
+
+from conductor_py.decider.workspace import Limits
+from conductor_py.testing import MemoryEngine, memory_engine
+from tests.builders import (
+    fork,
+    fork_inputs,
+    join,
+    pass_time,
+    run_failing,
+    set_variable,
+    simple,
+    status_of,
+    switch,
+    task_of,
+    times,
+    typed,
+    workflow,
+)
+
+
+def exclusive(ref: str, *on: str, default: tuple[str, ...] = (), **more: Any) -> dict[str, Any]:
+    facts: dict[str, Any] = {"joinOn": list(on), **more}
+    if default:
+        facts["defaultExclusiveJoinTask"] = list(default)
+    return typed("EXCLUSIVE_JOIN", ref, **facts)
+
+
+# -- JOIN ------------------------------------------------------------------------------------------
+
+
+def test_join_in_a_loop_counts_what_settled_before_the_loop(engine: MemoryEngine) -> None:
+    loop = times("l", 2, fork("f", [simple("a")], [simple("b")]), join("j", "a", "before"))
+    started = engine.start(workflow("w", simple("before"), loop))
+    engine.run("before", {"v": 1})
+    engine.run("a")
+    assert engine.statuses(started)["j__1"] == "COMPLETED"
+    assert task_of(engine, started, "j__1")["outputData"] == {"before": {"v": 1}}
+    assert engine.statuses(started)["b__1"] == "SCHEDULED"
+
+
+def test_join_in_a_loop_is_told_of_what_settles_outside(engine: MemoryEngine) -> None:
+    loop = times("l", 2, fork("f", [simple("a")]), join("j", "a", "beside"), simple("next"))
+    started = engine.start(workflow("w", fork("o", [simple("beside")], [loop]), join("oj", "l")))
+    engine.run("a")
+    assert engine.statuses(started)["j__1"] == "IN_PROGRESS"
+    engine.run("beside")
+    assert engine.statuses(started)["j__1"] == "COMPLETED"
+    engine.run("next")
+    engine.run("a")
+    assert engine.statuses(started)["j__2"] == "COMPLETED"
+
+
+def test_join_in_a_loop_on_a_task_of_another_loop_waits_for_that_loop(
+    engine: MemoryEngine,
+) -> None:
+    other = times("m", 2, simple("x"))
+    loop = times("l", 1, fork("f", [simple("a")]), join("j", "a", "x"))
+    started = engine.start(workflow("w", fork("o", [other], [loop]), join("oj", "m", "l")))
+    engine.run("a")
+    engine.run("x", {"n": 1})
+    assert engine.statuses(started)["j__1"] == "IN_PROGRESS"
+    engine.run("x", {"n": 2})
+    assert engine.statuses(started)["j__1"] == "COMPLETED"
+    assert task_of(engine, started, "j__1")["outputData"]["x"] == {"n": 2}
+    assert status_of(engine, started) == "COMPLETED"
+
+
+def test_later_join_may_name_a_branch_of_a_dynamic_fork(engine: MemoryEngine) -> None:
+    spread = fork_inputs("g", [1], forkTaskName="w", forkTaskType="NOOP")
+    started = engine.start(workflow("w", spread, join("j"), join("k", "_g_w_0"), simple("z")))
+    assert engine.statuses(started)["k"] == "COMPLETED"
+    assert engine.statuses(started)["z"] == "SCHEDULED"
+
+
+def test_unreachable_join_is_released_however_far_back_it_stands() -> None:
+    """More attempts than any window of recent ones stand between."""
+    engine = memory_engine(limits=Limits(attempts=10_000, rounds=200_000))
+    skipped = switch("s", "no", {"yes": [simple("never")]})
+    long = times("l", 6_000, set_variable("v", n=1), typed("NOOP", "n"))
+    started = engine.start(
+        workflow("w", fork("f", [skipped], [long]), join("j", "never", "l"), simple("z"))
+    )
+    engine.settle()
+    assert engine.statuses(started)["z"] == "SCHEDULED"
+
+
+def test_unreachable_join_inside_a_dynamic_branch_is_released(engine: MemoryEngine) -> None:
+    inner = {
+        **typed("DO_WHILE", "d", loopCondition="false"),
+        "loopOver": [
+            fork("df", [switch("ds", "no", {"yes": [simple("never")]})], [simple("x")]),
+            join("dj", "never", "x"),
+        ],
+    }
+    spread = typed(
+        "FORK_JOIN_DYNAMIC",
+        "g",
+        dynamicForkTasksParam="t",
+        dynamicForkTasksInputParamName="i",
+        inputParameters={"t": [inner], "i": {}},
+    )
+    started = engine.start(workflow("w", spread, join("j"), simple("z")))
+    engine.run("x")
+    assert engine.statuses(started)["dj__1"] == "COMPLETED"
+    assert engine.statuses(started)["z"] == "SCHEDULED"
+
+
+# -- EXCLUSIVE_JOIN --------------------------------------------------------------------------------
+
+
+def _chosen(value: str, **more: Any) -> dict[str, Any]:
+    choice = switch("s", value, {"a": [simple("in_a")], "b": [simple("in_b")]})
+    return workflow("w", simple("first"), choice, exclusive("x", "in_a", "in_b", **more))
+
+
+def test_exclusive_join_ends_with_the_output_of_the_branch_taken(engine: MemoryEngine) -> None:
+    started = engine.start(_chosen("b"))
+    engine.run("first")
+    engine.run("in_b", {"v": 2})
+    assert task_of(engine, started, "x")["outputData"] == {"v": 2}
+    assert status_of(engine, started) == "COMPLETED"
+
+
+def test_exclusive_join_takes_the_default_when_no_branch_was_taken(engine: MemoryEngine) -> None:
+    started = engine.start(_chosen("none", default=("first",)))
+    engine.run("first", {"v": 1})
+    assert task_of(engine, started, "x")["outputData"] == {"v": 1}
+    assert task_of(engine, started, "x")["inputData"] == {
+        "joinOn": ["in_a", "in_b"],
+        "defaultExclusiveJoinTask": ["first"],
+    }
+    assert status_of(engine, started) == "COMPLETED"
+
+
+def test_exclusive_join_that_nothing_can_reach_is_complete_and_empty(engine: MemoryEngine) -> None:
+    started = engine.start(_chosen("none"))
+    engine.run("first")
+    assert task_of(engine, started, "x")["outputData"] == {}
+    assert status_of(engine, started) == "COMPLETED"
+
+
+def test_exclusive_join_of_a_fork_waits_for_the_first_it_names(engine: MemoryEngine) -> None:
+    started = engine.start(
+        workflow("w", fork("f", [simple("a")], [simple("b")]), exclusive("x", "a", "b"))
+    )
+    engine.run("b", {"of": "b"})
+    assert engine.statuses(started)["x"] == "IN_PROGRESS"
+    engine.run("a", {"of": "a"})
+    assert task_of(engine, started, "x")["outputData"] == {"of": "a"}
+    assert status_of(engine, started) == "COMPLETED"
+
+
+def test_exclusive_join_looks_into_its_own_iteration(engine: MemoryEngine) -> None:
+    choice = switch("s", "${l.output.iteration}", {"1": [simple("a")], "2": [simple("b")]})
+    started = engine.start(workflow("w", times("l", 2, choice, exclusive("x", "a", "b"))))
+    engine.run("a", {"of": "a"})
+    engine.run("b", {"of": "b"})
+    assert task_of(engine, started, "x__1")["outputData"] == {"of": "a"}
+    assert task_of(engine, started, "x__2")["outputData"] == {"of": "b"}
+    assert status_of(engine, started) == "COMPLETED"
+
+
+def test_exclusive_join_fails_with_the_permissive_task_it_waited_for(engine: MemoryEngine) -> None:
+    choice = switch("s", "a", {"a": [simple("in_a", permissive=True)], "b": [simple("in_b")]})
+    started = engine.start(workflow("w", choice, exclusive("x", "in_a", "in_b")))
+    run_failing(engine, "in_a", "broken")
+    assert engine.statuses(started)["x"] == "FAILED"
+    assert task_of(engine, started, "x")["reasonForIncompletion"] == "broken"
+    assert status_of(engine, started) == "FAILED"
+
+
+def test_exclusive_join_waits_for_a_retry(engine: MemoryEngine) -> None:
+    retried = simple("a", retryCount=1, taskDefinition={"name": "a", "retryDelaySeconds": 5})
+    started = engine.start(workflow("w", fork("f", [retried]), exclusive("x", "a")))
+    run_failing(engine, "a")
+    assert engine.statuses(started)["x"] == "IN_PROGRESS"
+    pass_time(engine, seconds=5)
+    engine.run("a", {"v": 1})
+    assert task_of(engine, started, "x")["outputData"] == {"v": 1}

@@ -1,0 +1,189 @@
+"""Children and their parents when one of them is taken up again."""
+
+import pytest
+
+from conductor_py.testing import MemoryEngine
+from tests.builders import (
+    Json,
+    fork,
+    join,
+    pass_time,
+    run_failing,
+    simple,
+    status_of,
+    sub_workflow,
+    task_of,
+    tasks_of,
+    workflow,
+)
+
+
+def _family(engine: MemoryEngine, *, ref: str = "x", **more: bool) -> tuple[str, str, str]:
+    """A workflow, its child and its grandchild, whose only task failed."""
+    leaf = workflow("leaf", simple("w1"), simple(ref))
+    middle = workflow("middle", sub_workflow("n", leaf, **more))
+    root = engine.start(workflow("w", sub_workflow("s", middle), simple("z")))
+    engine.settle()
+    engine.run("w1")
+    run_failing(engine, ref)
+    engine.settle()
+    child = task_of(engine, root, "s")["subWorkflowId"]
+    return root, child, task_of(engine, child, "n")["subWorkflowId"]
+
+
+def _retry(engine: MemoryEngine, started: str, *, resume: bool = False) -> None:
+    engine.engine.recovery.retry(started, resume_subworkflows=resume)
+    engine.settle()
+
+
+def test_retry_of_the_parent_starts_another_child(engine: MemoryEngine) -> None:
+    root, child, _ = _family(engine)
+    _retry(engine, root)
+    old, new = tasks_of(engine, root, "s")
+    assert old["subWorkflowId"] == child
+    assert new["subWorkflowId"] not in {None, child}
+    assert status_of(engine, child) == "FAILED"
+    engine.run("w1")
+    engine.settle()
+    engine.run("x")
+    engine.settle()
+    engine.run("z")
+    assert status_of(engine, root) == "COMPLETED"
+
+
+@pytest.mark.anomaly("A-44")
+def test_retry_with_sub_workflows_goes_to_the_deepest_that_failed(engine: MemoryEngine) -> None:
+    root, child, grandchild = _family(engine)
+    _retry(engine, root, resume=True)
+    for each in (root, child, grandchild):
+        assert status_of(engine, each) == "RUNNING"
+    assert task_of(engine, root, "s")["subWorkflowId"] == child
+    assert task_of(engine, child, "n")["subWorkflowId"] == grandchild
+    assert not engine.poll("w1")
+    engine.run("x")
+    engine.settle()
+    engine.run("z")
+    assert [status_of(engine, each) for each in (root, child, grandchild)] == ["COMPLETED"] * 3
+    retried = task_of(engine, root, "s")
+    assert retried["retryCount"] == 1
+    assert len(tasks_of(engine, grandchild, "x")) == 2
+
+
+@pytest.mark.parametrize("verb", ["retry", "restart"])
+def test_child_taken_up_again_revives_what_is_above(engine: MemoryEngine, verb: str) -> None:
+    root, child, grandchild = _family(engine)
+    getattr(engine.engine.recovery, verb)(grandchild)
+    engine.settle()
+    for each in (root, child, grandchild):
+        assert status_of(engine, each) == "RUNNING"
+    if verb == "restart":
+        engine.run("w1")
+    engine.run("x")
+    engine.settle()
+    engine.run("z")
+    assert status_of(engine, root) == "COMPLETED"
+
+
+def test_completed_parent_runs_again_until_its_restarted_child_has_ended(
+    engine: MemoryEngine,
+) -> None:
+    started = engine.start(
+        workflow("w", sub_workflow("s", workflow("c", simple("x"))), simple("z"))
+    )
+    engine.run("x")
+    engine.settle()
+    engine.run("z")
+    child = task_of(engine, started, "s")["subWorkflowId"]
+    engine.engine.recovery.restart(child)
+    engine.settle()
+    assert status_of(engine, started) == "RUNNING"
+    engine.run("x")
+    engine.settle()
+    assert not engine.poll("z")
+    assert status_of(engine, started) == "COMPLETED"
+
+
+def test_running_parent_waits_again_for_a_restarted_child(engine: MemoryEngine) -> None:
+    started = engine.start(
+        workflow("w", sub_workflow("s", workflow("c", simple("x"))), simple("z"))
+    )
+    engine.run("x", {"n": 1})
+    engine.settle()
+    child = task_of(engine, started, "s")["subWorkflowId"]
+    engine.engine.recovery.restart(child)
+    engine.settle()
+    assert task_of(engine, started, "s")["status"] == "IN_PROGRESS"
+    engine.run("z")
+    assert status_of(engine, started) == "RUNNING"
+    engine.run("x", {"n": 2})
+    engine.settle()
+    assert status_of(engine, started) == "COMPLETED"
+    assert task_of(engine, started, "s")["outputData"]["n"] == 2
+    assert len(tasks_of(engine, started, "z")) == 1
+
+
+def test_optional_child_does_not_revive_its_parent(engine: MemoryEngine) -> None:
+    child = sub_workflow("s", workflow("c", simple("x")), optional=True)
+    started = engine.start(workflow("w", child))
+    run_failing(engine, "x")
+    engine.settle()
+    assert status_of(engine, started) == "COMPLETED"
+    engine.engine.recovery.retry(task_of(engine, started, "s")["subWorkflowId"])
+    engine.settle()
+    assert status_of(engine, started) == "COMPLETED"
+
+
+@pytest.mark.anomaly("A-12")
+def test_siblings_that_were_canceled_resume_their_children(engine: MemoryEngine) -> None:
+    def branch(name: str) -> list[Json]:
+        return [
+            sub_workflow(f"s{name}", workflow(f"c{name}", simple(f"x{name}"), simple(f"y{name}")))
+        ]
+
+    started = engine.start(
+        workflow("w", fork("f", branch("1"), branch("2")), join("j", "s1", "s2"))
+    )
+    engine.run("x2")
+    run_failing(engine, "x1")
+    engine.settle()
+    children = [task_of(engine, started, ref)["subWorkflowId"] for ref in ("s1", "s2")]
+    assert [status_of(engine, child) for child in children] == ["FAILED", "TERMINATED"]
+    _retry(engine, started, resume=True)
+    pass_time(engine, seconds=2)
+    assert [task_of(engine, started, r)["subWorkflowId"] for r in ("s1", "s2")] == children
+    engine.run("x1")
+    engine.run("y1")
+    engine.run("y2")
+    pass_time(engine, seconds=2)
+    assert status_of(engine, started) == "COMPLETED"
+
+
+def test_child_that_can_no_longer_be_retried_ends_its_task_again(engine: MemoryEngine) -> None:
+    ending = {
+        "name": "e",
+        "taskReferenceName": "e",
+        "type": "TERMINATE",
+        "inputParameters": {"terminationStatus": "FAILED", "terminationReason": "over"},
+    }
+    started = engine.start(workflow("w", sub_workflow("s", workflow("c", ending))))
+    engine.settle()
+    assert status_of(engine, started) == "FAILED"
+    _retry(engine, started, resume=True)
+    pass_time(engine, seconds=2)
+    assert status_of(engine, started) == "FAILED"
+    assert len(tasks_of(engine, started, "s")) == 2
+
+
+def test_execution_that_was_terminated_and_retried_at_once(engine: MemoryEngine) -> None:
+    """The child may still have its termination in the inbox."""
+    started = engine.start(workflow("w", sub_workflow("s", workflow("c", simple("x")))))
+    engine.settle()
+    engine.engine.executions.terminate(started, reason="enough")
+    engine.engine.recovery.retry(started, resume_subworkflows=True)
+    for _ in range(4):
+        pass_time(engine, seconds=2)
+    child = task_of(engine, started, "s")["subWorkflowId"]
+    assert (status_of(engine, started), status_of(engine, child)) == ("RUNNING", "RUNNING")
+    engine.run("x")
+    pass_time(engine, seconds=2)
+    assert status_of(engine, started) == "COMPLETED"
