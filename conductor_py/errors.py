@@ -58,6 +58,12 @@ class DefinitionError(InvalidInput):
     code: ClassVar[str] = "INVALID_DEFINITION"
 
 
+class Forbidden(ConductorError):
+    """This is not to be had here; nothing was changed."""
+
+    code: ClassVar[str] = "FORBIDDEN"
+
+
 class NotFound(ConductorError):
     """There is nothing by that name or id."""
 

@@ -4,8 +4,11 @@ The only place that knows settings and drivers both. Drivers are imported when t
 nothing is sent anywhere before the first use, ``check_redis`` apart.
 """
 
+# long: every adapter is chosen here, and nowhere else
+
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -18,14 +21,20 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from conductor_py.config import RedisHost, Settings
+from conductor_py.config.shown import shown
 from conductor_py.decider.workspace import Limits
 from conductor_py.engine import Engine
 from conductor_py.engine.assembly import Ports, assemble
 from conductor_py.engine.bounds import TaskBounds
 from conductor_py.engine.encoding import PayloadLimits
+from conductor_py.engine.scheduler import RunHistory
 from conductor_py.engine.shards import Shards
 from conductor_py.errors import ConfigurationError, StoreUnavailable
+from conductor_py.model.zoned_time import zone_of
+from conductor_py.outlets import listeners_of, sinks_of, webhook_of
 from conductor_py.ports.effects import EffectQueue
+from conductor_py.ports.named_values import NamedValues
+from conductor_py.ports.output_cache import CacheBounds
 from conductor_py.ports.payloads import Payloads
 from conductor_py.ports.search import Search
 from conductor_py.ports.shards import ShardRegistry
@@ -56,14 +65,19 @@ def build_engine(
     server: str,
     serves_all_shards: bool = False,
     metrics: Metrics | None = None,
+    evaluates_long_scripts: bool = False,
 ) -> Engine:
     """Build the engine of one process.
 
     ``server`` names the server that the process belongs to: processes of one name share its shards.
     With ``serves_all_shards`` it holds none, and sweeps those of all live servers. ``metrics``
-    counts what its stores answer. Raises ConfigurationError for what cannot be had.
+    counts what its stores answer. Scripts that take long are left to the engines that are built
+    with ``evaluates_long_scripts``. Raises ConfigurationError for what cannot be had.
     """
+    from conductor_py.testing.bench import MemoryBench
+
     registry, ports = _ports(settings, metrics)
+    listeners = listeners_of(settings)
     return assemble(
         ports,
         _shards(settings, registry, server, serves_all=serves_all_shards),
@@ -72,6 +86,11 @@ def build_engine(
             attempts=settings.limits.decision_attempts,
             depth=settings.limits.sub_workflow_depth,
             lost=settings.app.worker_lost_limit,
+            messages=settings.messages.queue_length if settings.messages.enabled else 0,
+            message_batch=settings.messages.batch,
+            message_ttl_ms=settings.messages.ttl_ms,
+            task_notices=listeners.of_tasks,
+            workflow_notices=listeners.of_workflows,
         ),
         payload_limits=_payload_limits(settings),
         partitions=settings.redis.partitions,
@@ -82,13 +101,25 @@ def build_engine(
         relay_lease_ms=settings.effects.lease_ms,
         retention_ms=settings.index.retention_ms,
         active_worker_ms=settings.app.active_worker_ms,
+        message_bytes=settings.messages.message_bytes,
         task_bounds=TaskBounds(
             poll_bytes=settings.limits.poll_bytes,
             log_lines=settings.app.task_log_limit,
             keep_logs=settings.index.task_logs,
         ),
         index_tasks=settings.index.tasks,
+        run_history=RunHistory(
+            keep=settings.scheduler.kept_records,
+            trim_above=max(settings.scheduler.kept_records, settings.scheduler.record_threshold),
+        ),
+        schedule_batch=settings.scheduler.batch,
+        schedule_lease_ms=settings.scheduler.lease_ms,
         enqueue=_enqueue(settings),
+        bench=MemoryBench,
+        listeners=listeners,
+        give_up_ms=settings.listeners.give_up_ms,
+        waits_for_scripts=False,
+        evaluates_long_scripts=evaluates_long_scripts,
     )
 
 
@@ -120,14 +151,19 @@ def build_application(
         max_poll_count=limits.poll_tasks,
         max_poll_ms=settings.server.long_poll_limit_ms,
         max_results=limits.search_results,
+        max_wait_ms=settings.server.wait_limit_ms,
         max_tasks=limits.tasks_per_definition,
         owner_email_mandatory=settings.app.owner_email_mandatory,
         restrict_names=settings.app.validate_names,
         metrics=metrics.write if metrics is not None else None,
+        config=shown(settings),
+        time_zone=_time_zone(settings),
     )
     if metrics is not None:
         metrics.observe(application)
         metrics.show_queues(lambda: engine.tasks.queue_sizes(None))
+        metrics.show_schedules(engine.schedules.counts)
+        metrics.show_events(engine.events.counts)
     if settings.server.ui:
         from conductor_py.ui import create_ui
 
@@ -221,15 +257,19 @@ def _connection(settings: Settings) -> Connection:
     )
 
 
+# long: one flat list of adapters, each named once
 def _ports(settings: Settings, metrics: Metrics | None) -> tuple[ShardRegistry, Ports]:
     from conductor_py.adapters.quickjs import QuickJsScripts
+    from conductor_py.adapters.redis.cache import RedisOutputCache
     from conductor_py.adapters.redis.counted import CountedExecutionStore, CountedTaskQueues
+    from conductor_py.adapters.redis.events import RedisEventStore
     from conductor_py.adapters.redis.keys import Namespace
     from conductor_py.adapters.redis.metadata import RedisMetadataStore
     from conductor_py.adapters.redis.outbox import RedisOutbox
     from conductor_py.adapters.redis.plans import RedisPlanStore
     from conductor_py.adapters.redis.queues import RedisTaskQueues
     from conductor_py.adapters.redis.reader import RedisExecutionReader
+    from conductor_py.adapters.redis.schedules import RedisScheduleStore
     from conductor_py.adapters.redis.scripts import Scripts
     from conductor_py.adapters.redis.shards import RedisShardRegistry
     from conductor_py.adapters.redis.store import RedisExecutionStore
@@ -240,15 +280,23 @@ def _ports(settings: Settings, metrics: Metrics | None) -> tuple[ShardRegistry, 
     namespace = Namespace(settings.redis.namespace, settings.redis.partitions)
     scripts = Scripts(connection, namespace)
     take_lease = settings.lock.type == "redis"
-    fencing = settings.app.fencing
+    fencing, key_ttl_ms = settings.app.fencing, settings.idempotency.key_ttl_ms
     store, queues = (
         (
-            RedisExecutionStore(scripts, fencing=fencing, take_lease=take_lease),
+            RedisExecutionStore(
+                scripts, fencing=fencing, take_lease=take_lease, idempotency_ms=key_ttl_ms
+            ),
             RedisTaskQueues(scripts),
         )
         if metrics is None
         else (
-            CountedExecutionStore(scripts, metrics.count, fencing=fencing, take_lease=take_lease),
+            CountedExecutionStore(
+                scripts,
+                metrics.count,
+                fencing=fencing,
+                take_lease=take_lease,
+                idempotency_ms=key_ttl_ms,
+            ),
             CountedTaskQueues(scripts, metrics.count),
         )
     )
@@ -259,12 +307,27 @@ def _ports(settings: Settings, metrics: Metrics | None) -> tuple[ShardRegistry, 
         timers=RedisTimers(scripts, take_lease=take_lease),
         outbox=RedisOutbox(scripts),
         metadata=RedisMetadataStore(scripts),
+        events=RedisEventStore(scripts),
         plans=RedisPlanStore(scripts),
         wakeups=RedisWakeups(connection, namespace),
         payloads=_payloads(settings),
+        sinks=sinks_of(settings),
+        webhook=webhook_of(settings),
         search=_search(settings),
+        schedules=RedisScheduleStore(scripts),
+        secrets=_values(settings.secrets.type, settings.secrets.prefix),
+        environment=_values(settings.secrets.environment_type, settings.secrets.environment_prefix),
+        cache=RedisOutputCache(
+            scripts,
+            CacheBounds(
+                entries=settings.cache.entries,
+                entry_bytes=settings.cache.entry_bytes,
+                ttl_ms=settings.cache.ttl_limit_ms,
+            ),
+        ),
         scripts=QuickJsScripts(
             workers=settings.scripts.workers,
+            long_workers=settings.scripts.long_workers,
             time_limit_ms=settings.scripts.time_limit_ms,
             memory_bytes=settings.scripts.memory_bytes,
             result_bytes=settings.scripts.result_bytes,
@@ -273,6 +336,12 @@ def _ports(settings: Settings, metrics: Metrics | None) -> tuple[ShardRegistry, 
         ),
     )
     return RedisShardRegistry(scripts), ports
+
+
+def _values(kind: str, prefix: str) -> NamedValues:
+    from conductor_py.adapters.environment.values import NO_VALUES, EnvironmentValues
+
+    return EnvironmentValues(os.environ, prefix) if kind == "env" else NO_VALUES
 
 
 def _enqueue(settings: Settings) -> Callable[[int, Sequence[str]], None]:
@@ -381,6 +450,14 @@ def _payload_limits(settings: Settings) -> PayloadLimits:
         task_output_hard=sizes.task_output_hard_bytes,
         variables_hard=sizes.workflow_variables_hard_bytes,
     )
+
+
+def _time_zone(settings: Settings) -> str:
+    try:
+        zone_of(settings.scheduler.time_zone)
+    except ValueError as unknown:
+        raise ConfigurationError(f"conductor.scheduler.schedulerTimeZone: {unknown}") from unknown
+    return settings.scheduler.time_zone
 
 
 def _now_ms() -> int:

@@ -12,6 +12,7 @@ from tests.services import (
     RedisServer,
     absent,
     start_elasticsearch,
+    start_kafka,
     start_object_store,
     start_opensearch,
     start_redis,
@@ -22,7 +23,7 @@ from tests.services.cache import Unobtainable
 T = TypeVar("T")
 
 _SERVICE_FIXTURES = frozenset(
-    {"redis_servers", "object_store", "opensearch_server", "elasticsearch_server"}
+    {"redis_servers", "object_store", "opensearch_server", "elasticsearch_server", "kafka_servers"}
 )
 _SERVICE_TIMEOUT_S = 300
 
@@ -140,3 +141,11 @@ def elasticsearch_server() -> Iterator[str]:
 def elasticsearch_url(elasticsearch_server: str) -> str:
     """The URL of a real Elasticsearch 8.19; tests share it, so they name their own indices."""
     return elasticsearch_server
+
+
+@pytest.fixture(scope="session")
+def kafka_servers() -> Iterator[str]:
+    """The bootstrap servers of a real Kafka, for the session; tests name their own topics."""
+    broker = _or_absent(start_kafka)
+    yield broker.servers
+    broker.stop()

@@ -7,21 +7,34 @@ answer below ``/api`` is JSON, or the text that Conductor answers, never a page.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from flask import Flask
 
-from conductor_py.api.absent import refuse_absent
+from conductor_py.api.administration import administration, result_queues
+from conductor_py.api.bulk import bulk
 from conductor_py.api.draining import drained
 from conductor_py.api.errors import install
+from conductor_py.api.events import events
 from conductor_py.api.facade import EngineFacade
 from conductor_py.api.front import Front
+from conductor_py.api.lookups import lookups
+from conductor_py.api.messages import messages
 from conductor_py.api.metadata import metadata
 from conductor_py.api.payloads import payloads
 from conductor_py.api.queues import queues
+from conductor_py.api.schedules import schedules
+from conductor_py.api.schemas import schemas
+from conductor_py.api.recovery import recovery
+from conductor_py.api.steering import steering
+from conductor_py.api.synchronous import executing, signals
 from conductor_py.api.system import system
+from conductor_py.api.tags import tags
 from conductor_py.api.tasks import tasks
 from conductor_py.api.templates import registered_templates
+from conductor_py.api.trials import trials
+from conductor_py.api.values import environment as environment_values
+from conductor_py.api.values import secrets
 from conductor_py.api.workflows import workflows
 from conductor_py.ports.payloads import ServedPayloads
 from conductor_py.wire.body import MAX_DEPTH
@@ -48,11 +61,14 @@ def create_app(
     max_poll_count: int = 1_000,
     max_poll_ms: int = 5_000,
     max_results: int = 5_000,
+    max_wait_ms: int = 60_000,
     max_tasks: int = 10_000,
     max_task_depth: int = 50,
     owner_email_mandatory: bool = False,
     restrict_names: bool = False,
     metrics: Callable[[], bytes] | None = None,
+    config: Mapping[str, str] | None = None,
+    time_zone: str = "UTC",
 ) -> Flask:
     """Make the application.
 
@@ -61,9 +77,11 @@ def create_app(
     that they may read beside tasks. ``stop`` ends long polls when the process is to end,
     ``instance`` names the server in errors. ``max_body_bytes`` bounds every body but uploads,
     ``max_depth`` the nesting of JSON, ``max_poll_count`` and ``max_poll_ms`` what a poll takes and
-    how long it waits, ``max_results`` a page of a search, ``max_tasks`` and ``max_task_depth`` the
+    how long it waits, ``max_wait_ms`` how long a call waits for an execution, ``max_results`` a
+    page of a search, ``max_tasks`` and ``max_task_depth`` the
     size of definitions.
-    ``metrics`` writes them in Prometheus's format.
+    ``metrics`` writes them in Prometheus's format, ``config`` are the settings to show.
+    ``time_zone`` is that of schedules which name none.
     """
     rules = Rules(
         limits=Limits(max_tasks=max_tasks, max_depth=max_task_depth),
@@ -80,6 +98,8 @@ def create_app(
         max_poll_count=max_poll_count,
         max_poll_ms=max_poll_ms,
         max_results=max_results,
+        max_wait_ms=max_wait_ms,
+        time_zone=time_zone,
         stop=stop,
         instance=instance,
     )
@@ -87,9 +107,16 @@ def create_app(
     app.config["MAX_CONTENT_LENGTH"] = max_body_bytes
     app.url_map.merge_slashes = False
     install(app, instance)
-    app.before_request(refuse_absent)
     for noun in (workflows, tasks, queues, metadata):
         app.register_blueprint(noun(front))
+    for acting in (steering, recovery, bulk, executing, signals):
+        app.register_blueprint(acting(front))
+    for noun in (lookups, trials, events, result_queues, messages):
+        app.register_blueprint(noun(front))
+    app.register_blueprint(schedules(front))
+    for noun in (schemas, tags, secrets, environment_values):
+        app.register_blueprint(noun(front))
+    app.register_blueprint(administration(front, config))
     app.register_blueprint(system(front, metrics))
     if served_payloads is not None:
         app.register_blueprint(payloads(served_payloads))

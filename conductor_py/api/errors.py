@@ -22,6 +22,7 @@ STATUS: Mapping[str, int] = MappingProxyType(
         "INTERNAL": 500,
         "INVALID_INPUT": 400,
         "INVALID_DEFINITION": 400,
+        "FORBIDDEN": 403,
         "NOT_FOUND": 404,
         "CONFLICT": 409,
         "PAYLOAD_TOO_LARGE": 413,

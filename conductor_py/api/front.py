@@ -27,6 +27,8 @@ class Front:
     max_poll_count: int = 1_000
     max_poll_ms: int = 5_000
     max_results: int = 5_000
+    max_wait_ms: int = 60_000
+    time_zone: str = "UTC"
     stop: threading.Event | None = None
     instance: str = "unknown"
 
@@ -44,5 +46,7 @@ def blueprint(noun: str, prefix: str, routes: Iterable[Route]) -> Blueprint:
     made = Blueprint(noun, __name__, url_prefix=prefix)
     for method, path, view in routes:
         endpoint = f"{method} {path}".replace(".", "_")
-        made.add_url_rule(path, endpoint, view, methods=[method])
+        # The one path that ends with a slash is served without it, too: nobody is sent elsewhere.
+        strict = not path.endswith("/")
+        made.add_url_rule(path, endpoint, view, methods=[method], strict_slashes=strict)
     return made

@@ -19,7 +19,7 @@ from prometheus_client import (
     ProcessCollector,
     generate_latest,
 )
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from conductor_py.errors import StoreUnavailable
@@ -67,6 +67,14 @@ class Metrics:
         """Ask for the sizes of the queues at every scrape."""
         self._registry.register(_QueueDepth(sizes))
 
+    def show_events(self, counts: Callable[[], Mapping[str, int]]) -> None:
+        """Ask at every scrape what event handlers and notifications came to."""
+        self._registry.register(_EventActions(counts))
+
+    def show_schedules(self, counts: Callable[[], Mapping[str, int]]) -> None:
+        """Ask for the number of schedules by state at every scrape."""
+        self._registry.register(_Schedules(counts))
+
     def write(self) -> bytes:
         """Write everything as text."""
         return generate_latest(self._registry)
@@ -103,3 +111,43 @@ class _QueueDepth(Collector):
             for queue, size in self._sizes().items():
                 depth.add_metric((queue,), size)
         yield depth
+
+
+class _EventActions(Collector):
+    def __init__(self, counts: Callable[[], Mapping[str, int]]) -> None:
+        self._counts = counts
+
+    def describe(self) -> list[CounterMetricFamily]:
+        """Tell nothing beforehand, so that registering asks no store."""
+        return []
+
+    def collect(self) -> Iterator[CounterMetricFamily]:
+        actions = CounterMetricFamily(
+            "conductor_event_actions",
+            "What event handlers did, by outcome; DEAD: given up, notifications included",
+            labels=("outcome",),
+        )
+        with suppress(StoreUnavailable):
+            for outcome, count in self._counts().items():
+                actions.add_metric((outcome,), count)
+        yield actions
+
+
+class _Schedules(Collector):
+    def __init__(self, counts: Callable[[], Mapping[str, int]]) -> None:
+        self._counts = counts
+
+    def describe(self) -> list[GaugeMetricFamily]:
+        """Tell nothing beforehand, so that registering asks no store."""
+        return []
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        schedules = GaugeMetricFamily(
+            "conductor_schedules",
+            "Schedules; those that are late should have fired a minute ago",
+            labels=("state",),
+        )
+        with suppress(StoreUnavailable):
+            for state, count in self._counts().items():
+                schedules.add_metric((state,), count)
+        yield schedules

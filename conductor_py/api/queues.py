@@ -5,6 +5,7 @@ from __future__ import annotations
 from flask import Blueprint, Response, request
 
 from conductor_py.api.answers import json_answer
+from conductor_py.api.answers import text as text_answer
 from conductor_py.api.front import Front, blueprint
 from conductor_py.wire.parameters import text, texts, wrong
 
@@ -22,6 +23,7 @@ def queues(front: Front) -> Blueprint:
             ("GET", "/all/verbose", views.all_shards),
             ("GET", "/polldata", views.poll_data),
             ("GET", "/polldata/all", views.all_poll_data),
+            ("POST", "/requeue/<task_type>", views.requeue),
         ),
     )
 
@@ -65,8 +67,17 @@ class _Queues:
     def poll_data(self) -> Response:
         return json_answer(list(self._tasks.poll_data(_task_type())))
 
+    def requeue(self, task_type: str) -> Response:
+        # A task and its queue entry are written by one commit: what could be put back is there.
+        found = self._tasks.queue_sizes(None)
+        return text_answer(str(sum(n for queue, n in found.items() if _of_type(queue, task_type))))
+
     def all_poll_data(self) -> Response:
         return json_answer(list(self._tasks.poll_data(None)))
+
+
+def _of_type(queue: str, task_type: str) -> bool:
+    return queue.rsplit(":", 1)[-1] == task_type
 
 
 def _task_type() -> str:

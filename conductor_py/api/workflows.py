@@ -69,7 +69,8 @@ class _Workflows:
 
     def terminate(self, workflow_id: str) -> Response:
         reason = text_parameter(request.args, "reason") or None
-        self._executions.terminate(workflow_id, reason=reason)
+        trigger = flag(request.args, "triggerFailureWorkflow")
+        self._executions.terminate(workflow_id, reason=reason, trigger_failure_workflow=trigger)
         return empty()
 
     def status(self, workflow_id: str) -> Response:

@@ -30,7 +30,7 @@ def _begin(given: dict[str, Any]) -> Settings:
 @_DATA
 @configured
 def server(**given: Any) -> int:  # noqa: ANN401 - the options, by name
-    """Run API, sweeper and effects worker, over an embedded Redis unless another one is given."""
+    """Run API, sweeper, system-task and effects worker, over an embedded Redis unless one is given."""
     settings = _begin(given)
     from conductor_py.processes.server import run_server
 
@@ -59,6 +59,30 @@ def sweeper(**given: Any) -> int:  # noqa: ANN401 - the options, by name
     from conductor_py.processes.sweeper import run_sweeper
 
     return run_sweeper(settings, server=given["server_name"])
+
+
+@click.command("system-worker")
+@_DATA
+@setting("--namespace", "conductor.app.systemTaskWorkerExecutionNamespace")
+@setting("--isolation-groups", "conductor.systemTasks.isolationGroups")
+@configured
+def system_worker(**given: Any) -> int:  # noqa: ANN401 - the options, by name
+    """Run a system-task worker over a Redis of yours: HTTP, KAFKA_PUBLISH."""
+    settings = _begin(given)
+    from conductor_py.processes.system_worker import run_system_worker
+
+    return run_system_worker(settings, server=given["server_name"])
+
+
+@click.command()
+@_DATA
+@configured
+def scheduler(**given: Any) -> int:  # noqa: ANN401 - the options, by name
+    """Run a scheduler over a Redis of yours: it starts workflows by the clock."""
+    settings = _begin(given)
+    from conductor_py.processes.scheduler import run_scheduler
+
+    return run_scheduler(settings, server=given["server_name"])
 
 
 @click.command()

@@ -13,6 +13,19 @@ from typing import Any
 
 import orjson
 
+from conductor_py.codec.interventions import (
+    dump_intervention,
+    load_postponed,
+    load_skip,
+    load_watches,
+)
+from conductor_py.codec.message_queue import dump_message_queue, load_message_queue
+from conductor_py.codec.recovery import (
+    dump_permissive,
+    dump_walk,
+    load_permissive,
+    load_walk,
+)
 from conductor_py.errors import ConductorError
 from conductor_py.model.execution import (
     FORMAT,
@@ -24,9 +37,15 @@ from conductor_py.model.execution import (
     Header,
     JoinState,
     LoopState,
+    MessageQueue,
     Meta,
+    PermissiveFailures,
+    Postponed,
+    Skip,
     State,
     Vector,
+    Walk,
+    Watches,
 )
 from conductor_py.model.status import TaskStatus, WorkflowStatus
 
@@ -94,6 +113,20 @@ _HEADER: tuple[tuple[str, str, Any], ...] = (
     ("updated_at", "upd", 0),
     ("ended_at", "end", 0),
     ("last_retried_at", "retried", 0),
+    ("postponed", "held", 0),
+    ("taken_up", "taken", 0),
+    ("skips", "skips", False),
+    ("watched", "watched", 0),
+    ("forget", "forget", False),
+    ("admission_key", "akey", ""),
+    ("admission_limit", "alim", 0),
+    ("awaits_admission", "await", False),
+    ("admitted_under", "under", ""),
+    ("walk", "walk", 0),
+    ("surveyed", "surv", False),
+    ("revised", "rev", False),
+    ("former", "former", ()),
+    ("notices", "told", 0),
 )
 
 _ATTEMPT: tuple[tuple[str, str, Any], ...] = (
@@ -114,6 +147,11 @@ _ATTEMPT: tuple[tuple[str, str, Any], ...] = (
     ("delay_s", "delay", 0),
     ("child", "child", None),
     ("alerted", "alerted", 0),
+    ("cache_key", "ckey", ""),
+    ("async_complete", "async", False),
+    ("ahead", "ahead", False),
+    ("redo", "redo", False),
+    ("tells_start", "tell", False),
 )
 
 _HEADER_NAMES = {stored: attribute for attribute, stored, _ in _HEADER}
@@ -138,6 +176,8 @@ def dump_header(header: Header) -> bytes:
         value = getattr(header, attribute)
         if value != default:
             fields[stored] = value
+    if header.former:
+        fields["former"] = " ".join(header.former)
     return orjson.dumps(fields)
 
 
@@ -147,6 +187,8 @@ def load_header(stored: bytes) -> Header:
     if fields["f"] not in _KNOWN_FORMATS:
         raise UnknownFormat
     more = {_HEADER_NAMES[name]: fields[name] for name in fields if name in _HEADER_NAMES}
+    if "former" in more:
+        more["former"] = tuple(more["former"].split())
     return Header(
         format=fields["f"],
         plan=fields["plan"],
@@ -233,8 +275,22 @@ def load_claim(stored: bytes) -> ClaimSide:
     )
 
 
+_RARE: dict[type, Callable[[Any], _Fields]] = {
+    Walk: dump_walk,
+    PermissiveFailures: dump_permissive,
+    MessageQueue: dump_message_queue,
+    Postponed: dump_intervention,
+    Skip: dump_intervention,
+    Watches: dump_intervention,
+    Ending: lambda ending: {"why": ending.reason, "task": ending.failed_task},
+}
+
+
 def dump_state(state: State) -> bytes:
-    """Store a join, fork or loop state, the meta data or the ending."""
+    """Store a join, fork or loop state, the meta data or the ending, or what is rarely there."""
+    rare = _RARE.get(type(state))
+    if rare is not None:
+        return dump_json(rare(state))
     match state:
         case JoinState():
             fields: _Fields = {"t": "j", "s": state.seq, "n": state.expected, "d": state.settled}
@@ -248,11 +304,11 @@ def dump_state(state: State) -> bytes:
             fields |= {"tail": state.tail, "items": state.items}
             if state.closed:
                 fields["c"] = 1
+            if state.generation:
+                fields["g"] = state.generation
         case Meta():
             fields = {"by": state.created_by, "event": state.event}
             fields |= {"idem": state.idempotency_key, "task": state.parent_task_ref}
-        case Ending():
-            fields = {"why": state.reason, "task": state.failed_task}
         case _:
             raise AssertionError(state)
     return orjson.dumps(fields)
@@ -277,6 +333,7 @@ def load_state(stored: bytes) -> State:
         tail=fields["tail"],
         items=fields["items"],
         closed=bool(fields.get("c")),
+        generation=fields.get("g", 0),
     )
 
 
@@ -308,6 +365,9 @@ _LOADERS: dict[str, Callable[[bytes], object]] = {
     "r": int,
     "j": load_state,
     "d": bytes.decode,
+    "m": load_document,
+    "w": load_postponed,
+    "s": load_skip,
 }
 _WHOLE: dict[str, Callable[[bytes], object]] = {
     "h": load_header,
@@ -317,6 +377,11 @@ _WHOLE: dict[str, Callable[[bytes], object]] = {
     "domains": load_document,
     "meta": load_meta,
     "end": load_ending,
+    "watch": load_watches,
+    "walk": load_walk,
+    "redo": load_document,
+    "messages": load_message_queue,
+    "permissive": load_permissive,
 }
 
 

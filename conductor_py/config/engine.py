@@ -179,10 +179,18 @@ class Scripts:
         "Processes that run scripts for one server process; they start when first needed.",
         minimum=1,
     )
+    long_workers: int = count(
+        "conductor.scripts.longWorkers",
+        "1",
+        "Processes for scripts that take longer than 50 ms, of one sweeper process. They run only "
+        "while nothing else wants the processor.",
+        minimum=1,
+    )
     time_limit_ms: int = duration(
         "conductor.scripts.timeLimit",
         "4s",
-        "How long one script may run. CONDUCTOR_SCRIPT_MAX_EXECUTION_SECONDS sets it, too.",
+        "How much processor time one script may use, and, while others want the processor, a "
+        "fourth of how long it may take. CONDUCTOR_SCRIPT_MAX_EXECUTION_SECONDS sets it, too.",
         unit="s",
         minimum=10,
     )
@@ -208,4 +216,43 @@ class Scripts:
         "conductor.scripts.queueWait",
         "10s",
         "How long a caller waits for a script process before the step is put off.",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Messages:
+    """Messages sent to executions, for PULL_WORKFLOW_MESSAGES."""
+
+    enabled: bool = flag(
+        "conductor.workflow-message-queue.enabled",
+        "true",
+        "Take messages for executions. False: PULL_WORKFLOW_MESSAGES is a worker task.",
+    )
+    queue_length: int = count(
+        "conductor.workflow-message-queue.maxQueueSize",
+        "1000",
+        "Messages that may wait for one execution; further ones are refused.",
+        minimum=1,
+        maximum=10_000,
+    )
+    batch: int = count(
+        "conductor.workflow-message-queue.maxBatchSize",
+        "100",
+        "Messages that one task may pull.",
+        minimum=1,
+        maximum=1_000,
+    )
+    ttl_ms: int = duration(
+        "conductor.workflow-message-queue.ttlSeconds",
+        "86400s",
+        "How long messages wait that nobody pulls, from the last one on.",
+        unit="s",
+        minimum=1_000,
+    )
+    message_bytes: int = size(
+        "conductor.workflow-message-queue.maxMessageSize",
+        "256KB",
+        "How large one message may be.",
+        unit="KB",
+        minimum=1,
     )

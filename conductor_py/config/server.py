@@ -48,6 +48,13 @@ class Server:
         "The longest that a poll may ask to wait for a task; one that asks for more is refused.",
         minimum=1,
     )
+    wait_limit_ms: int = duration(
+        "conductor.server.waitLimit",
+        "60s",
+        "The longest that a call waits for an execution to block or end; one that asks for more"
+        " waits no longer than this.",
+        minimum=1,
+    )
     body_bytes: int = size(
         "conductor.server.bodyLimit",
         "32MB",

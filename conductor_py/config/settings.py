@@ -8,9 +8,12 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final, cast
 
-from conductor_py.config.background import Effects, Sweeper
+from conductor_py.config.background import Effects, HttpTasks, KafkaTasks, Sweeper, SystemTasks
 from conductor_py.config.declaration import Setting, setting_of
-from conductor_py.config.engine import App, Limits, Payloads, Scripts
+from conductor_py.config.engine import App, Limits, Messages, Payloads, Scripts
+from conductor_py.config.listeners import Listeners
+from conductor_py.config.policies import Cache, Idempotency, Secrets
+from conductor_py.config.scheduler import Scheduler
 from conductor_py.config.server import Data, Log, Server
 from conductor_py.config.stores import Index, Lock, PayloadStorage, Redis
 
@@ -35,8 +38,17 @@ class Settings:
     payloads: Payloads = field(default_factory=Payloads)
     limits: Limits = field(default_factory=Limits)
     scripts: Scripts = field(default_factory=Scripts)
+    idempotency: Idempotency = field(default_factory=Idempotency)
+    cache: Cache = field(default_factory=Cache)
+    secrets: Secrets = field(default_factory=Secrets)
+    messages: Messages = field(default_factory=Messages)
     sweeper: Sweeper = field(default_factory=Sweeper)
     effects: Effects = field(default_factory=Effects)
+    listeners: Listeners = field(default_factory=Listeners)
+    system_tasks: SystemTasks = field(default_factory=SystemTasks)
+    http_tasks: HttpTasks = field(default_factory=HttpTasks)
+    kafka_tasks: KafkaTasks = field(default_factory=KafkaTasks)
+    scheduler: Scheduler = field(default_factory=Scheduler)
     log: Log = field(default_factory=Log)
     given: Mapping[str, str] = field(default_factory=lambda: _NOTHING, repr=False)
     without_effect: tuple[str, ...] = ()

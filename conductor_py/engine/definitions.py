@@ -18,6 +18,7 @@ from conductor_py.codec.definitions import (
 from conductor_py.engine.clock import StoreClock
 from conductor_py.engine.live_limits import LiveLimits
 from conductor_py.engine.recursion import endless_recursion
+from conductor_py.engine.schemas import check_schemas, check_task_schemas
 from conductor_py.engine.snapshots import Snapshots
 from conductor_py.errors import Conflict, DefinitionError, NotFound
 from conductor_py.model.definitions import TaskDef, WorkflowDef
@@ -41,6 +42,7 @@ class Definitions:
         """Check what needs other definitions: a workflow that would start itself without end
         (``DefinitionError``).
         """
+        check_schemas(definition)
         found = endless_recursion(definition, self._registered)
         if found is not None:
             raise DefinitionError(violations=(found,))
@@ -81,6 +83,7 @@ class Definitions:
             )
 
         for index, definition in enumerate(definitions):
+            check_schemas(definition)
             violation = endless_recursion(definition, found)
             if violation is not None:
                 path = f"$[{index}]{violation.path.removeprefix('$')}"
@@ -110,6 +113,8 @@ class Definitions:
 
     def register_tasks(self, definitions: Sequence[TaskDef]) -> None:
         """Store task definitions, new or not."""
+        for definition in definitions:
+            check_task_schemas(definition)
         now = self._clock.now_ms()
         for definition in definitions:
             stored = replace(definition, create_time=now, update_time=0, created_by="")
@@ -119,6 +124,7 @@ class Definitions:
 
     def update_task(self, definition: TaskDef) -> None:
         """Replace a task definition (``NotFound``); creation time and author stay."""
+        check_task_schemas(definition)
         known = self._metadata.tasks((definition.name,)).get(definition.name)
         if known is None:
             raise _no_task(definition.name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from conductor_py.engine.clock import StoreClock
+from conductor_py.model.json import JsonObject, JsonValue
 from conductor_py.ports.queues import PollData, TaskQueues
 
 
@@ -43,3 +44,13 @@ class Domains:
                 return name
         last = names[-1] if names else ""
         return "" if last.upper() == "NO_DOMAIN" else last
+
+
+def poll_data_to_json(data: PollData) -> JsonObject:
+    """Write who polled last, as Conductor does."""
+    written: dict[str, JsonValue] = {
+        "queueName": data.queue,
+        "workerId": data.worker,
+        "lastPollTime": data.at_ms,
+    }
+    return {**written, "domain": data.domain} if data.domain else written

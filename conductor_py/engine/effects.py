@@ -3,25 +3,29 @@ confirmed when done.
 
 ``index`` puts an execution into the index as it is now, with its archive when it has ended and is
 drained; ``remove`` takes a finished execution out of the store once the archive holds exactly that
-version. What is wrong with one execution never keeps the effects of another from being carried out.
+version; ``forget`` takes one out of store, index and archive, without a trace. What is wrong with
+one execution never keeps the effects of another from being carried out.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import orjson
 
-from conductor_py.codec.execution import dump_json, load_header
+from conductor_py.codec.execution import dump_json, load_claim, load_header
+from conductor_py.codec.kept_execution import KeptExecution, dump_kept
+from conductor_py.engine.patience import EffectHandler, Handled
 from conductor_py.engine.views import Views
 from conductor_py.errors import ConductorError, StoreUnavailable
 from conductor_py.model.execution import Header
-from conductor_py.model.ids import ExecutionId, task_id
+from conductor_py.model.ids import ExecutionId, partition_of, task_id
 from conductor_py.model.search import ExecutionDocument
 from conductor_py.ports.metadata import PlanStore
 from conductor_py.ports.outbox import Outbox, Pending
-from conductor_py.ports.search import Search
+from conductor_py.ports.search import FORGOTTEN, Search
 from conductor_py.ports.store import ExecutionReader, ExecutionStore, Outcome
 from conductor_py.wire.execution import workflow_to_json
 from conductor_py.wire.summaries import execution_summary, task_summary
@@ -44,8 +48,17 @@ class Effects:
         views: Views,
         search: Search,
         index_tasks: bool = True,
+        others: Mapping[str, EffectHandler] = MappingProxyType({}),
     ) -> None:
-        """Without ``index_tasks`` tasks can be read, but not searched."""
+        """Without ``index_tasks`` tasks can be read, but not searched. ``others`` carry out the
+        further kinds, those behind that take longer.
+        """
+        self._handlers: dict[str, EffectHandler] = {
+            "index": lambda _, effects: Handled(self._index(effects)),
+            "remove": lambda partition, effects: Handled(self._remove(partition, effects)),
+            "forget": lambda partition, effects: Handled(self._forget(partition, effects)),
+            **others,
+        }
         self._store = store
         self._plans = plans
         self._outbox = outbox
@@ -58,22 +71,33 @@ class Effects:
         """Carry out the effects of these ids and confirm those that are done; returns how many.
 
         Raises ``StoreUnavailable`` when the store or the index is away: everything not confirmed
-        comes again.
+        comes again. One kind that cannot be carried out does not keep the others from it.
         """
         pending = self._outbox.read(partition, ids)
         by_kind: dict[str, list[Pending]] = {}
         for effect in pending:
             kind = orjson.loads(effect.document).get("kind", "")
             by_kind.setdefault(kind, []).append(effect)
-        done = self._index(by_kind.pop("index", []))
-        done += self._remove(partition, by_kind.pop("remove", []))
+        done, away = 0, None
+        for kind, handle in self._handlers.items():
+            try:
+                handled = handle(partition, by_kind.pop(kind, []))
+            except StoreUnavailable as raised:
+                away = raised
+                continue
+            self._outbox.confirm(partition, [(effect.id, effect.stamp) for effect in handled.done])
+            self._outbox.postpone(
+                partition, [(effect.id, effect.stamp, at) for effect, at in handled.later]
+            )
+            done += len(handled.done)
         for kind, unknown in by_kind.items():
             _LOG.error(
                 "Effects of an unknown kind stay in the outbox",
                 extra={"action": "unknown_effect", "kind": kind, "count": len(unknown)},
             )
-        self._outbox.confirm(partition, [(effect.id, effect.stamp) for effect in done])
-        return len(done)
+        if away is not None:
+            raise away
+        return done
 
     def _index(self, effects: Sequence[Pending]) -> list[Pending]:
         documents: list[ExecutionDocument] = []
@@ -82,7 +106,7 @@ class Effects:
             execution = _execution(effect)
             try:
                 found = self._reader.snapshot(execution)
-                if found is not None:
+                if found is not None and not load_header(found[1]["h"]).forget:
                     documents.append(self._document(execution, *found))
             except StoreUnavailable:
                 raise
@@ -104,8 +128,10 @@ class Effects:
         ended = _archivable(header)
         view = self._views.execution(execution, version, fields, include_tasks=ended)
         archive: bytes | None = None
+        kept: bytes | None = None
         if ended:
-            whole = workflow_to_json(view)
+            kept = self._kept(execution, fields)
+            whole = workflow_to_json(view, hide=False)
             logs = self._reader.logs(execution)
             if logs:
                 whole["taskLogs"] = [
@@ -118,7 +144,23 @@ class Effects:
             summary=execution_summary(view),
             tasks=tuple(map(task_summary, view.tasks)) if self._index_tasks else (),
             archive=archive,
+            kept=kept,
         )
+
+    def _kept(self, execution: ExecutionId, fields: Mapping[str, bytes]) -> bytes | None:
+        """What the execution can be restored from; ``None`` when it is too large for that."""
+        partition = partition_of(execution)
+        wanted = {load_header(fields["h"]).plan}
+        wanted |= {value.decode() for name, value in fields.items() if name.startswith("d:")}
+        blobs = {plan: self._plans.get(partition, plan) for plan in wanted}
+        claims = [load_claim(value).claim for name, value in fields.items() if name[:2] == "c:"]
+        kept = KeptExecution(
+            fields=fields,
+            plans={plan: blob for plan, blob in blobs.items() if blob is not None},
+            logs=self._reader.logs(execution),
+            claim=max(claims, default=0),
+        )
+        return dump_kept(kept)
 
     def _remove(self, partition: int, effects: Sequence[Pending]) -> list[Pending]:
         done: list[Pending] = []
@@ -147,6 +189,21 @@ class Effects:
             self._plans.collect(partition, fragments, 0)
             return True
         return self._moved_on(execution, effect)
+
+    def _forget(self, partition: int, effects: Sequence[Pending]) -> list[Pending]:
+        """Out of the store first: what is not there is not put into the index again."""
+        done: list[Pending] = []
+        for effect in effects:
+            execution = _execution(effect)
+            found = self._store.load(execution, ["h"])
+            if found is not None:
+                fragments = self._fragments(execution)
+                if self._reader.remove(execution, found[0]) not in {Outcome.OK, Outcome.GONE}:
+                    continue
+                self._plans.collect(partition, fragments, 0)
+            self._search.delete(execution, FORGOTTEN)
+            done.append(effect)
+        return done
 
     def _fragments(self, execution: ExecutionId) -> tuple[str, ...]:
         """The plans that only this execution uses."""

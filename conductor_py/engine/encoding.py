@@ -8,7 +8,7 @@ is asked again (design: the size check is part of the transition).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from conductor_py.codec.event import dump_event
 from conductor_py.codec.execution import (
@@ -18,14 +18,18 @@ from conductor_py.codec.execution import (
     dump_json,
     dump_state,
 )
-from conductor_py.model.decision import Decision, NewChild
-from conductor_py.model.event import Started
+from conductor_py.model.decision import Decision, NewChild, Order, Send
+from conductor_py.model.event import Admitted, ChildEnded, Started
 from conductor_py.model.execution import Document, External
 from conductor_py.model.ids import ExecutionId
+from conductor_py.model.status import WorkflowStatus
+from conductor_py.ports.admission import Admission
 from conductor_py.ports.payloads import PayloadKind, Payloads
 from conductor_py.ports.store import Changes, Child, Effect, Message, Offer
 
 KB = 1024
+_EFFECT_BYTES = 4 * KB
+_EVENT_BYTES = 32 * KB
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +149,10 @@ class Encoder:
         offers = self._offers(decision, pick_shard, fields)
         deleted: list[str] = []
         for name, seq in decision.pointers.items():
-            fields[name] = b"%d" % seq
+            if seq:
+                fields[name] = b"%d" % seq
+            else:
+                deleted.append(name)
         for name, plan_hash in decision.hashes.items():
             fields[name] = plan_hash.encode()
         for name, state in decision.states.items():
@@ -158,17 +165,14 @@ class Encoder:
             terminal=header.status.terminal,
             generation=header.generation,
             fields=fields,
-            deleted=tuple(deleted),
+            deleted=tuple(name for name in deleted if name not in fields),
             ended=decision.ended,
             reopened=decision.reopened,
             offers=offers,
             attempt_timers=decision.timers,
             due_ms=header.due_at,
             children=tuple(children),
-            messages=tuple(
-                Message(execution=ExecutionId(send.execution), event=dump_event(send.event))
-                for send in decision.sends
-            ),
+            messages=tuple(self._message(send) for send in decision.sends),
             own_events=tuple(dump_event(event) for event in decision.continues),
             effects=self._effects(decision, now_ms),
             answers=tuple(
@@ -176,7 +180,20 @@ class Encoder:
                 for a in decision.answers
             ),
             plans=decision.plans,
+            unpark=header.status is WorkflowStatus.RUNNING and header.last_retried_at > 0,
+            admission=_admission(decision),
         )
+
+    def _message(self, send: Send) -> Message:
+        """Encode an event for another execution. A large output is stored apart: an inbox holds
+        what is small.
+        """
+        event, stored = send.event, dump_event(send.event)
+        if isinstance(event, ChildEnded) and len(stored) > _EVENT_BYTES:
+            output = dump_document(event.output)
+            path = self._payloads.put(PayloadKind.WORKFLOW_OUTPUT, output)
+            stored = dump_event(replace(event, output=External(path)))
+        return Message(execution=ExecutionId(send.execution), event=stored)
 
     def _offers(
         self, decision: Decision, pick_shard: Callable[[str], str], fields: dict[str, bytes]
@@ -210,6 +227,8 @@ class Encoder:
             "vars": dump_document(child.variables),
             "meta": dump_state(child.meta),
         }
+        if child.watches is not None:
+            fields["watch"] = dump_state(child.watches)
         if child.domains:
             fields["domains"] = dump_json(child.domains)
         return Child(
@@ -225,13 +244,47 @@ class Encoder:
         effects: list[Effect] = []
         for order in decision.effects:
             due = order.due_ms
-            if order.kind == "remove":
+            if order.kind == "remove" and not due:
                 due = now_ms + self._remove_after_ms
             elif order.kind == "index" and not ended:
                 due = now_ms + self._index_after_ms
             document = dump_json({"kind": order.kind, **order.arguments})
+            if len(document) > _EFFECT_BYTES and "payload" in order.arguments:
+                document = self._apart(order)
             effects.append(Effect(id=order.id, document=document, due_ms=due))
         return tuple(effects)
+
+    def _apart(self, order: Order) -> bytes:
+        """Store the payload of an effect apart: an outbox holds what is small.
+
+        The effect owns it. It does not name what the execution stores: a restart forgets that, and
+        an execution may have left the store before the last effect is delivered.
+        """
+        arguments = dict(order.arguments)
+        payload = dump_json(arguments.pop("payload"))
+        hard = self._bounds["o"].hard
+        if len(payload) > hard:
+            sentence = f"Message of {len(payload)} bytes is larger than the limit of {hard} bytes"
+            payload = dump_json({"error": sentence})
+        arguments["path"] = self._payloads.put(PayloadKind.TASK_OUTPUT, payload)
+        return dump_json({"kind": order.kind, **arguments})
+
+
+def _admission(decision: Decision) -> Admission | None:
+    """What a new execution asks for, or what one that has ended gives back."""
+    entry, header = decision.entry, decision.header
+    admitted = dump_event(Admitted())
+    if entry is not None:
+        return Admission(
+            key=entry.key,
+            limit=entry.limit,
+            reject=entry.reject,
+            admitted=admitted,
+            refused=dump_event(Admitted(admitted=False)),
+        )
+    if header.admission_key and header.status.terminal:
+        return Admission(key=header.admission_key, leave=True, admitted=admitted)
+    return None
 
 
 def _culprit(decision: Decision, name: str) -> str:

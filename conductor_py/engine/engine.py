@@ -7,18 +7,33 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from conductor_py.engine.awaiting import Awaiting
 from conductor_py.engine.collection import Collector
 from conductor_py.engine.definitions import Definitions
 from conductor_py.engine.effects import Effects
+from conductor_py.engine.events import Events
 from conductor_py.engine.executions import Executions
 from conductor_py.engine.executor import Executor
+from conductor_py.engine.long_scripts import LongScripts
+from conductor_py.engine.lookups import Lookups
+from conductor_py.engine.messages import Messages
 from conductor_py.engine.payloads import PayloadLocations
+from conductor_py.engine.recovery import Recovery
+from conductor_py.engine.repairs import Repairs
 from conductor_py.engine.retention import Retention
+from conductor_py.engine.scheduler import Scheduler
+from conductor_py.engine.schedules import Schedules
+from conductor_py.engine.schemas import Schemas
 from conductor_py.engine.shards import Shards
+from conductor_py.engine.steering import Steering
 from conductor_py.engine.sweeper import Relay, Sweeper
+from conductor_py.engine.system_worker import SystemWorkers
+from conductor_py.engine.tags import Tags
 from conductor_py.engine.tasks import Tasks
+from conductor_py.engine.trials import Trials
 from conductor_py.errors import ConductorError
 from conductor_py.model.json import JsonObject
+from conductor_py.ports.named_values import NamedValues
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,16 +44,32 @@ class Engine:
 
     version: str
     executions: Executions
+    steering: Steering
+    awaiting: Awaiting
     tasks: Tasks
     definitions: Definitions
+    schemas: Schemas
+    tags: Tags
+    secrets: NamedValues
+    environment: NamedValues
+    events: Events
     payloads: PayloadLocations
     executor: Executor
     effects: Effects
+    long_scripts: LongScripts
     sweeper: Sweeper
     relay: Relay
     collector: Collector
     retention: Retention
     shards: Shards
+    system_workers: SystemWorkers
+    schedules: Schedules
+    scheduler: Scheduler
+    trials: Trials
+    lookups: Lookups
+    repairs: Repairs
+    recovery: Recovery
+    messages: Messages
     checks: tuple[tuple[str, Callable[[], object]], ...] = ()
 
     def health(self) -> JsonObject:

@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import secrets
-import time
 import zlib
 from dataclasses import dataclass, replace
 
 import orjson
 
-from conductor_py.codec.event import dump_event
 from conductor_py.codec.execution import dump_document, dump_json, dump_state
+from conductor_py.decider import admission
 from conductor_py.decider.plan import Plan
 from conductor_py.decider.starting import new_header, with_input_template
 from conductor_py.decider.workspace import Execution
 from conductor_py.engine.clock import StoreClock
 from conductor_py.engine.encoding import Encoder
 from conductor_py.engine.executor import Executor
+from conductor_py.engine.operations import Operations
+from conductor_py.engine.schemas import check_input
 from conductor_py.engine.shards import Shards
 from conductor_py.engine.snapshots import Snapshots
 from conductor_py.engine.views import Views
-from conductor_py.errors import Conflict, InvalidInput, NotFound, PayloadTooLarge, StoreUnavailable
-from conductor_py.model.event import Operation
-from conductor_py.model.execution import Document, External, Meta
-from conductor_py.model.ids import ExecutionId, execution_id, is_execution_id
+from conductor_py.errors import (
+    Conflict,
+    LimitExceeded,
+    NotFound,
+    PayloadTooLarge,
+    StoreUnavailable,
+)
+from conductor_py.model.execution import Document, External, Meta, Watch, Watches
+from conductor_py.model.ids import ExecutionId, derived_execution_id, execution_id, is_execution_id
 from conductor_py.model.json import JsonObject, JsonValue
 from conductor_py.model.requests import StartRequest
 from conductor_py.model.search import EXECUTION_FIELDS, TASK_FIELDS, SearchRequest
@@ -34,16 +40,14 @@ from conductor_py.ports.store import (
     ExecutionReader,
     ExecutionStore,
     Outcome,
-    SendReply,
     Start,
     StartReply,
 )
-from conductor_py.ports.wakeups import Wakeups
 from conductor_py.wire.execution import status_to_json, workflow_to_json
+from conductor_py.wire.masking import masked_execution
 from conductor_py.wire.search_query import parse_query, parse_sort
 from conductor_py.wire.summaries import summary_to_json, task_summary_to_json
 
-_ANSWER_WAIT_S = 5.0
 _HEAD = ("h", "meta", "end", "input", "output", "vars", "domains")
 _START_TRIES = 5
 
@@ -79,7 +83,7 @@ class Executions:
         views: Views,
         search: Search,
         payloads: Payloads,
-        wakeups: Wakeups,
+        operations: Operations,
         shards: Shards,
         clock: StoreClock,
         partitions: int,
@@ -94,7 +98,7 @@ class Executions:
         self._views = views
         self._search = search
         self._payloads = payloads
-        self._wakeups = wakeups
+        self._operations = operations
         self._shards = shards
         self._clock = clock
         self._partitions = partitions
@@ -102,22 +106,39 @@ class Executions:
 
     # -- start -------------------------------------------------------------------------------------
 
-    def start(self, request: StartRequest) -> ExecutionId:
+    def start(
+        self,
+        request: StartRequest,
+        *,
+        cause: str = "",
+        watch: Watch | None = None,
+        before_ms: int = 0,
+    ) -> ExecutionId:
         """Start an execution; its first tasks are queued when this returns.
+
+        With ``cause`` the id is made of it: a repeat starts nothing and answers the same id.
+        ``watch`` says who waits for it; its end counts from the start.
+        After ``before_ms``, by the store's clock, nothing is started (``StoreUnavailable``).
 
         Raises ``NotFound`` (no such definition), ``PayloadTooLarge``, ``Conflict`` (idempotency
         key).
         """
-        partition = self._partition(request)
-        entropy = secrets.token_hex(16)
-        execution = execution_id(partition, entropy)
+        partition = self._partition(request, cause)
+        execution = execution_id(partition, secrets.token_hex(16))
         operation = self._executor.name()
+        if cause:
+            execution = derived_execution_id(cause, partition)
+            operation = f"start-{execution}"
+            if self._search.archived(execution) is not None:
+                return execution
         draft: _Draft | None = None
         for _ in range(_START_TRIES):
             plan, revision = self._plan(request, partition)
             if draft is None or draft.plan is not plan:
-                draft = self._draft(request, plan)
+                draft = self._draft(request, plan, watch)
             start = self._start(request, draft, execution, operation, revision)
+            if before_ms and start.now_ms > before_ms:  # the store refuses a time it does not share
+                raise StoreUnavailable("The claim ended before the start; it is made again.")
             reply = self._store.start(start)
             self._clock.correct(reply.now_ms)
             if reply.outcome is Outcome.NEED_PLAN:
@@ -127,16 +148,26 @@ class Executions:
             if reply.outcome is Outcome.OK:
                 self._go_on(start, reply)
                 return execution
+            if reply.outcome is Outcome.EXISTS and reply.existing == execution:
+                return execution
             if reply.outcome is Outcome.EXISTS:
                 return _existing(request, reply)
+            if reply.outcome is Outcome.LIMITED:
+                raise LimitExceeded(_limited(draft.plan))
             if reply.outcome is Outcome.META_MOVED:
                 self._snapshots.forget_heads()
         raise StoreUnavailable(
             "Definitions or the clock kept changing during the start; try again."
         )
 
-    def _draft(self, request: StartRequest, plan: Plan) -> _Draft:
+    def archived_start(self, request: StartRequest, cause: str) -> ExecutionId | None:
+        """Find what this cause started, when it has ended and left for the archive."""
+        execution = derived_execution_id(cause, self._partition(request, cause))
+        return execution if self._search.archived(execution) is not None else None
+
+    def _draft(self, request: StartRequest, plan: Plan, watch: Watch | None) -> _Draft:
         given = self._input(request, plan)
+        check_input(plan.definition, given, self._payloads.get)
         meta = Meta(
             created_by=request.created_by,
             event=request.event,
@@ -147,7 +178,11 @@ class Executions:
             "vars": plan.definition.variables,
             "domains": request.task_to_domain,
         }
-        return _Draft(plan, known, self._birth(request, plan, given, meta))
+        birth = self._birth(request, plan, given, meta)
+        if watch is not None:
+            watches = Watches(watches=(watch,))
+            known["watch"], birth["watch"] = watches, dump_state(watches)
+        return _Draft(plan, known, birth)
 
     def _start(
         self,
@@ -168,6 +203,9 @@ class Executions:
             correlation_id=request.correlation_id,
             has_domains=bool(request.task_to_domain),
         )
+        watches = draft.known.get("watch")
+        if isinstance(watches, Watches):
+            header = replace(header, watched=max(watch.until for watch in watches.watches))
         new = Execution(id=execution, header=header, known=draft.known, complete=True)
         changes = self._executor.first(plan, new, draft.known, now_ms, draft.birth)
         return Start(
@@ -191,13 +229,13 @@ class Executions:
         touched.extend(message.execution for message in start.changes.messages)
         self._executor.go_on(reply.more, start.operation, touched)
 
-    def _partition(self, request: StartRequest) -> int:
+    def _partition(self, request: StartRequest, cause: str) -> int:
         if self._partitions == 1:
             return 0
-        if request.idempotency_key:
-            return (
-                zlib.crc32(f"{request.name}\0{request.idempotency_key}".encode()) % self._partitions
-            )
+        key = request.idempotency_key
+        decisive = f"{request.name}\0{key}" if key else cause
+        if decisive:
+            return zlib.crc32(decisive.encode()) % self._partitions
         return secrets.randbelow(self._partitions)
 
     def _plan(self, request: StartRequest, partition: int) -> tuple[Plan, int | None]:
@@ -230,7 +268,9 @@ class Executions:
     # -- read --------------------------------------------------------------------------------------
 
     def view(self, execution: str, *, include_tasks: bool = True) -> ExecutionView | None:
-        """View a live execution, ``None`` when the store has none of that id."""
+        """View a live execution, ``None`` when the store has none of that id; one that is being
+        removed is not there for anybody (``NotFound``).
+        """
         if not is_execution_id(execution):
             return None
         if int(execution[:3], 16) >= self._partitions:
@@ -240,7 +280,10 @@ class Executions:
         if found is None:
             return None
         version, fields = found
-        return self._views.execution(known, version, fields, include_tasks=include_tasks)
+        view = self._views.execution(known, version, fields, include_tasks=include_tasks)
+        if view.header.forget:
+            raise NotFound(f"No such workflow found by id: {execution}")
+        return view
 
     def _head(self, execution: ExecutionId) -> tuple[int, dict[str, bytes]] | None:
         """Read what is not about single tasks: of a wide execution next to nothing."""
@@ -254,12 +297,15 @@ class Executions:
         (``NotFound``).
         """
         view = self.view(execution, include_tasks=include_tasks)
+        if view is not None and not include_tasks and view.header.status.terminal:
+            view = self.view(execution)  # the tasks tell what failed, shown or not
         if view is not None:
-            return workflow_to_json(view)
+            written = workflow_to_json(view)
+            return written if include_tasks else {**written, "tasks": []}
         archived = self._search.archived(execution)
         if archived is None:
             raise NotFound(f"No such workflow found by id: {execution}")
-        document: dict[str, JsonValue] = orjson.loads(archived.document)
+        document = masked_execution(orjson.loads(archived.document))
         document.pop("taskLogs", None)
         if not include_tasks:
             document["tasks"] = []
@@ -313,48 +359,17 @@ class Executions:
 
     # -- operations --------------------------------------------------------------------------------
 
-    def terminate(self, execution: str, *, reason: str | None) -> None:
+    def terminate(
+        self, execution: str, *, reason: str | None, trigger_failure_workflow: bool = False
+    ) -> None:
         """End an execution: ``Conflict`` when it is COMPLETED, nothing when it is TERMINATED
-        already.
+        already. Its failure workflow is started only when asked for.
         """
-        self._operate(execution, "terminate", {"reason": reason})
-
-    def _operate(self, execution: str, name: str, arguments: dict[str, JsonValue]) -> None:
-        if not is_execution_id(execution) or int(execution[:3], 16) >= self._partitions:
-            raise NotFound(f"No such workflow found by id: {execution}")
-        target = ExecutionId(execution)
-        operation = self._executor.name()
-        event = dump_event(Operation(id=operation, name=name, arguments=arguments))
-        ticket = self._wakeups.ticket(f"o:{operation}")
-        reply = self._store.send(target, operation, event, operation, self._executor.lease_ms)
-        if reply.outcome is Outcome.GONE:
+        arguments: dict[str, JsonValue] = {"reason": reason}
+        if trigger_failure_workflow:
+            arguments["triggerFailureWorkflow"] = True
+        if not self._operations.carry_out(execution, "terminate", arguments):
             self._archived_conflict(execution)
-            return
-        answer = self._answer(target, operation, reply, ticket)
-        if answer.get("error") == "CONFLICT":
-            raise Conflict(str(answer["message"]))
-        if answer.get("error"):
-            raise InvalidInput(str(answer["message"]))
-
-    def _answer(
-        self, target: ExecutionId, operation: str, reply: SendReply, ticket: int
-    ) -> dict[str, JsonValue]:
-        if reply.loaded is not None:
-            driven = self._executor.drive(reply.loaded, operation)
-            self._executor.follow(driven.touched)
-            answer = driven.answers.get(operation)
-            if answer is not None:
-                return {"error": answer.error, "message": answer.message}
-        deadline = time.monotonic() + _ANSWER_WAIT_S
-        while True:
-            stored = self._reader.answer(target, operation)
-            if stored is not None:
-                found: dict[str, JsonValue] = orjson.loads(stored)
-                return found
-            left = deadline - time.monotonic()
-            if left <= 0:
-                raise StoreUnavailable("The operation is accepted but not carried out yet.")
-            ticket = self._wakeups.wait(f"o:{operation}", min(left, 0.5), ticket)
 
     def _archived_conflict(self, execution: str) -> None:
         status = self.document(execution, include_tasks=False)["status"]
@@ -370,6 +385,11 @@ def _existing(request: StartRequest, reply: StartReply) -> ExecutionId:
         return reply.existing
     key = request.idempotency_key
     raise Conflict(f"Idempotency key '{key}' is in use by workflow {reply.existing}")
+
+
+def _limited(plan: Plan) -> str:
+    limit = admission.limit_of(plan.definition)
+    return f"{limit} executions of workflow {plan.definition.name} are under way: its rate limit"
 
 
 def _too_large(limit: int) -> str:

@@ -16,12 +16,14 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from conductor_py.codec.event import load_event
-from conductor_py.codec.execution import UnknownFormat, load_field
+from conductor_py.codec.execution import UnknownFormat, dump_json, load_field
 from conductor_py.decider.decide import abandon, decide
 from conductor_py.decider.need import Missing, Need
 from conductor_py.decider.plan import Plan
 from conductor_py.decider.workspace import Execution, Limits
 from conductor_py.engine.encoding import Encoder
+from conductor_py.engine.failure_reports import FailureReports
+from conductor_py.engine.long_scripts import AGAIN_MS, PutOff
 from conductor_py.engine.needs import Fetcher
 from conductor_py.engine.snapshots import Snapshots
 from conductor_py.errors import ConductorError, StoreUnavailable
@@ -65,17 +67,23 @@ class Executor:
         snapshots: Snapshots,
         fetcher: Fetcher,
         encoder: Encoder,
+        reports: FailureReports,
         *,
         pick_shard: Callable[[str], str],
+        keep_output: Callable[[str, bytes, int], None],
         limits: Limits,
         lease_ms: int,
     ) -> None:
-        """``pick_shard`` maps an execution's home shard to the shard of its next queue entry."""
+        """``pick_shard`` maps an execution's home shard to the shard of its next queue entry;
+        ``keep_output`` takes key, output and life in ms of an output to be used again.
+        """
         self._store = store
         self._snapshots = snapshots
         self._fetcher = fetcher
         self._encoder = encoder
+        self._reports = reports
         self._pick_shard = pick_shard
+        self._keep_output = keep_output
         self._limits = limits
         self.lease_ms = lease_ms
         self._nonce = secrets.token_hex(6)
@@ -146,7 +154,10 @@ class Executor:
         birth: Mapping[str, bytes],
     ) -> Changes:
         """Decide on a new execution. What had to be fetched for it is added to ``known``."""
-        decided = self._deliberate(plan, execution, known, (Started(),), now_ms, birth=birth)
+        try:
+            decided = self._deliberate(plan, execution, known, (Started(),), now_ms, birth=birth)
+        except PutOff as off:
+            raise StoreUnavailable("A script that the start needs takes long; try again.") from off
         assert decided is not None
         return decided[1]
 
@@ -168,7 +179,11 @@ class Executor:
         if events is None:
             return None
         while True:
-            decided = self._decide(plan, header, loaded, events, known, holder)
+            try:
+                decided = self._decide(plan, header, loaded, events, known, holder)
+            except PutOff as off:
+                self._put_off(loaded, events, header, holder, off)
+                return None
             if decided is None:
                 return None
             decision, changes = decided
@@ -178,6 +193,7 @@ class Executor:
                 version=loaded.version,
                 home=header.home,
                 name=header.name,
+                first_event=loaded.first_event,
                 consumed=loaded.first_event + len(events) - 1,
                 changes=changes,
                 holder=holder,
@@ -207,7 +223,28 @@ class Executor:
             driven.answers[answer.operation] = answer
         driven.touched.extend(child.execution for child in changes.children)
         driven.touched.extend(message.execution for message in changes.messages)
+        driven.touched.extend(reply.woken)
+        for kept in decision.kept:
+            self._keep_output(kept.key, dump_json(kept.output), kept.ttl_ms)
         return reply.more
+
+    def _put_off(  # noqa: PLR0917 - what is let go, and why
+        self,
+        loaded: Loaded,
+        events: tuple[Event, ...],
+        header: Header,
+        holder: str,
+        off: PutOff,
+    ) -> None:
+        """Let an execution go whose scripts take long. Let go first: it is taken up when they are
+        evaluated.
+        """
+        delay_ms = AGAIN_MS if self._fetcher.has_long_scripts else 0
+        if header.due_at:
+            delay_ms = max(0, min(delay_ms, header.due_at - loaded.now_ms))
+        seen = loaded.first_event + len(events) - 1
+        if self._store.postpone(loaded.execution, holder, seen, delay_ms):
+            self._fetcher.put_off(loaded.execution, off)
 
     def _commit(self, commit: Commit) -> CommitReply:
         reply = self._store.commit(commit)
@@ -230,7 +267,7 @@ class Executor:
             return self._deliberate(
                 plan, execution, known, events, loaded.now_ms, version=loaded.version, holder=holder
             )
-        except Missing:
+        except (Missing, PutOff):
             raise
         except Exception as broken:
             if isinstance(broken, ConductorError) and broken.retryable:
@@ -274,7 +311,8 @@ class Executor:
         """Decide, fetching what is needed; ``None`` when the execution moved on meanwhile.
 
         A decision stays small: after many questions what is complete is committed by itself, and
-        one that is too large in bytes is made of fewer attempts. The rest is its continuation.
+        one that is too large in bytes is made of fewer attempts. The rest is its continuation, and
+        so is what needs a script that takes long: alone it raises ``PutOff``.
         """
         limits, questions = self._limits, 0
         while True:
@@ -286,8 +324,13 @@ class Executor:
                     continue
                 if decision.slow and holder:
                     self._store.renew(execution.id, holder, self.lease_ms)
-                if not self._fetcher.fulfil(execution.id, decision, known, version=version):
-                    return None
+                try:
+                    if not self._fetcher.fulfil(execution.id, decision, known, version=version):
+                        return None
+                except PutOff:
+                    if limits.rounds == decision.rounds or not (decision.rounds or birth):
+                        raise
+                    limits = replace(limits, rounds=decision.rounds)
                 continue
             changes = self._encoder.changes(decision, self._pick_shard, now_ms, birth=birth)
             if not isinstance(changes, Changes):
@@ -297,7 +340,7 @@ class Executor:
             if made > 1 and sum(map(len, changes.fields.values())) > limits.bytes:
                 limits = replace(limits, attempts=made // 2)
                 continue
-            return decision, changes
+            return decision, self._reports.add(execution.id, decision, changes)
 
     def _known(self, loaded: Loaded) -> dict[str, object]:
         known: dict[str, object] = {}

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from conductor_py.codec.definitions import load_task_def
+from conductor_py.decider.scheduling import LIMITED
 from conductor_py.ports.metadata import MetadataStore
 from conductor_py.wire.task_rules import RULES
 
@@ -43,9 +44,11 @@ class LiveLimits:
         """The limits of a task type as it is registered.
 
         A queue of a system type holds tasks of many definitions: theirs stay those of the snapshot.
+        One of a definition's own has the limits of that definition.
         """
         if task_type in RULES:
             return _NONE
+        task_type = _limited_definition(task_type) or task_type
         now, found = self._monotonic(), self._known.get(task_type)
         if found is not None and now - found[0] < self._fresh_s:
             return found[1]
@@ -68,3 +71,10 @@ class LiveLimits:
         return PollLimits(
             definition.concurrent_exec_limit or 0, (definition.rate_limit_per_frequency, window_ms)
         )
+
+
+def _limited_definition(queue: str) -> str:
+    """The definition whose queue this is, of a system type; empty for any other."""
+    lane, _, definition = queue.partition(LIMITED)
+    system_type = lane.partition("@")[0].partition("-")[0]
+    return definition if system_type in RULES else ""

@@ -10,8 +10,11 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import orjson
 
-from conductor_py.codec.execution import load_field
+from conductor_py.codec.execution import load_document, load_ending, load_field, load_header
 from conductor_py.decider.need import (
+    CachedWanted,
+    ChildState,
+    ChildStateWanted,
     ChildWanted,
     DomainWanted,
     Evaluated,
@@ -24,48 +27,77 @@ from conductor_py.decider.need import (
     Refusal,
     Request,
     ScriptWanted,
+    SinkWanted,
+    ValidationWanted,
 )
+from conductor_py.engine.json_schema import faults
+from conductor_py.engine.long_scripts import LongScripts, PutOff, evaluation_of
 from conductor_py.engine.snapshots import Snapshots
 from conductor_py.errors import ConductorError, InvalidInput, LimitExceeded, StoreUnavailable
 from conductor_py.model.ids import ExecutionId, partition_of
+from conductor_py.ports.output_cache import OutputCache
 from conductor_py.ports.payloads import Payloads
-from conductor_py.ports.scripts import Evaluation, Scripts, Value
+from conductor_py.ports.scripts import ScriptResult, Scripts, Value
 from conductor_py.ports.store import ExecutionStore
 
 _READS_AT_ONCE = 2_000
+_MAX_SENTENCE = 1_000
 
 ActiveDomain = Callable[[str, str], str]
 """(task type, preference list) -> the domain to use."""
 
 
+Restore = Callable[[ExecutionId], bool]
+"""Bring an execution back from the archive; whether it was there."""
+
+
 class Fetcher:
     """Answers needs. Nothing that a user can cause raises; an unavailable store does."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0917 - one collaborator a kind of need
         self,
         store: ExecutionStore,
         snapshots: Snapshots,
         payloads: Payloads,
         scripts: Scripts,
         active_domain: ActiveDomain,
+        cache: OutputCache,
+        providers: frozenset[str] = frozenset(),
+        restore: Restore = lambda _: False,
+        *,
+        long_scripts: LongScripts | None = None,
+        waits_for_scripts: bool = True,
     ) -> None:
-        """Work over these collaborators."""
+        """Work over these collaborators; ``providers`` are those of events, beside Conductor
+        itself; ``restore`` brings an archived execution back. Without ``waits_for_scripts`` those
+        that take long are put off, to ``long_scripts`` or to a process that has these.
+        """
+        self._long_scripts = long_scripts
+        self._waits_for_scripts = waits_for_scripts
+        self._restore = restore
+        self._providers = providers
         self._store = store
         self._snapshots = snapshots
         self._payloads = payloads
         self._scripts = scripts
         self._active_domain = active_domain
+        self._cache = cache
 
     def fulfil(
         self, execution: ExecutionId, need: Need, known: dict[str, object], version: int | None
     ) -> bool:
-        """Put every answer into ``known``; false when the execution moved on since ``version``."""
+        """Put the answers into ``known``; false when the execution moved on since ``version``.
+
+        Raises ``PutOff`` when nothing was found, and all that is needed are scripts that take long.
+        """
         reads = {k: r.read for k, r in need.requests.items() if isinstance(r, Read)}
         if reads and not self._read(execution, reads, known, version):
             return False
         scripts = {k: r for k, r in need.requests.items() if isinstance(r, ScriptWanted)}
-        if scripts:
+        if scripts and self._waits_for_scripts:
             self._evaluate(scripts, known)
+        elif scripts:
+            self._attempt(execution, scripts, known, alone=len(scripts) == len(need.requests))
         for key, request in need.requests.items():
             if not isinstance(request, (Read, ScriptWanted)):
                 known[key] = self._answer(execution, request)
@@ -91,21 +123,45 @@ class Fetcher:
         return True
 
     def _evaluate(self, wanted: dict[str, ScriptWanted], known: dict[str, object]) -> None:
-        requests = [
-            Evaluation(evaluator=w.evaluator, expression=w.expression, input=w.input)
-            for w in wanted.values()
-        ]
         try:
-            results = self._scripts.evaluate(requests)
+            results = self._scripts.evaluate([evaluation_of(script) for script in wanted.values()])
         except LimitExceeded as busy:
             raise StoreUnavailable("Too many scripts are waiting to run; try again.") from busy
         for key, result in zip(wanted, results, strict=True):
-            if isinstance(result, Value):
-                known[key] = Evaluated(result.value)
-            else:
-                known[key] = Refusal(result.message, terminal=result.terminal)
+            known[key] = _evaluated(result)
 
-    def _answer(self, execution: ExecutionId, request: Request) -> object:
+    def _attempt(
+        self,
+        execution: ExecutionId,
+        wanted: dict[str, ScriptWanted],
+        known: dict[str, object],
+        *,
+        alone: bool,
+    ) -> None:
+        later: dict[str, ScriptWanted] = {}
+        for key, script in wanted.items():
+            result = self._long_scripts.result(execution, key) if self._long_scripts else None
+            result = result or self._scripts.attempt(evaluation_of(script))
+            if result is None:
+                later[key] = script
+            else:
+                known[key] = _evaluated(result)
+        if alone and len(later) == len(wanted):
+            raise PutOff(later)
+
+    @property
+    def has_long_scripts(self) -> bool:
+        """Whether scripts that take long are evaluated in this process."""
+        return self._long_scripts is not None
+
+    def put_off(self, execution: ExecutionId, off: PutOff) -> None:
+        """See to it that scripts that take long are evaluated, if this process is to do it."""
+        if self._long_scripts is not None:
+            self._long_scripts.add(execution, off.wanted)
+
+    def _answer(  # noqa: C901, PLR0912 - one case a kind
+        self, execution: ExecutionId, request: Request
+    ) -> object:
         partition = partition_of(execution)
         try:
             match request:
@@ -121,6 +177,15 @@ class Fetcher:
                     return self._active_domain(request.task_type, request.preferences)
                 case InstantWanted():
                     return _instant(request)
+                case CachedWanted():
+                    stored = self._cache.get(request.key)
+                    return Evaluated(orjson.loads(stored)) if stored else None
+                case ValidationWanted():
+                    return _valid(request)
+                case ChildStateWanted():
+                    return self._child_state(ExecutionId(request.child))
+                case SinkWanted():
+                    return self._provider(request.provider)
         except StoreUnavailable:
             raise
         except RecursionError:
@@ -129,10 +194,45 @@ class Fetcher:
             return Refusal(_sentence(refused))
         return None
 
+    def _child_state(self, child: ExecutionId) -> ChildState | None:
+        found = self._store.load(child, ["h", "end", "output"])
+        if found is None and self._restore(child):
+            found = self._store.load(child, ["h", "end", "output"])
+        fields = found[1] if found is not None else {}
+        stored = fields.get("h")
+        if stored is None:
+            return None
+        header = load_header(stored)
+        return ChildState(
+            status=header.status,
+            generation=header.generation,
+            reason=load_ending(fields.get("end")).reason,
+            output=load_document(fields.get("output")),
+        )
+
+    def _provider(self, name: str) -> bool | Refusal:
+        if name in self._providers:
+            return True
+        known = ", ".join(("conductor", *sorted(self._providers)))
+        return Refusal(f"No provider of events is called '{name}' on this server; known: {known}")
+
     def _child(self, request: ChildWanted, partition: int) -> object:
         if request.inline is not None:
             return self._snapshots.inline_json(request.inline, partition)
         return self._snapshots.current(request.name, request.version, partition)
+
+
+def _evaluated(result: ScriptResult) -> Evaluated | Refusal:
+    if isinstance(result, Value):
+        return Evaluated(result.value)
+    return Refusal(result.message, terminal=result.terminal)
+
+
+def _valid(wanted: ValidationWanted) -> bool | Refusal:
+    found = faults(wanted.schema, wanted.document)
+    if not found:
+        return True
+    return Refusal("; ".join(f"{fault.path} {fault.message}" for fault in found)[:_MAX_SENTENCE])
 
 
 def _instant(wanted: InstantWanted) -> int:

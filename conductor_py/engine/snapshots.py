@@ -27,6 +27,8 @@ from conductor_py.codec.execution import dump_json, plain
 from conductor_py.decider.compile import compile_fragment, compile_plan
 from conductor_py.decider.need import FragmentWanted
 from conductor_py.decider.plan import Plan
+from conductor_py.engine.schemas import embed_schemas, names_schema
+from conductor_py.engine.tags import with_rate_limit
 from conductor_py.errors import NotFound
 from conductor_py.model.definitions import TaskDef, WorkflowDef, WorkflowTask, children_of
 from conductor_py.model.ids import ExecutionId
@@ -80,7 +82,8 @@ class Snapshots:
         if stored is None:
             which = f"{name}.{version}" if version else name
             raise NotFound(f"No such workflow found by name: {which}")
-        compiled = self._compile(self._whole(load_workflow(stored)))
+        definition = with_rate_limit(load_workflow(stored), self._metadata.tags)
+        compiled = self._compile(self._whole(definition))
         with self._lock:
             self._heads[(name, version)] = (revision, compiled)
         return compiled.plan, revision
@@ -133,6 +136,7 @@ class Snapshots:
         known = self._task_definitions(tasks)
         whole = tuple(_embed(task, known) for task in tasks)
         definition = WorkflowDef(name=wanted.anchor, tasks=whole)
+        definition = embed_schemas(definition, self._metadata.schema)
         return self._compile(definition, wanted, owner).plan
 
     def plan(self, partition: int, plan_hash: str) -> Plan | None:
@@ -147,6 +151,15 @@ class Snapshots:
         """A plan if this process has it."""
         cached = self._cached(plan_hash)
         return cached.plan if cached else None
+
+    def adopt(self, blobs: Mapping[str, bytes]) -> None:
+        """Know plans that were read from elsewhere as they are stored, by hash."""
+        for plan_hash, blob in blobs.items():
+            self._remember(self._load(plan_hash, blob))
+
+    def blob(self, partition: int, plan_hash: str) -> bytes | None:
+        """A plan as it is stored; ``None`` when it is nowhere."""
+        return self._plans.get(partition, plan_hash)
 
     def store(self, partition: int, hashes: Iterable[str]) -> None:
         """Put plans that this process has into a partition."""
@@ -218,7 +231,7 @@ class Snapshots:
         known = self._task_definitions(definition.tasks)
         pinned = self._latest(definition.tasks)
         tasks = tuple(_embed(task, known, pinned) for task in definition.tasks)
-        return replace(definition, tasks=tasks)
+        return embed_schemas(replace(definition, tasks=tasks), self._metadata.schema)
 
     def _task_definitions(self, tasks: Iterable[WorkflowTask]) -> dict[str, TaskDef]:
         names = {task.name for task in _walk(tasks) if task.task_definition is None}
@@ -259,7 +272,7 @@ def _wants_latest(task: WorkflowTask) -> bool:
 
 
 def _names_registered(definition: WorkflowDef) -> bool:
-    return any(
+    return names_schema(definition) or any(
         task.task_definition is None or task.type == "SUB_WORKFLOW"
         for task in _walk(definition.tasks)
     )

@@ -14,9 +14,10 @@ from conductor_py.codec.execution import dump_document, dump_json, load_attempt,
 from conductor_py.decider.scheduling import queue_name
 from conductor_py.engine.bounds import TaskBounds
 from conductor_py.engine.clock import StoreClock
-from conductor_py.engine.domains import Domains
+from conductor_py.engine.domains import Domains, poll_data_to_json
 from conductor_py.engine.encoding import PayloadLimits
 from conductor_py.engine.executor import Executor
+from conductor_py.engine.hand_out import HandOut
 from conductor_py.engine.live_limits import LiveLimits
 from conductor_py.engine.shards import Shards
 from conductor_py.engine.views import Views
@@ -30,16 +31,17 @@ from conductor_py.model.ids import (
     split_task_id,
     task_id,
 )
-from conductor_py.model.json import JsonObject, JsonValue
+from conductor_py.model.json import JsonObject
 from conductor_py.model.requests import ExtendRequest, PollRequest, TaskLog, TaskResult
 from conductor_py.model.status import TaskStatus
 from conductor_py.model.view import TaskView
 from conductor_py.ports.payloads import PayloadKind, Payloads
-from conductor_py.ports.queues import Poll, PollData, TaskQueues
+from conductor_py.ports.queues import Poll, TaskQueues
 from conductor_py.ports.search import Search
 from conductor_py.ports.store import ExecutionReader, ExecutionStore, Outcome, Report
 from conductor_py.ports.wakeups import Wakeups
 from conductor_py.wire.execution import task_to_json
+from conductor_py.wire.masking import masked_execution
 
 _MAX_REASON = 500
 _FALLBACK_S = 1.0
@@ -66,6 +68,7 @@ class Tasks:
         partitions: int,
         bounds: TaskBounds,
         live: LiveLimits,
+        hand_out: HandOut,
     ) -> None:
         """Work over these collaborators."""
         self._store = store
@@ -83,6 +86,7 @@ class Tasks:
         self._partitions = partitions
         self._bounds = bounds
         self._live = live
+        self._hand_out = hand_out
         self._turn = 0
 
     # -- poll --------------------------------------------------------------------------------------
@@ -101,11 +105,17 @@ class Tasks:
             views, retry_at = self._poll_once(request, queue)
             left = deadline - time.monotonic()
             if views or left <= 0 or (stop is not None and stop.is_set()):
-                return tuple(task_to_json(view) for view in views)
+                return tuple(self._hand_out.document(view) for view in views)
             wait_s = min(left, _FALLBACK_S)
             if retry_at:
                 wait_s = min(wait_s, max(retry_at - self._clock.now_ms(), 1) / 1000)
             self._wakeups.wait(topic, wait_s, ticket)
+
+    def take(self, request: PollRequest) -> tuple[tuple[JsonObject, ...], int]:
+        """Claim without waiting; with the epoch ms at which more falls due, 0 when unknown."""
+        queue = queue_name(request.task_type, request.domain)
+        views, retry_at = self._poll_once(request, queue)
+        return tuple(self._hand_out.document(view) for view in views), retry_at
 
     def _poll_once(self, request: PollRequest, queue: str) -> tuple[list[TaskView], int]:
         views: list[TaskView] = []
@@ -151,7 +161,7 @@ class Tasks:
         if result.workflow_id and result.workflow_id != execution:
             raise NotFound(f"No such workflow found by id: {result.workflow_id}")
         self._check_partition(execution)
-        result, output = self._sized(result)
+        result, output = self._sized(self._hand_out.masked(result))
         event = ResultReported(
             seq=seq,
             status=result.status,
@@ -237,6 +247,11 @@ class Tasks:
         )
         return task
 
+    def open_task(self, workflow_id: str, ref: str) -> str | None:
+        """Find the first open task of a reference; ``NotFound`` for an unknown execution."""
+        found = self._open_by_ref(workflow_id, ref)
+        return found[0] if found is not None else None
+
     def _open_by_ref(self, workflow_id: str, ref: str) -> tuple[str, object] | None:
         execution = self._known(workflow_id)
         found = self._reader.snapshot(execution)
@@ -298,7 +313,7 @@ class Tasks:
                 return task_to_json(view)
         archived = self._search.archived(execution)
         if archived is not None:
-            for task in orjson.loads(archived.document)["tasks"]:
+            for task in masked_execution(orjson.loads(archived.document))["tasks"]:
                 if task["taskId"] == task_id:
                     found: JsonObject = task
                     return found
@@ -311,9 +326,10 @@ class Tasks:
         if loaded is None:
             return None
         fields = {name: value for name, value in loaded[1].items() if value is not None}
-        if f"a:{seq}" not in fields:
+        header = load_header(fields["h"])
+        if f"a:{seq}" not in fields or header.forget:
             raise NotFound(f"No such task found by id: {task_id(execution, seq)}")
-        return self._views.task(execution, load_header(fields["h"]), seq, fields)
+        return self._views.task(execution, header, seq, fields)
 
     def log(self, task_id: str, line: str) -> None:
         """Append one line to the log of a task (``NotFound``)."""
@@ -327,7 +343,9 @@ class Tasks:
         if not self._bounds.keep_logs:
             return Outcome.OK
         at = line.created_at or self._clock.now_ms()
-        return self._reader.append_log(execution, seq, line.line, at)
+        return self._reader.append_log(
+            execution, seq, self._hand_out.masked_text(line.line), at
+        )
 
     def logs(self, task_id: str) -> tuple[JsonObject, ...]:
         """Read the log of a task, oldest line first; empty when there is none."""
@@ -368,7 +386,7 @@ class Tasks:
 
     def poll_data(self, task_type: str | None) -> tuple[JsonObject, ...]:
         """List who polled last; ``None``: of all types."""
-        return tuple(_poll_data_to_json(data) for data in self._domains.last_polls(task_type))
+        return tuple(poll_data_to_json(data) for data in self._domains.last_polls(task_type))
 
     def _known(self, workflow_id: str) -> ExecutionId:
         if not is_execution_id(workflow_id):
@@ -380,12 +398,3 @@ class Tasks:
     def _check_partition(self, execution: ExecutionId) -> None:
         if partition_of(execution) >= self._partitions:
             raise NotFound(f"No such workflow found by id: {execution}")
-
-
-def _poll_data_to_json(data: PollData) -> JsonObject:
-    written: dict[str, JsonValue] = {
-        "queueName": data.queue,
-        "workerId": data.worker,
-        "lastPollTime": data.at_ms,
-    }
-    return {**written, "domain": data.domain} if data.domain else written

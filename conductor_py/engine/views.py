@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import cast
 
 import orjson
@@ -74,7 +75,7 @@ class Views:
         self, execution: ExecutionId, header: Header, seq: int, fields: Mapping[str, bytes]
     ) -> TaskView:
         """View one attempt out of the fields of its execution."""
-        attempt = load_attempt(seq, fields[f"a:{seq}"])
+        attempt = _present(header, load_attempt(seq, fields[f"a:{seq}"]))
         claim = fields.get(f"c:{seq}")
         progress = fields.get(f"p:{seq}")
         return TaskView(
@@ -86,6 +87,7 @@ class Views:
             input=load_document(fields.get(f"i:{seq}")),
             output=load_document(fields.get(f"o:{seq}")),
             progress=orjson.loads(progress) if progress else None,
+            masked=self._plan(execution, header.plan).definition.masked_fields,
         )
 
     def claimed(self, claimed: Iterable[Claimed]) -> Iterator[TaskView]:
@@ -102,13 +104,15 @@ class Views:
                 )
 
     def _claimed(self, claimed: Claimed) -> TaskView:
-        attempt = load_attempt(claimed.seq, claimed.attempt)
+        header = load_header(claimed.header)
+        attempt = _present(header, load_attempt(claimed.seq, claimed.attempt))
         return TaskView(
             execution=claimed.execution,
-            header=load_header(claimed.header),
+            header=header,
             attempt=attempt,
             claim=load_claim(claimed.claim_side),
             task=self._task(claimed.execution, attempt),
+            authored=not self._plan(claimed.execution, attempt.plan).anchor,
             input=load_document(claimed.input),
             output=load_document(claimed.output),
         )
@@ -124,3 +128,8 @@ class Views:
         if plan is None:
             raise NotFound(f"The definition of workflow {execution} is lost")
         return plan
+
+
+def _present(header: Header, attempt: Attempt) -> Attempt:
+    """An attempt of before an upgrade stands in the plan that has replaced its own."""
+    return replace(attempt, plan=header.plan) if attempt.plan in header.former else attempt

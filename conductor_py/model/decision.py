@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from conductor_py.model.event import Event
-from conductor_py.model.execution import Attempt, Document, Header, Meta, State
+from conductor_py.model.execution import Attempt, Document, Header, Meta, State, Watches
 from conductor_py.model.json import JsonObject, JsonValue
 
 
@@ -25,7 +25,11 @@ class ClaimSeen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewChild:
-    """An execution to be started with this commit."""
+    """An execution to be started with this commit.
+
+    With ``reports`` its input gets the execution that starts it, whole and as this commit leaves
+    it, as ``failedWorkflow``.
+    """
 
     id: str
     header: Header
@@ -33,6 +37,8 @@ class NewChild:
     variables: JsonObject
     domains: Mapping[str, str]
     meta: Meta
+    watches: Watches | None = None
+    reports: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +59,26 @@ class Order:
     kind: str
     due_ms: int = 0
     arguments: Mapping[str, JsonValue] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """An output to be used again under its key; losing it loses nothing but work."""
+
+    key: str
+    output: JsonObject
+    ttl_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A new execution asks to be admitted under a workflow rate limit; with ``reject`` it does not
+    wait.
+    """
+
+    key: str
+    limit: int
+    reject: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,3 +118,5 @@ class Decision:
     effects: tuple[Order, ...]
     answers: tuple[Answer, ...]
     plans: tuple[str, ...]
+    entry: Entry | None = None
+    kept: tuple[Kept, ...] = ()

@@ -56,7 +56,15 @@ class Header:
     there is nothing to clean up. ``permissive_failures`` counts failed permissive tasks, which fail
     the execution when everything else is done; ``continues`` the continuations under way;
     ``fragments`` those that dynamic forks and tasks brought; ``has_domains`` says that a
-    task-to-domain map was given.
+    task-to-domain map was given. ``admission_key`` names what a workflow rate limit counts it under
+    (empty: under none), ``awaits_admission`` says that it waits for its turn; ``admitted_under`` are
+    the keys that the executions above it hold, one a line: it shares their places.
+    ``postponed`` counts the steps that pauses have postponed so far, ``taken_up`` those of them that
+    have gone on since. ``skips`` says that a task was skipped before it was reached, ``watched``
+    until when somebody waits for it to block or to end, ``forget`` that it is to leave no trace.
+    ``walk`` is the next sequence number that a walk over all attempts looks at (0: none is under
+    way), ``surveyed`` says that its first pass is over. ``revised`` says that a task may be reached
+    again whose attempt is there already. ``former`` are the plans that upgrades have replaced.
     """
 
     plan: str
@@ -86,6 +94,20 @@ class Header:
     updated_at: int = 0
     ended_at: int = 0
     last_retried_at: int = 0
+    postponed: int = 0
+    taken_up: int = 0
+    skips: bool = False
+    watched: int = 0
+    forget: bool = False
+    admission_key: str = ""
+    admission_limit: int = 0
+    awaits_admission: bool = False
+    admitted_under: str = ""
+    walk: int = 0
+    surveyed: bool = False
+    revised: bool = False
+    former: tuple[str, ...] = ()
+    notices: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +119,10 @@ class Attempt:
     timeout, ``start_at`` the instant before which an attempt without queue entry is not opened,
     ``wait_until`` the end of a WAIT. ``superseded`` says that a newer attempt of the same reference
     and iteration exists; ``lost`` counts workers lost so far (they use up no retry). ``child`` is
-    the execution a SUB_WORKFLOW waits for.
+    the execution a SUB_WORKFLOW waits for. ``async_complete`` says that its worker only sets
+    something going, and that somebody else reports its end. ``ahead`` says that it was skipped
+    before it was reached: it counts from then on. ``redo`` says that the walk of a new generation
+    is about to make its successor. ``tells_start`` says that its first claim is an event.
     """
 
     seq: int
@@ -135,6 +160,11 @@ class Attempt:
     delay_s: int = 0
     child: str | None = None
     alerted: int = 0
+    cache_key: str = ""
+    async_complete: bool = False
+    ahead: bool = False
+    redo: bool = False
+    tells_start: bool = False
 
     @property
     def open(self) -> bool:
@@ -180,7 +210,8 @@ class LoopState:
     """A DO_WHILE that is open: its present iteration and the open attempts directly inside it.
 
     ``tail`` says that the last task of the body has settled in this iteration. ``items`` is the
-    number of items of a list loop, -1 for a condition loop.
+    number of items of a list loop, -1 for a condition loop. ``generation`` is the last one whose
+    walk has counted it anew.
     """
 
     seq: int
@@ -189,6 +220,7 @@ class LoopState:
     tail: bool = False
     items: int = -1
     closed: bool = False
+    generation: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,6 +236,67 @@ class Meta:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Postponed:
+    """A step that a pause has postponed, as ``Continue`` has it."""
+
+    kind: str
+    plan: str
+    ref: str
+    vector: Vector
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skip:
+    """A task of a loop's body that is not to be opened in any iteration; void after a restart, which
+    moves the execution's ``first_seq``.
+    """
+
+    first_seq: int
+    input: JsonObject
+    output: JsonObject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watch:
+    """Somebody waits until ``until`` for the execution to block, to end, or for one of ``refs`` to
+    end; ``topic`` is where the answer goes.
+    """
+
+    topic: str
+    until: int
+    refs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watches:
+    """Everybody who waits for an execution, at most 32."""
+
+    watches: tuple[Watch, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Walk:
+    """What a walk over all attempts is for: ``kind`` is ``revive`` (retry, rerun, revived children),
+    ``restart`` or ``jump``; it ends before the sequence number ``last``.
+
+    ``target`` is the attempt that is made anew whatever its status, 0 for none; with ``forgets``
+    all that follows it is forgotten. ``adopts`` says that the target goes on with its child,
+    ``resumes`` that every failed task with a child does. ``ref`` and ``vector`` are where a jump
+    goes, ``given`` says that an input for the target is kept in the field ``redo``.
+    """
+
+    kind: str
+    last: int
+    target: int = 0
+    forgets: bool = False
+    adopts: bool = False
+    resumes: bool = False
+    ref: str = ""
+    vector: Vector = NO_LOOP
+    given: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
     """Why an execution ended, written by the commit that ended it."""
 
@@ -211,4 +304,42 @@ class Ending:
     failed_task: str | None = None
 
 
-State = Header | Attempt | ClaimSide | JoinState | LoopState | Meta | Ending
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageQueue:
+    """The messages sent to an execution that no task has pulled yet: numbers ``first`` up to, but
+    not, ``next``.
+
+    It is void in another generation. ``pushed_at`` is when the last one came; ``waiting`` are the
+    attempts that wait for one, oldest first.
+    """
+
+    generation: int
+    first: int = 1
+    next: int = 1
+    pushed_at: int = 0
+    waiting: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PermissiveFailures:
+    """The reasons of the first permissive tasks that failed in a generation, for its end."""
+
+    generation: int
+    reasons: tuple[str, ...] = ()
+
+
+State = (
+    Header
+    | Attempt
+    | ClaimSide
+    | JoinState
+    | LoopState
+    | Meta
+    | Ending
+    | Postponed
+    | Skip
+    | Watches
+    | Walk
+    | MessageQueue
+    | PermissiveFailures
+)

@@ -56,6 +56,58 @@ class TaskResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StateUpdate:
+    """Merge ``variables``, and report ``result`` on the open task of reference ``ref`` (empty: on
+    none).
+    """
+
+    ref: str = ""
+    result: TaskResult | None = None
+    variables: JsonObject = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RerunRequest:
+    """Rerun from the task of id ``from_task``, empty for from the beginning; what is empty is left
+    as it is.
+    """
+
+    from_task: str = ""
+    task_input: JsonObject = field(default_factory=lambda: MappingProxyType({}))
+    workflow_input: JsonObject = field(default_factory=lambda: MappingProxyType({}))
+    correlation_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpgradeRequest:
+    """Go on under ``version`` of the definition, ``None`` for the latest.
+
+    ``task_output`` holds, by reference, the outputs of new tasks that are passed over;
+    ``workflow_input`` is merged into the input.
+    """
+
+    name: str = ""
+    version: int | None = None
+    task_output: JsonObject = field(default_factory=lambda: MappingProxyType({}))
+    workflow_input: JsonObject = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitRequest:
+    """Wait until an execution blocks or ends, or one of ``refs`` has ended, at most ``timeout_ms``.
+
+    ``strategy`` says what of it is wanted, ``topic`` is this wait's own name, ``request_id`` is the
+    caller's, to be echoed.
+    """
+
+    topic: str
+    timeout_ms: int
+    refs: tuple[str, ...] = ()
+    strategy: str = "TARGET_WORKFLOW"
+    request_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PollRequest:
     """A worker wants up to ``count`` tasks of a type, and waits ``timeout_ms`` for the first.
 

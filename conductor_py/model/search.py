@@ -295,13 +295,14 @@ class ExecutionDocument:
     ``version`` is the execution's fencing token and decides which of two documents is newer, for
     the summary, for each of ``tasks`` and for ``archive`` alike. ``tasks`` are the attempts that
     changed: those of earlier documents stay. ``archive`` is the whole execution as JSON, given
-    when it has ended.
+    when it has ended, ``kept`` what it can be restored from (opaque, compressed).
     """
 
     version: int
     summary: ExecutionSummary
     tasks: tuple[TaskSummary, ...] = ()
     archive: bytes | None = None
+    kept: bytes | None = None
 
     @property
     def execution_id(self) -> str:

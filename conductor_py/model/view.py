@@ -30,6 +30,10 @@ class TaskView:
     input: Document
     output: Document
     progress: JsonObject | None = None
+    authored: bool = True
+    """Whether the definition's author wrote the task, rather than data brought it."""
+    masked: tuple[str, ...] = ()
+    """Members of input and output that readers do not see; none for the one who works on it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -39,6 +39,26 @@ class MetadataStore(Protocol):
     def delete_task(self, name: str) -> bool:
         """Forget a task definition; false when there is none."""
 
+    def put_schema(self, name: str, version: int, document: bytes) -> None:
+        """Store a version of a schema, new or not."""
+
+    def schema(self, name: str, version: int | None) -> bytes | None:
+        """Read a version of a schema, or with ``None`` the numerically largest."""
+
+    def schemas(self) -> tuple[tuple[str, int, bytes], ...]:
+        """Read every version of every schema, by name and version."""
+
+    def delete_schema(self, name: str, version: int) -> bool:
+        """Forget a version of a schema; false when there is none."""
+
+    def put_tags(self, noun: str, name: str, before: bytes | None, after: bytes | None) -> bool:
+        """Replace the tags of a definition (``noun``: ``workflow`` or ``task``) if they are still
+        ``before``; ``None`` stands for none. False when they are not.
+        """
+
+    def tags(self, noun: str) -> dict[str, bytes]:
+        """Read the tags of all definitions of a noun that have any, by name."""
+
     def revision(self, partition: int) -> int:
         """Read the number that grows, in every partition, after each change; a starter compares
         it.

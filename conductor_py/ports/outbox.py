@@ -29,6 +29,16 @@ class Outbox(Protocol):
         went.
         """
 
+    def postpone(self, partition: int, later: Sequence[tuple[str, int, int]]) -> int:
+        """Make effects due again at an instant, by (id, stamp, due in epoch ms), rather than when
+        their lease ends; returns how many.
+        """
+
+    def order(self, partition: int, effects: Sequence[tuple[str, bytes]]) -> int:
+        """Order effects, by (id, document), outside of a commit; one whose id waits already is left
+        as it is. Returns how many were new.
+        """
+
     def size(self, partition: int) -> int:
         """Count the effects that wait."""
 

@@ -105,6 +105,9 @@ class TaskQueues(Protocol):
         holder is recognised by ``worker``, and any holder is when that is empty.
         """
 
+    def names(self, partition: int) -> frozenset[str]:
+        """Name every queue that was ever written."""
+
     def sizes(self, partition: int) -> dict[tuple[str, str], tuple[int, int]]:
         """Count entries, ready and delayed, by (queue, shard), for every queue that was ever
         written.

@@ -71,6 +71,13 @@ class Scripts(Protocol):
         wait already, or no process came free in time.
         """
 
+    def attempt(self, request: Evaluation) -> ScriptResult | None:
+        """Evaluate a request if it can be had at once: within a fraction of a second.
+
+        ``None`` when the program takes longer, has taken longer or did damage lately, or too many
+        wait; ``evaluate`` then gives it all the time it may have. Raises nothing.
+        """
+
     def check(self, expression: str, evaluator: str = "javascript") -> str | None:
         """Parse without running: None when the program parses, else what is wrong."""
 

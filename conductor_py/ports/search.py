@@ -7,7 +7,7 @@ an execution *is* stands in the store; the index may lag behind it, and never de
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 from conductor_py.model.search import (
     Archived,
@@ -17,6 +17,11 @@ from conductor_py.model.search import (
     SearchRequest,
     TaskSearchPage,
 )
+
+
+FORGOTTEN: Final = 2**53 - 1
+"""A version above that of anything that is ever written about an execution: ``delete`` everything.
+"""
 
 
 class Search(Protocol):
@@ -47,6 +52,11 @@ class Search(Protocol):
     def archived(self, execution_id: str) -> Archived | None:
         """Read a finished execution whole; immediately after its ``put``, without waiting for a
         refresh.
+        """
+
+    def kept(self, execution_id: str) -> Archived | None:
+        """Read what a finished execution is restored from, put with its archive; ``None`` when it
+        was archived without. As immediate as ``archived``.
         """
 
     def ended_before(self, instant_ms: int, limit: int) -> tuple[ArchivedId, ...]:

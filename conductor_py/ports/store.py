@@ -11,6 +11,11 @@ Fields of an execution (``<vec>`` is the iteration vector, ``1.2``; absent outsi
     c:<seq>          claim side            p:<seq>          progress, claim side too
     r:<ref>          newest attempt (seq) over all iterations      r:<ref>#<vec>  that iteration's
     j:<ref>[#<vec>]  join or loop state    d:<ref>[#<vec>]  hash of the definition it brought
+    w:<n>            step postponed by a pause                s:<ref>  a loop's task to be skipped
+    watch            who waits for it to block or to end
+    walk             what a walk over all attempts is for   redo  an input kept for its end
+    messages         the numbers of the messages sent to it     m:<n>  one of them
+    permissive       why permissive tasks have failed
 
 ``v`` (version, terminal, generation, number of the first event, home, first and last operation id,
 status: words, so none has a space), ``l`` (lease) and ``k`` (highest claim) belong to the store.
@@ -52,6 +57,8 @@ a name stands for the first ``n`` components of the iteration vector of the atte
 (``#*0``: nothing).
 """
 
+# long: one contract, read as a whole
+
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -60,6 +67,8 @@ from enum import Enum
 from typing import Protocol
 
 from conductor_py.model.ids import ExecutionId
+from conductor_py.ports.admission import Admission
+from conductor_py.ports.restore import Restore
 
 Fields = Mapping[str, bytes | None]
 """Fields by name; ``None`` says that the field is known to be absent."""
@@ -86,6 +95,7 @@ class Outcome(Enum):
     EXISTS = "EXISTS"  # the id, or the idempotency key, is taken; see `existing`
     CLOCK = "CLOCK"  # the caller's estimate of the store's time is more than a second off
     BUSY = "BUSY"  # somebody else holds the lease
+    LIMITED = "LIMITED"  # as many executions of its kind are admitted as may be
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,6 +204,7 @@ class Changes:
     plans: tuple[str, ...] = ()
     """Hashes that must be stored in this partition; else NEED_PLAN."""
     unpark: bool = False
+    admission: Admission | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -283,6 +294,10 @@ class Commit:
     version: int
     home: str
     name: str
+    first_event: int
+    """Number of the first event that waited when it was loaded: another now means that somebody else
+    has consumed some of them since, fencing or not.
+    """
     consumed: int
     """Number of the last event the decision read; trimmed from the inbox, fencing or not."""
     changes: Changes
@@ -301,6 +316,8 @@ class CommitReply:
     now_ms: int
     version: int = 0
     more: Loaded | None = None
+    woken: tuple[ExecutionId, ...] = ()
+    """Executions that were admitted because this one left."""
 
 
 class ExecutionStore(Protocol):
@@ -315,8 +332,8 @@ class ExecutionStore(Protocol):
         """Create the execution with its first decision, in one atomic step.
 
         Outcomes: OK; EXISTS (id taken by another operation, or the idempotency key by ``existing``
-        and ``on_existing`` says so); NEED_PLAN; META_MOVED; CLOCK. A repeat with the same operation
-        id is OK and changes nothing. The version of a new execution is max(1, now).
+        and ``on_existing`` says so); NEED_PLAN; META_MOVED; CLOCK; LIMITED. A repeat with the same
+        operation id is OK and changes nothing. The version of a new execution is max(1, now).
         """
 
     def report(self, report: Report) -> ReportReply:
@@ -346,6 +363,11 @@ class ExecutionStore(Protocol):
     def renew(self, execution: ExecutionId, holder: str, lease_ms: int) -> bool:
         """Prolong the lease; false when it was lost (saves work only: the version keeps us
         correct).
+        """
+
+    def postpone(self, execution: ExecutionId, holder: str, seen: int, delay_ms: int) -> bool:
+        """Give the lease up; false when it was lost. The timer is due after ``delay_ms``, or at once
+        when the inbox has an event after number ``seen``.
         """
 
     def commit(self, commit: Commit) -> CommitReply:
@@ -385,6 +407,15 @@ class ExecutionReader(Protocol):
 
     def logs(self, execution: ExecutionId) -> tuple[tuple[int, int, str], ...]:
         """Read (seq, created ms, line) of all attempts in the order they came."""
+
+    def restore(self, restore: Restore) -> Outcome:
+        """Bring an archived execution back: OK; EXISTS when it is in the store (nothing changes);
+        NEED_PLAN.
+
+        It is terminal, has no timer and an empty inbox, and its version is max(version + 1, now).
+        Claims issued from then on are above ``claim``. Until this returns OK it is in the store for
+        nobody; an attempt that was broken off may be repeated.
+        """
 
     def remove(self, execution: ExecutionId, version: int) -> Outcome:
         """Forget an execution that is terminal, drained (no ``drain`` in its header) and has an

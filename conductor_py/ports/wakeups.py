@@ -4,13 +4,18 @@ correctness.
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Mapping
+from typing import Final, Protocol
+
+FAMILY: Final = "#"
+"""Ends the topic that every topic wakes which goes on from there."""
 
 
 class Wakeups(Protocol):
     """Waiting for what commits publish: queue names as ``q:<queue>``, answered operations as
     ``o:<operation id>``, executions that ended or were answered as ``x:<execution id>``, effects
-    that were ordered as ``e:<partition>``.
+    that were ordered as ``e:<partition>``. What wakes ``q:<queue>#<definition>`` wakes
+    ``q:<queue>#`` as well: who waits for that hears of every such queue, known to it or not.
     """
 
     def wait(self, topic: str, timeout_s: float, seen: int) -> int:
@@ -22,6 +27,12 @@ class Wakeups(Protocol):
         """Take a ticket before looking, so that what is published between looking and waiting is
         not missed.
         """
+
+    def wait_any(self, seen: Mapping[str, int], timeout_s: float) -> None:
+        """Block until one of the topics was published after its ticket, or ``timeout_s`` passed."""
+
+    def wake(self, topic: str) -> None:
+        """Wake who waits for ``topic`` in this process."""
 
     def close(self) -> None:
         """Wake everybody and stop listening."""

@@ -13,7 +13,7 @@ from conductor_py.wiring import build_engine, check_redis, run_effects
 def run_effects_worker(settings: Settings) -> int:
     """Carry out effects until a stop signal; only on the main thread."""
     check_redis(settings)
-    # It reads executions and decides nothing, so it serves no shard.
+    # It decides only what event handlers cause, so it serves no shard.
     engine = build_engine(settings, server=new_name(), serves_all_shards=True)
     run_effects(settings, engine)
     return 0

@@ -1,8 +1,8 @@
 """The server: everything in one command, over an embedded Redis unless another one is configured.
 
-This process holds the embedded Redis and supervises the others: API, sweeper with relay, effects
-workers. Each is the same command that a larger deployment runs by itself. What can be wrong with
-the configuration is found before any of them starts.
+This process holds the embedded Redis and supervises the others: API, sweeper with relay,
+system-task worker, effects workers. Each is the same command that a larger deployment runs by
+itself. What can be wrong with the configuration is found before any of them starts.
 """
 
 from __future__ import annotations
@@ -102,6 +102,20 @@ def _children(settings: Settings, reached: Mapping[str, str], server: str) -> tu
     if settings.sweeper.enabled:
         children.append(
             child("sweeper", "sweeper", "--server-name", server, start_after_ms=_API_FIRST_MS)
+        )
+    elif settings.scheduler.enabled:
+        children.append(
+            child("scheduler", "scheduler", "--server-name", server, start_after_ms=_API_FIRST_MS)
+        )
+    if settings.system_tasks.enabled:
+        children.append(
+            child(
+                "system-worker",
+                "system-worker",
+                *("--server-name", server),
+                start_after_ms=2 * _API_FIRST_MS,
+                stop_timeout_ms=settings.system_tasks.drain_ms + _STOP_MARGIN_MS,
+            )
         )
     children += [
         child(f"effects-{number + 1}", "effects", start_after_ms=2 * _API_FIRST_MS)

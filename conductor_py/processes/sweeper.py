@@ -2,7 +2,8 @@
 archived executions that are too old.
 
 Beside API nodes it sweeps the shards of all of them and holds none; as a part of a server it sweeps
-those of its server. Any number may run: a timer or effect that was taken is another's no more.
+those of its server, and fires schedules. Any number may run: a timer or effect that was taken is
+another's no more.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ import threading
 from typing import Final
 
 from conductor_py.config import Settings
+from conductor_py.engine import Engine
 from conductor_py.engine.sweeper import run_ticks
 from conductor_py.processes.identity import new_name
+from conductor_py.processes.scheduler import scheduler_loops
 from conductor_py.processes.stopping import stop_on_signals
 from conductor_py.wiring import build_engine, check_redis
 
@@ -22,6 +25,7 @@ _RELAY_BUSY_S: Final = 0.1
 """A pause between two hand-overs makes batches worth a job each."""
 _CLEANING_IDLE_S: Final = 600.0
 _CLEANING_BUSY_S: Final = 0.1
+_SCRIPT_WAIT_S: Final = 0.5
 _STOP_S: Final = 10.0
 
 
@@ -30,7 +34,12 @@ def run_sweeper(settings: Settings, *, server: str | None = None) -> int:
     stop = threading.Event()
     stop_on_signals(stop)
     check_redis(settings)
-    engine = build_engine(settings, server=server or new_name(), serves_all_shards=server is None)
+    engine = build_engine(
+        settings,
+        server=server or new_name(),
+        serves_all_shards=server is None,
+        evaluates_long_scripts=True,
+    )
     idle_s = settings.sweeper.idle_ms / 1000
     loops = [
         # One thread sees quickly what is due; the others help when there is much of it.
@@ -63,9 +72,32 @@ def run_sweeper(settings: Settings, *, server: str | None = None) -> int:
             ("retention", engine.retention.tick),
         )
     ]
-    for loop in (*loops, relay, *cleaning):
+    loops += [relay, *cleaning, *_script_loops(settings, engine, stop)]
+    if server is not None and settings.scheduler.enabled:
+        loops += scheduler_loops(settings, engine, stop)
+    for loop in loops:
         loop.start()
     stop.wait()
-    for loop in (*loops, relay, *cleaning):
+    for loop in loops:
         loop.join(_STOP_S)
     return 0
+
+
+def _script_loops(
+    settings: Settings, engine: Engine, stop: threading.Event
+) -> list[threading.Thread]:
+    """Evaluate the scripts that take long, as many at once as there are processes for them."""
+
+    def tick() -> int:
+        return engine.long_scripts.tick(engine.executor.follow, _SCRIPT_WAIT_S)
+
+    return [
+        threading.Thread(
+            target=run_ticks,
+            args=(tick, stop),
+            kwargs={"idle_s": 0.0},
+            name=f"long-scripts-{number}",
+            daemon=True,
+        )
+        for number in range(settings.scripts.long_workers)
+    ]

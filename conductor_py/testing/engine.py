@@ -9,14 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
+from conductor_py.adapters.memory.events import MemoryEventStore
+from conductor_py.adapters.environment.values import EnvironmentValues
+from conductor_py.adapters.memory.cache import MemoryOutputCache
 from conductor_py.adapters.memory.metadata import MemoryMetadataStore
 from conductor_py.adapters.memory.outbox import MemoryOutbox
 from conductor_py.adapters.memory.payloads import MemoryPayloads
 from conductor_py.adapters.memory.plans import MemoryPlanStore
 from conductor_py.adapters.memory.queues import MemoryTaskQueues
 from conductor_py.adapters.memory.reader import MemoryExecutionReader
+from conductor_py.adapters.memory.schedules import MemoryScheduleStore
 from conductor_py.adapters.memory.search import MemorySearch
 from conductor_py.adapters.memory.shards import MemoryShardRegistry
 from conductor_py.adapters.memory.space import MemorySpace
@@ -29,10 +34,15 @@ from conductor_py.decider.workspace import Limits
 from conductor_py.engine import Engine
 from conductor_py.engine.assembly import Ports, assemble
 from conductor_py.engine.encoding import PayloadLimits
+from conductor_py.engine.notifications import Listeners
 from conductor_py.engine.shards import ROUND_ROBIN, Shards
+from conductor_py.engine.trials import MakeBench
 from conductor_py.model.json import JsonObject
 from conductor_py.model.requests import PollRequest, StartRequest, TaskResult
 from conductor_py.model.status import TaskStatus
+from conductor_py.ports.events import Sink, Webhook
+from conductor_py.ports.metadata import MetadataStore
+from conductor_py.ports.scripts import Scripts
 from conductor_py.testing.clock import FakeClock
 
 
@@ -95,7 +105,8 @@ class MemoryEngine:
 
     def settle(self) -> None:
         """Fire what is due and carry out the effects that are due, until nothing is."""
-        while self.engine.sweeper.tick() + self.engine.relay.tick():
+        engine = self.engine
+        while engine.sweeper.tick() + engine.relay.tick() + engine.scheduler.tick():
             pass
 
 
@@ -108,8 +119,21 @@ def memory_engine(
     limits: Limits | None = None,
     payload_limits: PayloadLimits | None = None,
     fencing: bool = True,
+    metadata: MetadataStore | None = None,
+    scripts: Scripts | None = None,
+    values: Mapping[str, str] = MappingProxyType({}),
+    bench: MakeBench | None = None,
+    sinks: Mapping[str, Sink] = MappingProxyType({}),
+    webhook: Webhook | None = None,
+    listeners: Listeners | None = None,
+    waits_for_scripts: bool = True,
+    evaluates_long_scripts: bool = False,
 ) -> MemoryEngine:
-    """Make an engine in memory; engines that share ``space`` are servers over one store."""
+    """Make an engine in memory; engines that share ``space`` are servers over one store.
+
+    ``metadata`` and ``scripts`` replace those of the space; ``bench`` makes places for trials.
+    Scripts that take long are left to another engine without ``waits_for_scripts``.
+    """
     clock = clock or FakeClock()
     space = space or MemorySpace(clock=clock)
     ports = Ports(
@@ -118,12 +142,19 @@ def memory_engine(
         queues=MemoryTaskQueues(space),
         timers=MemoryTimers(space),
         outbox=MemoryOutbox(space),
-        metadata=MemoryMetadataStore(space),
+        metadata=metadata or MemoryMetadataStore(space),
+        events=MemoryEventStore(space),
         plans=MemoryPlanStore(space),
         wakeups=MemoryWakeups(space),
         payloads=MemoryPayloads(now_ms=clock),
         search=MemorySearch(),
-        scripts=QuickJsScripts(),
+        schedules=MemoryScheduleStore(space),
+        scripts=scripts or QuickJsScripts(),
+        secrets=EnvironmentValues(values, "SECRET_"),
+        environment=EnvironmentValues(values, "ENV_"),
+        cache=MemoryOutputCache(space),
+        sinks=sinks,
+        webhook=webhook,
     )
     shards = Shards(
         MemoryShardRegistry(space), server, strategy=strategy, monotonic=clock.monotonic
@@ -136,5 +167,9 @@ def memory_engine(
         payload_limits=payload_limits or PayloadLimits(),
         monotonic=clock.monotonic,
         remove_after_ms=60_000,
+        bench=bench,
+        listeners=listeners,
+        waits_for_scripts=waits_for_scripts,
+        evaluates_long_scripts=evaluates_long_scripts,
     )
     return MemoryEngine(engine, clock, ports)

@@ -71,6 +71,8 @@ def create_ui(engine: Engine) -> Blueprint:
         ("/", "executions", pages.executions),
         ("/execution/<execution>", "execution", pages.execution),
         ("/definitions", "definitions", pages.definitions),
+        ("/schedules", "schedules", pages.schedules),
+        ("/events", "events", pages.events),
         ("/queues", "queues", pages.queues),
     )
     for path, endpoint, view in routes:
@@ -99,6 +101,12 @@ class _Pages:
 
     def definitions(self) -> Response:
         return self._page("definitions.html")
+
+    def schedules(self) -> Response:
+        return self._page("schedules.html")
+
+    def events(self) -> Response:
+        return self._page("events.html")
 
     def queues(self) -> Response:
         return self._page("queues.html")

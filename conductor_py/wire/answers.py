@@ -19,6 +19,7 @@ from conductor_py.wire.fields import (
     Whole,
     WireSchema,
 )
+from conductor_py.wire.signal import STRATEGIES
 
 
 class TaskForm(WireSchema):
@@ -105,6 +106,7 @@ class WorkflowForm(WireSchema):
     external_output_payload_storage_path = Text()
     history = Many(lambda: _WORKFLOW)
     rate_limited = Flag()
+    rate_limit_key = Text()
     idempotency_key = Text()
     created_by = Text()
 
@@ -214,6 +216,44 @@ class LeaseForm(WireSchema):
     lease_until = Whole(required=True)
 
 
+class SignalResponseForm(WireSchema):
+    """How an execution stood when it blocked or ended, or the task that blocks it: ``responseType``
+    says which.
+    """
+
+    response_type = Choice(STRATEGIES, required=True)
+    target_workflow_id = Text(required=True)
+    target_workflow_status = Choice(WorkflowStatus, required=True)
+    request_id = Text(required=True)
+    signal_timeout = Flag()
+    workflow_id = Text(required=True)
+    correlation_id = Text()
+    input = Payload(required=True)
+    output = Payload(required=True)
+    status = Text(required=True)
+    priority = Whole()
+    variables = Payload()
+    tasks = Many(lambda: _TASK)
+    created_by = Text()
+    create_time = Whole()
+    update_time = Whole()
+    task_type = Text()
+    task_id = Text()
+    reference_task_name = Text()
+    retry_count = Whole()
+    task_def_name = Text()
+    retried_task_id = Text()
+    workflow_type = Text()
+    reason_for_incompletion = Text()
+
+
+class BulkWorkflowsForm(WireSchema):
+    """Executions that were found by id, and why others were not."""
+
+    bulk_error_results = TextMap(required=True)
+    bulk_successful_results = Many(lambda: _WORKFLOW, required=True)
+
+
 class ValidationErrorForm(WireSchema):
     """One thing that is wrong with a request."""
 
@@ -248,6 +288,8 @@ FORMS: tuple[WireSchema, ...] = (
     BulkResponseForm(),
     ExternalStorageLocationForm(),
     LeaseForm(),
+    SignalResponseForm(),
+    BulkWorkflowsForm(),
     _VALIDATION_ERROR,
     ErrorResponseForm(),
 )

@@ -126,6 +126,12 @@ class TaskDefForm(WireSchema):
     updated_by = Text()
 
 
+class InlineTaskDefForm(TaskDefForm):
+    """A task definition within a workflow definition; without a name it has that of its task."""
+
+    name = Text()
+
+
 class _InlineDefinition(WireField):
     def load(self, value: Any) -> WorkflowDef | str:  # noqa: ANN401
         if isinstance(value, str):
@@ -183,7 +189,7 @@ class WorkflowTaskForm(WireSchema):
     sink = Text()
     optional = Flag()
     permissive = Flag()
-    task_definition = One(lambda: TASK_DEF)
+    task_definition = One(lambda: INLINE_TASK_DEF)
     rate_limited = Flag()
     async_complete = Flag()
     loop_condition = Text()
@@ -248,6 +254,7 @@ class WorkflowDefForm(WireSchema):
 
 
 TASK_DEF: WireSchema = TaskDefForm()
+INLINE_TASK_DEF: WireSchema = InlineTaskDefForm()
 SUB_WORKFLOW_PARAMS: WireSchema = SubWorkflowParamsForm()
 WORKFLOW_TASK: WireSchema = WorkflowTaskForm()
 WORKFLOW_DEF: WireSchema = WorkflowDefForm()

@@ -19,6 +19,7 @@ from conductor_py.model.ids import ExecutionId, task_id
 from conductor_py.model.json import JsonObject
 from conductor_py.model.status import TaskStatus
 from conductor_py.model.view import ExecutionView, TaskView
+from conductor_py.wire.masking import masked
 
 Json = dict[str, Any]
 
@@ -59,9 +60,12 @@ _part: _Shared[WorkflowTask] = _Shared(task_definition_part)
 _definition: _Shared[WorkflowDef] = _Shared(definition_to_json)
 
 
-def workflow_to_json(view: ExecutionView) -> Json:
-    """Write an execution; its tasks are those of the view."""
+def workflow_to_json(view: ExecutionView, *, hide: bool = True) -> Json:
+    """Write an execution; its tasks are those of the view. ``hide`` masks what its definition says
+    (the archive keeps the values).
+    """
     header, meta = view.header, view.meta
+    names = view.definition.masked_fields if hide else ()
     references, definitions = failed_names(view)
     written: Json = {
         "workflowId": view.execution,
@@ -75,16 +79,16 @@ def workflow_to_json(view: ExecutionView) -> Json:
         "updateTime": header.updated_at,
         "endTime": header.ended_at,
         "lastRetriedTime": header.last_retried_at,
-        "input": inline(view.input),
-        "output": inline(view.output),
-        "variables": view.variables,
-        "tasks": [task_to_json(task) for task in view.tasks],
+        "input": masked(inline(view.input), names),
+        "output": masked(inline(view.output), names),
+        "variables": masked(view.variables, names),
+        "tasks": [task_to_json(task, hide=hide) for task in view.tasks],
         "taskToDomain": view.task_to_domain,
         "priority": header.priority,
         "failedReferenceTaskNames": list(references),
         "failedTaskNames": list(definitions),
         "history": [],
-        "rateLimited": False,
+        "rateLimited": header.awaits_admission,
     }
     _put(written, "reasonForIncompletion", view.ending.reason)
     _put(written, "correlationId", header.correlation_id)
@@ -92,6 +96,7 @@ def workflow_to_json(view: ExecutionView) -> Json:
     if header.parent and header.parent_seq:
         parent = task_id(ExecutionId(header.parent), header.parent_seq)
         written["parentWorkflowTaskId"] = parent
+    _put(written, "rateLimitKey", header.admission_key.removeprefix(f"{header.name}:"))
     _put(written, "event", meta.event)
     _put(written, "createdBy", meta.created_by)
     _put(written, "idempotencyKey", meta.idempotency_key)
@@ -107,14 +112,15 @@ def status_to_json(
     written: Json = {"workflowId": view.execution, "status": str(view.header.status)}
     _put(written, "correlationId", view.header.correlation_id)
     if include_output:
-        written["output"] = inline(view.output)
+        written["output"] = masked(inline(view.output), view.definition.masked_fields)
     if include_variables:
-        written["variables"] = view.variables
+        written["variables"] = masked(view.variables, view.definition.masked_fields)
     return written
 
 
-def task_to_json(view: TaskView) -> Json:
-    """Write a task, as readers and pollers get it."""
+def task_to_json(view: TaskView, *, hide: bool = True) -> Json:
+    """Write a task, as readers and pollers get it; ``hide`` masks what the view says."""
+    names = view.masked if hide else ()
     attempt, claim, header, task = view.attempt, view.claim, view.header, view.task
     status = wire_status(view)
     started, scheduled = started_at(view), attempt.scheduled_at
@@ -142,8 +148,8 @@ def task_to_json(view: TaskView) -> Json:
         "updateTime": max(scheduled, started, attempt.ended_at, claim.updated_at),
         "firstStartTime": 0,
         "queueWaitTime": max(0, started - scheduled) if started else 0,
-        "inputData": inline(view.input),
-        "outputData": inline(view.output),
+        "inputData": masked(inline(view.input), names),
+        "outputData": masked(inline(view.output), names),
         "callbackAfterSeconds": 0 if held else attempt.callback_after_s,
         "callbackFromWorker": True,
         "responseTimeoutSeconds": attempt.response_timeout_ms // 1000,
@@ -240,7 +246,11 @@ def failed_names(view: ExecutionView) -> tuple[tuple[str, ...], tuple[str, ...]]
     """List references and definitions of what failed of the view, once the execution has ended."""
     if not view.header.status.terminal:
         return (), ()
-    failed = [task for task in view.tasks if task.attempt.status in _FAILED]
+    failed = [
+        task
+        for task in view.tasks
+        if task.attempt.status in _FAILED and not task.attempt.superseded
+    ]
     references = dict.fromkeys(wire_reference(t.attempt.ref, t.attempt.vector) for t in failed)
     return tuple(references), tuple(dict.fromkeys(wire_definition_name(t) for t in failed))
 

@@ -15,8 +15,19 @@ from typing import Any
 import orjson
 
 from conductor_py.model.definitions import SubWorkflowParams, TaskDef, WorkflowDef, WorkflowTask
-from conductor_py.wire import answers, requests
+from conductor_py.wire import (
+    answers,
+    event_handlers,
+    lookups,
+    policies,
+    requests,
+    schedules,
+    recovery,
+    steering,
+    trials,
+)
 from conductor_py.wire.definitions import (
+    INLINE_TASK_DEF,
     SUB_WORKFLOW_PARAMS,
     TASK_DEF,
     WORKFLOW_DEF,
@@ -26,31 +37,57 @@ from conductor_py.wire.definitions import (
     SchemaDefForm,
     StateChangeEventForm,
 )
+from conductor_py.wire.examples import EXAMPLES
 from conductor_py.wire.fields import WireField, WireSchema, reference
-from conductor_py.wire.operations import NOTHING, OBJECT, OPERATIONS, TEXT, Operation
+from conductor_py.wire.operations import HTML, NOTHING, OBJECT, OPERATIONS, TEXT, Operation
 
 Json = dict[str, Any]
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _PARAMETER = re.compile(r"\{(\w+)\}")
+_PATH_SCHEMAS: dict[str, Json] = {
+    "status": {"type": "string", "enum": list(requests.RESULT_STATUSES)},
+    "version": {"type": "integer"},
+}
+"""Schemas of parts of paths that are more than any text, by name."""
+_ERRORS = {
+    400: "The request is not valid; nothing was changed",
+    403: "Not allowed: it is only to be read, or its URL is forged or expired",
+    404: "There is nothing by that name or id",
+    409: "The present state does not allow this; nothing was changed",
+    410: "There is no such task or workflow",
+    413: "The payload is larger than the limit",
+    429: "A limit is reached; try again later",
+    503: "A store is away; try again",
+}
+_TEXT_TYPES = {TEXT: "text/plain", HTML: "text/html"}
 _JSON_TYPES = ("string", "integer", "boolean")
 _MODELS: dict[str, type] = {
     "WorkflowDef": WorkflowDef,
     "WorkflowTask": WorkflowTask,
     "TaskDef": TaskDef,
+    "InlineTaskDef": TaskDef,
     "SubWorkflowParams": SubWorkflowParams,
 }
 _FORMS: tuple[WireSchema, ...] = (
     WORKFLOW_DEF,
     WORKFLOW_TASK,
     TASK_DEF,
+    INLINE_TASK_DEF,
     SUB_WORKFLOW_PARAMS,
     SchemaDefForm(),
     RateLimitConfigForm(),
     CacheConfigForm(),
     StateChangeEventForm(),
+    *event_handlers.FORMS,
     *requests.FORMS,
+    *steering.FORMS,
+    *recovery.FORMS,
+    *trials.FORMS,
+    *lookups.FORMS,
     *answers.FORMS,
+    *schedules.FORMS,
+    *policies.FORMS,
 )
 _PUBLISHED = ("WorkflowDef", "TaskDef", "StartWorkflowRequest", "TaskResult", "Task", "Workflow")
 """The schemas that are files of their own."""
@@ -127,12 +164,16 @@ def _schema(form: WireSchema) -> Json:
         properties[key] = shown
         if field.required:
             required.append(key)
-    described = {
+    described: Json = {
         "type": "object",
         "description": (type(form).__doc__ or "").strip(),
         "properties": properties,
     }
-    return described | {"required": required} if required else described
+    if required:
+        described["required"] = required
+    if _name(form) in EXAMPLES:
+        described["examples"] = [EXAMPLES[_name(form)]]
+    return described
 
 
 def _defaults(model: type | None) -> dict[str, object]:
@@ -186,7 +227,12 @@ def _operation_id(operation: Operation) -> str:
 
 def _path_parameters(operation: Operation) -> list[Json]:
     return [
-        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+        {
+            "name": name,
+            "in": "path",
+            "required": True,
+            "schema": _PATH_SCHEMAS.get(name, {"type": "string"}),
+        }
         for name in _PARAMETER.findall(operation.path)
     ]
 
@@ -195,7 +241,10 @@ def _query_parameters(operation: Operation) -> list[Json]:
     described = []
     for word in operation.query.split():
         name, _, kind = word.partition(":")
-        parameter: Json = {"name": name.rstrip("!"), "in": "query", "schema": {"type": kind}}
+        schema: Json = {"type": kind}
+        if "|" in kind:
+            schema = {"type": "string", "enum": kind.split("|")}
+        parameter: Json = {"name": name.rstrip("!"), "in": "query", "schema": schema}
         described.append(parameter | {"required": True} if name.endswith("!") else parameter)
     return described
 
@@ -207,19 +256,25 @@ def _responses(operation: Operation) -> Json:
     responses: Json = {"200": success}
     if operation.no_content:
         responses["204"] = {"description": operation.no_content.capitalize()}
-    responses["default"] = {"description": "Failure", "content": _content("ErrorResponse")}
+    for status in operation.errors:
+        responses[str(status)] = {
+            "description": _ERRORS[status],
+            "content": _content("ErrorResponse"),
+        }
     return responses
 
 
 def _content(what: str) -> Json:
-    if what == TEXT:
-        return {"text/plain": {"schema": {"type": "string"}}}
+    if what in _TEXT_TYPES:
+        return {_TEXT_TYPES[what]: {"schema": {"type": "string"}}}
     return {"application/json": {"schema": _described(what)}}
 
 
 def _described(what: str) -> Json:
     if what == OBJECT:
         return {"type": "object", "additionalProperties": True}
+    if what.endswith("{}"):
+        return {"type": "object", "additionalProperties": _described(what[:-2])}
     if what.endswith("[]"):
         return {"type": "array", "items": _described(what[:-2])}
     if what.startswith("SearchResult:"):

@@ -161,7 +161,7 @@ class TaskExecLogForm(WireSchema):
     created_time = Whole()
 
 
-_TASK_LOG = TaskExecLogForm()
+TASK_LOG: WireSchema = TaskExecLogForm()
 
 
 class TaskResultForm(WireSchema):
@@ -174,7 +174,7 @@ class TaskResultForm(WireSchema):
     reason_for_incompletion = Text()
     callback_after_seconds = Whole(most=TEN_YEARS_S)
     worker_id = Text()
-    logs = Many(lambda: _TASK_LOG)
+    logs = Many(lambda: TASK_LOG)
     external_output_payload_storage_path = Text()
     sub_workflow_id = Text()
     extend_lease = Flag()
@@ -284,7 +284,7 @@ def read_extend(task_id: str, body: object) -> ExtendRequest:
     )
 
 
-FORMS: tuple[WireSchema, ...] = (_START, _RESULT, _TASK_LOG, _EXTEND)
+FORMS: tuple[WireSchema, ...] = (_START, _RESULT, TASK_LOG, _EXTEND)
 """The forms of this module, for the published schemas."""
 
 

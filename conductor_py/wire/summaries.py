@@ -27,6 +27,7 @@ from conductor_py.wire.execution import (
     wire_status,
     wire_type,
 )
+from conductor_py.wire.masking import masked
 
 Json = dict[str, Any]
 
@@ -38,7 +39,9 @@ def execution_summary(view: ExecutionView) -> ExecutionSummary:
     """Sum up an execution for the index."""
     header, definition = view.header, view.definition
     references, definitions = failed_names(view)
-    input_text, output_text = json_text(inline(view.input)), json_text(inline(view.output))
+    names = definition.masked_fields
+    input_text = json_text(masked(inline(view.input), names))
+    output_text = json_text(masked(inline(view.output), names))
     return ExecutionSummary(
         execution_id=view.execution,
         workflow_type=header.name,
@@ -89,8 +92,8 @@ def task_summary(view: TaskView) -> TaskSummary:
         execution_ms=max(0, ended - started) if started and ended else 0,
         queue_wait_ms=max(0, started - attempt.scheduled_at) if started else 0,
         reason=attempt.reason,
-        input=json_text(inline(view.input))[:MAX_TEXT],
-        output=json_text(inline(view.output))[:MAX_TEXT],
+        input=json_text(masked(inline(view.input), view.masked))[:MAX_TEXT],
+        output=json_text(masked(inline(view.output), view.masked))[:MAX_TEXT],
         workflow_priority=header.priority,
         domain=attempt.domain or None,
         external_input_path=external(view.input),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
 from conductor_py.model.definitions import WorkflowTask
-from conductor_py.model.json import JsonObject
+from conductor_py.model.json import JsonObject, JsonValue
 from conductor_py.wire.wait_time import is_duration, is_instant
 
 Finding = tuple[str, str, str | None]
@@ -16,6 +16,7 @@ InputTemplateOf = Callable[[str], JsonObject]
 """The input template of the registered task definition of that name; empty when there is none."""
 
 _Rule = Callable[[WorkflowTask, InputTemplateOf], Iterator[Finding]]
+_EVALUATORS = ("value-param", "javascript", "graaljs")
 _ENDINGS = ("COMPLETED", "FAILED", "TERMINATED")
 
 
@@ -29,8 +30,31 @@ def _switch(task: WorkflowTask, _: InputTemplateOf) -> Iterator[Finding]:
         yield ".decisionCases", "must hold at least one case", None
     if not task.evaluator_type:
         yield ".evaluatorType", "must be given", None
+    else:
+        yield from _evaluator(".evaluatorType", task.evaluator_type)
     if not task.expression:
         yield ".expression", "must be given", None
+
+
+def _evaluator(path: str, name: JsonValue) -> Iterator[Finding]:
+    if not isinstance(name, str) or "${" in name or name in _EVALUATORS:
+        return
+    message = f"must be one of {', '.join(_EVALUATORS)}"
+    if name == "python":
+        message += "; a Python script cannot be kept from doing harm"
+    yield path, message, name
+
+
+def _inline(task: WorkflowTask, input_template_of: InputTemplateOf) -> Iterator[Finding]:
+    yield from _needs_input("expression")(task, input_template_of)
+    yield from _evaluator(
+        ".inputParameters.evaluatorType", task.input_parameters.get("evaluatorType")
+    )
+
+
+def _lambda(task: WorkflowTask, input_template_of: InputTemplateOf) -> Iterator[Finding]:
+    if not task.script_expression:
+        yield from _needs_input("scriptExpression")(task, input_template_of)
 
 
 def _decision(task: WorkflowTask, _: InputTemplateOf) -> Iterator[Finding]:
@@ -144,6 +168,9 @@ RULES: Mapping[str, _Rule] = MappingProxyType(
         "HTTP": _needs_input("http_request", "uri", "method"),
         "KAFKA_PUBLISH": _needs_input("kafka_request"),
         "JSON_JQ_TRANSFORM": _needs_input("queryExpression"),
+        "INLINE": _inline,
+        "LAMBDA": _lambda,
+        "START_WORKFLOW": _needs_input("startWorkflow"),
         "TERMINATE": _terminate,
         "DO_WHILE": _loop,
         "SUB_WORKFLOW": _sub_workflow,

@@ -10,12 +10,22 @@ from typing import Any
 import orjson
 
 from conductor_py.codec.definitions import task_def_to_json, workflow_to_json
-from conductor_py.errors import Conflict, NotFound
+from conductor_py.errors import Conflict, NotFound, Violation
 from conductor_py.model.definitions import TaskDef, WorkflowDef
 from conductor_py.model.ids import ExecutionId
 from conductor_py.model.json import JsonObject
-from conductor_py.model.requests import ExtendRequest, PollRequest, StartRequest, TaskResult
+from conductor_py.model.requests import (
+    ExtendRequest,
+    PollRequest,
+    RerunRequest,
+    StartRequest,
+    StateUpdate,
+    TaskResult,
+    UpgradeRequest,
+    WaitRequest,
+)
 from conductor_py.model.status import TaskStatus
+from conductor_py.model.trial import Trial
 
 WORKFLOW_ID = "00000000-0000-0000-0000-000000000001"
 TASK_ID = f"{WORKFLOW_ID}-1"
@@ -57,7 +67,9 @@ class FakeExecutions:
     ) -> JsonObject:
         return {"workflowId": execution, "o": include_output, "v": include_variables}
 
-    def terminate(self, execution: str, /, *, reason: str | None) -> None:
+    def terminate(
+        self, execution: str, /, *, reason: str | None, trigger_failure_workflow: bool = False
+    ) -> None:
         if self.document(execution)["status"] == "COMPLETED":
             raise Conflict("Cannot terminate a COMPLETED workflow.")
         self.terminated.append((execution, reason))
@@ -72,6 +84,112 @@ class FakeExecutions:
     def search_tasks(self, **asked: Any) -> FakePage:
         self.searched.append(asked)
         return self.page
+
+
+@dataclass(kw_only=True)
+class FakeSteering:
+    """Verbs by name, with what they were asked."""
+
+    asked: list[tuple[Any, ...]] = field(default_factory=list)
+    failure: Exception | None = None
+
+    def pause(self, execution: str, /) -> None:
+        self._ask("pause", execution)
+
+    def resume(self, execution: str, /) -> None:
+        self._ask("resume", execution)
+
+    def skip(
+        self, execution: str, ref: str, /, *, task_input: JsonObject, task_output: JsonObject
+    ) -> None:
+        self._ask("skip", execution, ref, task_input, task_output)
+
+    def set_variables(self, execution: str, variables: JsonObject, /) -> JsonObject:
+        self._ask("variables", execution, variables)
+        return {"workflowId": execution, "variables": variables}
+
+    def reset_callbacks(self, execution: str, /) -> None:
+        self._ask("reset_callbacks", execution)
+
+    def decide(self, execution: str, /) -> None:
+        self._ask("decide", execution)
+
+    def remove(self, execution: str, /, *, archive: bool) -> None:
+        self._ask("remove", execution, archive)
+
+    def _ask(self, *asked: Any) -> None:
+        if self.failure:
+            raise self.failure
+        self.asked.append(asked)
+
+
+@dataclass(kw_only=True)
+class FakeRecovery:
+    """Verbs by name, with what they were asked."""
+
+    asked: list[tuple[Any, ...]] = field(default_factory=list)
+    found: tuple[Violation, ...] = ()
+
+    def retry(self, execution: str, /, *, resume_subworkflows: bool = False) -> None:
+        self.asked.append(("retry", execution, resume_subworkflows))
+
+    def restart(self, execution: str, /, *, use_latest: bool = False) -> None:
+        self.asked.append(("restart", execution, use_latest))
+
+    def rerun(self, execution: str, request: RerunRequest, /) -> str:
+        self.asked.append(("rerun", execution, request))
+        return execution
+
+    def jump(self, execution: str, ref: str, task_input: JsonObject, /) -> None:
+        self.asked.append(("jump", execution, ref, task_input))
+
+    def upgrade(self, execution: str, request: UpgradeRequest, /) -> None:
+        self.asked.append(("upgrade", execution, request))
+
+    def check_upgrade(self, execution: str, request: UpgradeRequest, /) -> tuple[Violation, ...]:
+        self.asked.append(("check", execution, request))
+        return self.found
+
+
+@dataclass(kw_only=True)
+class FakeAwaiting:
+    """Answers at once with what it was told to, and remembers what was asked."""
+
+    asked: list[tuple[Any, ...]] = field(default_factory=list)
+    found: JsonObject = field(default_factory=dict)
+
+    def execute(
+        self, request: StartRequest, wait: WaitRequest, stop: threading.Event | None, /
+    ) -> JsonObject:
+        self.asked.append((request, wait))
+        return self.found
+
+    def signal(self, execution: str, status: TaskStatus, output: JsonObject, /) -> bool:
+        self.asked.append((execution, status, output))
+        return False
+
+    def signal_and_wait(
+        self,
+        execution: str,
+        status: TaskStatus,
+        output: JsonObject,
+        wait: WaitRequest,
+        stop: threading.Event | None,
+        /,
+    ) -> JsonObject:
+        self.asked.append((execution, status, output, wait))
+        return self.found
+
+    def update_state(
+        self,
+        execution: str,
+        update: StateUpdate,
+        wait: WaitRequest,
+        stop: threading.Event | None,
+        /,
+    ) -> JsonObject:
+        self.asked.append((execution, update, wait))
+        return self.found
 
 
 @dataclass(kw_only=True)
@@ -192,6 +310,52 @@ class FakeDefinitions:
         del self.stored_tasks[name]
 
 
+@dataclass(kw_only=True)
+class FakeTrials:
+    """Remembers trials."""
+
+    run_: list[Trial] = field(default_factory=list)
+    document: dict[str, Any] = field(default_factory=dict)
+
+    def run(self, trial: Trial, /) -> JsonObject:
+        self.run_.append(trial)
+        return self.document
+
+
+@dataclass(kw_only=True)
+class FakeLookups:
+    """Remembers what was looked for."""
+
+    asked: list[Any] = field(default_factory=list)
+    page: FakePage = field(default_factory=lambda: FakePage(total_hits=0, results=()))
+
+    def correlated(
+        self, names: Sequence[str], correlation_ids: Sequence[str], **more: bool
+    ) -> Mapping[str, Sequence[JsonObject]]:
+        self.asked.append((tuple(names), tuple(correlation_ids), more))
+        return {one: [] for one in correlation_ids}
+
+    def by_tasks(self, **asked: Any) -> FakePage:
+        self.asked.append(asked)
+        return self.page
+
+    def pending_tasks(self, task_type: str, *, start: int, count: int) -> Sequence[JsonObject]:
+        self.asked.append((task_type, start, count))
+        return [{"taskType": task_type}]
+
+
+class FakeRepairs:
+    """Knows one execution."""
+
+    def sweep(self, execution: str, /) -> bool:
+        if execution != WORKFLOW_ID:
+            raise NotFound(f"No such workflow found by id: {execution}")
+        return True
+
+    def verify(self, execution: str, /) -> bool:
+        return not self.sweep(execution)
+
+
 class FakePayloads:
     """Hands out one place."""
 
@@ -202,12 +366,49 @@ class FakePayloads:
 
 
 @dataclass(kw_only=True)
+class FakeMessages:
+    """Remembers what was sent."""
+
+    pushed: list[tuple[str, JsonObject]] = field(default_factory=list)
+    error: Exception | None = None
+
+    def push(self, execution: str, payload: JsonObject, /) -> str:
+        if self.error is not None:
+            raise self.error
+        self.pushed.append((execution, payload))
+        return "00000000-0000-4000-8000-000000000001"
+
+
+class FakeSchedules:
+    """Has none: the endpoints are tested over a real engine."""
+
+    def __getattr__(self, name: str) -> Any:
+        return self._missing
+
+    def _missing(self, *_given: object, **_named: object) -> Any:
+        raise NotFound
+
+
+@dataclass(kw_only=True)
 class FakeEngine:
     """The engine as the HTTP front knows it."""
 
     executions: FakeExecutions = field(default_factory=FakeExecutions)
+    steering: FakeSteering = field(default_factory=FakeSteering)
+    recovery: FakeRecovery = field(default_factory=FakeRecovery)
+    awaiting: FakeAwaiting = field(default_factory=FakeAwaiting)
     tasks: FakeTasks = field(default_factory=FakeTasks)
     definitions: FakeDefinitions = field(default_factory=FakeDefinitions)
+    trials: FakeTrials = field(default_factory=FakeTrials)
+    lookups: FakeLookups = field(default_factory=FakeLookups)
+    repairs: FakeRepairs = field(default_factory=FakeRepairs)
+    messages: FakeMessages = field(default_factory=FakeMessages)
+    events: Any = None
+    schedules: Any = field(default_factory=FakeSchedules)
+    schemas: Any = None
+    tags: Any = field(default_factory=FakeSchedules)
+    secrets: Any = None
+    environment: Any = None
     payloads: FakePayloads = field(default_factory=FakePayloads)
     version: str = "1.2.3"
     healthy: bool = True

@@ -23,24 +23,6 @@ def test_unknown_paths_are_404_in_json(client: Any, method: str, path: str) -> N
     assert answer.json["message"] == f"No static resource {path[1:]}."
 
 
-@pytest.mark.parametrize(
-    ("method", "path"),
-    [
-        ("POST", "/api/workflow/test"),
-        ("GET", "/api/workflow/search-by-tasks"),
-        ("GET", "/api/workflow/search-by-tasks-v2"),
-        ("GET", "/api/workflow/thumbs/correlated/c"),
-        ("POST", "/api/tasks/queue/requeue/resize"),
-    ],
-)
-def test_endpoints_that_are_not_in_yet_are_not_taken_for_names(
-    client: Any, engine: FakeEngine, method: str, path: str
-) -> None:
-    answer = client.open(path, method=method, json={"name": "thumbs"})
-    assert (answer.status_code, answer.json["message"]) == (404, f"No static resource {path[1:]}.")
-    assert engine.executions.started == []
-
-
 class _Body(BytesIO):
     """A body that remembers how far it was read."""
 

@@ -24,10 +24,18 @@ importing = ""
 def _watch(event: str, args: tuple[object, ...]) -> None:
     if not importing:
         return
-    if event in _REFUSED:
+    if event in _REFUSED and not (event == "socket.bind" and _in_urllib3()):
         faults.append(f"importing {importing}: {event} {str(args)[:80]}")
     elif event == "open" and isinstance(args[2], int) and args[2] & _WRITING:
         faults.append(f"importing {importing}: opens {args[0]} to write")
+
+
+def _in_urllib3() -> bool:
+    """It looks whether the machine has IPv6, by a port that it gives back at once."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and str(frame.f_globals.get("__name__")).split(".")[0] != "urllib3":
+        frame = frame.f_back
+    return frame is not None
 
 
 class _WatchedEnvironment(type(os.environ)):  # type: ignore[misc]

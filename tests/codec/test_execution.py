@@ -31,8 +31,16 @@ from conductor_py.model.execution import (
     Header,
     JoinState,
     LoopState,
+    MessageQueue,
     Meta,
+    PermissiveFailures,
+    Postponed,
+    Skip,
+    State,
     Vector,
+    Walk,
+    Watch,
+    Watches,
 )
 from conductor_py.model.status import TaskStatus, WorkflowStatus
 
@@ -69,6 +77,16 @@ _HEADER_FACTS: dict[str, Any] = dict(  # noqa: C408 - reads as the constructor d
     updated_at=_NUMBER,
     ended_at=_NUMBER,
     last_retried_at=_NUMBER,
+    postponed=_NUMBER,
+    taken_up=_NUMBER,
+    skips=st.booleans(),
+    watched=_NUMBER,
+    forget=st.booleans(),
+    walk=_NUMBER,
+    surveyed=st.booleans(),
+    revised=st.booleans(),
+    former=st.lists(st.text("0123456789abcdef", min_size=1)).map(tuple),
+    notices=_NUMBER,
 )
 _ATTEMPT_FACTS: dict[str, Any] = dict(  # noqa: C408 - reads as the constructor does
     seq=_NUMBER,
@@ -106,6 +124,11 @@ _ATTEMPT_FACTS: dict[str, Any] = dict(  # noqa: C408 - reads as the constructor 
     delay_s=_NUMBER,
     child=_MAYBE,
     alerted=_NUMBER,
+    cache_key=_TEXT,
+    async_complete=st.booleans(),
+    ahead=st.booleans(),
+    redo=st.booleans(),
+    tells_start=st.booleans(),
 )
 _HEADERS = st.builds(Header, **_HEADER_FACTS)
 _ATTEMPTS = st.builds(Attempt, **_ATTEMPT_FACTS)
@@ -152,6 +175,21 @@ def test_meta_reads_back(meta: Meta) -> None:
 @given(st.builds(Ending, reason=_MAYBE, failed_task=_MAYBE))
 def test_ending_reads_back(ending: Ending) -> None:
     assert load_ending(dump_state(ending)) == ending
+
+
+@pytest.mark.parametrize(
+    ("name", "state"),
+    [
+        ("w:3", Postponed(kind="conclude", plan="p", ref="r", vector=Vector("1.2"))),
+        ("s:x", Skip(first_seq=4, input={"i": None}, output={"o": [1]})),
+        ("watch", Watches(watches=(Watch(topic="t", until=5, refs=("a", "b")),))),
+        ("watch", Watches()),
+        ("walk", Walk(kind="revive", last=9, target=4, forgets=True, adopts=True, resumes=True)),
+        ("walk", Walk(kind="jump", last=9, ref="r", vector=Vector("2"), given=True)),
+    ],
+)
+def test_interventions_read_back(name: str, state: Postponed | Skip | Watches | Walk) -> None:
+    assert load_field(name, dump_state(state)) == state
 
 
 def test_every_attribute_is_stored() -> None:
@@ -205,3 +243,15 @@ def test_claim_side_reads_what_the_store_writes() -> None:
     assert (claim.claim, claim.held, claim.until, claim.leased) == (7, True, 9, True)
     assert (claim.closed, claim.polls, claim.worker) == (False, 2, "me")
     assert load_claim(b"{}").worker == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "state"),
+    [
+        ("messages", MessageQueue(generation=2, first=3, next=9, pushed_at=5, waiting=(1, 4))),
+        ("messages", MessageQueue(generation=1)),
+        ("permissive", PermissiveFailures(generation=2, reasons=("a", "b"))),
+    ],
+)
+def test_what_is_kept_beside_the_attempts_comes_back(name: str, state: State) -> None:
+    assert load_field(name, dump_state(state)) == state

@@ -298,8 +298,7 @@ def test_keys_of_conductor_that_do_nothing_here_are_reported_not_refused(file: P
         "conductor.redis-lock.serverAddress",
         "conductor.app.taskWorkerConfigs.HTTP.threadCount",
         "conductor.redis.replicasToSync",
-        "conductor.workflow-status-listener.type",
-        "conductor.scheduler.enabled",
+        "conductor.status-notifier.notification.requestRetryCount",
         "conductor.zookeeper-lock.connectionString",
     )
     file.write_text("".join(f"{key}=3\n" for key in keys))

@@ -5,32 +5,38 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from conductor_py.adapters.memory.events import MemoryEventStore
 from conductor_py.adapters.memory.metadata import MemoryMetadataStore
 from conductor_py.adapters.memory.outbox import MemoryOutbox
 from conductor_py.adapters.memory.plans import MemoryPlanStore
 from conductor_py.adapters.memory.queues import MemoryTaskQueues
 from conductor_py.adapters.memory.reader import MemoryExecutionReader
+from conductor_py.adapters.memory.schedules import MemoryScheduleStore
 from conductor_py.adapters.memory.shards import MemoryShardRegistry
 from conductor_py.adapters.memory.space import MemorySpace
 from conductor_py.adapters.memory.store import MemoryExecutionStore
 from conductor_py.adapters.memory.timers import MemoryTimers
 from conductor_py.adapters.memory.wakeups import MemoryWakeups
 from conductor_py.adapters.redis.connection import Connection
+from conductor_py.adapters.redis.events import RedisEventStore
 from conductor_py.adapters.redis.keys import Namespace
 from conductor_py.adapters.redis.metadata import RedisMetadataStore
 from conductor_py.adapters.redis.outbox import RedisOutbox
 from conductor_py.adapters.redis.plans import RedisPlanStore
 from conductor_py.adapters.redis.queues import RedisTaskQueues
 from conductor_py.adapters.redis.reader import RedisExecutionReader
+from conductor_py.adapters.redis.schedules import RedisScheduleStore
 from conductor_py.adapters.redis.scripts import Scripts
 from conductor_py.adapters.redis.shards import RedisShardRegistry
 from conductor_py.adapters.redis.store import RedisExecutionStore
 from conductor_py.adapters.redis.timers import RedisTimers
 from conductor_py.adapters.redis.wakeups import RedisWakeups
 from conductor_py.model.ids import ExecutionId, execution_id
+from conductor_py.ports.events import EventStore
 from conductor_py.ports.metadata import MetadataStore, PlanStore
 from conductor_py.ports.outbox import Outbox
 from conductor_py.ports.queues import Claimed, Poll, TaskQueues
+from conductor_py.ports.schedules import ScheduleStore
 from conductor_py.ports.shards import ShardRegistry
 from conductor_py.ports.store import (
     Changes,
@@ -78,8 +84,10 @@ class Store:
     timers: Timers
     outbox: Outbox
     metadata: MetadataStore
+    events: EventStore
     plans: PlanStore
     shards: ShardRegistry
+    schedules: ScheduleStore
     wakeups: Wakeups
     keys: Callable[[], object]
     again: Callable[[bool, bool], "Store"]
@@ -130,6 +138,7 @@ class Store:
             version=loaded.version,
             home="s0",
             name="wf",
+            first_event=loaded.first_event,
             consumed=loaded.first_event + len(loaded.events) - 1,
             changes=changes,
             holder="d",
@@ -225,8 +234,10 @@ def memory_store(clock: Clock, partitions: int = 1) -> Store:
             timers=MemoryTimers(space, take_lease=take_lease),
             outbox=MemoryOutbox(space),
             metadata=MemoryMetadataStore(space),
+            events=MemoryEventStore(space),
             plans=MemoryPlanStore(space),
             shards=MemoryShardRegistry(space),
+            schedules=MemoryScheduleStore(space),
             wakeups=MemoryWakeups(space),
             keys=lambda: _memory_keys(space),
             again=build,
@@ -270,8 +281,10 @@ def redis_store(url: str, clock: Clock, partitions: int = 1, first_line: str = "
             timers=RedisTimers(scripts, take_lease=take_lease),
             outbox=RedisOutbox(scripts),
             metadata=RedisMetadataStore(scripts),
+            events=RedisEventStore(scripts),
             plans=RedisPlanStore(scripts),
             shards=RedisShardRegistry(scripts),
+            schedules=RedisScheduleStore(scripts),
             wakeups=RedisWakeups(connection, namespace),
             keys=lambda: sorted(connection.command("KEYS", "*")),
             again=build,

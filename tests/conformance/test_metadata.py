@@ -267,3 +267,28 @@ def test_plans_of_another_partition_are_left_alone(store: Store) -> None:
     store.plans.put(1, "p1", b"1", {})
     assert sweep(store) == 0
     assert store.plans.collect_unused(1, DAY_MS, 10) == (1, 1)
+
+
+def test_schemas_have_versions_and_raise_the_revision(store: Store) -> None:
+    metadata, seen = store.metadata, store.metadata.revision(0)
+    metadata.put_schema("a b", 2, b"two")
+    metadata.put_schema("a b", 10, b"ten")
+    metadata.put_schema("c", 1, b"one")
+    assert metadata.revision(0) > seen
+    assert metadata.schemas() == (("a b", 2, b"two"), ("a b", 10, b"ten"), ("c", 1, b"one"))
+    assert (metadata.schema("a b", None), metadata.schema("a b", 2)) == (b"ten", b"two")
+    assert (metadata.schema("a b", 3), metadata.schema("x", None)) == (None, None)
+    assert metadata.delete_schema("a b", 10)
+    assert not metadata.delete_schema("a b", 10)
+    assert metadata.schema("a b", None) == b"two"
+
+
+def test_tags_change_only_if_they_are_still_those_that_were_seen(store: Store) -> None:
+    metadata = store.metadata
+    assert metadata.put_tags("task", "t", None, b"[1]")
+    assert not metadata.put_tags("task", "t", None, b"[2]")
+    assert metadata.put_tags("task", "t", b"[1]", b"[2]")
+    assert metadata.put_tags("workflow", "t", None, b"[3]")
+    assert (metadata.tags("task"), metadata.tags("workflow")) == ({"t": b"[2]"}, {"t": b"[3]"})
+    assert metadata.put_tags("task", "t", b"[2]", None)
+    assert metadata.tags("task") == {}

@@ -57,3 +57,28 @@ def test_partitions_have_their_own_outbox(store: Store) -> None:
     order(store, Effect(id="a", document=b"1"))
     assert store.outbox.take(1, 10, 5_000) == ()
     assert store.outbox.size(1) == 0
+
+
+def test_postponed_effect_is_due_when_it_is_said_and_not_when_its_lease_ends(store: Store) -> None:
+    order(store, Effect(id="a", document=b"1"), Effect(id="b", document=b"2"))
+    store.outbox.take(0, 10, 5_000)
+    later = [("a", NOW, NOW + 60_000), ("b", NOW + 1, NOW + 60_000), ("gone", NOW, NOW)]
+    assert store.outbox.postpone(0, later) == 1
+    assert store.outbox.postpone(0, []) == 0
+    store.clock.advance(5_000)
+    assert [effect.id for effect in store.outbox.take(0, 10, 90_000)] == ["b"]
+    store.clock.advance(55_000)
+    assert [effect.id for effect in store.outbox.take(0, 10, 5_000)] == ["a"]
+
+
+def test_effects_are_ordered_outside_of_a_commit_once_an_id(store: Store) -> None:
+    assert store.outbox.order(1, [("a", b"1"), ("b", b"2")]) == 2
+    store.clock.advance(5)
+    assert store.outbox.order(1, [("a", b"other")]) == 0
+    assert store.outbox.order(1, []) == 0
+    taken = store.outbox.take(1, 10, 5_000)
+    assert taken == (
+        Pending(id="a", stamp=NOW, document=b"1"),
+        Pending(id="b", stamp=NOW, document=b"2"),
+    )
+    assert store.outbox.confirm(1, [(effect.id, effect.stamp) for effect in taken]) == 2

@@ -4,6 +4,8 @@ import json
 import threading
 from dataclasses import replace
 
+import pytest
+
 from conductor_py.ports.queues import PollData
 from conductor_py.ports.store import Offer, Outcome
 from tests.conformance.stores import (
@@ -51,12 +53,15 @@ def test_polled_attempt_comes_with_its_claim_and_fields(store: Store) -> None:
     assert snapshot[1]["c:1"] == task.claim_side
 
 
+@pytest.mark.anomaly("A-9")
+@pytest.mark.anomaly("A-53")
 def test_claimed_attempt_is_handed_out_once(store: Store) -> None:
     store.started()
     assert len(store.poll()) == 1
     assert store.poll() == ()
 
 
+@pytest.mark.anomaly("A-9")
 def test_poll_does_not_move_the_version(store: Store) -> None:
     execution = store.started()
     store.clock.advance(10)
@@ -100,6 +105,7 @@ def test_lease_ends_a_claim_earlier_than_the_response_timeout_never_later(store:
     assert [(c["until"] - NOW, c["leased"]) for c in ends] == [(10_000, 1), (RESPONSE_MS, 0)]
 
 
+@pytest.mark.anomaly("A-28")
 def test_timer_of_a_claim_is_its_nearest_deadline(store: Store) -> None:
     store.started(1, tt=500)
     store.poll()
@@ -254,6 +260,8 @@ def test_rate_limit_holds_in_every_window(store: Store) -> None:
     assert len(store.poll(rate=(3, 1_000))) == 1
 
 
+@pytest.mark.oracle(49)
+@pytest.mark.anomaly("A-56")
 def test_limits_are_exact_when_many_poll_at_once(store: Store) -> None:
     store.started(count=60, lim=7, rl=1_000, rw=1_000)
     claimed: list[int] = []
@@ -270,6 +278,7 @@ def test_limits_are_exact_when_many_poll_at_once(store: Store) -> None:
     assert sorted(claimed) == [1, 2, 3, 4, 5, 6, 7]
 
 
+@pytest.mark.anomaly("A-56")
 def test_rate_is_exact_when_many_poll_at_once(store: Store) -> None:
     store.started(count=60, rl=9, rw=1_000)
     claimed: list[int] = []
@@ -323,6 +332,7 @@ def test_claim_is_not_extended_past_its_end(store: Store) -> None:
     assert store.reader.snapshot(execution) == before
 
 
+@pytest.mark.anomaly("A-53")
 def test_extend_with_a_stale_claim_changes_nothing(store: Store) -> None:
     execution = store.started()
     (task,) = store.poll()
@@ -367,3 +377,36 @@ def test_sizes_list_every_queue_that_was_ever_written(store: Store) -> None:
     store.poll()
     assert store.queues.sizes(0) == {("task", "s0"): (0, 0)}
     assert store.queues.sizes(1) == {}
+
+
+def test_names_list_every_queue_that_was_ever_written(store: Store) -> None:
+    assert store.queues.names(0) == frozenset()
+    store.started(count=2)
+    store.poll()
+    assert store.queues.names(0) == {"task"}
+    assert store.queues.names(1) == frozenset()
+
+
+def test_the_first_claim_of_an_attempt_that_tells_its_start_is_an_event(store: Store) -> None:
+    execution = store.started(tell=True)
+    store.poll(lease_ms=1_000)
+    loaded = store.executions.acquire(execution, "d", 3_000)
+    assert loaded is not None
+    assert loaded.events == (b'1 {"t":"claimed"}',)
+    assert loaded.version == NOW, "the version has not moved"
+    fields = {"h": header(), "a:1": attempt(tell=True)}
+    store.commit(loaded, running(fields=fields, offers=(offered(),)))
+    assert [again.seq for again in store.poll()] == [1]
+    assert store.executions.acquire(execution, "e", 3_000) is None, "a second claim is none"
+    other = store.started(2)
+    assert len(store.poll()) == 1
+    assert store.executions.acquire(other, "d", 3_000) is None
+
+
+def test_the_first_claim_of_an_attempt_that_tells_its_start_wakes_its_execution(
+    store: Store,
+) -> None:
+    execution = store.started(tell=True)
+    store.poll()
+    (due,) = store.timers.claim_due(0, "s0", 10, "d", 3_000)
+    assert (due.execution, len(due.events)) == (execution, 1)

@@ -159,6 +159,7 @@ def test_a_script_sees_nothing_of_its_host(scripts: Scripts) -> None:
     assert refused == Value(value={})  # a promise that nobody ever settles
 
 
+@pytest.mark.anomaly("A-52")
 @pytest.mark.parametrize(
     "expression",
     [

@@ -201,6 +201,7 @@ def test_a_newer_document_replaces_an_older_one(index):
     assert index.search(SearchRequest()).total_hits == 1
 
 
+@pytest.mark.anomaly("A-62")
 def test_a_late_older_document_changes_nothing(index):
     index.put([document(5, summary("e1", status="COMPLETED"))])
     index.put([document(4, summary("e1", status="RUNNING", input="stale"))])
@@ -228,6 +229,7 @@ def test_the_newest_of_one_batch_stays_whatever_its_place(index):
     assert found(index, "status=COMPLETED") == ["e1"]
 
 
+@pytest.mark.anomaly("A-62")
 def test_an_older_document_still_brings_the_tasks_that_only_it_has(index):
     index.put([document(2, summary("e1"), tasks=(task("t1", status="COMPLETED"),))])
     index.put([document(1, summary("e1"), tasks=(task("t0"), task("t1", status="SCHEDULED")))])
@@ -491,6 +493,21 @@ def test_an_archived_execution_is_read_back_at_once(index):
     index.put([document(4, summary("e1", end_ms=T0), archive=whole)])
     assert index.archived("e1") == Archived(version=4, document=whole)
     assert index.archived("e2") is None
+
+
+def test_what_an_execution_is_restored_from_comes_with_its_archive(index):
+    index.put([document(4, summary("e1", end_ms=T0), archive=b"{}", kept=b"\x00packed")])
+    assert index.kept("e1") == Archived(version=4, document=b"\x00packed")
+    assert index.archived("e1") == Archived(version=4, document=b"{}")
+    assert index.kept("e2") is None
+    index.put([document(5, summary("e1"))])
+    index.put([document(3, summary("e1", end_ms=T0), archive=b"{}", kept=b"older")])
+    assert index.kept("e1") == Archived(version=4, document=b"\x00packed")
+    index.put([document(6, summary("e1", end_ms=T0), archive=b"{}")])
+    assert index.kept("e1") is None
+    index.put([document(7, summary("e1", end_ms=T0), archive=b"{}", kept=b"new")])
+    assert index.delete("e1", 7)
+    assert index.kept("e1") is None
 
 
 def test_a_document_without_archive_leaves_the_archived_one(index):

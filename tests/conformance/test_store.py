@@ -1,6 +1,7 @@
 """What `ExecutionStore` and `ExecutionReader` promise, on every store."""
 
 import json
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -162,6 +163,7 @@ def test_result_brings_what_the_next_decision_reads(store: Store) -> None:
     assert (reply.loaded.first_event, reply.loaded.events) == (1, (b'1 {"t":"result"}',))
 
 
+@pytest.mark.anomaly("A-8")
 def test_second_result_of_a_closed_claim_is_ignored(store: Store) -> None:
     loaded = claimed_and_reported(store)
     claim = store.clock.now_ms
@@ -283,6 +285,9 @@ def test_answers_are_kept_for_a_minute_and_64_at_most(store: Store) -> None:
 # ------------------------------------------------------------------------------------------- commit
 
 
+@pytest.mark.anomaly("A-4")
+@pytest.mark.anomaly("A-11")
+@pytest.mark.anomaly("A-24")
 def test_commit_with_a_stale_version_changes_nothing(store: Store) -> None:
     loaded = claimed_and_reported(store)
     assert store.commit(loaded, running(), let_go=True).outcome is Outcome.OK
@@ -319,6 +324,7 @@ def test_versions_grow_even_when_the_clock_stands_still(store: Store) -> None:
     assert store.commit(store.sent(loaded.execution), running()).version == NOW + 500
 
 
+@pytest.mark.anomaly("A-8")
 def test_claim_that_moved_refuses_the_whole_commit(store: Store) -> None:
     execution = store.started()
     (task,) = store.poll()
@@ -420,9 +426,21 @@ def test_terminal_execution_does_not_open_again_in_its_generation(
 def test_without_fencing_only_the_version_is_not_compared(store: Store) -> None:
     store = store.again(False, True)
     loaded = claimed_and_reported(store)
+    older = replace(loaded, version=loaded.version - 1)
+    assert store.commit(older, running(), consumed=0).outcome is Outcome.OK
+    assert store.commit(older, running(), consumed=-1).outcome is Outcome.STALE
+    assert store.commit(older, running()).outcome is Outcome.OK
+
+
+@pytest.mark.parametrize("fencing", [True, False])
+def test_events_that_somebody_else_has_consumed_refuse_a_commit(
+    store: Store, fencing: bool
+) -> None:
+    store = store.again(fencing, True)
+    loaded = claimed_and_reported(store)
     assert store.commit(loaded, running()).outcome is Outcome.OK
-    assert store.commit(loaded, running()).outcome is Outcome.OK
-    assert store.commit(loaded, running(), consumed=0).outcome is Outcome.STALE
+    assert store.commit(loaded, completed()).outcome is Outcome.STALE
+    assert store.reader.running("wf") == (loaded.execution,)
 
 
 def test_ended_attempt_leaves_queue_timer_and_permit(store: Store) -> None:
@@ -450,6 +468,7 @@ def test_deleted_fields_are_gone(store: Store) -> None:
     assert sorted(snapshot[1]) == ["a:1", "h", "i:1"]
 
 
+@pytest.mark.anomaly("A-45")
 def test_children_are_created_once(store: Store) -> None:
     execution = an_id(1)
     store.start(execution, running())
@@ -467,6 +486,7 @@ def test_children_are_created_once(store: Store) -> None:
     assert len(store.poll()) == 1
 
 
+@pytest.mark.anomaly("A-45")
 def test_child_that_nobody_decides_is_woken_by_its_timer(store: Store) -> None:
     execution = store.started()
     child = Child(execution=an_id(9), name="sub", generation=1, fields={"h": b"{}"}, event=b"s")
@@ -545,6 +565,7 @@ def test_lease_is_taken_only_when_there_is_something_to_do(store: Store) -> None
     assert store.executions.acquire(execution, "other", LEASE_MS) is not None
 
 
+@pytest.mark.anomaly("A-25")
 def test_lease_is_renewed_by_its_holder_until_it_is_lost(store: Store) -> None:
     execution = store.started()
     store.sent(execution)
@@ -574,6 +595,8 @@ def test_logs_are_kept_in_the_order_they_came(store: Store) -> None:
     assert store.reader.logs(execution) == ((2, 5, "two words"), (1, 4, ""))
 
 
+@pytest.mark.anomaly("A-23")
+@pytest.mark.anomaly("A-38")
 def test_removal_compares_version_end_inbox_and_draining(store: Store) -> None:
     execution = store.started()
     remove = store.reader.remove
@@ -596,6 +619,9 @@ def test_removal_compares_version_end_inbox_and_draining(store: Store) -> None:
     assert store.reader.snapshot(execution) is None
 
 
+@pytest.mark.anomaly("A-7")
+@pytest.mark.anomaly("A-23")
+@pytest.mark.anomaly("A-39")
 def test_nothing_said_to_a_vanished_execution_creates_a_key(store: Store) -> None:
     gone, before = an_id(1), store.keys()
     stranger = Loaded(
@@ -615,6 +641,7 @@ def test_nothing_said_to_a_vanished_execution_creates_a_key(store: Store) -> Non
     assert store.keys() == before
 
 
+@pytest.mark.anomaly("A-64")
 def test_start_and_poll_cost_one_round_trip_and_a_free_update_two(newest_store: Store) -> None:
     store, connection = newest_store, newest_store.connection
     assert connection is not None

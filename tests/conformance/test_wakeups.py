@@ -140,3 +140,32 @@ def test_poll_and_extend_wake_nobody(store: Store) -> None:
     store.start(an_id(7), running(effects=(Effect(id="a", document=b""),)))
     assert woken(store, "e:0", marker)
     assert [store.wakeups.ticket(topic) for topic in topics] == seen
+
+
+def test_whoever_waits_for_several_topics_is_woken_by_one(store: Store) -> None:
+    listening(store)
+    seen = {topic: store.wakeups.ticket(topic) for topic in ("q:other", "q:task")}
+    store.started()
+    store.wakeups.wait_any(seen, PATIENCE_S)
+    assert store.wakeups.ticket("q:task") > seen["q:task"]
+    store.wakeups.wait_any({"q:other": seen["q:other"]}, BRIEFLY_S)
+    assert store.wakeups.ticket("q:other") == seen["q:other"]
+
+
+def test_family_of_queues_is_woken_by_each_of_them(store: Store) -> None:
+    listening(store)
+    family, other = store.wakeups.ticket("q:HTTP#"), store.wakeups.ticket("q:HTTP")
+    offer = Offer(seq=1, queue="HTTP#charge", shard="s0", score=1)
+    store.start(an_id(1), replace(offering(), offers=(offer, *offering().offers)))
+    assert woken(store, "q:HTTP#", family)
+    assert store.wakeups.ticket("q:HTTP") == other
+
+
+def test_process_wakes_those_who_wait_in_it(store: Store) -> None:
+    waiting = store.wakeups.ticket("w:mine")
+    heard: list[bool] = []
+    waiter = threading.Thread(target=lambda: heard.append(woken(store, "w:mine", waiting)))
+    waiter.start()
+    store.wakeups.wake("w:mine")
+    waiter.join(PATIENCE_S)
+    assert heard == [True]

@@ -42,6 +42,7 @@ def _caught(engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch, act: Any) -> 
     return caught[0]
 
 
+@pytest.mark.anomaly("A-24")
 def test_commit_of_a_frozen_holder_changes_nothing(
     engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -71,6 +72,7 @@ def test_without_fencing_a_commit_that_is_behind_the_inbox_changes_nothing(
     assert [t["seq"] for t in tasks_of(engine, started, "b")] == [2]
 
 
+@pytest.mark.anomaly("A-6")
 def test_commit_that_is_repeated_after_a_lost_answer_counts_once(
     engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -83,6 +85,7 @@ def test_commit_that_is_repeated_after_a_lost_answer_counts_once(
     assert len(engine.poll("b", 5)) == 1
 
 
+@pytest.mark.anomaly("A-55")
 def test_result_that_was_taken_survives_the_server_that_took_it(
     engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -105,11 +108,14 @@ def test_ended_execution_is_not_revived_by_a_commit_of_its_generation(
     engine.engine.executions.terminate(started, reason="over")
     loaded = engine.ports.store.load(ExecutionId(started), ["h"])
     assert loaded is not None
-    now = replace(frozen, version=loaded[0], consumed=100)
+    space: MemorySpace = engine.ports.store._space  # type: ignore[attr-defined]
+    first = space.of(ExecutionId(started)).executions[ExecutionId(started)].base
+    now = replace(frozen, version=loaded[0], first_event=first, consumed=100)
     assert engine.ports.store.commit(now).outcome is Outcome.STALE
     assert status_of(engine, started) == "TERMINATED"
 
 
+@pytest.mark.anomaly("A-27")
 def test_many_results_are_decided_together_by_whoever_holds_the_lease(
     engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -224,6 +230,7 @@ def test_result_that_breaks_the_decision_is_accepted(
     assert not engine.poll("b")
 
 
+@pytest.mark.anomaly("A-35")
 def test_store_that_goes_away_while_deciding_ends_no_execution(
     engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -275,6 +282,7 @@ def test_start_succeeds_when_the_store_goes_away_after_it(
     assert len(engine.poll("x")) == 1
 
 
+@pytest.mark.anomaly("A-46")
 def test_failure_of_an_execution_that_was_touched_does_not_reach_the_caller(
     engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -317,6 +325,7 @@ def test_slow_upload_of_a_payload_does_not_keep_an_execution_from_starting(
 # -- I3 and limits ---------------------------------------------------------------------------------
 
 
+@pytest.mark.oracle(49)
 def test_concurrent_limit_is_never_exceeded(engine: MemoryEngine) -> None:
     """I10, oracle row 49."""
     for _ in range(5):
@@ -349,6 +358,7 @@ def test_rate_limit_holds_over_its_window(engine: MemoryEngine) -> None:
     assert len(engine.poll("a", 5)) == 2
 
 
+@pytest.mark.anomaly("A-54")
 def test_task_of_an_ended_execution_is_not_handed_out(engine: MemoryEngine) -> None:
     """I3: a dead entry is discarded at poll, before anything has drained."""
     branches = [simple("a")], [simple("b")]

@@ -1,10 +1,13 @@
 """Idempotency keys: a start that is repeated. Oracle row 46, extended: the key is honoured."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from conductor_py.errors import Conflict
+from conductor_py.model.ids import ExecutionId
 from conductor_py.testing import MemoryEngine
-from tests.builders import simple, workflow
+from tests.builders import pass_time, simple, workflow
 
 _KEY = {"idempotency_key": "k"}
 
@@ -15,6 +18,7 @@ def _start(engine: MemoryEngine, strategy: str = "FAIL", name: str = "w", **more
     )
 
 
+@pytest.mark.oracle(46)
 def test_key_that_is_in_use_fails_the_start(engine: MemoryEngine) -> None:
     first = _start(engine)
     with pytest.raises(Conflict, match=first):
@@ -22,6 +26,7 @@ def test_key_that_is_in_use_fails_the_start(engine: MemoryEngine) -> None:
     assert len(engine.poll("a", 5)) == 1
 
 
+@pytest.mark.oracle(46)
 def test_existing_execution_is_returned(engine: MemoryEngine) -> None:
     first = _start(engine, "RETURN_EXISTING")
     assert _start(engine, "RETURN_EXISTING") == first
@@ -67,3 +72,28 @@ def test_key_is_free_again_after_its_time(engine: MemoryEngine) -> None:
 
 def test_key_is_shown(engine: MemoryEngine) -> None:
     assert engine.workflow(_start(engine))["idempotencyKey"] == "k"
+
+
+def test_key_outlives_the_execution_in_the_store(engine: MemoryEngine) -> None:
+    first = _start(engine)
+    engine.run("a")
+    pass_time(engine, seconds=600)
+    assert engine.ports.reader.snapshot(ExecutionId(first)) is None
+    assert _start(engine, "RETURN_EXISTING") == first
+    with pytest.raises(Conflict, match=first):
+        _start(engine)
+    assert _start(engine, "FAIL_ON_RUNNING") != first
+
+
+@pytest.mark.oracle(46)
+def test_one_of_many_starts_at_once_wins(engine: MemoryEngine) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        started = set(pool.map(lambda _: _start(engine, "RETURN_EXISTING"), range(32)))
+    assert len(started) == 1
+    assert len(engine.poll("a", 50)) == 1
+
+
+@pytest.mark.parametrize("strategy", ["FAIL", "RETURN_EXISTING", "FAIL_ON_RUNNING"])
+def test_strategy_without_a_key_means_nothing(engine: MemoryEngine, strategy: str) -> None:
+    started = {_start(engine, strategy, idempotency_key="") for _ in range(3)}
+    assert len(started) == 3

@@ -130,6 +130,7 @@ def test_nothing_is_left_in_the_store_of_what_left(engine: MemoryEngine) -> None
     assert engine.engine.executions.running("w") == ()
 
 
+@pytest.mark.anomaly("A-38")
 def test_execution_does_not_leave_before_its_archive_is_there(
     engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

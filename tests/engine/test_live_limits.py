@@ -20,6 +20,7 @@ def _start(engine: MemoryEngine, count: int = 6) -> None:
         engine.start(workflow("w", simple("a")))
 
 
+@pytest.mark.oracle(50)
 def test_limit_that_is_raised_holds_from_the_next_poll_on(engine: MemoryEngine) -> None:
     _register(engine, concurrentExecLimit=1)
     _start(engine)
@@ -97,3 +98,17 @@ def test_tasks_of_a_system_type_keep_their_own_limits(engine: MemoryEngine) -> N
     for _ in range(3):
         engine.start(workflow("w", typed("HTTP", "call", inputParameters={"uri": "u"})))
     assert len(engine.poll("HTTP", 10)) == 3
+
+
+def test_queue_of_a_system_tasks_definition_has_the_limits_of_that_definition(
+    engine: MemoryEngine,
+) -> None:
+    _register(engine, "charge", concurrentExecLimit=1)
+    task = {**typed("HTTP", "charge", inputParameters={"uri": "u"}), "name": "charge"}
+    for _ in range(3):
+        engine.start(workflow("w", task))
+    assert len(engine.poll("HTTP#charge", 10)) == 1
+    _register(engine, "charge", concurrentExecLimit=2)
+    assert len(engine.poll("HTTP#charge", 10)) == 1
+    _register(engine, "charge")
+    assert len(engine.poll("HTTP#charge", 10)) == 1

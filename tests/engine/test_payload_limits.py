@@ -71,6 +71,7 @@ def test_large_output_moves_to_payload_storage(engine: MemoryEngine) -> None:
     assert _MEDIUM in engine.ports.payloads.get(task["externalOutputPayloadStoragePath"]).decode()
 
 
+@pytest.mark.anomaly("A-63")
 def test_payload_is_read_only_where_an_expression_needs_it(
     engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -155,6 +156,7 @@ def test_start_with_an_oversize_uploaded_input_is_refused(engine: MemoryEngine) 
         engine.start(workflow("w", simple("a")), external_input=path)
 
 
+@pytest.mark.oracle(48)
 def test_oversize_output_fails_its_task_and_keeps_nothing_of_it(engine: MemoryEngine) -> None:
     """Oracle row 48."""
     started = engine.start(workflow("w", policy("a", retryCount=3)))
@@ -269,6 +271,7 @@ def test_oversize_item_of_a_loop_fails_the_loop(engine: MemoryEngine) -> None:
     assert status_of(engine, started) == "FAILED"
 
 
+@pytest.mark.anomaly("A-29")
 def test_oversize_workflow_output_fails_the_execution(engine: MemoryEngine) -> None:
     outputs = {"p": "${a.output.x}", "q": "${a.output.x}"}
     started = engine.start(workflow("w", simple("a"), outputParameters=outputs))

@@ -22,6 +22,7 @@ from tests.builders import (
 )
 
 
+@pytest.mark.oracle(33)
 def test_repeated_result_changes_nothing(engine: MemoryEngine) -> None:
     """Oracle row 33."""
     started = engine.start(workflow("w", simple("a"), simple("b")))
@@ -43,6 +44,7 @@ def test_late_result_does_not_revive_an_ended_execution(engine: MemoryEngine) ->
     assert engine.statuses(started)["a"] == "CANCELED"
 
 
+@pytest.mark.anomaly("A-53")
 def test_result_of_a_worker_whose_claim_went_to_another_is_refused(engine: MemoryEngine) -> None:
     started = engine.start(workflow("w", policy("a", retryCount=0)))
     (first,) = engine.poll("a", lease_s=5)
@@ -53,6 +55,7 @@ def test_result_of_a_worker_whose_claim_went_to_another_is_refused(engine: Memor
     assert [t["status"] for t in tasks_of(engine, started, "a")] == ["CANCELED", "IN_PROGRESS"]
 
 
+@pytest.mark.anomaly("A-53")
 def test_result_without_a_token_from_a_former_holder_is_ignored(engine: MemoryEngine) -> None:
     """An IN_PROGRESS callback let another worker take the same attempt."""
     started = engine.start(workflow("w", policy("a")))
@@ -93,6 +96,7 @@ def test_unpolled_task_may_be_completed(engine: MemoryEngine) -> None:
     assert not engine.poll("a")
 
 
+@pytest.mark.anomaly("A-14")
 def test_unknown_task_and_execution_are_not_found(engine: MemoryEngine) -> None:
     started = engine.start(workflow("w", simple("a")))
     for execution, task in (

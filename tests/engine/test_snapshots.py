@@ -31,6 +31,7 @@ def _named(ref: str) -> dict[str, Any]:
     return {"name": ref, "taskReferenceName": ref, "type": "SIMPLE"}
 
 
+@pytest.mark.oracle(50)
 def test_overwritten_workflow_does_not_reach_a_running_execution(engine: MemoryEngine) -> None:
     """Oracle row 50."""
     _register(engine, workflow("w", simple("a"), simple("b")))
@@ -42,6 +43,7 @@ def test_overwritten_workflow_does_not_reach_a_running_execution(engine: MemoryE
     assert names == ["a", "b"]
 
 
+@pytest.mark.oracle(50)
 def test_changed_task_definition_does_not_reach_a_running_execution(engine: MemoryEngine) -> None:
     """Oracle row 50."""
     _register_task(engine, name="a", retryCount=1, retryDelaySeconds=0)

@@ -68,6 +68,7 @@ def test_children_are_terminated_with_the_parents_reason(engine: MemoryEngine) -
     assert "enough" in found["reasonForIncompletion"]
 
 
+@pytest.mark.oracle(41)
 def test_completed_execution_cannot_be_terminated(engine: MemoryEngine) -> None:
     """Oracle row 41."""
     started = engine.start(workflow("w", simple("a")))
@@ -77,6 +78,7 @@ def test_completed_execution_cannot_be_terminated(engine: MemoryEngine) -> None:
     assert status_of(engine, started) == "COMPLETED"
 
 
+@pytest.mark.oracle(40)
 def test_failed_execution_becomes_terminated(engine: MemoryEngine) -> None:
     """Oracle row 40."""
     started = engine.start(workflow("w", simple("a")))

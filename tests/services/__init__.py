@@ -6,6 +6,7 @@ missing; where the environment says CI=true it fails instead.
 """
 
 from tests.services.absence import absent
+from tests.services.kafka import Kafka, start_kafka
 from tests.services.object_store import ObjectStore, start_object_store
 from tests.services.processes import Service, free_port
 from tests.services.redis_servers import REDIS_NAMES, RedisServer, start_redis
@@ -13,12 +14,14 @@ from tests.services.search_servers import start_elasticsearch, start_opensearch
 
 __all__ = [
     "REDIS_NAMES",
+    "Kafka",
     "ObjectStore",
     "RedisServer",
     "Service",
     "absent",
     "free_port",
     "start_elasticsearch",
+    "start_kafka",
     "start_object_store",
     "start_opensearch",
     "start_redis",

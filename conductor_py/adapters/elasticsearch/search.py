@@ -21,6 +21,7 @@ from conductor_py.adapters.elasticsearch.indices import (
     Index,
     archive_body,
     archive_document,
+    kept_document,
     make_indices,
     summary_body,
 )
@@ -100,10 +101,23 @@ class ElasticsearchSearch:
     def archived(self, execution_id: str) -> Archived | None:
         with wrapped():
             client = self._connection.get().options(ignore_status=_ABSENT)
-            found = client.get(index=ARCHIVE.name(self._prefix), id=execution_id)
+            found = client.get(
+                index=ARCHIVE.name(self._prefix), id=execution_id, source_excludes=["kept"]
+            )
         if not found.get("found"):
             return None
         document = archive_document(found["_source"])
+        return Archived(version=found["_version"], document=document)
+
+    def kept(self, execution_id: str) -> Archived | None:
+        with wrapped():
+            client = self._connection.get().options(ignore_status=_ABSENT)
+            found = client.get(
+                index=ARCHIVE.name(self._prefix), id=execution_id, source_includes=["kept"]
+            )
+        document = kept_document(found["_source"]) if found.get("found") else None
+        if document is None:
+            return None
         return Archived(version=found["_version"], document=document)
 
     def ended_before(self, instant_ms: int, limit: int) -> tuple[ArchivedId, ...]:
@@ -207,8 +221,10 @@ def _parts(document: ExecutionDocument) -> Iterator[_Write]:
         size = 2_000 + 2 * (len(task.input) + len(task.output))
         yield _Write(index=TASKS, id=task.task_id, version=version, body=body, size=size)
     if document.archive is not None:
-        body = archive_body(document.execution_id, document.summary.end_ms, document.archive)
-        size = 1_000 + len(body["document"])
+        body = archive_body(
+            document.execution_id, document.summary.end_ms, document.archive, document.kept
+        )
+        size = 1_000 + len(body["document"]) + len(body.get("kept", ""))
         yield _Write(index=ARCHIVE, id=document.execution_id, version=version, body=body, size=size)
 
 

@@ -78,6 +78,7 @@ class Attempt(NamedTuple):
     plan: str
     ref: str
     vector: str
+    tells_start: bool
 
     @property
     def lane(self) -> tuple[str, str]:
@@ -104,6 +105,7 @@ def attempt_of(text: bytes) -> Attempt:
         plan=a.get("plan", ""),
         ref=a.get("ref", ""),
         vector=a.get("it", ""),
+        tells_start=bool(a.get("tell")),
     )
 
 

@@ -64,6 +64,48 @@ class MemoryMetadataStore:
             self._space.revision += 1
             return True
 
+    def put_schema(self, name: str, version: int, document: bytes) -> None:
+        with self._space.lock:
+            self._space.schemas[name, version] = document
+            self._space.revision += 1
+
+    def schema(self, name: str, version: int | None) -> bytes | None:
+        with self._space.lock:
+            known = [number for other, number in self._space.schemas if other == name]
+            if not known:
+                return None
+            return self._space.schemas.get((name, max(known) if version is None else version))
+
+    def schemas(self) -> tuple[tuple[str, int, bytes], ...]:
+        with self._space.lock:
+            return tuple(
+                (name, version, document)
+                for (name, version), document in sorted(self._space.schemas.items())
+            )
+
+    def delete_schema(self, name: str, version: int) -> bool:
+        with self._space.lock:
+            if self._space.schemas.pop((name, version), None) is None:
+                return False
+            self._space.revision += 1
+            return True
+
+    def put_tags(self, noun: str, name: str, before: bytes | None, after: bytes | None) -> bool:
+        with self._space.lock:
+            if self._space.tags.get((noun, name)) != before:
+                return False
+            if after is None:
+                self._space.tags.pop((noun, name), None)
+            else:
+                self._space.tags[noun, name] = after
+            self._space.revision += 1
+            return True
+
+    def tags(self, noun: str) -> dict[str, bytes]:
+        with self._space.lock:
+            found = sorted(self._space.tags.items())
+            return {name: document for (of, name), document in found if of == noun}
+
     def revision(self, partition: int) -> int:
         with self._space.lock:
             return self._space.revision

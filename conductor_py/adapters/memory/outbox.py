@@ -33,6 +33,26 @@ class MemoryOutbox:
                     gone += 1
             return gone
 
+    def postpone(self, partition: int, later: Sequence[tuple[str, int, int]]) -> int:
+        with self._space.lock:
+            state, moved = self._space.partition(partition), 0
+            for effect, stamp, due_ms in later:
+                if effect in state.effects and state.effects[effect][0] == stamp:
+                    state.outbox.put(effect, due_ms)
+                    moved += 1
+            return moved
+
+    def order(self, partition: int, effects: Sequence[tuple[str, bytes]]) -> int:
+        with self._space.lock:
+            state, now, new = self._space.partition(partition), self._space.clock(), 0
+            for effect, document in effects:
+                if effect not in state.effects:
+                    state.effects[effect] = (now, document)
+                    state.outbox.put(effect, now)
+                    new += 1
+            self._space.publish(f"e:{partition}")
+            return new
+
     def size(self, partition: int) -> int:
         with self._space.lock:
             return len(self._space.partition(partition).outbox)

@@ -138,6 +138,9 @@ class _Polling:
         span = lease_ms if claim.leased else response_ms
         claim.until = now + span if span > 0 else 0
         claim.held, claim.closed, claim.polls, claim.upd = 1, 0, claim.polls + 1, now
+        if attempt.tells_start and not claim.first:
+            execution.inbox.append(b'%d {"t":"claimed"}' % seq)
+            self.partition.timers[execution.home].put_earlier(f"x:{execution.id}", now)
         claim.first = claim.first or now
         claim.permit = int(limits.concurrent > 0)
         claim.at = nearest_deadline(attempt, claim)
@@ -223,6 +226,10 @@ class MemoryTaskQueues:
                 if member in permits.scores:
                     permits.put(member, side.until)
             return Outcome.OK, side.until
+
+    def names(self, partition: int) -> frozenset[str]:
+        with self._space.lock:
+            return frozenset(queue for queue, _ in self._space.partition(partition).lanes)
 
     def sizes(self, partition: int) -> dict[tuple[str, str], tuple[int, int]]:
         with self._space.lock:

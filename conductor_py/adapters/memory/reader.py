@@ -7,8 +7,9 @@ from typing import Final
 
 from conductor_py.adapters.memory.changes import answer_of
 from conductor_py.adapters.memory.references import count_reference, plan_of
-from conductor_py.adapters.memory.space import MemorySpace
+from conductor_py.adapters.memory.space import Execution, MemorySpace
 from conductor_py.model.ids import ExecutionId
+from conductor_py.ports.restore import LEAVES_AGAIN_MS, Restore
 from conductor_py.ports.store import Outcome
 
 _LISTED: Final = 10_000
@@ -57,6 +58,35 @@ class MemoryExecutionReader:
         with self._space.lock:
             target = self._space.of(execution).executions.get(execution)
             return () if target is None else tuple(target.log)
+
+    def restore(self, restore: Restore) -> Outcome:
+        with self._space.lock:
+            now, partition = self._space.clock(), self._space.of(restore.execution)
+            if restore.execution in partition.executions:
+                return Outcome.EXISTS
+            if any(plan not in partition.plans for plan in restore.plans):
+                return Outcome.NEED_PLAN
+            for plan in restore.plans:
+                partition.plans[plan].used_at = now
+            restored = Execution(
+                id=restore.execution,
+                version=max(restore.version + 1, now),
+                terminal=True,
+                generation=restore.generation,
+                home=restore.home,
+                begun="restored",
+                last="restored",
+                status=restore.status,
+                highest_claim=restore.claim,
+                fields=dict(restore.fields),
+                log=list(restore.logs),
+            )
+            partition.executions[restore.execution] = restored
+            count_reference(partition, plan_of(restored), 1)
+            if restore.effect not in partition.effects:
+                partition.effects[restore.effect] = (restored.version, b'{"kind":"remove"}')
+                partition.outbox.put(restore.effect, now + LEAVES_AGAIN_MS)
+            return Outcome.OK
 
     def remove(self, execution: ExecutionId, version: int) -> Outcome:
         with self._space.lock:

@@ -56,6 +56,7 @@ class _Kept:
     version: int
     end_ms: int | None
     document: bytes
+    kept: bytes | None
 
 
 @dataclass(slots=True)
@@ -97,6 +98,13 @@ class MemorySearch:
             return None
         return Archived(version=kept.version, document=kept.document)
 
+    def kept(self, execution_id: str) -> Archived | None:
+        with self._lock:
+            found = self._state.archive.get(execution_id)
+        if found is None or found.kept is None:
+            return None
+        return Archived(version=found.version, document=found.kept)
+
     def ended_before(self, instant_ms: int, limit: int) -> tuple[ArchivedId, ...]:
         with self._lock:
             ended = sorted(
@@ -135,7 +143,10 @@ class MemorySearch:
         kept = state.archive.get(execution_id)
         if document.archive is not None and (kept is None or kept.version < version):
             state.archive[execution_id] = _Kept(
-                version=version, end_ms=document.summary.end_ms, document=document.archive
+                version=version,
+                end_ms=document.summary.end_ms,
+                document=document.archive,
+                kept=document.kept,
             )
 
 

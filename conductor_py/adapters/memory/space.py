@@ -9,13 +9,15 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from conductor_py.adapters.memory.ordered import ScoreSet
 from conductor_py.errors import StoreUnavailable
 from conductor_py.model.ids import ExecutionId, partition_of
+from conductor_py.ports.schedules import StoredSchedule
+from conductor_py.ports.wakeups import FAMILY
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -86,8 +88,41 @@ class Partition:
     plans_in_order: ScoreSet = field(default_factory=ScoreSet)
     references: dict[str, int] = field(default_factory=dict)
     idempotency: dict[tuple[str, str], tuple[ExecutionId, int]] = field(default_factory=dict)
+    cached: ScoreSet = field(default_factory=ScoreSet)
+    outputs: dict[str, bytes] = field(default_factory=dict)
+    admitted: defaultdict[str, ScoreSet] = field(default_factory=lambda: defaultdict(ScoreSet))
+    waiting: defaultdict[str, ScoreSet] = field(default_factory=lambda: defaultdict(ScoreSet))
     running: defaultdict[str, ScoreSet] = field(default_factory=lambda: defaultdict(ScoreSet))
     poll_data: dict[tuple[str, str], tuple[str, int]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Held:
+    """Messages of one event that nobody handles yet, with the instants they came at."""
+
+    messages: dict[bytes, int] = field(default_factory=dict)
+    until_ms: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class Events:
+    """Event handlers, by name with their event, and what they did."""
+
+    handlers: dict[str, tuple[str, bytes]] = field(default_factory=dict)
+    targets: dict[str, tuple[str, int]] = field(default_factory=dict)
+    held: defaultdict[str, Held] = field(default_factory=lambda: defaultdict(Held))
+    records: list[bytes] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(slots=True, eq=False)
+class Schedules:
+    """Schedules by name, what is due, and the records (instant, id, record) of each."""
+
+    stored: dict[str, StoredSchedule] = field(default_factory=dict)
+    due: ScoreSet = field(default_factory=ScoreSet)
+    records: dict[str, list[tuple[int, str, bytes]]] = field(default_factory=dict)
+    halted: bool = False
 
 
 def _system_clock() -> int:
@@ -104,7 +139,11 @@ class MemorySpace:
         self.partitions = tuple(Partition() for _ in range(partitions))
         self.workflows: dict[str, dict[int, bytes]] = {}
         self.tasks: dict[str, bytes] = {}
+        self.schemas: dict[tuple[str, int], bytes] = {}
+        self.tags: dict[tuple[str, str], bytes] = {}
+        self.schedules = Schedules()
         self.revision = 0
+        self.events = Events()
         self.woken = threading.Condition()
         self.tickets: defaultdict[str, int] = defaultdict(int)
 
@@ -125,4 +164,7 @@ class MemorySpace:
         """Wake whoever waits for a topic."""
         with self.woken:
             self.tickets[topic] += 1
+            family, within, _ = topic.partition(FAMILY)
+            if within:
+                self.tickets[family + within] += 1
             self.woken.notify_all()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from conductor_py.adapters.memory.admission import count_again, enter, has_room, leave
 from conductor_py.adapters.memory.changes import Applier, answer_of, put_answer
 from conductor_py.adapters.memory.claims import attempt_of, claim_side, is_open
 from conductor_py.adapters.memory.reads import FieldReader, loaded
@@ -67,9 +68,13 @@ class MemoryExecutionStore:
                 return StartReply(outcome=Outcome.META_MOVED, now_ms=now)
             if not _touch_plans(partition, start.changes, now):
                 return StartReply(outcome=Outcome.NEED_PLAN, now_ms=now)
-            return self._create(partition, start, now)
+            asked = start.changes.admission
+            room = asked is not None and has_room(partition, asked, now)
+            if asked is not None and asked.reject and not room:
+                return StartReply(outcome=Outcome.LIMITED, now_ms=now)
+            return self._create(partition, start, now, room=room)
 
-    def _create(self, partition: Partition, start: Start, now: int) -> StartReply:
+    def _create(self, partition: Partition, start: Start, now: int, *, room: bool) -> StartReply:
         changes = start.changes
         execution = Execution(
             id=start.execution,
@@ -83,6 +88,8 @@ class MemoryExecutionStore:
         )
         partition.executions[start.execution] = execution
         Applier(self._space, partition, execution, now).apply(changes)
+        if changes.admission is not None:
+            enter(partition, execution, changes.admission, now, room=room)
         count_reference(partition, plan_of(execution), 1)
         keep = bool(execution.inbox) and start.holder != ""
         if keep and self._take:
@@ -167,6 +174,20 @@ class MemoryExecutionStore:
             _set_wake(partition, target, target.lease_until)
             return True
 
+    def postpone(self, execution: ExecutionId, holder: str, seen: int, delay_ms: int) -> bool:
+        with self._space.lock:
+            now, partition = self._space.clock(), self._space.of(execution)
+            target = partition.executions.get(execution)
+            if target is None:
+                return False
+            if self._take:
+                if target.holder != holder or target.lease_until <= now:
+                    return False
+                target.holder, target.lease_until = "", 0
+            more = target.base + len(target.inbox) - 1 > seen
+            _set_wake(partition, target, now if more else now + delay_ms)
+            return True
+
     def commit(self, commit: Commit) -> CommitReply:
         with self._space.lock:
             now, partition = self._space.clock(), self._space.of(commit.execution)
@@ -182,8 +203,14 @@ class MemoryExecutionStore:
             refusal = self._refuse_commit(partition, execution, commit, now)
             if refusal is not None:
                 return CommitReply(outcome=refusal, now_ms=now)
-            more = self._apply(partition, execution, commit, now)
-            return CommitReply(outcome=Outcome.OK, now_ms=now, version=execution.version, more=more)
+            more, woken = self._apply(partition, execution, commit, now)
+            return CommitReply(
+                outcome=Outcome.OK,
+                now_ms=now,
+                version=execution.version,
+                more=more,
+                woken=woken,
+            )
 
     def _refuse_commit(
         self, partition: Partition, execution: Execution, commit: Commit, now: int
@@ -194,6 +221,7 @@ class MemoryExecutionStore:
             (self._fencing and execution.version != commit.version)
             or changes.generation < execution.generation
             or (revives and changes.generation == execution.generation)
+            or commit.first_event != execution.base
             or commit.consumed < execution.base - 1
         ):
             return Outcome.STALE
@@ -205,7 +233,7 @@ class MemoryExecutionStore:
 
     def _apply(
         self, partition: Partition, execution: Execution, commit: Commit, now: int
-    ) -> Loaded | None:
+    ) -> tuple[Loaded | None, tuple[ExecutionId, ...]]:
         changes, was_terminal = commit.changes, execution.terminal
         used = min(commit.consumed - execution.base + 1, len(execution.inbox))
         if used > 0:
@@ -215,7 +243,17 @@ class MemoryExecutionStore:
         execution.terminal, execution.generation = changes.terminal, changes.generation
         execution.status = changes.status
         applier, old_plan = Applier(self._space, partition, execution, now), plan_of(execution)
+        asked = changes.admission
+        enters = asked is not None and not asked.leave
+        room = asked is not None and enters and has_room(partition, asked, now)
         parked = applier.apply(changes)
+        woken: tuple[ExecutionId, ...] = ()
+        if asked is not None and enters:
+            enter(partition, execution, asked, now, room=room)
+        elif asked is not None:
+            woken = leave(partition, execution.id, asked, now)
+        elif was_terminal and not changes.terminal:
+            count_again(partition, execution, now)
         if plan_of(execution) != old_plan:
             count_reference(partition, old_plan, -1)
             count_reference(partition, plan_of(execution), 1)
@@ -234,7 +272,7 @@ class MemoryExecutionStore:
             _set_wake(partition, execution, now + commit.lease_ms if keep else now)
         else:
             _set_wake(partition, execution, changes.due_ms)
-        return loaded(partition, execution, now) if keep else None
+        return (loaded(partition, execution, now) if keep else None), woken
 
     def _try_lease(
         self,

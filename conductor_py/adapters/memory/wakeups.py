@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 
 from conductor_py.adapters.memory.space import MemorySpace
 
@@ -27,6 +28,17 @@ class MemoryWakeups:
     def ticket(self, topic: str) -> int:
         with self._space.woken:
             return self._space.tickets[topic]
+
+    def wait_any(self, seen: Mapping[str, int], timeout_s: float) -> None:
+        tickets = self._space.tickets
+        with self._space.woken:
+            self._space.woken.wait_for(
+                lambda: self._closed or any(tickets[topic] > at for topic, at in seen.items()),
+                timeout_s,
+            )
+
+    def wake(self, topic: str) -> None:
+        self._space.publish(topic)
 
     def close(self) -> None:
         with self._space.woken:

@@ -3,15 +3,15 @@
 Started by path, isolated and without site packages, so that it is up in some 30 ms; it imports the
 standard library and the engine's extension module, and never this package. It reads and writes one
 socket, its standard input, and ends when that closes. Limits on processor time, wall time and
-memory are the kernel's, set here, so that even a child whose parent was killed in the middle of an
-endless native loop ends by itself.
+memory are the kernel's, set here, so that an endless native loop ends by itself, also in a child
+whose parent was killed meanwhile.
 
 Every program gets a context that no program has run in: what a script does to prototypes and
 globals ends with it. The next context is made while the child is idle.
 
 Wire, both ways: a length of four bytes, then that many bytes. A request is two frames: a JSON
-object (``language``, ``source``, ``check``, ``time_ms``), and the JSON text of the bindings, of the
-input where the language is jq. An answer is one
+object (``language``, ``source``, ``check``, ``time_ms`` of processor time, ``wall_ms``), and the
+JSON text of the bindings, of the input where the language is jq. An answer is one
 frame: a letter (``R`` ready, ``V`` value, ``E`` error, ``T`` time, ``M`` memory), then JSON text or
 a message.
 """
@@ -31,7 +31,8 @@ import sys
 from typing import Any
 
 _STACK_BYTES = 1 << 20
-_GRACE_S = 2
+_WALL_GRACE_S = 2.0
+_GRACE_S = 0.02
 _SET_PARENT_DEATH_SIGNAL = 1
 
 # The three functions keep the engine's own eval and stringify, which a script can no longer change.
@@ -186,14 +187,15 @@ def _confine(address_space_bytes: int) -> None:
             resource.setrlimit(getattr(resource, name), (limit, limit))
 
 
-def _limit_time(limit_s: float) -> None:
-    """Let the kernel end this process soon after the limit, whatever the interpreter is doing."""
-    signal.setitimer(signal.ITIMER_REAL, limit_s + _GRACE_S)
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    soft = int(used.ru_utime + used.ru_stime + limit_s) + _GRACE_S
-    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-    if hard in (resource.RLIM_INFINITY, -1) or soft < hard:
-        resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
+def _limit_time(time_s: float, wall_s: float) -> None:
+    """Let the kernel end this process soon after a limit, whatever the interpreter is doing."""
+    signal.setitimer(signal.ITIMER_PROF, time_s + _GRACE_S)
+    signal.setitimer(signal.ITIMER_REAL, wall_s + _WALL_GRACE_S)
+
+
+def _lift_limits() -> None:
+    signal.setitimer(signal.ITIMER_PROF, 0)
+    signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def _load(name: str, path: str) -> Any:  # noqa: ANN401 - extensions have no types
@@ -217,10 +219,10 @@ def main() -> None:
     while True:
         request = json.loads(_read_frame())
         data = _read_frame().decode()
-        _limit_time(request["time_ms"] / 1000)
+        _limit_time(request["time_ms"] / 1000, request["wall_ms"] / 1000)
         language = jq if request["language"] == "jq" else javascript
         answer = language.answer(request, data)
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        _lift_limits()
         if len(answer) > int(result_bytes):
             answer = b"EThe result is larger than %d bytes" % int(result_bytes)
         _write_frame(answer)

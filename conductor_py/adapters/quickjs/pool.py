@@ -1,12 +1,14 @@
 """Script processes: started when first needed, lent to one caller at a time, killed when late.
 
 The pool keeps at most its number of children and a bounded queue of callers. A child that missed
-its deadline or died is never lent again: the next caller gets a new one. The pool knows nothing of
-scripts; it carries frames (see ``child``).
+its deadline or died is never lent again: the next caller gets a new one. Children of a background
+pool run only while nothing else wants the processor. The pool knows nothing of scripts; it carries
+frames (see ``child``).
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import signal
@@ -26,7 +28,8 @@ _CHILD = Path(__file__).with_name("child.py")
 _START_S = 15.0
 #: What the interpreter maps before it runs any script, with room for one copy of input and result.
 _INTERPRETER_BYTES = 256 << 20
-_ENDED_BY_TIME = (-signal.SIGXCPU, -signal.SIGALRM)
+_ENDED_BY_TIME = (-signal.SIGPROF, -signal.SIGALRM)
+_LEAST_NICE = 19
 
 
 class OutOfTime(Exception):
@@ -40,8 +43,8 @@ class ChildDied(Exception):
 class Child:
     """One script process and the socket to it. Not safe to share between threads."""
 
-    def __init__(self, *, memory_bytes: int, result_bytes: int) -> None:
-        """Start it; it is not ready before ``wait_ready`` returned."""
+    def __init__(self, *, memory_bytes: int, result_bytes: int, background: bool = False) -> None:
+        """Start it, in the ``background`` when others go before it; it is not ready before ``wait_ready`` returned."""
         quickjs, jq = _path_of("_quickjs"), _path_of("jq")
         if not quickjs:
             raise ConfigurationError("Scripts need the package quickjs-ng: pip install quickjs-ng")
@@ -61,6 +64,8 @@ class Child:
                 cwd="/",
                 start_new_session=True,
             )
+        if background:
+            _to_background(self._process.pid)
 
     @property
     def pid(self) -> int:
@@ -68,7 +73,7 @@ class Child:
         return self._process.pid
 
     def wait_ready(self) -> None:
-        """Wait for the child's first frame; raises LimitExceeded when it does not come."""
+        """Wait for the child's first frame. Raises LimitExceeded when it does not come."""
         try:
             self._receive(time.monotonic() + _START_S)
         except (OutOfTime, ChildDied) as error:
@@ -133,6 +138,19 @@ class Child:
         return OutOfTime() if code in _ENDED_BY_TIME else ChildDied(f"exit code {code}")
 
 
+def _to_background(pid: int) -> None:
+    """Let a process run only while nothing else wants the processor; for good.
+
+    Where processes are scheduled by session, its session goes to the background, too.
+    """
+    with contextlib.suppress(OSError, AttributeError):  # each helps alone; not every system has it
+        os.setpriority(os.PRIO_PROCESS, pid, _LEAST_NICE)
+    with contextlib.suppress(OSError, AttributeError):
+        os.sched_setscheduler(pid, os.SCHED_IDLE, os.sched_param(0))
+    with contextlib.suppress(OSError):
+        Path(f"/proc/{pid}/autogroup").write_text(str(_LEAST_NICE))
+
+
 def _path_of(extension: str) -> str:
     """Find an extension module without importing it; empty when it is not installed."""
     spec = importlib.util.find_spec(extension)
@@ -150,6 +168,7 @@ class ChildPool:
         result_bytes: int,
         queue_limit: int,
         queue_wait_ms: int,
+        background: bool = False,
     ) -> None:
         """Remember the limits; the first child starts with the first caller."""
         self._size = size
@@ -157,6 +176,7 @@ class ChildPool:
         self._result_bytes = result_bytes
         self._queue_limit = queue_limit
         self._queue_wait_s = queue_wait_ms / 1000
+        self._background = background
         self._reset()
 
     def _reset(self) -> None:
@@ -172,11 +192,14 @@ class ChildPool:
         self._starter = ThreadPoolExecutor(1, thread_name_prefix="script-processes")
 
     @contextmanager
-    def lend(self) -> Iterator[Child]:
-        """Lend a live child; LimitExceeded when the queue is full or none came free in time."""
+    def lend(self, wait_s: float | None = None) -> Iterator[Child]:
+        """Lend a live child; LimitExceeded when the queue is full or none came free in time.
+
+        ``wait_s`` is how long this caller waits, at most and instead of the pool's own wait.
+        """
         if self._owner != os.getpid():
             self._reset()  # forked: those children answer the other process
-        child = self._take()
+        child = self._take(self._queue_wait_s if wait_s is None else wait_s)
         try:
             yield child
         finally:
@@ -194,9 +217,9 @@ class ChildPool:
             child.kill()
         self._starter.shutdown()
 
-    def _take(self) -> Child:
+    def _take(self, wait_s: float) -> Child:
         with self._changed:
-            self._await_permit()
+            self._await_permit(wait_s)
             self._free -= 1
             child = self._idle.pop() if self._idle else None
         try:
@@ -214,13 +237,13 @@ class ChildPool:
             self._lent.add(child)
         return child
 
-    def _await_permit(self) -> None:
+    def _await_permit(self, wait_s: float) -> None:
         """Wait, with the condition held, until a child may be lent."""
         if self._waiting >= self._queue_limit and not self._free:
             raise LimitExceeded("Too many scripts wait for a process; try again")
         self._waiting += 1
         try:
-            ready = self._changed.wait_for(lambda: self._closed or self._free, self._queue_wait_s)
+            ready = self._changed.wait_for(lambda: self._closed or self._free, wait_s)
         finally:
             self._waiting -= 1
         if self._closed:
@@ -236,7 +259,11 @@ class ChildPool:
         return starting.result()
 
     def _start(self) -> Child:
-        child = Child(memory_bytes=self._memory_bytes, result_bytes=self._result_bytes)
+        child = Child(
+            memory_bytes=self._memory_bytes,
+            result_bytes=self._result_bytes,
+            background=self._background,
+        )
         try:
             child.wait_ready()
         except LimitExceeded:

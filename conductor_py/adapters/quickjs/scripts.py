@@ -3,16 +3,24 @@
 Turns evaluations into requests and answers into results. A script that will not stop is stopped by
 the engine's own limit where that works, and by killing its process a moment later where it does
 not.
+
+There are two lanes. A program begins in the quick one, where it has a short slice of processor
+time. One that does not end within it is run again, from its beginning and with all the time that a
+script may have, in the long lane, whose processes run only while nothing else wants the processor.
+What took long or did damage is known by its text and goes to the long lane at once for a while.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import orjson
 
 from conductor_py.adapters.quickjs.pool import Child, ChildDied, ChildPool, OutOfTime
+from conductor_py.adapters.quickjs.programs import LongPrograms
+from conductor_py.errors import LimitExceeded
 from conductor_py.model.json import JsonObject
 from conductor_py.ports.scripts import Evaluation, Failure, ScriptResult, Value
 
@@ -20,20 +28,42 @@ from conductor_py.ports.scripts import Evaluation, Failure, ScriptResult, Value
 _LANGUAGES: Final = {"javascript": "javascript", "graaljs": "javascript", "jq": "jq"}
 #: How much later than the engine's own limit the process is killed.
 _MARGIN_S: Final = 0.1
+#: Processor time that a program has in the quick lane.
+_SLICE_MS: Final = 50
+#: Wall time for its slice: it has to wait for the processor where others want it.
+_SLICE_WALL_MS: Final = 1_000
+#: Wall time in the long lane, in times of the limit: it gets only what others leave.
+_STRETCH: Final = 4
+#: How long an attempt waits for a process of the quick lane.
+_ATTEMPT_WAIT_S: Final = 0.25
+#: Callers that may wait for the long lane: they hold threads that others need.
+_LONG_CALLERS: Final = 16
 _KILLED: Final = Failure(message="The script took its process down", terminal=True, kind="killed")
 
 
-class QuickJsScripts:
-    """Evaluates scripts in at most ``workers`` child processes, which start when first needed.
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """A program and its input, ready to be sent."""
 
-    ``time_limit_ms`` and ``memory_bytes`` bound one evaluation, ``result_bytes`` its result as JSON
-    text.
+    language: str
+    source: str
+    data: bytes
+    check: bool
+
+
+class QuickJsScripts:
+    """Evaluates scripts in at most ``workers`` and ``long_workers`` child processes, which start
+    when first needed.
+
+    ``time_limit_ms`` (of processor time) and ``memory_bytes`` bound one evaluation,
+    ``result_bytes`` its result as JSON text.
     """
 
     def __init__(
         self,
         *,
         workers: int = 2,
+        long_workers: int = 1,
         time_limit_ms: int = 4_000,
         memory_bytes: int = 64 << 20,
         result_bytes: int = 16 << 20,
@@ -42,54 +72,85 @@ class QuickJsScripts:
     ) -> None:
         """Start nothing; see the class."""
         self._time_limit_ms = time_limit_ms
-        self._pool = ChildPool(
+        self._long_programs = LongPrograms()
+        self._quick = ChildPool(
             size=workers,
             memory_bytes=memory_bytes,
             result_bytes=result_bytes,
             queue_limit=queue_limit,
             queue_wait_ms=queue_wait_ms,
         )
+        self._long = ChildPool(
+            size=long_workers,
+            memory_bytes=memory_bytes,
+            result_bytes=result_bytes,
+            queue_limit=min(queue_limit, _LONG_CALLERS),
+            queue_wait_ms=queue_wait_ms,
+            background=True,
+        )
 
     def evaluate(self, requests: Sequence[Evaluation]) -> tuple[ScriptResult, ...]:
         return tuple(self._evaluate(request) for request in requests)
 
+    def attempt(self, request: Evaluation) -> ScriptResult | None:
+        prepared = _prepared(request)
+        if isinstance(prepared, Failure):
+            return prepared
+        try:
+            return self._in_quick_lane(prepared, _ATTEMPT_WAIT_S)
+        except LimitExceeded:
+            return None
+
     def check(self, expression: str, evaluator: str = "javascript") -> str | None:
-        result = self._request(evaluator, expression, b"{}", check=True)
+        language = _LANGUAGES.get(evaluator)
+        if language is None:
+            return _unknown(evaluator).message
+        result = self._whole(_Request(language, expression, b"{}", check=True))
         return result.message if isinstance(result, Failure) else None
 
     def close(self) -> None:
-        self._pool.close()
+        self._quick.close()
+        self._long.close()
 
     def _evaluate(self, request: Evaluation) -> ScriptResult:
-        bindings: JsonObject = {**request.bindings, "$": request.input}
-        try:
-            data = orjson.dumps(request.input if request.evaluator == "jq" else bindings)
-        except TypeError as error:
-            return _error(f"The script's input cannot be written as JSON: {error}")
-        return self._request(request.evaluator, request.expression, data, check=False)
+        prepared = _prepared(request)
+        return prepared if isinstance(prepared, Failure) else self._whole(prepared)
 
-    def _request(
-        self, evaluator: str, expression: str, data: bytes, *, check: bool
-    ) -> ScriptResult:
-        language = _LANGUAGES.get(evaluator)
-        if language is None:
-            return _error(f"There is no evaluator {evaluator!r}, only {', '.join(_LANGUAGES)}")
-        request = {
-            "language": language,
-            "source": expression,
-            "check": check,
-            "time_ms": self._time_limit_ms,
+    def _whole(self, request: _Request) -> ScriptResult:
+        quick = self._in_quick_lane(request)
+        return quick if quick is not None else self._in_long_lane(request)
+
+    def _in_quick_lane(self, request: _Request, wait_s: float | None = None) -> ScriptResult | None:
+        """Run a program for its slice; ``None`` when it is not over then, or on probation."""
+        if self._long_programs.has(request.language, request.source):
+            return None
+        slice_ms = min(_SLICE_MS, self._time_limit_ms)
+        with self._quick.lend(wait_s) as child:
+            result = self._run(child, request, slice_ms, _SLICE_WALL_MS)
+        if isinstance(result, Value) or result.kind == "error":
+            self._long_programs.forgive(request.language, request.source)
+            return result
+        self._long_programs.add(request.language, request.source)
+        return None if result.kind == "time" and slice_ms < self._time_limit_ms else result
+
+    def _in_long_lane(self, request: _Request) -> ScriptResult:
+        with self._long.lend() as child:
+            return self._run(child, request, self._time_limit_ms, _STRETCH * self._time_limit_ms)
+
+    def _run(self, child: Child, request: _Request, time_ms: int, wall_ms: int) -> ScriptResult:
+        head = {
+            "language": request.language,
+            "source": request.source,
+            "check": request.check,
+            "time_ms": time_ms,
+            "wall_ms": wall_ms,
         }
         try:
-            head = orjson.dumps(request)
+            encoded = orjson.dumps(head)
         except TypeError as error:
             return _error(f"The script's text is not valid Unicode: {error}")
-        with self._pool.lend() as child:
-            return self._call(child, head, data)
-
-    def _call(self, child: Child, head: bytes, data: bytes) -> ScriptResult:
         try:
-            answer = child.call(head, data, self._time_limit_ms / 1000 + _MARGIN_S)
+            answer = child.call(encoded, request.data, wall_ms / 1000 + _MARGIN_S)
         except OutOfTime:
             return self._out_of_time()
         except ChildDied:
@@ -118,6 +179,22 @@ class QuickJsScripts:
             terminal=False,
             kind="time",
         )
+
+
+def _prepared(request: Evaluation) -> _Request | Failure:
+    language = _LANGUAGES.get(request.evaluator)
+    if language is None:
+        return _unknown(request.evaluator)
+    bindings: JsonObject = {**request.bindings, "$": request.input}
+    try:
+        data = orjson.dumps(request.input if language == "jq" else bindings)
+    except TypeError as error:
+        return _error(f"The script's input cannot be written as JSON: {error}")
+    return _Request(language, request.expression, data, check=False)
+
+
+def _unknown(evaluator: str) -> Failure:
+    return _error(f"There is no evaluator {evaluator!r}, only {', '.join(_LANGUAGES)}")
 
 
 def _error(message: str) -> Failure:

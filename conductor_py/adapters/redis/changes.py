@@ -66,6 +66,10 @@ def _add_rare(arguments: list[Argument], changes: Changes) -> None:
         _add_children(arguments, changes)
     if changes.unpark:
         arguments += ("U", 0)
+    if changes.admission:
+        asked = changes.admission
+        arguments += ("L", 6, "leave" if asked.leave else "enter", asked.key, asked.limit)
+        arguments += (int(asked.reject), asked.admitted, asked.refused)
 
 
 def _add_talk(arguments: list[Argument], changes: Changes) -> None:

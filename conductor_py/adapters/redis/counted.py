@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from conductor_py.adapters.redis.queues import RedisTaskQueues
 from conductor_py.adapters.redis.scripts import Scripts
-from conductor_py.adapters.redis.store import RedisExecutionStore
+from conductor_py.adapters.redis.store import IDEMPOTENCY_MS, RedisExecutionStore
 from conductor_py.ports.queues import Poll, PollReply
 from conductor_py.ports.store import (
     Commit,
@@ -25,9 +25,19 @@ Count: TypeAlias = Callable[[str, str, int], None]
 class CountedExecutionStore(RedisExecutionStore):
     """Counts starts, reports and decisions by outcome."""
 
-    def __init__(self, scripts: Scripts, count: Count, *, fencing: bool, take_lease: bool) -> None:
+    def __init__(
+        self,
+        scripts: Scripts,
+        count: Count,
+        *,
+        fencing: bool,
+        take_lease: bool,
+        idempotency_ms: int = IDEMPOTENCY_MS,
+    ) -> None:
         """Tell ``count`` of every outcome."""
-        super().__init__(scripts, fencing=fencing, take_lease=take_lease)
+        super().__init__(
+            scripts, fencing=fencing, take_lease=take_lease, idempotency_ms=idempotency_ms
+        )
         self._count = count
 
     def start(self, start: Start) -> StartReply:

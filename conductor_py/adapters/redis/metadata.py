@@ -70,13 +70,51 @@ class RedisMetadataStore:
     def delete_task(self, name: str) -> bool:
         return self._change("task", name, name, "delete", b"")
 
+    def put_schema(self, name: str, version: int, document: bytes) -> None:
+        self._change("schema", name, f"{version} {name}", "put", document)
+
+    def schema(self, name: str, version: int | None) -> bytes | None:
+        if version is None:
+            versions = [number for other, number, _ in self.schemas() if other == name]
+            if not versions:
+                return None
+            version = max(versions)
+        field = f"{version} {name}"
+        document: bytes | None = self._connection.command(
+            "HGET", f"{self._home}meta:schemas", field
+        )
+        return document
+
+    def schemas(self) -> tuple[tuple[str, int, bytes], ...]:
+        flat = self._connection.command("HGETALL", f"{self._home}meta:schemas")
+        found: list[tuple[str, int, bytes]] = []
+        for at in range(0, len(flat), 2):
+            version, _, name = flat[at].decode().partition(" ")
+            found.append((name, int(version), flat[at + 1]))
+        return tuple(sorted(found))
+
+    def delete_schema(self, name: str, version: int) -> bool:
+        return self._change("schema", name, f"{version} {name}", "delete", b"")
+
+    def put_tags(self, noun: str, name: str, before: bytes | None, after: bytes | None) -> bool:
+        arguments: list[Argument] = [noun, name, before or b"", after or b""]
+        return self._told(self._scripts.run("change_tags", 0, arguments, again=False))
+
+    def tags(self, noun: str) -> dict[str, bytes]:
+        flat = self._connection.command("HGETALL", f"{self._home}meta:tags:{noun}")
+        pairs = ((flat[at].decode(), flat[at + 1]) for at in range(0, len(flat), 2))
+        return dict(sorted(pairs))
+
     def revision(self, partition: int) -> int:
         prefix = self._scripts.prefix(partition)
         return int(self._connection.command("GET", f"{prefix}meta:revision") or 0)
 
     def _change(self, kind: str, name: str, field: Argument, mode: str, document: bytes) -> bool:
         arguments: list[Argument] = [kind, name, field, mode, document]
-        revision = self._scripts.run("change_definition", 0, arguments, again=False)
+        return self._told(self._scripts.run("change_definition", 0, arguments, again=False))
+
+    def _told(self, revision: int) -> bool:
+        """Tell the other partitions; whether there was a change."""
         if not revision:
             return False
         for partition in range(1, self._scripts.namespace.partitions):

@@ -25,6 +25,15 @@ class RedisOutbox:
         arguments: list[Argument] = [part for pair in done for part in pair]
         return int(self._scripts.run("confirm_effects", partition, arguments)) if done else 0
 
+    def postpone(self, partition: int, later: Sequence[tuple[str, int, int]]) -> int:
+        arguments: list[Argument] = [part for effect in later for part in effect]
+        return int(self._scripts.run("postpone_effects", partition, arguments)) if later else 0
+
+    def order(self, partition: int, effects: Sequence[tuple[str, bytes]]) -> int:
+        arguments: list[Argument] = [self._scripts.now(), self._scripts.namespace.channel]
+        arguments += [part for effect in effects for part in effect]
+        return int(self._scripts.run("order_effects", partition, arguments)) if effects else 0
+
     def size(self, partition: int) -> int:
         prefix = self._scripts.prefix(partition)
         return int(self._scripts.connection.command("ZCARD", f"{prefix}outbox"))

@@ -66,6 +66,11 @@ class RedisTaskQueues:
         )
         return OUTCOMES[reply[0]], reply[1]
 
+    def names(self, partition: int) -> frozenset[str]:
+        connection, prefix = self._scripts.connection, self._scripts.prefix(partition)
+        entries = connection.command("SMEMBERS", f"{prefix}queues")
+        return frozenset(entry.decode().split("\n", 1)[0] for entry in entries)
+
     def sizes(self, partition: int) -> dict[tuple[str, str], tuple[int, int]]:
         connection, prefix = self._scripts.connection, self._scripts.prefix(partition)
         names = sorted(

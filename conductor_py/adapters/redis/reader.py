@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from conductor_py.adapters.redis.changes import OUTCOMES
-from conductor_py.adapters.redis.connection import Reply
+from conductor_py.adapters.redis.connection import Argument, Reply
 from conductor_py.adapters.redis.scripts import Scripts
 from conductor_py.model.ids import ExecutionId, partition_of
+from conductor_py.ports.restore import LEAVES_AGAIN_MS, Restore
 from conductor_py.ports.store import Outcome
 
 _LISTED: Final = 10_000
@@ -16,6 +17,9 @@ _ANSWER_MS: Final = 60_000
 _STORE_FIELDS: Final = frozenset({"v", "l", "k"})
 #: Some milliseconds of Redis; executions of up to about 2,000 tasks are one page.
 _PAGE: Final = 10_000
+_RESTORE_TRIES: Final = 3
+_RESTORED_FIELDS: Final = 4_000
+_RESTORED_BYTES: Final = 4 << 20
 
 
 class RedisExecutionReader:
@@ -84,6 +88,39 @@ class RedisExecutionReader:
         found = (entry.decode().split(" ", 2) for entry in entries)
         return tuple((int(seq), int(created_ms), line) for seq, created_ms, line in found)
 
+    def restore(self, restore: Restore) -> Outcome:
+        partition = partition_of(restore.execution)
+        for _ in range(_RESTORE_TRIES):
+            for page in _pages(restore.fields):
+                arguments: list[Argument] = [restore.execution, *page]
+                reply = self._scripts.run("restore_fields", partition, arguments)
+                if OUTCOMES[reply] is Outcome.EXISTS:
+                    return Outcome.EXISTS
+            outcome = self._made_present(restore)
+            if outcome is not Outcome.GONE:
+                return outcome
+        return Outcome.GONE
+
+    def _made_present(self, restore: Restore) -> Outcome:
+        arguments: list[Argument] = [
+            self._scripts.now(),
+            self._scripts.namespace.channel,
+            restore.execution,
+            restore.version,
+            restore.home,
+            restore.status,
+            restore.generation,
+            restore.claim,
+            restore.effect,
+            b'{"kind":"remove"}',
+            LEAVES_AGAIN_MS,
+            len(restore.plans),
+            *restore.plans,
+        ]
+        arguments += [f"{seq} {at} {line}" for seq, at, line in restore.logs]
+        partition = partition_of(restore.execution)
+        return OUTCOMES[self._scripts.run("restore_execution", partition, arguments)]
+
     def remove(self, execution: ExecutionId, version: int) -> Outcome:
         arguments = (execution, version)
         return OUTCOMES[self._scripts.run("remove_execution", partition_of(execution), arguments)]
@@ -102,3 +139,16 @@ def _by_name(flat: Sequence[bytes]) -> dict[str, bytes]:
 
 def _version(record: bytes) -> int:
     return int(record.split(b" ", 1)[0])
+
+
+def _pages(fields: Mapping[str, bytes]) -> Iterator[list[str | bytes]]:
+    """Names and values in pages that hold up nobody."""
+    page: list[str | bytes] = []
+    size = 0
+    for name, value in fields.items():
+        if page and (size + len(value) > _RESTORED_BYTES or len(page) >= 2 * _RESTORED_FIELDS):
+            yield page
+            page, size = [], 0
+        page += (name, value)
+        size += len(value)
+    yield page

@@ -139,6 +139,10 @@ class RedisExecutionStore:
         arguments = (self._scripts.now(), execution, holder, lease_ms)
         return bool(self._scripts.run("renew_lease", partition_of(execution), arguments))
 
+    def postpone(self, execution: ExecutionId, holder: str, seen: int, delay_ms: int) -> bool:
+        arguments = (self._scripts.now(), execution, holder, self._take, seen, delay_ms)
+        return bool(self._scripts.run("postpone_decision", partition_of(execution), arguments))
+
     def commit(self, commit: Commit) -> CommitReply:
         arguments: list[Argument] = [
             self._scripts.now(),
@@ -154,6 +158,7 @@ class RedisExecutionStore:
             int(commit.let_go),
             self._fencing,
             self._take,
+            commit.first_event,
         ]
         add_changes(arguments, commit.changes)
         add_guards(arguments, commit.guards)
@@ -162,7 +167,10 @@ class RedisExecutionStore:
         if outcome is not Outcome.OK:
             return CommitReply(outcome=outcome, now_ms=reply[1])
         more = loaded_of(reply[3])
-        return CommitReply(outcome=outcome, now_ms=reply[1], version=reply[2], more=more)
+        woken = tuple(ExecutionId(one.decode()) for one in reply[4]) if len(reply) > 4 else ()
+        return CommitReply(
+            outcome=outcome, now_ms=reply[1], version=reply[2], more=more, woken=woken
+        )
 
     def load(self, execution: ExecutionId, reads: Sequence[str]) -> tuple[int, Fields] | None:
         reply = self._scripts.run("load_fields", partition_of(execution), (execution, *reads))

@@ -10,12 +10,14 @@ import logging
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import Mapping
 from typing import Final
 
 from redis.exceptions import RedisError
 
 from conductor_py.adapters.redis.connection import Connection, Wire, pack
 from conductor_py.adapters.redis.keys import Namespace
+from conductor_py.ports.wakeups import FAMILY
 
 _log = logging.getLogger(__name__)
 
@@ -52,6 +54,22 @@ class RedisWakeups:
             self._start()
             return self._now(topic)
 
+    def wait_any(self, seen: Mapping[str, int], timeout_s: float) -> None:
+        with self._woken:
+            self._start()
+            self._woken.wait_for(
+                lambda: (
+                    self._closed.is_set()
+                    or any(self._now(topic) > ticket for topic, ticket in seen.items())
+                ),
+                timeout_s,
+            )
+
+    def wake(self, topic: str) -> None:
+        with self._woken:
+            self._count(topic)
+            self._woken.notify_all()
+
     def close(self) -> None:
         self._closed.set()
         with self._woken:
@@ -62,6 +80,13 @@ class RedisWakeups:
 
     def _now(self, topic: str) -> int:
         return self._tickets.get(topic, self._floor)
+
+    def _count(self, topic: str) -> None:
+        self._tickets[topic] = self._now(topic) + 1
+        self._tickets.move_to_end(topic)
+        if len(self._tickets) > _TOPICS_KEPT:
+            _, dropped = self._tickets.popitem(last=False)
+            self._floor = max(self._floor, dropped)
 
     def _start(self) -> None:
         if not self._started and not self._closed.is_set():
@@ -95,11 +120,10 @@ class RedisWakeups:
         with self._woken:
             if reply[0] == b"message":
                 topic = reply[2].decode()
-                self._tickets[topic] = self._now(topic) + 1
-                self._tickets.move_to_end(topic)
-                if len(self._tickets) > _TOPICS_KEPT:
-                    _, dropped = self._tickets.popitem(last=False)
-                    self._floor = max(self._floor, dropped)
+                self._count(topic)
+                family, within, _ = topic.partition(FAMILY)
+                if within:
+                    self._count(family + within)
             else:
                 self._floor = 1 + max(self._floor, *self._tickets.values(), 0)
                 self._tickets.clear()

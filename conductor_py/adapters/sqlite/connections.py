@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from conductor_py.adapters.sqlite.schema import FORMAT, statements
+from conductor_py.adapters.sqlite.schema import ADDED, FORMAT, statements
 from conductor_py.errors import ConfigurationError, StoreUnavailable
 
 _BUSY_TIMEOUT_S = 15.0
@@ -101,6 +101,8 @@ class Connections:
             connection.execute("PRAGMA journal_mode = WAL")
             (found,) = connection.execute("PRAGMA user_version").fetchone()
             if found == FORMAT:
+                for statement in ADDED:
+                    connection.execute(statement)
                 return
             if found != 0:
                 raise ConfigurationError(

@@ -69,6 +69,13 @@ class SqliteSearch:
             return None
         return Archived(version=found[0], document=zlib.decompress(found[1]))
 
+    def kept(self, execution_id: str) -> Archived | None:
+        with self._connections.reading() as connection:
+            found = connection.execute(
+                "SELECT version, document FROM kept WHERE workflowId = ?", (execution_id,)
+            ).fetchone()
+        return None if found is None else Archived(version=found[0], document=found[1])
+
     def ended_before(self, instant_ms: int, limit: int) -> tuple[ArchivedId, ...]:
         with self._connections.reading() as connection:
             found = connection.execute(
@@ -123,6 +130,7 @@ def _put(connection: sqlite3.Connection, document: ExecutionDocument) -> None:
     for task in document.tasks:
         write_document(connection, TASKS, encode_task(task), version)
     if document.archive is not None:
+        _keep(connection, document)
         connection.execute(
             "INSERT INTO archive (workflowId, version, endTime, document) VALUES (?, ?, ?, ?)"
             " ON CONFLICT (workflowId) DO UPDATE SET version = excluded.version,"
@@ -130,6 +138,25 @@ def _put(connection: sqlite3.Connection, document: ExecutionDocument) -> None:
             " WHERE excluded.version > version",
             (execution_id, version, document.summary.end_ms, zlib.compress(document.archive, 1)),
         )
+
+
+def _keep(connection: sqlite3.Connection, document: ExecutionDocument) -> None:
+    """What belongs to an archive is replaced with it, or goes when the newer one has none."""
+    newer = connection.execute(
+        "SELECT 1 FROM archive WHERE workflowId = ? AND version >= ?",
+        (document.execution_id, document.version),
+    ).fetchone()
+    if newer:
+        return
+    if document.kept is None:
+        connection.execute("DELETE FROM kept WHERE workflowId = ?", (document.execution_id,))
+        return
+    connection.execute(
+        "INSERT INTO kept (workflowId, version, document) VALUES (?, ?, ?)"
+        " ON CONFLICT (workflowId) DO UPDATE SET version = excluded.version,"
+        " document = excluded.document",
+        (document.execution_id, document.version, document.kept),
+    )
 
 
 def _delete(connection: sqlite3.Connection, execution_id: str, version: int) -> None:
@@ -141,6 +168,7 @@ def _delete(connection: sqlite3.Connection, execution_id: str, version: int) -> 
         for suffix, key in (("_words", "rowid"), ("_body", "row"), ("", "row")):
             connection.executemany(f"DELETE FROM {table.name}{suffix} WHERE {key} = ?", found)  # noqa: S608
     connection.execute("DELETE FROM archive WHERE workflowId = ?", (execution_id,))
+    connection.execute("DELETE FROM kept WHERE workflowId = ?", (execution_id,))
     connection.execute(
         "INSERT INTO deleted (workflowId, version) VALUES (?, ?)"
         " ON CONFLICT (workflowId) DO UPDATE SET version = max(version, excluded.version)",

@@ -20,17 +20,20 @@ export const executionAddress = (id) => address(`/execution/${encodeURIComponent
 
 /** Read JSON; `null` when there is none. */
 export const get = (path, parameters) => call("GET", path, parameters);
-export const remove = (path, parameters) => call("DELETE", path, parameters);
 
-async function call(method, path, parameters) {
-  const given = Object.entries(parameters ?? {}).filter(([, value]) => value !== "" && value !== undefined);
-  const query = new URLSearchParams(given).toString();
+/** Ask for a change; what is answered is JSON or a text, `null` when it is nothing. */
+export const send = (method, path, parameters, given) => call(method, path, parameters, given);
+
+async function call(method, path, parameters, given) {
+  const set = Object.entries(parameters ?? {}).filter(([, value]) => value !== "" && value !== undefined);
+  const query = new URLSearchParams(set).toString();
   let answer;
   let body;
   try {
     answer = await fetch(address(path) + (query && `?${query}`), {
       method,
-      headers: { Accept: "application/json" },
+      headers: { Accept: "application/json, text/plain", ...(given === undefined ? {} : { "Content-Type": "application/json" }) },
+      body: given === undefined ? undefined : JSON.stringify(given),
       cache: "no-store",
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });
@@ -39,7 +42,7 @@ async function call(method, path, parameters) {
     throw new CallFailed(0, "The server cannot be reached.");
   }
   learnClock(answer.headers.get("Date"));
-  const read = json(body);
+  const read = answer.headers.get("Content-Type")?.startsWith("text/plain") ? body || null : json(body);
   if (!answer.ok) {
     const after = Number(answer.headers.get("Retry-After")) || 0;
     throw new CallFailed(answer.status, sentence(read, answer.status), after * 1000);

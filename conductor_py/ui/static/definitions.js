@@ -6,6 +6,7 @@ import { byId, h, icon, put } from "./dom.js";
 import { clip, count, duration, instant, longText, moment } from "./format.js";
 import { graphOf } from "./graph_model.js";
 import { GraphView } from "./graph_view.js";
+import { askToStart } from "./operations.js";
 import { jsonBlock } from "./payload.js";
 import { tabs } from "./tabs.js";
 
@@ -31,10 +32,20 @@ async function load() {
 const compare = (a, b) => String(a).localeCompare(String(b));
 const newestFirst = (list) => list.sort((a, b) => compare(a.name, b.name) || Number(b.version) - Number(a.version));
 
+/** The versions of each name together, newest first. */
+function byName(list) {
+  const groups = new Map();
+  for (const one of list) {
+    if (!groups.has(one.name)) groups.set(one.name, []);
+    groups.get(one.name).push(one);
+  }
+  return [...groups.values()];
+}
+
 function draw() {
   const wanted = byId("filter").value.trim().toLowerCase();
   const matching = (list) => list.filter((one) => String(one.name).toLowerCase().includes(wanted));
-  fill(workflowRows, matching(workflows), workflowRow, 6, "No workflow definitions.");
+  fill(workflowRows, byName(matching(workflows)), workflowRow, 6, "No workflow definitions.");
   fill(taskRows, matching(tasks), taskRow, 6, "No task definitions.");
 }
 
@@ -49,7 +60,7 @@ function opening(cells, columns, build) {
   const row = h("tr", { class: "group" }, h("td", {}, twist), cells);
   let below = null;
   row.addEventListener("click", (event) => {
-    if (event.target.closest("a")) return;
+    if (event.target.closest("a, button:not(.twist)")) return;
     if (below) {
       below.remove();
       below = null;
@@ -64,20 +75,48 @@ function opening(cells, columns, build) {
   return row;
 }
 
-function workflowRow(definition) {
+function workflowRow(versions) {
+  const [definition] = versions;
   const runs = address(`/?workflow=${encodeURIComponent(definition.name)}`);
   const cells = [
-    h("td", { class: "name" }, h("strong", {}, clip(definition.name, 120))),
+    h("td", { class: "name" }, h("strong", {}, clip(definition.name, 120)), versions.length > 1 && h("span", { class: "quiet" }, ` ${count(versions.length)} versions`)),
     h("td", { class: "num" }, clip(definition.version, 12)),
     h("td", { class: "num" }, count((definition.tasks ?? []).length)),
     h("td", { class: "reason" }, longText(definition.description ?? "", 200)),
-    h("td", {}, h("a", { href: runs }, "Executions")),
+    h("td", {}, h("div", { class: "buttons" }, h("a", { class: "button", href: runs }, "Executions"), startButton(() => definition))),
   ];
-  return opening(cells, 6, (cell) => {
+  return opening(cells, 6, (cell) => workflowDetail(cell, versions));
+}
+
+function startButton(definition) {
+  const button = h("button", { type: "button" }, icon("play"), "Start…");
+  button.addEventListener("click", () => askToStart(definition()));
+  return button;
+}
+
+/** The chosen version of a workflow: its graph and its text, its tags, and a start. */
+function workflowDetail(cell, versions) {
+  let shown = versions[0];
+  const choice = h("select", { "aria-label": "Version" }, versions.map((one, index) => h("option", { value: index }, `Version ${one.version}${index === 0 ? ", the latest" : ""}`)));
+  const body = h("div", { class: "split" });
+  const show = () => {
+    shown = versions[Number(choice.value)];
     const box = h("div", { class: "card flush graph-card" });
-    put(cell, h("div", { class: "split" }, box, h("div", { class: "card panel" }, jsonBlock(definition))));
-    new GraphView(box, () => {}).draw(graphOf(definition, []).items, "");
-  });
+    put(body, box, h("div", { class: "card panel" }, jsonBlock(shown)));
+    new GraphView(box, () => {}).draw(graphOf(shown, []).items, "");
+  };
+  choice.addEventListener("change", show);
+  put(cell, h("div", { class: "bar" }, choice, startButton(() => shown), tags("workflow", shown.name)), body);
+  show();
+}
+
+/** The tags of a definition, as they come. */
+function tags(kind, name) {
+  const box = h("span", { class: "tags" });
+  get(`/api/metadata/${kind}/${encodeURIComponent(name)}/tags`)
+    .then((found) => put(box, (found ?? []).map((tag) => h("span", { class: "tag", title: clip(`${tag.key}: ${tag.value}`, 400) }, clip(`${tag.key}: ${tag.value}`, 80)))))
+    .catch((error) => put(box, h("span", { class: "quiet" }, clip(error.message, 200))));
+  return box;
 }
 
 function taskRow(definition) {
@@ -89,7 +128,7 @@ function taskRow(definition) {
     h("td", { class: "time" }, moment(instant(definition.updateTime) || instant(definition.createTime))),
     h("td", { class: "reason" }, longText(definition.description ?? "", 200)),
   ];
-  return opening(cells, 6, (cell) => put(cell, jsonBlock(definition)));
+  return opening(cells, 6, (cell) => put(cell, h("div", { class: "bar" }, tags("task", definition.name)), jsonBlock(definition)));
 }
 
 function list(label, heads, body) {

@@ -121,6 +121,7 @@ const ICONS = {
   fit: "M2 6V2h4M10 2h4v4M14 10v4h-4M6 14H2v-4",
   left: "M10 3L5 8l5 5",
   right: "M6 3l5 5-5 5",
+  down: "M3 6l5 5 5-5",
 };
 
 /** An icon that says nothing to screen readers: a text beside it must. */

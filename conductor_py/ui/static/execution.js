@@ -1,12 +1,13 @@
 // One execution: GET /api/workflow/{id} and its tasks, drawn as a graph, a table and timings.
 
-import { Refresher, address, executionAddress, get, remove } from "./api.js";
+import { Refresher, address, executionAddress, get } from "./api.js";
 import { clearFailure, showFailure } from "./banner.js";
 import { announce, byId, copyButton, h, icon, put } from "./dom.js";
 import { clip, count, instant, live, longText, moment, shortId, tick } from "./format.js";
 import { graphOf } from "./graph_model.js";
 import { GraphView } from "./graph_view.js";
 import { isOpen, pill, statusLook } from "./looks.js";
+import { Operations } from "./operations.js";
 import { jsonBlock, payload } from "./payload.js";
 import { tabs } from "./tabs.js";
 import { TaskTable, factList } from "./task_table.js";
@@ -14,6 +15,7 @@ import { Timings } from "./timings.js";
 
 const FIRST_TASKS = 1000;
 const CLOSED_EVERY_MS = 15_000;
+const EXECUTION_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 const id = byId("execution").dataset.execution;
 const path = `/api/workflow/${encodeURIComponent(id)}`;
@@ -26,8 +28,9 @@ const timingsPanel = h("div", { class: "card flush" });
 const dataPanel = h("div", {});
 const definitionPanel = h("div", { class: "card panel" });
 
+const operations = new Operations(() => refresher.now());
 const graph = new GraphView(graphBox, choose);
-const table = new TaskTable(tableBox, () => choose(null));
+const table = new TaskTable(tableBox, () => choose(null), operations);
 const timings = new Timings(timingsPanel);
 
 let limit = FIRST_TASKS;
@@ -48,7 +51,7 @@ function choose(ref) {
 async function load() {
   try {
     const execution = await get(path, { includeTasks: "false" });
-    const signature = JSON.stringify([execution.status, execution.updateTime, execution.endTime, execution.lastRetriedTime, limit]);
+    const signature = JSON.stringify([execution.status, execution.updateTime, execution.endTime, execution.lastRetriedTime, execution.variables, limit]);
     const closed = !isOpen(execution.status);
     if (!closed || signature !== seen) {
       const found = await get(`${path}/tasks`, { start: 0, count: limit });
@@ -67,7 +70,7 @@ async function load() {
 function draw(execution, tasks, total) {
   if (last && last.status !== execution.status) announce(`The execution is now ${statusLook(execution.status).text}`);
   const { items, byRef } = graphOf(execution.workflowDefinition, tasks);
-  drawHead(execution, tasks);
+  drawHead(execution, tasks, operations.update(execution, tasks, byRef));
   graph.draw(items, execution.status);
   table.update(tasks, total, byRef);
   timings.update(execution, tasks);
@@ -95,7 +98,7 @@ function drawBound(shown, total) {
 
 // -------------------------------------------------------------------------------------- head
 
-function drawHead(execution, tasks) {
+function drawHead(execution, tasks, buttons) {
   const head = byId("head");
   head.setAttribute("aria-busy", "false");
   const name = String(execution.workflowName ?? "");
@@ -103,27 +106,31 @@ function drawHead(execution, tasks) {
   const start = instant(execution.startTime ?? execution.createTime);
   const end = instant(execution.endTime);
   const children = tasks.filter((task) => task.subWorkflowId);
+  const rescue = String(execution.output?.["conductor.failure_workflow"] ?? "");
   const facts = [
     ["Id", [h("code", {}, id.slice(0, 64)), copyButton(id, "the execution's id")], "wide"],
     ["Started", moment(start)],
     ["Ended", moment(end)],
     ["Duration", live(start, isOpen(execution.status) ? 0 : end || start)],
     ["Updated", moment(instant(execution.updateTime))],
-    ["Correlation id", execution.correlationId && longText(execution.correlationId, 80)],
+    ["Correlation id", execution.correlationId && [longText(execution.correlationId, 80), " ", correlated(execution.correlationId)]],
     ["Idempotency key", execution.idempotencyKey && longText(execution.idempotencyKey, 80)],
     ["Priority", execution.priority ? count(execution.priority) : null],
     ["Retried", instant(execution.lastRetriedTime) ? moment(instant(execution.lastRetriedTime)) : null],
     ["Created by", execution.createdBy && longText(execution.createdBy, 80)],
     ["Event", execution.event && longText(execution.event, 80)],
-    ["Parent", execution.parentWorkflowId && h("a", { href: executionAddress(execution.parentWorkflowId), title: execution.parentWorkflowId }, shortId(execution.parentWorkflowId))],
+    ["Parent", execution.parentWorkflowId && h("a", { href: executionAddress(execution.parentWorkflowId), title: clip(execution.parentWorkflowId, 100) }, shortId(String(execution.parentWorkflowId)))],
+    ["Failure workflow", rescue && (EXECUTION_ID.test(rescue) ? h("a", { href: executionAddress(rescue), title: rescue }, shortId(rescue)) : longText(rescue, 200)), EXECUTION_ID.test(rescue) ? "" : "wide"],
+    ["Rate limit key", execution.rateLimitKey && longText(execution.rateLimitKey, 80)],
     ["Failed tasks", (execution.failedReferenceTaskNames ?? []).length > 0 && longText(execution.failedReferenceTaskNames.slice(0, 200).join(", "), 200), "wide"],
     ["Sub-workflows", children.length > 0 && childLinks(children), "wide"],
   ];
-  const signature = JSON.stringify([execution.status, execution.updateTime, start, end, children.map((task) => task.subWorkflowId), execution.reasonForIncompletion, execution.failedReferenceTaskNames]);
+  const signature = JSON.stringify([execution.status, execution.updateTime, start, end, children.map((task) => task.subWorkflowId), execution.reasonForIncompletion, execution.failedReferenceTaskNames, execution.rateLimited]);
   if (head.dataset.signature === signature) return;
   head.dataset.signature = signature;
   const list = factList(facts);
   facts.filter(([, value]) => value).forEach(([, , wide], index) => wide && list.children[index].classList.add(wide));
+  const focused = buttons.contains(document.activeElement) ? document.activeElement : null;
   put(
     head,
     h(
@@ -131,11 +138,18 @@ function drawHead(execution, tasks) {
       { class: "head-line" },
       h("h1", {}, longText(name, 120), h("span", { class: "quiet" }, ` v${clip(execution.workflowVersion ?? "?", 12)}`)),
       pill(execution.status),
-      h("div", { class: "buttons" }, h("a", { class: "button", href: address(path) }, icon("braces"), "JSON"), isOpen(execution.status) && terminateButton()),
+      execution.rateLimited && h("span", { class: "pill tone-wait", title: "The limit of its definition is reached" }, icon("clock"), "Waits for its turn"),
+      h("div", { class: "buttons" }, h("a", { class: "button", href: address(path) }, icon("braces"), "JSON"), buttons),
     ),
     execution.reasonForIncompletion && h("p", { class: `why tone-${statusLook(execution.status).tone}` }, longText(execution.reasonForIncompletion, 600)),
     list,
   );
+  focused?.focus();
+}
+
+function correlated(correlationId) {
+  const query = `correlationId = ${JSON.stringify(String(correlationId))}`;
+  return h("a", { href: address(`/?q=${encodeURIComponent(query)}`) }, "all of it");
 }
 
 function childLinks(children) {
@@ -146,15 +160,6 @@ function childLinks(children) {
   ]);
   const hidden = children.length - shown.length;
   return [hidden > 0 && h("span", { class: "quiet" }, `${count(hidden)} earlier · `), links];
-}
-
-function terminateButton() {
-  const button = h("button", { type: "button", class: "danger" }, icon("stop"), "Terminate…");
-  button.addEventListener("click", () => {
-    byId("terminate-error").hidden = true;
-    byId("terminate").showModal();
-  });
-  return button;
 }
 
 function drawData(execution) {
@@ -174,29 +179,6 @@ function drawDefinition() {
   if (definitionShown && !definitionPanel.firstChild) put(definitionPanel, jsonBlock(definitionShown));
 }
 
-// ------------------------------------------------------------------------------------- ending
-
-function terminating() {
-  const dialog = byId("terminate");
-  const yes = byId("terminate-yes");
-  byId("terminate-no").addEventListener("click", () => dialog.close());
-  dialog.querySelector("form").addEventListener("submit", async (event) => {
-    event.preventDefault();
-    yes.disabled = true;
-    try {
-      await remove(path, { reason: byId("reason").value.trim() });
-      dialog.close();
-      announce("Terminated");
-      refresher.now();
-    } catch (error) {
-      byId("terminate-error").hidden = false;
-      byId("terminate-error").textContent = clip(error.message, 600);
-    } finally {
-      yes.disabled = false;
-    }
-  });
-}
-
 const refresher = new Refresher(load);
 tabs(
   byId("tabs"),
@@ -212,6 +194,5 @@ tabs(
     if (shown === "definition") drawDefinition();
   },
 );
-terminating();
 setInterval(tick, 500);
 refresher.now();

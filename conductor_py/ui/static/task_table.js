@@ -5,6 +5,7 @@ import { copyButton, h, icon, put } from "./dom.js";
 import { clip, count, duration, instant, live, longText, moment, nowMs, shortId } from "./format.js";
 import { isFailed, isOpen, pill, statusLook, typeLook } from "./looks.js";
 import { payload, rememberOpen } from "./payload.js";
+import { factsOf } from "./task_facts.js";
 
 const PAGE = 200;
 const LOG_LINES = 500;
@@ -20,6 +21,7 @@ export class TaskTable {
   #text = h("input", { type: "search", placeholder: "Filter tasks", "aria-label": "Filter tasks by reference, type or worker", spellcheck: "false" });
   #which = h("select", { "aria-label": "Which tasks" }, [["all", "All tasks"], ["open", "Open"], ["failed", "Not successful"]].map(([value, label]) => h("option", { value }, label)));
   #onClear;
+  #operations;
   #groups = [];
   #rows = new Map();
   #open = new Set();
@@ -27,9 +29,11 @@ export class TaskTable {
   #members = new Set();
   #limit = PAGE;
   #total = 0;
+  #empty = null;
 
-  constructor(box, onClear) {
+  constructor(box, onClear, operations) {
     this.#onClear = onClear;
+    this.#operations = operations;
     const head = ["", "Task", "Status", ["Tries", "num"], ["Iteration", "num"], ["Worker", "worker"], ["Queue wait", "num"], ["Duration", "num"]];
     put(this.#bar, this.#text, this.#which, this.#chosen, this.#counted);
     put(
@@ -102,7 +106,7 @@ export class TaskTable {
     const shown = visible.slice(0, this.#limit);
     const wanted = [];
     for (const group of shown) wanted.push(...this.#rowsOf(group));
-    if (wanted.length === 0) wanted.push(h("tr", {}, h("td", { colspan: COLUMNS, class: "blank quiet" }, this.#groups.length ? "No task matches." : "No tasks yet.")));
+    if (wanted.length === 0) wanted.push(this.#nothing());
     // Rows that stay are not moved: their focus, selections and scroll positions live on.
     wanted.forEach((row, index) => {
       if (this.#body.children[index] !== row) this.#body.insertBefore(row, this.#body.children[index] ?? null);
@@ -120,14 +124,24 @@ export class TaskTable {
     }
   }
 
+  #nothing() {
+    const verbs = this.#ref === null || this.#members.size ? [] : this.#operations.ofUnreached(this.#ref);
+    const text = this.#ref !== null && this.#members.size === 0 ? `${clip(this.#ref, 100)} has not been reached.` : this.#groups.length ? "No task matches." : "No tasks yet.";
+    const signature = JSON.stringify([text, verbs.length]);
+    if (this.#empty?.dataset.signature !== signature) {
+      this.#empty = h("tr", { data: { signature } }, h("td", { colspan: COLUMNS, class: "blank quiet" }, h("p", {}, text), verbs.length > 0 && h("div", { class: "buttons centred" }, verbs)));
+    }
+    return this.#empty;
+  }
+
   #rowsOf(group) {
     const open = this.#open.has(group.key);
-    const signature = JSON.stringify([open, group.attempts.map(essence)]);
+    const signature = JSON.stringify([open, this.#operations.standing, group.attempts.map(essence)]);
     const kept = this.#rows.get(group.key);
     if (kept?.signature === signature) return kept.rows;
     const focused = kept?.rows[0].contains(document.activeElement);
     const rows = [this.#row(group, open)];
-    if (open) rows.push(detail(group));
+    if (open) rows.push(detail(group, this.#operations));
     if (kept) kept.rows.forEach((row) => row.remove());
     this.#rows.set(group.key, { signature, rows });
     if (focused) requestAnimationFrame(() => rows[0].querySelector(".twist").focus());
@@ -178,18 +192,18 @@ function queueWait(task) {
   return isOpen(task.status) ? live(instant(task.scheduledTime), 0) : h("span", { class: "quiet" }, "–");
 }
 
-function detail({ attempts }) {
+function detail({ attempts }, operations) {
   const newestFirst = [...attempts].reverse();
   const shown = newestFirst.slice(0, 20);
   const rest = newestFirst.length - shown.length;
   return h(
     "tr",
     { class: "detail" },
-    h("td", { colspan: COLUMNS }, shown.map((task) => attempt(task, attempts.indexOf(task) + 1, attempts.length)), rest > 0 && h("p", { class: "hint" }, `and ${count(rest)} earlier attempts`)),
+    h("td", { colspan: COLUMNS }, shown.map((task) => attempt(task, attempts.indexOf(task) + 1, attempts.length, operations)), rest > 0 && h("p", { class: "hint" }, `and ${count(rest)} earlier attempts`)),
   );
 }
 
-function attempt(task, number, of) {
+function attempt(task, number, of, operations) {
   const id = String(task.taskId ?? "");
   const facts = [
     ["Task id", [h("code", { title: id }, clip(id, 60)), copyButton(id, "the task's id")]],
@@ -202,20 +216,29 @@ function attempt(task, number, of) {
     ["Retry", task.retryCount ? count(task.retryCount) : null],
     ["Offered again", isOpen(task.status) && task.callbackAfterSeconds > 0 ? `after ${duration(task.callbackAfterSeconds * 1000)}` : null],
     ["Lease until", task.leaseUntil && isOpen(task.status) ? moment(instant(task.leaseUntil)) : null],
+    ...factsOf(task).map((fact) => [fact.label, said(fact)]),
     ["Sub-workflow", task.subWorkflowId && h("a", { href: executionAddress(String(task.subWorkflowId)) }, shortId(String(task.subWorkflowId)))],
   ];
   return h(
     "section",
     { class: `attempt tone-${statusLook(task.status).tone}` },
-    h("div", { class: "attempt-head" }, of > 1 && h("h3", {}, `Attempt ${number} of ${of}`), pill(task.status), h("span", { class: "quiet" }, live(instant(task.startTime), isOpen(task.status) ? 0 : instant(task.endTime) || instant(task.startTime)))),
+    h("div", { class: "attempt-head" }, of > 1 && h("h3", {}, `Attempt ${number} of ${of}`), pill(task.status), task.retried && h("span", { class: "tag" }, "superseded"), h("span", { class: "quiet" }, live(instant(task.startTime), isOpen(task.status) ? 0 : instant(task.endTime) || instant(task.startTime)))),
     // A retry carries the reason of the attempt before it.
     task.reasonForIncompletion && task.status !== "COMPLETED" && h("p", { class: "why" }, longText(task.reasonForIncompletion)),
     progressOf(task),
     factList(facts),
+    buttonsOf(operations.ofTask(task, number === of)),
     payload("Input", task.inputData, { path: task.externalInputPayloadStoragePath, key: `${id}:input` }),
     payload("Output", task.outputData, { path: task.externalOutputPayloadStoragePath, key: `${id}:output` }),
     logs(id),
   );
+}
+
+const buttonsOf = (list) => list.length > 0 && h("div", { class: "buttons" }, list);
+
+function said(fact) {
+  if (fact.execution) return h("a", { href: executionAddress(fact.execution) }, shortId(fact.execution));
+  return fact.code === undefined ? longText(fact.text, 200) : h("code", { class: "wrap" }, longText(fact.code, 300));
 }
 
 /** A list of facts; those without a value are left out. */

@@ -1,12 +1,15 @@
 -- PURPOSE    Put or delete one definition and raise the revision of this partition.
 -- KEYS       prefix of partition 0 (every key used is it and a name of keys.py)
--- ARGV       kind (workflow | task), name, field (version; the name for a task), mode (put | create | update |
+-- ARGV       kind (workflow | task | schema), name, field (version; the name for a task, both for a schema), mode (put | create | update |
 --            delete), document
 -- RETURNS    the new revision, 0 when nothing changed
 -- INVARIANT  Nobody reads the new definition under the old revision.
 -- BOUND      Constant.
 local P, kind, name, field, mode = KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local key = kind == 'task' and P .. 'meta:tasks' or P .. 'meta:workflow:' .. name
+local key = P .. 'meta:workflow:' .. name
+if kind ~= 'workflow' then
+  key = P .. 'meta:' .. kind .. 's'
+end
 local present = redis.call('HEXISTS', key, field) == 1
 if (mode == 'create' and present) or ((mode == 'update' or mode == 'delete') and not present) then
   return 0

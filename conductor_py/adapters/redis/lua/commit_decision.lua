@@ -1,12 +1,13 @@
 -- PURPOSE    Apply the changes of one decision if what it read is still so.
 -- KEYS       prefix of the partition's keys (every key used is it and a name of keys.py)
 -- ARGV       now, channel, id, operation, version, home, name, last event consumed, holder, lease in ms, let go,
---            fencing, take the lease, status, terminal, generation, due, sections
--- RETURNS    {OK, now, version, loaded | false} {STALE | CLAIM_MOVED | NEED_PLAN | GONE, now}
+--            fencing, take the lease, first event read, status, terminal, generation, due, sections
+-- RETURNS    {OK, now, version, loaded | false[, executions admitted]} {STALE | CLAIM_MOVED | NEED_PLAN | GONE, now}
 -- INVARIANT  All or nothing. A repeat is known by its operation before versions are compared. Fencing off removes
 --            the comparison of versions only: generation, terminal, claims and event numbers are structure. A child
 --            that it creates is counted by its plan, and a header that names another plan moves the count.
--- BOUND      The number of arguments; events returned: 1,000; parked entries returned to queues: 2,000.
+-- BOUND      The number of arguments; events returned: 1,000; parked entries returned to queues: 2,000; executions
+--            admitted: 100.
 -- @include time
 -- @include record
 -- @include lease
@@ -19,10 +20,11 @@
 -- @include unpark
 -- @include references
 -- @include apply
+-- @include admission
 local P, now, channel, id, operation = KEYS[1], store_now(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
 local key, inbox = P .. 'exec:' .. id, P .. 'inbox:' .. id
 local consumed, holder, lease_ms = tonumber(ARGV[8]), ARGV[9], tonumber(ARGV[10])
-local terminal, generation, due = ARGV[15] == '1', tonumber(ARGV[16]), tonumber(ARGV[17])
+local terminal, generation, due = ARGV[16] == '1', tonumber(ARGV[17]), tonumber(ARGV[18])
 
 local present = redis.call('HMGET', key, 'v', 'l', 'h')
 if not present[1] then
@@ -40,10 +42,10 @@ if ARGV[12] == '1' and record.version ~= tonumber(ARGV[5]) then
   return {'STALE', now}
 end
 if generation < record.generation or (record.terminal and not terminal and generation == record.generation)
-  or consumed < record.base - 1 then
+  or tonumber(ARGV[14]) ~= record.base or consumed < record.base - 1 then
   return {'STALE', now}
 end
-local sections = read_sections(18)
+local sections = read_sections(19)
 if sections.G then
   local claims = attempts_in(key, sections.G, 3, {'c:'})
   for n = 1, #claims do
@@ -69,9 +71,15 @@ if used > 0 then
   record.base = record.base + used
 end
 local left = waiting - math.max(used, 0) + own_events(sections, id)
+local asked, woken = sections.L, nil
+local enters = asked and ARGV[asked[1]] == 'enter'
+local room = enters and has_room(P, asked, now)
+if enters and (room or ARGV[asked[1] + 3] == '1') then
+  left = left + 1
+end
 local ended, began = terminal and not record.terminal, record.terminal and not terminal
 record.version, record.last = math.max(record.version + 1, now), operation
-record.terminal, record.generation, record.status = terminal, generation, ARGV[14]
+record.terminal, record.generation, record.status = terminal, generation, ARGV[15]
 local others = owner ~= holder and ends > now
 local keep = left > 0 and ARGV[11] == '0' and not others
 local lease = keep and ARGV[13] == '1' and int(now + lease_ms) .. ' ' .. holder or (others and present[2] or '')
@@ -84,6 +92,13 @@ if header then
     count_reference(P, new_plan, 1)
   end
 end
+if enters then
+  enter(P, id, asked, room, now)
+elseif asked then
+  woken = leave(P, id, asked, now)
+elseif began then
+  count_again(P, id, header, now)
+end
 settle_lease(P, id, record, left > 0 or parked, due, lease_ms, keep, now)
 if ended then
   redis.call('ZREM', P .. 'running:' .. ARGV[7], id)
@@ -92,6 +107,6 @@ elseif began then
   redis.call('ZADD', P .. 'running:' .. ARGV[7], int(now), id)
 end
 if keep then
-  return {'OK', now, record.version, loaded(P, id, record, redis.call('HGET', key, 'h') or '', now)}
+  return {'OK', now, record.version, loaded(P, id, record, redis.call('HGET', key, 'h') or '', now), woken}
 end
-return {'OK', now, record.version, false}
+return {'OK', now, record.version, false, woken}

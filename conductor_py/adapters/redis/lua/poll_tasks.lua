@@ -4,7 +4,8 @@
 -- ARGV       now, queue, worker, count, lease in ms, byte bound, live limit, live rate, its window in ms, name and
 --            domain the poll is recorded under, shards
 -- RETURNS    {now, retry at, id, seq, claim, header, state, claim side, input | false, output | false, …}
--- INVARIANT  What is handed out is open, in no queue and held by one claim; limits hold; versions do not move.
+-- INVARIANT  What is handed out is open, in no queue and held by one claim; limits hold; versions do not move. The
+--            first claim of an attempt that tells when it starts is an event of its execution.
 -- BOUND      200 heads and 200 delayed entries a shard; bytes after the first attempt.
 -- @include time
 -- @include record
@@ -73,6 +74,10 @@ local function hand_out(member, seq, present, record, a, c, limit, window)
   c.leased = lease_ms > 0 and (rt == 0 or lease_ms < rt) and 1 or 0
   c['until'] = c.leased == 1 and now + lease_ms or (rt > 0 and now + rt or 0)
   c.w, c.held, c.closed, c.polls, c.upd = worker, 1, 0, c.polls + 1, now
+  if a.tell and c.first == 0 then
+    redis.call('RPUSH', P .. 'inbox:' .. id, seq .. ' {"t":"claimed"}')
+    redis.call('ZADD', P .. 'timers:' .. record.home, 'LT', int(now), 'x:' .. id)
+  end
   c.first = c.first > 0 and c.first or now
   c.permit = limit > 0 and 1 or 0
   local had = c.at

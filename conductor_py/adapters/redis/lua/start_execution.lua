@@ -3,7 +3,8 @@
 -- ARGV       now, channel, id, operation, home, name, caller's now, idempotency key, its life in ms, on existing,
 --            revision of the definitions, holder, lease in ms, take the lease, status, terminal, generation, due,
 --            sections
--- RETURNS    {OK, now, version, loaded | false} {EXISTS, now, id} {CLOCK | META_MOVED | NEED_PLAN, now}
+-- RETURNS    {OK, now, version, loaded | false} {EXISTS, now, id} {CLOCK | META_MOVED | NEED_PLAN | LIMITED,
+--            now}
 -- INVARIANT  All or nothing; a repeat of the operation is OK and changes nothing. The plan that the header of a new
 --            execution names counts it.
 -- BOUND      The number of arguments.
@@ -19,6 +20,7 @@
 -- @include unpark
 -- @include references
 -- @include apply
+-- @include admission
 local P, now, channel = KEYS[1], store_now(ARGV[1]), ARGV[2]
 local id, operation, home, name = ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 local holder, lease_ms = ARGV[12], tonumber(ARGV[13])
@@ -53,16 +55,24 @@ local old_plans = plans_to_touch(P, sections.P, now)
 if not old_plans then
   return {'NEED_PLAN', now}
 end
+local asked = sections.L
+local room = asked and has_room(P, asked, now)
+if asked and not room and ARGV[asked[1] + 3] == '1' then
+  return {'LIMITED', now}
+end
 
 touch_plans(old_plans, now)
 local record = {version = math.max(1, now), terminal = ARGV[16] == '1', generation = tonumber(ARGV[17]), base = 1,
   home = home, begun = operation, last = operation, status = ARGV[15]}
-local own = own_events(sections, id) > 0
+local own = own_events(sections, id) > 0 or room
 local keep = own and holder ~= ''
 local lease = keep and ARGV[14] == '1' and int(now + lease_ms) .. ' ' .. holder or ''
 apply_changes(P, channel, id, record, lease, name, sections, now)
 if sections.F then
   count_reference(P, plan_of_header(header_among(sections.F[1], sections.F[2])), 1)
+end
+if asked then
+  enter(P, id, asked, room, now)
 end
 if own or due > 0 then
   settle_lease(P, id, record, own, due, lease_ms, keep, now)

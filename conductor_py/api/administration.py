@@ -1,0 +1,112 @@
+"""Administration: settings in effect, open tasks, looking at an execution now, results by queue."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from flask import Blueprint, Response, request
+
+from conductor_py.api.answers import empty, json_answer, text
+from conductor_py.api.front import Front, blueprint
+from conductor_py.errors import NotFound
+from conductor_py.model.json import JsonObject
+from conductor_py.model.requests import TaskResult
+from conductor_py.model.status import TaskStatus
+from conductor_py.wire.parameters import flag, number, wrong_segment
+
+_RESULT_QUEUES: Final = MappingProxyType(
+    {"COMPLETED": "conductor:COMPLETED", "FAILED": "conductor:FAILED"}
+)
+"""Statuses that a result can be sent with, and the name under which Conductor has a queue of it.
+Here a result is applied before it is answered: nothing waits in them."""
+_WORKER: Final = "queue"
+
+
+def administration(front: Front, config: Mapping[str, str] | None = None) -> Blueprint:
+    """Make the endpoints below ``/api/admin``; ``config`` are the settings in effect."""
+    engine = front.engine
+
+    def configuration() -> Response:
+        return json_answer({**(config or {}), "version": engine.version, "buildDate": ""})
+
+    def open_tasks(task_type: str) -> Response:
+        start = number(request.args, "start", 0, least=0)
+        count = number(request.args, "count", 100, least=0, most=front.max_results)
+        found = engine.lookups.pending_tasks(task_type, start=start, count=count)
+        return json_answer(list(found))
+
+    def sweep(workflow_id: str) -> Response:
+        swept = engine.repairs.sweep(workflow_id)
+        return text(f"{str(swept).lower()}.{workflow_id}")
+
+    def verify(workflow_id: str) -> Response:
+        return text(str(engine.repairs.verify(workflow_id)).lower())
+
+    def event_queues() -> Response:
+        handlers = engine.events.handlers(active_only=True)
+        queues = {event: event.partition(":")[2] for event in map(_event, handlers)}
+        if flag(request.args, "verbose"):
+            return json_answer({event: {queue: 0} for event, queue in queues.items()})
+        return json_answer(queues)
+
+    routes = (
+        ("GET", "/config", configuration),
+        ("GET", "/queues", event_queues),
+        ("GET", "/task/<task_type>", open_tasks),
+        ("POST", "/sweep/requeue/<workflow_id>", sweep),
+        ("POST", "/consistency/verifyAndRepair/<workflow_id>", verify),
+    )
+    return blueprint("administration", "/api/admin", routes)
+
+
+def result_queues(front: Front) -> Blueprint:
+    """Make the endpoints below ``/api/queue``: results from whoever is no worker."""
+    tasks = front.engine.tasks
+
+    def sizes() -> Response:
+        return json_answer(dict.fromkeys(_RESULT_QUEUES.values(), 0))
+
+    def queues() -> Response:
+        return json_answer(dict(_RESULT_QUEUES))
+
+    def by_ref(workflow_id: str, ref: str, status: str) -> Response:
+        output = front.body_object()
+        if tasks.update_by_ref(workflow_id, ref, _status(status), output, _WORKER) is None:
+            raise NotFound(f"No pending task of reference {ref} in workflow {workflow_id}.")
+        return empty()
+
+    def by_task(workflow_id: str, task_id: str, status: str) -> Response:
+        wanted, output = _status(status), front.body_object()
+        before = tasks.document(task_id)["outputData"]
+        merged = {**(before if isinstance(before, Mapping) else {}), **output}
+        tasks.update(
+            TaskResult(
+                workflow_id=workflow_id,
+                task_id=task_id,
+                status=wanted,
+                output=merged,
+                worker=_WORKER,
+            )
+        )
+        return empty()
+
+    routes = (
+        ("GET", "/size", sizes),
+        ("GET", "/", queues),
+        ("POST", "/update/<workflow_id>/<ref>/<status>", by_ref),
+        ("POST", "/update/<workflow_id>/task/<task_id>/<status>", by_task),
+    )
+    return blueprint("result-queues", "/api/queue", routes)
+
+
+def _event(handler: JsonObject) -> str:
+    return str(handler["event"])
+
+
+def _status(given: str) -> TaskStatus:
+    if given not in _RESULT_QUEUES:
+        message = f"must be one of {', '.join(_RESULT_QUEUES)}: there is no queue of any other"
+        raise wrong_segment("status", message, given)
+    return TaskStatus(given)

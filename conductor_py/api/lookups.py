@@ -1,0 +1,72 @@
+"""Executions by what they have in common: a correlation id, or what their tasks are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from flask import Blueprint, Response, request
+
+from conductor_py.api.answers import json_answer
+from conductor_py.api.facade import FoundPage
+from conductor_py.api.front import Front, blueprint
+from conductor_py.api.searches import loaded, run_search
+from conductor_py.model.json import JsonObject
+from conductor_py.wire.lookups import read_correlated, read_ids
+from conductor_py.wire.parameters import flag, text
+from conductor_py.wire.summaries import search_result
+
+
+def lookups(front: Front) -> Blueprint:
+    """Make the endpoints below ``/api/workflow`` that find executions."""
+    views = _Lookups(front)
+    return blueprint(
+        "lookups",
+        "/api/workflow",
+        (
+            ("GET", "/<name>/correlated/<correlation_id>", views.correlated),
+            ("POST", "/<name>/correlated", views.correlated_by_ids),
+            ("POST", "/correlated/batch", views.correlated_batch),
+            ("GET", "/search-by-tasks", views.by_tasks),
+            ("GET", "/search-by-tasks-v2", views.by_tasks_v2),
+        ),
+    )
+
+
+class _Lookups:
+    def __init__(self, front: Front) -> None:
+        self._front = front
+        self._lookups = front.engine.lookups
+
+    def correlated(self, name: str, correlation_id: str) -> Response:
+        found = self._correlated((name,), (correlation_id,))
+        return json_answer(found[correlation_id])
+
+    def correlated_by_ids(self, name: str) -> Response:
+        return json_answer(self._correlated((name,), read_ids(self._front.body())))
+
+    def correlated_batch(self) -> Response:
+        names, ids = read_correlated(self._front.body())
+        return json_answer(self._correlated(names, ids))
+
+    def _correlated(
+        self, names: tuple[str, ...], ids: tuple[str, ...]
+    ) -> Mapping[str, Sequence[JsonObject]]:
+        return self._lookups.correlated(
+            names,
+            ids,
+            include_closed=flag(request.args, "includeClosed"),
+            include_tasks=flag(request.args, "includeTasks"),
+        )
+
+    def by_tasks(self) -> Response:
+        page = self._found()
+        return json_answer(search_result(page.total_hits, page.results))
+
+    def by_tasks_v2(self) -> Response:
+        read = partial(self._front.engine.executions.document, include_tasks=False)
+        return json_answer(loaded(self._found(), "workflowId", read))
+
+    def _found(self) -> FoundPage:
+        query = text(request.args, "query")
+        return run_search(self._lookups.by_tasks, query, most=self._front.max_results)

@@ -1,0 +1,17 @@
+"""Messages: sent to an execution for its tasks to pull."""
+
+from __future__ import annotations
+
+from flask import Blueprint, Response
+
+from conductor_py.api.answers import text
+from conductor_py.api.front import Front, blueprint
+
+
+def messages(front: Front) -> Blueprint:
+    """Make the endpoint ``/api/workflow/<workflow_id>/messages``."""
+
+    def push(workflow_id: str) -> Response:
+        return text(front.engine.messages.push(workflow_id, front.body_object()))
+
+    return blueprint("messages", "/api/workflow", (("POST", "/<workflow_id>/messages", push),))

@@ -1,0 +1,59 @@
+"""Executions taken up again or elsewhere: retry, restart, rerun, jump, upgrade."""
+
+from __future__ import annotations
+
+from flask import Blueprint, Response, request
+
+from conductor_py.api.answers import empty, json_answer, no_content, text
+from conductor_py.api.front import Front, blueprint
+from conductor_py.wire.parameters import flag
+from conductor_py.wire.recovery import read_rerun, read_upgrade
+
+
+def recovery(front: Front) -> Blueprint:
+    """Make the endpoints below ``/api/workflow`` that begin a generation, jump or upgrade."""
+    views = _Recovery(front)
+    return blueprint(
+        "recovery",
+        "/api/workflow",
+        (
+            ("POST", "/<workflow_id>/retry", views.retry),
+            ("POST", "/<workflow_id>/restart", views.restart),
+            ("POST", "/<workflow_id>/rerun", views.rerun),
+            ("POST", "/<workflow_id>/jump/<ref>", views.jump),
+            ("POST", "/<workflow_id>/upgrade", views.upgrade),
+        ),
+    )
+
+
+class _Recovery:
+    def __init__(self, front: Front) -> None:
+        self._front = front
+        self._recovery = front.engine.recovery
+
+    def retry(self, workflow_id: str) -> Response:
+        resume = flag(request.args, "resumeSubworkflowTasks")
+        self._recovery.retry(workflow_id, resume_subworkflows=resume)
+        return no_content()
+
+    def restart(self, workflow_id: str) -> Response:
+        latest = flag(request.args, "useLatestDefinitions")
+        self._recovery.restart(workflow_id, use_latest=latest)
+        return no_content()
+
+    def rerun(self, workflow_id: str) -> Response:
+        wanted = read_rerun(self._front.body_object())
+        return text(self._recovery.rerun(workflow_id, wanted))
+
+    def jump(self, workflow_id: str, ref: str) -> Response:
+        self._recovery.jump(workflow_id, ref, self._front.body_object())
+        return empty()
+
+    def upgrade(self, workflow_id: str) -> Response:
+        wanted = read_upgrade(self._front.body_object())
+        if flag(request.args, "dryRun"):
+            found = self._recovery.check_upgrade(workflow_id, wanted)
+            listed = [{"path": each.path, "message": each.message} for each in found]
+            return json_answer({"upgradable": not found, "validationErrors": listed})
+        self._recovery.upgrade(workflow_id, wanted)
+        return empty()

@@ -1,0 +1,57 @@
+"""Secrets by name, and the part of the environment that definitions may read."""
+
+from __future__ import annotations
+
+from flask import Blueprint, Response
+
+from conductor_py.api.answers import json_answer, text
+from conductor_py.api.front import Front, blueprint
+from conductor_py.errors import Forbidden, NotFound
+
+
+def secrets(front: Front) -> Blueprint:
+    """Make the endpoints below ``/api/secrets``: names only."""
+    kept = front.engine.secrets
+
+    def names() -> Response:
+        return json_answer(list(kept.names()))
+
+    def details() -> Response:
+        return json_answer([{"name": name} for name in kept.names()])
+
+    def exists(key: str) -> Response:
+        return json_answer(kept.value(key) is not None)
+
+    def read(key: str) -> Response:
+        if kept.value(key) is None:
+            raise NotFound(f"No such secret found by name: {key}")
+        raise Forbidden("The values of secrets are handed to tasks and to nobody else.")
+
+    def write(key: str) -> Response:
+        raise Forbidden(f"Secrets are read-only: set {key} in the environment of the server.")
+
+    routes = (
+        ("GET", "", names),
+        ("POST", "", names),
+        ("GET", "/v2", details),
+        ("GET", "/<key>", read),
+        ("GET", "/<key>/exists", exists),
+        ("PUT", "/<key>", write),
+        ("DELETE", "/<key>", write),
+    )
+    return blueprint("secrets", "/api/secrets", routes)
+
+
+def environment(front: Front) -> Blueprint:
+    """Make the endpoints below ``/api/environment``."""
+    kept = front.engine.environment
+
+    def every() -> Response:
+        return json_answer([{"name": name, "value": kept.value(name)} for name in kept.names()])
+
+    def one(key: str) -> Response:
+        return text(kept.value(key) or "")
+
+    return blueprint(
+        "environment", "/api/environment", (("GET", "", every), ("GET", "/<key>", one))
+    )

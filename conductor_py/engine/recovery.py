@@ -1,0 +1,187 @@
+"""Recovery: the verbs that take an execution up again, or elsewhere, after it went wrong.
+
+Retry, restart and rerun begin a new generation of what has ended; what has left the store comes
+back from the archive first, with everything above it, because a revived child revives its
+ancestors. Jump and upgrade act on what is under way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from conductor_py.codec.execution import load_header
+from conductor_py.engine.executions import Executions
+from conductor_py.engine.operations import Operations
+from conductor_py.engine.restoring import Restoring
+from conductor_py.engine.snapshots import Snapshots
+from conductor_py.errors import Conflict, InvalidInput, NotFound, Violation
+from conductor_py.model.ids import ExecutionId, partition_of, split_task_id
+from conductor_py.model.json import JsonObject, JsonValue
+from conductor_py.model.requests import RerunRequest, UpgradeRequest
+from conductor_py.ports.store import ExecutionStore
+
+_DEEPEST: Final = 10_000
+
+
+class Recovery:
+    """Retry, restart, rerun; jump, upgrade."""
+
+    def __init__(
+        self,
+        *,
+        executions: Executions,
+        operations: Operations,
+        snapshots: Snapshots,
+        store: ExecutionStore,
+        restoring: Restoring,
+    ) -> None:
+        """Work over these collaborators."""
+        self._executions = executions
+        self._operations = operations
+        self._snapshots = snapshots
+        self._store = store
+        self._restoring = restoring
+
+    def retry(self, execution: str, *, resume_subworkflows: bool = False) -> None:
+        """Try again what failed: ``NotFound`` when it has not ended, ``Conflict`` when nothing
+        failed. With ``resume_subworkflows`` failed children are retried, not started anew.
+        """
+        self._revive(execution, "retry", {"resume": resume_subworkflows})
+
+    def restart(self, execution: str, *, use_latest: bool = False) -> None:
+        """Begin from the first task: ``Conflict`` when it has not ended, ``NotFound`` when a
+        COMPLETED one is not restartable, or the latest definition does not exist.
+        """
+        target = self._present(execution)
+        arguments: dict[str, JsonValue] = {}
+        if use_latest:
+            partition = partition_of(target)
+            name = self._name(target)
+            plan = self._snapshots.current(name, None, partition)
+            self._snapshots.store(partition, [plan.hash])
+            arguments["plan"] = plan.hash
+        self._revive(execution, "restart", arguments)
+
+    def rerun(self, execution: str, request: RerunRequest) -> str:
+        """Go on from a task, of the execution or of a sub-workflow of it, or from the beginning;
+        the id of the execution. ``Conflict`` when it has not ended, ``InvalidInput`` for a task
+        that is none of its.
+        """
+        arguments: dict[str, JsonValue] = {
+            "workflowInput": request.workflow_input,
+            "taskInput": request.task_input,
+            "correlationId": request.correlation_id,
+        }
+        at = execution
+        if request.from_task:
+            at, seq = self._task(execution, request.from_task)
+            arguments["seq"] = seq
+        self._revive(at, "rerun", arguments)
+        return execution
+
+    def jump(self, execution: str, ref: str, task_input: JsonObject) -> None:
+        """Go on at a task that has not been reached; ``Conflict``, ``InvalidInput``."""
+        arguments: JsonObject = {"ref": ref, "taskInput": task_input}
+        if not self._operations.carry_out(execution, "jump", arguments):
+            self._ended(execution)
+
+    def check_upgrade(self, execution: str, request: UpgradeRequest) -> tuple[Violation, ...]:
+        """What keeps an execution from going on under another version; errors as ``upgrade``."""
+        try:
+            self._upgrade(execution, request, dry_run=True)
+        except InvalidInput as refused:
+            if not refused.violations:
+                raise
+            return refused.violations
+        return ()
+
+    def upgrade(self, execution: str, request: UpgradeRequest) -> None:
+        """Go on under another version of the definition; ``InvalidInput`` lists what does not map,
+        ``Conflict`` when it has ended, ``NotFound`` for an unknown version.
+        """
+        self._upgrade(execution, request, dry_run=False)
+
+    def _upgrade(self, execution: str, request: UpgradeRequest, *, dry_run: bool) -> None:
+        target = self._operations.target(execution)
+        view = self._executions.view(execution, include_tasks=False)
+        if view is None:
+            self._ended(execution)
+            return
+        if request.name and request.name != view.header.name:
+            raise InvalidInput(
+                f"Workflow {execution} is one of {view.header.name}, an upgrade leads to another"
+                " version of the same definition"
+            )
+        partition = partition_of(target)
+        plan = self._snapshots.current(view.header.name, request.version, partition)
+        self._snapshots.store(partition, [plan.hash])
+        arguments: dict[str, JsonValue] = {
+            "plan": plan.hash,
+            "taskOutput": request.task_output,
+            "workflowInput": request.workflow_input,
+            "dryRun": dry_run,
+        }
+        if not self._operations.carry_out(execution, "upgrade", arguments):
+            self._ended(execution)
+
+    # -- what has left -----------------------------------------------------------------------------
+
+    def _revive(self, execution: str, verb: str, arguments: Mapping[str, JsonValue]) -> None:
+        target = self._present(execution)
+        self._bring_back_ancestors(target)
+        if not self._operations.carry_out(execution, verb, arguments):
+            raise Conflict(f"Workflow {execution} left the store meanwhile; try again.")
+
+    def _present(self, execution: str) -> ExecutionId:
+        """The execution, brought back if it has left the store (``NotFound``)."""
+        target = self._operations.target(execution)
+        if self._store.load(target, ["h"]) is None and not self._restoring.restore(target):
+            raise NotFound(f"No such workflow found by id: {execution}")
+        return target
+
+    def _bring_back_ancestors(self, execution: ExecutionId) -> None:
+        for _ in range(_DEEPEST):
+            parent = self._parent(execution)
+            if parent is None:
+                return
+            if self._store.load(parent, ["h"]) is None and not self._restoring.restore(parent):
+                return
+            execution = parent
+
+    def _parent(self, execution: ExecutionId) -> ExecutionId | None:
+        found = self._store.load(execution, ["h"])
+        stored = found[1]["h"] if found is not None else None
+        parent = load_header(stored).parent if stored is not None else None
+        return ExecutionId(parent) if parent else None
+
+    def _name(self, execution: ExecutionId) -> str:
+        found = self._store.load(execution, ["h"])
+        stored = found[1]["h"] if found is not None else None
+        if stored is None:
+            raise NotFound(f"No such workflow found by id: {execution}")
+        return load_header(stored).name
+
+    def _task(self, execution: str, task: str) -> tuple[str, int]:
+        """The execution a task belongs to, which is ``execution`` or a sub-workflow of it."""
+        root = self._present(execution)
+        try:
+            owner, seq = split_task_id(task)
+            at: ExecutionId | None = self._present(owner)
+        except NotFound:
+            raise _no_task(execution, task) from None
+        for _ in range(_DEEPEST):
+            if at is None or at == root:
+                break
+            at = self._parent(at)
+        if at != root:
+            raise _no_task(execution, task)
+        return owner, seq
+
+    def _ended(self, execution: str) -> None:
+        status = self._executions.document(execution, include_tasks=False)["status"]
+        raise Conflict(f"Workflow {execution} is {status} and archived, it has ended.")
+
+
+def _no_task(execution: str, task: str) -> InvalidInput:
+    return InvalidInput(f"Task {task} is none of workflow {execution} or its sub-workflows")

@@ -1,0 +1,32 @@
+"""Restore: what brings an archived execution back into the store (``ExecutionReader.restore``)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from conductor_py.model.ids import ExecutionId
+
+LEAVES_AGAIN_MS: Final = 600_000
+"""How long an execution that was brought back stays when nothing follows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restore:
+    """An archived execution, which has ended, as it is to be in the store again.
+
+    ``version`` is that of the archive, ``claim`` the highest claim issued; ``effect`` is the id of
+    the order to take it out again, due after ``LEAVES_AGAIN_MS`` unless one is waiting.
+    """
+
+    execution: ExecutionId
+    version: int
+    home: str
+    status: str
+    generation: int
+    claim: int
+    fields: Mapping[str, bytes]
+    effect: str
+    logs: Sequence[tuple[int, int, str]] = ()
+    plans: tuple[str, ...] = ()

@@ -1,0 +1,74 @@
+"""The endpoints that take executions up again or elsewhere, over a fake engine."""
+
+from typing import Any
+
+from conductor_py.errors import Violation
+from conductor_py.model.requests import RerunRequest, UpgradeRequest
+from tests.api.fake_engine import WORKFLOW_ID, FakeEngine
+
+_PATH = f"/api/workflow/{WORKFLOW_ID}"
+
+
+def test_retry_and_restart_answer_204_without_a_body(client: Any, engine: FakeEngine) -> None:
+    for path in ("retry", "retry?resumeSubworkflowTasks=true", "restart?useLatestDefinitions=true"):
+        answer = client.post(f"{_PATH}/{path}")
+        assert (answer.status_code, answer.data) == (204, b"")
+    assert engine.recovery.asked == [
+        ("retry", WORKFLOW_ID, False),
+        ("retry", WORKFLOW_ID, True),
+        ("restart", WORKFLOW_ID, True),
+    ]
+
+
+def test_rerun_answers_the_id_as_text(client: Any, engine: FakeEngine) -> None:
+    body = {
+        "reRunFromWorkflowId": "ignored",
+        "reRunFromTaskId": f"{WORKFLOW_ID}-3",
+        "taskInput": {"a": 1},
+        "workflowInput": {"b": 2},
+        "correlationId": "c",
+    }
+    answer = client.post(f"{_PATH}/rerun", json=body)
+    assert (answer.status_code, answer.text) == (200, WORKFLOW_ID)
+    assert answer.mimetype == "text/plain"
+    wanted = RerunRequest(
+        from_task=f"{WORKFLOW_ID}-3",
+        task_input={"a": 1},
+        workflow_input={"b": 2},
+        correlation_id="c",
+    )
+    assert engine.recovery.asked == [("rerun", WORKFLOW_ID, wanted)]
+
+
+def test_rerun_with_a_task_input_that_is_no_object_is_400(client: Any, engine: FakeEngine) -> None:
+    answer = client.post(f"{_PATH}/rerun", json={"taskInput": 3})
+    assert answer.status_code == 400
+    assert answer.json["validationErrors"][0]["path"] == "$.taskInput"
+    assert engine.recovery.asked == []
+
+
+def test_jump_takes_the_tasks_input_as_its_body(client: Any, engine: FakeEngine) -> None:
+    answer = client.post(f"{_PATH}/jump/there", json={"a": 1})
+    assert (answer.status_code, answer.data) == (200, b"")
+    assert engine.recovery.asked == [("jump", WORKFLOW_ID, "there", {"a": 1})]
+
+
+def test_upgrade_and_its_dry_run(client: Any, engine: FakeEngine) -> None:
+    body = {"name": "w", "version": 2, "taskOutput": {"a": {"x": 1}}, "workflowInput": {"i": 1}}
+    wanted = UpgradeRequest(
+        name="w", version=2, task_output={"a": {"x": 1}}, workflow_input={"i": 1}
+    )
+    assert client.post(f"{_PATH}/upgrade", json=body).status_code == 200
+    dry = client.post(f"{_PATH}/upgrade?dryRun=true", json=body)
+    assert dry.json == {"upgradable": True, "validationErrors": []}
+    engine.recovery.found = (Violation(path="$.tasks[0]", message="is gone"),)
+    dry = client.post(f"{_PATH}/upgrade?dryRun=true", json=body)
+    assert dry.json == {
+        "upgradable": False,
+        "validationErrors": [{"path": "$.tasks[0]", "message": "is gone"}],
+    }
+    assert engine.recovery.asked == [
+        ("upgrade", WORKFLOW_ID, wanted),
+        ("check", WORKFLOW_ID, wanted),
+        ("check", WORKFLOW_ID, wanted),
+    ]

@@ -1,0 +1,199 @@
+"""Requests made of the published interface: none fails the server, none is answered off its schema.
+
+Each endpoint gets an engine of its own that knows a few things; their ids and names are mixed into
+the requests, else everything would end at 404. Nothing that is sent may make the engine log an
+error either: what callers do wrong is theirs.
+"""
+
+import copy
+import itertools
+import logging
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import hypothesis
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase
+from schemathesis import GenerationMode
+from schemathesis.checks import CHECKS, load_all_checks
+
+from conductor_py.adapters.quickjs.scripts import QuickJsScripts
+from conductor_py.api import create_app
+from conductor_py.decider.expressions import check
+from conductor_py.testing.bench import MemoryBench
+from conductor_py.testing.engine import MemoryEngine, memory_engine
+from conductor_py.wire.openapi import document
+
+_EXAMPLES = 10
+_DOCUMENT = document("fuzz")
+
+
+def _refutable(told: dict[str, Any]) -> bool:
+    """Whether a request can be wrong at all: parts of paths are mostly any text."""
+    typed = any(one["schema"] != {"type": "string"} for one in told["parameters"])
+    return typed or "requestBody" in told
+
+
+_ELSEWHERE = ("/api/payloads/", "/actuator/prometheus")
+"""Served only where payloads are files, and where metrics are on."""
+_OPERATIONS = [
+    (mode, method.upper(), path)
+    for path, methods in sorted(_DOCUMENT["paths"].items())
+    for method, told in methods.items()
+    for mode in GenerationMode
+    if not path.startswith(_ELSEWHERE) and (mode is GenerationMode.POSITIVE or _refutable(told))
+]
+load_all_checks()
+_CHECKS = [
+    CHECKS.get_one(name)
+    for name in (
+        "not_a_server_error",
+        "status_code_conformance",
+        "content_type_conformance",
+        "response_schema_conformance",
+    )
+]
+_DEFINITION: dict[str, Any] = {
+    "name": "thumbs",
+    "tasks": [
+        {"name": "resize", "taskReferenceName": "first"},
+        {"name": "hold", "taskReferenceName": "hold", "type": "WAIT"},
+        {"name": "resize", "taskReferenceName": "last"},
+    ],
+}
+_HANDLER = {
+    "name": "handler",
+    "event": "conductor:thumbs:done",
+    "active": True,
+    "actions": [{"action": "start_workflow", "start_workflow": {"name": "thumbs"}}],
+}
+_SCHEDULE = {
+    "name": "nightly",
+    "cronExpression": "0 0 2 * * *",
+    "startWorkflowRequest": {"name": "thumbs"},
+}
+
+
+@pytest.fixture(scope="module")
+def scripts() -> Iterator[QuickJsScripts]:
+    running = QuickJsScripts(workers=1)
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def engine(scripts: QuickJsScripts, monkeypatch: pytest.MonkeyPatch) -> MemoryEngine:
+    """Offer an engine whose ids are the same in every run."""
+    numbers = itertools.count(1)
+    monkeypatch.setattr("secrets.token_hex", lambda size=16: f"{next(numbers):0{size * 2}x}")
+    return memory_engine(bench=MemoryBench, scripts=scripts)
+
+
+@pytest.fixture
+def schema(engine: MemoryEngine) -> Any:
+    """Serve the engine, and publish what it knows with the interface."""
+    stop = threading.Event()
+    stop.set()  # no long polls
+    app = create_app(engine.engine, check_expressions=check, stop=stop)
+    known = _known(app.test_client(), engine)
+    made = schemathesis.openapi.from_dict(_with(known))
+    made.app = app
+    return made
+
+
+def _known(client: Any, engine: MemoryEngine) -> dict[str, list[str]]:
+    """Make things, and list their names by what the interface calls them."""
+    for path, body in (
+        ("/api/metadata/workflow", _DEFINITION),
+        ("/api/metadata/taskdefs", [{"name": "resize"}]),
+        ("/api/event", _HANDLER),
+        ("/api/scheduler/schedules", _SCHEDULE),
+        ("/api/schema", {"name": "picture", "version": 1, "type": "JSON", "data": {}}),
+    ):
+        assert client.post(path, json=body).status_code < 500
+    start = {"name": "thumbs", "correlationId": "c"}
+    running, held, paused, ended, failed = (
+        client.post("/api/workflow", json=start).text for _ in range(5)
+    )
+    client.post(f"/api/tasks/{held}/first/COMPLETED", json={})
+    client.post(f"/api/tasks/{failed}/first/FAILED_WITH_TERMINAL_ERROR", json={})
+    client.put(f"/api/workflow/{paused}/pause")
+    client.delete(f"/api/workflow/{ended}")
+    client.get("/api/tasks/poll/batch/resize?count=1")
+    engine.clock.advance(seconds=2)
+    engine.settle()
+    ids = [running, held, paused, ended, failed]
+    tasks = [f"{running}-1", f"{held}-2", f"{failed}-1"]
+    names = ["thumbs", "resize", "handler", "nightly", "picture"]
+    return {
+        "workflow_id": ids,
+        "workflowId": ids,
+        "workflowInstanceId": ids,
+        "task_id": tasks,
+        "taskId": tasks,
+        "name": names,
+        "workflowName": names,
+        "ref": ["first", "hold", "last"],
+        "taskRefName": ["first", "hold", "last"],
+        "task_type": ["resize"],
+        "taskType": ["resize"],
+        "correlation_id": ["c"],
+        "correlationId": ["c"],
+        "event": ["conductor:thumbs:done"],
+        "*": [*ids, *names],
+    }
+
+
+def _with(known: dict[str, list[str]]) -> dict[str, Any]:
+    """Name things that exist where the interface takes any name."""
+    published = copy.deepcopy(_DOCUMENT)
+    for methods in published["paths"].values():
+        for described in methods.values():
+            for parameter in described["parameters"]:
+                _mix(parameter, "schema", known.get(parameter["name"]))
+            for content in described.get("requestBody", {}).get("content", {}).values():
+                _mix(content["schema"], "items", known["*"])
+    for described in published["components"]["schemas"].values():
+        for name in described.get("properties", {}):
+            _mix(described["properties"], name, known.get(name))
+    return published
+
+
+def _mix(holder: dict[str, Any], member: str, values: list[str] | None) -> None:
+    if values and holder.get(member) == {"type": "string"}:
+        known = {"type": "string", "enum": values}
+        holder[member] = {"anyOf": [known, known, {"type": "string"}]}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize(("mode", "method", "path"), _OPERATIONS, ids=str)
+def test_no_request_is_answered_off_its_schema(  # noqa: PLR0917 - fixtures
+    schema: Any,
+    engine: MemoryEngine,
+    mode: GenerationMode,
+    method: str,
+    path: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.ERROR)
+
+    @hypothesis.seed(20_261_121)
+    @hypothesis.settings(
+        max_examples=_EXAMPLES,
+        deadline=None,
+        database=None,
+        phases=(Phase.generate,),
+        suppress_health_check=list(HealthCheck),
+    )
+    @hypothesis.given(case=schema[path][method].as_strategy(generation_mode=mode))
+    def send(case: Any) -> None:
+        response = case.call()
+        engine.clock.advance(seconds=1)
+        engine.settle()
+        case.validate_response(response, checks=_CHECKS)
+        assert [record.getMessage() for record in caplog.records] == []
+
+    send()

@@ -1,0 +1,147 @@
+"""Executions that left the store are taken up again: they come back from the archive."""
+
+import pytest
+
+from conductor_py.adapters.memory.space import MemorySpace
+from conductor_py.codec import kept_execution
+from conductor_py.errors import Conflict, NotFound
+from conductor_py.model.requests import RerunRequest
+from conductor_py.testing import FakeClock, MemoryEngine, memory_engine
+from tests.builders import (
+    fork_inputs,
+    join,
+    pass_time,
+    run_failing,
+    simple,
+    status_of,
+    sub_workflow,
+    task_of,
+    typed,
+    workflow,
+)
+
+
+def _leave(engine: MemoryEngine, *executions: str) -> None:
+    for _ in range(3):
+        pass_time(engine, seconds=61)
+    for execution in executions:
+        assert engine.engine.executions.view(execution) is None
+
+
+def test_archived_execution_is_retried(engine: MemoryEngine) -> None:
+    started = engine.start(workflow("w", simple("a"), simple("b")), input={"n": 1})
+    engine.run("a", {"x": 1})
+    task = run_failing(engine, "b")
+    engine.engine.tasks.log(task["taskId"], "a line")
+    pass_time(engine, seconds=1)
+    archived = engine.workflow(started)
+    _leave(engine, started)
+    assert engine.workflow(started) == archived
+    engine.engine.recovery.retry(started)
+    found = engine.workflow(started)
+    assert (found["status"], found["input"]) == ("RUNNING", {"n": 1})
+    assert [line["log"] for line in engine.engine.tasks.logs(task["taskId"])] == ["a line"]
+    engine.run("b")
+    assert status_of(engine, started) == "COMPLETED"
+    _leave(engine, started)
+    assert status_of(engine, started) == "COMPLETED"
+
+
+def test_archived_execution_is_restarted_and_rerun(engine: MemoryEngine) -> None:
+    started = engine.start(workflow("w", simple("a")))
+    engine.run("a")
+    _leave(engine, started)
+    engine.engine.recovery.restart(started)
+    engine.run("a")
+    _leave(engine, started)
+    task = task_of(engine, started, "a")["taskId"]
+    engine.engine.recovery.rerun(started, RerunRequest(from_task=task))
+    engine.run("a")
+    assert status_of(engine, started) == "COMPLETED"
+
+
+def test_it_comes_back_with_the_definitions_that_data_brought() -> None:
+    clock = FakeClock()
+    space = MemorySpace(clock=clock)
+    engine = memory_engine(clock=clock, space=space)
+    named = typed("DYNAMIC", "d", dynamicTaskNameParam="n", inputParameters={"n": "work"})
+    spread = fork_inputs("g", [1, 2], forkTaskName="many")
+    started = engine.start(
+        workflow("w", {**named, "retryCount": 0}, spread, join("j"), simple("z"))
+    )
+    engine.run("work")
+    for task in engine.poll("many", 2):
+        engine.complete(task)
+    run_failing(engine, "z")
+    _leave(engine, started)
+    space.partition(0).plans.clear()
+    space.partition(0).plans_in_order.scores.clear()
+    other = engine
+    first = task_of(other, started, "_g_many_0")["taskId"]
+    other.engine.recovery.rerun(started, RerunRequest(from_task=first))
+    (again,) = other.poll("many", 5)
+    other.complete(again)
+    other.run("z")
+    assert status_of(other, started) == "COMPLETED"
+
+
+def test_parents_come_back_with_their_child(engine: MemoryEngine) -> None:
+    child = workflow("c", simple("x"))
+    started = engine.start(workflow("w", sub_workflow("s", child)))
+    run_failing(engine, "x")
+    engine.settle()
+    inner = task_of(engine, started, "s")["subWorkflowId"]
+    _leave(engine, started, inner)
+    engine.engine.recovery.retry(inner)
+    engine.settle()
+    assert (status_of(engine, started), status_of(engine, inner)) == ("RUNNING", "RUNNING")
+    engine.run("x")
+    engine.settle()
+    assert status_of(engine, started) == "COMPLETED"
+
+
+def test_children_come_back_with_their_parent(engine: MemoryEngine) -> None:
+    child = workflow("c", simple("x"))
+    started = engine.start(workflow("w", sub_workflow("s", child)))
+    run_failing(engine, "x")
+    engine.settle()
+    inner = task_of(engine, started, "s")["subWorkflowId"]
+    _leave(engine, started, inner)
+    engine.engine.recovery.retry(started, resume_subworkflows=True)
+    engine.settle()
+    assert task_of(engine, started, "s")["subWorkflowId"] == inner
+    engine.run("x")
+    engine.settle()
+    assert (status_of(engine, started), status_of(engine, inner)) == ("COMPLETED", "COMPLETED")
+
+
+def test_what_is_refused_leaves_again(engine: MemoryEngine) -> None:
+    started = engine.start(workflow("w", simple("a")))
+    engine.run("a")
+    _leave(engine, started)
+    with pytest.raises(Conflict):
+        engine.engine.recovery.retry(started)
+    assert engine.engine.executions.view(started) is not None
+    pass_time(engine, seconds=601)
+    _leave(engine, started)
+    assert status_of(engine, started) == "COMPLETED"
+    assert engine.ports.outbox.size(0) == 0
+
+
+def test_execution_too_large_to_be_kept_is_readable_and_not_brought_back(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_execution, "MOST_BYTES", 10)
+    started = engine.start(workflow("w", simple("a")))
+    run_failing(engine, "a")
+    _leave(engine, started)
+    with pytest.raises(Conflict, match="too large"):
+        engine.engine.recovery.retry(started)
+    assert status_of(engine, started) == "FAILED"
+
+
+def test_unknown_execution_is_not_found(engine: MemoryEngine) -> None:
+    for unknown in ("nobody", "00000000-0000-0000-0000-000000000000"):
+        for verb in (engine.engine.recovery.retry, engine.engine.recovery.restart):
+            with pytest.raises(NotFound):
+                verb(unknown)

@@ -1,0 +1,84 @@
+"""Variables from outside, callbacks brought forward, a look right now."""
+
+import pytest
+
+from conductor_py.engine.encoding import PayloadLimits
+from conductor_py.errors import Conflict, NotFound, PayloadTooLarge
+from conductor_py.testing import MemoryEngine, memory_engine
+from tests.builders import pass_time, set_variable, simple, status_of, wait, workflow
+
+UNKNOWN = "00000000-0000-0000-0000-000000000000"
+
+
+def test_variables_are_merged_and_seen_by_what_opens_later(engine: MemoryEngine) -> None:
+    follower = simple("b", inputParameters={"v": "${workflow.variables}"})
+    started = engine.start(workflow("w", simple("a"), follower, variables={"x": 1, "y": 1}))
+    found = engine.engine.steering.set_variables(started, {"y": 2, "z": None})
+    assert found["variables"] == {"x": 1, "y": 2, "z": None}
+    engine.run("a")
+    assert engine.run("b")["inputData"] == {"v": {"x": 1, "y": 2, "z": None}}
+    with pytest.raises(Conflict):
+        engine.engine.steering.set_variables(started, {"x": 3})
+    assert engine.workflow(started)["variables"]["x"] == 1
+
+
+def test_variables_that_grow_too_large_are_refused_and_nothing_changes() -> None:
+    engine = memory_engine(payload_limits=PayloadLimits(variables_hard=2000))
+    started = engine.start(workflow("w", simple("a"), set_variable("s", v=1)))
+    with pytest.raises(PayloadTooLarge, match="variables"):
+        engine.engine.steering.set_variables(started, {"v": "x" * 3000})
+    assert engine.workflow(started)["variables"] == {}
+    engine.run("a")
+    assert engine.workflow(started)["variables"] == {"v": 1}
+
+
+def test_paused_execution_takes_variables(engine: MemoryEngine) -> None:
+    started = engine.start(workflow("w", simple("a")))
+    engine.engine.steering.pause(started)
+    engine.engine.steering.set_variables(started, {"v": 1})
+    assert engine.workflow(started)["variables"] == {"v": 1}
+
+
+def test_callbacks_are_reset_for_tasks_that_nobody_holds(engine: MemoryEngine) -> None:
+    started = engine.start(workflow("w", simple("a"), simple("b")))
+    (task,) = engine.poll("a")
+    engine.complete(task, status="IN_PROGRESS", callback_after_s=600)
+    assert not engine.poll("a")
+    engine.engine.steering.reset_callbacks(started)
+    (again,) = engine.poll("a")
+    assert again["callbackAfterSeconds"] == 0
+    engine.engine.steering.reset_callbacks(started)
+    assert not engine.poll("a")
+    engine.complete(again)
+    assert engine.statuses(started) == {"a": "COMPLETED", "b": "SCHEDULED"}
+    engine.run("b")
+    with pytest.raises(Conflict):
+        engine.engine.steering.reset_callbacks(started)
+
+
+def test_decide_fires_what_is_due(engine: MemoryEngine) -> None:
+    started = engine.start(
+        workflow("w", simple("a"), timeoutSeconds=5, timeoutPolicy="TIME_OUT_WF")
+    )
+    engine.clock.advance(seconds=6)
+    engine.engine.steering.decide(started)
+    assert status_of(engine, started) == "TIMED_OUT"
+    pass_time(engine, seconds=120)
+    engine.engine.steering.decide(started)
+
+
+@pytest.mark.parametrize("verb", ["decide", "reset_callbacks"])
+def test_unknown_execution_is_not_found(engine: MemoryEngine, verb: str) -> None:
+    with pytest.raises(NotFound):
+        getattr(engine.engine.steering, verb)(UNKNOWN)
+
+
+def test_operation_that_is_sent_again_is_carried_out_once(engine: MemoryEngine) -> None:
+    started = engine.start(workflow("w", simple("a"), wait("t")))
+    operations = engine.engine.steering._operations
+    for _ in range(2):
+        assert operations.carry_out(started, "pause", {}, id_="once")
+        assert status_of(engine, started) == "PAUSED"
+    engine.engine.steering.resume(started)
+    assert operations.carry_out(started, "pause", {}, id_="once")
+    assert status_of(engine, started) == "RUNNING"

