@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,6 +41,31 @@ def cost_of(root: int) -> Cost:
         family += [pid for pid, (parent, _, _) in found.items() if parent == member]
     known = [found[pid] for pid in family if pid in found]
     return Cost(sum(cpu for _, cpu, _ in known), sum(resident for _, _, resident in known))
+
+
+def script_processes_mb(root: int) -> float:
+    """Memory in use now by the script processes below a process, and all they have started."""
+    parents: dict[int, int] = {}
+    held: dict[int, float] = {}
+    for place in _PROC.glob("[0-9]*"):
+        try:
+            stat = (place / "stat").read_text()
+            is_script = b"quickjs/child.py" in (place / "cmdline").read_bytes()
+        except OSError:  # it ended meanwhile
+            continue
+        fields = stat[stat.rindex(")") + 2 :].split()
+        parents[int(place.name)] = int(fields[1])
+        if is_script:
+            held[int(place.name)] = int(fields[21]) * _PAGE_BYTES / 1e6
+    return sum(mb for pid, mb in held.items() if root in _ancestors(pid, parents))
+
+
+def _ancestors(pid: int, parents: Mapping[int, int]) -> set[int]:
+    found: set[int] = set()
+    while pid in parents and pid not in found:
+        found.add(pid)
+        pid = parents[pid]
+    return found | {pid}
 
 
 def peak_resident_mb() -> float:

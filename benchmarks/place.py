@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
+from typing import Any, Final
 
 from benchmarks.bare import BareRedis
 from conductor_py.adapters.files.payloads import FilePayloads
@@ -34,6 +37,15 @@ from conductor_py.model.json import JsonObject
 from conductor_py.model.requests import PollRequest, TaskResult
 from conductor_py.model.status import TaskStatus
 from conductor_py.processes.embedded_redis import EmbeddedRedis
+
+#: Ports that not every tree has whose engine is measured: module and name of their adapters.
+_FURTHER: Final = {
+    "cache": ("redis.cache", "RedisOutputCache"),
+    "environment": ("environment.values", "NO_VALUES"),
+    "events": ("redis.events", "RedisEventStore"),
+    "schedules": ("redis.schedules", "RedisScheduleStore"),
+    "secrets": ("environment.values", "NO_VALUES"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,23 +75,29 @@ def place() -> Iterator[Place]:
 
 
 def _engine(scripts: Scripts, wakeups: RedisWakeups, data: Path) -> Engine:
-    ports = Ports(
-        store=RedisExecutionStore(scripts),
-        reader=RedisExecutionReader(scripts),
-        queues=RedisTaskQueues(scripts),
-        timers=RedisTimers(scripts),
-        outbox=RedisOutbox(scripts),
-        metadata=RedisMetadataStore(scripts),
-        plans=RedisPlanStore(scripts),
-        wakeups=wakeups,
-        payloads=FilePayloads(
+    known: dict[str, Any] = {
+        "store": RedisExecutionStore(scripts),
+        "reader": RedisExecutionReader(scripts),
+        "queues": RedisTaskQueues(scripts),
+        "timers": RedisTimers(scripts),
+        "outbox": RedisOutbox(scripts),
+        "metadata": RedisMetadataStore(scripts),
+        "plans": RedisPlanStore(scripts),
+        "wakeups": wakeups,
+        "payloads": FilePayloads(
             data / "payloads",
             base_url="http://127.0.0.1/payloads",
             now_ms=lambda: time.time_ns() // 1_000_000,
         ),
-        search=MemorySearch(),
-        scripts=QuickJsScripts(),
-    )
+        "search": MemorySearch(),
+        "scripts": QuickJsScripts(),
+    }
+    wanted = {field.name for field in dataclasses.fields(Ports)}
+    for name, (module, made) in _FURTHER.items():
+        if name in wanted:
+            found = getattr(import_module(f"conductor_py.adapters.{module}"), made)
+            known[name] = found(scripts) if isinstance(found, type) else found
+    ports = Ports(**known)
     return assemble(
         ports,
         Shards(RedisShardRegistry(scripts), "bench"),

@@ -41,8 +41,8 @@ class Served:
 
 
 @contextmanager
-def server() -> Iterator[Served]:
-    """Run a server on a data directory of its own."""
+def server(**settings: str) -> Iterator[Served]:
+    """Run a server on a data directory of its own; ``settings`` are environment variables."""
     with tempfile.TemporaryDirectory(prefix="bench-") as directory:
         data = Path(directory)
         port = _free_port()
@@ -52,7 +52,7 @@ def server() -> Iterator[Served]:
             process = subprocess.Popen(
                 (sys.executable, "-m", "conductor_py.cli", *command),
                 cwd=data,
-                env=kept,
+                env={**kept, **settings},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

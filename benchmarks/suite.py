@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from benchmarks import engine_part, fork_part, server_part
+from benchmarks import engine_part, fork_part, hostile_part, server_part
 from benchmarks.figures import Figure, read_floors, shortfalls
 from benchmarks.machine import describe
 from benchmarks.place import place
@@ -32,16 +32,34 @@ class Sizes:
     executions: int
     chains: int
     branches: int
+    hostile_windows: int
+    hostile: int
 
 
 FULL = Sizes(
-    seconds=5, forks=(10, 1000, 10_000, 100_000), executions=3000, chains=120, branches=3000
+    seconds=5,
+    forks=(10, 1000, 10_000, 100_000),
+    executions=3000,
+    chains=120,
+    branches=3000,
+    hostile_windows=5,
+    hostile=100,
 )
-QUICK = Sizes(seconds=2, forks=(10, 1000), executions=800, chains=16, branches=1000)
+QUICK = Sizes(
+    seconds=2,
+    forks=(10, 1000),
+    executions=800,
+    chains=16,
+    branches=1000,
+    hostile_windows=2,
+    hostile=20,
+)
 
 
-def measure(sizes: Sizes) -> tuple[list[Figure], dict[str, str]]:
-    """Run all parts; return their figures and what they ran on."""
+def measure(sizes: Sizes, *, hostile: bool = True) -> tuple[list[Figure], dict[str, str]]:
+    """Run all parts, without the ``hostile`` one if told so; return their figures and what they ran
+    on.
+    """
     with place() as at:
         bare = at.bare.loop(1.0)
         store = at.bare.counters().version
@@ -55,6 +73,9 @@ def measure(sizes: Sizes) -> tuple[list[Figure], dict[str, str]]:
         _tell(figures)
         figures += server_part.measure_latencies(server, sizes.chains)
         figures += server_part.measure_forks(server, (10, 100, 1000), sizes.branches)
+        _tell(figures)
+    if hostile:
+        figures += hostile_part.measure_hostile(sizes.hostile_windows, sizes.hostile)
     facts = {
         "command": "make bench",
         "date": datetime.now(UTC).date().isoformat(),
@@ -73,9 +94,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="less of everything; writes no page")
     parser.add_argument("--json", type=Path, help="write the figures there instead of the page")
+    parser.add_argument("--without-hostile", action="store_true", help="no hostile scripts")
     parser.add_argument("--set-floors", type=float, metavar="SHARE", help="floors from this run")
     given = parser.parse_args(arguments)
-    figures, facts = measure(QUICK if given.quick else FULL)
+    figures, facts = measure(QUICK if given.quick else FULL, hostile=not given.without_hostile)
     if given.set_floors:
         _FLOORS.write_text(_floors(figures, given.set_floors))
     floors = read_floors(_FLOORS)
@@ -100,7 +122,9 @@ def _floors(figures: Sequence[Figure], share: float) -> str:
         if figure.ratio is None:
             continue
         # Counts are exact, and growth may be what was promised.
-        promised = {"": 1.0, "x": 0.667}.get(figure.unit)
+        promised = 1.0 if not figure.unit else None
+        if figure.unit == "x" and figure.target:
+            promised = round(1 / figure.target, 3)
         floors[figure.key] = promised or round(figure.ratio * share, 5)
     return json.dumps(floors, indent=2) + "\n"
 

@@ -23,9 +23,9 @@ from conductor_py.api.messages import messages
 from conductor_py.api.metadata import metadata
 from conductor_py.api.payloads import payloads
 from conductor_py.api.queues import queues
+from conductor_py.api.recovery import recovery
 from conductor_py.api.schedules import schedules
 from conductor_py.api.schemas import schemas
-from conductor_py.api.recovery import recovery
 from conductor_py.api.steering import steering
 from conductor_py.api.synchronous import executing, signals
 from conductor_py.api.system import system

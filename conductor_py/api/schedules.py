@@ -37,6 +37,9 @@ def schedules(front: Front) -> Blueprint:
             ("DELETE", "/schedules/<name>", one.delete),
             ("PUT", "/schedules/<name>/pause", one.pause),
             ("PUT", "/schedules/<name>/resume", one.resume),
+            # The Python SDK before 2.0 asks by GET.
+            ("GET", "/schedules/<name>/pause", one.pause),
+            ("GET", "/schedules/<name>/resume", one.resume),
             ("POST", "/schedules/<name>/run", one.run),
             ("GET", "/schedules/<name>/tags", one.tags),
             ("PUT", "/schedules/<name>/tags", one.add_tags),

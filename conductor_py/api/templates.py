@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import orjson
 
-from conductor_py.api.facade import Definitions
+from conductor_py.api.facade.definitions import Definitions
 from conductor_py.errors import NotFound
 from conductor_py.model.json import JsonObject
 from conductor_py.wire.task_rules import InputTemplateOf

@@ -15,6 +15,16 @@ from conductor_py.sdk.client import Client
 
 _MOMENT: Final = "%Y-%m-%d %H:%M:%SZ"
 
+_TASK: Final = (
+    "referenceTaskName",
+    "taskType",
+    "status",
+    "retryCount",
+    "startTime",
+    "endTime",
+    "reasonForIncompletion",
+)
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -67,6 +77,14 @@ def print_table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         click.echo("  ".join(cells).rstrip())
 
 
+def print_tasks(found: Mapping[str, Any]) -> None:
+    """Print the tasks of an execution as a table, behind an empty line; nothing without tasks."""
+    listed = found.get("tasks")
+    if isinstance(listed, list) and listed:
+        click.echo()
+        print_table(_TASK, [chosen(each, _TASK) for each in listed if isinstance(each, dict)])
+
+
 def moment(value: object) -> str:
     """Write an instant (epoch ms, or ISO 8601) for people; empty when there is none."""
     if isinstance(value, int) and value:
@@ -93,13 +111,20 @@ def json_line(value: object, most: int = 1_000) -> str:
 def document(text: str) -> Any:  # noqa: ANN401 - any JSON value
     """Read JSON from the argument itself, from ``@file``, or from standard input (``-``)."""
     if text == "-":
-        text = sys.stdin.read()
-    elif text.startswith("@"):
-        text = file_text(Path(text[1:]))
+        return _json(sys.stdin.read(), "standard input")
+    if text.startswith("@"):
+        return file_document(Path(text[1:]))
     try:
-        return json.loads(text)
-    except ValueError as error:
-        raise click.UsageError(f"this is not JSON: {error}") from error
+        return _json(text, clipped(text, 40))
+    except click.UsageError as error:
+        if Path(text).is_file():
+            raise click.UsageError(f"{text} is a file: write @{text} for what it holds") from error
+        raise
+
+
+def file_document(file: Path) -> Any:  # noqa: ANN401 - any JSON value
+    """Read JSON from a file that the user named."""
+    return _json(file_text(file), str(file))
 
 
 def object_document(text: str) -> dict[str, Any]:
@@ -116,6 +141,13 @@ def file_text(file: Path) -> str:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise click.UsageError(f"{file} cannot be read: {error}") from error
+
+
+def _json(text: str, source: str) -> Any:  # noqa: ANN401 - any JSON value
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise click.UsageError(f"{source} is not JSON: {error}") from error
 
 
 def chosen(found: Mapping[str, Any], names: Sequence[str]) -> list[object]:

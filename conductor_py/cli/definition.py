@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -11,10 +11,12 @@ from conductor_py.cli.connection import (
     client,
     connected,
     document,
-    file_text,
+    file_document,
     print_json,
     print_table,
 )
+
+_OF_A_WORKFLOW: Final = ("version", "outputParameters", "failureWorkflow", "schemaVersion")
 
 
 @click.group()
@@ -89,11 +91,25 @@ def get(
 
 
 def _definitions(file: Path) -> list[dict[str, Any]]:
-    value = document("-" if str(file) == "-" else file_text(file))
+    value = document("-") if str(file) == "-" else file_document(file)
     listed = value if isinstance(value, list) else [value]
     if not all(isinstance(each, dict) for each in listed):
         raise click.UsageError(f"{file} holds neither a definition nor a list of them")
+    for each in listed:
+        _refuse_half_a_workflow(each, file)
     return listed
+
+
+def _refuse_half_a_workflow(found: dict[str, Any], file: Path) -> None:
+    """A workflow whose ``tasks`` are misspelt would be taken for a task definition."""
+    if "tasks" in found:
+        return
+    for name in _OF_A_WORKFLOW:
+        if name in found:
+            raise click.UsageError(
+                f"{file}: {found.get('name')} has {name!r} as a workflow has, but no 'tasks';"
+                " a task definition has neither"
+            )
 
 
 def _names(found: list[dict[str, Any]]) -> list[str]:

@@ -56,10 +56,12 @@ def list_(*, name: str | None, server: str, as_json: bool) -> None:
 @event.command()
 @click.argument("name")
 @connected
-def delete(name: str, *, server: str, as_json: bool) -> None:  # noqa: ARG001 - nothing to print
+def delete(name: str, *, server: str, as_json: bool) -> None:
     """Remove the event handler NAME."""
     with client(server) as conductor:
         conductor.delete_event_handler(name)
+    if not as_json:
+        click.echo(f"event handler {name} is removed.", err=True)
 
 
 @event.command()

@@ -13,6 +13,7 @@ from conductor_py.cli.connection import (
     document,
     object_document,
     print_json,
+    print_tasks,
 )
 from conductor_py.sdk.client import Client
 from conductor_py.sdk.operation_calls import ReturnStrategy
@@ -87,7 +88,7 @@ def restart(workflow_ids: tuple[str, ...], *, latest: bool, server: str, as_json
 
 @click.command()
 @_ID
-@click.option("--from-task", "task", help="Id of the task to begin with; without it all.")
+@click.option("--from-task", "task", help="Id or reference to begin with; without it all.")
 @click.option("--task-input", help="Its input instead: JSON, @FILE, or -.")
 @click.option("--input", "given", help="The workflow's input instead: JSON, @FILE, or -.")
 @connected
@@ -105,12 +106,20 @@ def rerun(
     def act(conductor: Client, workflow_id: str) -> None:
         conductor.rerun_workflow(
             workflow_id,
-            from_task_id=task,
+            from_task_id=_task_id(conductor, workflow_id, task) if task else None,
             task_input=object_document(task_input) if task_input else None,
             workflow_input=object_document(given) if given else None,
         )
 
     _each(server, (workflow_id,), "running again", act, json=as_json)
+
+
+def _task_id(conductor: Client, workflow_id: str, named: str) -> str:
+    """Find the newest task of a reference; what is no reference of the execution is an id."""
+    listed = conductor.get_workflow(workflow_id).get("tasks")
+    tasks = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+    of_ref = [str(each["taskId"]) for each in tasks if each.get("referenceTaskName") == named]
+    return of_ref[-1] if of_ref else named
 
 
 @click.command()
@@ -146,17 +155,42 @@ def jump(workflow_id: str, ref: str, task_input: str | None, *, server: str, as_
 @_ID
 @click.argument("version", type=int)
 @click.option("--task-output", help="Output of new tasks before what is done: JSON, @FILE, or -.")
+@click.option("--dry-run", is_flag=True, help="Only print what does not map; exit code 1 then.")
 @connected
 def upgrade(
-    workflow_id: str, version: int, task_output: str | None, *, server: str, as_json: bool
+    workflow_id: str,
+    version: int,
+    task_output: str | None,
+    *,
+    dry_run: bool,
+    server: str,
+    as_json: bool,
 ) -> None:
     """Let a running execution go on under VERSION of its definition."""
+    if dry_run:
+        _check_upgrade(server, workflow_id, version, as_json=as_json)
+        return
 
     def act(conductor: Client, workflow_id: str) -> None:
         given = object_document(task_output) if task_output else None
         conductor.upgrade_workflow(workflow_id, version, task_output=given)
 
     _each(server, (workflow_id,), f"upgraded to version {version}", act, json=as_json)
+
+
+def _check_upgrade(server: str, workflow_id: str, version: int, *, as_json: bool) -> None:
+    with client(server) as conductor:
+        found = conductor.check_upgrade(workflow_id, version)
+    findings = found.get("validationErrors")
+    if as_json:
+        print_json(found)
+    elif not findings:
+        click.echo(f"{workflow_id} can go on under version {version}.", err=True)
+    for each in findings if isinstance(findings, list) and not as_json else ():
+        if isinstance(each, dict):
+            click.echo(f"{each.get('path')}: {each.get('message')}")
+    if findings:
+        raise SystemExit(1)
 
 
 @click.command()
@@ -267,6 +301,8 @@ def test(
             mocks=document(mocks),
         )
     _print_standing(found, as_json=as_json)
+    if not as_json:
+        print_tasks(found)
 
 
 def _print_standing(found: Mapping[str, Any], *, as_json: bool) -> None:
@@ -280,6 +316,8 @@ def _print_standing(found: Mapping[str, Any], *, as_json: bool) -> None:
     for name, value in lines.items():
         click.echo(f"{name:<18} {value}")
     print_json(found.get("output", {}))
+    if found.get("signalTimeout"):
+        click.echo("The time to wait is over; it goes on.", err=True)
 
 
 COMMANDS = (

@@ -77,11 +77,13 @@ def pause(
     *,
     reason: str | None,
     server: str,
-    as_json: bool,  # noqa: ARG001 - nothing is printed
+    as_json: bool,
 ) -> None:
     """Let a schedule wait."""
     with client(server) as conductor:
         conductor.pause_schedule(name, reason=reason)
+    if not as_json:
+        click.echo(f"schedule {name} is paused.", err=True)
 
 
 @schedule.command()
@@ -93,11 +95,13 @@ def resume(
     *,
     catch_up: bool,
     server: str,
-    as_json: bool,  # noqa: ARG001 - nothing is printed
+    as_json: bool,
 ) -> None:
     """Let a paused schedule go on."""
     with client(server) as conductor:
         conductor.resume_schedule(name, catch_up=catch_up)
+    if not as_json:
+        click.echo(f"schedule {name} goes on.", err=True)
 
 
 @schedule.command()
@@ -107,11 +111,13 @@ def delete(
     name: str,
     *,
     server: str,
-    as_json: bool,  # noqa: ARG001 - nothing is printed
+    as_json: bool,
 ) -> None:
     """Remove a schedule with its records."""
     with client(server) as conductor:
         conductor.delete_schedule(name)
+    if not as_json:
+        click.echo(f"schedule {name} is removed.", err=True)
 
 
 @schedule.command()

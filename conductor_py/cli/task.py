@@ -1,17 +1,60 @@
-"""``conductor-py task``: queues, and the workers that poll them."""
+"""``conductor-py task``: tasks, their logs, queues, and the workers that poll them."""
 
 from __future__ import annotations
 
 import click
 
-from conductor_py.cli.connection import chosen, client, connected, print_json, print_table
+from conductor_py.cli.connection import (
+    chosen,
+    client,
+    connected,
+    moment,
+    object_document,
+    print_json,
+    print_table,
+)
 
+_STATUSES = click.Choice(["COMPLETED", "FAILED", "FAILED_WITH_TERMINAL_ERROR"])
 _POLLER = ("queueName", "domain", "workerId", "lastPollTime")
 
 
 @click.group()
 def task() -> None:
-    """Look at task queues and their workers."""
+    """Report on tasks; look at their logs, queues and workers."""
+
+
+@task.command()
+@click.argument("workflow_id")
+@click.argument("ref")
+@click.argument("status", type=_STATUSES, default="COMPLETED")
+@click.option("--output", default="{}", help="Its output: JSON, @FILE, or -.")
+@connected
+def report(
+    workflow_id: str, ref: str, status: str, output: str, *, server: str, as_json: bool
+) -> None:
+    """End the open task REF of an execution, a HUMAN say, as COMPLETED unless STATUS differs."""
+    with client(server) as conductor:
+        found = conductor.update_task_by_ref(workflow_id, ref, status, object_document(output))
+    if found is None:
+        raise click.ClickException(f"{workflow_id} has no open task {ref}")
+    if as_json:
+        print_json({"taskId": found})
+    else:
+        click.echo(f"{ref} is {status} ({found}).", err=True)
+
+
+@task.command()
+@click.argument("task_id")
+@connected
+def logs(task_id: str, *, server: str, as_json: bool) -> None:
+    """Print what the worker of a task logged, oldest first."""
+    with client(server) as conductor:
+        found = conductor.task_logs(task_id)
+    if as_json:
+        print_json(found)
+        return
+    for each in found:
+        click.echo(f"{moment(each.get('createdTime'))}  {each.get('log')}")
 
 
 @task.command("poll-data")

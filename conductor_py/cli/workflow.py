@@ -17,12 +17,12 @@ from conductor_py.cli.connection import (
     object_document,
     print_json,
     print_table,
+    print_tasks,
 )
 from conductor_py.cli.operations import COMMANDS
 
 _REASON = "reasonForIncompletion"
 _SUMMARY = ("workflowId", "workflowType", "version", "status", "startTime", "endTime", _REASON)
-_TASK = ("referenceTaskName", "taskType", "status", "retryCount", "startTime", "endTime", _REASON)
 
 
 @click.group()
@@ -79,6 +79,7 @@ def get(workflow_id: str, *, tasks: bool, server: str, as_json: bool) -> None:
         ("workflow", f"{found.get('workflowName')} version {found.get('workflowVersion')}"),
         ("status", found.get("status")),
         ("reason", clipped(found.get(_REASON), 1_000)),
+        ("waits", _turn(found)),
         ("started", moment(found.get("startTime"))),
         ("ended", moment(found.get("endTime"))),
         ("input", _payload(found, "input")),
@@ -86,10 +87,7 @@ def get(workflow_id: str, *, tasks: bool, server: str, as_json: bool) -> None:
     ):
         if value:
             click.echo(f"{label:<9} {value}")
-    listed = found.get("tasks")
-    if isinstance(listed, list) and listed:
-        click.echo()
-        print_table(_TASK, [chosen(each, _TASK) for each in listed if isinstance(each, dict)])
+    print_tasks(found)
 
 
 @workflow.command()
@@ -130,6 +128,13 @@ def search(
     rows = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
     print_table(_SUMMARY, [chosen(each, _SUMMARY) for each in rows])
     click.echo(f"{len(rows)} of {found.get('totalHits', 0)}", err=True)
+
+
+def _turn(found: Mapping[str, Any]) -> str:
+    """Say that an execution waits for others under its rate limit."""
+    if not found.get("rateLimited"):
+        return ""
+    return f"for its turn among those of the rate limit key {found.get('rateLimitKey')!r}"
 
 
 def _payload(found: Mapping[str, Any], kind: str) -> str:

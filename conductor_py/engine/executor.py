@@ -179,11 +179,7 @@ class Executor:
         if events is None:
             return None
         while True:
-            try:
-                decided = self._decide(plan, header, loaded, events, known, holder)
-            except PutOff as off:
-                self._put_off(loaded, events, header, holder, off)
-                return None
+            decided = self._decide(plan, header, loaded, events, known, holder)
             if decided is None:
                 return None
             decision, changes = decided
@@ -219,6 +215,13 @@ class Executor:
                 },
             )
             return None
+        self._follow_up(decision, changes, reply, driven)
+        return reply.more
+
+    def _follow_up(
+        self, decision: Decision, changes: Changes, reply: CommitReply, driven: Driven
+    ) -> None:
+        """Note what came of a commit, and for whom."""
         for answer in decision.answers:
             driven.answers[answer.operation] = answer
         driven.touched.extend(child.execution for child in changes.children)
@@ -226,9 +229,8 @@ class Executor:
         driven.touched.extend(reply.woken)
         for kept in decision.kept:
             self._keep_output(kept.key, dump_json(kept.output), kept.ttl_ms)
-        return reply.more
 
-    def _put_off(  # noqa: PLR0917 - what is let go, and why
+    def _put_off(
         self,
         loaded: Loaded,
         events: tuple[Event, ...],
@@ -267,8 +269,11 @@ class Executor:
             return self._deliberate(
                 plan, execution, known, events, loaded.now_ms, version=loaded.version, holder=holder
             )
-        except (Missing, PutOff):
+        except Missing:
             raise
+        except PutOff as off:
+            self._put_off(loaded, events, header, holder, off)
+            return None
         except Exception as broken:
             if isinstance(broken, ConductorError) and broken.retryable:
                 raise

@@ -132,6 +132,4 @@ class LongScripts:
 
 def evaluation_of(wanted: ScriptWanted) -> Evaluation:
     """What is to be evaluated for a need."""
-    return Evaluation(
-        evaluator=wanted.evaluator, expression=wanted.expression, input=wanted.input
-    )
+    return Evaluation(evaluator=wanted.evaluator, expression=wanted.expression, input=wanted.input)

@@ -100,6 +100,23 @@ class OperationCalls:
         body = _given(version=version, taskOutput=task_output, workflowInput=workflow_input)
         self._operate("POST", "workflow", workflow_id, "upgrade", body=encode(body))
 
+    def check_upgrade(self, workflow_id: str, version: int) -> JsonObject:
+        """Return what would keep an execution from going on under another version.
+
+        ``upgradable`` says whether it can; ``validationErrors`` lists what does not map. Nothing is
+        changed. Raises ``NotFound``, ``Conflict``.
+        """
+        return object_of(
+            self._operate(
+                "POST",
+                "workflow",
+                workflow_id,
+                "upgrade",
+                query={"dryRun": True},
+                body=encode({"version": version}),
+            )
+        )
+
     def update_variables(self, workflow_id: str, variables: JsonObject) -> JsonObject:
         """Set variables of an open execution and return it. Raises ``NotFound``, ``Conflict``."""
         body = encode(variables)

@@ -1,4 +1,4 @@
-"""Servers that die between any two steps: what was begun is whole or not there, and goes on once."""
+"""Servers that die between any two steps: what was begun is whole or absent, and goes on once."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Two servers at work on one execution at once: whatever comes first counts, and nothing is lost."""
+"""Two servers at work on one execution at once: what comes first counts, and nothing is lost."""
 
 from collections.abc import Callable
 

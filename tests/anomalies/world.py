@@ -15,6 +15,7 @@ from conductor_py.adapters.memory.payloads import MemoryPayloads
 from conductor_py.adapters.memory.search import MemorySearch
 from conductor_py.adapters.memory.space import Execution, MemorySpace
 from conductor_py.codec.execution import load_attempt, load_claim, load_header
+from conductor_py.errors import StoreUnavailable
 from conductor_py.model.execution import Attempt
 from conductor_py.model.ids import task_id
 from conductor_py.testing import FakeClock, MemoryEngine, memory_engine
@@ -42,7 +43,8 @@ class _Gate:
     """What stands before and behind each step of one server."""
 
     steps: int = 0
-    kill_at: int = 0
+    fault_at: int = 0
+    fault: type[BaseException] = Killed
     after: bool = False
     dead: bool = False
     counts: Counter[str] = field(default_factory=Counter)
@@ -53,17 +55,16 @@ class _Gate:
             raise Killed
         self.steps += 1
         self.counts[name] += 1
-        doomed = self.steps == self.kill_at
+        doomed = self.steps == self.fault_at
         waiting = self.meanwhile.get(name)
         if waiting:
             waiting.pop(0)()
-        if doomed:
-            self.dead = True
+        self.dead = doomed and self.fault is Killed
         if doomed and not self.after:
-            raise Killed
+            raise self.fault
         reply = call()
         if doomed:
-            raise Killed
+            raise self.fault
         return reply
 
 
@@ -92,8 +93,15 @@ class World:
 
     def kill(self, server: int, step: int, *, after: bool) -> None:
         """Let a server die at its n-th step from now on, with that step done or not."""
+        self._break(server, step, Killed, after=after)
+
+    def away(self, server: int, step: int, *, after: bool) -> None:
+        """Let the store be away at a server's n-th step from now on, or its answer be lost."""
+        self._break(server, step, StoreUnavailable, after=after)
+
+    def _break(self, server: int, step: int, fault: type[BaseException], *, after: bool) -> None:
         gate = self._gates[server]
-        gate.kill_at, gate.after = gate.steps + step, after
+        gate.fault_at, gate.fault, gate.after = gate.steps + step, fault, after
 
     def steps(self, server: int) -> int:
         """Count the steps that a server has done."""

@@ -70,6 +70,7 @@ def test_workflow_from_definition_to_archive(client: Any, engine: MemoryEngine) 
     load(_FORMS["WorkflowSummaryForm"], found["results"][0])
 
 
+@pytest.mark.oracle(33)
 def test_late_and_repeated_results_are_taken_and_ignored(client: Any) -> None:
     workflow_id = client.post(
         "/api/workflow", json={"name": "x", "workflowDef": _definition()}

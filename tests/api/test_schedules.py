@@ -163,10 +163,17 @@ def test_pause_and_resume(client: FlaskClient) -> None:
     assert (found["paused"], found["nextRunTime"]) == (False, _NEXT)  # type: ignore[index]
     assert client.put("/api/scheduler/schedules/nightly/resume").status_code == 404
     assert client.put("/api/scheduler/schedules/none/pause").status_code == 404
-    assert client.get("/api/scheduler/schedules/nightly/pause").status_code == 405
     catch_up = client.put("/api/scheduler/schedules/nightly/pause")
     assert catch_up.status_code == 200
     assert client.put("/api/scheduler/schedules/nightly/resume?catchup=true").status_code == 400
+
+
+def test_older_clients_pause_and_resume_by_get(client: FlaskClient) -> None:
+    save(client)
+    assert client.get("/api/scheduler/schedules/nightly/pause").status_code == 200
+    assert client.get("/api/scheduler/schedules/nightly").json["paused"]  # type: ignore[index]
+    assert client.get("/api/scheduler/schedules/nightly/resume").status_code == 200
+    assert not client.get("/api/scheduler/schedules/nightly").json["paused"]  # type: ignore[index]
 
 
 def test_bulk_pause_and_resume_tell_what_became_of_each(client: FlaskClient) -> None:

@@ -95,7 +95,6 @@ def test_call_in_state(  # noqa: PLR0917 - a row of the table
         assert before is None or engine.workflow(execution) == before
 
 
-@pytest.mark.oracle(33)
 @pytest.mark.parametrize("state", ["COMPLETED", "FAILED", "TERMINATED"])
 def test_verbs_on_what_has_left_the_store_answer_by_its_status(
     client: Any, engine: MemoryEngine, state: str

@@ -201,7 +201,6 @@ def test_a_newer_document_replaces_an_older_one(index):
     assert index.search(SearchRequest()).total_hits == 1
 
 
-@pytest.mark.anomaly("A-62")
 def test_a_late_older_document_changes_nothing(index):
     index.put([document(5, summary("e1", status="COMPLETED"))])
     index.put([document(4, summary("e1", status="RUNNING", input="stale"))])
@@ -229,7 +228,6 @@ def test_the_newest_of_one_batch_stays_whatever_its_place(index):
     assert found(index, "status=COMPLETED") == ["e1"]
 
 
-@pytest.mark.anomaly("A-62")
 def test_an_older_document_still_brings_the_tasks_that_only_it_has(index):
     index.put([document(2, summary("e1"), tasks=(task("t1", status="COMPLETED"),))])
     index.put([document(1, summary("e1"), tasks=(task("t0"), task("t1", status="SCHEDULED")))])

@@ -19,7 +19,7 @@ from conductor_py.codec.execution import load_attempt, load_claim, load_field, l
 from conductor_py.decider.decide import decide
 from conductor_py.decider.need import Need
 from conductor_py.decider.workspace import Execution, Limits
-from conductor_py.errors import Conflict
+from conductor_py.errors import Conflict, NotFound
 from conductor_py.model.ids import task_id
 from conductor_py.model.status import TaskStatus
 from conductor_py.testing import FakeClock, MemoryEngine, memory_engine
@@ -77,7 +77,7 @@ class _World:
             self.held.remove(task)
         try:
             self.engine.complete(task, {"v": 1}, status=status, claim=task.get("claimToken", 0))
-        except Conflict:
+        except (Conflict, NotFound):  # a loop forgets its old iterations
             return
 
     def _terminate(self) -> None:

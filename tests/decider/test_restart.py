@@ -55,6 +55,7 @@ def test_restart_begins_with_the_definitions_variables_and_no_tasks(engine: Memo
     assert status_of(engine, started) == "COMPLETED"
 
 
+@pytest.mark.anomaly("A-41")
 def test_variables_are_those_of_the_definition_again(engine: MemoryEngine) -> None:
     definition = workflow("w", simple("a"), set_variable("s", v=2), simple("b"), variables={"v": 1})
     started = engine.start(definition)

@@ -131,6 +131,7 @@ def test_join_over_uploaded_outputs_is_whole(engine: MemoryEngine) -> None:
     assert b"ppp" in stored
 
 
+@pytest.mark.anomaly("A-63")
 def test_child_takes_over_an_uploaded_output(engine: MemoryEngine) -> None:
     child = workflow("c", simple("a"))
     after = simple("z", inputParameters={"seen": "${s.output.y}"})

@@ -44,7 +44,10 @@ class Child:
     """One script process and the socket to it. Not safe to share between threads."""
 
     def __init__(self, *, memory_bytes: int, result_bytes: int, background: bool = False) -> None:
-        """Start it, in the ``background`` when others go before it; it is not ready before ``wait_ready`` returned."""
+        """Start it; it is not ready before ``wait_ready`` returned.
+
+        In the ``background`` it runs only while nothing else wants the processor.
+        """
         quickjs, jq = _path_of("_quickjs"), _path_of("jq")
         if not quickjs:
             raise ConfigurationError("Scripts need the package quickjs-ng: pip install quickjs-ng")

@@ -23,6 +23,7 @@ _KEPT: Final = 4096
 class _Probation:
     times: int
     until: float
+    failed: bool
 
 
 class LongPrograms:
@@ -41,14 +42,20 @@ class LongPrograms:
         found = self._known.get(_name(language, source))
         return found is not None and self._monotonic() < found.until
 
-    def add(self, language: str, source: str) -> None:
+    def has_failed(self, language: str, source: str) -> bool:
+        """Whether a program, given all its time, has failed before."""
+        found = self._known.get(_name(language, source))
+        return found is not None and found.failed
+
+    def add(self, language: str, source: str, *, failed: bool = False) -> None:
         """Put a program on probation, for longer than the last time."""
         name = _name(language, source)
         with self._lock:
             before = self._known.pop(name, None)
             times = before.times + 1 if before else 1
             term_s = min(_FIRST_TERM_S * 2 ** min(times - 1, 10), _LONGEST_TERM_S)
-            self._known[name] = _Probation(times, self._monotonic() + term_s)
+            failed = failed or (before is not None and before.failed)
+            self._known[name] = _Probation(times, self._monotonic() + term_s, failed)
             if len(self._known) > _KEPT:
                 self._known.popitem(last=False)
 

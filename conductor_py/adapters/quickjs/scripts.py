@@ -32,7 +32,7 @@ _MARGIN_S: Final = 0.1
 _SLICE_MS: Final = 50
 #: Wall time for its slice: it has to wait for the processor where others want it.
 _SLICE_WALL_MS: Final = 1_000
-#: Wall time in the long lane, in times of the limit: it gets only what others leave.
+#: Wall time in the long lane, in times of the limit: a program gets only what others leave.
 _STRETCH: Final = 4
 #: How long an attempt waits for a process of the quick lane.
 _ATTEMPT_WAIT_S: Final = 0.25
@@ -134,8 +134,14 @@ class QuickJsScripts:
         return None if result.kind == "time" and slice_ms < self._time_limit_ms else result
 
     def _in_long_lane(self, request: _Request) -> ScriptResult:
+        """Run a program with all its time; one that has failed before gets no time to wait."""
+        failed = self._long_programs.has_failed(request.language, request.source)
+        wall_ms = self._time_limit_ms * (1 if failed else _STRETCH)
         with self._long.lend() as child:
-            return self._run(child, request, self._time_limit_ms, _STRETCH * self._time_limit_ms)
+            result = self._run(child, request, self._time_limit_ms, wall_ms)
+        if isinstance(result, Failure) and result.kind != "error":
+            self._long_programs.add(request.language, request.source, failed=True)
+        return result
 
     def _run(self, child: Child, request: _Request, time_ms: int, wall_ms: int) -> ScriptResult:
         head = {

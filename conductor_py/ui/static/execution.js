@@ -149,7 +149,7 @@ function drawHead(execution, tasks, buttons) {
 
 function correlated(correlationId) {
   const query = `correlationId = ${JSON.stringify(String(correlationId))}`;
-  return h("a", { href: address(`/?q=${encodeURIComponent(query)}`) }, "all of it");
+  return h("a", { href: address(`/?q=${encodeURIComponent(query)}`) }, "all that share it");
 }
 
 function childLinks(children) {

@@ -73,9 +73,12 @@ export function size(count) {
 /** The beginning of an id, enough to tell a few dozen apart. */
 export const shortId = (id) => (id.length > 13 ? id.slice(0, 8) : id);
 
+// What turns the direction of writing around would let a name pass for another.
+const TURNS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+
 /** Cut a text that is only shown in passing. */
 export function clip(value, length = 120) {
-  const text = String(value ?? "");
+  const text = String(value ?? "").slice(0, length + 1).replace(TURNS, "�");
   return text.length > length ? `${text.slice(0, length - 1)}…` : text;
 }
 

@@ -115,10 +115,12 @@ function dynamicItem(name, known) {
 
 function casesOf(task, state, known) {
   const latest = state.latest;
-  const given = latest?.outputData?.selectedCase ?? latest?.inputData?.case ?? latest?.outputData?.evaluationResult?.[0];
+  const given = latest?.outputData?.selectedCase ?? latest?.inputData?.case ?? latest?.outputData?.evaluationResult?.[0] ?? latest?.outputData?.caseOutput?.[0];
   const names = Object.keys(task.decisionCases ?? {});
+  // A DECISION takes its default for a case without tasks.
+  const takes = (name) => names.includes(name) && (task.type !== "DECISION" || task.decisionCases[name]?.length > 0);
   const decided = latest !== undefined && given !== undefined && latest.status === "COMPLETED";
-  const chosen = decided ? (names.includes(String(given)) ? String(given) : null) : undefined;
+  const chosen = decided ? (takes(String(given)) ? String(given) : null) : undefined;
   const cases = names.map((name) => ({ label: name, items: sequence(task.decisionCases[name] ?? [], known), taken: chosen === name }));
   const rest = { label: "default", items: sequence(task.defaultCase ?? [], known), taken: chosen === null };
   const all = [...cases, rest];

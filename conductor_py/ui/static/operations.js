@@ -328,15 +328,20 @@ function checked(found) {
   return [h("p", { class: "hint bad" }, "This would have no place:"), h("ul", {}, listed.slice(0, 50).map((one) => h("li", { class: "wrap" }, `${one.path}: ${one.message}`)))];
 }
 
+/** The names that a definition declares as its input, or that its expressions read of it. */
+function inputsOf(definition) {
+  const said = JSON.stringify([definition.tasks ?? [], definition.outputParameters ?? {}]).matchAll(/\$\{workflow\.input\.([\w-]+)/g);
+  return [...new Set([...(definition.inputParameters ?? []).map(String), ...[...said].map((match) => match[1])])];
+}
+
 /** Ask for an input and start a workflow; the browser goes to the new execution. */
 export function askToStart(definition) {
-  const known = definition.inputParameters ?? [];
-  const template = Object.fromEntries([...known.map((name) => [name, null]), ...Object.entries(definition.inputTemplate ?? {})]);
+  const read = inputsOf(definition);
   ask({
     title: `Start ${clip(definition.name, 80)} v${clip(definition.version, 12)}?`,
     says: definition.description ? clip(definition.description, 400) : [],
     fields: [
-      json("input", "Input", template, "", { always: true }),
+      json("input", "Input", {}, read.length > 0 && `It reads: ${clip(read.join(", "), 300)}.`, { always: true }),
       { name: "correlationId", label: "Correlation id", hint: "Your own id for it; may be left out." },
       { name: "priority", label: "Priority", type: "number", least: 0, value: "0", hint: "0 to 99; larger goes first." },
       { name: "idempotencyKey", label: "Idempotency key", hint: "At most one execution is started with it; may be left out." },

@@ -1,11 +1,49 @@
-"""What the HTTP front needs of the engine for schemas, tags, secrets and the environment."""
+"""What the HTTP front needs of definitions, schemas, tags, secrets and the environment."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from conductor_py.model.definitions import TaskDef, WorkflowDef
 from conductor_py.model.json import JsonObject
+
+
+class Definitions(Protocol):
+    """Definitions: they arrive here checked by ``wire``."""
+
+    def register(self, definition: WorkflowDef, /, *, overwrite: bool) -> None:
+        """Store one; ``Conflict`` when it exists and may not be overwritten."""
+
+    def update(self, definitions: Sequence[WorkflowDef], /) -> JsonObject:
+        """Store all; a BulkResponse."""
+
+    def validate(self, definition: WorkflowDef, /) -> None:
+        """Check what needs scripts or other definitions; ``DefinitionError``."""
+
+    def workflow(self, name: str, version: int | None, /) -> bytes:
+        """Read one as JSON, the latest without a version; ``NotFound``."""
+
+    def workflows(self) -> Sequence[JsonObject]:
+        """List all versions of all."""
+
+    def delete(self, name: str, version: int, /) -> None:
+        """Remove one; ``NotFound``."""
+
+    def register_tasks(self, definitions: Sequence[TaskDef], /) -> None:
+        """Store task definitions, new or not."""
+
+    def update_task(self, definition: TaskDef, /) -> None:
+        """Store a task definition that exists; ``NotFound``."""
+
+    def task(self, name: str, /) -> bytes:
+        """Read a task definition as JSON; ``NotFound``."""
+
+    def tasks(self) -> Sequence[JsonObject]:
+        """List all task definitions."""
+
+    def delete_task(self, name: str, /) -> None:
+        """Remove a task definition; ``NotFound``."""
 
 
 class Schemas(Protocol):
@@ -51,23 +89,3 @@ class Values(Protocol):
 
     def value(self, name: str, /) -> str | None:
         """Read one."""
-
-
-class PolicyFacade(Protocol):
-    """That part of the engine."""
-
-    @property
-    def schemas(self) -> Schemas:
-        """Schemas."""
-
-    @property
-    def tags(self) -> Tags:
-        """Tags."""
-
-    @property
-    def secrets(self) -> Values:
-        """Secrets; their values never leave through the front."""
-
-    @property
-    def environment(self) -> Values:
-        """What definitions may read of the environment."""

@@ -1,0 +1,242 @@
+"""Hostile scripts on a server: what they cost those who have nothing to do with them.
+
+Windows without and with hostile executions take turns; the same client goes round all the time:
+start, poll, report, at a steady pace. Every hostile execution has an input of its own, so that none
+is answered by another's result.
+"""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+from typing import Any, Final
+
+from benchmarks.clients import Http
+from benchmarks.figures import Figure, quantile
+from benchmarks.machine import script_processes_mb
+from benchmarks.server_part import Served, server
+
+_PART: Final = "Hostile scripts"
+_ROUNDS_PER_S: Final = 60.0
+_QUIET_S: Final = 8.0
+_LONGEST_S: Final = 120.0
+_LOOK_S: Final = 0.25
+_SCRIPTS: Final = {
+    "loop": "while (true) {}",
+    "allocation": "let a = []; while (true) { a.push('x'.repeat(1e5) + a.length) }",
+    "recursion": "function f() { return f() + 1 } f()",
+    "expression": "/(a+)+$/.test('a'.repeat(40) + 'b')",
+    "native": "Array(2 ** 32 - 1).join('abcdefgh')",
+}
+_FILTERS: Final = {"endless": "[repeat(1)]", "large": '"x" * 1e9'}
+_ENDS: Final = {"FAILED", "FAILED_WITH_TERMINAL_ERROR"}
+
+
+@dataclass(slots=True)
+class _Window:
+    """What the client saw, in ms, and how long each hostile start took."""
+
+    latencies: list[float]
+    starts: list[float] = field(default_factory=list)
+    script_mb: float = 0.0
+
+    def share(self, share: float) -> float:
+        return quantile(self.latencies, share)
+
+
+def measure_hostile(windows: int, hostile: int) -> list[Figure]:
+    """Measure ``windows`` windows of each kind; ``hostile`` executions are spread over theirs."""
+    # A script may take a second here: a window is over when its last script is.
+    with (
+        server(CONDUCTOR_SCRIPTS_TIMELIMIT="1s") as at,
+        ProcessPoolExecutor(1, mp_context=get_context("spawn")) as client,
+    ):
+        _define(at)
+        client.submit(_go_round, at.port, 3.0).result()
+        quiet: list[_Window] = []
+        troubled: list[_Window] = []
+        numbers = itertools.count()
+        for _ in range(windows):
+            quiet.append(_Window(client.submit(_go_round, at.port, _QUIET_S).result()))
+            troubled.append(_with_hostile(at, client, hostile // windows, numbers))
+        if not Http(at.port).json("GET", "/metadata/workflow/honest?version=1"):
+            raise RuntimeError("the server has lost a definition")
+    return list(_figures(quiet, troubled, hostile))
+
+
+def _figures(
+    quiet: Sequence[_Window], troubled: Sequence[_Window], hostile: int
+) -> Iterator[Figure]:
+    before = _middle(quiet, 0.99)
+    during = _middle(troubled, 0.99)
+    yield Figure(
+        key="hostile_p99",
+        part=_PART,
+        title=f"p99 of a request while {hostile} hostile scripts run ({during:.2f} ms) over p99 "
+        f"without ({before:.2f} ms)",
+        value=during / before,
+        unit="x",
+        ratio=before / during,
+        target=1.1,
+    )
+    before, during = _middle(quiet, 0.5), _middle(troubled, 0.5)
+    yield Figure(
+        key="hostile_p50",
+        part=_PART,
+        title=f"the same, p50 ({during:.2f} ms over {before:.2f} ms)",
+        value=during / before,
+        unit="x",
+    )
+    yield Figure(
+        key="hostile_start",
+        part=_PART,
+        title="slowest start of a hostile execution",
+        value=max(max(window.starts) for window in troubled),
+        unit="ms",
+        target=1500,
+    )
+    yield Figure(
+        key="hostile_memory",
+        part=_PART,
+        title="most memory of all script processes",
+        value=max(window.script_mb for window in troubled),
+        unit="MB",
+    )
+
+
+def _middle(windows: Sequence[_Window], share: float) -> float:
+    return statistics.median(window.share(share) for window in windows)
+
+
+# -- the honest client -----------------------------------------------------------------------------
+
+
+def _go_round(port: int, seconds: float) -> list[float]:
+    """Start, poll and report at a steady pace; return how long each request took, in ms."""
+    http = Http(port)
+    began = time.monotonic()
+    seen: list[float] = []
+    for turn in itertools.count():
+        due = began + turn / _ROUNDS_PER_S
+        if due > began + seconds:
+            return seen
+        time.sleep(max(0.0, due - time.monotonic()))
+        _round(http, seen)
+    raise AssertionError
+
+
+def _round(http: Http, seen: list[float]) -> None:
+    def timed(method: str, path: str, body: object = None) -> bytes:
+        sent = time.perf_counter()
+        status, answer = http.ask(method, path, body)
+        seen.append((time.perf_counter() - sent) * 1000)
+        if status >= 300:
+            raise RuntimeError(f"{method} {path} answered {status}: {answer[:300]!r}")
+        return answer
+
+    timed("POST", "/workflow", {"name": "honest", "version": 1, "input": {"data": "x" * 200}})
+    path = "/tasks/poll/batch/honest_step?count=1&timeout=1000&workerid=bench"
+    sent = time.perf_counter()
+    tasks = http.json("GET", path)
+    seen.append((time.perf_counter() - sent) * 1000)
+    for task in tasks:
+        body = {
+            "taskId": task["taskId"],
+            "workflowInstanceId": task["workflowInstanceId"],
+            "status": "COMPLETED",
+            "workerId": "bench",
+            "outputData": {"data": "x" * 200},
+        }
+        timed("POST", "/tasks", body)
+
+
+# -- the hostile ones ------------------------------------------------------------------------------
+
+
+def _with_hostile(
+    at: Served, client: ProcessPoolExecutor, count: int, numbers: Iterator[int]
+) -> _Window:
+    """Let hostile executions loose, evenly over a quiet window's time; wait for the last end."""
+    running: dict[str, str] = {}
+    starts: list[float] = []
+    kinds = [*_SCRIPTS, *_FILTERS]
+    done = threading.Event()
+    latencies: list[float] = []
+
+    def honest() -> None:
+        while not done.is_set():
+            latencies.extend(client.submit(_go_round, at.port, 1.0).result())
+
+    thread = threading.Thread(target=honest)
+    thread.start()
+    try:
+        http = Http(at.port)
+        most_mb = 0.0
+        began = time.monotonic()
+        while len(starts) < count or running:
+            if time.monotonic() - began > _LONGEST_S:
+                raise RuntimeError(f"hostile executions do not end: {sorted(running.values())}")
+            if len(starts) < count:
+                number = next(numbers)
+                kind = kinds[number % len(kinds)]
+                sent = time.perf_counter()
+                body = {"name": kind, "version": 1, "input": {"number": number}}
+                running[http.text("POST", "/workflow", body)] = kind
+                starts.append((time.perf_counter() - sent) * 1000)
+            elif (ended := _ended(http, next(iter(running)), running)) is not None:
+                del running[ended]
+                continue
+            most_mb = max(most_mb, script_processes_mb(at.pid))
+            time.sleep(_LOOK_S if len(starts) == count else _QUIET_S / count / 2)
+    finally:
+        done.set()
+        thread.join()
+    return _Window(latencies, starts, most_mb)
+
+
+def _ended(http: Http, execution: str, kinds: Mapping[str, str]) -> str | None:
+    """Return the execution when it has ended; it must have failed with a sentence."""
+    document: dict[str, Any] = http.json("GET", f"/workflow/{execution}")
+    if document["status"] == "RUNNING":
+        return None
+    (task,) = document["tasks"]
+    if task["status"] not in _ENDS or not task.get("reasonForIncompletion"):
+        raise RuntimeError(f"{kinds[execution]}: its task is {task['status']}, without a reason")
+    return execution
+
+
+def _define(at: Served) -> None:
+    http = Http(at.port)
+    http.json("POST", "/metadata/taskdefs", [{"name": "honest_step", "responseTimeoutSeconds": 60}])
+    task: dict[str, Any] = {
+        "name": "honest_step",
+        "taskReferenceName": "t0",
+        "type": "SIMPLE",
+        "inputParameters": {"data": "${workflow.input.data}"},
+    }
+    definitions = [_workflow("honest", task)]
+    for name, text in _SCRIPTS.items():
+        inputs = {"evaluatorType": "javascript", "expression": text}
+        definitions.append(_workflow(name, _script("INLINE", inputs)))
+    for name, text in _FILTERS.items():
+        definitions.append(_workflow(name, _script("JSON_JQ_TRANSFORM", {"queryExpression": text})))
+    http.json("PUT", "/metadata/workflow", definitions)
+
+
+def _script(kind: str, inputs: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        "name": "script",
+        "taskReferenceName": "t0",
+        "type": kind,
+        "inputParameters": {**inputs, "number": "${workflow.input.number}"},
+    }
+
+
+def _workflow(name: str, task: Mapping[str, Any]) -> dict[str, Any]:
+    return {"name": name, "version": 1, "schemaVersion": 2, "tasks": [task]}

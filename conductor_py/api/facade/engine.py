@@ -1,0 +1,100 @@
+"""What the HTTP front needs of the engine: nothing else of it is known here."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from conductor_py.api.facade.definitions import Definitions, Schemas, Tags, Values
+from conductor_py.api.facade.events import Events
+from conductor_py.api.facade.executions import (
+    Awaiting,
+    Executions,
+    Lookups,
+    Messages,
+    Recovery,
+    Repairs,
+    Steering,
+    Trials,
+)
+from conductor_py.api.facade.schedules import Schedules
+from conductor_py.api.facade.tasks import PayloadLocations, Tasks
+from conductor_py.model.json import JsonObject
+
+
+class EngineFacade(Protocol):
+    """The engine, as far as it has endpoints."""
+
+    @property
+    def executions(self) -> Executions:
+        """Executions."""
+
+    @property
+    def steering(self) -> Steering:
+        """Verbs on executions under way."""
+
+    @property
+    def awaiting(self) -> Awaiting:
+        """Calls that wait for executions."""
+
+    @property
+    def tasks(self) -> Tasks:
+        """Tasks."""
+
+    @property
+    def definitions(self) -> Definitions:
+        """Definitions."""
+
+    @property
+    def trials(self) -> Trials:
+        """Trials of workflows."""
+
+    @property
+    def lookups(self) -> Lookups:
+        """Executions and tasks that share something."""
+
+    @property
+    def repairs(self) -> Repairs:
+        """Looking at an execution now."""
+
+    @property
+    def messages(self) -> Messages:
+        """Messages to executions."""
+
+    @property
+    def events(self) -> Events:
+        """Event handlers."""
+
+    @property
+    def schedules(self) -> Schedules:
+        """Schedules."""
+
+    @property
+    def payloads(self) -> PayloadLocations:
+        """Large payloads."""
+
+    @property
+    def recovery(self) -> Recovery:
+        """Retry, restart, rerun, jump, upgrade."""
+
+    @property
+    def schemas(self) -> Schemas:
+        """Schemas."""
+
+    @property
+    def tags(self) -> Tags:
+        """Tags."""
+
+    @property
+    def secrets(self) -> Values:
+        """Secrets; their values never leave through the front."""
+
+    @property
+    def environment(self) -> Values:
+        """What definitions may read of the environment."""
+
+    @property
+    def version(self) -> str:
+        """The version of this software."""
+
+    def health(self) -> JsonObject:
+        """Say whether the stores answer: at least ``healthy``."""

@@ -1,0 +1,30 @@
+"""What the HTTP front needs of event handlers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from conductor_py.model.event_handlers import EventHandler
+from conductor_py.model.json import JsonObject
+
+
+class Events(Protocol):
+    """Event handlers: they arrive here checked by ``wire``."""
+
+    def register(self, handler: EventHandler, /) -> None:
+        """Store a new one; ``Conflict``, ``InvalidInput``."""
+
+    def update(self, handler: EventHandler, /) -> None:
+        """Replace one; ``NotFound``, ``InvalidInput``."""
+
+    def delete(self, name: str, /) -> None:
+        """Remove one; ``NotFound``."""
+
+    def handlers(
+        self, event: str | None = None, /, *, active_only: bool = False
+    ) -> Sequence[JsonObject]:
+        """List them, those of one event or all."""
+
+    def executions(self, *, event: str, name: str, size: int) -> Sequence[JsonObject]:
+        """List what they did last, newest first."""

@@ -1,0 +1,40 @@
+"""The table of endpoints: what the published interface says of each, one file a noun.
+
+A test compares it with the routes that are really served, both ways.
+"""
+
+from __future__ import annotations
+
+from conductor_py.wire.operations import (
+    administration,
+    bulk,
+    events,
+    metadata,
+    queues,
+    schedules,
+    schemas,
+    system,
+    tags,
+    tasks,
+    values,
+    workflows,
+)
+from conductor_py.wire.operations.operation import HTML, NOTHING, OBJECT, TEXT, Operation
+
+OPERATIONS: tuple[Operation, ...] = (
+    *workflows.OPERATIONS,
+    *bulk.OPERATIONS,
+    *tasks.OPERATIONS,
+    *metadata.OPERATIONS,
+    *tags.OPERATIONS,
+    *schemas.OPERATIONS,
+    *events.OPERATIONS,
+    *queues.OPERATIONS,
+    *schedules.OPERATIONS,
+    *administration.OPERATIONS,
+    *values.OPERATIONS,
+    *system.OPERATIONS,
+)
+"""Every endpoint."""
+
+__all__ = ["HTML", "NOTHING", "OBJECT", "OPERATIONS", "TEXT", "Operation"]

@@ -1,0 +1,83 @@
+"""The HTTP front of an engine, and its metrics."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from conductor_py.config import Settings
+from conductor_py.config.shown import shown
+from conductor_py.engine import Engine
+from conductor_py.errors import ConfigurationError
+from conductor_py.model.zoned_time import zone_of
+from conductor_py.wiring.payloads import file_payloads
+
+if TYPE_CHECKING:
+    from flask import Flask
+
+    from conductor_py.api.metrics import Metrics
+
+
+def build_metrics(settings: Settings) -> Metrics | None:
+    """Make the metrics of an API process, unless they are switched off."""
+    if not settings.server.metrics:
+        return None
+    from conductor_py.api.metrics import Metrics
+
+    return Metrics()
+
+
+def build_application(
+    settings: Settings,
+    engine: Engine,
+    *,
+    stop: threading.Event,
+    instance: str,
+    metrics: Metrics | None = None,
+) -> Flask:
+    """Build the HTTP front of an engine.
+
+    ``stop`` ends long polls, ``instance`` is in errors, ``metrics`` are served.
+    """
+    from conductor_py.api.app import create_app
+    from conductor_py.decider.expressions import check
+
+    limits = settings.limits
+    served = file_payloads(settings) if settings.payload_storage.type == "files" else None
+    application = create_app(
+        engine,
+        served_payloads=served,
+        check_expressions=check,
+        stop=stop,
+        instance=instance,
+        max_body_bytes=settings.server.body_bytes,
+        max_depth=limits.json_depth,
+        max_poll_count=limits.poll_tasks,
+        max_poll_ms=settings.server.long_poll_limit_ms,
+        max_results=limits.search_results,
+        max_wait_ms=settings.server.wait_limit_ms,
+        max_tasks=limits.tasks_per_definition,
+        owner_email_mandatory=settings.app.owner_email_mandatory,
+        restrict_names=settings.app.validate_names,
+        metrics=metrics.write if metrics is not None else None,
+        config=shown(settings),
+        time_zone=_time_zone(settings),
+    )
+    if metrics is not None:
+        metrics.observe(application)
+        metrics.show_queues(lambda: engine.tasks.queue_sizes(None))
+        metrics.show_schedules(engine.schedules.counts)
+        metrics.show_events(engine.events.counts)
+    if settings.server.ui:
+        from conductor_py.ui import create_ui
+
+        application.register_blueprint(create_ui(engine))
+    return application
+
+
+def _time_zone(settings: Settings) -> str:
+    try:
+        zone_of(settings.scheduler.time_zone)
+    except ValueError as unknown:
+        raise ConfigurationError(f"conductor.scheduler.schedulerTimeZone: {unknown}") from unknown
+    return settings.scheduler.time_zone

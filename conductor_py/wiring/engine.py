@@ -1,0 +1,185 @@
+"""The engine of one process: an adapter behind each port, and the settings that concern it."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from conductor_py.config import Settings
+from conductor_py.decider.workspace import Limits
+from conductor_py.engine import Engine
+from conductor_py.engine.assembly import Ports, assemble
+from conductor_py.engine.bounds import TaskBounds
+from conductor_py.engine.encoding import PayloadLimits
+from conductor_py.engine.scheduler import RunHistory
+from conductor_py.engine.shards import Shards
+from conductor_py.ports import scripts as scripts_port
+from conductor_py.ports.named_values import NamedValues
+from conductor_py.ports.shards import ShardRegistry
+from conductor_py.wiring.effects import enqueue_by
+from conductor_py.wiring.installation import version
+from conductor_py.wiring.outlets import listeners_of, sinks_of, webhook_of
+from conductor_py.wiring.payloads import payloads_of
+from conductor_py.wiring.redis import cache_of, connect, namespace_of, stores_of
+from conductor_py.wiring.search import search_of
+
+if TYPE_CHECKING:
+    from conductor_py.api.metrics import Metrics
+
+
+def build_engine(
+    settings: Settings,
+    *,
+    server: str,
+    serves_all_shards: bool = False,
+    metrics: Metrics | None = None,
+    evaluates_long_scripts: bool = False,
+) -> Engine:
+    """Build the engine of one process.
+
+    ``server`` names the server that the process belongs to: processes of one name share its shards.
+    With ``serves_all_shards`` it holds none, and sweeps those of all live servers. ``metrics``
+    counts what its stores answer. Scripts that take long are left to the engines that are built
+    with ``evaluates_long_scripts``. Raises ConfigurationError for what cannot be had.
+    """
+    from conductor_py.testing.bench import MemoryBench
+
+    registry, ports = _ports(settings, metrics)
+    listeners = listeners_of(settings)
+    return assemble(
+        ports,
+        _shards(settings, registry, server, serves_all=serves_all_shards),
+        version=version(),
+        limits=Limits(
+            attempts=settings.limits.decision_attempts,
+            depth=settings.limits.sub_workflow_depth,
+            lost=settings.app.worker_lost_limit,
+            messages=settings.messages.queue_length if settings.messages.enabled else 0,
+            message_batch=settings.messages.batch,
+            message_ttl_ms=settings.messages.ttl_ms,
+            task_notices=listeners.of_tasks,
+            workflow_notices=listeners.of_workflows,
+        ),
+        payload_limits=_payload_limits(settings),
+        partitions=settings.redis.partitions,
+        lease_ms=settings.app.lock_lease_ms,
+        remove_after_ms=settings.index.archive_delay_s * 1000,
+        sweep_batch=settings.sweeper.batch,
+        relay_batch=settings.effects.batch,
+        relay_lease_ms=settings.effects.lease_ms,
+        retention_ms=settings.index.retention_ms,
+        active_worker_ms=settings.app.active_worker_ms,
+        message_bytes=settings.messages.message_bytes,
+        task_bounds=TaskBounds(
+            poll_bytes=settings.limits.poll_bytes,
+            log_lines=settings.app.task_log_limit,
+            keep_logs=settings.index.task_logs,
+        ),
+        index_tasks=settings.index.tasks,
+        run_history=RunHistory(
+            keep=settings.scheduler.kept_records,
+            trim_above=max(settings.scheduler.kept_records, settings.scheduler.record_threshold),
+        ),
+        schedule_batch=settings.scheduler.batch,
+        schedule_lease_ms=settings.scheduler.lease_ms,
+        enqueue=enqueue_by(settings),
+        bench=MemoryBench,
+        listeners=listeners,
+        give_up_ms=settings.listeners.give_up_ms,
+        waits_for_scripts=False,
+        evaluates_long_scripts=evaluates_long_scripts,
+    )
+
+
+def _ports(settings: Settings, metrics: Metrics | None) -> tuple[ShardRegistry, Ports]:
+    from conductor_py.adapters.redis.events import RedisEventStore
+    from conductor_py.adapters.redis.metadata import RedisMetadataStore
+    from conductor_py.adapters.redis.outbox import RedisOutbox
+    from conductor_py.adapters.redis.plans import RedisPlanStore
+    from conductor_py.adapters.redis.reader import RedisExecutionReader
+    from conductor_py.adapters.redis.schedules import RedisScheduleStore
+    from conductor_py.adapters.redis.scripts import Scripts
+    from conductor_py.adapters.redis.shards import RedisShardRegistry
+    from conductor_py.adapters.redis.timers import RedisTimers
+    from conductor_py.adapters.redis.wakeups import RedisWakeups
+
+    connection, namespace = connect(settings), namespace_of(settings)
+    scripts = Scripts(connection, namespace)
+    store, queues = stores_of(settings, scripts, metrics)
+    ports = Ports(
+        store=store,
+        reader=RedisExecutionReader(scripts),
+        queues=queues,
+        timers=RedisTimers(scripts, take_lease=settings.lock.type == "redis"),
+        outbox=RedisOutbox(scripts),
+        metadata=RedisMetadataStore(scripts),
+        events=RedisEventStore(scripts),
+        plans=RedisPlanStore(scripts),
+        wakeups=RedisWakeups(connection, namespace),
+        payloads=payloads_of(settings),
+        sinks=sinks_of(settings),
+        webhook=webhook_of(settings),
+        search=search_of(settings),
+        schedules=RedisScheduleStore(scripts),
+        secrets=_values(settings.secrets.type, settings.secrets.prefix),
+        environment=_values(settings.secrets.environment_type, settings.secrets.environment_prefix),
+        cache=cache_of(settings, scripts),
+        scripts=_scripts(settings),
+    )
+    return RedisShardRegistry(scripts), ports
+
+
+def _scripts(settings: Settings) -> scripts_port.Scripts:
+    from conductor_py.adapters.quickjs import QuickJsScripts
+
+    return QuickJsScripts(
+        workers=settings.scripts.workers,
+        long_workers=settings.scripts.long_workers,
+        time_limit_ms=settings.scripts.time_limit_ms,
+        memory_bytes=settings.scripts.memory_bytes,
+        result_bytes=settings.scripts.result_bytes,
+        queue_limit=settings.scripts.queue_limit,
+        queue_wait_ms=settings.scripts.queue_wait_ms,
+    )
+
+
+def _values(kind: str, prefix: str) -> NamedValues:
+    from conductor_py.adapters.environment.values import NO_VALUES, EnvironmentValues
+
+    return EnvironmentValues(os.environ, prefix) if kind == "env" else NO_VALUES
+
+
+def _shards(
+    settings: Settings, registry: ShardRegistry, server: str, *, serves_all: bool
+) -> Shards:
+    redis = settings.redis
+    return Shards(
+        registry,
+        server,
+        strategy=redis.sharding_strategy,
+        names=redis.shards or _racks(settings),
+        serves_all=serves_all,
+        lease_ms=redis.shard_lease_ms,
+    )
+
+
+def _racks(settings: Settings) -> tuple[str, ...]:
+    """Several racks are named and one is near: its name is the shard's."""
+    racks = {host.rack for host in settings.redis.hosts if host.rack}
+    zone = settings.redis.availability_zone
+    return (zone,) if len(racks) > 1 and zone in racks else ()
+
+
+def _payload_limits(settings: Settings) -> PayloadLimits:
+    sizes = settings.payloads
+    return PayloadLimits(
+        workflow_input_soft=sizes.workflow_input_soft_bytes,
+        workflow_input_hard=sizes.workflow_input_hard_bytes,
+        workflow_output_soft=sizes.workflow_output_soft_bytes,
+        workflow_output_hard=sizes.workflow_output_hard_bytes,
+        task_input_soft=sizes.task_input_soft_bytes,
+        task_input_hard=sizes.task_input_hard_bytes,
+        task_output_soft=sizes.task_output_soft_bytes,
+        task_output_hard=sizes.task_output_hard_bytes,
+        variables_hard=sizes.workflow_variables_hard_bytes,
+    )

@@ -1,0 +1,33 @@
+"""The index and archive of executions, chosen by settings."""
+
+from __future__ import annotations
+
+from conductor_py.config import Settings
+from conductor_py.ports.search import Search
+from conductor_py.wiring.installation import data_directory
+
+
+def search_of(settings: Settings) -> Search:
+    """Make the index."""
+    index = settings.index
+    if index.type == "sqlite":
+        from conductor_py.adapters.sqlite.search import SqliteSearch
+
+        return SqliteSearch(data_directory(settings) / "search.sqlite3")
+    from conductor_py.adapters.elasticsearch.client import ElasticsearchSettings
+    from conductor_py.adapters.elasticsearch.search import ElasticsearchSearch
+
+    return ElasticsearchSearch(
+        ElasticsearchSettings(
+            urls=tuple(url.strip() for url in index.url.split(",") if url.strip()),
+            prefix=index.prefix,
+            shards=index.shards,
+            replicas=index.replicas,
+            manage=index.manage,
+            refresh_ms=index.refresh_ms,
+            wait_for_refresh=index.wait_for_refresh,
+            batch=index.batch,
+            username=index.username or None,
+            password=index.password or None,
+        )
+    )

@@ -1,0 +1,161 @@
+"""Every task type and every status in a real browser: nothing blank, no exception's text."""
+
+import json
+import re
+
+import pytest
+
+from tests.ui import everything
+from tests.ui.everything import ID, TASK_STATUSES, TASK_TYPES, WORKFLOW_STATUSES
+
+pytestmark = [pytest.mark.slow, pytest.mark.service, pytest.mark.timeout(120)]
+
+_RAW = re.compile(r"undefined|\[object |NaN|TypeError|Cannot read|Traceback|Infinity")
+
+
+@pytest.fixture
+def shown(tab, client):
+    """Show an execution's page with what the endpoints say of it in its place."""
+    page_of = client.start_workflow(
+        definition={
+            "name": "stand_in",
+            "tasks": [{"name": "w", "taskReferenceName": "w", "type": "HUMAN"}],
+        }
+    )
+
+    def show(document, tab_name="Tasks"):
+        pages = {"totalHits": len(document["tasks"]), "results": document["tasks"]}
+        head = {**document, "tasks": []}
+
+        def answer(route):
+            body = pages if "/tasks?" in route.request.url else head
+            route.fulfill(json=body)
+
+        tab.page.route(f"**/api/workflow/{page_of}**", answer)
+        tab.page.route("**/api/tasks/**", lambda route: route.fulfill(json=[]))
+        tab.execution(page_of)
+        if tab_name != "Tasks":
+            tab.page.get_by_role("tab", name=tab_name).click()
+        return tab.page
+
+    return show
+
+
+def _row(page, ref):
+    return page.locator("tr.group", has=page.locator("strong", has_text=re.compile(f"^{ref}$")))
+
+
+def test_every_type_and_status_has_its_words_in_the_table(shown):
+    page = shown(everything.every_type_and_status())
+    for kind, (words, *_) in TASK_TYPES.items():
+        text = _row(page, f"t_{kind.lower()}").inner_text()
+        assert words in text, kind
+        assert "Completed" in text
+    for status, words in TASK_STATUSES.items():
+        assert words in _row(page, f"s_{status.lower()}").inner_text(), status
+
+
+def test_every_type_and_status_is_in_the_graph(shown):
+    page = shown(everything.every_type_and_status())
+    labels = page.locator(".node").evaluate_all(
+        "nodes => nodes.map((node) => node.getAttribute('aria-label'))"
+    )
+    expected = [f"t_{kind.lower()}, {words}, " for kind, (words, *_) in TASK_TYPES.items()]
+    expected += [f"s_{status.lower()}, Worker task, {w}" for status, w in TASK_STATUSES.items()]
+    for label in expected:
+        assert any(one.startswith(label) for one in labels), label
+
+
+def test_every_type_shows_what_it_did_and_links_to_what_it_started(shown):
+    page = shown(everything.every_type_and_status())
+    for kind, (*_, text) in TASK_TYPES.items():
+        row = _row(page, f"t_{kind.lower()}")
+        row.locator(".twist").click()
+        detail = row.locator("xpath=following-sibling::tr[1]").inner_text()
+        assert text in detail, kind
+        row.locator(".twist").click()
+    for ref in ("t_sub_workflow", "t_start_workflow"):
+        row = _row(page, ref)
+        row.locator(".twist").click()
+        link = row.locator("xpath=following-sibling::tr[1]").locator(
+            f"a[href$='{everything.CHILD}']"
+        )
+        assert link.count() == 1, ref
+    assert not _RAW.search(page.locator("body").inner_text())
+
+
+@pytest.mark.parametrize(("status", "words"), WORKFLOW_STATUSES.items())
+def test_every_status_of_an_execution_has_its_word_and_a_way_on(shown, status, words):
+    page = shown(everything.execution(status, [everything.part("a", "NOOP")], []))
+    assert page.locator("#head .pill").first.inner_text().strip() == words
+    assert page.title().startswith(f"everything · {words}")
+    assert page.locator("#head .buttons button").count() > 0
+
+
+def test_loops_tries_and_branches_are_all_there(shown):
+    page = shown(everything.nested())
+    assert "3" in _row(page, "work__2__1").inner_text()
+    _row(page, "work__2__1").locator(".twist").click()
+    assert page.get_by_text("superseded").count() == 2
+    assert page.get_by_text("Attempt 3 of 3").count() == 1
+    labels = page.locator(".node").evaluate_all(
+        "nodes => nodes.map((node) => node.getAttribute('aria-label'))"
+    )
+    assert "left, HTTP, Failed" in labels
+    assert "right, Wait, not reached" in labels
+    assert page.locator(".badge-text", has_text="3 tries").count() == 1
+    # An empty case of a DECISION is its default.
+    assert page.locator(".case.taken title").all_text_contents() == ["case default, chosen"]
+    page.get_by_role("button", name="work, Worker task, In progress").click()
+    assert page.locator("tr.group").count() == 2
+
+
+@pytest.mark.parametrize("tab_name", ["Tasks", "Timings", "Input and output", "Definition"])
+@pytest.mark.parametrize(
+    "build", [everything.every_type_and_status, everything.nested, everything.odd]
+)
+def test_no_tab_is_blank_and_none_shows_an_exception(shown, build, tab_name):
+    document = build()
+    page = shown(document, tab_name)
+    panel = page.get_by_role("tabpanel")
+    assert len(panel.inner_text().strip()) > 20
+    assert page.locator("#banner").inner_text() == ""
+    if tab_name == "Timings":
+        assert page.locator(".gantt-row").count() == len(document["tasks"]) + 1
+    if tab_name == "Tasks":
+        panel.locator("tr.group .twist").evaluate_all("all => all.forEach((one) => one.click())")
+        folded = panel.locator("details.payload > summary")
+        assert folded.count() >= 3 * len(document["tasks"])
+        folded.evaluate_all("all => all.forEach((one) => one.click())")
+    if build is not everything.odd:
+        assert not _RAW.search(panel.inner_text())
+
+
+def test_what_an_execution_belongs_to_is_linked(shown):
+    page = shown(everything.odd())
+    facts = page.locator("#head")
+    assert facts.locator(f"a[href$='{everything.CHILD}']").count() == 2
+    assert "Waits for its turn" in facts.inner_text()
+    (correlated,) = facts.get_by_role("link", name="all that share it").all()
+    assert "correlationId" in correlated.get_attribute("href")
+
+
+def test_no_text_of_a_user_became_markup(shown):
+    page = shown(everything.odd())
+    assert page.locator("main img, main script").count() == 0
+    assert "<script>alert(1)</script>" in page.locator(".why").first.inner_text()
+
+
+def test_what_the_page_was_given_is_json_of_the_server(client):
+    """The stand-in has the fields of a real answer, and no other."""
+    real = client.start_workflow(
+        definition={
+            "name": "compared",
+            "tasks": [{"name": "w", "taskReferenceName": "w", "type": "HUMAN"}],
+        }
+    )
+    found = json.loads(json.dumps(client.get_workflow(real)))
+    assert set(everything.execution("RUNNING", [], [])) <= set(found)
+    task = everything.made(everything.part("w", "HUMAN"), 1, "IN_PROGRESS")
+    assert set(task) <= set(found["tasks"][0])
+    assert real != ID

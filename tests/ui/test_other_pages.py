@@ -1,0 +1,164 @@
+"""Lists, definitions, schedules, events and queues in a real browser, with everything clicked."""
+
+import pytest
+
+from tests.waiting import until
+
+pytestmark = [pytest.mark.slow, pytest.mark.service, pytest.mark.timeout(120)]
+
+_ONE = {"name": "noted", "taskReferenceName": "noted", "type": "NOOP"}
+SMALL = {"name": "ui_small", "version": 1, "description": "first", "tasks": [_ONE]}
+
+
+def test_an_older_version_is_shown_and_started(tab, client):
+    two = [_ONE, {**_ONE, "taskReferenceName": "again"}]
+    newer = {**SMALL, "version": 2, "description": "second", "tasks": two}
+    for definition in (SMALL, newer):
+        client.register_workflow(definition, overwrite=True)
+    tab.open("/definitions")
+    row = tab.page.get_by_role("row", name="ui_small")
+    assert "2 versions" in row.inner_text()
+    assert "second" in row.inner_text()
+    row.get_by_role("button", name="Show the definition").click()
+    nodes = tab.page.locator(".node")
+    assert nodes.count() == 2
+    tab.page.get_by_label("Version").select_option(label="Version 1")
+    assert nodes.count() == 1
+    tab.page.locator(".detail").get_by_role("button", name="Start…").click()
+    assert "ui_small v1" in tab.dialog.inner_text()
+    tab.dialog.get_by_role("button", name="Start").click()
+    tab.page.wait_for_url("**/execution/*")
+    tab.status("Completed")
+    assert "v1" in tab.page.locator("h1").inner_text()
+
+
+def test_tags_of_a_definition_are_shown(tab, client, server_url):
+    client.register_workflow(SMALL, overwrite=True)
+    tags = [{"key": "team", "value": "<b>blue</b>"}]
+    tab.page.request.put(f"{server_url}/api/metadata/workflow/ui_small/tags", data=tags)
+    tab.open("/definitions")
+    tab.page.get_by_label("Filter by name").fill("small")
+    tab.page.get_by_role("button", name="Show the definition").click()
+    tab.page.get_by_text("team: <b>blue</b>").wait_for()
+
+
+def test_a_start_that_is_refused_says_why_in_the_dialog(tab, client):
+    client.register_workflow(SMALL, overwrite=True)
+    tab.open("/definitions")
+    row = tab.page.get_by_role("row", name="ui_small")
+    row.get_by_role("button", name="Start…").click()
+    tab.dialog.get_by_label("Priority").fill("1000")
+    tab.dialog.get_by_role("button", name="Start").click()
+    tab.dialog.get_by_role("alert").get_by_text("priority").wait_for()
+
+
+def test_a_task_definition_is_shown(tab, client):
+    client.register_tasks([{"name": "ui_task", "retryCount": 4}])
+    tab.open("/definitions#tasks")
+    row = tab.page.get_by_role("row", name="ui_task")
+    assert "4 \N{MULTIPLICATION SIGN} FIXED" in row.inner_text()
+    row.get_by_role("button", name="Show the definition").click()
+    tab.page.locator(".detail").get_by_text('"retryCount"').wait_for()
+
+
+def test_a_schedule_is_run_paused_and_resumed(tab, client):
+    client.register_workflow(SMALL, overwrite=True)
+    request = {"name": "ui_small", "version": 1}
+    client.save_schedule(
+        {
+            "name": "ui_nightly",
+            "cronExpression": "0 0 3 * * *",
+            "startWorkflowRequest": request,
+        }
+    )
+    tab.open("/schedules")
+    row = tab.page.get_by_role("row", name="ui_nightly")
+    row.get_by_role("button", name="Run").click()
+    row.get_by_role("button", name="Pause").click()
+    row.get_by_role("button", name="Resume").wait_for()
+    assert "Paused" in row.inner_text()
+    row.get_by_role("button", name="Resume").click()
+    row.get_by_role("button", name="Pause").wait_for()
+    row.get_by_role("button", name="Show what it started").click()
+    tab.page.locator(".detail a").first.click()
+    tab.status("Completed")
+
+
+def test_an_event_leads_to_what_it_started(tab, client):
+    client.register_workflow(SMALL, overwrite=True)
+    client.register_event_handler(
+        {
+            "name": "ui_handler",
+            "event": "conductor:ui_tells:shipped",
+            "active": True,
+            "actions": [
+                {"action": "start_workflow", "start_workflow": {"name": "ui_small", "version": 1}}
+            ],
+        },
+        overwrite=True,
+    )
+    told = {"name": "t", "taskReferenceName": "t", "type": "EVENT", "sink": "conductor:shipped"}
+    client.start_workflow(definition={"name": "ui_tells", "tasks": [told]})
+    until(lambda: client.list_event_executions(name="ui_handler", size=1), what="handled")
+    tab.open("/events")
+    assert "start_workflow" in tab.page.get_by_role("row", name="ui_handler").first.inner_text()
+    tab.page.locator("#records a").first.click()
+    tab.status("Completed")
+
+
+def test_a_list_can_be_searched_sorted_and_left_for_an_execution(tab, client):
+    client.register_workflow(SMALL, overwrite=True)
+    started = client.start_workflow("ui_small", version=1)
+    until(
+        lambda: client.search_workflows(f"workflowId = {started}").get("totalHits") == 1,
+        20,
+        what="indexed",
+    )
+    tab.open("/")
+    tab.page.get_by_label("Search", exact=True).fill(started)
+    tab.page.get_by_role("button", name="Search").click()
+    tab.page.get_by_role("link", name="ui_small").wait_for()
+    tab.page.get_by_role("button", name="Ended").click()
+    tab.page.get_by_role("button", name="Ended ↓").wait_for()
+    tab.page.get_by_role("button", name="Completed").first.click()
+    tab.page.get_by_role("link", name="ui_small").click()
+    tab.status("Completed")
+
+
+def test_a_wrong_query_is_answered_in_the_form(tab):
+    tab.open("/")
+    tab.page.get_by_label("Search", exact=True).fill("status = = FAILED")
+    tab.page.get_by_role("button", name="Search").click()
+    tab.page.locator("#search-error").wait_for()
+    assert len(tab.page.locator("#search-error").inner_text()) > 10
+
+
+def test_a_queue_says_who_polls_it(tab, client):
+    client.poll_batch("ui_queue", worker_id="poller-7", count=1)
+    tab.open("/queues")
+    row = tab.page.get_by_role("row", name="ui_queue")
+    row.wait_for()
+    assert "poller-7" in row.inner_text()
+
+
+@pytest.mark.parametrize("path", ["/", "/definitions", "/schedules", "/events", "/queues"])
+def test_a_server_that_is_away_is_a_sentence_on_every_page(tab, path):
+    tab.page.route("**/api/**", lambda route: route.abort())
+    tab.open(path)
+    tab.page.get_by_text("The server cannot be reached.").first.wait_for()
+
+
+@pytest.mark.parametrize("path", ["/", "/definitions", "/schedules", "/events", "/queues"])
+def test_an_empty_server_is_no_blank_page(tab, path):
+    empty = {"totalHits": 0, "results": []}
+    tab.page.route(
+        "**/api/**",
+        lambda route: route.fulfill(
+            json=empty if "search" in route.request.url else {} if "queue/all" in route.request.url
+            and "polldata" not in route.request.url else []
+        ),
+    )  # fmt: skip
+    tab.open(path)
+    tab.page.locator("main").get_by_text("No ").or_(
+        tab.page.locator("main").get_by_text("Nothing")
+    ).first.wait_for()
