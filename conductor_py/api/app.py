@@ -39,7 +39,7 @@ from conductor_py.api.workflows import workflows
 from conductor_py.ports.payloads import ServedPayloads
 from conductor_py.wire.body import MAX_DEPTH
 from conductor_py.wire.definition_reader import DefinitionReader
-from conductor_py.wire.validation import CheckExpressions, Limits, Rules
+from conductor_py.wire.validation import CheckExpressions, CheckScript, Limits, Rules
 
 DEFAULT_MAX_BODY_BYTES = 12 * 1024 * 1024
 """A body a little above the hard limit of an input, so that the engine says what is too large."""
@@ -53,6 +53,7 @@ def create_app(
     *,
     served_payloads: ServedPayloads | None = None,
     check_expressions: CheckExpressions | None = None,
+    check_script: CheckScript | None = None,
     environment: frozenset[str] = frozenset(),
     stop: threading.Event | None = None,
     instance: str = "unknown",
@@ -73,19 +74,20 @@ def create_app(
     """Make the application.
 
     ``served_payloads`` are those whose URLs lead to this server (``<base>/api/payloads``).
-    ``check_expressions`` finds malformed ``${…}`` in definitions, ``environment`` holds the names
-    that they may read beside tasks. ``stop`` ends long polls when the process is to end,
-    ``instance`` names the server in errors. ``max_body_bytes`` bounds every body but uploads,
-    ``max_depth`` the nesting of JSON, ``max_poll_count`` and ``max_poll_ms`` what a poll takes and
-    how long it waits, ``max_wait_ms`` how long a call waits for an execution, ``max_results`` a
-    page of a search, ``max_tasks`` and ``max_task_depth`` the
-    size of definitions.
+    ``check_expressions`` finds malformed ``${…}`` in definitions, ``check_script`` says why one of
+    their programs does not parse, ``environment`` holds the names that they may read beside tasks.
+    ``stop`` ends long polls when the process is to end, ``instance`` names the server in errors.
+    ``max_body_bytes`` bounds every body but uploads, ``max_depth`` the nesting of JSON,
+    ``max_poll_count`` and ``max_poll_ms`` what a poll takes and how long it waits, ``max_wait_ms``
+    how long a call waits for an execution, ``max_results`` a page of a search, ``max_tasks`` and
+    ``max_task_depth`` the size of definitions.
     ``metrics`` writes them in Prometheus's format, ``config`` are the settings to show.
     ``time_zone`` is that of schedules which name none.
     """
     rules = Rules(
         limits=Limits(max_tasks=max_tasks, max_depth=max_task_depth),
         check_expressions=check_expressions or (lambda _: ()),
+        check_script=check_script or (lambda _: None),
         input_template_of=registered_templates(engine.definitions),
         environment=environment,
         owner_email_mandatory=owner_email_mandatory,

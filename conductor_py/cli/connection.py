@@ -1,29 +1,17 @@
-"""What every command that talks to a server has: where it is, and how to print what it says."""
+"""What every command that talks to a server has: where it is, and documents from the user."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 import click
 
+from conductor_py.cli.printing import clipped
 from conductor_py.sdk.client import Client
-
-_MOMENT: Final = "%Y-%m-%d %H:%M:%SZ"
-
-_TASK: Final = (
-    "referenceTaskName",
-    "taskType",
-    "status",
-    "retryCount",
-    "startTime",
-    "endTime",
-    "reasonForIncompletion",
-)
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -58,54 +46,6 @@ def client(server: str) -> Client:
     """Make a client of a server; ``/api`` at its end may be left out."""
     url = server.rstrip("/")
     return Client(url if url.endswith("/api") else f"{url}/api")
-
-
-def print_json(value: object) -> None:
-    """Print a JSON document."""
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
-
-
-def print_table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print lines for people; nothing but a note on standard error when there are none."""
-    shown = [[str(cell) for cell in row] for row in rows]
-    if not shown:
-        click.echo("Nothing found.", err=True)
-        return
-    widths = [max(len(row[at]) for row in (list(head), *shown)) for at in range(len(head))]
-    for row in (head, *shown):
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        click.echo("  ".join(cells).rstrip())
-
-
-def print_tasks(found: Mapping[str, Any]) -> None:
-    """Print the tasks of an execution as a table, behind an empty line; nothing without tasks."""
-    listed = found.get("tasks")
-    if isinstance(listed, list) and listed:
-        click.echo()
-        print_table(_TASK, [chosen(each, _TASK) for each in listed if isinstance(each, dict)])
-
-
-def moment(value: object) -> str:
-    """Write an instant (epoch ms, or ISO 8601) for people; empty when there is none."""
-    if isinstance(value, int) and value:
-        return datetime.fromtimestamp(value / 1000, UTC).strftime(_MOMENT)
-    text = str(value or "")
-    try:
-        return datetime.fromisoformat(text).astimezone(UTC).strftime(_MOMENT)
-    except ValueError:
-        return text
-
-
-def clipped(value: object, most: int = 100) -> str:
-    """Write a text on one line, at most so many characters of it."""
-    text = " ".join(str(value or "").split())
-    return text if len(text) <= most else f"{text[: most - 1]}…"
-
-
-def json_line(value: object, most: int = 1_000) -> str:
-    """Write JSON on one line for people, at most so many characters of it."""
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= most else f"{text[:most]}… ({len(text)} characters; --json: all)"
 
 
 def document(text: str) -> Any:  # noqa: ANN401 - any JSON value
@@ -148,14 +88,3 @@ def _json(text: str, source: str) -> Any:  # noqa: ANN401 - any JSON value
         return json.loads(text)
     except ValueError as error:
         raise click.UsageError(f"{source} is not JSON: {error}") from error
-
-
-def chosen(found: Mapping[str, Any], names: Sequence[str]) -> list[object]:
-    """Pick the fields of one line of a table."""
-    return [_cell(name, found.get(name, "")) for name in names]
-
-
-def _cell(name: str, value: object) -> object:
-    if name.endswith("Time"):
-        return moment(value)
-    return clipped(value) if name == "reasonForIncompletion" else value

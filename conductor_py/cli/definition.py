@@ -7,14 +7,8 @@ from typing import Any, Final
 
 import click
 
-from conductor_py.cli.connection import (
-    client,
-    connected,
-    document,
-    file_document,
-    print_json,
-    print_table,
-)
+from conductor_py.cli.connection import client, connected, document, file_document
+from conductor_py.cli.printing import print_json, print_table, say
 
 _OF_A_WORKFLOW: Final = ("version", "outputParameters", "failureWorkflow", "schemaVersion")
 
@@ -49,7 +43,7 @@ def register(files: tuple[Path, ...], *, overwrite: bool, server: str, as_json: 
     else:
         for kind, listed in names.items():
             for name in listed:
-                click.echo(f"registered {kind[:-1]} {name}", err=True)
+                say(f"registered {kind[:-1]} {name}", err=True)
 
 
 @definition.command("list")
@@ -65,7 +59,7 @@ def list_(*, tasks: bool, server: str, as_json: bool) -> None:
         print_json(found)
         return
     columns = ("name", "description") if tasks else ("name", "version", "description")
-    found.sort(key=lambda each: (str(each.get("name")), int(str(each.get("version") or 0))))
+    found.sort(key=lambda each: (str(each.get("name")), _number(each.get("version"))))
     print_table(columns, [[each.get(name) or "" for name in columns] for each in found])
 
 
@@ -110,6 +104,10 @@ def _refuse_half_a_workflow(found: dict[str, Any], file: Path) -> None:
                 f"{file}: {found.get('name')} has {name!r} as a workflow has, but no 'tasks';"
                 " a task definition has neither"
             )
+
+
+def _number(version: object) -> int:
+    return version if isinstance(version, int) else 0
 
 
 def _names(found: list[dict[str, Any]]) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any, Final, NoReturn
 
 import click
 
+from conductor_py.cli.printing import say
 from conductor_py.errors import ConductorError, ConfigurationError, InvalidInput
 
 #: Command -> module of this package, attribute in it, line in the list of commands.
@@ -80,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def _explain(error: ConductorError) -> None:
-    click.echo(f"Error: {error.message}", err=True)
+    say(f"Error: {error.message}", err=True)
     if isinstance(error, InvalidInput):
         for violation in error.violations:
-            click.echo(f"  {violation.path}: {violation.message}", err=True)
+            say(f"  {violation.path}: {violation.message}", err=True)

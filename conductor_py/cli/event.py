@@ -6,15 +6,8 @@ from typing import Final
 
 import click
 
-from conductor_py.cli.connection import (
-    chosen,
-    client,
-    connected,
-    json_line,
-    object_document,
-    print_json,
-    print_table,
-)
+from conductor_py.cli.connection import client, connected, object_document
+from conductor_py.cli.printing import chosen, json_line, print_json, print_table, say
 
 _HANDLER: Final = ("name", "event", "active", "condition")
 _EXECUTION: Final = ("name", "event", "status", "action", "messageId")
@@ -37,7 +30,7 @@ def register(document: str, *, overwrite: bool, server: str, as_json: bool) -> N
     if as_json:
         print_json(handler)
     else:
-        click.echo(f"registered event handler {handler.get('name')}", err=True)
+        say(f"registered event handler {handler.get('name')}", err=True)
 
 
 @event.command("list")
@@ -61,7 +54,7 @@ def delete(name: str, *, server: str, as_json: bool) -> None:
     with client(server) as conductor:
         conductor.delete_event_handler(name)
     if not as_json:
-        click.echo(f"event handler {name} is removed.", err=True)
+        say(f"event handler {name} is removed.", err=True)
 
 
 @event.command()

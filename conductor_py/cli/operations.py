@@ -7,14 +7,9 @@ from typing import Any
 
 import click
 
-from conductor_py.cli.connection import (
-    client,
-    connected,
-    document,
-    object_document,
-    print_json,
-    print_tasks,
-)
+from conductor_py.cli.connection import client, connected, document, object_document
+from conductor_py.cli.execution_view import print_tasks
+from conductor_py.cli.printing import print_json, say
 from conductor_py.sdk.client import Client
 from conductor_py.sdk.operation_calls import ReturnStrategy
 
@@ -39,7 +34,7 @@ def _each(
         for workflow_id in ids:
             act(conductor, workflow_id)
             if not json:
-                click.echo(f"{workflow_id} is {said}.", err=True)
+                say(f"{workflow_id} is {said}.", err=True)
     if json:
         print_json([{"workflowId": workflow_id} for workflow_id in ids])
 
@@ -185,10 +180,10 @@ def _check_upgrade(server: str, workflow_id: str, version: int, *, as_json: bool
     if as_json:
         print_json(found)
     elif not findings:
-        click.echo(f"{workflow_id} can go on under version {version}.", err=True)
+        say(f"{workflow_id} can go on under version {version}.", err=True)
     for each in findings if isinstance(findings, list) and not as_json else ():
         if isinstance(each, dict):
-            click.echo(f"{each.get('path')}: {each.get('message')}")
+            say(f"{each.get('path')}: {each.get('message')}")
     if findings:
         raise SystemExit(1)
 
@@ -228,7 +223,7 @@ def message(workflow_id: str, message: str, *, server: str, as_json: bool) -> No
     if as_json:
         print_json({"messageId": sent})
     else:
-        click.echo(sent)
+        say(sent)
 
 
 @click.command()
@@ -314,10 +309,10 @@ def _print_standing(found: Mapping[str, Any], *, as_json: bool) -> None:
     if found.get("targetWorkflowStatus"):
         lines["status"] = found["targetWorkflowStatus"]
     for name, value in lines.items():
-        click.echo(f"{name:<18} {value}")
+        say(f"{name:<18} {value}")
     print_json(found.get("output", {}))
     if found.get("signalTimeout"):
-        click.echo("The time to wait is over; it goes on.", err=True)
+        say("The time to wait is over; it goes on.", err=True)
 
 
 COMMANDS = (

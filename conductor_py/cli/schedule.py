@@ -7,16 +7,8 @@ from typing import Any, Final
 
 import click
 
-from conductor_py.cli.connection import (
-    chosen,
-    client,
-    clipped,
-    connected,
-    moment,
-    object_document,
-    print_json,
-    print_table,
-)
+from conductor_py.cli.connection import client, connected, object_document
+from conductor_py.cli.printing import chosen, clipped, moment, objects, print_json, print_table, say
 
 _RUN: Final = ("scheduledTime", "scheduleName", "state", "workflowId", "reason")
 
@@ -37,7 +29,7 @@ def save(document: str, *, server: str, as_json: bool) -> None:
         print_json(saved)
     else:
         next_run = moment(saved.get("nextRunTime")) or "none"
-        click.echo(f"saved schedule {saved.get('name')}, next run: {next_run}", err=True)
+        say(f"saved schedule {saved.get('name')}, next run: {next_run}", err=True)
 
 
 @schedule.command("list")
@@ -83,7 +75,7 @@ def pause(
     with client(server) as conductor:
         conductor.pause_schedule(name, reason=reason)
     if not as_json:
-        click.echo(f"schedule {name} is paused.", err=True)
+        say(f"schedule {name} is paused.", err=True)
 
 
 @schedule.command()
@@ -101,7 +93,7 @@ def resume(
     with client(server) as conductor:
         conductor.resume_schedule(name, catch_up=catch_up)
     if not as_json:
-        click.echo(f"schedule {name} goes on.", err=True)
+        say(f"schedule {name} goes on.", err=True)
 
 
 @schedule.command()
@@ -117,7 +109,7 @@ def delete(
     with client(server) as conductor:
         conductor.delete_schedule(name)
     if not as_json:
-        click.echo(f"schedule {name} is removed.", err=True)
+        say(f"schedule {name} is removed.", err=True)
 
 
 @schedule.command()
@@ -130,7 +122,7 @@ def run(name: str, *, server: str, as_json: bool) -> None:
     if as_json:
         print_json({"workflowId": started})
     else:
-        click.echo(started)
+        say(started)
 
 
 @schedule.command("next")
@@ -145,7 +137,7 @@ def next_(cron_expression: str, *, zone: str | None, server: str, as_json: bool)
         print_json(found)
     else:
         for instant in found:
-            click.echo(moment(instant))
+            say(moment(instant))
 
 
 @schedule.command()
@@ -161,13 +153,13 @@ def runs(query: str, *, size: int, server: str, as_json: bool) -> None:
     if as_json:
         print_json(found)
         return
-    results: Any = found.get("results") or []
-    print_table(_RUN, [[*chosen(each, _RUN[:-1]), clipped(each.get("reason"))] for each in results])
+    print_table(_RUN, [chosen(each, _RUN) for each in objects(found.get("results"))])
 
 
 def _row(found: Mapping[str, Any]) -> list[object]:
-    listed = found.get("cronSchedules") or [found]
+    listed: list[Mapping[str, Any]] = [*objects(found.get("cronSchedules"))] or [found]
     crons = "; ".join(f"{each.get('cronExpression')} {each.get('zoneId')}" for each in listed)
-    workflow = (found.get("startWorkflowRequest") or {}).get("name", "")
+    request = found.get("startWorkflowRequest")
+    workflow = request.get("name", "") if isinstance(request, dict) else ""
     paused = (found.get("pausedReason") or "yes") if found.get("paused") else "no"
     return [found.get("name"), crons, workflow, moment(found.get("nextRunTime")), clipped(paused)]

@@ -4,15 +4,8 @@ from __future__ import annotations
 
 import click
 
-from conductor_py.cli.connection import (
-    chosen,
-    client,
-    connected,
-    moment,
-    object_document,
-    print_json,
-    print_table,
-)
+from conductor_py.cli.connection import client, connected, object_document
+from conductor_py.cli.printing import chosen, moment, print_json, print_table, say
 
 _STATUSES = click.Choice(["COMPLETED", "FAILED", "FAILED_WITH_TERMINAL_ERROR"])
 _POLLER = ("queueName", "domain", "workerId", "lastPollTime")
@@ -40,7 +33,7 @@ def report(
     if as_json:
         print_json({"taskId": found})
     else:
-        click.echo(f"{ref} is {status} ({found}).", err=True)
+        say(f"{ref} is {status} ({found}).", err=True)
 
 
 @task.command()
@@ -54,7 +47,7 @@ def logs(task_id: str, *, server: str, as_json: bool) -> None:
         print_json(found)
         return
     for each in found:
-        click.echo(f"{moment(each.get('createdTime'))}  {each.get('log')}")
+        say(f"{moment(each.get('createdTime'))}  {each.get('log')}")
 
 
 @task.command("poll-data")

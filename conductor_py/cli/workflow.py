@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
 from typing import Any
 
 import click
 
-from conductor_py.cli.connection import (
-    chosen,
-    client,
-    clipped,
-    connected,
-    json_line,
-    moment,
-    object_document,
-    print_json,
-    print_table,
-    print_tasks,
-)
+from conductor_py.cli.connection import client, connected, object_document
+from conductor_py.cli.execution_view import changes, is_open, print_execution
 from conductor_py.cli.operations import COMMANDS
+from conductor_py.cli.printing import chosen, objects, print_json, print_table, say
+from conductor_py.sdk.client import Client
+
+#: Between two looks at an execution that is watched.
+PAUSE_S = 1.0
 
 _REASON = "reasonForIncompletion"
 _SUMMARY = ("workflowId", "workflowType", "version", "status", "startTime", "endTime", _REASON)
@@ -61,33 +56,24 @@ def start(
     if as_json:
         print_json({"workflowId": started})
     else:
-        click.echo(started)
+        say(started)
 
 
 @workflow.command()
 @click.argument("workflow_id")
 @click.option("--tasks/--no-tasks", default=True, help="With its tasks, or without.")
+@click.option("--watch", is_flag=True, help="Until it ends, tell what changes.")
 @connected
-def get(workflow_id: str, *, tasks: bool, server: str, as_json: bool) -> None:
+def get(workflow_id: str, *, tasks: bool, watch: bool, server: str, as_json: bool) -> None:
     """Print an execution with its tasks."""
     with client(server) as conductor:
+        if watch:
+            _watch(conductor, workflow_id)
         found = conductor.get_workflow(workflow_id, include_tasks=tasks)
     if as_json:
         print_json(found)
         return
-    for label, value in (
-        ("workflow", f"{found.get('workflowName')} version {found.get('workflowVersion')}"),
-        ("status", found.get("status")),
-        ("reason", clipped(found.get(_REASON), 1_000)),
-        ("waits", _turn(found)),
-        ("started", moment(found.get("startTime"))),
-        ("ended", moment(found.get("endTime"))),
-        ("input", _payload(found, "input")),
-        ("output", _payload(found, "output")),
-    ):
-        if value:
-            click.echo(f"{label:<9} {value}")
-    print_tasks(found)
+    print_execution(found)
 
 
 @workflow.command()
@@ -101,7 +87,7 @@ def terminate(workflow_id: str, reason: str | None, *, server: str, as_json: boo
     if as_json:
         print_json({"workflowId": workflow_id, "status": "TERMINATED"})
     else:
-        click.echo(f"{workflow_id} is terminated.", err=True)
+        say(f"{workflow_id} is terminated.", err=True)
 
 
 @workflow.command()
@@ -124,26 +110,21 @@ def search(
     if as_json:
         print_json(found)
         return
-    listed = found.get("results")
-    rows = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+    rows = objects(found.get("results"))
     print_table(_SUMMARY, [chosen(each, _SUMMARY) for each in rows])
-    click.echo(f"{len(rows)} of {found.get('totalHits', 0)}", err=True)
+    say(f"{len(rows)} of {found.get('totalHits', 0)}", err=True)
 
 
-def _turn(found: Mapping[str, Any]) -> str:
-    """Say that an execution waits for others under its rate limit."""
-    if not found.get("rateLimited"):
-        return ""
-    return f"for its turn among those of the rate limit key {found.get('rateLimitKey')!r}"
-
-
-def _payload(found: Mapping[str, Any], kind: str) -> str:
-    """Write a payload, or where it is; nothing when it is empty."""
-    path = found.get(f"external{kind.title()}PayloadStoragePath")
-    if path:
-        return f"in the payload storage: {path}"
-    value = found.get(kind)
-    return json_line(value) if value else ""
+def _watch(conductor: Client, workflow_id: str) -> None:
+    """Tell on standard error what becomes of an execution and its tasks, until it has ended."""
+    told: dict[str, str] = {}
+    while True:
+        found = conductor.get_workflow(workflow_id)
+        for line in changes(found, told):
+            say(line, err=True)
+        if not is_open(found):
+            return
+        time.sleep(PAUSE_S)
 
 
 for _command in COMMANDS:

@@ -146,6 +146,7 @@ _ATTEMPT: tuple[tuple[str, str, Any], ...] = (
     ("callback_after_s", "cb", 0),
     ("delay_s", "delay", 0),
     ("child", "child", None),
+    ("followed", "foll", False),
     ("alerted", "alerted", 0),
     ("cache_key", "ckey", ""),
     ("async_complete", "async", False),

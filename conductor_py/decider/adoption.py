@@ -11,7 +11,7 @@ from conductor_py.decider.need import ChildState, ChildStateWanted
 from conductor_py.decider.operators import sub_workflow
 from conductor_py.decider.workspace import Spot, Workspace
 from conductor_py.model.decision import Send
-from conductor_py.model.event import ChildEnded, Operation
+from conductor_py.model.event import Operation
 from conductor_py.model.execution import Attempt
 from conductor_py.model.ids import task_id
 from conductor_py.model.status import TaskStatus, WorkflowStatus
@@ -22,11 +22,11 @@ ASKED_BY_PARENT = "revive:"
 
 def adopt(ws: Workspace, spot: Spot, before: Attempt, retries: int, *, resume: bool) -> None:
     """Wait for the child of ``before``; with ``resume`` retry one that failed. A child that is gone
-    is started anew.
+    is started anew, and whom to follow is looked up anew.
     """
     ws.renewed[spot.key] = (before, retries)
     child = before.child
-    if child is None:
+    if child is None or before.followed:
         operators.open_(ws, spot)
         return
     state = ws.answer(f"childstate:{child}:{before.seq}", ChildStateWanted(child))
@@ -43,15 +43,7 @@ def adopt(ws: Workspace, spot: Spot, before: Attempt, retries: int, *, resume: b
         )
         ws.sends.append(Send(execution=child, event=retry))
     elif state.status.terminal:
-        ended = ChildEnded(
-            seq=attempt.seq,
-            child=child,
-            child_generation=state.generation,
-            status=state.status,
-            reason=state.reason,
-            output=state.output,
-        )
-        sub_workflow.ended(ws, spot, attempt, ended)
+        sub_workflow.ended(ws, spot, attempt, child, state)
 
 
 def _open(ws: Workspace, spot: Spot, before: Attempt, child: str) -> Attempt:

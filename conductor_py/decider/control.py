@@ -172,8 +172,8 @@ def leave_body(ws: Workspace, spot: Spot) -> None:
 
 
 def leave_child(ws: Workspace, attempt: Attempt, reason: str) -> None:
-    """End the child of an attempt that ends before it."""
-    if attempt.child is None:
+    """End the child of an attempt that ends before it, unless it is somebody else's."""
+    if attempt.child is None or attempt.followed:
         return
     terminate = Operation(
         id=f"cancel:{task_id(ws.id, attempt.seq)}", name="terminate", arguments={"reason": reason}
@@ -223,6 +223,7 @@ def again(ws: Workspace, spot: Spot, failed: Attempt, *, delay_ms: int, lost: bo
         ended_at=0,
         worker="",
         child=None,
+        followed=False,
         callback_after_s=delay_ms // 1000,
         delay_s=delay_ms // 1000,
         wait_until=0,

@@ -168,8 +168,7 @@ def _about_attempt(ws: Workspace, event: ResultReported | DeadlinePassed | Child
         case ResultReported():
             _result(ws, spot, attempt, event)
         case ChildEnded():
-            if attempt.child == event.child:
-                sub_workflow.ended(ws, spot, attempt, event)
+            sub_workflow.heard(ws, spot, attempt, event)
         case DeadlinePassed():
             if pausing.is_paused(ws) and not _waited(ws, attempt):
                 ws.agenda.append(Step("deadline", spot.plan, attempt.ref, attempt.vector))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from conductor_py.decider import failure_workflow, pausing, schemas
+from conductor_py.decider import clearing, failure_workflow, pausing, schemas
 from conductor_py.decider.need import Read
 from conductor_py.decider.references import resolve_template
 from conductor_py.decider.workspace import Workspace
@@ -123,8 +123,10 @@ def cut(
     ws.states["end"] = Ending(reason=reason, failed_task=failed_task)
     ws.agenda.clear()
     ws.pending = 0
-    if ws.open_attempts or ws.containers or pausing.is_behind(ws):
-        ws.drain = ws.header.first_seq
+    first = _leave_walk(ws)
+    uncleared = first < ws.header.first_seq
+    if ws.open_attempts or ws.containers or pausing.is_behind(ws) or uncleared:
+        ws.drain = first
         # What else waits (an operation that waits behind a clean-up) is not of this generation.
         kept = [event for event in ws.continues if not isinstance(event, Continue)]
         ws.continues = [*kept, Continue(generation=ws.header.generation, kind="drain")]
@@ -133,13 +135,26 @@ def cut(
     tell_parent(ws, reason, output if told is None else told)
 
 
+def _leave_walk(ws: Workspace) -> int:
+    """End a walk that is under way; from where on there is something to clean up. A restart's has
+    yet to clear what lies before the execution's first attempt.
+    """
+    first = ws.header.first_seq
+    if ws.header.walk:
+        first = min(first, ws.header.walk)
+        ws.header = replace(ws.header, walk=0, surveyed=False)
+        ws.states["walk"] = None
+    return first
+
+
 def drain(ws: Workspace) -> None:
     """Clean up after a cut end: cancel what was open, in pieces, then order the archive."""
     if not ws.drain:
         return
     reason = _ending(ws).reason
     last = min(ws.drain + _PIECE, ws.header.next_seq)
-    seqs = range(ws.drain, last)
+    clearing.clear(ws, range(ws.drain, min(last, ws.header.first_seq)))
+    seqs = range(max(ws.drain, ws.header.first_seq), last)
     ws.together((f"a:{seq}", Read(f"a:{seq}")) for seq in seqs)
     for seq in seqs:
         attempt = ws.attempt(seq)
@@ -183,7 +198,7 @@ def _cancel(ws: Workspace, attempt: Attempt, reason: str | None) -> None:
     ended_at = ws.header.ended_at or ws.now_ms
     ws.put(replace(attempt, status=TaskStatus.CANCELED, ended_at=ended_at))
     ws.ended.append(attempt.seq)
-    if attempt.child:
+    if attempt.child and not attempt.followed:
         because = reason or f"Parent workflow ended: {ws.status.value}"
         terminate = Operation(
             id=f"cancel:{task_id(ws.id, attempt.seq)}",

@@ -102,7 +102,7 @@ class InstantWanted:
 
 @dataclass(frozen=True, slots=True)
 class ChildStateWanted:
-    """How an execution of the same partition stands, brought back from the archive if need be.
+    """How an execution stands, of whatever partition, brought back from the archive if need be.
     Answer: ``ChildState``, or ``None`` when it is gone.
     """
 

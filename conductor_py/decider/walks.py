@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from conductor_py.decider import jumping, revival
+from conductor_py.decider import clearing, jumping, revival
 from conductor_py.decider.control import CONTAINERS
 from conductor_py.decider.graph import Standing, ancestry, at_tail, lifted, open_iteration, standing
 from conductor_py.decider.need import PlanWanted, Read
@@ -28,7 +28,7 @@ def go_on(ws: Workspace) -> None:
     first = ws.header.walk
     end = min(first + max(1, min(_PIECE, ws.limits.attempts)), walk.last)
     if walk.kind == "restart":
-        _clear(ws, range(first, end))
+        clearing.clear(ws, range(first, end))
     elif walk.kind == "jump":
         jumping.cancel_page(ws, walk, [a for a, _ in _page(ws, first, end)])
     elif ws.header.surveyed:
@@ -56,21 +56,6 @@ def _finish(ws: Workspace, walk: Walk) -> None:
         ws.tail = True
     elif walk.kind == "restart" or walk.last == ws.header.first_seq:
         ws.agenda.append(Step("open", ws.plan, ws.plan.first, NO_LOOP))
-
-
-def _clear(ws: Workspace, seqs: range) -> None:
-    """Delete attempts that a restart has put out of sight, and what points to them."""
-    ws.together((f"a:{seq}", Read(f"a:{seq}")) for seq in seqs if seq not in ws.attempts)
-    for seq in seqs:
-        attempt = ws.attempts.pop(seq, None) or ws.field(f"a:{seq}")
-        ws.states.update(dict.fromkeys(f"{kind}:{seq}" for kind in "aciop"))
-        for document in (f"i:{seq}", f"o:{seq}"):
-            ws.documents.pop(document, None)
-        if isinstance(attempt, Attempt):
-            place = place_key(attempt.ref, attempt.vector)
-            for kind in "jd":
-                ws.states[f"{kind}:{place}"] = None
-            ws.pointers[f"r:{attempt.ref}"] = ws.pointers[f"r:{place}"] = 0
 
 
 # -- pages -----------------------------------------------------------------------------------------

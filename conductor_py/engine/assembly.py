@@ -16,6 +16,7 @@ from conductor_py.engine.clock import StoreClock
 from conductor_py.engine.collection import Collector
 from conductor_py.engine.definitions import Definitions
 from conductor_py.engine.domains import Domains
+from conductor_py.engine.drafts import Drafts
 from conductor_py.engine.effects import Effects
 from conductor_py.engine.encoding import Encoder, PayloadLimits
 from conductor_py.engine.engine import Engine
@@ -36,6 +37,7 @@ from conductor_py.engine.notifications import Listeners, Notifications
 from conductor_py.engine.operations import Operations
 from conductor_py.engine.patience import DAY_MS, EffectHandler, Patience
 from conductor_py.engine.payloads import PayloadLocations
+from conductor_py.engine.posts import Posts
 from conductor_py.engine.recovery import Recovery
 from conductor_py.engine.repairs import Repairs
 from conductor_py.engine.restoring import Restoring
@@ -43,6 +45,7 @@ from conductor_py.engine.retention import FOREVER, Retention
 from conductor_py.engine.scheduler import Firing, RunHistory, Scheduler
 from conductor_py.engine.schedules import Schedules
 from conductor_py.engine.schemas import Schemas
+from conductor_py.engine.script_check import ScriptCheck
 from conductor_py.engine.shards import Shards
 from conductor_py.engine.snapshots import Snapshots
 from conductor_py.engine.steering import Steering
@@ -168,15 +171,13 @@ def assemble(
         reader=ports.reader,
         executor=executor,
         snapshots=snapshots,
-        encoder=encoder,
         views=views,
         search=ports.search,
-        payloads=ports.payloads,
         operations=operations,
         shards=shards,
         clock=clock,
         partitions=partitions,
-        max_input_bytes=payload_limits.workflow_input_hard,
+        drafts=Drafts(encoder, ports.payloads, payload_limits.workflow_input_hard),
     )
     live = LiveLimits(ports.metadata, monotonic)
     hand_out = HandOut(ports.secrets, ports.environment)
@@ -210,12 +211,14 @@ def assemble(
         index_tasks=index_tasks,
         others=_deliveries(
             ports,
-            executions,
-            tasks,
-            operations,
-            clock,
-            listeners or Listeners(),
-            Patience(give_up_ms=give_up_ms),
+            executor=executor,
+            executions=executions,
+            tasks=tasks,
+            operations=operations,
+            snapshots=snapshots,
+            clock=clock,
+            listeners=listeners or Listeners(),
+            patience=Patience(give_up_ms=give_up_ms),
         ),
     )
     awaiting = Awaiting(
@@ -277,6 +280,7 @@ def assemble(
             restoring=restoring,
         ),
         messages=Messages(operations, ports.search, max_bytes=message_bytes),
+        check_script=ScriptCheck(ports.scripts),
         system_workers=SystemWorkers(
             tasks=tasks,
             queues=ports.queues,
@@ -292,9 +296,12 @@ def assemble(
 
 def _deliveries(
     ports: Ports,
+    *,
+    executor: Executor,
     executions: Executions,
     tasks: Tasks,
     operations: Operations,
+    snapshots: Snapshots,
     clock: StoreClock,
     listeners: Listeners,
     patience: Patience,
@@ -321,8 +328,10 @@ def _deliveries(
         clock=clock,
         patience=patience,
     )
+    starts = KeyedStarts(executions, tasks, operations, ports.store, snapshots, ports.payloads)
     return {
         "publish": events.deliver,
         "notify": notifications.deliver,
-        "start": KeyedStarts(executions, tasks).handle,
+        "start": starts.handle,
+        "post": Posts(ports.store, executor).handle,
     }

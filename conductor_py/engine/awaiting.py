@@ -205,7 +205,8 @@ class Awaiting:
         target = self._executions.document(execution) if view is None else workflow_to_json(view)
         strategy = wait.strategy
         if found is None:
-            strategy, shown = TARGET_WORKFLOW, target
+            strategy = strategy if strategy == BLOCKING_WORKFLOW else TARGET_WORKFLOW
+            shown = target
         elif strategy in {BLOCKING_TASK, BLOCKING_TASK_INPUT}:
             return task_run(
                 strategy,

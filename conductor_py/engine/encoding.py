@@ -19,9 +19,9 @@ from conductor_py.codec.execution import (
     dump_state,
 )
 from conductor_py.model.decision import Decision, NewChild, Order, Send
-from conductor_py.model.event import Admitted, ChildEnded, Started
+from conductor_py.model.event import Admitted, ChildEnded, ChildRevived, Operation, Started
 from conductor_py.model.execution import Document, External
-from conductor_py.model.ids import ExecutionId
+from conductor_py.model.ids import ExecutionId, partition_of
 from conductor_py.model.status import WorkflowStatus
 from conductor_py.ports.admission import Admission
 from conductor_py.ports.payloads import PayloadKind, Payloads
@@ -30,6 +30,7 @@ from conductor_py.ports.store import Changes, Child, Effect, Message, Offer
 KB = 1024
 _EFFECT_BYTES = 4 * KB
 _EVENT_BYTES = 32 * KB
+_REASON = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,13 +122,15 @@ class Encoder:
 
     def changes(
         self,
+        sender: ExecutionId,
         decision: Decision,
         pick_shard: Callable[[str], str],
         now_ms: int,
         *,
         birth: Mapping[str, bytes] | None = None,
     ) -> Changes | dict[str, object]:
-        """Encode a decision; or the facts ``oversize:<field>`` that decide has to hear about first.
+        """Encode a decision of ``sender``; or the facts ``oversize:<field>`` that decide has to
+        hear about first.
 
         ``birth`` are further fields of a new execution.
         """
@@ -172,9 +175,14 @@ class Encoder:
             attempt_timers=decision.timers,
             due_ms=header.due_at,
             children=tuple(children),
-            messages=tuple(self._message(send) for send in decision.sends),
+            messages=tuple(
+                self._message(send) for send in decision.sends if not _is_abroad(sender, send)
+            ),
             own_events=tuple(dump_event(event) for event in decision.continues),
-            effects=self._effects(decision, now_ms),
+            effects=(
+                *self._effects(decision, now_ms),
+                *(_post(sender, send) for send in decision.sends if _is_abroad(sender, send)),
+            ),
             answers=tuple(
                 (a.operation, dump_json({"error": a.error, "message": a.message}))
                 for a in decision.answers
@@ -285,6 +293,27 @@ def _admission(decision: Decision) -> Admission | None:
     if header.admission_key and header.status.terminal:
         return Admission(key=header.admission_key, leave=True, admitted=admitted)
     return None
+
+
+def _is_abroad(sender: ExecutionId, send: Send) -> bool:
+    return partition_of(ExecutionId(send.execution)) != partition_of(sender)
+
+
+def _post(sender: ExecutionId, send: Send) -> Effect:
+    """An effect for what no commit reaches. Whose child has ended asks it how; a reason is cut."""
+    event = send.event
+    match event:
+        case ChildEnded():
+            event, about = replace(event, reason=None, output={}), f"ended:{event.child_generation}"
+        case ChildRevived():
+            about = f"revived:{event.child_generation}"
+        case Operation():
+            reason, about = str(event.arguments.get("reason") or "")[:_REASON], event.id
+            event = replace(event, arguments={**event.arguments, "reason": reason})
+        case _:
+            raise AssertionError(event)
+    document = {"kind": "post", "to": send.execution, "event": dump_event(event).decode()}
+    return Effect(id=f"{sender}:post:{about}", document=dump_json(document))
 
 
 def _culprit(decision: Decision, name: str) -> str:

@@ -70,6 +70,8 @@ class Engine:
     repairs: Repairs
     recovery: Recovery
     messages: Messages
+    check_script: Callable[[str], str | None]
+    """Say why a JavaScript program does not parse."""
     checks: tuple[tuple[str, Callable[[], object]], ...] = ()
 
     def health(self) -> JsonObject:

@@ -8,16 +8,14 @@ from dataclasses import dataclass, replace
 
 import orjson
 
-from conductor_py.codec.execution import dump_document, dump_json, dump_state
 from conductor_py.decider import admission
 from conductor_py.decider.plan import Plan
-from conductor_py.decider.starting import new_header, with_input_template
+from conductor_py.decider.starting import new_header
 from conductor_py.decider.workspace import Execution
 from conductor_py.engine.clock import StoreClock
-from conductor_py.engine.encoding import Encoder
+from conductor_py.engine.drafts import Draft, Drafts
 from conductor_py.engine.executor import Executor
 from conductor_py.engine.operations import Operations
-from conductor_py.engine.schemas import check_input
 from conductor_py.engine.shards import Shards
 from conductor_py.engine.snapshots import Snapshots
 from conductor_py.engine.views import Views
@@ -25,16 +23,14 @@ from conductor_py.errors import (
     Conflict,
     LimitExceeded,
     NotFound,
-    PayloadTooLarge,
     StoreUnavailable,
 )
-from conductor_py.model.execution import Document, External, Meta, Watch, Watches
+from conductor_py.model.execution import Watch, Watches
 from conductor_py.model.ids import ExecutionId, derived_execution_id, execution_id, is_execution_id
 from conductor_py.model.json import JsonObject, JsonValue
 from conductor_py.model.requests import StartRequest
 from conductor_py.model.search import EXECUTION_FIELDS, TASK_FIELDS, SearchRequest
 from conductor_py.model.view import ExecutionView
-from conductor_py.ports.payloads import Payloads
 from conductor_py.ports.search import Search
 from conductor_py.ports.store import (
     ExecutionReader,
@@ -50,15 +46,6 @@ from conductor_py.wire.summaries import summary_to_json, task_summary_to_json
 
 _HEAD = ("h", "meta", "end", "input", "output", "vars", "domains")
 _START_TRIES = 5
-
-
-@dataclass(frozen=True, slots=True)
-class _Draft:
-    """What a start keeps over its tries: fetched facts, and the fields of the newborn."""
-
-    plan: Plan
-    known: dict[str, object]
-    birth: dict[str, bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,30 +66,26 @@ class Executions:
         reader: ExecutionReader,
         executor: Executor,
         snapshots: Snapshots,
-        encoder: Encoder,
         views: Views,
         search: Search,
-        payloads: Payloads,
         operations: Operations,
         shards: Shards,
         clock: StoreClock,
         partitions: int,
-        max_input_bytes: int,
+        drafts: Drafts,
     ) -> None:
         """Work over these collaborators."""
         self._store = store
         self._reader = reader
         self._executor = executor
         self._snapshots = snapshots
-        self._encoder = encoder
         self._views = views
         self._search = search
-        self._payloads = payloads
         self._operations = operations
         self._shards = shards
         self._clock = clock
         self._partitions = partitions
-        self._max_input_bytes = max_input_bytes
+        self._drafts = drafts
 
     # -- start -------------------------------------------------------------------------------------
 
@@ -127,72 +110,60 @@ class Executions:
         execution = execution_id(partition, secrets.token_hex(16))
         operation = self._executor.name()
         if cause:
-            execution = derived_execution_id(cause, partition)
+            execution = self.derived(request, cause)
             operation = f"start-{execution}"
             if self._search.archived(execution) is not None:
                 return execution
-        draft: _Draft | None = None
+        draft: Draft | None = None
         for _ in range(_START_TRIES):
             plan, revision = self._plan(request, partition)
             if draft is None or draft.plan is not plan:
-                draft = self._draft(request, plan, watch)
+                draft = self._drafts.draft(request, plan, watch)
             start = self._start(request, draft, execution, operation, revision)
             if before_ms and start.now_ms > before_ms:  # the store refuses a time it does not share
                 raise StoreUnavailable("The claim ended before the start; it is made again.")
-            reply = self._store.start(start)
-            self._clock.correct(reply.now_ms)
-            if reply.outcome is Outcome.NEED_PLAN:
-                self._snapshots.store(partition, start.changes.plans)
-                reply = self._store.start(start)
-                self._clock.correct(reply.now_ms)
-            if reply.outcome is Outcome.OK:
-                self._go_on(start, reply)
-                return execution
-            if reply.outcome is Outcome.EXISTS and reply.existing == execution:
-                return execution
-            if reply.outcome is Outcome.EXISTS:
-                return _existing(request, reply)
-            if reply.outcome is Outcome.LIMITED:
-                raise LimitExceeded(_limited(draft.plan))
-            if reply.outcome is Outcome.META_MOVED:
-                self._snapshots.forget_heads()
+            reply = self._send(start, partition)
+            match reply.outcome:
+                case Outcome.OK:
+                    self._go_on(start, reply)
+                    return execution
+                case Outcome.EXISTS:
+                    return _existing(request, reply, execution)
+                case Outcome.LIMITED:
+                    raise LimitExceeded(_limited(draft.plan))
+                case Outcome.META_MOVED:
+                    self._snapshots.forget_heads()
         raise StoreUnavailable(
             "Definitions or the clock kept changing during the start; try again."
         )
 
+    def _send(self, start: Start, partition: int) -> StartReply:
+        reply = self._store.start(start)
+        self._clock.correct(reply.now_ms)
+        if reply.outcome is Outcome.NEED_PLAN:
+            self._snapshots.store(partition, start.changes.plans)
+            reply = self._store.start(start)
+            self._clock.correct(reply.now_ms)
+        return reply
+
+    def derived(self, request: StartRequest, cause: str) -> ExecutionId:
+        """The id of what this cause starts."""
+        return derived_execution_id(cause, self._partition(request, cause))
+
     def archived_start(self, request: StartRequest, cause: str) -> ExecutionId | None:
         """Find what this cause started, when it has ended and left for the archive."""
-        execution = derived_execution_id(cause, self._partition(request, cause))
+        execution = self.derived(request, cause)
         return execution if self._search.archived(execution) is not None else None
-
-    def _draft(self, request: StartRequest, plan: Plan, watch: Watch | None) -> _Draft:
-        given = self._input(request, plan)
-        check_input(plan.definition, given, self._payloads.get)
-        meta = Meta(
-            created_by=request.created_by,
-            event=request.event,
-            idempotency_key=request.idempotency_key,
-        )
-        known: dict[str, object] = {
-            "input": given,
-            "vars": plan.definition.variables,
-            "domains": request.task_to_domain,
-        }
-        birth = self._birth(request, plan, given, meta)
-        if watch is not None:
-            watches = Watches(watches=(watch,))
-            known["watch"], birth["watch"] = watches, dump_state(watches)
-        return _Draft(plan, known, birth)
 
     def _start(
         self,
         request: StartRequest,
-        draft: _Draft,
+        draft: Draft,
         execution: ExecutionId,
         operation: str,
         revision: int | None,
     ) -> Start:
-        plan, now_ms = draft.plan, self._clock.now_ms()
+        plan, now_ms, parent = draft.plan, self._clock.now_ms(), request.parent
         began_ms = self._clock.elapsed_ms()
         header = new_header(
             plan.hash,
@@ -202,6 +173,8 @@ class Executions:
             priority=request.priority,
             correlation_id=request.correlation_id,
             has_domains=bool(request.task_to_domain),
+            parent=(parent.execution, parent.seq, parent.depth) if parent else None,
+            admitted_under=parent.admitted_under if parent else "",
         )
         watches = draft.known.get("watch")
         if isinstance(watches, Watches):
@@ -242,28 +215,6 @@ class Executions:
         if request.definition is not None:
             return self._snapshots.inline(request.definition, partition)
         return self._snapshots.registered(request.name, request.version, partition)
-
-    def _input(self, request: StartRequest, plan: Plan) -> Document:
-        if request.external_input and not request.input:
-            if self._payloads.size(request.external_input) > self._max_input_bytes:
-                raise PayloadTooLarge(_too_large(self._max_input_bytes))
-            return External(request.external_input)
-        return with_input_template(plan.definition, request.input)
-
-    def _birth(
-        self, request: StartRequest, plan: Plan, given: Document, meta: Meta
-    ) -> dict[str, bytes]:
-        stored = self._encoder.document("input", given)
-        if isinstance(stored, str):
-            raise PayloadTooLarge(stored)
-        birth = {"input": stored}
-        if plan.definition.variables:
-            birth["vars"] = dump_document(plan.definition.variables)
-        if meta != _NO_META:
-            birth["meta"] = dump_state(meta)
-        if request.task_to_domain:
-            birth["domains"] = dump_json(request.task_to_domain)
-        return birth
 
     # -- read --------------------------------------------------------------------------------------
 
@@ -377,10 +328,9 @@ class Executions:
             raise Conflict(f"Cannot terminate a {status} workflow.")
 
 
-_NO_META = Meta()
-
-
-def _existing(request: StartRequest, reply: StartReply) -> ExecutionId:
+def _existing(request: StartRequest, reply: StartReply, execution: ExecutionId) -> ExecutionId:
+    if reply.existing == execution:
+        return execution
     if reply.existing is not None and request.idempotency_strategy == "RETURN_EXISTING":
         return reply.existing
     key = request.idempotency_key
@@ -390,7 +340,3 @@ def _existing(request: StartRequest, reply: StartReply) -> ExecutionId:
 def _limited(plan: Plan) -> str:
     limit = admission.limit_of(plan.definition)
     return f"{limit} executions of workflow {plan.definition.name} are under way: its rate limit"
-
-
-def _too_large(limit: int) -> str:
-    return f"Workflow input is larger than the limit of {limit} bytes"

@@ -28,7 +28,7 @@ from conductor_py.engine.needs import Fetcher
 from conductor_py.engine.snapshots import Snapshots
 from conductor_py.errors import ConductorError, StoreUnavailable
 from conductor_py.model.decision import Answer, Decision
-from conductor_py.model.event import Event, Started
+from conductor_py.model.event import Continue, Event, Started
 from conductor_py.model.execution import Attempt, Header
 from conductor_py.model.ids import ExecutionId, partition_of
 from conductor_py.ports.store import (
@@ -296,7 +296,7 @@ class Executor:
         # What the user sent may be in there, half of a surrogate pair too.
         reason = text.encode(errors="replace").decode()[:_MAX_REASON]
         decision = abandon(plan, execution, events, now_ms, reason)
-        changes = self._encoder.changes(decision, self._pick_shard, now_ms)
+        changes = self._encoder.changes(execution.id, decision, self._pick_shard, now_ms)
         if not isinstance(changes, Changes):
             raise broken
         return decision, changes
@@ -317,9 +317,9 @@ class Executor:
 
         A decision stays small: after many questions what is complete is committed by itself, and
         one that is too large in bytes is made of fewer attempts. The rest is its continuation, and
-        so is what needs a script that takes long: alone it raises ``PutOff``.
+        so is what needs a script that takes long. Raises ``PutOff`` when there is nothing else.
         """
-        limits, questions = self._limits, 0
+        limits, questions, turns = self._limits, 0, 0
         while True:
             decision = decide(plan, execution, events, now_ms, limits)
             if isinstance(decision, Need):
@@ -333,11 +333,15 @@ class Executor:
                     if not self._fetcher.fulfil(execution.id, decision, known, version=version):
                         return None
                 except PutOff:
-                    if limits.rounds == decision.rounds or not (decision.rounds or birth):
+                    less = _less(limits, events, decision.rounds, turns)
+                    if less is None:
                         raise
-                    limits = replace(limits, rounds=decision.rounds)
+                    limits, events = less
+                    turns += 1
                 continue
-            changes = self._encoder.changes(decision, self._pick_shard, now_ms, birth=birth)
+            changes = self._encoder.changes(
+                execution.id, decision, self._pick_shard, now_ms, birth=birth
+            )
             if not isinstance(changes, Changes):
                 known.update(changes)
                 continue
@@ -364,6 +368,22 @@ class Executor:
             if fragment is not None:
                 known[f"plan:{plan_hash}"] = fragment
         return known
+
+
+def _less(
+    limits: Limits, events: tuple[Event, ...], rounds: int, turns: int
+) -> tuple[Limits, tuple[Event, ...]] | None:
+    """What to decide without the steps whose scripts take long; ``None`` when nothing is left.
+
+    Events become continuations; of several continuations another one goes first.
+    """
+    if rounds >= limits.rounds:
+        return None
+    if rounds or not all(isinstance(event, Continue) for event in events):
+        return replace(limits, rounds=rounds), events
+    if turns >= min(len(events) - 1, _MAX_QUESTIONS):
+        return None
+    return limits, (*events[1:], events[0])
 
 
 def _events(loaded: Loaded) -> tuple[Event, ...] | None:

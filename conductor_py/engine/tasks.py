@@ -9,8 +9,7 @@ from dataclasses import replace
 
 import orjson
 
-from conductor_py.codec.event import dump_event
-from conductor_py.codec.execution import dump_document, dump_json, load_attempt, load_header
+from conductor_py.codec.execution import dump_json, load_header
 from conductor_py.decider.scheduling import queue_name
 from conductor_py.engine.bounds import TaskBounds
 from conductor_py.engine.clock import StoreClock
@@ -19,11 +18,10 @@ from conductor_py.engine.encoding import PayloadLimits
 from conductor_py.engine.executor import Executor
 from conductor_py.engine.hand_out import HandOut
 from conductor_py.engine.live_limits import LiveLimits
+from conductor_py.engine.results import Results
 from conductor_py.engine.shards import Shards
 from conductor_py.engine.views import Views
-from conductor_py.errors import Conflict, NotFound
-from conductor_py.model.event import ResultReported
-from conductor_py.model.execution import External, wire_ref
+from conductor_py.errors import Conflict, NotFound, StoreUnavailable
 from conductor_py.model.ids import (
     ExecutionId,
     is_execution_id,
@@ -35,16 +33,16 @@ from conductor_py.model.json import JsonObject
 from conductor_py.model.requests import ExtendRequest, PollRequest, TaskLog, TaskResult
 from conductor_py.model.status import TaskStatus
 from conductor_py.model.view import TaskView
-from conductor_py.ports.payloads import PayloadKind, Payloads
+from conductor_py.ports.payloads import Payloads
 from conductor_py.ports.queues import Poll, TaskQueues
 from conductor_py.ports.search import Search
-from conductor_py.ports.store import ExecutionReader, ExecutionStore, Outcome, Report
+from conductor_py.ports.store import ExecutionReader, ExecutionStore, Outcome
 from conductor_py.ports.wakeups import Wakeups
 from conductor_py.wire.execution import task_to_json
 from conductor_py.wire.masking import masked_execution
 
-_MAX_REASON = 500
 _FALLBACK_S = 1.0
+_TRIES = 20
 
 
 class Tasks:
@@ -74,20 +72,29 @@ class Tasks:
         self._store = store
         self._reader = reader
         self._queues = queues
-        self._executor = executor
         self._views = views
-        self._payloads = payloads
         self._search = search
         self._wakeups = wakeups
         self._shards = shards
         self._domains = domains
         self._clock = clock
-        self._limits = limits
         self._partitions = partitions
         self._bounds = bounds
         self._live = live
         self._hand_out = hand_out
         self._turn = 0
+        self._results = Results(
+            store=store,
+            reader=reader,
+            executor=executor,
+            views=views,
+            payloads=payloads,
+            search=search,
+            wakeups=wakeups,
+            clock=clock,
+            limits=limits,
+            hand_out=hand_out,
+        )
 
     # -- poll --------------------------------------------------------------------------------------
 
@@ -153,81 +160,21 @@ class Tasks:
         """Take a result.
 
         A result for an ended task or execution is ignored, as Conductor does. ``NotFound`` for an
-        unknown one; ``Conflict`` when a claim token is given that does not hold the task any more.
+        unknown one; ``Conflict`` when a claim token is given that does not hold the task any more;
+        ``StoreUnavailable`` when the result before it is not decided in time.
         """
+        self._take(result)
+
+    def _take(self, result: TaskResult) -> bool:
         if result.workflow_id:
             self._known(result.workflow_id)
         execution, seq = split_task_id(result.task_id)
         if result.workflow_id and result.workflow_id != execution:
             raise NotFound(f"No such workflow found by id: {result.workflow_id}")
         self._check_partition(execution)
-        result, output = self._sized(self._hand_out.masked(result))
-        event = ResultReported(
-            seq=seq,
-            status=result.status,
-            worker=result.worker,
-            reason=result.reason[:_MAX_REASON] if result.reason else result.reason,
-            callback_after_s=result.callback_after_s,
-        )
         for line in result.logs[: self._bounds.log_lines]:
             self._log(execution, seq, line)
-        holder = self._executor.name()
-        reply = self._store.report(
-            Report(
-                execution=execution,
-                seq=seq,
-                claim=result.claim,
-                worker=result.worker,
-                final=result.status.terminal,
-                event=dump_event(event),
-                output=output,
-                holder=holder,
-                lease_ms=self._executor.lease_ms,
-            )
-        )
-        self._clock.correct(reply.now_ms)
-        if reply.outcome is Outcome.OK:
-            self._executor.go_on(reply.loaded, holder)
-            return
-        self._refused(reply.outcome, result, execution)
-
-    def _refused(self, outcome: Outcome, result: TaskResult, execution: ExecutionId) -> None:
-        lost = outcome is Outcome.SUPERSEDED or self._was_lost(outcome, result, execution)
-        if result.claim and lost:
-            raise Conflict(f"The claim on task {result.task_id} is not held any more")
-        if outcome is Outcome.UNKNOWN_TASK:
-            raise NotFound(f"No such task found by id: {result.task_id}")
-        if outcome is Outcome.GONE and self._search.archived(execution) is None:
-            raise NotFound(f"No such workflow found by id: {execution}")
-
-    def _was_lost(self, outcome: Outcome, result: TaskResult, execution: ExecutionId) -> bool:
-        """Whether the claim ended by its time, and the work goes on without it."""
-        if outcome is not Outcome.IGNORED or not result.claim:
-            return False
-        view = self._view(execution, split_task_id(result.task_id)[1])
-        return view is not None and not (
-            view.header.status.terminal or view.attempt.open or view.claim.closed
-        )
-
-    def _sized(self, result: TaskResult) -> tuple[TaskResult, bytes]:
-        """Encode the output; above the hard limit the task fails, above the threshold it moves to
-        payload storage.
-        """
-        hard = self._limits.task_output_hard
-        if result.external_output:
-            size = self._payloads.size(result.external_output)
-            stored = dump_document(External(result.external_output))
-        else:
-            stored = dump_document(result.output)
-            size = len(stored)
-        if size > hard:
-            reason = f"Task output of {size} bytes is larger than the limit of {hard} bytes"
-            status = TaskStatus.FAILED_WITH_TERMINAL_ERROR
-            return replace(result, status=status, reason=reason), b"{}"
-        if size > self._limits.task_output_soft and not result.external_output:
-            path = self._payloads.put(PayloadKind.TASK_OUTPUT, stored)
-            return result, dump_document(External(path))
-        return result, stored
+        return self._results.take(execution, seq, result)
 
     def update_by_ref(
         self, workflow_id: str, ref: str, status: TaskStatus, output: JsonObject, worker: str
@@ -235,42 +182,26 @@ class Tasks:
         """Report on the first open task of a reference (its output merged); ``None`` when there is
         none.
         """
-        found = self._open_by_ref(workflow_id, ref)
-        if found is None:
-            return None
-        task, before = found
-        merged = {**(before if isinstance(before, Mapping) else {}), **output}
-        self.update(
-            TaskResult(
+        execution = self._known(workflow_id)
+        # Somebody else may be quicker; then another task of that reference may be open.
+        for _ in range(_TRIES):
+            found = self._results.first_open(execution, ref)
+            if found is None:
+                return None
+            task, before = task_id(execution, found.attempt.seq), found.output
+            merged = {**(before if isinstance(before, Mapping) else {}), **output}
+            result = TaskResult(
                 workflow_id=workflow_id, task_id=task, status=status, output=merged, worker=worker
             )
-        )
-        return task
+            if self._take(result):
+                return task
+        raise StoreUnavailable(f"Others reported on every task of reference {ref}; try again.")
 
     def open_task(self, workflow_id: str, ref: str) -> str | None:
         """Find the first open task of a reference; ``NotFound`` for an unknown execution."""
-        found = self._open_by_ref(workflow_id, ref)
-        return found[0] if found is not None else None
-
-    def _open_by_ref(self, workflow_id: str, ref: str) -> tuple[str, object] | None:
         execution = self._known(workflow_id)
-        found = self._reader.snapshot(execution)
-        if found is None:
-            if self._search.archived(execution) is not None:
-                return None
-            raise NotFound(f"No such workflow found by id: {workflow_id}")
-        _, fields = found
-        header = load_header(fields["h"])
-        if header.status.terminal:
-            return None
-        seqs = sorted(int(name[2:]) for name in fields if name.startswith("a:"))
-        attempts = [load_attempt(seq, fields[f"a:{seq}"]) for seq in seqs]
-        opened = [a for a in attempts if a.open and a.generation == header.generation]
-        exact = [a for a in opened if wire_ref(a.ref, a.vector) == ref]
-        for attempt in (*exact, *(a for a in opened if a.ref == ref)):
-            task = self._views.task(execution, header, attempt.seq, fields)
-            return task_id(execution, attempt.seq), task.output
-        return None
+        found = self._results.first_open(execution, ref)
+        return task_id(execution, found.attempt.seq) if found is not None else None
 
     # -- keep --------------------------------------------------------------------------------------
 
@@ -343,9 +274,7 @@ class Tasks:
         if not self._bounds.keep_logs:
             return Outcome.OK
         at = line.created_at or self._clock.now_ms()
-        return self._reader.append_log(
-            execution, seq, self._hand_out.masked_text(line.line), at
-        )
+        return self._reader.append_log(execution, seq, self._hand_out.masked_text(line.line), at)
 
     def logs(self, task_id: str) -> tuple[JsonObject, ...]:
         """Read the log of a task, oldest line first; empty when there is none."""

@@ -119,7 +119,7 @@ class Attempt:
     timeout, ``start_at`` the instant before which an attempt without queue entry is not opened,
     ``wait_until`` the end of a WAIT. ``superseded`` says that a newer attempt of the same reference
     and iteration exists; ``lost`` counts workers lost so far (they use up no retry). ``child`` is
-    the execution a SUB_WORKFLOW waits for. ``async_complete`` says that its worker only sets
+    the execution a SUB_WORKFLOW waits for, ``followed`` says that somebody else has started that. ``async_complete`` says that its worker only sets
     something going, and that somebody else reports its end. ``ahead`` says that it was skipped
     before it was reached: it counts from then on. ``redo`` says that the walk of a new generation
     is about to make its successor. ``tells_start`` says that its first claim is an event.
@@ -159,6 +159,7 @@ class Attempt:
     callback_after_s: int = 0
     delay_s: int = 0
     child: str | None = None
+    followed: bool = False
     alerted: int = 0
     cache_key: str = ""
     async_complete: bool = False

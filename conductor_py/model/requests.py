@@ -12,6 +12,19 @@ from conductor_py.model.status import TaskStatus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ParentTask:
+    """The task that waits for an execution: of which execution and number, how deep that is nested,
+    its reference on the wire, and the rate limits it is admitted under.
+    """
+
+    execution: str
+    seq: int
+    depth: int
+    ref: str
+    admitted_under: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StartRequest:
     """Start a workflow: a registered one by name (latest version unless given) or the inline
     ``definition``.
@@ -29,6 +42,7 @@ class StartRequest:
     idempotency_strategy: str = "FAIL"
     created_by: str | None = None
     event: str | None = None
+    parent: ParentTask | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -166,6 +166,7 @@ def memory_engine(
         limits=limits or Limits(),
         payload_limits=payload_limits or PayloadLimits(),
         monotonic=clock.monotonic,
+        partitions=len(space.partitions),
         remove_after_ms=60_000,
         bench=bench,
         listeners=listeners,

@@ -16,7 +16,8 @@ InputTemplateOf = Callable[[str], JsonObject]
 """The input template of the registered task definition of that name; empty when there is none."""
 
 _Rule = Callable[[WorkflowTask, InputTemplateOf], Iterator[Finding]]
-_EVALUATORS = ("value-param", "javascript", "graaljs")
+_SCRIPTS = ("javascript", "graaljs")
+_EVALUATORS = ("value-param", *_SCRIPTS)
 _ENDINGS = ("COMPLETED", "FAILED", "TERMINATED")
 
 
@@ -106,7 +107,8 @@ def _needs_input(*names: str) -> _Rule:
         inline = task.task_definition
         template = inline.input_template if inline else input_template_of(task.name)
         if names[0] not in template:
-            yield f".inputParameters.{names[0]}", "must be given", None
+            others = f", or {' and '.join(names[1:])} in its place" if names[1:] else ""
+            yield f".inputParameters.{names[0]}", f"must be given{others}", None
 
     return rule
 
@@ -155,6 +157,14 @@ def _wait(task: WorkflowTask, _: InputTemplateOf) -> Iterator[Finding]:
 def _empty_or(readable: Callable[[str], bool], text: str) -> bool:
     # An empty text is no time at all: the WAIT waits for a signal.
     return not text or readable(text)
+
+
+def scripts_of(task: WorkflowTask) -> Iterator[tuple[str, str]]:
+    """The programs that choose a branch, which no expression can change: path and text."""
+    if task.type == "SWITCH" and task.expression and task.evaluator_type in _SCRIPTS:
+        yield ".expression", task.expression
+    if task.type == "DECISION" and task.case_expression:
+        yield ".caseExpression", task.case_expression
 
 
 RULES: Mapping[str, _Rule] = MappingProxyType(

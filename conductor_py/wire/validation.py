@@ -1,4 +1,4 @@
-"""Whether a definition makes sense: every rule that needs no other definition and no script engine.
+"""Whether a definition makes sense: every rule that needs no other definition.
 
 Nothing stops at the first finding: all of them are collected, each with its JSON path. The rules
 are Conductor's, applied to the whole tree (Conductor leaves out loop bodies), and those that
@@ -17,10 +17,13 @@ from conductor_py.errors import DefinitionError, Violation
 from conductor_py.model.definitions import TaskDef, WorkflowDef, WorkflowTask, children_of
 from conductor_py.model.json import JsonObject, JsonValue
 from conductor_py.wire.fields import Key, step
-from conductor_py.wire.task_rules import RULES, Finding, InputTemplateOf, no_template
+from conductor_py.wire.task_rules import RULES, Finding, InputTemplateOf, no_template, scripts_of
 
 CheckExpressions = Callable[[JsonValue], Iterable[tuple[str, str]]]
 """List the malformed ``${…}`` of a value: where (a path below it) and a sentence."""
+
+CheckScript = Callable[[str], str | None]
+"""Say what keeps a JavaScript program from being parsed; ``None``: nothing."""
 
 _NAME = re.compile(r"[A-Za-z0-9_<>{}#\s-]+")
 _REFERENCE = re.compile(r"(?<!\$)\$\{\s*([^.\[\]{}$\s]+)")
@@ -46,6 +49,7 @@ class Rules:
 
     limits: Limits = field(default_factory=Limits)
     check_expressions: CheckExpressions = lambda _: ()
+    check_script: CheckScript = lambda _: None
     input_template_of: InputTemplateOf = no_template
     environment: frozenset[str] | None = frozenset()
     owner_email_mandatory: bool = False
@@ -176,6 +180,10 @@ def _task_findings(place: _Place, rules: Rules, references: frozenset[str]) -> I
     rule = RULES.get(task.type)
     if rule is not None:
         yield from rule(task, rules.input_template_of)
+    for path, script in scripts_of(task):
+        wrong = rules.check_script(script)
+        if wrong is not None:
+            yield path, wrong, script[:200]
     if task.type in _FORKS and (place.after is None or place.after.type != "JOIN"):
         yield "", f"must be followed by the JOIN of this {task.type}", None
     if task.type == "JOIN" and not _joins_dynamic_fork(place):

@@ -48,6 +48,7 @@ def build_application(
         engine,
         served_payloads=served,
         check_expressions=check,
+        check_script=engine.check_script,
         stop=stop,
         instance=instance,
         max_body_bytes=settings.server.body_bytes,

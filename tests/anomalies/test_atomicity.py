@@ -1,12 +1,10 @@
 """Servers that die between any two steps: what was begun is whole or absent, and goes on once."""
 
-from typing import Any
-
 import pytest
 
 from conductor_py.codec.definitions import workflow_from_json
 from conductor_py.model.ids import ExecutionId
-from conductor_py.ports.store import Outcome
+from conductor_py.ports.store import Commit, CommitReply, Outcome
 from conductor_py.testing import MemoryEngine
 from conductor_py.wire.event_handlers import read_event_handler
 from tests.anomalies.world import CLAIM_S, LEASE_S, Killed, World, attempts_of, newest
@@ -133,7 +131,12 @@ def test_successors_that_a_losing_server_made_are_in_no_queue(world: World) -> N
     first, second = world.servers
     started = first.start(workflow("w", simple("a"), simple("b"), simple("c")))
     (task,) = first.poll("a")
-    world.held_up(0, "store.commit", lambda: (second.settle(), second.run("b", {"by": "second"})))
+
+    def meanwhile() -> None:
+        second.settle()
+        second.run("b", {"by": "second"})
+
+    world.held_up(0, "store.commit", meanwhile)
     first.complete(task)
     tasks = first.workflow(started)["tasks"]
     assert [(t["referenceTaskName"], t["status"], t["seq"]) for t in tasks] == [
@@ -164,19 +167,21 @@ def test_a_name_that_ends_in_a_digit_is_no_later_attempt_of_another(engine: Memo
 
 
 @pytest.mark.anomaly("A-6")
-def test_a_commit_that_is_sent_twice_has_its_effects_once(world: World) -> None:
+def test_a_commit_that_is_sent_twice_has_its_effects_once(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The answer was lost: children, messages and iterations are not made again."""
     first, second = world.servers
     _told_once(first)
     commit = first.ports.store.commit
 
-    def twice(order: Any) -> Any:
+    def twice(order: Commit) -> CommitReply:
         commit(order)
         reply = commit(order)
         assert reply.outcome is Outcome.OK
         return reply
 
-    first.ports.store.commit = twice  # type: ignore[method-assign]
+    monkeypatch.setattr(first.ports.store, "commit", twice)
     _play(world, 0)
     expected, _ = _undisturbed()
     world.pass_time(1, seconds=31)

@@ -9,6 +9,7 @@ from conductor_py.model.status import TaskStatus
 from conductor_py.testing import MemoryEngine
 from tests.anomalies.world import World
 from tests.builders import (
+    Json,
     dynamic_fork,
     join,
     pass_time,
@@ -60,7 +61,12 @@ def test_what_data_makes_of_a_task_does_not_reach_its_definition(world: World) -
 def test_a_dynamic_task_is_retried_and_timed_by_the_definition_of_its_name(
     engine: MemoryEngine,
 ) -> None:
-    rule = {"name": "chosen", "retryCount": 1, "retryDelaySeconds": 0, "responseTimeoutSeconds": 7}
+    rule: Json = {
+        "name": "chosen",
+        "retryCount": 1,
+        "retryDelaySeconds": 0,
+        "responseTimeoutSeconds": 7,
+    }
     engine.engine.definitions.register_tasks([task_def_from_json(rule)])
     chosen = typed("DYNAMIC", "d", dynamicTaskNameParam="n", inputParameters={"n": "chosen"})
     started = engine.start(workflow("w", chosen))

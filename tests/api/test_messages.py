@@ -35,7 +35,12 @@ def test_the_answer_is_the_id_of_the_message_as_text(engine: MemoryEngine, clien
     assert message["id"] == answer.text
 
 
-@pytest.mark.parametrize("body", [[], "text", 1])
+def test_an_empty_body_is_no_message(engine: MemoryEngine, client: Any) -> None:
+    started = engine.start(workflow("w", wait("t")))
+    assert client.post(f"/api/workflow/{started}/messages", data=b"").status_code == 400
+
+
+@pytest.mark.parametrize("body", [[], "text", 1, None])
 def test_a_message_is_an_object(engine: MemoryEngine, client: Any, body: Any) -> None:
     started = engine.start(workflow("w", wait("t")))
     assert _push(client, started, body).status_code == 400

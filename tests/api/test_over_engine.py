@@ -1,12 +1,15 @@
 """The front over a real engine in memory: stories of a client, from definition to search."""
 
-from typing import Any
+from typing import Any, cast
 
 import orjson
 import pytest
 
 from conductor_py.api import create_app
 from conductor_py.decider.expressions import check
+from conductor_py.engine.script_check import ScriptCheck
+from conductor_py.errors import LimitExceeded
+from conductor_py.ports.scripts import Scripts
 from conductor_py.testing.engine import MemoryEngine, memory_engine
 from conductor_py.wire import answers
 from conductor_py.wire.fields import WireSchema, load
@@ -141,3 +144,32 @@ def test_reads_answer_what_they_should(client: Any, path: str, status: int) -> N
     answer = client.get(path)
     assert answer.status_code == status
     assert answer.mimetype == "application/json"
+
+
+def test_definition_whose_program_does_not_parse_is_refused(engine: MemoryEngine) -> None:
+    client = create_app(engine.engine, check_script=engine.engine.check_script).test_client()
+    switch = {
+        "name": "s",
+        "taskReferenceName": "s",
+        "type": "SWITCH",
+        "evaluatorType": "javascript",
+        "expression": "(((",
+        "decisionCases": {"a": [{"name": "x", "taskReferenceName": "x"}]},
+    }
+    refused = client.post("/api/metadata/workflow", json={"name": "w", "tasks": [switch]})
+    assert refused.status_code == 400
+    (found,) = refused.json["validationErrors"]
+    assert found["path"] == "$.tasks[0].expression"
+    assert "SyntaxError" in found["message"]
+    good = {**switch, "expression": "$.x > 1 ? 'a' : 'b'"}
+    taken = client.post("/api/metadata/workflow", json={"name": "w", "tasks": [good]})
+    assert taken.status_code == 200
+    engine.ports.scripts.close()
+
+
+def test_definition_is_taken_while_the_sandbox_is_too_busy_to_parse() -> None:
+    class _Busy:
+        def check(self, expression: str, evaluator: str = "javascript") -> str | None:
+            raise LimitExceeded("too many wait")
+
+    assert ScriptCheck(cast("Scripts", _Busy()))("(((") is None

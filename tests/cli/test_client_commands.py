@@ -50,7 +50,7 @@ def test_start_takes_an_inline_definition(run: Run, stub: StubServer) -> None:
     ("arguments", "sentence"),
     [
         (("workflow", "start"), "give a NAME or a --definition"),
-        (("workflow", "start", "x", "--input", "{"), "this is not JSON"),
+        (("workflow", "start", "x", "--input", "{"), "is not JSON"),
         (("workflow", "start", "x", "--input", "[1]"), "a JSON object is wanted"),
         (("workflow", "start", "x", "--input", "@missing.json"), "missing.json cannot be read"),
         (("workflow", "start", "x", "--priority", "100"), "100 is not in the range"),

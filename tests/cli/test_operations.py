@@ -61,12 +61,13 @@ def test_verb_on_one_execution(
     sent: tuple[str, str, dict[str, object]],
 ) -> None:
     method, path, body = sent
+    stub.on("GET", f"{_BASE}/w-1", Reply(200, {"workflowId": "w-1", "tasks": []}))
     stub.on(method, f"{_BASE}/.*", Reply(200))
 
     outcome = run("workflow", *arguments)
 
     assert outcome.code == 0
-    (request,) = stub.requests
+    (request,) = stub.seen(method)
     assert (request.path, request.json()) == (f"{_BASE}/{path}", body)
 
 
@@ -138,3 +139,81 @@ def test_variables_are_printed_whole(run: Run, stub: StubServer) -> None:
     stub.on("POST", f"{_BASE}/w-1/variables", Reply(200, found))
 
     assert json.loads(run("workflow", "variables", "w-1", '{"a": 1}').out) == found["variables"]
+
+
+def test_rerun_finds_the_newest_task_of_a_reference(run: Run, stub: StubServer) -> None:
+    tasks = [
+        {"taskId": "t-1", "referenceTaskName": "pack"},
+        {"taskId": "t-2", "referenceTaskName": "pack"},
+        {"taskId": "t-3", "referenceTaskName": "send"},
+    ]
+    stub.on("GET", f"{_BASE}/w-1", Reply(200, {"workflowId": "w-1", "tasks": tasks}))
+    stub.on("POST", f"{_BASE}/w-1/rerun", Reply(200))
+
+    run("workflow", "rerun", "w-1", "--from-task", "pack")
+
+    assert stub.requests[-1].json() == {"reRunFromTaskId": "t-2"}
+
+
+def test_dry_run_of_an_upgrade_prints_what_does_not_map(run: Run, stub: StubServer) -> None:
+    finding = {"path": "$.tasks[2]", "message": "task 'w' is under way"}
+    answer = {"upgradable": False, "validationErrors": [finding]}
+    stub.on("POST", f"{_BASE}/w-1/upgrade", Reply(200, answer))
+
+    outcome = run("workflow", "upgrade", "w-1", "3", "--dry-run")
+
+    assert (outcome.code, outcome.out) == (1, "$.tasks[2]: task 'w' is under way\n")
+    (request,) = stub.requests
+    assert request.query == {"dryRun": ["true"]}
+
+
+def test_a_test_run_shows_where_it_stands(run: Run, stub: StubServer) -> None:
+    task = {"referenceTaskName": "pack", "taskType": "SIMPLE", "status": "SCHEDULED"}
+    stub.on("POST", f"{_BASE}/test", Reply(200, {"status": "RUNNING", "tasks": [task]}))
+
+    outcome = run("workflow", "test", "orders")
+
+    assert "pack" in outcome.out
+    assert "SCHEDULED" in outcome.out
+
+
+def test_execute_says_when_its_time_is_over(run: Run, stub: StubServer) -> None:
+    answer = {"workflowId": "w-1", "status": "RUNNING", "signalTimeout": True}
+    stub.on("POST", f"{_BASE}/execute/orders/0", Reply(200, answer))
+
+    assert "time to wait is over" in run("workflow", "execute", "orders").err
+
+
+def test_get_says_that_an_execution_waits_for_its_turn(run: Run, stub: StubServer) -> None:
+    found = {"workflowId": "w-1", "status": "RUNNING", "rateLimited": True, "rateLimitKey": "c-7"}
+    stub.on("GET", f"{_BASE}/w-1", Reply(200, found))
+
+    assert (
+        "for its turn among those of the rate limit key 'c-7'" in run("workflow", "get", "w-1").out
+    )
+
+
+def test_report_ends_an_open_task(run: Run, stub: StubServer) -> None:
+    stub.on("POST", "/api/tasks/w-1/approve/COMPLETED", Reply(200, "t-4"))
+
+    outcome = run("task", "report", "w-1", "approve", "--output", '{"by": "me"}')
+
+    assert (outcome.code, outcome.out) == (0, "")
+    assert "t-4" in outcome.err
+    (request,) = stub.requests
+    assert request.json() == {"by": "me"}
+
+
+def test_report_on_nothing_open_fails(run: Run, stub: StubServer) -> None:
+    stub.on("POST", "/api/tasks/w-1/approve/FAILED", Reply(200, ""))
+
+    outcome = run("task", "report", "w-1", "approve", "FAILED")
+
+    assert (outcome.code, outcome.err) == (1, "Error: w-1 has no open task approve\n")
+
+
+def test_logs_of_a_task_are_printed_with_their_times(run: Run, stub: StubServer) -> None:
+    entries = [{"log": "step 1", "taskId": "t-1", "createdTime": 1_700_000_000_000}]
+    stub.on("GET", "/api/tasks/t-1/log", Reply(200, entries))
+
+    assert run("task", "logs", "t-1").out == "2023-11-14 22:13:20Z  step 1\n"

@@ -75,7 +75,7 @@ def test_list_is_a_table_with_next_runs_and_reasons(run: Run, stub: StubServer) 
         (("delete", "a b"), ("DELETE", "a b"), {}),
     ],
 )
-def test_changes_print_nothing(
+def test_changes_print_no_data_and_say_what_they_did(
     run: Run,
     stub: StubServer,
     arguments: tuple[str, ...],
@@ -87,7 +87,8 @@ def test_changes_print_nothing(
 
     outcome = run("schedule", *arguments)
 
-    assert (outcome.code, outcome.out, outcome.err) == (0, "", "")
+    assert (outcome.code, outcome.out) == (0, "")
+    assert outcome.err.startswith("schedule a b ")
     (request,) = stub.seen(method)
     assert (request.path, request.query) == (f"{_PATH}/{path}", query)
 

@@ -91,10 +91,6 @@ _HEADER_FACTS: dict[str, Any] = dict(  # noqa: C408 - reads as the constructor d
     revised=st.booleans(),
     former=st.lists(st.text("0123456789abcdef", min_size=1)).map(tuple),
     notices=_NUMBER,
-    admission_key=_TEXT,
-    admission_limit=_NUMBER,
-    awaits_admission=st.booleans(),
-    admitted_under=_TEXT,
 )
 _ATTEMPT_FACTS: dict[str, Any] = dict(  # noqa: C408 - reads as the constructor does
     seq=_NUMBER,
@@ -131,6 +127,7 @@ _ATTEMPT_FACTS: dict[str, Any] = dict(  # noqa: C408 - reads as the constructor 
     callback_after_s=_NUMBER,
     delay_s=_NUMBER,
     child=_MAYBE,
+    followed=st.booleans(),
     alerted=_NUMBER,
     cache_key=_TEXT,
     async_complete=st.booleans(),

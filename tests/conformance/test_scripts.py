@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import signal
@@ -23,6 +24,7 @@ from tests.waiting import until
 
 _SHORT_MS = 300
 _MEMORY_BYTES = 16 << 20
+_TICKS_OF_A_START = 20
 
 
 @pytest.fixture(scope="module")
@@ -328,17 +330,100 @@ def test_a_child_that_was_killed_is_replaced() -> None:
         scripts.close()
 
 
+def _attempt(
+    scripts: Scripts, expression: str, evaluator: str = "javascript"
+) -> ScriptResult | None:
+    return scripts.attempt(Evaluation(evaluator=evaluator, expression=expression, input={}))
+
+
+def test_an_attempt_answers_what_is_quick(scripts: Scripts) -> None:
+    assert _attempt(scripts, "1 + 1") == Value(value=2)
+    failed = _attempt(scripts, "nowhere")
+    assert isinstance(failed, Failure)
+    assert failed.kind == "error"
+
+
+@pytest.mark.parametrize(
+    ("expression", "evaluator"),
+    [
+        ("while (true) { 'attempt' }", "javascript"),
+        ("/(a+)+$/.test('a'.repeat(41) + 'b')", "javascript"),
+        ("Array(2 ** 32 - 1).join('attempt')", "javascript"),
+        ("[repeat(2)]", "jq"),
+    ],
+    ids=["loop", "regular-expression", "native", "jq"],
+)
+def test_an_attempt_gives_up_what_takes_long(
+    scripts: Scripts, expression: str, evaluator: str
+) -> None:
+    if evaluator == "jq" and importlib.util.find_spec("jq") is None:
+        absent("jq is not installed")
+    assert _attempt(scripts, expression, evaluator) is None
+    assert _attempt(scripts, "1 + 1") == Value(value=2)
+
+
+def test_a_program_that_took_long_is_not_attempted_again(scripts: Scripts) -> None:
+    known = "let again = 1; while (true) {}"
+    assert _attempt(scripts, known) is None
+
+    before = time.monotonic()
+    for _ in range(100):
+        assert _attempt(scripts, known) is None
+    assert time.monotonic() - before < 100 * 0.05  # one slice each, had they run
+
+
+def test_a_program_that_takes_longer_than_its_slice_is_evaluated_all_the_same() -> None:
+    scripts = QuickJsScripts(workers=1, time_limit_ms=20_000)
+    long = "let sum = 0; for (let i = 0; i < 1e7; i++) sum++; 'done'"
+    try:
+        assert _run(scripts, long) == Value(value="done")
+        assert _attempt(scripts, long) is None
+    finally:
+        scripts.close()
+
+
+def test_an_attempt_does_not_wait_behind_others_for_long() -> None:
+    scripts = QuickJsScripts(workers=1, queue_limit=0)
+    with scripts._quick.lend():
+        assert _attempt(scripts, "1") is None
+    assert _attempt(scripts, "1") == Value(value=1)
+    scripts.close()
+
+
+def test_hostile_programs_leave_the_quick_lane_to_others() -> None:
+    scripts = QuickJsScripts(workers=1, time_limit_ms=20_000)
+    hostile = threading.Thread(target=lambda: _run(scripts, "while (true) { 'hostile' }"))
+    hostile.start()
+    try:
+        until(lambda: _attempt(scripts, "while (true) { 'hostile' }") is None)
+        assert _run(scripts, "1 + 1") == Value(value=2)
+    finally:
+        scripts.close()
+        hostile.join(10)
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks at processes through /proc")
+def test_what_takes_long_runs_in_the_background() -> None:
+    before = _children()
+    scripts = QuickJsScripts(workers=1, time_limit_ms=20_000)
+    caller = threading.Thread(target=lambda: _run(scripts, "while (true) { 'background' }"))
+    try:
+        caller.start()
+        (child,) = until(lambda: _busy_with_long_ones(os.getpid()) - before, 60)
+        assert os.getpriority(os.PRIO_PROCESS, child) == 19
+    finally:
+        scripts.close()
+        caller.join(10)
+
+
 def test_a_killed_child_fails_its_script_as_killed() -> None:
     before = _children()
     scripts = QuickJsScripts(workers=1, time_limit_ms=20_000)
     results: list[ScriptResult] = []
     caller = threading.Thread(target=lambda: results.append(_run(scripts, "while (true) {}")))
     try:
-        _run(scripts, "1")
-        (child,) = _children() - before
         caller.start()
-        until(lambda: _state(child) == "R")
-        os.kill(child, signal.SIGKILL)
+        os.kill(until(lambda: _busy_with_long_ones(os.getpid()) - before, 60).pop(), signal.SIGKILL)
         caller.join(10)
     finally:
         scripts.close()
@@ -376,14 +461,13 @@ def test_a_full_queue_is_refused_as_retryable(queue_limit: int, queue_wait_ms: i
     )
     caller = threading.Thread(target=lambda: _run(scripts, "while (true) {}"))
     try:
-        _run(scripts, "1")
-        (child,) = _children() - before
         caller.start()
-        until(lambda: _state(child) == "R")
+        until(lambda: _busy_with_long_ones(os.getpid()) - before, 60)
 
         with pytest.raises(LimitExceeded) as refused:
-            _run(scripts, "1")
+            _run(scripts, "while (true) {}")
         assert refused.value.retryable
+        assert _run(scripts, "1") == Value(value=1)
     finally:
         scripts.close()
         caller.join(10)
@@ -406,8 +490,8 @@ def test_no_child_survives_a_parent_that_is_killed() -> None:
     try:
         assert parent.stdout is not None
         assert parent.stdout.readline() == b"ready\n"
-        (child,) = _children(parent.pid)
-        until(lambda: _state(child) == "R")  # busy, so it cannot see that its input closed
+        # Busy, so it cannot see that its input closed.
+        (child,) = until(lambda: _busy_with_long_ones(parent.pid), 60)
     finally:
         parent.kill()
         parent.communicate()
@@ -430,11 +514,26 @@ def _children(parent: int | None = None) -> set[int]:
     return found
 
 
+def _busy_with_long_ones(parent: int) -> set[int]:
+    """Script processes that run with the least claim to the processor, and have begun a script."""
+    found = set()
+    for child in _children(parent):
+        with contextlib.suppress(OSError):
+            if os.sched_getscheduler(child) == os.SCHED_IDLE and _ticks(child) > _TICKS_OF_A_START:
+                found.add(child)
+    return found
+
+
 def _state(pid: int) -> str:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
         return ""
+
+
+def _ticks(pid: int) -> int:
+    """Processor time in hundredths of a second."""
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11])
 
 
 def _is_running(pid: int) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from conductor_py.model.ids import ExecutionId
 from conductor_py.ports.store import (
     Changes,
     Child,
@@ -574,6 +575,42 @@ def test_lease_is_renewed_by_its_holder_until_it_is_lost(store: Store) -> None:
     assert not store.executions.renew(execution, "other", LEASE_MS)
     store.clock.advance(LEASE_MS)
     assert not store.executions.renew(execution, "d", LEASE_MS)
+
+
+def _fired(store: Store) -> list[ExecutionId]:
+    return [due.execution for due in store.timers.claim_due(0, "s0", 10, "sweeper", LEASE_MS)]
+
+
+def test_lease_that_is_given_up_is_free_and_its_timer_due_later(store: Store) -> None:
+    execution = store.started()
+    loaded = store.sent(execution)
+    seen = loaded.first_event + len(loaded.events) - 1
+    assert not store.executions.postpone(execution, "other", seen, 500)
+    assert store.executions.postpone(execution, "d", seen, 500)
+    assert not store.executions.postpone(execution, "d", seen, 500)
+    store.clock.advance(499)
+    assert not _fired(store)
+    store.clock.advance(1)
+    assert _fired(store) == [execution]
+
+
+def test_lease_that_is_given_up_can_be_taken_for_what_waits_in_the_inbox(store: Store) -> None:
+    execution = store.started()
+    loaded = store.sent(execution)
+    seen = loaded.first_event + len(loaded.events) - 1
+    assert store.executions.postpone(execution, "d", seen, 500)
+    again = store.executions.acquire(execution, "other", LEASE_MS)
+    assert again is not None
+    assert again.events == loaded.events
+
+
+def test_lease_is_not_given_up_over_events_that_were_not_seen(store: Store) -> None:
+    execution = store.started()
+    loaded = store.sent(execution)
+    store.executions.send(execution, store.operation(), b'{"t":"signal"}', "other", LEASE_MS)
+    seen = loaded.first_event + len(loaded.events) - 1
+    assert store.executions.postpone(execution, "d", seen, 500)
+    assert _fired(store) == [execution]
 
 
 def test_pointers_below_the_first_attempt_read_as_absent(store: Store) -> None:

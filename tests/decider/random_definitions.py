@@ -35,10 +35,10 @@ def definitions() -> st.SearchStrategy[Json]:
 
 
 def _definition(seed: int) -> Json:
-    return _Author(random.Random(seed)).definition()
+    return Author(random.Random(seed)).definition()
 
 
-class _Author:
+class Author:
     """Writes one definition."""
 
     def __init__(self, chance: random.Random) -> None:
@@ -59,17 +59,14 @@ class _Author:
             tasks.extend(self._block(depth))
         return tasks
 
+    def leaves(self) -> list[Callable[[int], list[Json]]]:
+        """What writes a task without tasks inside; one that is there more often is more likely."""
+        work = [self._work, self._work, self._work]
+        return [*work, self._variable, self._wait, self._dynamic, self._leaf]
+
     def _block(self, depth: int) -> list[Json]:
         self._size -= 1
-        leaves: list[Callable[[int], list[Json]]] = [
-            self._work,
-            self._work,
-            self._work,
-            self._variable,
-            self._wait,
-            self._dynamic,
-            self._leaf,
-        ]
+        leaves = self.leaves()
         containers = [self._fork, self._fork, self._switch, self._loop, self._spread, self._child]
         containers += [self._either]
         deeper = depth < 4 and self._size > 0

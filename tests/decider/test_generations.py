@@ -74,7 +74,6 @@ def test_execution_that_is_taken_up_again_comes_to_a_sound_end(
         world.run()
         _rest(world)
         _is_sound(world)
-        world.held.clear()  # what a restart has put out of sight is not found any more
         _take_up(world, chance)
         _rest(world)
         _is_sound(world)

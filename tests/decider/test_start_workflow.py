@@ -149,3 +149,11 @@ def test_an_effect_that_is_carried_out_again_starts_nothing_more(engine: MemoryE
     pass_time(engine, seconds=60)
     assert engine.statuses(started) == {"s": "COMPLETED", "z": "SCHEDULED"}
     assert len(engine.poll("o", 5)) == 1
+
+
+def test_what_is_masked_for_readers_reaches_the_other_under_a_key(engine: MemoryEngine) -> None:
+    request = {**_other(), "input": {"token": "s3cret"}, "idempotencyKey": "k"}
+    started = engine.start(workflow("w", starting(request), maskedFields=["token"]))
+    pass_time(engine, seconds=1)
+    other = task_of(engine, started, "s")["outputData"]["workflowId"]
+    assert engine.workflow(other)["input"] == {"token": "s3cret"}

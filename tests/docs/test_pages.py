@@ -9,8 +9,8 @@ from tests.docs.pages import DOCS, ROOT, Page, all_pages, page
 
 _PAGES = all_pages()
 _FOLDERS = ("tutorials", "how-to", "reference", "explanation", "decisions")
-_KEY = re.compile(r"\bconductor\.[a-z][\w.-]*[\w]")
-_OTHER_NAMES = re.compile(r"conductor\.properties")
+_KEY = re.compile(r"(?<![\w-])conductor\.[a-z][\w.-]*[\w]")
+_OTHER_NAMES = re.compile(r"conductor\.(properties|failure_workflow)")
 #: The words that code and logs use; the glossary may explain more.
 _WORDS = frozenset(
     {

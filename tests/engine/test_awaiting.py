@@ -155,12 +155,20 @@ def test_strategy_says_what_is_shown(
         assert (shown["workflowName"], found["tasks"]) == (name, shown["tasks"])
 
 
-@pytest.mark.parametrize("strategy", ["BLOCKING_WORKFLOW", "BLOCKING_TASK", "BLOCKING_TASK_INPUT"])
+@pytest.mark.parametrize(
+    ("strategy", "kind"),
+    [
+        ("BLOCKING_WORKFLOW", "BLOCKING_WORKFLOW"),
+        ("BLOCKING_TASK", "TARGET_WORKFLOW"),
+        ("BLOCKING_TASK_INPUT", "TARGET_WORKFLOW"),
+    ],
+)
 def test_nothing_that_blocks_is_answered_with_the_execution(
-    engine: MemoryEngine, strategy: str
+    engine: MemoryEngine, strategy: str, kind: str
 ) -> None:
     found = _execute(engine, workflow("w"), strategy=strategy)
-    assert (found["responseType"], found["status"]) == ("TARGET_WORKFLOW", "COMPLETED")
+    assert (found["responseType"], found["status"]) == (kind, "COMPLETED")
+    assert found["tasks"] == []
 
 
 def test_server_that_stops_answers_at_once(engine: MemoryEngine) -> None:

