@@ -1,7 +1,5 @@
 """A real browser for the pages, and a server for it, as a user starts one."""
 
-import os
-import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -11,6 +9,8 @@ import pytest
 
 from conductor_py.sdk import Client
 from tests.services.absence import absent
+from tests.services.browser import chromium
+from tests.services.cache import Unobtainable
 from tests.services.processes import Service, answers, free_port
 
 _READY_S = 60
@@ -30,15 +30,14 @@ _NO_STORY = ("favicon", "Failed to load resource")
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
     """Chromium of this machine, driven by Playwright."""
-    chromium = os.environ.get("CONDUCTOR_TEST_CHROMIUM") or shutil.which("chromium")
-    if not chromium:
-        absent("the pages need a browser: install chromium, or name one: CONDUCTOR_TEST_CHROMIUM")
+    from playwright.sync_api import sync_playwright
+
     try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        absent("the pages are driven by Playwright: pip install -e .[browser]")
+        path = chromium()
+    except Unobtainable as error:
+        absent(str(error))
     with sync_playwright() as driver:
-        running = driver.chromium.launch(executable_path=chromium, args=list(_FLAGS))
+        running = driver.chromium.launch(executable_path=path, args=list(_FLAGS))
         yield running
         running.close()
 

@@ -13,7 +13,7 @@ from tests.ui import everything
 from tests.ui.everything import ID, TASK_STATUSES, TASK_TYPES, WORKFLOW_STATUSES
 from tests.waiting import until
 
-pytestmark = [pytest.mark.slow, pytest.mark.service, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.slow, pytest.mark.service, pytest.mark.timeout(300)]
 
 SINK = DOCS / "tutorials" / "kitchen-sink.md"
 _RAW = re.compile(r"undefined|\[object |NaN|TypeError|Cannot read|Traceback|Infinity")
@@ -150,6 +150,18 @@ def test_no_text_of_a_user_became_markup(shown):
     page = shown(everything.odd())
     assert page.locator("main img, main script").count() == 0
     assert "<script>alert(1)</script>" in page.locator(".why").first.inner_text()
+
+
+def test_a_fault_of_the_page_itself_is_a_sentence_and_not_its_exception(tab, client):
+    task = {"name": "w", "taskReferenceName": "w", "type": "HUMAN"}
+    real = client.start_workflow(definition={"name": "faulty", "tasks": [task]})
+    document = {**everything.execution("RUNNING", [], []), "results": [None], "totalHits": 1}
+    tab.page.route(f"**/api/workflow/{real}**", lambda route: route.fulfill(json=document))
+    tab.open(f"/execution/{real}")
+    tab.page.get_by_text("This page cannot show all of it.").wait_for()
+    assert not _RAW.search(tab.page.locator("body").inner_text())
+    assert any("TypeError" in one for one in tab.complaints)
+    tab.complaints.clear()
 
 
 def test_what_the_page_was_given_is_json_of_the_server(client):

@@ -7,7 +7,7 @@ import pytest
 
 from tests.waiting import until
 
-pytestmark = [pytest.mark.slow, pytest.mark.service, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.slow, pytest.mark.service, pytest.mark.timeout(300)]
 
 
 def _task(ref, kind="SIMPLE", **more):
@@ -219,3 +219,18 @@ def test_the_menu_is_used_with_the_keyboard_alone(tab, client):
     tab.page.keyboard.press("Escape")
     tab.dialog.wait_for(state="hidden")
     assert focused.inner_text() == "More"
+
+
+def test_a_number_that_scripts_cannot_count_in_is_shown_and_sent_as_it_was_written(tab, client):
+    long = 12345678901234567
+    execution = client.start_workflow(definition=FAILS, input={"n": 1, "long": long})
+    until(lambda: _status(client, execution) == "FAILED")
+    tab.execution(execution)
+    tab.page.get_by_role("tab", name="Input and output").click()
+    tab.page.get_by_text(str(long)).first.wait_for()
+    tab.choose("Rerun…")
+    given = tab.dialog.get_by_label("Input of the execution")
+    assert f'"long": {long}' in given.input_value()
+    given.fill(given.input_value().replace('"n": 1', '"n": 2'))
+    tab.submit("Rerun")
+    until(lambda: client.get_workflow(execution)["input"] == {"n": 2, "long": long})

@@ -4,7 +4,7 @@ import pytest
 
 from tests.waiting import until
 
-pytestmark = [pytest.mark.slow, pytest.mark.service, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.slow, pytest.mark.service, pytest.mark.timeout(300)]
 
 _ONE = {"name": "noted", "taskReferenceName": "noted", "type": "NOOP"}
 SMALL = {"name": "ui_small", "version": 1, "description": "first", "tasks": [_ONE]}
@@ -107,8 +107,8 @@ def test_an_event_leads_to_what_it_started(tab, client):
 
 
 def test_a_list_can_be_searched_sorted_and_left_for_an_execution(tab, client):
-    client.register_workflow(SMALL, overwrite=True)
-    started = client.start_workflow("ui_small", version=1)
+    client.register_workflow({**SMALL, "name": "ui_searched"}, overwrite=True)
+    started = client.start_workflow("ui_searched", version=1)
     until(
         lambda: client.search_workflows(f"workflowId = {started}").get("totalHits") == 1,
         20,
@@ -117,11 +117,11 @@ def test_a_list_can_be_searched_sorted_and_left_for_an_execution(tab, client):
     tab.open("/")
     tab.page.get_by_label("Search", exact=True).fill(started)
     tab.page.get_by_role("button", name="Search").click()
-    tab.page.get_by_role("link", name="ui_small").wait_for()
+    tab.page.get_by_role("link", name="ui_searched").wait_for()
     tab.page.get_by_role("button", name="Ended").click()
     tab.page.get_by_role("button", name="Ended ↓").wait_for()
     tab.page.get_by_role("button", name="Completed").first.click()
-    tab.page.get_by_role("link", name="ui_small").click()
+    tab.page.get_by_role("link", name="ui_searched").click()
     tab.status("Completed")
 
 

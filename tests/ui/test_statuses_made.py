@@ -7,7 +7,7 @@ import pytest
 from tests.cli.conftest import Run, run
 from tests.waiting import until
 
-pytestmark = [pytest.mark.slow, pytest.mark.service, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.slow, pytest.mark.service, pytest.mark.timeout(300)]
 
 __all__ = ["run"]
 
@@ -86,7 +86,7 @@ def mixed(server_url):
         _fail(client, "m_optional", "FAILED_WITH_TERMINAL_ERROR")
 
         def tries(ref):
-            listed = client.get_workflow(execution)["tasks"]
+            listed: Any = client.get_workflow(execution)["tasks"]
             return [each["status"] for each in listed if each["referenceTaskName"] == ref]
 
         until(lambda: tries("m_lost")[:1] == ["TIMED_OUT"] and len(tries("m_lost")) == 2, 30)
