@@ -24,9 +24,9 @@ from benchmarks.server_part import Served, server
 
 _PART: Final = "Hostile scripts"
 _ROUNDS_PER_S: Final = 60.0
-_QUIET_S: Final = 8.0
+_WINDOW_S: Final = 8.0
 _LONGEST_S: Final = 120.0
-_LOOK_S: Final = 0.25
+_LOOK_S: Final = 1.0
 _SCRIPTS: Final = {
     "loop": "while (true) {}",
     "allocation": "let a = []; while (true) { a.push('x'.repeat(1e5) + a.length) }",
@@ -40,7 +40,7 @@ _ENDS: Final = {"FAILED", "FAILED_WITH_TERMINAL_ERROR"}
 
 @dataclass(slots=True)
 class _Window:
-    """What the client saw, in ms, and how long each hostile start took."""
+    """What the client saw, how long each hostile start took, in ms, and memory of scripts."""
 
     latencies: list[float]
     starts: list[float] = field(default_factory=list)
@@ -63,8 +63,8 @@ def measure_hostile(windows: int, hostile: int) -> list[Figure]:
         troubled: list[_Window] = []
         numbers = itertools.count()
         for _ in range(windows):
-            quiet.append(_Window(client.submit(_go_round, at.port, _QUIET_S).result()))
-            troubled.append(_with_hostile(at, client, hostile // windows, numbers))
+            quiet.append(_window(at, client, 0, numbers))
+            troubled.append(_window(at, client, hostile // windows, numbers))
         if not Http(at.port).json("GET", "/metadata/workflow/honest?version=1"):
             raise RuntimeError("the server has lost a definition")
     return list(_figures(quiet, troubled, hostile))
@@ -159,45 +159,47 @@ def _round(http: Http, seen: list[float]) -> None:
 # -- the hostile ones ------------------------------------------------------------------------------
 
 
-def _with_hostile(
-    at: Served, client: ProcessPoolExecutor, count: int, numbers: Iterator[int]
-) -> _Window:
-    """Let hostile executions loose, evenly over a quiet window's time; wait for the last end."""
-    running: dict[str, str] = {}
-    starts: list[float] = []
-    kinds = [*_SCRIPTS, *_FILTERS]
-    done = threading.Event()
-    latencies: list[float] = []
+def _window(at: Served, client: ProcessPoolExecutor, count: int, numbers: Iterator[int]) -> _Window:
+    """Let ``count`` hostile executions loose, evenly over the time; wait for the last end.
+
+    What is looked at meanwhile is looked at in quiet windows, too.
+    """
+    seen = _Window([])
+    over = threading.Event()
 
     def honest() -> None:
-        while not done.is_set():
-            latencies.extend(client.submit(_go_round, at.port, 1.0).result())
+        while not over.is_set():
+            seen.latencies.extend(client.submit(_go_round, at.port, _LOOK_S).result())
 
     thread = threading.Thread(target=honest)
     thread.start()
     try:
-        http = Http(at.port)
-        most_mb = 0.0
-        began = time.monotonic()
-        while len(starts) < count or running:
-            if time.monotonic() - began > _LONGEST_S:
-                raise RuntimeError(f"hostile executions do not end: {sorted(running.values())}")
-            if len(starts) < count:
-                number = next(numbers)
-                kind = kinds[number % len(kinds)]
-                sent = time.perf_counter()
-                body = {"name": kind, "version": 1, "input": {"number": number}}
-                running[http.text("POST", "/workflow", body)] = kind
-                starts.append((time.perf_counter() - sent) * 1000)
-            elif (ended := _ended(http, next(iter(running)), running)) is not None:
-                del running[ended]
-                continue
-            most_mb = max(most_mb, script_processes_mb(at.pid))
-            time.sleep(_LOOK_S if len(starts) == count else _QUIET_S / count / 2)
+        _let_loose(at, count, numbers, seen)
     finally:
-        done.set()
+        over.set()
         thread.join()
-    return _Window(latencies, starts, most_mb)
+    return seen
+
+
+def _let_loose(at: Served, count: int, numbers: Iterator[int], seen: _Window) -> None:
+    http = Http(at.port)
+    kinds = [*_SCRIPTS, *_FILTERS]
+    running: dict[str, str] = {}
+    began = time.monotonic()
+    while (spent := time.monotonic() - began) < _WINDOW_S or running:
+        if spent > _LONGEST_S:
+            raise RuntimeError(f"hostile executions do not end: {sorted(running.values())}")
+        while len(seen.starts) < min(count, count * spent / _WINDOW_S):
+            number = next(numbers)
+            kind = kinds[number % len(kinds)]
+            body = {"name": kind, "version": 1, "input": {"number": number}}
+            sent = time.perf_counter()
+            running[http.text("POST", "/workflow", body)] = kind
+            seen.starts.append((time.perf_counter() - sent) * 1000)
+        while running and (ended := _ended(http, next(iter(running)), running)) is not None:
+            del running[ended]
+        seen.script_mb = max(seen.script_mb, script_processes_mb(at.pid))
+        time.sleep(_LOOK_S)
 
 
 def _ended(http: Http, execution: str, kinds: Mapping[str, str]) -> str | None:

@@ -11,8 +11,8 @@ from conductor_py.adapters.webhook import IDENTITY_HEADER, HttpWebhook
 from conductor_py.config import Settings
 from conductor_py.config.listeners import Listeners
 from conductor_py.errors import ConfigurationError
-from conductor_py.wiring.outlets import listeners_of, sinks_of, webhook_of
 from conductor_py.ports.events import Undelivered
+from conductor_py.wiring.outlets import listeners_of, sinks_of, webhook_of
 
 
 def _settings(**given: Any) -> Settings:

@@ -94,7 +94,7 @@ def _facts(found: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("failed", clipped(", ".join(map(str, failed)), 1_000) if isinstance(failed, list) else ""),
         ("waits", _turn(found)),
         ("started", moment(found.get("startTime"))),
-        ("retried", moment(found.get("lastRetriedTime"))),
+        ("taken up", moment(found.get("lastRetriedTime"))),
         ("ended", moment(found.get("endTime"))),
         ("about", clipped(found.get("correlationId"), 200)),
         ("parent", clipped(found.get("parentWorkflowId"))),

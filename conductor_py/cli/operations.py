@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import click
 
-from conductor_py.cli.connection import client, connected, document, object_document
+from conductor_py.cli.connection import client, connected, object_document
 from conductor_py.cli.execution_view import print_tasks
-from conductor_py.cli.printing import print_json, say
+from conductor_py.cli.printing import objects, print_json, say
 from conductor_py.sdk.client import Client
 from conductor_py.sdk.operation_calls import ReturnStrategy
 
@@ -287,17 +287,27 @@ def test(
     """Run the workflow NAME with mocked results; nothing is kept of it."""
     if not name and not definition:
         raise click.UsageError("give a NAME or a --definition")
+    results = object_document(mocks)
     with client(server) as conductor:
         found = conductor.test_workflow(
             name,
             version=version,
             input=object_document(given),
             definition=object_document(definition) if definition else None,
-            mocks=document(mocks),
+            mocks=results,
         )
     _print_standing(found, as_json=as_json)
     if not as_json:
         print_tasks(found)
+    for ref in _unreached(found, results):
+        say(f"No task {ref} was reached: its mocks were not used.", err=True)
+
+
+def _unreached(found: Mapping[str, Any], refs: Iterable[str]) -> list[str]:
+    """Pick the references that no task of the execution has, in whatever iteration."""
+    reached = {str(each.get("referenceTaskName")) for each in objects(found.get("tasks"))}
+    reached |= {ref.partition("__")[0] for ref in reached}
+    return [ref for ref in refs if ref not in reached]
 
 
 def _print_standing(found: Mapping[str, Any], *, as_json: bool) -> None:

@@ -30,7 +30,7 @@ def _begin(given: dict[str, Any]) -> Settings:
 @_DATA
 @configured
 def server(**given: Any) -> int:  # noqa: ANN401 - the options, by name
-    """Run API, sweeper, system-task and effects worker, over an embedded Redis unless one is given."""
+    """Run API, sweeper, system-task and effects worker, with a Redis of its own or one given."""
     settings = _begin(given)
     from conductor_py.processes.server import run_server
 

@@ -8,11 +8,13 @@ them, or ``@`` and a path in payload storage. A header of an unknown format is l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 import orjson
 
+from conductor_py.codec.containers import dump_join, dump_loop, load_container
 from conductor_py.codec.interventions import (
     dump_intervention,
     load_postponed,
@@ -20,6 +22,7 @@ from conductor_py.codec.interventions import (
     load_watches,
 )
 from conductor_py.codec.message_queue import dump_message_queue, load_message_queue
+from conductor_py.codec.nesting import dump_nested, plain
 from conductor_py.codec.recovery import (
     dump_permissive,
     dump_walk,
@@ -59,15 +62,6 @@ class UnknownFormat(ConductorError):
     code = "UNKNOWN_FORMAT"
 
 
-def plain(value: object) -> object:
-    """Serialise what orjson does not know: any mapping or sequence of the model."""
-    if isinstance(value, Mapping):
-        return dict(value)
-    if isinstance(value, (tuple, frozenset)):
-        return list(value)
-    raise TypeError
-
-
 def dump_json(value: object) -> bytes:
     """Serialise a JSON value of the model."""
     return orjson.dumps(value, default=plain)
@@ -77,10 +71,10 @@ def dump_json(value: object) -> bytes:
 
 
 def dump_document(document: Document) -> bytes:
-    """Store a document."""
+    """Store a document; ``TypeError`` when it is no JSON, or nested too deeply."""
     if isinstance(document, External):
         return b"@" + document.path.encode()
-    return orjson.dumps(document, default=plain)
+    return dump_nested(document)
 
 
 def load_document(stored: bytes | None) -> Document:
@@ -155,6 +149,8 @@ _ATTEMPT: tuple[tuple[str, str, Any], ...] = (
     ("tells_start", "tell", False),
 )
 
+_header_values = attrgetter(*(attribute for attribute, _, _ in _HEADER))
+_attempt_values = attrgetter(*(attribute for attribute, _, _ in _ATTEMPT))
 _HEADER_NAMES = {stored: attribute for attribute, stored, _ in _HEADER}
 _ATTEMPT_NAMES = {stored: attribute for attribute, stored, _ in _ATTEMPT}
 
@@ -173,8 +169,7 @@ def dump_header(header: Header) -> bytes:
         "first_seq": header.first_seq,
         "next_seq": header.next_seq,
     }
-    for attribute, stored, default in _HEADER:
-        value = getattr(header, attribute)
+    for (_, stored, default), value in zip(_HEADER, _header_values(header), strict=True):
         if value != default:
             fields[stored] = value
     if header.former:
@@ -226,8 +221,7 @@ def dump_attempt(attempt: Attempt, shard: str) -> bytes:
         "type": attempt.type,
         "sched": attempt.scheduled_at,
     }
-    for attribute, stored, default in _ATTEMPT:
-        value = getattr(attempt, attribute)
+    for (_, stored, default), value in zip(_ATTEMPT, _attempt_values(attempt), strict=True):
         if value != default:
             fields[stored] = value
     return orjson.dumps(fields)
@@ -276,66 +270,28 @@ def load_claim(stored: bytes) -> ClaimSide:
     )
 
 
-_RARE: dict[type, Callable[[Any], _Fields]] = {
+_STATES: dict[type, Callable[[Any], _Fields]] = {
+    JoinState: dump_join,
+    LoopState: dump_loop,
     Walk: dump_walk,
     PermissiveFailures: dump_permissive,
     MessageQueue: dump_message_queue,
     Postponed: dump_intervention,
     Skip: dump_intervention,
     Watches: dump_intervention,
+    Meta: lambda meta: {
+        "by": meta.created_by,
+        "event": meta.event,
+        "idem": meta.idempotency_key,
+        "task": meta.parent_task_ref,
+    },
     Ending: lambda ending: {"why": ending.reason, "task": ending.failed_task},
 }
 
 
 def dump_state(state: State) -> bytes:
-    """Store a join, fork or loop state, the meta data or the ending, or what is rarely there."""
-    rare = _RARE.get(type(state))
-    if rare is not None:
-        return dump_json(rare(state))
-    match state:
-        case JoinState():
-            fields: _Fields = {"t": "j", "s": state.seq, "n": state.expected, "d": state.settled}
-            for name, seqs in (("f", state.failed), ("e", state.errors)):
-                if seqs:
-                    fields[name] = list(seqs)
-            if state.closed:
-                fields["c"] = 1
-        case LoopState():
-            fields = {"t": "l", "s": state.seq, "i": state.iteration, "o": state.open_attempts}
-            fields |= {"tail": state.tail, "items": state.items}
-            if state.closed:
-                fields["c"] = 1
-            if state.generation:
-                fields["g"] = state.generation
-        case Meta():
-            fields = {"by": state.created_by, "event": state.event}
-            fields |= {"idem": state.idempotency_key, "task": state.parent_task_ref}
-        case _:
-            raise AssertionError(state)
-    return orjson.dumps(fields)
-
-
-def load_state(stored: bytes) -> State:
-    """Read a join, fork or loop state."""
-    fields: _Fields = orjson.loads(stored)
-    if fields["t"] == "j":
-        return JoinState(
-            seq=fields["s"],
-            expected=fields["n"],
-            settled=fields["d"],
-            failed=tuple(fields.get("f", ())),
-            errors=tuple(fields.get("e", ())),
-            closed=bool(fields.get("c")),
-        )
-    return LoopState(
-        seq=fields["s"],
-        iteration=fields["i"],
-        open_attempts=fields["o"],
-        tail=fields["tail"],
-        items=fields["items"],
-        closed=bool(fields.get("c")),
-        generation=fields.get("g", 0),
-    )
+    """Store a join or loop state, the meta data or the ending, or what is rarely there."""
+    return dump_json(_STATES[type(state)](state))
 
 
 def load_meta(stored: bytes | None) -> Meta:
@@ -364,7 +320,7 @@ _LOADERS: dict[str, Callable[[bytes], object]] = {
     "i": load_document,
     "o": load_document,
     "r": int,
-    "j": load_state,
+    "j": load_container,
     "d": bytes.decode,
     "m": load_document,
     "w": load_postponed,

@@ -134,7 +134,7 @@ class Limits:
         "200",
         "How deep objects and lists of a request may be nested.",
         minimum=10,
-        maximum=900,
+        maximum=200,
     )
     sub_workflow_depth: int = count(
         "conductor.limits.subWorkflowDepth",

@@ -15,6 +15,7 @@ from conductor_py.config.declaration import (
     names,
     text,
 )
+from conductor_py.model.ids import MAX_PARTITIONS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +66,7 @@ class Redis:
         "Partitions that executions are spread over; one is right for one Redis. Fixed when the "
         "namespace is first used: a process that is given another number refuses to start.",
         minimum=1,
-        maximum=4096,
+        maximum=MAX_PARTITIONS,
     )
     sharding_strategy: Literal["roundRobin", "localOnly"] = choice(
         "conductor.redis.queueShardingStrategy",

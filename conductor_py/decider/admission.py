@@ -44,13 +44,14 @@ def enter(ws: Workspace) -> bool:
 
 
 def answered(ws: Workspace, *, admitted: bool) -> bool:
-    """The store has answered: whether the execution begins now; one that was turned away ends."""
+    """The store has answered: whether the execution begins now; one that was turned away ends. Its
+    key stays with it: should it be taken up again, it counts.
+    """
     if ws.over or not ws.header.awaits_admission:
         return False
     limit = ws.header.admission_limit
     ws.header = replace(ws.header, awaits_admission=False)
     if not admitted:
-        ws.header = replace(ws.header, admission_key="", admission_limit=0)
         reason = f"Rate limit: {limit} executions of workflow {ws.header.name} are under way"
         ending.end(ws, WorkflowStatus.FAILED, reason, output={})
     return admitted

@@ -19,6 +19,9 @@ from conductor_py.model.execution import Attempt, LoopState, Vector, vector_appe
 
 _PIECE = 500
 _LONGEST_CHAIN = 1000
+_MOST_FIELDS = 20_000
+_BACK = "forget_back"
+"""The kind of a step that forgets an iteration and those before it."""
 
 _Treat = Callable[[Workspace, Spot, Attempt], None]
 
@@ -57,6 +60,18 @@ def _each(ws: Workspace, step: Step, treat: _Treat) -> None:
     if last < len(nodes):
         ws.agenda.append(replace(step, ref=f"{last}:{loop}"))
         ws.cut_here = True
+    elif step.kind == _BACK:
+        _go_back(ws, step, loop)
+    if len(ws.states) > _MOST_FIELDS:
+        ws.cut_here = True
+
+
+def _go_back(ws: Workspace, step: Step, loop: str) -> None:
+    """Go on with the iteration before, one step at a time however many there are."""
+    outer, _, number = step.vector.rpartition(".")
+    if int(number) > 1:
+        before = vector_append(Vector(outer), int(number) - 1)
+        ws.agenda.append(step_of(_BACK, step.plan, loop, before))
 
 
 def _inside(plan: Plan, loop: str) -> Sequence[Node]:
@@ -75,13 +90,14 @@ def _go_inside(ws: Workspace, step: Step, spot: Spot, attempt: Attempt) -> None:
         present = state.iteration if state else 0
         if state is not None and kind == "cancel" and attempt.open:
             ws.states["j:" + spot.key] = replace(state, closed=True)
-        first = 1 if kind == "forget" else max(present, 1)
-        for iteration in range(first, present + 1):
-            ws.agenda.append(step_of(kind, plan, spot.node.ref, vector_append(vector, iteration)))
+        if present:
+            inner = "cancel" if kind == "cancel" else _BACK
+            ws.agenda.append(step_of(inner, plan, spot.node.ref, vector_append(vector, present)))
     elif spot.node.task.type == "FORK_JOIN_DYNAMIC":
         fragment = ws.fragment_of(spot)
         if fragment is not None:
-            ws.agenda.append(step_of(kind, fragment, "", vector))
+            inner = "cancel" if kind == "cancel" else "forget"
+            ws.agenda.append(step_of(inner, fragment, "", vector))
 
 
 def _cancel(ws: Workspace, spot: Spot, attempt: Attempt) -> None:

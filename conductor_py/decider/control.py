@@ -15,6 +15,7 @@ from conductor_py.decider import caching, ending, joins, retries, scheduling, sc
 from conductor_py.decider.pausing import is_paused
 from conductor_py.decider.plan import Node, Plan
 from conductor_py.decider.workspace import Spot, Step, Workspace, place_key
+from conductor_py.model.changing import changed
 from conductor_py.model.decision import Send
 from conductor_py.model.event import Operation
 from conductor_py.model.execution import (
@@ -116,7 +117,7 @@ def finish(
     """End an attempt, then retry it, settle its reference, or end the execution."""
     if not attempt.open:
         return
-    ended = replace(
+    ended = changed(
         attempt,
         status=status,
         reason=attempt.reason if reason is None and not status.successful else reason,

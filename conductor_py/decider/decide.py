@@ -329,6 +329,7 @@ _STEPS: Mapping[str, Callable[[Workspace, Step], None]] = MappingProxyType(
         "released": lambda ws, step: _close(ws, step.ref, released=True),
         "cancel": bodies.cancel,
         "forget": bodies.forget,
+        "forget_back": bodies.forget,
         "loop": _check_loop,
         "conclude": _conclude_attempt,
         "deadline": _check_deadline,

@@ -12,6 +12,7 @@ from typing import Any
 from conductor_py.decider.need import DomainWanted
 from conductor_py.decider.references import resolve_input
 from conductor_py.decider.workspace import Spot, Workspace
+from conductor_py.model.changing import changed
 from conductor_py.model.definitions import TaskDef
 from conductor_py.model.execution import Attempt
 from conductor_py.model.status import TaskStatus
@@ -21,7 +22,7 @@ TOTAL_ALERTED, TASK_ALERTED, POLL_ALERTED = 1, 2, 4
 """Bits of ``Attempt.alerted``: which passed deadlines an ALERT_ONLY policy has recorded."""
 
 LIMITED = "#"
-"""Stands between a system type's queue and the definition that has, for its limit, one of its own."""
+"""Stands between a system type's queue and the definition that has one of its own for its limit."""
 
 _MAX_PRIORITY = 99
 
@@ -48,7 +49,7 @@ def offer(  # noqa: PLR0917 - what, where, when
     if due_next:
         ws.timers[attempt.seq] = due_next
     place = score(ws.header.priority, max(due, ws.now_ms))
-    ws.put(replace(attempt, queue=queue, score=place, poll_by=poll_by))
+    ws.put(changed(attempt, queue=queue, score=place, poll_by=poll_by))
     ws.offered[attempt.seq] = due
 
 

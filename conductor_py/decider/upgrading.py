@@ -48,7 +48,7 @@ def _under_way(ws: Workspace) -> list[Node]:
     found: dict[str, Node] = {}
     for node in nodes.values():
         attempt = _newest(ws, node.ref, NO_LOOP)
-        if attempt is None or not attempt.open:
+        if attempt is None or not (attempt.open or _awaits_join(ws, node, attempt)):
             continue
         around: Node | None = node
         while around is not None and around.ref not in found:
@@ -58,6 +58,14 @@ def _under_way(ws: Workspace) -> list[Node]:
                 found[fork.ref] = fork
             around = nodes[around.container] if around.container else None
     return list(found.values())
+
+
+def _awaits_join(ws: Workspace, node: Node, attempt: Attempt) -> bool:
+    """Whether a fork has opened and its join has not."""
+    if attempt.type != "FORK" or not node.following:
+        return False
+    joining = _newest(ws, node.following, attempt.vector)
+    return joining is None or joining.seq < attempt.seq
 
 
 def _moved(old: Plan, new: Plan, node: Node) -> str | None:
@@ -193,6 +201,8 @@ def _fit(
     following = follower(ws, spots[reached[-1]])
     if last is None or last.open or following is None or revival.chose(ws, last):
         return
+    if last.type == "FORK":
+        return  # it opens its join itself, once a pause is over
     if following.node.container == spots[0].node.container and not revival.arrived(ws, following):
         ws.agenda.append(Step("open", new, following.node.ref, following.vector))
 

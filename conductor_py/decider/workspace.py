@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from conductor_py.decider.need import Missing, PayloadWanted, PlanWanted, Read, Refusal, Request
 from conductor_py.decider.plan import Node, Plan
+from conductor_py.model.changing import changed
 from conductor_py.model.decision import (
     Answer,
     ClaimSeen,
@@ -326,7 +327,7 @@ class Workspace:
 
     def decision(self) -> Decision:
         """Everything changed so far, as a value."""
-        header = replace(
+        header = changed(
             self.header,
             status=self.status,
             next_seq=self.next_seq,

@@ -62,10 +62,11 @@ from conductor_py.ports.outbox import Outbox
 from conductor_py.ports.output_cache import OutputCache
 from conductor_py.ports.payloads import Payloads
 from conductor_py.ports.queues import TaskQueues
+from conductor_py.ports.reader import ExecutionReader
 from conductor_py.ports.schedules import ScheduleStore
 from conductor_py.ports.scripts import Scripts
 from conductor_py.ports.search import Search
-from conductor_py.ports.store import ExecutionReader, ExecutionStore
+from conductor_py.ports.store import ExecutionStore
 from conductor_py.ports.timers import Timers
 from conductor_py.ports.wakeups import Wakeups
 

@@ -117,7 +117,9 @@ class Definitions:
             check_task_schemas(definition)
         now = self._clock.now_ms()
         for definition in definitions:
-            stored = replace(definition, create_time=now, update_time=0, created_by="")
+            stored = replace(
+                definition, create_time=now, created_by="", update_time=0, updated_by=None
+            )
             self._metadata.put_task(definition.name, dump_task_def(stored), must_exist=False)
         self._snapshots.forget_heads()
         self._live.forget()

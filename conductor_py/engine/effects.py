@@ -25,8 +25,9 @@ from conductor_py.model.ids import ExecutionId, partition_of, task_id
 from conductor_py.model.search import ExecutionDocument
 from conductor_py.ports.metadata import PlanStore
 from conductor_py.ports.outbox import Outbox, Pending
+from conductor_py.ports.reader import ExecutionReader
 from conductor_py.ports.search import FORGOTTEN, Search
-from conductor_py.ports.store import ExecutionReader, ExecutionStore, Outcome
+from conductor_py.ports.store import ExecutionStore, Outcome
 from conductor_py.wire.execution import workflow_to_json
 from conductor_py.wire.summaries import execution_summary, task_summary
 

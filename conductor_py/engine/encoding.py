@@ -106,14 +106,15 @@ class Encoder:
 
     def document(self, name: str, document: Document) -> bytes | str:
         """Encode a document field; a sentence when it is above its hard limit or not JSON."""
+        bounds = self._bounds.get(name) or self._bounds.get(name[:1])
         try:
             stored = dump_document(document)
         except TypeError as refused:
-            return f"{name.partition(':')[0]} cannot be stored as JSON: {refused}"
+            what = bounds.what if bounds is not None else name
+            return f"{what} cannot be stored as JSON: {refused}"
         size = len(stored)
         if size < KB or isinstance(document, External):
             return stored
-        bounds = self._bounds.get(name) or self._bounds.get(name[:1])
         if bounds is None or size <= bounds.soft:
             return stored
         if size > bounds.hard:

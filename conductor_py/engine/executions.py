@@ -25,20 +25,16 @@ from conductor_py.errors import (
     NotFound,
     StoreUnavailable,
 )
+from conductor_py.model.changing import changed
 from conductor_py.model.execution import Watch, Watches
 from conductor_py.model.ids import ExecutionId, derived_execution_id, execution_id, is_execution_id
 from conductor_py.model.json import JsonObject, JsonValue
 from conductor_py.model.requests import StartRequest
 from conductor_py.model.search import EXECUTION_FIELDS, TASK_FIELDS, SearchRequest
 from conductor_py.model.view import ExecutionView
+from conductor_py.ports.reader import ExecutionReader
 from conductor_py.ports.search import Search
-from conductor_py.ports.store import (
-    ExecutionReader,
-    ExecutionStore,
-    Outcome,
-    Start,
-    StartReply,
-)
+from conductor_py.ports.store import ExecutionStore, Outcome, Start, StartReply
 from conductor_py.wire.execution import status_to_json, workflow_to_json
 from conductor_py.wire.masking import masked_execution
 from conductor_py.wire.search_query import parse_query, parse_sort
@@ -188,7 +184,7 @@ class Executions:
             name=header.name,
             # Scripts and uploads took their time; whether the clock was right is still to be seen.
             now_ms=now_ms + self._clock.elapsed_ms() - began_ms,
-            changes=replace(changes, plans=(plan.hash, *changes.plans)),
+            changes=changed(changes, plans=(plan.hash, *changes.plans)),
             idempotency_key=request.idempotency_key or None,
             on_existing=request.idempotency_strategy,
             meta_revision=revision,

@@ -19,7 +19,8 @@ from conductor_py.model.decision import Decision, NewChild
 from conductor_py.model.execution import Document
 from conductor_py.model.ids import ExecutionId
 from conductor_py.model.json import JsonObject
-from conductor_py.ports.store import Changes, Child, ExecutionReader
+from conductor_py.ports.reader import ExecutionReader
+from conductor_py.ports.store import Changes, Child
 from conductor_py.wire.execution import workflow_to_json
 
 _LOG = logging.getLogger(__name__)

@@ -26,7 +26,7 @@ from jsonschema.validators import extend, validator_for
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
-from conductor_py.codec.execution import plain
+from conductor_py.codec.nesting import plain
 from conductor_py.decider.linear_regex import Regex, compile_regex
 from conductor_py.model.json import JsonObject
 

@@ -83,7 +83,7 @@ class KeyedStarts:
             try:
                 self._carry_out(str(order["task"]), order)
             except NotFound:
-                pass  # the task has left the store: nobody waits for this any more
+                self._leave(order)  # the task has left the store: nobody waits for this any more
             except ConductorError as refused:
                 if refused.retryable:
                     _LOG.warning(
@@ -91,26 +91,37 @@ class KeyedStarts:
                         extra={"action": "start_put_off", "task_id": order["task"]},
                     )
                     continue
-                raise
+                _LOG.error(
+                    "A start under an idempotency key is refused; it comes again",
+                    extra={
+                        "action": "start_refused",
+                        "task_id": order["task"],
+                        "error": refused.message,
+                    },
+                )
+                continue
+            except Exception:  # noqa: BLE001 - one start must not stop the others
+                _LOG.exception(
+                    "A start under an idempotency key cannot be carried out; it comes again",
+                    extra={"action": "start_failed", "task_id": order["task"]},
+                )
+                continue
             handled.done.append(effect)
         return handled
 
     def _carry_out(self, name: str, order: JsonObject) -> None:
         task = self._task(name, order)
         child = "plan" in order
-        if not task.waits and not child:
+        if not task.waits:
+            self._leave(order, task.attempt)
             return
         try:
             request = self._child(task) if child else _start(self._request(task), order)
-            if not task.waits:
-                self._leave(task, request)
-                return
             started = self._executions.start(request, cause=name)
         except ConductorError as refused:
             if refused.retryable:
                 raise
-            if task.waits:
-                self._report(name, TaskStatus.FAILED, {}, refused.message)
+            self._report(name, TaskStatus.FAILED, {}, refused.message)
             return
         if child:
             self._hand_over(task, request, started)
@@ -196,10 +207,13 @@ class KeyedStarts:
             self._report(task.id, TaskStatus.FAILED, {}, f"{sentence}, which waits for this task")
             return
         told: JsonObject = {"seq": task.attempt.seq, "child": started, "followed": not own}
-        try:
-            self._operations.carry_out(task.execution, "take_on", told, id_=f"take_on:{task.id}")
-        except Conflict:
-            self._leave(task, request)
+        taken = False
+        with suppress(Conflict):
+            taken = self._operations.carry_out(
+                task.execution, "take_on", told, id_=f"take_on:{task.id}"
+            )
+        if not taken:
+            self._leave(task.order)
 
     def _is_above(self, found: ExecutionId, task: _Task) -> bool:
         """Whether an execution waits, by those in between, for this one: neither would ever end."""
@@ -212,14 +226,17 @@ class KeyedStarts:
             above = load_header(stored).parent if stored is not None else None
         return False
 
-    def _leave(self, task: _Task, request: StartRequest) -> None:
-        """End the child that this task has started, if it has: nobody waits for it."""
-        child = self._executions.derived(request, task.id)
-        if task.attempt.child == child:
-            return  # the task has ended it, or was ended by it
+    def _leave(self, order: JsonObject, attempt: Attempt | None = None) -> None:
+        """End the child that an order has started, if it has: its task does not wait for it."""
+        if "plan" not in order:
+            return
+        request = StartRequest(name=str(order["name"]), idempotency_key=str(order["key"]))
+        child = self._executions.derived(request, str(order["task"]))
+        if attempt is not None and attempt.child == child:
+            return  # they know of each other
         reason = {"reason": "Its task does not wait for it any more"}
         with suppress(Conflict, NotFound):
-            self._operations.carry_out(child, "terminate", reason, id_=f"cancel:{task.id}")
+            self._operations.carry_out(child, "terminate", reason, id_=f"cancel:{order['task']}")
 
 
 def _start(request: JsonObject, order: JsonObject) -> StartRequest:

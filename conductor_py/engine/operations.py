@@ -27,7 +27,8 @@ from conductor_py.errors import (
 from conductor_py.model.event import Operation
 from conductor_py.model.ids import ExecutionId, is_execution_id
 from conductor_py.model.json import JsonValue
-from conductor_py.ports.store import ExecutionReader, ExecutionStore, Outcome, SendReply
+from conductor_py.ports.reader import ExecutionReader
+from conductor_py.ports.store import ExecutionStore, Outcome, SendReply
 from conductor_py.ports.wakeups import Wakeups
 
 _ANSWER_WAIT_S: Final = 5.0

@@ -13,9 +13,10 @@ from conductor_py.codec.kept_execution import KeptExecution, load_kept
 from conductor_py.engine.snapshots import Snapshots
 from conductor_py.errors import Conflict
 from conductor_py.model.ids import ExecutionId, partition_of
+from conductor_py.ports.reader import ExecutionReader
 from conductor_py.ports.restore import Restore
 from conductor_py.ports.search import Search
-from conductor_py.ports.store import ExecutionReader, Outcome
+from conductor_py.ports.store import Outcome
 
 _LOG = logging.getLogger(__name__)
 

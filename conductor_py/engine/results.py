@@ -20,8 +20,9 @@ from conductor_py.model.requests import TaskResult
 from conductor_py.model.status import TaskStatus
 from conductor_py.model.view import TaskView
 from conductor_py.ports.payloads import PayloadKind, Payloads
+from conductor_py.ports.reader import ExecutionReader
 from conductor_py.ports.search import Search
-from conductor_py.ports.store import ExecutionReader, ExecutionStore, Outcome, Report
+from conductor_py.ports.store import ExecutionStore, Outcome, Report
 from conductor_py.ports.wakeups import Wakeups
 
 _MAX_REASON: Final = 500
@@ -181,13 +182,20 @@ class Results:
             size = self._payloads.size(result.external_output)
             stored = dump_document(External(result.external_output))
         else:
-            stored = dump_document(result.output)
+            try:
+                stored = dump_document(result.output)
+            except TypeError as refused:
+                return _without_output(result, f"Task output cannot be stored as JSON: {refused}")
             size = len(stored)
         if size > hard:
             reason = f"Task output of {size} bytes is larger than the limit of {hard} bytes"
-            status = TaskStatus.FAILED_WITH_TERMINAL_ERROR
-            return replace(result, status=status, reason=reason), b"{}"
+            return _without_output(result, reason)
         if size > self._limits.task_output_soft and not result.external_output:
             path = self._payloads.put(PayloadKind.TASK_OUTPUT, stored)
             return result, dump_document(External(path))
         return result, stored
+
+
+def _without_output(result: TaskResult, reason: str) -> tuple[TaskResult, bytes]:
+    status = TaskStatus.FAILED_WITH_TERMINAL_ERROR
+    return replace(result, status=status, reason=reason), b"{}"

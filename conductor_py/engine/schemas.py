@@ -54,9 +54,8 @@ class Schemas:
         before = self._metadata.schema(name, version)
         now = self._clock.now_ms()
         created = orjson.loads(before).get("createTime", now) if before else now
-        stamped = {"type": "JSON", **schema, "version": version, "createTime": created}
-        if before:
-            stamped["updateTime"] = now
+        times = {"createTime": created, "updateTime": now if before else 0}
+        stamped = {"type": "JSON", **schema, "version": version, **times}
         self._metadata.put_schema(name, version, dump_json(stamped))
 
     def all(self) -> tuple[JsonObject, ...]:

@@ -23,7 +23,8 @@ from conductor_py.codec.definitions import (
     workflow_from_json,
     workflow_to_json,
 )
-from conductor_py.codec.execution import dump_json, plain
+from conductor_py.codec.execution import dump_json
+from conductor_py.codec.nesting import plain
 from conductor_py.decider.compile import compile_fragment, compile_plan
 from conductor_py.decider.need import FragmentWanted
 from conductor_py.decider.plan import Plan

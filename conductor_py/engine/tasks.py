@@ -35,8 +35,9 @@ from conductor_py.model.status import TaskStatus
 from conductor_py.model.view import TaskView
 from conductor_py.ports.payloads import Payloads
 from conductor_py.ports.queues import Poll, TaskQueues
+from conductor_py.ports.reader import ExecutionReader
 from conductor_py.ports.search import Search
-from conductor_py.ports.store import ExecutionReader, ExecutionStore, Outcome
+from conductor_py.ports.store import ExecutionStore, Outcome
 from conductor_py.ports.wakeups import Wakeups
 from conductor_py.wire.execution import task_to_json
 from conductor_py.wire.masking import masked_execution

@@ -57,9 +57,9 @@ class Header:
     the execution when everything else is done; ``continues`` the continuations under way;
     ``fragments`` those that dynamic forks and tasks brought; ``has_domains`` says that a
     task-to-domain map was given. ``admission_key`` names what a workflow rate limit counts it under
-    (empty: under none), ``awaits_admission`` says that it waits for its turn; ``admitted_under`` are
-    the keys that the executions above it hold, one a line: it shares their places.
-    ``postponed`` counts the steps that pauses have postponed so far, ``taken_up`` those of them that
+    (empty: under none), ``awaits_admission`` says that it waits for its turn; ``admitted_under``
+    are the keys that the executions above it hold, one a line: it shares their places.
+    ``postponed`` counts the steps that pauses have put off so far, ``taken_up`` those of them that
     have gone on since. ``skips`` says that a task was skipped before it was reached, ``watched``
     until when somebody waits for it to block or to end, ``forget`` that it is to leave no trace.
     ``walk`` is the next sequence number that a walk over all attempts looks at (0: none is under
@@ -119,10 +119,11 @@ class Attempt:
     timeout, ``start_at`` the instant before which an attempt without queue entry is not opened,
     ``wait_until`` the end of a WAIT. ``superseded`` says that a newer attempt of the same reference
     and iteration exists; ``lost`` counts workers lost so far (they use up no retry). ``child`` is
-    the execution a SUB_WORKFLOW waits for, ``followed`` says that somebody else has started that. ``async_complete`` says that its worker only sets
-    something going, and that somebody else reports its end. ``ahead`` says that it was skipped
-    before it was reached: it counts from then on. ``redo`` says that the walk of a new generation
-    is about to make its successor. ``tells_start`` says that its first claim is an event.
+    the execution a SUB_WORKFLOW waits for, ``followed`` says that somebody else has started that.
+    ``async_complete`` says that its worker only sets something going, and that somebody else
+    reports its end. ``ahead`` says that it was skipped before it was reached: it counts from then
+    on. ``redo`` says that the walk of a new generation is about to make its successor.
+    ``tells_start`` says that its first claim is an event.
     """
 
     seq: int
@@ -248,8 +249,8 @@ class Postponed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skip:
-    """A task of a loop's body that is not to be opened in any iteration; void after a restart, which
-    moves the execution's ``first_seq``.
+    """A task of a loop's body that is not to be opened in any iteration; void after a restart,
+    which moves the execution's ``first_seq``.
     """
 
     first_seq: int
@@ -277,8 +278,8 @@ class Watches:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Walk:
-    """What a walk over all attempts is for: ``kind`` is ``revive`` (retry, rerun, revived children),
-    ``restart`` or ``jump``; it ends before the sequence number ``last``.
+    """What a walk over all attempts is for: ``kind`` is ``revive`` (retry, rerun, revived
+    children), ``restart`` or ``jump``; it ends before the sequence number ``last``.
 
     ``target`` is the attempt that is made anew whatever its status, 0 for none; with ``forgets``
     all that follows it is forgotten. ``adopts`` says that the target goes on with its child,

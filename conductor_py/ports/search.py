@@ -18,7 +18,6 @@ from conductor_py.model.search import (
     TaskSearchPage,
 )
 
-
 FORGOTTEN: Final = 2**53 - 1
 """A version above that of anything that is ever written about an execution: ``delete`` everything.
 """

@@ -57,8 +57,6 @@ a name stands for the first ``n`` components of the iteration vector of the atte
 (``#*0``: nothing).
 """
 
-# long: one contract, read as a whole
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -68,7 +66,6 @@ from typing import Protocol
 
 from conductor_py.model.ids import ExecutionId
 from conductor_py.ports.admission import Admission
-from conductor_py.ports.restore import Restore
 
 Fields = Mapping[str, bytes | None]
 """Fields by name; ``None`` says that the field is known to be absent."""
@@ -295,8 +292,8 @@ class Commit:
     home: str
     name: str
     first_event: int
-    """Number of the first event that waited when it was loaded: another now means that somebody else
-    has consumed some of them since, fencing or not.
+    """Number of the first event that waited when it was loaded: another now means that somebody
+    else has consumed some of them since, fencing or not.
     """
     consumed: int
     """Number of the last event the decision read; trimmed from the inbox, fencing or not."""
@@ -366,8 +363,8 @@ class ExecutionStore(Protocol):
         """
 
     def postpone(self, execution: ExecutionId, holder: str, seen: int, delay_ms: int) -> bool:
-        """Give the lease up; false when it was lost. The timer is due after ``delay_ms``, or at once
-        when the inbox has an event after number ``seen``.
+        """Give the lease up; false when it was lost. The timer is due after ``delay_ms``, or at
+        once when the inbox has an event after number ``seen``.
         """
 
     def commit(self, commit: Commit) -> CommitReply:
@@ -383,42 +380,4 @@ class ExecutionStore(Protocol):
     def load(self, execution: ExecutionId, reads: Sequence[str]) -> tuple[int, Fields] | None:
         """Read fields as of one version, consistently; ``None`` when the execution is gone. No
         lease is needed.
-        """
-
-
-class ExecutionReader(Protocol):
-    """Reads for people and programs; none of them writes."""
-
-    def snapshot(self, execution: ExecutionId) -> tuple[int, Mapping[str, bytes]] | None:
-        """Read every field of one version at once (`v`, `l`, `k` left out), ``None`` when gone."""
-
-    def running(self, name: str) -> tuple[ExecutionId, ...]:
-        """List the executions of that workflow name that are not terminal, oldest first, at most
-        10,000.
-        """
-
-    def answer(self, execution: ExecutionId, operation: str) -> bytes | None:
-        """Read the answer of an operation, ``None`` when there is none (yet)."""
-
-    def append_log(self, execution: ExecutionId, seq: int, line: str, created_ms: int) -> Outcome:
-        """Keep a log line of an attempt (at most 10,000 an execution, oldest dropped): OK,
-        UNKNOWN_TASK or GONE.
-        """
-
-    def logs(self, execution: ExecutionId) -> tuple[tuple[int, int, str], ...]:
-        """Read (seq, created ms, line) of all attempts in the order they came."""
-
-    def restore(self, restore: Restore) -> Outcome:
-        """Bring an archived execution back: OK; EXISTS when it is in the store (nothing changes);
-        NEED_PLAN.
-
-        It is terminal, has no timer and an empty inbox, and its version is max(version + 1, now).
-        Claims issued from then on are above ``claim``. Until this returns OK it is in the store for
-        nobody; an attempt that was broken off may be repeated.
-        """
-
-    def remove(self, execution: ExecutionId, version: int) -> Outcome:
-        """Forget an execution that is terminal, drained (no ``drain`` in its header) and has an
-        empty inbox, if its version is still ``version``: OK, STALE (anything of that does not hold)
-        or GONE.
         """

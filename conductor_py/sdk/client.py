@@ -31,9 +31,7 @@ _URL_VARIABLE = "CONDUCTOR_SERVER_URL"
 _BYTES_PER_KB = 1024
 
 
-class Client(
-    WorkflowCalls, OperationCalls, TaskCalls, DefinitionCalls, ScheduleCalls, EventCalls
-):
+class Client(WorkflowCalls, OperationCalls, TaskCalls, DefinitionCalls, ScheduleCalls, EventCalls):
     """A Conductor server, as methods.
 
     A server that is away raises ``StoreUnavailable``; calls whose repeat is harmless are tried

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from conductor_py.adapters.memory.events import MemoryEventStore
 from conductor_py.adapters.environment.values import EnvironmentValues
 from conductor_py.adapters.memory.cache import MemoryOutputCache
+from conductor_py.adapters.memory.events import MemoryEventStore
 from conductor_py.adapters.memory.metadata import MemoryMetadataStore
 from conductor_py.adapters.memory.outbox import MemoryOutbox
 from conductor_py.adapters.memory.payloads import MemoryPayloads

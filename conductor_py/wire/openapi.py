@@ -20,9 +20,9 @@ from conductor_py.wire import (
     event_handlers,
     lookups,
     policies,
+    recovery,
     requests,
     schedules,
-    recovery,
     steering,
     trials,
 )

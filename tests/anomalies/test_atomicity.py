@@ -43,7 +43,7 @@ _STORY = workflow(
 )
 
 
-def _told_once(engine: MemoryEngine) -> None:
+def told_once(engine: MemoryEngine) -> None:
     """Let each message of the story start a workflow, to count what was published."""
     definition = workflow_from_json(workflow("told", simple("t")))
     engine.engine.definitions.register(definition, overwrite=True)
@@ -56,7 +56,7 @@ def _begun(engine: MemoryEngine) -> list[str]:
     return list(engine.engine.executions.running("w"))
 
 
-def _play(world: World, server: int) -> None:
+def play(world: World, server: int) -> None:
     """Start unless that has happened, and work until the execution has ended and was told of."""
     engine = world.servers[server]
     if not any(stored.header()["name"] == "w" for stored in world.stored):
@@ -71,17 +71,17 @@ def _play(world: World, server: int) -> None:
     raise AssertionError("the execution does not end")
 
 
-def _goes_on(world: World) -> None:
+def goes_on(world: World) -> None:
     """The other server takes over once leases and claims of the dead one are over."""
     for _ in range(_ROUNDS):
         world.pass_time(1, seconds=LEASE_S + CLAIM_S)
-        _play(world, 1)
+        play(world, 1)
         if not _begun(world.servers[1]):
             break
     world.pass_time(1, seconds=31)
 
 
-def _outcome(world: World) -> Json:
+def outcome(world: World) -> Json:
     engine = world.servers[1]
     (root,) = (stored.id for stored in world.stored if stored.header()["name"] == "w")
     found = newest(engine.workflow(root))
@@ -97,11 +97,11 @@ def _outcome(world: World) -> Json:
 
 def _undisturbed() -> tuple[Json, int]:
     world = World()
-    _told_once(world.servers[0])
+    told_once(world.servers[0])
     before = world.steps(0)
-    _play(world, 0)
+    play(world, 0)
     world.pass_time(1, seconds=31)
-    return _outcome(world), world.steps(0) - before
+    return outcome(world), world.steps(0) - before
 
 
 @pytest.mark.anomaly("A-1")
@@ -116,13 +116,13 @@ def test_a_server_that_dies_at_any_step_leaves_what_another_finishes_once(after:
     assert steps > 30
     for step in range(1, steps + 1):
         world = World()
-        _told_once(world.servers[0])
+        told_once(world.servers[0])
         world.kill(0, step, after=after)
         with pytest.raises(Killed):
-            _play(world, 0)
+            play(world, 0)
         world.check()
-        _goes_on(world)
-        assert _outcome(world) == expected, f"killed at step {step}"
+        goes_on(world)
+        assert outcome(world) == expected, f"killed at step {step}"
 
 
 @pytest.mark.anomaly("A-4")
@@ -172,7 +172,7 @@ def test_a_commit_that_is_sent_twice_has_its_effects_once(
 ) -> None:
     """The answer was lost: children, messages and iterations are not made again."""
     first, second = world.servers
-    _told_once(first)
+    told_once(first)
     commit = first.ports.store.commit
 
     def twice(order: Commit) -> CommitReply:
@@ -182,10 +182,10 @@ def test_a_commit_that_is_sent_twice_has_its_effects_once(
         return reply
 
     monkeypatch.setattr(first.ports.store, "commit", twice)
-    _play(world, 0)
+    play(world, 0)
     expected, _ = _undisturbed()
     world.pass_time(1, seconds=31)
-    assert _outcome(world) == expected
+    assert outcome(world) == expected
     assert len(second.engine.executions.running("told")) == 1
 
 

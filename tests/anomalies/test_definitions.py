@@ -1,16 +1,21 @@
 """What an execution runs by is its own: nothing that it does reaches its definition, or another."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from conductor_py.codec.definitions import task_def_from_json, workflow_from_json
 from conductor_py.errors import NotFound
 from conductor_py.model.requests import TaskResult
 from conductor_py.model.status import TaskStatus
+from conductor_py.ports.scripts import Evaluation, ScriptResult
 from conductor_py.testing import MemoryEngine
-from tests.anomalies.world import World
+from tests.anomalies.world import LEASE_S, World
 from tests.builders import (
     Json,
     dynamic_fork,
+    fork,
+    inline,
     join,
     pass_time,
     policy,
@@ -18,6 +23,7 @@ from tests.builders import (
     set_variable,
     simple,
     status_of,
+    task_of,
     tasks_of,
     typed,
     workflow,
@@ -90,3 +96,42 @@ def test_a_result_that_names_another_execution_changes_neither(engine: MemoryEng
         )
     engine.settle()
     assert [engine.workflow(each) for each in (mine, other)] == before
+
+
+@pytest.mark.anomaly("A-52")
+def test_a_script_that_takes_its_time_holds_up_neither_its_own_execution_nor_others(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While it runs results are taken, also of its own execution, and others come to their end."""
+    first, second = world.servers
+    scripts = first.ports.scripts
+    evaluate = scripts.evaluate
+    branches = fork("f", [simple("a"), inline("i", "$.n + 1", n=1)], [simple("b")])
+    slow = first.start(workflow("w", branches, join("j", "i", "b")))
+    other = first.start(workflow("o", simple("x"), simple("y")))
+    (task,) = first.poll("b")
+
+    def lasting(requests: Sequence[Evaluation]) -> tuple[ScriptResult, ...]:
+        world.clock.advance(seconds=LEASE_S / 2)
+        second.complete(task, {"by": "worker"})
+        second.run("x")
+        second.run("y")
+        assert status_of(second, other) == "COMPLETED"
+        return evaluate(requests)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(scripts, "evaluate", lasting)
+        first.run("a")
+    world.pass_time(1, seconds=LEASE_S)
+    assert task_of(first, slow, "i")["outputData"] == {"result": 2}
+    assert task_of(first, slow, "j")["outputData"]["b"] == {"by": "worker"}
+    assert status_of(first, slow) == "COMPLETED"
+
+
+@pytest.mark.anomaly("A-52")
+def test_python_is_no_evaluator(engine: MemoryEngine) -> None:
+    task = inline("i", "1")
+    task["inputParameters"]["evaluatorType"] = "python"
+    started = engine.start(workflow("w", task))
+    assert engine.statuses(started) == {"i": "FAILED_WITH_TERMINAL_ERROR"}
+    assert "python" in engine.workflow(started)["reasonForIncompletion"]

@@ -71,8 +71,8 @@ class _Gate:
 class World:
     """Some servers over one store, one archive, one clock."""
 
-    def __init__(self, servers: int = 2, **options: Any) -> None:
-        self.clock = FakeClock()
+    def __init__(self, servers: int = 2, *, clock: FakeClock | None = None, **options: Any) -> None:
+        self.clock = clock or FakeClock()
         self.space = MemorySpace(clock=self.clock)
         search, payloads = MemorySearch(), MemoryPayloads(now_ms=self.clock)
         with (

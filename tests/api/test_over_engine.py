@@ -158,7 +158,7 @@ def test_definition_whose_program_does_not_parse_is_refused(engine: MemoryEngine
     }
     refused = client.post("/api/metadata/workflow", json={"name": "w", "tasks": [switch]})
     assert refused.status_code == 400
-    (found,) = refused.json["validationErrors"]
+    (found,) = refused.get_json()["validationErrors"]
     assert found["path"] == "$.tasks[0].expression"
     assert "SyntaxError" in found["message"]
     good = {**switch, "expression": "$.x > 1 ? 'a' : 'b'"}
@@ -173,3 +173,29 @@ def test_definition_is_taken_while_the_sandbox_is_too_busy_to_parse() -> None:
             raise LimitExceeded("too many wait")
 
     assert ScriptCheck(cast("Scripts", _Busy()))("(((") is None
+
+
+def test_registration_of_a_task_definition_writes_its_own_audit_members(client: Any) -> None:
+    claimed = {"name": "t", "createTime": 5, "createdBy": "x", "updateTime": 6, "updatedBy": "x"}
+    assert client.post("/api/metadata/taskdefs", json=[claimed]).status_code == 200
+    stored = client.get("/api/metadata/taskdefs/t").json
+    assert stored["createTime"] > 6
+    assert (stored["createdBy"], stored["updateTime"]) == ("", 0)
+    assert "updatedBy" not in stored
+    assert client.put("/api/metadata/taskdefs", json=claimed).status_code == 200
+    replaced = client.get("/api/metadata/taskdefs/t").json
+    assert replaced["createTime"] == stored["createTime"]
+    assert (replaced["createdBy"], replaced["updatedBy"]) == ("", "")
+    assert replaced["updateTime"] >= stored["createTime"]
+
+
+def test_schema_has_both_times_from_its_first_version_on(client: Any, engine: MemoryEngine) -> None:
+    schema = {"name": "s", "version": 1, "type": "JSON", "data": {"type": "object"}}
+    assert client.post("/api/schema", json=schema).status_code == 200
+    first = client.get("/api/schema/s/1").json
+    assert (first["createTime"] > 0, first["updateTime"]) == (True, 0)
+    engine.clock.advance(seconds=1)
+    assert client.post("/api/schema", json=schema).status_code == 200
+    again = client.get("/api/schema/s/1").json
+    assert again["createTime"] == first["createTime"]
+    assert again["updateTime"] == first["createTime"] + 1_000

@@ -202,10 +202,8 @@ def test_search_for_schedules(client: FlaskClient) -> None:
     assert found("workflowName=tidy") == ["other"]
     assert found("paused=false&start=1&size=1") == ["b-two"]
     assert [
-        one["name"] for one in client.get("/api/scheduler/schedules?workflowName=tidy").json
-    ] == [  # type: ignore[union-attr]
-        "other"
-    ]
+        one["name"] for one in client.get("/api/scheduler/schedules?workflowName=tidy").get_json()
+    ] == ["other"]
 
 
 def test_preview_of_an_expression(client: FlaskClient) -> None:

@@ -95,7 +95,7 @@ def test_a_run_below_a_floor_writes_the_page_and_exits_with_1(
     floors = tmp_path / "floors.json"
     monkeypatch.setattr(suite, "_FLOORS", floors)
     monkeypatch.setattr(suite, "_PAGE", tmp_path / "reference" / "benchmarks.md")
-    monkeypatch.setattr(suite, "measure", lambda _sizes: ([_figure(0.5)], FACTS))
+    monkeypatch.setattr(suite, "measure", lambda _sizes, **_: ([_figure(0.5)], FACTS))
     floors.write_text(json.dumps({"starts": 0.6}))
     assert suite.main([]) == 1
     assert "| starts |" in (tmp_path / "reference" / "benchmarks.md").read_text()

@@ -177,6 +177,16 @@ def test_a_test_run_shows_where_it_stands(run: Run, stub: StubServer) -> None:
     assert "SCHEDULED" in outcome.out
 
 
+def test_a_test_run_names_the_mocks_that_nothing_used(run: Run, stub: StubServer) -> None:
+    tasks = [{"referenceTaskName": "pack__1", "taskType": "SIMPLE", "status": "COMPLETED"}]
+    stub.on("POST", f"{_BASE}/test", Reply(200, {"status": "COMPLETED", "tasks": tasks}))
+    mocks = '{"pack": [{"status": "COMPLETED"}], "pakc": [{"status": "COMPLETED"}]}'
+
+    outcome = run("workflow", "test", "orders", "--mocks", mocks)
+
+    assert outcome.err == "No task pakc was reached: its mocks were not used.\n"
+
+
 def test_execute_says_when_its_time_is_over(run: Run, stub: StubServer) -> None:
     answer = {"workflowId": "w-1", "status": "RUNNING", "signalTimeout": True}
     stub.on("POST", f"{_BASE}/execute/orders/0", Reply(200, answer))
@@ -217,3 +227,11 @@ def test_logs_of_a_task_are_printed_with_their_times(run: Run, stub: StubServer)
     stub.on("GET", "/api/tasks/t-1/log", Reply(200, entries))
 
     assert run("task", "logs", "t-1").out == "2023-11-14 22:13:20Z  step 1\n"
+
+
+def test_get_says_when_an_execution_was_taken_up_again(run: Run, stub: StubServer) -> None:
+    """The wire calls it retried; a rerun and a resume set it as well."""
+    found = {"workflowId": "w-1", "status": "RUNNING", "lastRetriedTime": 1_700_000_000_000}
+    stub.on("GET", f"{_BASE}/w-1", Reply(200, found))
+
+    assert "taken up  2023-11-14 22:13:20Z" in run("workflow", "get", "w-1").out

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from conductor_py.codec.containers import load_container
 from conductor_py.codec.execution import (
     UnknownFormat,
     dump_attempt,
@@ -21,7 +22,6 @@ from conductor_py.codec.execution import (
     load_field,
     load_header,
     load_meta,
-    load_state,
 )
 from conductor_py.model.execution import (
     FORMAT,
@@ -169,7 +169,7 @@ def test_attempt_reads_back(attempt: Attempt) -> None:
 
 @given(st.one_of(_JOINS, _LOOPS))
 def test_states_read_back(state: JoinState | LoopState) -> None:
-    assert load_state(dump_state(state)) == state
+    assert load_container(dump_state(state)) == state
 
 
 @given(st.builds(Meta, created_by=_MAYBE, event=_MAYBE, idempotency_key=_MAYBE))

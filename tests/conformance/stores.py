@@ -36,13 +36,13 @@ from conductor_py.ports.events import EventStore
 from conductor_py.ports.metadata import MetadataStore, PlanStore
 from conductor_py.ports.outbox import Outbox
 from conductor_py.ports.queues import Claimed, Poll, TaskQueues
+from conductor_py.ports.reader import ExecutionReader
 from conductor_py.ports.schedules import ScheduleStore
 from conductor_py.ports.shards import ShardRegistry
 from conductor_py.ports.store import (
     Changes,
     Commit,
     CommitReply,
-    ExecutionReader,
     ExecutionStore,
     Loaded,
     Offer,

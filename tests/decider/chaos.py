@@ -28,8 +28,14 @@ from conductor_py.testing import FakeClock, MemoryEngine, memory_engine
 from tests.builders import Json, report, simple, typed
 from tests.decider.random_definitions import WORKER, Author
 
-FAULTY_CALLS = ("report", "send", "acquire", "commit", "load", "start")
-_INTRUDED = ("commit",)
+FAULTY_CALLS = {
+    "store": ("report", "send", "acquire", "commit", "load", "start"),
+    "reader": ("remove", "restore", "snapshot"),
+    "outbox": ("confirm", "postpone", "read", "take"),
+    "timers": ("claim_due",),
+    "queues": ("poll",),
+}
+_INTRUDED = frozenset({"commit", "confirm", "remove", "restore"})
 _OUTSIDE = frozenset({"HUMAN", "WAIT", "EVENT", "START_WORKFLOW", "SUB_WORKFLOW", "INLINE"})
 
 
@@ -63,7 +69,10 @@ class RichAuthor(Author):
         if self._chance.random() < 0.2:
             found["failureWorkflow"] = "rescue"
         if self._chance.random() < 0.15:
-            found |= {"timeoutSeconds": self._chance.randrange(5, 40), "timeoutPolicy": "TIME_OUT_WF"}
+            found |= {
+                "timeoutSeconds": self._chance.randrange(5, 40),
+                "timeoutPolicy": "TIME_OUT_WF",
+            }
         return found
 
     def leaves(self) -> list[Callable[[int], list[Json]]]:
@@ -160,9 +169,10 @@ class Chaos:
     # -- what goes wrong ---------------------------------------------------------------------------
 
     def _disturb(self) -> None:
-        store: Any = self.engine.ports.store
-        for name in FAULTY_CALLS:
-            setattr(store, name, self._disturbed(name, getattr(store, name)))
+        for port, names in FAULTY_CALLS.items():
+            adapter: Any = getattr(self.engine.ports, port)
+            for name in names:
+                setattr(adapter, name, self._disturbed(name, getattr(adapter, name)))
 
     def _disturbed(self, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
         def disturbed(*arguments: Any, **named: Any) -> Any:
@@ -210,7 +220,9 @@ class Chaos:
         """One random thing happens."""
         draw = self.chance.random()
         act: Callable[[], object]
-        if draw < 0.27:
+        if draw < 0.15:
+            act = self._work
+        elif draw < 0.27:
             act = self._poll
         elif draw < 0.55 and self.held:
             act = self._report
@@ -232,6 +244,15 @@ class Chaos:
         ms = self.chance.choice([1, 700, 3000, 3000, 8000])
         self._note(f"tick {ms}")
         self.clock.advance(milliseconds=ms)
+        self.engine.settle()
+
+    def _work(self) -> None:
+        """A good hour: workers do whatever there is, and do it well."""
+        self._note("work")
+        for type_ in (WORKER, "limited"):
+            for task in self.engine.poll(type_, 10):
+                report(self.engine, task, claim=task.get("claimToken", 0), worker="worker")
+        self.clock.advance(milliseconds=self.chance.choice([1, 1500]))
         self.engine.settle()
 
     def _poll(self) -> None:
@@ -383,25 +404,32 @@ class Chaos:
             running = [stored for stored in self.stored if not stored.terminal]
             if not running:
                 return []
-            for stored in running:
-                if stored.status == "PAUSED":
-                    with suppress(ConductorError):
-                        self.engine.engine.steering.resume(stored.id)
-            for type_ in (WORKER, "limited"):
-                while tasks := self.engine.poll(type_, 100):
-                    for task in tasks:
-                        report(self.engine, task, worker="worker")
-            for task in list(self.open_outside()):
-                outside = task["taskType"] not in {"SUB_WORKFLOW", "START_WORKFLOW"}
-                if outside and not task.get("inputData", {}).get("duration"):
-                    with suppress(ConductorError):
-                        report(self.engine, task)
+            self._resume_all(running)
+            self._do_all()
             for stored in running:
                 with suppress(ConductorError):
                     self.engine.engine.messages.push(stored.id, {"m": 1})
             self.clock.advance(milliseconds=1500)
             self.engine.settle()
         return [stored.id for stored in self.stored if not stored.terminal]
+
+    def _resume_all(self, running: list[Stored]) -> None:
+        for stored in running:
+            if stored.status == "PAUSED":
+                with suppress(ConductorError):
+                    self.engine.engine.steering.resume(stored.id)
+
+    def _do_all(self) -> None:
+        """Everything that workers, and people, have to do just now."""
+        for type_ in (WORKER, "limited"):
+            while tasks := self.engine.poll(type_, 100):
+                for task in tasks:
+                    report(self.engine, task, worker="worker")
+        for task in list(self.open_outside()):
+            outside = task["taskType"] not in {"SUB_WORKFLOW", "START_WORKFLOW"}
+            if outside and not task.get("inputData", {}).get("duration"):
+                with suppress(ConductorError):
+                    report(self.engine, task)
 
     def empty(self) -> dict[str, Any]:
         """Let everything leave the store; what is left there."""
@@ -460,6 +488,7 @@ def timeless() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("conductor_py.engine.executor.time", _NoTime)
         patch.setattr("conductor_py.engine.operations._ANSWER_WAIT_S", 0.0)
+        patch.setattr("conductor_py.engine.results._PAUSES_S", (0.0,))
         yield
 
 

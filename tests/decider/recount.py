@@ -1,7 +1,7 @@
 """What is stored, counted anew: the invariants of design that can be read off a memory store.
 
-Each complaint is a sentence; a sound store has none. They hold after every single call of the store,
-whoever has crashed in the middle of what.
+Each complaint is a sentence; a sound store has none. They hold after every single call of the
+store, whoever has crashed in the middle of what.
 """
 
 from __future__ import annotations
@@ -148,8 +148,14 @@ class _Recount:
         open_ = [attempt for attempt in self.attempts if attempt.open]
         if open_:
             yield f"it has ended and drained, and these are open: {open_}"
-        if [attempt for attempt in self.attempts if attempt.redo]:
-            yield "it has ended and attempts are to be made anew"
+        if self.stored.status == "COMPLETED" and any(attempt.redo for attempt in self.attempts):
+            yield "it is complete and attempts are to be made anew"
+        yield from self._left_over()
+        waiting = [kind for kind in ("index", "remove", "forget") if self._ordered(kind)]
+        if not waiting and not self.events:
+            yield "it has ended and nothing will take it away"
+
+    def _left_over(self) -> Iterator[str]:
         for attempt in self.attempts:
             member = task_id(self.stored.id, attempt.seq)
             if self.entries[member]:
@@ -158,9 +164,6 @@ class _Recount:
                 yield f"it has ended and {attempt.ref} has a timer"
         if self.stored.parked:
             yield "it has ended and keeps parked entries"
-        waiting = [kind for kind in ("index", "remove", "forget") if self._ordered(kind)]
-        if not waiting and not self.events:
-            yield "it has ended and nothing will take it away"
 
     def _ordered(self, kind: str) -> bool:
         return f"{self.stored.id}:{kind}" in self.partition.outbox.scores
@@ -248,16 +251,14 @@ class _Recount:
         if child is None:
             yield f"{attempt.ref} waits for a child that does not exist"
             return
-        asked = any(
-            isinstance(load_event(event), Operation) for event in child.inbox
-        )
+        asked = any(isinstance(load_event(event), Operation) for event in child.inbox)
         if child.terminal and not asked:
             yield f"{attempt.ref} waits for a child that has ended: {child.status}"
 
     # -- counts ------------------------------------------------------------------------------------
 
     def _plan(self, plan_hash: str) -> Plan | None:
-        snapshots: Any = self.engine.engine.executor._snapshots  # noqa: SLF001
+        snapshots: Any = self.engine.engine.executor._snapshots
         if plan_hash in self.header.former:
             plan_hash = self.header.plan
         plan: Plan | None = snapshots.plan(0, plan_hash)
@@ -314,11 +315,11 @@ class _Recount:
             if attempt.type != "JOIN":
                 continue
             refs = tuple(joins.names(ws.document(f"i:{attempt.seq}").get("joinOn")))
-            fragment = revival._fragment_before(ws, spot)  # noqa: SLF001
+            fragment = revival._fragment_before(ws, spot)
             if fragment is not None:
-                anew = revival._counted(ws, spot, fragment)  # noqa: SLF001
+                anew = revival._counted(ws, spot, fragment)
             else:
-                anew = joins._count_settled(ws, spot, refs, refs)  # noqa: SLF001
+                anew = joins._count_settled(ws, spot, refs, refs)
             if (anew.expected, anew.settled) != (state.expected, state.settled):
                 yield f"join {name} counts {state}, recounted {anew}"
             if state.settled >= state.expected:

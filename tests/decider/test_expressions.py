@@ -184,7 +184,7 @@ def test_environment_is_read_from_the_allow_list_only(monkeypatch: pytest.Monkey
     assert named_value("REGION", {"REGION": "eu"}.get) == "eu"
     assert named_value("CONF.hosts[1]", {"CONF": '{"hosts": ["a", "b"]}'}.get) == "b"
     assert named_value("CONF.hosts[1]", {"CONF": "not json"}.get) is None
-    assert named_value("HIDDEN", {}.get) is None
+    assert named_value("HIDDEN", dict[str, str]().get) is None
     assert resolved("${NETFLIX_STACK}") == "${NETFLIX_STACK}"
 
 

@@ -313,7 +313,7 @@ def test_failure_while_branches_are_still_being_made_ends_them_all() -> None:
 
 
 def test_an_item_may_say_how_its_branch_is_treated(engine: MemoryEngine) -> None:
-    items = [
+    items: list[dict[str, Any]] = [
         {"optional": True, "retryCount": 0, "v": 1},
         {"optional": "perhaps", "retryCount": "many", "v": 2},
     ]

@@ -99,7 +99,7 @@ def test_retry_of_a_body_task_dies_with_the_loop(engine: MemoryEngine) -> None:
 
 
 def _fields(space: MemorySpace, started: str) -> set[str]:
-    return set(space.partition(0).executions[started].fields)  # type: ignore[index]
+    return set(space.partition(0).executions[started].fields)
 
 
 @pytest.mark.parametrize("keep", [1, 2, 5])

@@ -10,6 +10,7 @@ from conductor_py.model.requests import RerunRequest
 from conductor_py.testing import MemoryEngine, memory_engine
 from tests.builders import (
     Json,
+    for_each,
     fork,
     fork_inputs,
     join,
@@ -100,6 +101,22 @@ def test_task_that_is_none_of_the_execution(engine: MemoryEngine) -> None:
 
 
 @pytest.mark.anomaly("A-40")
+def test_task_that_was_skipped_before_it_was_reached(engine: MemoryEngine) -> None:
+    loop = for_each("l", [1, 2, 3], simple("a"))
+    started = engine.start(workflow("w", loop, simple("z")))
+    engine.engine.steering.skip(started, "a__3", task_input={}, task_output={})
+    run_failing(engine, "a")
+    (ahead,) = [t for t in engine.workflow(started)["tasks"] if t["status"] == "SKIPPED"]
+    with pytest.raises(InvalidInput, match="skipped before"):
+        engine.engine.recovery.rerun(started, RerunRequest(from_task=ahead["taskId"]))
+    engine.engine.recovery.retry(started)
+    for _ in range(2):
+        engine.run("a")
+        engine.settle()
+    engine.run("z")
+    assert status_of(engine, started) == "COMPLETED"
+
+
 def test_branch_of_a_fork_runs_again_beside_the_others(engine: MemoryEngine) -> None:
     branches = [simple("a"), simple("b")], [simple("c"), simple("d")]
     started = engine.start(workflow("w", fork("f", *branches), join("j", "b", "d"), simple("z")))

@@ -1,11 +1,15 @@
 """Restart, and rerun from the beginning: nothing that happened before is there any more."""
 
+from contextlib import suppress
+
 import pytest
 
 from conductor_py.adapters.memory.space import MemorySpace
+from conductor_py.codec.execution import load_header
 from conductor_py.decider.workspace import Limits
-from conductor_py.errors import Conflict, NotFound
+from conductor_py.errors import Conflict, NotFound, StoreUnavailable
 from conductor_py.model.requests import RerunRequest
+from conductor_py.ports.store import Commit, CommitReply
 from conductor_py.testing import FakeClock, MemoryEngine, memory_engine
 from tests.builders import (
     fork,
@@ -84,6 +88,40 @@ def test_failed_execution_that_is_not_restartable_is_restarted(engine: MemoryEng
     run_failing(engine, "a")
     _restart(engine, started)
     assert status_of(engine, started) == "RUNNING"
+
+
+def test_end_in_the_middle_of_clearing_up_leaves_nothing_of_before() -> None:
+    clock = FakeClock()
+    space = MemorySpace(clock=clock)
+    engine = memory_engine(clock=clock, space=space, limits=Limits(attempts=1))
+    tasks = [set_variable(f"v{number}", n=number) for number in range(20)]
+    started = engine.start(workflow("w", *tasks, simple("z")))
+    engine.settle()
+    first = engine.workflow(started)["tasks"]
+    run_failing(engine, "z")
+    engine.settle()
+    store = engine.ports.store
+    commit, left = store.commit, 3
+
+    def die_soon(wanted: Commit) -> CommitReply:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise StoreUnavailable("gone")
+        return commit(wanted)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store, "commit", die_soon)
+        with suppress(StoreUnavailable):
+            _restart(engine, started)
+    assert load_header(space.partition(0).executions[started].fields["h"]).walk
+    engine.clock.advance(seconds=4)
+    engine.engine.executions.terminate(started, reason="enough")
+    engine.settle()
+    fields = space.partition(0).executions[started].fields
+    assert "walk" not in fields
+    assert not load_header(fields["h"]).walk
+    assert min((int(n[2:]) for n in fields if n.startswith("a:")), default=99) > first[-1]["seq"]
 
 
 @pytest.mark.parametrize("attempts", [1, 4, 1000])

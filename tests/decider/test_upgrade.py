@@ -3,9 +3,10 @@
 import pytest
 
 from conductor_py.codec.definitions import workflow_from_json
+from conductor_py.decider.workspace import Limits
 from conductor_py.errors import Conflict, InvalidInput, NotFound
 from conductor_py.model.requests import RerunRequest, UpgradeRequest
-from conductor_py.testing import MemoryEngine
+from conductor_py.testing import MemoryEngine, memory_engine
 from tests.builders import (
     Json,
     fork,
@@ -46,6 +47,39 @@ def test_open_task_goes_on_and_what_follows_is_new(engine: MemoryEngine) -> None
     assert task_of(engine, started, "c")["inputData"] == {"n": 2}
     engine.run("c")
     assert status_of(engine, started) == "COMPLETED"
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_branches_that_are_still_to_be_opened_are_not_skipped(
+    monkeypatch: pytest.MonkeyPatch,
+    dynamic: bool,
+) -> None:
+    """The server dies in the middle of opening a wide fork, and is asked to upgrade next."""
+    engine = memory_engine(limits=Limits(attempts=1))
+    refs = ["x", "y", "z"]
+    if dynamic:
+        forked = [fork_inputs("f", [0, 1, 2], forkTaskName="x"), join("j")]
+    else:
+        forked = [fork("f", *([simple(ref)] for ref in refs)), join("j", *refs)]
+    _define(engine, 1, *forked)
+    _define(engine, 2, *forked, simple("last"))
+    with monkeypatch.context() as patch:
+        patch.setattr(engine.ports.store, "commit", _die)
+        with pytest.raises(KeyboardInterrupt):
+            engine.start("w", version=1)
+    (started,) = engine.engine.executions.running("w")
+    engine.clock.advance(seconds=4)
+    _upgrade(engine, started)
+    for ref in ["x", "x", "x"] if dynamic else refs:
+        engine.run(ref)
+    assert "SKIPPED" not in engine.statuses(started).values()
+    engine.settle()
+    engine.run("last")
+    assert status_of(engine, started) == "COMPLETED"
+
+
+def _die(_: object) -> None:
+    raise KeyboardInterrupt
 
 
 def test_new_task_before_what_is_reached_is_skipped_with_its_output(engine: MemoryEngine) -> None:

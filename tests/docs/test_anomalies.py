@@ -43,6 +43,12 @@ def test_an_anomaly_is_shown_by_the_test_that_its_row_names(row: tuple[str, ...]
     assert all(row)
 
 
+def test_every_row_of_the_oracle_has_a_test_also_where_we_differ() -> None:
+    texts = (path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
+    named = {int(row) for text in texts for row in re.findall(r"mark\.oracle\((\d+)\)", text)}
+    assert named == set(ROWS)
+
+
 def test_rows_of_the_oracle_that_differ_are_explained() -> None:
     listed = [row for row in page("docs/reference/compatibility.md").rows() if row]
     named = [row[0] for row in listed if _DIFFERENCE.fullmatch(row[0])]

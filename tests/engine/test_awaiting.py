@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -115,7 +116,7 @@ def test_block_in_a_later_child_wakes_whoever_waits_above(engine: MemoryEngine) 
 
     def act() -> None:
         for name in ("x", "y"):
-            engine.complete(_until(lambda name=name: engine.poll(name))[0])
+            engine.complete(_until(partial(engine.poll, name))[0])
 
     found, late_s = _meanwhile(
         lambda: _execute(

@@ -69,7 +69,7 @@ def test_dynamic_task_that_is_none_fails_its_fork_with_the_place(
     assert _reason(engine, _forked(engine, task)) == _REFUSED + complaint
 
 
-@pytest.mark.parametrize("levels", [50, 100, 120])
+@pytest.mark.parametrize("levels", [50, 100])
 def test_dynamic_tasks_nested_without_end_are_refused(engine: MemoryEngine, levels: int) -> None:
     task = _branch()
     for level in range(levels):

@@ -251,11 +251,11 @@ def test_store_that_goes_away_while_deciding_ends_no_execution(
 def test_event_of_an_unknown_kind_leaves_the_execution_alone(
     engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from conductor_py.engine import tasks
+    from conductor_py.engine import results
 
     started = engine.start(workflow("w", simple("a"), simple("b")))
     with monkeypatch.context() as patch:
-        patch.setattr(tasks, "dump_event", lambda _: b'1 {"t":"of a later version"}')
+        patch.setattr(results, "dump_event", lambda _: b'1 {"t":"of a later version"}')
         engine.run("a")
     before = engine.workflow(started)
     pass_time(engine, seconds=4)

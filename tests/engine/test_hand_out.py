@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from conductor_py.model.ids import ExecutionId
 from conductor_py.model.requests import TaskLog
 from conductor_py.testing import MemoryEngine, memory_engine
 from tests.builders import (
@@ -70,7 +71,7 @@ def test_value_is_stored_nowhere(engine: MemoryEngine) -> None:
     engine.complete(handed)
     engine.settle()
     assert engine.workflow(execution)["output"] == {"t": _TOKEN}
-    snapshot = engine.ports.reader.snapshot(execution)
+    snapshot = engine.ports.reader.snapshot(ExecutionId(execution))
     assert snapshot is not None
     assert not any(b"s3cr3t" in value for value in snapshot[1].values())
     archived = engine.ports.search.archived(execution)

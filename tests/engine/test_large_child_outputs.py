@@ -30,7 +30,7 @@ def test_the_output_of_a_child_is_the_tasks_whatever_its_size(output: dict[str, 
         sizes.append(_largest_event(space))
         return take(*given)
 
-    engine.ports.store.acquire = acquire  # type: ignore[method-assign]
+    engine.ports.store.acquire = acquire  # type: ignore[assignment, method-assign]
     engine.run("x", output)
     engine.settle()
     task = task_of(engine, started, "s")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pytest
@@ -240,9 +240,9 @@ def test_programs_that_failed_let_others_go_first() -> None:
     waiting = LongScripts(scripts)
     for number in range(3):
         waiting.add(ExecutionId(f"e{number}"), {"k": _wanted("endless", number)})
-    waiting.tick(list, 0)
+    waiting.tick(_nobody, 0)
     waiting.add(ExecutionId("f"), {"k": _wanted("long")})
-    waiting.tick(list, 0)
+    waiting.tick(_nobody, 0)
 
     assert scripts.evaluated == ["endless", "long"]
 
@@ -252,9 +252,13 @@ def test_a_program_that_failed_gets_its_turn_however_many_others_come() -> None:
     waiting = LongScripts(scripts)
     for number in range(2):
         waiting.add(ExecutionId(f"e{number}"), {"k": _wanted("endless", number)})
-    waiting.tick(list, 0)
+    waiting.tick(_nobody, 0)
     for number in range(4):
         waiting.add(ExecutionId(f"f{number}"), {"k": _wanted(f"long {number}")})
-        waiting.tick(list, 0)
+        waiting.tick(_nobody, 0)
 
     assert scripts.evaluated.count("endless") == 2
+
+
+def _nobody(_: Iterable[ExecutionId]) -> None:
+    pass

@@ -5,6 +5,7 @@ from typing import Any
 import orjson
 import pytest
 
+from conductor_py.model.ids import ExecutionId
 from conductor_py.model.status import TaskStatus
 from conductor_py.testing import MemoryEngine
 from tests.builders import pass_time, simple, task_of, workflow
@@ -58,7 +59,7 @@ def test_archive_is_masked_when_it_is_read_and_keeps_the_values(
     before = engine.workflow(execution)
     task = before["tasks"][0]["taskId"]
     pass_time(engine, seconds=600)
-    assert engine.ports.reader.snapshot(execution) is None
+    assert engine.ports.reader.snapshot(ExecutionId(execution)) is None
     assert engine.workflow(execution)["input"] == before["input"] == _SHOWN
     assert engine.engine.tasks.document(task)["outputData"] == {"card": "***", "n": 2}
     archived = engine.ports.search.archived(execution)
@@ -71,7 +72,8 @@ def test_index_neither_shows_nor_finds_masked_values(
     engine: MemoryEngine, execution: str, found_by: str
 ) -> None:
     engine.settle()
-    executions, search = engine.engine.executions, {"sort": "", "start": 0, "size": 10}
+    executions = engine.engine.executions
+    search: dict[str, Any] = {"sort": "", "start": 0, "size": 10}
     assert executions.search(query="", free_text=found_by, **search).total_hits == 0
     assert executions.search_tasks(query="", free_text=found_by, **search).total_hits == 0
     (summary,) = executions.search(query="", free_text="*", **search).results

@@ -1,5 +1,7 @@
 """Results: which are taken, which are ignored, which are refused."""
 
+from typing import Any
+
 import pytest
 
 from conductor_py.codec.event import dump_event
@@ -216,7 +218,7 @@ def test_result_whose_predecessor_is_decided_meanwhile_counts(engine: MemoryEngi
 def test_of_two_results_by_reference_only_the_first_counts(engine: MemoryEngine) -> None:
     """The second was looking for the task while the first was on its way."""
     started = engine.start(workflow("w", wait("t"), wait("u")))
-    store, taken = engine.ports.store, []
+    store, taken = engine.ports.store, list[Any]()
     plain = store.report
 
     def slow(given: Report) -> ReportReply:

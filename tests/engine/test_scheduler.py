@@ -13,7 +13,7 @@ from conductor_py.testing import FakeClock, MemoryEngine, memory_engine
 _MINUTE = 60_000
 _BEGIN = int(datetime(2027, 3, 1, 12, 0, 30, tzinfo=UTC).timestamp() * 1000)
 _FIRST = _BEGIN + 30_000
-_WORKFLOW = {
+_WORKFLOW: dict[str, Any] = {
     "name": "report",
     "tasks": [{"name": "write", "taskReferenceName": "write", "type": "SIMPLE"}],
 }

@@ -18,7 +18,7 @@ from conductor_py.testing import FakeClock, MemoryEngine, memory_engine
 _BEGIN = 1_800_000_000_000
 _MINUTE = 60_000
 _LEASE_S = 30
-_WORKFLOW = {
+_WORKFLOW: dict[str, Any] = {
     "name": "report",
     "tasks": [
         {
@@ -50,7 +50,7 @@ class World:
         self.fault: tuple[str, str] | None = None
         self.first.engine.definitions.register(workflow_from_json(_WORKFLOW), overwrite=True)
         for engine in self.engines:
-            engine.ports.store.start = self._counted(engine)  # type: ignore[method-assign]
+            engine.ports.store.start = self._counted(engine)  # type: ignore[assignment, method-assign]
             for owner, step in (
                 (engine.ports.schedules, "claim_due"),
                 (engine.ports.store, "start"),

@@ -2,10 +2,11 @@
 
 import pytest
 
+from conductor_py.adapters.memory.space import MemorySpace
 from conductor_py.engine.encoding import PayloadLimits
 from conductor_py.errors import Conflict, NotFound, PayloadTooLarge
-from conductor_py.testing import MemoryEngine, memory_engine
-from tests.builders import pass_time, set_variable, simple, status_of, wait, workflow
+from conductor_py.testing import FakeClock, MemoryEngine, memory_engine
+from tests.builders import pass_time, run_failing, set_variable, simple, status_of, wait, workflow
 
 UNKNOWN = "00000000-0000-0000-0000-000000000000"
 
@@ -54,6 +55,23 @@ def test_callbacks_are_reset_for_tasks_that_nobody_holds(engine: MemoryEngine) -
     engine.run("b")
     with pytest.raises(Conflict):
         engine.engine.steering.reset_callbacks(started)
+
+
+def test_retry_whose_delay_is_brought_forward_waits_in_one_queue_only() -> None:
+    clock = FakeClock()
+    space = MemorySpace(clock=clock)
+    engine = memory_engine(clock=clock, space=space)
+    task = simple("a", retryCount=3)
+    task["taskDefinition"] = {"name": "a", "retryDelaySeconds": 600}
+    started = engine.start(workflow("w", task))
+    for _ in range(3):
+        run_failing(engine, "a")
+        engine.engine.steering.reset_callbacks(started)
+        partition = space.partition(0)
+        lanes = [*partition.ready.values(), *partition.delayed.values()]
+        assert sum(len(lane) for lane in lanes) == 1
+    engine.run("a")
+    assert status_of(engine, started) == "COMPLETED"
 
 
 def test_decide_fires_what_is_due(engine: MemoryEngine) -> None:

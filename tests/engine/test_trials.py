@@ -74,7 +74,7 @@ def test_a_trial_leaves_nothing_behind(engine: MemoryEngine) -> None:
 def test_each_attempt_takes_the_next_mock_and_retries_do_not_really_wait(
     engine: MemoryEngine,
 ) -> None:
-    retried = {"name": "flaky", "retryCount": 2, "retryDelaySeconds": 3_600}
+    retried: dict[str, Any] = {"name": "flaky", "retryCount": 2, "retryDelaySeconds": 3_600}
     engine.engine.definitions.register_tasks([task_def_from_json(retried)])
     failed = Mock(status=TaskStatus.FAILED)
     mocks = {"flaky": [failed, failed, Mock(output={"at": "last"})]}
@@ -97,7 +97,12 @@ def test_mocked_times_pass_on_the_clock_of_the_trial(engine: MemoryEngine) -> No
 
 
 def test_work_longer_than_its_timeout_times_out_and_is_retried(engine: MemoryEngine) -> None:
-    slow = {"name": "slow", "retryCount": 1, "retryDelaySeconds": 1, "responseTimeoutSeconds": 30}
+    slow: dict[str, Any] = {
+        "name": "slow",
+        "retryCount": 1,
+        "retryDelaySeconds": 1,
+        "responseTimeoutSeconds": 30,
+    }
     engine.engine.definitions.register_tasks([task_def_from_json(slow)])
     mocks = {"slow": [Mock(work_ms=31_000), Mock(work_ms=29_000, output={"second": True})]}
     done = _run(engine, _workflow(_task("slow")), mocks)
@@ -179,7 +184,7 @@ def test_an_endless_loop_ends_with_the_rounds(
 
 
 def test_limits_of_a_definition_hold_in_a_trial(engine: MemoryEngine) -> None:
-    limited = {"name": "work", "concurrentExecLimit": 1}
+    limited: dict[str, Any] = {"name": "work", "concurrentExecLimit": 1}
     engine.engine.definitions.register_tasks([task_def_from_json(limited)])
     one, two = (_task(ref) | {"name": "work"} for ref in ("one", "two"))
     fork = _task("fork", type="FORK_JOIN", forkTasks=[[one], [two]])

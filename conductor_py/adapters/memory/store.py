@@ -257,11 +257,8 @@ class MemoryExecutionStore:
         if plan_of(execution) != old_plan:
             count_reference(partition, old_plan, -1)
             count_reference(partition, plan_of(execution), 1)
-        if changes.terminal and not was_terminal:
-            partition.running[commit.name].drop(execution.id)
-            self._space.publish(f"x:{execution.id}")
-        elif was_terminal and not changes.terminal:
-            partition.running[commit.name].put(execution.id, now)
+        if changes.terminal != was_terminal:
+            self._list(partition, execution, commit.name, now)
         others = execution.holder != commit.holder and execution.lease_until > now
         keep = bool(execution.inbox) and not commit.let_go and not others
         if keep and self._take:
@@ -273,6 +270,14 @@ class MemoryExecutionStore:
         else:
             _set_wake(partition, execution, changes.due_ms)
         return (loaded(partition, execution, now) if keep else None), woken
+
+    def _list(self, partition: Partition, execution: Execution, name: str, now: int) -> None:
+        """Keep the list of those that run, of which this has become one or is no more."""
+        if execution.terminal:
+            partition.running[name].drop(execution.id)
+            self._space.publish(f"x:{execution.id}")
+        else:
+            partition.running[name].put(execution.id, now)
 
     def _try_lease(
         self,

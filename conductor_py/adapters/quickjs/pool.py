@@ -46,7 +46,7 @@ class Child:
     def __init__(self, *, memory_bytes: int, result_bytes: int, background: bool = False) -> None:
         """Start it; it is not ready before ``wait_ready`` returned.
 
-        In the ``background`` it runs only while nothing else wants the processor.
+        In the ``background`` it runs only while nothing else wants the processor, once it is ready.
         """
         quickjs, jq = _path_of("_quickjs"), _path_of("jq")
         if not quickjs:
@@ -67,8 +67,7 @@ class Child:
                 cwd="/",
                 start_new_session=True,
             )
-        if background:
-            _to_background(self._process.pid)
+        self._background = background
 
     @property
     def pid(self) -> int:
@@ -81,6 +80,8 @@ class Child:
             self._receive(time.monotonic() + _START_S)
         except (OutOfTime, ChildDied) as error:
             raise LimitExceeded("No script process could be started; try again") from error
+        if self._background:
+            _to_background(self._process.pid)
 
     def call(self, request: bytes, data: bytes, timeout_s: float) -> bytes:
         """Send both frames, return the answer; raises OutOfTime or ChildDied, and is dead then."""

@@ -93,7 +93,10 @@ KEYS = (
         "schedules",
     ),
     _key(
-        "schedules:due", "zset", "next ms, or claimed until -> name (partition 0)", "armed schedules"
+        "schedules:due",
+        "zset",
+        "next ms, or claimed until -> name (partition 0)",
+        "armed schedules",
     ),
     _key(
         "schedules:runs:",

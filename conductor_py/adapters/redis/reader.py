@@ -48,9 +48,11 @@ class RedisExecutionReader:
             return fields
         before = self._command("HGET", execution, "exec:", "v")
         fields, cursor = {}, b"0"
-        while not fields or int(cursor):
+        while True:
             cursor, page = self._command("HSCAN", execution, "exec:", cursor, "COUNT", _PAGE)
             fields |= _by_name(page)
+            if int(cursor) == 0:  # at once when it has been removed meanwhile
+                break
         after = self._command("HGET", execution, "exec:", "v")
         unchanged = before and after and _version(before) == _version(after)
         return fields if unchanged else None

@@ -49,6 +49,9 @@ def _from_task(ws: Workspace, operation: Operation, seq: int) -> Answer | None:
     if target is None or target.vector != (attempt.vector if attempt else ""):
         message = f"Task {ws.id}-{seq} is not one of the present run of its workflow"
         return generations.refusal(operation, "INVALID_INPUT", message)
+    if target.ahead:
+        message = f"Task {ws.id}-{seq} was skipped before the workflow came to it"
+        return generations.refusal(operation, "INVALID_INPUT", message)
     if ws.spot_of(target) is None:
         message = f"Task {ws.id}-{seq}: the definition has no task '{target.ref}' any more"
         return generations.refusal(operation, "INVALID_INPUT", message)

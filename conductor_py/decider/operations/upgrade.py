@@ -15,13 +15,17 @@ from conductor_py.model.execution import Walk
 from conductor_py.model.json import JsonObject
 
 
-def upgrade(ws: Workspace, operation: Operation) -> Answer:
+def upgrade(ws: Workspace, operation: Operation) -> Answer | None:
     """Go on under ``plan`` unless something open does not map to it: the answer ``VIOLATIONS``
-    lists what. With ``dryRun`` nothing else is done.
+    lists what. With ``dryRun`` nothing else is done. It waits for the pieces of a large decision:
+    a branch that is still to be opened looks like one that the new version has added.
     """
     if ws.over:
         message = f"Workflow {ws.id} is {ws.status.value}, only one under way can be upgraded."
         return generations.refusal(operation, "CONFLICT", message)
+    if ws.header.continues and not ws.header.walk:
+        ws.continues.append(operation)
+        return None
     if ws.header.walk or ws.state("walk", Walk) is not None:
         message = f"Workflow {ws.id} is being taken up again or elsewhere; try again."
         return generations.refusal(operation, "CONFLICT", message)

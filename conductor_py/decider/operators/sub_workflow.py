@@ -173,6 +173,7 @@ def _order(  # noqa: PLR0917 - what a child is made of
     arguments: JsonObject = {
         "task": task_id(ws.id, attempt.seq),
         "plan": plan.hash,
+        "name": plan.definition.name,
         "key": key,
         "strategy": params.idempotency_strategy or "FAIL",
         "priority": _priority(ws, params.priority),

@@ -1,6 +1,7 @@
 // Calls of the JSON endpoints, and asking again and again.
 
 import { learnClock } from "./format.js";
+import { parse } from "./json.js";
 
 const BASE = document.documentElement.dataset.base ?? "";
 const TIMEOUT_MS = 30_000;
@@ -52,7 +53,7 @@ async function call(method, path, parameters, given) {
 
 function json(body) {
   try {
-    return body ? JSON.parse(body) : null;
+    return body ? parse(body) : null;
   } catch {
     return null;
   }

@@ -2,6 +2,7 @@
 
 import { announce, byId, h, put } from "./dom.js";
 import { clip } from "./format.js";
+import { parse } from "./json.js";
 
 let asked = 0;
 
@@ -115,7 +116,7 @@ function reading(field, part, values) {
   }
   if (text === "" || (input.value === part.initial && !field.always)) return null;
   try {
-    const value = JSON.parse(text);
+    const value = parse(text);
     if (!value || typeof value !== "object" || Array.isArray(value)) return refuse("a JSON object is wanted, such as {\"name\": \"value\"}.");
     values[field.name] = value;
     return null;

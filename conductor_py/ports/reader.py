@@ -1,0 +1,50 @@
+"""Executions as people and programs look at them: read, log, bring back, forget."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from conductor_py.model.ids import ExecutionId
+from conductor_py.ports.restore import Restore
+from conductor_py.ports.store import Outcome
+
+
+class ExecutionReader(Protocol):
+    """What is done with executions beside running them. Every method raises ``StoreUnavailable``
+    when the store does not answer.
+    """
+
+    def snapshot(self, execution: ExecutionId) -> tuple[int, Mapping[str, bytes]] | None:
+        """Read every field of one version at once (`v`, `l`, `k` left out), ``None`` when gone."""
+
+    def running(self, name: str) -> tuple[ExecutionId, ...]:
+        """List the executions of that workflow name that are not terminal, oldest first, at most
+        10,000.
+        """
+
+    def answer(self, execution: ExecutionId, operation: str) -> bytes | None:
+        """Read the answer of an operation, ``None`` when there is none (yet)."""
+
+    def append_log(self, execution: ExecutionId, seq: int, line: str, created_ms: int) -> Outcome:
+        """Keep a log line of an attempt (at most 10,000 an execution, oldest dropped): OK,
+        UNKNOWN_TASK or GONE.
+        """
+
+    def logs(self, execution: ExecutionId) -> tuple[tuple[int, int, str], ...]:
+        """Read (seq, created ms, line) of all attempts in the order they came."""
+
+    def restore(self, restore: Restore) -> Outcome:
+        """Bring an archived execution back: OK; EXISTS when it is in the store (nothing changes);
+        NEED_PLAN.
+
+        It is terminal, has no timer and an empty inbox, and its version is max(version + 1, now).
+        Claims issued from then on are above ``claim``. Until this returns OK it is in the store for
+        nobody; an attempt that was broken off may be repeated.
+        """
+
+    def remove(self, execution: ExecutionId, version: int) -> Outcome:
+        """Forget an execution that is terminal, drained (no ``drain`` in its header) and has an
+        empty inbox, if its version is still ``version``: OK, STALE (anything of that does not hold)
+        or GONE.
+        """

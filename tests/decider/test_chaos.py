@@ -1,0 +1,62 @@
+"""Everything at once: whatever is done to executions, whenever, and whoever dies while doing it,
+what is stored stays sound, all of it comes to an end, and nothing is left over.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from conductor_py.decider.workspace import Limits
+from tests.decider.chaos import Chaos, Weather, timeless
+from tests.decider.recount import complaints
+
+_STEPS = 60
+_LIMITS = (Limits(), Limits(attempts=1), Limits(attempts=3, rounds=2), Limits(rounds=1))
+_FAIR = Weather()
+_ROUGH = Weather(unavailable=0.02, crash=0.03)
+_CROWDED = Weather(unavailable=0.02, crash=0.02, intrusion=0.15)
+_WILD = Weather(unavailable=0.01, crash=0.01, intrusion=0.4)
+_FEW = range(6)
+_MANY = range(1_000, 1_160)
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    logging.disable(logging.CRITICAL)
+    with timeless():
+        yield
+    logging.disable(logging.NOTSET)
+
+
+def _live_through(seed: int, weather: Weather) -> None:
+    world = Chaos(seed, _LIMITS[seed % len(_LIMITS)], weather)
+
+    def is_sound() -> None:
+        found = complaints(world.engine, world.space.partition(0))
+        assert not found, (seed, found[0], world.log[-12:])
+
+    for _ in range(_STEPS):
+        world.step()
+        is_sound()
+    world.rest()
+    is_sound()
+    assert world.finish() == [], (seed, world.log[-12:])
+    is_sound()
+    assert world.empty() == {}, (seed, world.log[-12:])
+
+
+@pytest.mark.parametrize("weather", [_FAIR, _ROUGH, _CROWDED, _WILD])
+def test_whatever_is_done_stays_sound_ends_and_leaves_nothing(weather: Weather) -> None:
+    for seed in _FEW:
+        _live_through(seed, weather)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("weather", [_FAIR, _ROUGH, _CROWDED, _WILD])
+def test_many_worlds_stay_sound_end_and_leave_nothing(weather: Weather) -> None:
+    for seed in _MANY:
+        _live_through(seed, weather)

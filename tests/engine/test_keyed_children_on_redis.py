@@ -1,0 +1,86 @@
+"""Children under an idempotency key, over the partitions of a real Redis."""
+
+from pathlib import Path
+
+import pytest
+
+from conductor_py.codec.definitions import workflow_from_json
+from conductor_py.config import load
+from conductor_py.engine import Engine
+from conductor_py.model.ids import ExecutionId, partition_of
+from conductor_py.model.requests import PollRequest, StartRequest, TaskResult
+from conductor_py.model.status import TaskStatus
+from conductor_py.wiring import build_engine
+from tests.builders import simple, sub_workflow, workflow
+from tests.conftest import RealRedis
+
+_CHILD = workflow("child", simple("c"), outputParameters={"by": "${c.output.by}"})
+
+
+@pytest.fixture
+def engine(newest_redis: RealRedis, tmp_path: Path) -> Engine:
+    """An engine whose executions live in 8 partitions."""
+    settings = {
+        "redis.socket": newest_redis.url.removeprefix("unix://"),
+        "redis.partitions": "8",
+        "data.directory": str(tmp_path),
+    }
+    return build_engine(
+        load(flags={f"conductor.{key}": value for key, value in settings.items()}), server="s"
+    )
+
+
+def _start(engine: Engine, key: str) -> ExecutionId:
+    """A parent whose child holds the key, with the effect that starts the child carried out."""
+    task = sub_workflow("s", _CHILD)
+    task["subWorkflowParam"]["idempotencyKey"] = key
+    definition = workflow_from_json(workflow("w", task))
+    parent = engine.executions.start(StartRequest(name="w", definition=definition))
+    assert engine.effects.run(partition_of(parent), [f"{parent}:start:1"]) == 1
+    return parent
+
+
+def _child_of(engine: Engine, parent: ExecutionId) -> ExecutionId:
+    return ExecutionId(engine.executions.document(parent)["tasks"][0]["subWorkflowId"])  # type: ignore[index, call-overload, arg-type]
+
+
+def _abroad(engine: Engine) -> tuple[ExecutionId, ExecutionId]:
+    """A parent and its child in another partition."""
+    for number in range(50):
+        parent = _start(engine, f"k{number}")
+        child = _child_of(engine, parent)
+        if partition_of(child) != partition_of(parent):
+            return parent, child
+        engine.executions.terminate(parent, reason="not this one")
+    raise AssertionError("no key leads to another partition")
+
+
+def test_the_end_of_a_child_reaches_its_parent_in_another_partition(engine: Engine) -> None:
+    parent, child = _abroad(engine)
+    wanted = PollRequest(task_type="c", count=1, timeout_ms=5_000, worker="w")
+    (task,) = engine.tasks.poll(wanted)
+    assert task["workflowInstanceId"] == child
+    engine.tasks.update(
+        TaskResult(
+            workflow_id=child,
+            task_id=str(task["taskId"]),
+            status=TaskStatus.COMPLETED,
+            output={"by": "me"},
+            worker="w",
+        )
+    )
+    assert engine.executions.document(parent)["status"] == "RUNNING"
+    post = [f"{child}:post:ended:1"]
+    assert engine.effects.run(partition_of(child), post) == 1
+    found = engine.executions.document(parent)
+    assert found["status"] == "COMPLETED"
+    assert engine.effects.run(partition_of(child), post) == 0
+
+
+def test_a_child_in_another_partition_ends_with_its_parent(engine: Engine) -> None:
+    parent, child = _abroad(engine)
+    engine.executions.terminate(parent, reason="enough")
+    engine.executor.go_on(None, "h", [parent])  # cleans up
+    post = f"{parent}:post:cancel:{parent}-1"
+    assert engine.effects.run(partition_of(parent), [post]) == 1
+    assert engine.executions.document(child)["status"] == "TERMINATED"
