@@ -117,6 +117,7 @@ def test_task_that_was_skipped_before_it_was_reached(engine: MemoryEngine) -> No
     assert status_of(engine, started) == "COMPLETED"
 
 
+@pytest.mark.anomaly("A-40")
 def test_branch_of_a_fork_runs_again_beside_the_others(engine: MemoryEngine) -> None:
     branches = [simple("a"), simple("b")], [simple("c"), simple("d")]
     started = engine.start(workflow("w", fork("f", *branches), join("j", "b", "d"), simple("z")))

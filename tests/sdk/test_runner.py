@@ -132,7 +132,9 @@ def test_a_running_task_is_extended_with_its_progress(stub, client, tasks):
     extended = threading.Event()
 
     def extend(request):
-        extended.set()
+        # A slow machine may extend once before the work says anything.
+        if "progress" in request.json():
+            extended.set()
         return Reply(200, {"leaseUntil": 1})
 
     stub.on("POST", "/api/tasks/t-1/extend", extend)
@@ -145,7 +147,7 @@ def test_a_running_task_is_extended_with_its_progress(stub, client, tasks):
     tasks.put(polled())
     with Worker(client, [work]):
         assert tasks.next_report()["status"] == "COMPLETED"
-    sent = stub.seen("POST", ".*/extend")[0].json()
+    sent = stub.seen("POST", ".*/extend")[-1].json()
     assert sent == {"claimToken": 17, "leaseSeconds": 1, "progress": {"done": 1}}
 
 

@@ -105,6 +105,9 @@ KEYS = (
         "archivalMaxRecordThreshold a schedule",
     ),
     _key("schedules:halted", "string", "there while all schedules are halted (partition 0)", "1"),
+    _key("files", "hash", "file id -> its record (partition 0)", "1,000 an execution"),
+    _key("files:due", "zset", "when to look at it, ms -> file id (partition 0)", "as files"),
+    _key("files:of", "hash", "execution -> how many files it has (partition 0)", "as files"),
     _key("servers", "hash", "server -> '<until ms> <configured>' (partition 0)", "live servers"),
     _key("shards", "hash", "shard -> '<until ms> <server>' (partition 0)", "servers ever at once"),
 )

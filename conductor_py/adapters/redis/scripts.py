@@ -22,6 +22,7 @@ NAMES: Final = (
     "acquire_lease",
     "append_log",
     "change_definition",
+    "change_file",
     "change_tags",
     "change_handler",
     "claim_due",

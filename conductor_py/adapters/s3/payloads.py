@@ -56,9 +56,9 @@ class S3Payloads:
     def __init__(self, settings: S3Settings) -> None:
         self._settings = settings
         self._prefix = f"{settings.prefix.strip('/')}/" if settings.prefix.strip("/") else ""
-        self._store = ProcessLocal(lambda: _client(settings, settings.endpoint))
+        self._store = ProcessLocal(lambda: client_of(settings, settings.endpoint))
         self._signer = (
-            ProcessLocal(lambda: _client(settings, settings.public_endpoint))
+            ProcessLocal(lambda: client_of(settings, settings.public_endpoint))
             if settings.public_endpoint
             else self._store
         )
@@ -112,7 +112,8 @@ class S3Payloads:
         return Location(uri=uri, path=path)
 
 
-def _client(settings: S3Settings, endpoint: str | None) -> S3Client:
+def client_of(settings: S3Settings, endpoint: str | None) -> S3Client:
+    """Make a client, of this process alone."""
     import boto3
     from botocore.config import Config
 

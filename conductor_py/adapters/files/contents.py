@@ -1,0 +1,197 @@
+"""Bytes of files in a directory: one folder a file, which goes as a whole.
+
+In a folder are the draft that a URL brought, a folder of parts for each upload in parts, and the
+contents. A content is a link to a draft, or made of parts, and is never written again. Several
+machines may serve one directory that they share.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import BinaryIO, Final, Self
+from urllib.parse import quote, urlencode
+from uuid import uuid4
+
+from conductor_py.errors import InvalidInput, NotFound, PayloadTooLarge, StoreUnavailable
+from conductor_py.model.files import FileRecord
+from conductor_py.ports.files import SignedUrl, StoredContent
+
+_DRAFT: Final = "draft"
+_CHUNK: Final = 1024 * 1024
+
+
+class DirectoryContents:
+    """``ServedContents`` over the directory ``root``, which is made when missing.
+
+    ``base_url`` is the origin of its URLs; empty: they are paths of the server that is asked.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        now_ms: Callable[[], int],
+        base_url: str = "",
+        expiry_ms: int = 60_000,
+        max_bytes: int = 100 * 1024 * 1024,
+    ) -> None:
+        """``max_bytes`` bounds one file."""
+        self._root = root
+        self._now_ms = now_ms
+        self._base_url = base_url.rstrip("/")
+        self._expiry_ms = expiry_ms
+        self._max_bytes = max_bytes
+        with _wrapped():
+            root.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+    @property
+    def storage_type(self) -> str:
+        return "CONDUCTOR"
+
+    def upload_url(self, record: FileRecord) -> SignedUrl:
+        return self._url(record)
+
+    def download_url(self, record: FileRecord) -> SignedUrl:
+        return self._url(record)
+
+    def take(self, file_id: str) -> StoredContent | None:
+        folder, name = self._folder(file_id), _new_name()
+        with _wrapped():
+            try:
+                os.link(folder / _DRAFT, folder / name)
+            except FileNotFoundError:
+                return None
+            with (folder / name).open("rb") as file:
+                size = os.fstat(file.fileno()).st_size
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            return StoredContent(content=name, size=size, hash=digest)
+
+    def begin_parts(self, file_id: str) -> str:
+        upload_id = uuid4().hex
+        with _wrapped():
+            self._parts(file_id, upload_id).mkdir(parents=True)
+        return upload_id
+
+    def part_url(self, record: FileRecord, part: int) -> SignedUrl:
+        return self._url(record, {"uploadId": record.upload_id, "partNumber": str(part)})
+
+    def join_parts(self, file_id: str, upload_id: str, etags: tuple[str, ...]) -> StoredContent:
+        name, parts = _new_name(), self._parts(file_id, upload_id)
+        with _Received(self._folder(file_id) / name, max_bytes=self._max_bytes) as joined:
+            for number, etag in enumerate(etags, start=1):
+                if _copied(parts / str(number), joined.write) != etag.strip('"'):
+                    raise InvalidInput(f"Part {number} is not there, or its ETag is another one.")
+        return StoredContent(content=name, size=joined.size, hash=joined.etag())
+
+    def drop_parts(self, file_id: str, upload_id: str) -> None:
+        _remove(self._parts(file_id, upload_id))
+
+    def drop(self, file_id: str, content: str) -> None:
+        with _wrapped():
+            (self._folder(file_id) / content).unlink(missing_ok=True)
+
+    def drop_all(self, file_id: str) -> None:
+        _remove(self._folder(file_id))
+
+    def open_upload(self, file_id: str, upload_id: str, part: int) -> _Received:
+        if not part:
+            with _wrapped():
+                self._folder(file_id).mkdir(parents=True, exist_ok=True)
+            return _Received(self._folder(file_id) / _DRAFT, max_bytes=self._max_bytes)
+        parts = self._parts(file_id, upload_id)
+        with _wrapped():
+            others = sum(one.stat().st_size for one in parts.iterdir() if one.name != str(part))
+        return _Received(parts / str(part), max_bytes=self._max_bytes - others)
+
+    def open_content(self, file_id: str, content: str) -> BinaryIO:
+        with _wrapped():
+            return (self._folder(file_id) / content).open("rb")
+
+    def _url(self, record: FileRecord, query: dict[str, str] | None = None) -> SignedUrl:
+        path = f"/api/files/content/{quote(record.workflow_id, safe='')}/{record.file_id}"
+        url = f"{self._base_url}{path}" + (f"?{urlencode(query)}" if query else "")
+        return SignedUrl(url=url, expires_ms=self._now_ms() + self._expiry_ms)
+
+    def _folder(self, file_id: str) -> Path:
+        # Two digits more keep a listing of a million files bearable.
+        return self._root / file_id[:2] / file_id
+
+    def _parts(self, file_id: str, upload_id: str) -> Path:
+        return self._folder(file_id) / f"parts-{upload_id}"
+
+
+class _Received:
+    """Bytes into a temporary file beside the target; renamed at the end, or removed."""
+
+    def __init__(self, target: Path, *, max_bytes: int) -> None:
+        self.size = 0
+        self._target = target
+        self._max_bytes = max_bytes
+        self._hash = hashlib.sha256()
+        with _wrapped():
+            self._file = NamedTemporaryFile(  # noqa: SIM115 - closed by __exit__
+                dir=target.parent, prefix=".upload-", delete=False
+            )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def write(self, chunk: bytes) -> None:
+        self.size += len(chunk)
+        if self.size > self._max_bytes:
+            raise PayloadTooLarge("The file is larger than this server takes; nothing was stored.")
+        self._hash.update(chunk)
+        with _wrapped():
+            self._file.write(chunk)
+
+    def etag(self) -> str:
+        return self._hash.hexdigest()
+
+    def __exit__(self, *failure: object) -> None:
+        temporary = Path(self._file.name)
+        try:
+            with _wrapped(), self._file as file:
+                if failure[0] is None:
+                    file.flush()
+                    os.fsync(file.fileno())
+            if failure[0] is None:
+                with _wrapped():
+                    temporary.replace(self._target)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+def _new_name() -> str:
+    return f"content-{uuid4().hex}"
+
+
+def _copied(source: Path, write: Callable[[bytes], None]) -> str:
+    """Copy a file; its hash, or nothing when there is none."""
+    digest = hashlib.sha256()
+    with suppress(FileNotFoundError), source.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            digest.update(chunk)
+            write(chunk)
+        return digest.hexdigest()
+    return ""
+
+
+def _remove(folder: Path) -> None:
+    with _wrapped(), suppress(FileNotFoundError):
+        shutil.rmtree(folder)
+
+
+@contextmanager
+def _wrapped() -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise NotFound("There are no such bytes: the file or its upload is gone.") from error
+    except OSError as error:
+        raise StoreUnavailable(f"The directory of files failed: {error.strerror}") from error

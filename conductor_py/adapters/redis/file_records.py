@@ -1,0 +1,40 @@
+"""Records of files in Redis: one copy, in partition 0."""
+
+from __future__ import annotations
+
+from conductor_py.adapters.redis.connection import Argument
+from conductor_py.adapters.redis.scripts import Scripts
+from conductor_py.ports.files import Changed, RecordChange
+
+_OUTCOMES = {1: Changed.OK, 0: Changed.OTHER, -1: Changed.FULL}
+
+
+class RedisFileRecords:
+    """``FileRecords`` on Redis."""
+
+    def __init__(self, scripts: Scripts) -> None:
+        """Share the scripts of the namespace."""
+        self._scripts = scripts
+        self._connection = scripts.connection
+        self._home = scripts.prefix(0)
+
+    def read(self, file_id: str) -> bytes | None:
+        found: bytes | None = self._connection.command("HGET", f"{self._home}files", file_id)
+        return found
+
+    def change(self, change: RecordChange, *, most: int) -> Changed:
+        arguments: list[Argument] = [
+            change.file_id,
+            change.owner,
+            change.before or b"",
+            change.after or b"",
+            change.check_ms,
+            most,
+        ]
+        return _OUTCOMES[self._scripts.run("change_file", 0, arguments, again=False)]
+
+    def due(self, now_ms: int, limit: int) -> tuple[str, ...]:
+        found = self._connection.command(
+            "ZRANGEBYSCORE", f"{self._home}files:due", "-inf", now_ms, "LIMIT", 0, limit
+        )
+        return tuple(name.decode() for name in found)

@@ -1,0 +1,160 @@
+"""Bytes of files in a bucket: the keys of a file begin with its id.
+
+What a URL brings is a draft, which is copied by the bucket itself when it is taken: the URL may
+still be used until it expires, the copy does not change. What was sent in parts is complete when
+the parts are joined, and no URL writes to it any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
+from urllib.parse import quote
+from uuid import uuid4
+
+from conductor_py.adapters.process_local import ProcessLocal
+from conductor_py.adapters.s3.payloads import S3Settings, client_of
+from conductor_py.errors import InvalidInput, NotFound, StoreUnavailable
+from conductor_py.model.files import FileRecord
+from conductor_py.ports.files import SignedUrl, StoredContent
+
+_DRAFT: Final = "draft"
+_JOINED: Final = "joined"
+_ABSENT: Final = frozenset({"NoSuchKey", "NoSuchUpload", "404", "NotFound"})
+_WRONG_PARTS: Final = frozenset(
+    {"InvalidPart", "InvalidPartOrder", "EntityTooSmall", "MalformedXML", "InvalidRequest"}
+)
+
+
+class S3Contents:
+    """``FileContents`` over one bucket, which must exist."""
+
+    def __init__(self, settings: S3Settings, *, now_ms: Callable[[], int]) -> None:
+        """Nothing is sent yet."""
+        self._settings = settings
+        self._now_ms = now_ms
+        self._bucket = settings.bucket
+        self._prefix = f"{settings.prefix.strip('/')}/" if settings.prefix.strip("/") else ""
+        self._store = ProcessLocal(lambda: client_of(settings, settings.endpoint))
+
+    @property
+    def storage_type(self) -> str:
+        return "S3"
+
+    def upload_url(self, record: FileRecord) -> SignedUrl:
+        return self._presigned("put_object", self._key(record.file_id, _DRAFT))
+
+    def download_url(self, record: FileRecord) -> SignedUrl:
+        key = self._key(record.file_id, record.content)
+        name = quote(record.file_name or record.file_id, safe="")
+        shown = {
+            "ResponseContentType": record.content_type,
+            "ResponseContentDisposition": f"attachment; filename*=UTF-8''{name}",
+        }
+        return self._presigned("get_object", key, shown)
+
+    def take(self, file_id: str) -> StoredContent | None:
+        name = uuid4().hex
+        try:
+            with _wrapped():
+                self._store.get().copy(
+                    {"Bucket": self._bucket, "Key": self._key(file_id, _DRAFT)},
+                    self._bucket,
+                    self._key(file_id, name),
+                )
+            return self._stored(file_id, name)
+        except NotFound:
+            return None
+
+    def begin_parts(self, file_id: str) -> str:
+        with _wrapped():
+            begun = self._store.get().create_multipart_upload(
+                Bucket=self._bucket, Key=self._key(file_id, _JOINED)
+            )
+        return begun["UploadId"]
+
+    def part_url(self, record: FileRecord, part: int) -> SignedUrl:
+        more = {"UploadId": record.upload_id, "PartNumber": part}
+        return self._presigned("upload_part", self._key(record.file_id, _JOINED), more)
+
+    def join_parts(self, file_id: str, upload_id: str, etags: tuple[str, ...]) -> StoredContent:
+        parts = [{"ETag": etag, "PartNumber": at} for at, etag in enumerate(etags, start=1)]
+        try:
+            with _wrapped():
+                self._store.get().complete_multipart_upload(
+                    Bucket=self._bucket,
+                    Key=self._key(file_id, _JOINED),
+                    UploadId=upload_id,
+                    MultipartUpload={"Parts": parts},  # type: ignore[typeddict-item]
+                )
+        except NotFound:
+            # Joined already, and the record does not know: the caller did not get to hear of it.
+            return self._stored(file_id, _JOINED)
+        return self._stored(file_id, _JOINED)
+
+    def drop_parts(self, file_id: str, upload_id: str) -> None:
+        try:
+            with _wrapped():
+                self._store.get().abort_multipart_upload(
+                    Bucket=self._bucket, Key=self._key(file_id, _JOINED), UploadId=upload_id
+                )
+        except NotFound:
+            return
+
+    def drop(self, file_id: str, content: str) -> None:
+        with _wrapped():
+            self._store.get().delete_object(Bucket=self._bucket, Key=self._key(file_id, content))
+
+    def drop_all(self, file_id: str) -> None:
+        store, prefix = self._store.get(), self._key(file_id, "")
+        with _wrapped():
+            listed = store.list_multipart_uploads(Bucket=self._bucket, Prefix=prefix)
+        for begun in listed.get("Uploads", ()):
+            self.drop_parts(file_id, begun["UploadId"])
+        with _wrapped():
+            found = store.list_objects_v2(Bucket=self._bucket, Prefix=prefix)
+            for each in found.get("Contents", ()):
+                store.delete_object(Bucket=self._bucket, Key=each["Key"])
+
+    def _stored(self, file_id: str, content: str) -> StoredContent:
+        with _wrapped():
+            found = self._store.get().head_object(
+                Bucket=self._bucket, Key=self._key(file_id, content)
+            )
+        return StoredContent(
+            content=content, size=found["ContentLength"], hash=found["ETag"].strip('"')
+        )
+
+    def _key(self, file_id: str, content: str) -> str:
+        return f"{self._prefix}{file_id}/{content}"
+
+    def _presigned(
+        self, operation: str, key: str, more: dict[str, str | int] | dict[str, str] | None = None
+    ) -> SignedUrl:
+        expires_ms = self._now_ms() + self._settings.expiry_ms
+        with _wrapped():
+            url = self._store.get().generate_presigned_url(
+                operation,
+                Params={"Bucket": self._bucket, "Key": key, **(more or {})},
+                ExpiresIn=max(self._settings.expiry_ms // 1000, 1),
+            )
+        return SignedUrl(url=url, expires_ms=expires_ms)
+
+
+@contextmanager
+def _wrapped() -> Iterator[None]:
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    try:
+        yield
+    except ClientError as error:
+        code = error.response.get("Error", {}).get("Code", "unknown")
+        if code in _ABSENT:
+            raise NotFound("There are no such bytes: the file or its upload is gone.") from error
+        if code in _WRONG_PARTS:
+            raise InvalidInput(f"The object store refused the parts: {code}") from error
+        raise StoreUnavailable(f"The object store refused: {code}") from error
+    except BotoCoreError as error:
+        name = type(error).__name__
+        raise StoreUnavailable(f"The object store does not answer: {name}") from error
