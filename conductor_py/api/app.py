@@ -17,6 +17,8 @@ from conductor_py.api.draining import drained
 from conductor_py.api.errors import install
 from conductor_py.api.events import events
 from conductor_py.api.facade import EngineFacade
+from conductor_py.api.facade.files import Files
+from conductor_py.api.files import files as files_of_executions
 from conductor_py.api.front import Front
 from conductor_py.api.lookups import lookups
 from conductor_py.api.messages import messages
@@ -52,6 +54,8 @@ def create_app(
     engine: EngineFacade,
     *,
     served_payloads: ServedPayloads | None = None,
+    files: Files | None = None,
+    public_url: str = "",
     check_expressions: CheckExpressions | None = None,
     check_script: CheckScript | None = None,
     environment: frozenset[str] = frozenset(),
@@ -73,7 +77,8 @@ def create_app(
 ) -> Flask:
     """Make the application.
 
-    ``served_payloads`` are those whose URLs lead to this server (``<base>/api/payloads``).
+    ``served_payloads`` are those whose URLs lead to this server (``<base>/api/payloads``),
+    ``files`` are those of executions, at ``public_url`` if it says so.
     ``check_expressions`` finds malformed ``${…}`` in definitions, ``check_script`` says why one of
     their programs does not parse, ``environment`` holds the names that they may read beside tasks.
     ``stop`` ends long polls when the process is to end, ``instance`` names the server in errors.
@@ -122,6 +127,8 @@ def create_app(
     app.register_blueprint(system(front, metrics))
     if served_payloads is not None:
         app.register_blueprint(payloads(served_payloads))
+    if files is not None:
+        app.register_blueprint(files_of_executions(front, files, public_url))
     whole = drained(app.wsgi_app, limit=max_body_bytes, most=_DRAINED_BODIES * max_body_bytes)
     app.wsgi_app = whole  # type: ignore[assignment,method-assign]  # Flask's own way to wrap it
     return app

@@ -11,6 +11,7 @@ from typing import Any, Final, cast
 from conductor_py.config.background import Effects, HttpTasks, KafkaTasks, Sweeper, SystemTasks
 from conductor_py.config.declaration import Setting, setting_of
 from conductor_py.config.engine import App, Limits, Messages, Payloads, Scripts
+from conductor_py.config.file_storage import FileStorage
 from conductor_py.config.listeners import Listeners
 from conductor_py.config.policies import Cache, Idempotency, Secrets
 from conductor_py.config.scheduler import Scheduler
@@ -34,6 +35,7 @@ class Settings:
     lock: Lock = field(default_factory=Lock)
     index: Index = field(default_factory=Index)
     payload_storage: PayloadStorage = field(default_factory=PayloadStorage)
+    file_storage: FileStorage = field(default_factory=FileStorage)
     app: App = field(default_factory=App)
     payloads: Payloads = field(default_factory=Payloads)
     limits: Limits = field(default_factory=Limits)

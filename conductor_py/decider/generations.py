@@ -50,7 +50,8 @@ def refusal(operation: Operation, error: str, message: str) -> Answer:
 def begin(ws: Workspace, walk: Walk) -> None:
     """Begin a generation whose ``walk`` decides what becomes of the attempts there are.
 
-    Reset: status, reason, failed task, output, end time, the workflow's timeout, all counts.
+    Reset: status, reason, failed task, output, end time, the workflow's timeout, all counts. What
+    waited for admission when it ended waits no longer: it may have ended in this same decision.
     """
     timeout_ms = ws.plan.definition.timeout_seconds * 1000
     ws.header = replace(
@@ -60,6 +61,7 @@ def begin(ws: Workspace, walk: Walk) -> None:
         walk=ws.header.first_seq,
         surveyed=False,
         revised=True,
+        awaits_admission=False,
     )
     ws.status = WorkflowStatus.RUNNING
     ws.ended_at = ws.drain = 0

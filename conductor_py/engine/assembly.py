@@ -26,6 +26,8 @@ from conductor_py.engine.events import Events
 from conductor_py.engine.executions import Executions
 from conductor_py.engine.executor import Executor
 from conductor_py.engine.failure_reports import FailureReports
+from conductor_py.engine.file_retention import FileRetention
+from conductor_py.engine.files import FilePorts, Files
 from conductor_py.engine.hand_out import HandOut
 from conductor_py.engine.keyed_starts import KeyedStarts
 from conductor_py.engine.live_limits import LiveLimits
@@ -93,6 +95,7 @@ class Ports:
     schedules: ScheduleStore
     sinks: Mapping[str, Sink] = field(default_factory=dict)
     webhook: Webhook | None = None
+    files: FilePorts | None = None
 
 
 # long: one flat list of constructors, each named once
@@ -281,6 +284,10 @@ def assemble(
             restoring=restoring,
         ),
         messages=Messages(operations, ports.search, max_bytes=message_bytes),
+        files=_files(ports.files, executions, tasks, clock),
+        file_retention=FileRetention(
+            ports.files, clock, workflow=partial(executions.document, include_tasks=False)
+        ),
         check_script=ScriptCheck(ports.scripts),
         system_workers=SystemWorkers(
             tasks=tasks,
@@ -293,6 +300,16 @@ def assemble(
         ),
         checks=(("store", ports.store.now_ms),),
     )
+
+
+def _files(
+    ports: FilePorts | None, executions: Executions, tasks: Tasks, clock: StoreClock
+) -> Files | None:
+    """Serve files of executions, where they are switched on."""
+    if ports is None:
+        return None
+    workflow = partial(executions.document, include_tasks=False)
+    return Files(ports, clock, workflow=workflow, task=tasks.document)
 
 
 def _deliveries(

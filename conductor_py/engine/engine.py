@@ -14,6 +14,8 @@ from conductor_py.engine.effects import Effects
 from conductor_py.engine.events import Events
 from conductor_py.engine.executions import Executions
 from conductor_py.engine.executor import Executor
+from conductor_py.engine.file_retention import FileRetention
+from conductor_py.engine.files import Files
 from conductor_py.engine.long_scripts import LongScripts
 from conductor_py.engine.lookups import Lookups
 from conductor_py.engine.messages import Messages
@@ -70,6 +72,9 @@ class Engine:
     repairs: Repairs
     recovery: Recovery
     messages: Messages
+    file_retention: FileRetention
+    files: Files | None
+    """Files of executions; ``None``: there are none."""
     check_script: Callable[[str], str | None]
     """Say why a JavaScript program does not parse."""
     checks: tuple[tuple[str, Callable[[], object]], ...] = ()

@@ -17,7 +17,7 @@ class Restore:
     """An archived execution, which has ended, as it is to be in the store again.
 
     ``version`` is that of the archive, ``claim`` the highest claim issued; ``effect`` is the id of
-    the order to take it out again, due after ``LEAVES_AGAIN_MS`` unless one is waiting.
+    the order to take it out again, due after ``LEAVES_AGAIN_MS``; it replaces one that waits.
     """
 
     execution: ExecutionId

@@ -70,6 +70,7 @@ def run_sweeper(settings: Settings, *, server: str | None = None) -> int:
         for name, tick in (
             ("collector", engine.collector.tick),
             ("retention", engine.retention.tick),
+            ("file-retention", engine.file_retention.tick),
         )
     ]
     loops += [relay, *cleaning, *_script_loops(settings, engine, stop)]

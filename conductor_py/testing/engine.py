@@ -34,6 +34,7 @@ from conductor_py.decider.workspace import Limits
 from conductor_py.engine import Engine
 from conductor_py.engine.assembly import Ports, assemble
 from conductor_py.engine.encoding import PayloadLimits
+from conductor_py.engine.files import FilePorts
 from conductor_py.engine.notifications import Listeners
 from conductor_py.engine.shards import ROUND_ROBIN, Shards
 from conductor_py.engine.trials import MakeBench
@@ -128,6 +129,7 @@ def memory_engine(
     listeners: Listeners | None = None,
     waits_for_scripts: bool = True,
     evaluates_long_scripts: bool = False,
+    files: FilePorts | None = None,
 ) -> MemoryEngine:
     """Make an engine in memory; engines that share ``space`` are servers over one store.
 
@@ -155,6 +157,7 @@ def memory_engine(
         cache=MemoryOutputCache(space),
         sinks=sinks,
         webhook=webhook,
+        files=files,
     )
     shards = Shards(
         MemoryShardRegistry(space), server, strategy=strategy, monotonic=clock.monotonic

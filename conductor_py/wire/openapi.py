@@ -26,6 +26,9 @@ from conductor_py.wire import (
     steering,
     trials,
 )
+from conductor_py.wire import (
+    files as file_forms,
+)
 from conductor_py.wire.definitions import (
     INLINE_TASK_DEF,
     SUB_WORKFLOW_PARAMS,
@@ -88,6 +91,7 @@ _FORMS: tuple[WireSchema, ...] = (
     *answers.FORMS,
     *schedules.FORMS,
     *policies.FORMS,
+    *file_forms.FORMS,
 )
 _PUBLISHED = ("WorkflowDef", "TaskDef", "StartWorkflowRequest", "TaskResult", "Task", "Workflow")
 """The schemas that are files of their own."""

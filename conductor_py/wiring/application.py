@@ -47,6 +47,8 @@ def build_application(
     application = create_app(
         engine,
         served_payloads=served,
+        files=engine.files,
+        public_url=settings.server.public_url,
         check_expressions=check,
         check_script=engine.check_script,
         stop=stop,

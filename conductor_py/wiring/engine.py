@@ -17,6 +17,7 @@ from conductor_py.ports import scripts as scripts_port
 from conductor_py.ports.named_values import NamedValues
 from conductor_py.ports.shards import ShardRegistry
 from conductor_py.wiring.effects import enqueue_by
+from conductor_py.wiring.files import files_of
 from conductor_py.wiring.installation import version
 from conductor_py.wiring.outlets import listeners_of, sinks_of, webhook_of
 from conductor_py.wiring.payloads import payloads_of
@@ -125,6 +126,7 @@ def _ports(settings: Settings, metrics: Metrics | None) -> tuple[ShardRegistry, 
         environment=_values(settings.secrets.environment_type, settings.secrets.environment_prefix),
         cache=cache_of(settings, scripts),
         scripts=_scripts(settings),
+        files=files_of(settings, scripts),
     )
     return RedisShardRegistry(scripts), ports
 

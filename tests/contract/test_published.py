@@ -24,6 +24,9 @@ def test_no_published_file_is_left_over() -> None:
     assert {path.name for path in _PUBLISHED.glob("*.json")} == set(files())
 
 
+_NO_FILES: Any = object()
+
+
 class _NoPayloads:
     def open_upload(self, token: str, content_type: str) -> Any:
         raise NotImplementedError
@@ -33,7 +36,9 @@ class _NoPayloads:
 
 
 def test_table_of_endpoints_is_what_is_served() -> None:
-    app = create_app(FakeEngine(), served_payloads=_NoPayloads(), metrics=lambda: b"")
+    app = create_app(
+        FakeEngine(), served_payloads=_NoPayloads(), files=_NO_FILES, metrics=lambda: b""
+    )
     served = {
         (method, re.sub(r"<(\w+)>", r"{\1}", rule.rule))
         for rule in app.url_map.iter_rules()

@@ -83,7 +83,7 @@ def _admission(partition: Partition) -> Iterator[str]:
             continue
         if header.awaits_admission and not waits and not told:
             yield f"{stored.id} waits for admission that is owed to it by nobody"
-        if not header.awaits_admission and not inside:
+        if not header.awaits_admission and not (inside or waits):
             yield f"{stored.id} is under way and not counted as admitted"
     for key, waiting in partition.waiting.items():
         alive = [
@@ -265,7 +265,8 @@ class _Recount:
         return plan
 
     def _counts(self, open_: list[Attempt]) -> Iterator[str]:
-        counted = open_ + [attempt for attempt in self.attempts if attempt.redo]
+        first = self.header.first_seq
+        counted = open_ + [one for one in self.attempts if one.redo and one.seq >= first]
         containers = [attempt for attempt in counted if attempt.type in CONTAINERS]
         if self.header.containers != len(containers):
             yield f"{self.header.containers} containers are counted, {containers} are open"

@@ -168,3 +168,36 @@ def test_paused_execution_keeps_its_turn(engine: MemoryEngine) -> None:
     assert engine.run("a")["workflowInstanceId"] == second
     engine.settle()
     assert not _waits(engine, third)
+
+
+def test_one_that_times_out_waiting_and_is_restarted_at_once_runs_and_ends(
+    engine: MemoryEngine,
+) -> None:
+    """End and restart are one decision: what the first run waited for is not waited for again."""
+    first = engine.start(_limited())
+    timed = {"timeoutSeconds": 60, "timeoutPolicy": "TIME_OUT_WF"}
+    second = engine.start(_limited() | timed)
+    assert _waits(engine, second)
+    engine.clock.advance(seconds=61)
+    engine.engine.recovery.restart(second)
+    assert not engine.workflow(second)["rateLimited"]
+    tasks = engine.poll("a", 2)
+    assert {task["workflowInstanceId"] for task in tasks} == {first, second}
+    for task in tasks:
+        engine.complete(task)
+    engine.settle()
+    assert status_of(engine, second) == "COMPLETED"
+
+
+def test_rejected_execution_that_is_opened_again_counts(engine: MemoryEngine) -> None:
+    first = engine.start(_limited())
+    child = _limited(name="w", policy="REJECT")
+    parent = engine.start(workflow("p", sub_workflow("s", child)))
+    rejected = engine.workflow(parent)["tasks"][0]["subWorkflowId"]
+    engine.engine.recovery.restart(rejected)
+    engine.engine.executions.terminate(first, reason=None)
+    third = engine.start(_limited())
+    assert _waits(engine, third)
+    engine.engine.executions.terminate(rejected, reason=None)
+    engine.settle()
+    assert not _waits(engine, third)

@@ -15,22 +15,36 @@ import com.netflix.conductor.common.run.Workflow;
 import com.netflix.conductor.common.run.WorkflowTestRequest;
 import io.orkes.conductor.client.OrkesClients;
 import io.orkes.conductor.client.model.SaveScheduleRequest;
+import java.io.ByteArrayInputStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Random;
 import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
+import org.conductoross.conductor.client.FileClient;
+import org.conductoross.conductor.client.FileClientProperties;
+import org.conductoross.conductor.client.model.file.FileMetadata;
 import org.conductoross.conductor.common.model.ReturnStrategy;
 import org.conductoross.conductor.common.model.SignalResponse;
 import org.conductoross.conductor.common.model.WorkflowRun;
+import org.conductoross.conductor.sdk.file.FileStorageException;
+import org.conductoross.conductor.sdk.file.FileUploadOptions;
 
 public final class Story {
     private static final long DEADLINE_MS = 20_000;
 
     private final OrkesClients clients;
+    private final FileClient files;
 
     private Story(String url) {
-        clients = new OrkesClients(ConductorClient.builder().basePath(url).build());
+        ConductorClient client = ConductorClient.builder().basePath(url).build();
+        clients = new OrkesClients(client);
+        FileClientProperties properties = new FileClientProperties();
+        properties.setRetryCount(0);
+        files = new FileClient(client, properties);
     }
 
     public static void main(String[] arguments) throws Exception {
@@ -46,6 +60,7 @@ public final class Story {
         story.tell("readsTasksAndQueues", story::readsTasksAndQueues);
         story.tell("keepsSchedules", story::keepsSchedules);
         story.tell("keepsEventHandlers", story::keepsEventHandlers);
+        story.tell("keepsFiles", story::keepsFiles);
         story.tell("searches", story::searches);
         story.tell("testsWithMocks", story::testsWithMocks);
         story.tell("deletes", story::deletes);
@@ -205,6 +220,34 @@ public final class Story {
         same(1, clients.getEventClient().getEventHandlers("conductor:java_story:heard", true).size());
         clients.getEventClient().unregisterEventHandler("java_handler");
         same(0, clients.getEventClient().getEventHandlers("conductor:java_story:heard", true).size());
+    }
+
+    private void keepsFiles() throws Exception {
+        String id = start("java_gates");
+        Path there = Files.createTempFile("story", ".bin");
+        Path back = Files.createTempDirectory("story").resolve("back.bin");
+        byte[] bytes = new byte[3_000_000];
+        new Random(1).nextBytes(bytes);
+        Files.write(there, bytes);
+        String handle = files.upload(id, there, new FileUploadOptions().setFileName("größe.bin").setContentType("image/png"));
+        FileMetadata known = files.getMetadata(id, handle);
+        same("größe.bin", known.getFileName());
+        same("image/png", known.getContentType());
+        same((long) bytes.length, known.getFileSize());
+        same(id, known.getWorkflowId());
+        same("UPLOADED", known.getUploadStatus().name());
+        files.download(id, handle, back);
+        same(-1L, Files.mismatch(there, back));
+        String small = files.upload(id, new ByteArrayInputStream("hello".getBytes()), new FileUploadOptions().setFileName("small.txt"));
+        same("hello", Files.readString(files.download(id, small, back)));
+        String stranger = start("java_gates");
+        try {
+            files.download(stranger, handle, back);
+            throw new AssertionError("a stranger read the file");
+        } catch (FileStorageException refused) {
+            same("hello", Files.readString(back));
+        }
+        clients.getWorkflowClient().terminateWorkflows(List.of(id, stranger), "done");
     }
 
     private void searches() throws Exception {

@@ -19,7 +19,7 @@ _STORY_S = 180
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Api]:
     with deployed(tmp_path) as deployment:
-        yield deployment.server()
+        yield deployment.server("--set", "conductor.file-storage.enabled=true")
 
 
 def _told(server: Api, command: obtained.Command, place: Path, program: str) -> None:

@@ -83,9 +83,8 @@ class MemoryExecutionReader:
             )
             partition.executions[restore.execution] = restored
             count_reference(partition, plan_of(restored), 1)
-            if restore.effect not in partition.effects:
-                partition.effects[restore.effect] = (restored.version, b'{"kind":"remove"}')
-                partition.outbox.put(restore.effect, now + LEAVES_AGAIN_MS)
+            partition.effects[restore.effect] = (restored.version, b'{"kind":"remove"}')
+            partition.outbox.put(restore.effect, now + LEAVES_AGAIN_MS)
             return Outcome.OK
 
     def remove(self, execution: ExecutionId, version: int) -> Outcome:

@@ -7,7 +7,7 @@ the parts are joined, and no URL writes to it any more.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
 from urllib.parse import quote
@@ -23,7 +23,7 @@ _DRAFT: Final = "draft"
 _JOINED: Final = "joined"
 _ABSENT: Final = frozenset({"NoSuchKey", "NoSuchUpload", "404", "NotFound"})
 _WRONG_PARTS: Final = frozenset(
-    {"InvalidPart", "InvalidPartOrder", "EntityTooSmall", "MalformedXML", "InvalidRequest"}
+    {"InvalidPart", "InvalidPartOrder", "EntityTooSmall", "MalformedXML"}
 )
 
 
@@ -67,6 +67,9 @@ class S3Contents:
         except NotFound:
             return None
 
+    def drop_draft(self, file_id: str) -> None:
+        self.drop(file_id, _DRAFT)
+
     def begin_parts(self, file_id: str) -> str:
         with _wrapped():
             begun = self._store.get().create_multipart_upload(
@@ -75,7 +78,7 @@ class S3Contents:
         return begun["UploadId"]
 
     def part_url(self, record: FileRecord, part: int) -> SignedUrl:
-        more = {"UploadId": record.upload_id, "PartNumber": part}
+        more: dict[str, str | int] = {"UploadId": record.upload_id, "PartNumber": part}
         return self._presigned("upload_part", self._key(record.file_id, _JOINED), more)
 
     def join_parts(self, file_id: str, upload_id: str, etags: tuple[str, ...]) -> StoredContent:
@@ -130,7 +133,7 @@ class S3Contents:
         return f"{self._prefix}{file_id}/{content}"
 
     def _presigned(
-        self, operation: str, key: str, more: dict[str, str | int] | dict[str, str] | None = None
+        self, operation: str, key: str, more: Mapping[str, str | int] | None = None
     ) -> SignedUrl:
         expires_ms = self._now_ms() + self._settings.expiry_ms
         with _wrapped():

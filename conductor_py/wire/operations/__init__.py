@@ -9,6 +9,7 @@ from conductor_py.wire.operations import (
     administration,
     bulk,
     events,
+    files,
     metadata,
     queues,
     schedules,
@@ -33,6 +34,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *schedules.OPERATIONS,
     *administration.OPERATIONS,
     *values.OPERATIONS,
+    *files.OPERATIONS,
     *system.OPERATIONS,
 )
 """Every endpoint."""

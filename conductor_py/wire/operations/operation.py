@@ -50,7 +50,7 @@ class Operation:
         changes = self.method != "GET"
         found = {
             400: bool(self.query or self.body or "{" in self.path),
-            403: self.path.startswith(("/api/payloads/", "/api/secrets/")),
+            403: self.path.startswith(("/api/payloads/", "/api/secrets/", "/api/files/")),
             404: bool(self.query or self.body or "{" in self.path),
             409: changes,
             410: self.path == "/api/tasks/update-v2",

@@ -1,14 +1,16 @@
 -- PURPOSE    Put or delete one definition and raise the revision of this partition.
 -- KEYS       prefix of partition 0 (every key used is it and a name of keys.py)
--- ARGV       kind (workflow | task | schema), name, field (version; the name for a task, both for a schema), mode (put | create | update |
---            delete), document
+-- ARGV       kind (workflow | task | schema), name, field (version; the name for a task, both for a schema), mode (put |
+--            create | update | delete), document
 -- RETURNS    the new revision, 0 when nothing changed
 -- INVARIANT  Nobody reads the new definition under the old revision.
 -- BOUND      Constant.
 local P, kind, name, field, mode = KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local key = P .. 'meta:workflow:' .. name
-if kind ~= 'workflow' then
-  key = P .. 'meta:' .. kind .. 's'
+if kind == 'task' then
+  key = P .. 'meta:tasks'
+elseif kind == 'schema' then
+  key = P .. 'meta:schemas'
 end
 local present = redis.call('HEXISTS', key, field) == 1
 if (mode == 'create' and present) or ((mode == 'update' or mode == 'delete') and not present) then

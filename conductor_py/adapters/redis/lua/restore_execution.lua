@@ -4,7 +4,8 @@
 --            number of plans, plan, …, log line, …
 -- RETURNS    OK | EXISTS | NEED_PLAN | GONE (its fields expired: put them again)
 -- INVARIANT  Creates only if absent, terminal, with a version above the archived one and an empty inbox. Its plan
---            counts it. An order under the same effect id that waits already is left as it is.
+--            counts it. An order under the same effect id that waits already is replaced: whoever has carried that one
+--            out, and has yet to confirm it, does not confirm this one.
 -- BOUND      The number of arguments; log lines: 10,000.
 -- @include time
 -- @include record
@@ -29,8 +30,9 @@ end
 for i = 13, 12 + plans do
   redis.call('HSET', P .. 'plan:' .. ARGV[i], 'used_at', int(now))
 end
+local version = math.max(tonumber(ARGV[4]) + 1, now)
 redis.call('PERSIST', key)
-redis.call('HSET', key, 'v', write_record({version = math.max(tonumber(ARGV[4]) + 1, now), terminal = true,
+redis.call('HSET', key, 'v', write_record({version = version, terminal = true,
   generation = tonumber(ARGV[7]), base = 1, home = ARGV[5], begun = 'restored', last = 'restored',
   status = ARGV[6]}), 'l', '', 'k', ARGV[8])
 redis.call('DEL', P .. 'inbox:' .. id, P .. 'ans:' .. id, P .. 'park:' .. id, log)
@@ -38,9 +40,7 @@ for from = 13 + plans, #ARGV, 4000 do
   redis.call('RPUSH', log, unpack(ARGV, from, math.min(from + 3999, #ARGV)))
 end
 count_reference(P, plan_of_header(present[2]), 1)
-if redis.call('HEXISTS', P .. 'effects', ARGV[9]) == 0 then
-  redis.call('HSET', P .. 'effects', ARGV[9], int(now) .. ' ' .. ARGV[10])
-  redis.call('ZADD', P .. 'outbox', int(now + tonumber(ARGV[11])), ARGV[9])
-  publish(channel, 'e:' .. string.match(P, ':(%d+)}'))
-end
+redis.call('HSET', P .. 'effects', ARGV[9], int(version) .. ' ' .. ARGV[10])
+redis.call('ZADD', P .. 'outbox', int(now + tonumber(ARGV[11])), ARGV[9])
+publish(channel, 'e:' .. string.match(P, ':(%d+)}'))
 return 'OK'
