@@ -30,6 +30,7 @@ from conductor_py.codec.recovery import (
     load_walk,
 )
 from conductor_py.errors import ConductorError
+from conductor_py.model.changing import made
 from conductor_py.model.execution import (
     FORMAT,
     Attempt,
@@ -185,7 +186,8 @@ def load_header(stored: bytes) -> Header:
     more = {_HEADER_NAMES[name]: fields[name] for name in fields if name in _HEADER_NAMES}
     if "former" in more:
         more["former"] = tuple(more["former"].split())
-    return Header(
+    return made(
+        Header,
         format=fields["f"],
         plan=fields["plan"],
         name=fields["name"],
@@ -227,11 +229,17 @@ def dump_attempt(attempt: Attempt, shard: str) -> bytes:
     return orjson.dumps(fields)
 
 
+def may_have_failed(stored: bytes) -> bool:
+    """Whether an attempt is worth reading for one who looks for those that failed."""
+    return b'"FAILED' in stored
+
+
 def load_attempt(seq: int, stored: bytes) -> Attempt:
     """Read the state of an attempt."""
     fields: _Fields = orjson.loads(stored)
     more = {_ATTEMPT_NAMES[name]: fields[name] for name in fields if name in _ATTEMPT_NAMES}
-    return Attempt(
+    return made(
+        Attempt,
         seq=seq,
         ref=fields["ref"],
         vector=Vector(fields["it"]),
@@ -257,7 +265,8 @@ def load_attempt(seq: int, stored: bytes) -> Attempt:
 def load_claim(stored: bytes) -> ClaimSide:
     """Read the claim side of an attempt; only the store writes it."""
     fields: _Fields = orjson.loads(stored)
-    return ClaimSide(
+    return made(
+        ClaimSide,
         claim=int(fields.get("k", 0)),
         held=bool(fields.get("held", 0)),
         until=int(fields.get("until", 0)),

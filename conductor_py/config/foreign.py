@@ -46,6 +46,7 @@ _WITHOUT_EFFECT: Final = (
     "conductor.elasticsearch.taskLogResultLimit",
     "conductor.elasticsearch.version",
     "conductor.event-queues.default.",
+    "conductor.file-storage.conductor.signing.keys.",
     "conductor.file-storage.multipart-threshold",
     "conductor.grpc-server.",
     "conductor.indexing.enabled",

@@ -15,7 +15,7 @@ from conductor_py.decider import caching, ending, joins, retries, scheduling, sc
 from conductor_py.decider.pausing import is_paused
 from conductor_py.decider.plan import Node, Plan
 from conductor_py.decider.workspace import Spot, Step, Workspace, place_key
-from conductor_py.model.changing import changed
+from conductor_py.model.changing import changed, made
 from conductor_py.model.decision import Send
 from conductor_py.model.event import Operation
 from conductor_py.model.execution import (
@@ -67,7 +67,8 @@ def create(
     before, retries_before = ws.renewed.pop(spot.key, (None, 0))
     if before is not None:
         facts |= {"retried_seq": before.seq, "retry_count": retries_before}
-    attempt = Attempt(
+    attempt = made(
+        Attempt,
         seq=seq,
         ref=spot.node.ref,
         vector=spot.vector,

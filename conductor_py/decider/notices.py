@@ -48,13 +48,25 @@ def collect(ws: Workspace, before: Header, events: Sequence[Event]) -> None:
     told = definition.workflow_status_listener_enabled and (
         ws.limits.workflow_notices or definition.workflow_status_listener_sink
     )
-    brought = before.fragments or ws.hashes
-    if not (told or ws.limits.task_notices or ws.plan.tells or brought):
+    if not (told or ws.limits.task_notices or ws.plan.tells or _brought(ws, before, events)):
         return
     notices = [_of_task(ws, *change) for change in _changes(ws, events) if _tell(ws, *change)]
     if told:
         notices += _own(ws, before, events)
     _order(ws, notices)
+
+
+def _brought(ws: Workspace, before: Header, events: Sequence[Event]) -> bool:
+    """Whether what dynamic tasks have brought may have something to tell of this decision."""
+    if not (before.fragments or ws.hashes):
+        return False
+    if any(isinstance(event, Claimed) for event in events):
+        return True
+    for plan_hash in {attempt.plan for attempt in ws.attempts.values()}:
+        plan = ws.plan if plan_hash == ws.plan.hash else ws.known.get(f"plan:{plan_hash}")
+        if not isinstance(plan, Plan) or plan.tells:
+            return True
+    return False
 
 
 def collect_own(ws: Workspace, before: Header, events: Sequence[Event]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from conductor_py.model.changing import made
 from conductor_py.model.definitions import WorkflowDef
 from conductor_py.model.execution import Header
 from conductor_py.model.json import JsonObject, JsonValue
@@ -30,7 +31,8 @@ def new_header(
     ``depth`` how many follow each other without being children.
     """
     timeout = definition.timeout_seconds * 1000
-    return Header(
+    return made(
+        Header,
         plan=plan,
         name=definition.name,
         version=definition.version,

@@ -214,7 +214,9 @@ class Executions:
 
     # -- read --------------------------------------------------------------------------------------
 
-    def view(self, execution: str, *, include_tasks: bool = True) -> ExecutionView | None:
+    def view(
+        self, execution: str, *, include_tasks: bool = True, only_failed: bool = False
+    ) -> ExecutionView | None:
         """View a live execution, ``None`` when the store has none of that id; one that is being
         removed is not there for anybody (``NotFound``).
         """
@@ -227,7 +229,9 @@ class Executions:
         if found is None:
             return None
         version, fields = found
-        view = self._views.execution(known, version, fields, include_tasks=include_tasks)
+        view = self._views.execution(
+            known, version, fields, include_tasks=include_tasks, only_failed=only_failed
+        )
         if view.header.forget:
             raise NotFound(f"No such workflow found by id: {execution}")
         return view
@@ -245,7 +249,7 @@ class Executions:
         """
         view = self.view(execution, include_tasks=include_tasks)
         if view is not None and not include_tasks and view.header.status.terminal:
-            view = self.view(execution)  # the tasks tell what failed, shown or not
+            view = self.view(execution, only_failed=True)  # they are named, shown or not
         if view is not None:
             written = workflow_to_json(view)
             return written if include_tasks else {**written, "tasks": []}

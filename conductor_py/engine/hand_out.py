@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from conductor_py.codec.execution import dump_json
 from conductor_py.decider.compile import input_template
@@ -60,7 +60,7 @@ class HandOut:
         """Write a task for the one who is to work on it."""
         definition = view.task.task_definition
         names = definition.runtime_metadata if definition else ()
-        document: dict[str, Any] = dict(task_to_json(self._dressed(view)))
+        document = task_to_json(self._dressed(view))
         if names:
             values = ((name, self._either(name)) for name in names)
             document["runtimeMetadata"] = {

@@ -75,6 +75,8 @@ class LiveLimits:
 
 def _limited_definition(queue: str) -> str:
     """The definition whose queue this is, of a system type; empty for any other."""
+    if LIMITED not in queue:
+        return ""
     lane, _, definition = queue.partition(LIMITED)
     system_type = lane.partition("@")[0].partition("-")[0]
     return definition if system_type in RULES else ""

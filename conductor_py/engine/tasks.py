@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import orjson
 
@@ -22,6 +21,7 @@ from conductor_py.engine.results import Results
 from conductor_py.engine.shards import Shards
 from conductor_py.engine.views import Views
 from conductor_py.errors import Conflict, NotFound, StoreUnavailable
+from conductor_py.model.changing import changed
 from conductor_py.model.ids import (
     ExecutionId,
     is_execution_id,
@@ -144,7 +144,7 @@ class Tasks:
         )
         for step in range(self._partitions):
             partition = (self._turn + step) % self._partitions
-            wanted = replace(asked, count=request.count - len(views), max_bytes=room)
+            wanted = changed(asked, count=request.count - len(views), max_bytes=room)
             reply = self._queues.poll(partition, wanted)
             self._clock.correct(reply.now_ms)
             views.extend(self._views.claimed(reply.claimed))

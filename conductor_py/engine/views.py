@@ -17,10 +17,12 @@ from conductor_py.codec.execution import (
     load_ending,
     load_header,
     load_meta,
+    may_have_failed,
 )
 from conductor_py.decider.plan import Plan
 from conductor_py.engine.snapshots import Snapshots
 from conductor_py.errors import NotFound
+from conductor_py.model.changing import made
 from conductor_py.model.definitions import WorkflowTask
 from conductor_py.model.execution import Attempt, ClaimSide, Header
 from conductor_py.model.ids import ExecutionId, partition_of
@@ -45,11 +47,18 @@ class Views:
         fields: Mapping[str, bytes],
         *,
         include_tasks: bool,
+        only_failed: bool = False,
     ) -> ExecutionView:
-        """View everything of an execution."""
+        """View everything of an execution; of its tasks perhaps ``only_failed`` ones, and some
+        others.
+        """
         header = load_header(fields["h"])
         plan = self._plan(execution, header.plan)
-        seqs = sorted(int(name[2:]) for name in fields if name.startswith("a:"))
+        seqs = sorted(
+            int(name[2:])
+            for name, stored in fields.items()
+            if name.startswith("a:") and (not only_failed or may_have_failed(stored))
+        )
         tasks = tuple(
             self.task(execution, header, seq, fields)
             for seq in seqs
@@ -76,18 +85,22 @@ class Views:
     ) -> TaskView:
         """View one attempt out of the fields of its execution."""
         attempt = _present(header, load_attempt(seq, fields[f"a:{seq}"]))
+        whole = plan = self._plan(execution, header.plan)
+        if attempt.plan != header.plan:
+            plan = self._plan(execution, attempt.plan)
         claim = fields.get(f"c:{seq}")
         progress = fields.get(f"p:{seq}")
-        return TaskView(
+        return made(
+            TaskView,
             execution=execution,
             header=header,
             attempt=attempt,
             claim=load_claim(claim) if claim else _NO_CLAIM,
-            task=self._task(execution, attempt),
+            task=_task(plan, attempt),
             input=load_document(fields.get(f"i:{seq}")),
             output=load_document(fields.get(f"o:{seq}")),
             progress=orjson.loads(progress) if progress else None,
-            masked=self._plan(execution, header.plan).definition.masked_fields,
+            masked=whole.definition.masked_fields,
         )
 
     def claimed(self, claimed: Iterable[Claimed]) -> Iterator[TaskView]:
@@ -106,28 +119,31 @@ class Views:
     def _claimed(self, claimed: Claimed) -> TaskView:
         header = load_header(claimed.header)
         attempt = _present(header, load_attempt(claimed.seq, claimed.attempt))
-        return TaskView(
+        plan = self._plan(claimed.execution, attempt.plan)
+        return made(
+            TaskView,
             execution=claimed.execution,
             header=header,
             attempt=attempt,
             claim=load_claim(claimed.claim_side),
-            task=self._task(claimed.execution, attempt),
-            authored=not self._plan(claimed.execution, attempt.plan).anchor,
+            task=_task(plan, attempt),
+            authored=not plan.anchor,
             input=load_document(claimed.input),
             output=load_document(claimed.output),
         )
-
-    def _task(self, execution: ExecutionId, attempt: Attempt) -> WorkflowTask:
-        node = self._plan(execution, attempt.plan).nodes.get(attempt.ref)
-        if node is None:
-            return WorkflowTask(name=attempt.definition, task_reference_name=attempt.ref)
-        return node.task
 
     def _plan(self, execution: ExecutionId, plan_hash: str) -> Plan:
         plan = self._snapshots.plan(partition_of(execution), plan_hash)
         if plan is None:
             raise NotFound(f"The definition of workflow {execution} is lost")
         return plan
+
+
+def _task(plan: Plan, attempt: Attempt) -> WorkflowTask:
+    node = plan.nodes.get(attempt.ref)
+    if node is None:
+        return WorkflowTask(name=attempt.definition, task_reference_name=attempt.ref)
+    return node.task
 
 
 def _present(header: Header, attempt: Attempt) -> Attempt:

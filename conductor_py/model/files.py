@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 from typing import Final
 
 HANDLE_PREFIX: Final = "conductor://file/"
@@ -12,7 +12,7 @@ HANDLE_PREFIX: Final = "conductor://file/"
 DEFAULT_CONTENT_TYPE: Final = "application/octet-stream"
 
 
-class UploadStatus(Enum):
+class UploadStatus(StrEnum):
     """How far the bytes of a file have come; FAILED: nobody finished the upload in time."""
 
     UPLOADING = "UPLOADING"

@@ -89,11 +89,16 @@ class FileContents(Protocol):
     def take(self, file_id: str) -> StoredContent | None:
         """Keep what the URL brought; ``None`` when it brought nothing."""
 
+    def drop_draft(self, file_id: str) -> None:
+        """Remove what the URL brought; nothing is removed already."""
+
     def begin_parts(self, file_id: str) -> str:
         """Begin an upload in parts, and name it."""
 
     def part_url(self, record: FileRecord, part: int) -> SignedUrl:
-        """Make a URL to PUT one part to, of the upload that the record names; the answer's ``ETag`` is for ``join_parts``."""
+        """Make a URL to PUT one part to, of the upload that the record names; the answer's
+        ``ETag`` is for ``join_parts``.
+        """
 
     def join_parts(self, file_id: str, upload_id: str, etags: tuple[str, ...]) -> StoredContent:
         """Make one content of the parts 1, 2, ... with these tags; ``InvalidInput`` when they are
@@ -119,6 +124,14 @@ class PartUpload(Upload, Protocol):
 
 class ServedContents(FileContents, Protocol):
     """A storage whose URLs this server itself serves."""
+
+    def check_token(
+        self, token: str, method: str, file_id: str, *, upload_id: str = "", part: int = 0
+    ) -> None:
+        """Raise ``UrlRefused`` unless this is the token of a URL for just that, not yet expired.
+
+        Where URLs are not signed, any token will do.
+        """
 
     def open_upload(self, file_id: str, upload_id: str, part: int) -> PartUpload:
         """Take the bytes of a PUT: all of them (``part`` 0), or a part; ``NotFound`` for an upload

@@ -1,6 +1,7 @@
 // What a user of the official Java client does. Each step prints its name when what it saw was right.
 
 import com.netflix.conductor.client.automator.TaskRunnerConfigurer;
+import com.netflix.conductor.client.exception.ConductorClientException;
 import com.netflix.conductor.client.http.ConductorClient;
 import com.netflix.conductor.client.worker.Worker;
 import com.netflix.conductor.common.metadata.events.EventHandler;
@@ -30,11 +31,11 @@ import org.conductoross.conductor.client.model.file.FileMetadata;
 import org.conductoross.conductor.common.model.ReturnStrategy;
 import org.conductoross.conductor.common.model.SignalResponse;
 import org.conductoross.conductor.common.model.WorkflowRun;
-import org.conductoross.conductor.sdk.file.FileStorageException;
 import org.conductoross.conductor.sdk.file.FileUploadOptions;
 
 public final class Story {
     private static final long DEADLINE_MS = 20_000;
+    private static final int PART_BYTES = 5 * 1024 * 1024;
 
     private final OrkesClients clients;
     private final FileClient files;
@@ -44,6 +45,8 @@ public final class Story {
         clients = new OrkesClients(client);
         FileClientProperties properties = new FileClientProperties();
         properties.setRetryCount(0);
+        properties.setMultipartThreshold(PART_BYTES);
+        properties.setMultipartPartSize(PART_BYTES);
         files = new FileClient(client, properties);
     }
 
@@ -226,7 +229,7 @@ public final class Story {
         String id = start("java_gates");
         Path there = Files.createTempFile("story", ".bin");
         Path back = Files.createTempDirectory("story").resolve("back.bin");
-        byte[] bytes = new byte[3_000_000];
+        byte[] bytes = new byte[2 * PART_BYTES + 1];
         new Random(1).nextBytes(bytes);
         Files.write(there, bytes);
         String handle = files.upload(id, there, new FileUploadOptions().setFileName("größe.bin").setContentType("image/png"));
@@ -244,7 +247,8 @@ public final class Story {
         try {
             files.download(stranger, handle, back);
             throw new AssertionError("a stranger read the file");
-        } catch (FileStorageException refused) {
+        } catch (ConductorClientException refused) {
+            same(403, refused.getStatus());
             same("hello", Files.readString(back));
         }
         clients.getWorkflowClient().terminateWorkflows(List.of(id, stranger), "done");

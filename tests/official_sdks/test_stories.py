@@ -9,6 +9,7 @@ import pytest
 from tests.acceptance.deployment import Api, deployed
 from tests.official_sdks import obtained
 from tests.services.absence import absent
+from tests.services.buckets import S3Bucket
 from tests.services.cache import Unobtainable
 
 pytestmark = [pytest.mark.acceptance, pytest.mark.timeout(300)]
@@ -61,3 +62,24 @@ def test_the_java_client_works_unmodified(server: Api) -> None:
     except Unobtainable as error:
         absent(f"the Java client cannot be had: {error}")
     _told(server, command, place, "Story.java")
+
+
+@pytest.mark.service
+def test_the_java_client_keeps_files_in_a_bucket(tmp_path: Path, s3_bucket: S3Bucket) -> None:
+    try:
+        command, place = obtained.java_story()
+    except Unobtainable as error:
+        absent(f"the Java client cannot be had: {error}")
+    payloads = "conductor.external-payload-storage.s3"
+    settings = {
+        "conductor.file-storage.enabled": "true",
+        "conductor.file-storage.type": "s3",
+        "conductor.file-storage.s3.bucket-name": s3_bucket.name,
+        "conductor.file-storage.s3.region": s3_bucket.region,
+        f"{payloads}.endpoint": s3_bucket.endpoint,
+        f"{payloads}.accessKey": s3_bucket.access_key,
+        f"{payloads}.secretKey": s3_bucket.secret_key,
+    }
+    options = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
+    with deployed(tmp_path) as deployment:
+        _told(deployment.server(*options), command, place, "Story.java")

@@ -18,11 +18,15 @@ from typing import BinaryIO, Final, Self
 from urllib.parse import quote, urlencode
 from uuid import uuid4
 
+from conductor_py.adapters.files.payloads import stored_secret
+from conductor_py.adapters.files.signed_token import Grant, sign, verify
 from conductor_py.errors import InvalidInput, NotFound, PayloadTooLarge, StoreUnavailable
 from conductor_py.model.files import FileRecord
 from conductor_py.ports.files import SignedUrl, StoredContent
+from conductor_py.ports.payloads import UrlRefused
 
 _DRAFT: Final = "draft"
+_SECRET: Final = "signing-secret"  # noqa: S105 - a file name
 _CHUNK: Final = 1024 * 1024
 
 
@@ -40,8 +44,11 @@ class DirectoryContents:
         base_url: str = "",
         expiry_ms: int = 60_000,
         max_bytes: int = 100 * 1024 * 1024,
+        signed: bool = False,
     ) -> None:
-        """``max_bytes`` bounds one file."""
+        """``max_bytes`` bounds one file. URLs that are ``signed`` are the only ones served, until
+        they expire; the secret is a file in ``root``.
+        """
         self._root = root
         self._now_ms = now_ms
         self._base_url = base_url.rstrip("/")
@@ -49,16 +56,17 @@ class DirectoryContents:
         self._max_bytes = max_bytes
         with _wrapped():
             root.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._secret = stored_secret(root / _SECRET) if signed else None
 
     @property
     def storage_type(self) -> str:
         return "CONDUCTOR"
 
     def upload_url(self, record: FileRecord) -> SignedUrl:
-        return self._url(record)
+        return self._url("PUT", record)
 
     def download_url(self, record: FileRecord) -> SignedUrl:
-        return self._url(record)
+        return self._url("GET", record)
 
     def take(self, file_id: str) -> StoredContent | None:
         folder, name = self._folder(file_id), _new_name()
@@ -68,9 +76,13 @@ class DirectoryContents:
             except FileNotFoundError:
                 return None
             with (folder / name).open("rb") as file:
+                _sync(folder)
                 size = os.fstat(file.fileno()).st_size
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
             return StoredContent(content=name, size=size, hash=digest)
+
+    def drop_draft(self, file_id: str) -> None:
+        self.drop(file_id, _DRAFT)
 
     def begin_parts(self, file_id: str) -> str:
         upload_id = uuid4().hex
@@ -79,7 +91,7 @@ class DirectoryContents:
         return upload_id
 
     def part_url(self, record: FileRecord, part: int) -> SignedUrl:
-        return self._url(record, {"uploadId": record.upload_id, "partNumber": str(part)})
+        return self._url("PUT", record, record.upload_id, part)
 
     def join_parts(self, file_id: str, upload_id: str, etags: tuple[str, ...]) -> StoredContent:
         name, parts = _new_name(), self._parts(file_id, upload_id)
@@ -99,6 +111,15 @@ class DirectoryContents:
     def drop_all(self, file_id: str) -> None:
         _remove(self._folder(file_id))
 
+    def check_token(
+        self, token: str, method: str, file_id: str, *, upload_id: str = "", part: int = 0
+    ) -> None:
+        if self._secret is None:
+            return
+        grant = verify(token, self._secret, method=method, now_ms=self._now_ms())
+        if grant.path != _granted(file_id, upload_id, part):
+            raise UrlRefused("The URL is for another file.")
+
     def open_upload(self, file_id: str, upload_id: str, part: int) -> _Received:
         if not part:
             with _wrapped():
@@ -113,10 +134,25 @@ class DirectoryContents:
         with _wrapped():
             return (self._folder(file_id) / content).open("rb")
 
-    def _url(self, record: FileRecord, query: dict[str, str] | None = None) -> SignedUrl:
+    def _url(
+        self, method: str, record: FileRecord, upload_id: str = "", part: int = 0
+    ) -> SignedUrl:
+        expires_ms = self._now_ms() + self._expiry_ms
+        query: dict[str, str] = {}
+        if part:
+            query |= {"uploadId": upload_id, "partNumber": str(part)}
+        if self._secret is not None:
+            grant = Grant(
+                method=method,
+                path=_granted(record.file_id, upload_id, part),
+                expires_ms=expires_ms,
+                max_bytes=self._max_bytes,
+                content_type="",
+            )
+            query["token"] = sign(grant, self._secret)
         path = f"/api/files/content/{quote(record.workflow_id, safe='')}/{record.file_id}"
         url = f"{self._base_url}{path}" + (f"?{urlencode(query)}" if query else "")
-        return SignedUrl(url=url, expires_ms=self._now_ms() + self._expiry_ms)
+        return SignedUrl(url=url, expires_ms=expires_ms)
 
     def _folder(self, file_id: str) -> Path:
         # Two digits more keep a listing of a million files bearable.
@@ -163,8 +199,13 @@ class _Received:
             if failure[0] is None:
                 with _wrapped():
                     temporary.replace(self._target)
+                    _sync(self._target.parent)
         finally:
             temporary.unlink(missing_ok=True)
+
+
+def _granted(file_id: str, upload_id: str, part: int) -> str:
+    return f"{file_id}/{upload_id}/{part}" if part else file_id
 
 
 def _new_name() -> str:
@@ -180,6 +221,14 @@ def _copied(source: Path, write: Callable[[bytes], None]) -> str:
             write(chunk)
         return digest.hexdigest()
     return ""
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _remove(folder: Path) -> None:

@@ -60,7 +60,7 @@ class FilePayloads:
         self._max_bytes = max_bytes
         with _wrapped():
             root.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._secret = _secret(root / _SECRET_NAME)
+            self._secret = stored_secret(root / _SECRET_NAME)
 
     def write_location(self, kind: PayloadKind, requested_path: str | None = None) -> Location:
         return self._location("PUT", mint_path(kind))
@@ -150,7 +150,7 @@ class _FileUpload:
             temporary.unlink(missing_ok=True)
 
 
-def _secret(file: Path) -> bytes:
+def stored_secret(file: Path) -> bytes:
     """Read the secret, or make it; of several processes that make one, the first wins."""
     if not file.exists():
         draft = file.with_name(f".{file.name}-{secrets.token_hex(8)}")

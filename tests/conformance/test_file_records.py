@@ -1,0 +1,86 @@
+"""What `FileRecords` promises, on every store."""
+
+import pytest
+
+from conductor_py.adapters.memory.file_records import MemoryFileRecords
+from conductor_py.adapters.memory.space import MemorySpace
+from conductor_py.adapters.redis.file_records import RedisFileRecords
+from conductor_py.adapters.redis.keys import Namespace
+from conductor_py.adapters.redis.scripts import Scripts
+from conductor_py.ports.files import Changed, FileRecords, RecordChange
+from tests.conformance.stores import Store
+
+_MOST = 2
+
+
+@pytest.fixture
+def records(store: Store) -> FileRecords:
+    """The records over the store in turn."""
+    if store.connection is None:
+        return MemoryFileRecords(MemorySpace(clock=store.clock))
+    return RedisFileRecords(Scripts(store.connection, Namespace("test"), clock=store.clock))
+
+
+def _change(
+    records: FileRecords,
+    file_id: str,
+    before: bytes | None,
+    after: bytes | None,
+    *,
+    owner: str = "w",
+    check_ms: int = 0,
+) -> Changed:
+    change = RecordChange(
+        file_id=file_id, owner=owner, before=before, after=after, check_ms=check_ms
+    )
+    return records.change(change, most=_MOST)
+
+
+def test_a_record_is_read_back_until_it_is_removed(records: FileRecords) -> None:
+    assert records.read("f") is None
+    assert _change(records, "f", None, b"1") is Changed.OK
+    assert records.read("f") == b"1"
+    assert _change(records, "f", b"1", None) is Changed.OK
+    assert records.read("f") is None
+
+
+@pytest.mark.parametrize("before", [None, b"2"])
+def test_a_record_changes_only_from_what_was_seen(
+    records: FileRecords, before: bytes | None
+) -> None:
+    _change(records, "f", None, b"1")
+    assert _change(records, "f", before, b"3") is Changed.OTHER
+    assert _change(records, "f", before, None) is Changed.OTHER
+    assert records.read("f") == b"1"
+    assert _change(records, "g", b"1", b"2") is Changed.OTHER
+    assert records.read("g") is None
+
+
+def test_an_execution_has_no_more_files_than_it_may_have(records: FileRecords) -> None:
+    assert _change(records, "f", None, b"1") is Changed.OK
+    assert _change(records, "g", None, b"1") is Changed.OK
+    assert _change(records, "h", None, b"1") is Changed.FULL
+    assert records.read("h") is None
+    assert _change(records, "h", None, b"1", owner="other") is Changed.OK
+    assert _change(records, "g", b"1", b"2") is Changed.OK
+    assert _change(records, "f", b"1", None) is Changed.OK
+    assert _change(records, "i", None, b"1") is Changed.OK
+
+
+def test_what_is_due_is_listed_the_longest_overdue_first(records: FileRecords) -> None:
+    for name, at in (("a", 300), ("b", 100), ("c", 200)):
+        _change(records, name, None, b"1", owner=name, check_ms=at)
+    assert records.due(99, 10) == ()
+    assert records.due(200, 10) == ("b", "c")
+    assert records.due(1_000, 2) == ("b", "c")
+    _change(records, "b", b"1", b"2", owner="b", check_ms=400)
+    _change(records, "c", b"1", None, owner="c")
+    assert records.due(1_000, 10) == ("a", "b")
+
+
+def test_nothing_is_left_of_removed_records(records: FileRecords, store: Store) -> None:
+    _change(records, "f", None, b"1", check_ms=5)
+    _change(records, "f", b"1", None)
+    assert records.due(10, 10) == ()
+    if store.connection is not None:
+        assert store.keys() == []
