@@ -37,11 +37,11 @@ def changed(record: _T, **changes: Any) -> _T:  # noqa: ANN401 - any field of an
     kind: Any = type(record)
     twin, read = _parts(kind)
     copy: Any = twin(*read(record))
-    try:
-        for name, value in changes.items():
+    for name, value in changes.items():
+        try:
             setattr(copy, name, value)
-    except AttributeError as unknown:
-        raise TypeError(f"{kind.__name__} has no field {name}") from unknown
+        except AttributeError as unknown:
+            raise TypeError(f"{kind.__name__} has no field {name}") from unknown
     copy.__class__ = kind
     whole: _T = copy
     return whole

@@ -55,8 +55,7 @@ def _permits(partition: Partition) -> Iterator[str]:
             if name.startswith("c:"):
                 seq = int(name[2:])
                 if claim_side(stored, seq).permit:
-                    member = task_id(stored.id, seq)
-                    held[member] += 1
+                    held[task_id(stored.id, seq)] += 1
     for definition, permits in partition.permits.items():
         for member in permits.scores:
             if not held[member]:
