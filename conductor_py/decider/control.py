@@ -63,7 +63,6 @@ def create(
     refused = refused or ws.refused("o", seq, spot.node.ref)
     if refused is not None:
         output, status = None, TaskStatus.IN_PROGRESS
-    ended = ws.now_ms if status.terminal else 0
     before, retries_before = ws.renewed.pop(spot.key, (None, 0))
     if before is not None:
         facts |= {"retried_seq": before.seq, "retry_count": retries_before}
@@ -80,7 +79,7 @@ def create(
         scheduled_at=ws.now_ms,
         first_scheduled_at=ws.now_ms,
         started_at=ws.now_ms if started else 0,
-        ended_at=ended,
+        ended_at=ws.now_ms if status.terminal else 0,
         **facts,
     )
     ws.put(attempt)
@@ -89,7 +88,7 @@ def create(
         ws.documents[f"i:{seq}"] = input_
     if output is not None:
         ws.documents[f"o:{seq}"] = output
-    if not ended:
+    if not status.terminal:
         ws.count_open(spot.node.loops, spot.vector, 1, container=type_ in CONTAINERS)
     if refused is not None:
         finish(ws, spot, attempt, TaskStatus.FAILED_WITH_TERMINAL_ERROR, reason=refused)
