@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
 from conductor_py.decider.operators import OPERATORS
+from conductor_py.decider.workspace import Limits
 from conductor_py.errors import ConductorError
 from conductor_py.model.requests import StartRequest
 from conductor_py.testing import MemoryEngine, memory_engine
@@ -17,6 +18,8 @@ from tests.builders import join, simple, typed, workflow
 
 Json = dict[str, Any]
 
+_LIMITS = Limits(iterations=50)
+"""Junk makes loops that never end; the default lets them turn a million times."""
 _settings = settings(
     max_examples=40,
     deadline=None,
@@ -160,7 +163,7 @@ def _checked(engine: MemoryEngine, definition: Json, junk: Any) -> None:
 @pytest.mark.anomaly("A-36")
 @pytest.mark.parametrize("kind", sorted(OPERATORS))
 def test_junk_costs_its_own_execution_only(kind: str) -> None:
-    engine = memory_engine()
+    engine = memory_engine(limits=_LIMITS)
 
     @settings(_settings, max_examples=12)
     @given(_tasks(kind), _JUNK)
@@ -185,7 +188,7 @@ def test_junk_for_a_dynamic_fork(tasks: Any, inputs: Any, variant: str) -> None:
         listed = tasks if isinstance(tasks, list) else [tasks]
         facts = {"inputParameters": {"forkTaskInputs": listed, "forkTaskType": "NOOP"}}
     fork = typed("FORK_JOIN_DYNAMIC", "t", **facts)
-    _checked(memory_engine(), workflow("w", fork, join("j")), tasks)
+    _checked(memory_engine(limits=_LIMITS), workflow("w", fork, join("j")), tasks)
 
 
 @pytest.mark.anomaly("A-36")
@@ -194,4 +197,4 @@ def test_junk_for_a_dynamic_fork(tasks: Any, inputs: Any, variant: str) -> None:
 def test_junk_in_expressions(text: str, junk: Any) -> None:
     inputs = {"a": "${" + text + "}", "b": text, "c": f"x${{workflow.input.junk.{text}}}y"}
     task = {**simple("a"), "inputParameters": inputs}
-    _checked(memory_engine(), workflow("w", task, outputParameters=inputs), junk)
+    _checked(memory_engine(limits=_LIMITS), workflow("w", task, outputParameters=inputs), junk)
