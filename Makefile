@@ -40,7 +40,7 @@ contracts: $(INSTALLED) ## who may import whom
 fast: $(INSTALLED) ## the tests that need no service
 	$(BIN)/python -m pytest -q -n $(JOBS) -m '$(FAST)'
 
-check: lint type contracts fast ## everything that takes less than a minute
+check: lint type contracts fast ## what every commit must pass: three minutes
 
 full: $(INSTALLED) ## the tests that need real services, then Spark and real processes
 	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile \
