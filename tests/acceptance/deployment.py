@@ -56,13 +56,7 @@ class Process:
 
     def family(self) -> dict[int, str]:
         """Process ids of it and all below it, with their command lines."""
-        children: dict[int, list[int]] = {}
-        for pid in _all_pids():
-            children.setdefault(_parent(pid), []).append(pid)
-        found = [self.pid]
-        for pid in found:
-            found += children.get(pid, [])
-        return {pid: _command(pid) for pid in found}
+        return {pid: _command(pid) for pid in with_descendants(self.pid)}
 
     def member(self, word: str) -> int:
         """The one whose command line has the word `word`; of several the first started."""
@@ -165,6 +159,17 @@ def deployed(folder: Path) -> Iterator[Deployment]:
         yield deployment
     finally:
         deployment.end()
+
+
+def with_descendants(root: int) -> list[int]:
+    """The process and all below it."""
+    children: dict[int, list[int]] = {}
+    for pid in _all_pids():
+        children.setdefault(_parent(pid), []).append(pid)
+    found = [root]
+    for pid in found:
+        found += children.get(pid, [])
+    return found
 
 
 def is_running(pid: int) -> bool:

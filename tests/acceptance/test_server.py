@@ -21,6 +21,7 @@ from tests.acceptance.deployment import (
     is_running,
     memory_mb,
     name_of,
+    with_descendants,
 )
 from tests.acceptance.stories import finish, found, run_script, start, status, take, work_off
 from tests.services.processes import free_port
@@ -127,10 +128,12 @@ def test_a_child_that_is_killed_is_replaced(deployment: Deployment, victim: str)
     server = deployment.server("--set", "conductor.effects.lease=1s")
     before = start(server.client, 1)
     killed = server.member(victim)
+    # Its own children answer for a moment longer than it.
+    going = with_descendants(killed)
 
     os.kill(killed, signal.SIGKILL)
 
-    await_gone([killed])
+    await_gone(going)
     assert server.member(victim) != killed
     until(server.is_healthy, what="healthy again")
     after = start(server.client, 2)
