@@ -18,6 +18,7 @@ from typing import BinaryIO, Final, Self
 from urllib.parse import quote, urlencode
 from uuid import uuid4
 
+from conductor_py.adapters.files.durable import settle, sync_directory
 from conductor_py.adapters.files.payloads import stored_secret
 from conductor_py.adapters.files.signed_token import Grant, sign, verify
 from conductor_py.errors import InvalidInput, NotFound, PayloadTooLarge, StoreUnavailable
@@ -76,7 +77,7 @@ class DirectoryContents:
             except FileNotFoundError:
                 return None
             with (folder / name).open("rb") as file:
-                _sync(folder)
+                sync_directory(folder)
                 size = os.fstat(file.fileno()).st_size
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
             return StoredContent(content=name, size=size, hash=digest)
@@ -190,18 +191,8 @@ class _Received:
         return self._hash.hexdigest()
 
     def __exit__(self, *failure: object) -> None:
-        temporary = Path(self._file.name)
-        try:
-            with _wrapped(), self._file as file:
-                if failure[0] is None:
-                    file.flush()
-                    os.fsync(file.fileno())
-            if failure[0] is None:
-                with _wrapped():
-                    temporary.replace(self._target)
-                    _sync(self._target.parent)
-        finally:
-            temporary.unlink(missing_ok=True)
+        with _wrapped():
+            settle(self._file, self._target, keep=failure[0] is None)
 
 
 def _granted(file_id: str, upload_id: str, part: int) -> str:
@@ -221,14 +212,6 @@ def _copied(source: Path, write: Callable[[bytes], None]) -> str:
             write(chunk)
         return digest.hexdigest()
     return ""
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _remove(folder: Path) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import BinaryIO, Self
 
+from conductor_py.adapters.files.durable import settle, sync_directory
 from conductor_py.adapters.files.signed_token import Grant, sign, verify
 from conductor_py.errors import NotFound, PayloadTooLarge, StoreUnavailable
 from conductor_py.ports.payloads import (
@@ -136,18 +137,8 @@ class _FileUpload:
             self._file.write(chunk)
 
     def __exit__(self, *failure: object) -> None:
-        temporary = Path(self._file.name)
-        try:
-            with _wrapped(), self._file as file:
-                if failure[0] is None:
-                    file.flush()
-                    os.fsync(file.fileno())
-            if failure[0] is None:
-                with _wrapped():
-                    temporary.replace(self._target)
-                    _sync_directory(self._target.parent)
-        finally:
-            temporary.unlink(missing_ok=True)
+        with _wrapped():
+            settle(self._file, self._target, keep=failure[0] is None)
 
 
 def stored_secret(file: Path) -> bytes:
@@ -162,19 +153,11 @@ def stored_secret(file: Path) -> bytes:
         with contextlib.suppress(FileExistsError):
             os.link(draft, file)
         draft.unlink()
-        _sync_directory(file.parent)
+        sync_directory(file.parent)
     secret = file.read_bytes()
     if len(secret) != _SECRET_BYTES:
         raise StoreUnavailable(f"The signing secret {file.name} is damaged; remove it.")
     return secret
-
-
-def _sync_directory(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 @contextlib.contextmanager

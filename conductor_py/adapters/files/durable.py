@@ -1,0 +1,31 @@
+"""Writes that are there whole, and survive a loss of power, or are not there at all."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import IO
+
+
+def settle(file: IO[bytes], target: Path, *, keep: bool) -> None:
+    """End the writing of a temporary file: it becomes ``target``, or goes. ``OSError``."""
+    temporary = Path(file.name)
+    try:
+        with file:
+            if keep:
+                file.flush()
+                os.fsync(file.fileno())
+        if keep:
+            temporary.replace(target)
+            sync_directory(target.parent)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def sync_directory(folder: Path) -> None:
+    """Make the names of a directory last. ``OSError``."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
