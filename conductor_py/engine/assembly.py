@@ -168,6 +168,7 @@ def assemble(
         keep_output=ports.cache.put,
         limits=limits,
         lease_ms=lease_ms,
+        monotonic=monotonic,
     )
     operations = Operations(ports.store, ports.reader, executor, ports.wakeups, partitions)
     executions = Executions(

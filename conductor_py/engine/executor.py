@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 import logging
 import secrets
-import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -73,6 +72,7 @@ class Executor:
         keep_output: Callable[[str, bytes, int], None],
         limits: Limits,
         lease_ms: int,
+        monotonic: Callable[[], float],
     ) -> None:
         """``pick_shard`` maps an execution's home shard to the shard of its next queue entry;
         ``keep_output`` takes key, output and life in ms of an output to be used again.
@@ -86,6 +86,7 @@ class Executor:
         self._keep_output = keep_output
         self._limits = limits
         self.lease_ms = lease_ms
+        self._monotonic = monotonic
         self._nonce = secrets.token_hex(6)
         self._numbers = itertools.count(1)
 
@@ -94,13 +95,11 @@ class Executor:
         return f"{self._nonce}-{next(self._numbers)}"
 
     def drive(self, loaded: Loaded | None, holder: str) -> Driven:
-        """Decide and commit until nothing is left, or others have had their share of this caller's
-        time.
-        """
+        """Decide and commit until nothing is left, or others have had their share of time."""
         driven = Driven()
-        began = time.monotonic()
+        began = self._monotonic()
         while loaded is not None:
-            let_go = time.monotonic() - began > _SERVE_OTHERS_S
+            let_go = self._monotonic() - began > _SERVE_OTHERS_S
             loaded = self._turn(loaded, holder, driven, let_go=let_go)
         return driven
 
@@ -111,8 +110,8 @@ class Executor:
         that goes wrong with them is the caller's failure.
         """
         pending = list(touched)
-        until = time.monotonic() + _FOLLOW_S
-        while pending and time.monotonic() < until:
+        until = self._monotonic() + _FOLLOW_S
+        while pending and self._monotonic() < until:
             execution, holder = pending.pop(), self.name()
             pending.extend(self._surely(partial(self._take_up, execution, holder)).touched)
 

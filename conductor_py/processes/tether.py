@@ -48,16 +48,24 @@ def _become(parent: int, command: Sequence[str]) -> None:
 
 
 def _watch(parent: int, command: Sequence[str]) -> int:
+    process: subprocess.Popen[bytes] | None = None
+    early: list[int] = []
+
+    def pass_on(number: int, _frame: FrameType | None) -> None:
+        if process is None:
+            early.append(number)
+        else:
+            process.send_signal(number)
+
+    # Before the command runs: a signal in between would end this program, and leave the command.
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1):
+        signal.signal(number, pass_on)
     try:
         process = subprocess.Popen(command, close_fds=False)
     except OSError as error:
         sys.exit(f"{command[0]}: {error.strerror}")
-
-    def pass_on(number: int, _frame: FrameType | None) -> None:
-        process.send_signal(number)
-
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1):
-        signal.signal(number, pass_on)
+    for noted in early:
+        process.send_signal(noted)
     while os.getppid() == parent:
         try:
             return process.wait(_LOOK_S)

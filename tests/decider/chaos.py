@@ -474,19 +474,10 @@ def _refs(definition: Json) -> list[str]:
     return found
 
 
-class _NoTime:
-    """The engine's own patience depends on no machine."""
-
-    @staticmethod
-    def monotonic() -> float:
-        return 0.0
-
-
 @contextmanager
 def timeless() -> Iterator[None]:
     """Let nothing depend on how fast this machine is, and nobody wait for an answer."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("conductor_py.engine.executor.time", _NoTime)
         patch.setattr("conductor_py.engine.operations._ANSWER_WAIT_S", 0.0)
         patch.setattr("conductor_py.engine.results._PAUSES_S", (0.0,))
         yield

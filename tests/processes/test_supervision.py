@@ -14,7 +14,8 @@ import pytest
 
 from conductor_py.processes.supervision import RestartPolicy
 from conductor_py.processes.tether import tethered
-from tests.waiting import until
+from tests.services.processes import is_running
+from tests.waiting import PATIENCE_S, until
 
 _SUPERVISOR = """
 import json, sys
@@ -22,6 +23,17 @@ from conductor_py.processes.supervision import ChildSpec, RestartPolicy, Supervi
 children, policy = json.loads(sys.argv[1])
 specs = [ChildSpec(**{**child, "argv": tuple(child["argv"])}) for child in children]
 sys.exit(Supervisor(specs, RestartPolicy(**policy)).run())
+"""
+#: The same, with a clock that jumps over every deadline once the file says that a child stops.
+_JUMPING = """
+import time
+from conductor_py.processes import supervision
+class Clock:
+    jumped = 0
+    def monotonic():
+        Clock.jumped += 7200 * (" stops " in open({journal!r}).read())
+        return time.monotonic() + Clock.jumped
+supervision.time = Clock
 """
 #: Writes a line when it starts and when it is told to stop, and how it is asked to end.
 _CHILD = """
@@ -46,7 +58,9 @@ if end == "family" and os.fork() == 0:
 while True:
     signal.pause()
 """
-_QUICK = {"first_ms": 10, "longest_ms": 20, "give_up_after": 4}
+#: An hour is what no test lives to see.
+_NEVER_MS = 3_600_000
+_QUICK = {"first_ms": 10, "longest_ms": 20, "stable_ms": _NEVER_MS, "give_up_after": 4}
 
 
 class Journal:
@@ -57,7 +71,7 @@ class Journal:
 
     def child(self, name: str, end: str = "", **more: object) -> dict[str, object]:
         argv = [sys.executable, "-c", _CHILD, name, str(self.path), end]
-        return {"name": name, "argv": argv, **more}
+        return {"name": name, "argv": argv, "stop_timeout_ms": _NEVER_MS, **more}
 
     def lines(self) -> list[tuple[str, str, int]]:
         rows = [line.split() for line in self.path.read_text().splitlines()]
@@ -84,9 +98,11 @@ Start = Callable[..., subprocess.Popen[bytes]]
 def supervise() -> Iterator[Start]:
     running: list[subprocess.Popen[bytes]] = []
 
-    def start(*children: dict[str, object], **policy: int) -> subprocess.Popen[bytes]:
+    def start(
+        *children: dict[str, object], before: str = "", **policy: int
+    ) -> subprocess.Popen[bytes]:
         plan = json.dumps([children, {**_QUICK, **policy}])
-        running.append(subprocess.Popen([sys.executable, "-c", _SUPERVISOR, plan]))
+        running.append(subprocess.Popen([sys.executable, "-c", before + _SUPERVISOR, plan]))
         return running[-1]
 
     yield start
@@ -95,17 +111,8 @@ def supervise() -> Iterator[Start]:
         process.wait()
 
 
-def _is_running(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    stat = Path(f"/proc/{pid}/stat")
-    return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] != "Z"
-
-
 def _gone(journal: Journal) -> bool:
-    return not any(_is_running(pid) for pid in journal.pids())
+    return not any(is_running(pid) for pid in journal.pids())
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -117,7 +124,7 @@ def test_a_signal_stops_the_children_the_last_one_first(
 
     process.send_signal(number)
 
-    assert process.wait(10) == 0
+    assert process.wait(PATIENCE_S) == 0
     assert journal.events("stops") == ["sweeper", "api", "store"]
     assert _gone(journal)
 
@@ -132,7 +139,7 @@ def test_a_child_that_dies_is_started_again(journal: Journal, supervise: Start) 
     until(lambda: journal.events("starts").count("api") == 2)
     assert journal.events("starts").count("sweeper") == 1
     process.terminate()
-    assert process.wait(10) == 0
+    assert process.wait(PATIENCE_S) == 0
 
 
 @pytest.mark.parametrize(("end", "code"), [("exit 7", 7), ("exit 0", 0), ("crash", 137)])
@@ -141,7 +148,7 @@ def test_a_child_that_cannot_stay_up_ends_all_with_its_code(
 ) -> None:
     process = supervise(journal.child("steady"), journal.child("failing", end))
 
-    assert process.wait(10) == code
+    assert process.wait(PATIENCE_S) == code
     assert journal.events("starts").count("failing") == _QUICK["give_up_after"]
     assert _gone(journal)
 
@@ -154,13 +161,13 @@ def test_a_child_that_lived_long_enough_has_a_clean_slate(
     until(lambda: len(journal.events("starts")) > 2 * _QUICK["give_up_after"])
 
     process.terminate()
-    assert process.wait(10) == 0
+    assert process.wait(PATIENCE_S) == 0
 
 
 def test_a_wrong_configuration_is_not_tried_again(journal: Journal, supervise: Start) -> None:
     process = supervise(journal.child("steady"), journal.child("failing", "exit 2"))
 
-    assert process.wait(10) == 2
+    assert process.wait(PATIENCE_S) == 2
     assert journal.events("starts").count("failing") == 1
     assert _gone(journal)
 
@@ -170,7 +177,7 @@ def test_the_end_of_a_child_without_restart_is_the_end_of_all(
 ) -> None:
     process = supervise(journal.child("steady"), journal.child("once", "exit 3", restart=False))
 
-    assert process.wait(10) == 3
+    assert process.wait(PATIENCE_S) == 3
     assert journal.events("starts").count("once") == 1
     assert _gone(journal)
 
@@ -178,25 +185,26 @@ def test_the_end_of_a_child_without_restart_is_the_end_of_all(
 def test_a_child_that_does_not_stop_is_killed_at_its_deadline(
     journal: Journal, supervise: Start
 ) -> None:
-    process = supervise(journal.child("stubborn", "stubborn", stop_timeout_ms=200))
+    clock = _JUMPING.format(journal=str(journal.path))
+    process = supervise(journal.child("stubborn", "stubborn"), before=clock)
     until(lambda: journal.events("starts"))
 
     process.terminate()
 
-    assert process.wait(10) == 1
+    assert process.wait(PATIENCE_S) == 1
     assert journal.events("stops") == ["stubborn"]
     assert _gone(journal)
 
 
 def test_a_second_signal_does_not_wait_for_the_deadline(journal: Journal, supervise: Start) -> None:
-    process = supervise(journal.child("stubborn", "stubborn", stop_timeout_ms=60_000))
+    process = supervise(journal.child("stubborn", "stubborn"))
     until(lambda: journal.events("starts"))
 
     process.terminate()
     until(lambda: journal.events("stops"))
     process.terminate()
 
-    assert process.wait(10) == 1
+    assert process.wait(PATIENCE_S) == 1
     assert _gone(journal)
 
 
@@ -206,8 +214,8 @@ def test_nothing_is_left_of_a_child_that_had_children(journal: Journal, supervis
 
     process.terminate()
 
-    assert process.wait(10) == 0
-    until(lambda: _gone(journal), 2)
+    assert process.wait(PATIENCE_S) == 0
+    until(lambda: _gone(journal))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel's signal is Linux's")
@@ -217,7 +225,7 @@ def test_killing_the_supervisor_ends_its_children(journal: Journal, supervise: S
 
     process.kill()
 
-    until(lambda: _gone(journal), 2)
+    until(lambda: _gone(journal))
     assert sorted(journal.events("stops")) == ["api", "sweeper"]
 
 
@@ -240,8 +248,8 @@ def test_a_tethered_process_is_told_to_stop_when_its_parent_is_killed(
     parent.kill()
     parent.wait()
 
-    until(lambda: journal.events("stops") == ["child"], 2)
-    until(lambda: _gone(journal), 2)
+    until(lambda: journal.events("stops") == ["child"])
+    until(lambda: _gone(journal))
 
 
 @pytest.mark.parametrize(
@@ -271,7 +279,33 @@ def test_a_tethered_process_gets_the_signals_of_its_owner(journal: Journal, mode
 
     process.terminate()
 
-    assert process.wait(10) == 0
+    assert process.wait(PATIENCE_S) == 0
+    assert journal.events("stops") == ["child"]
+
+
+#: Watches over a command, and gets a signal before it knows that the command runs.
+_TOLD_EARLY = """
+import os, signal, subprocess, sys
+from conductor_py.processes import tether
+popen, journal = subprocess.Popen, sys.argv[1]
+def start(*given, **named):
+    process = popen(*given, **named)
+    while "starts" not in open(journal).read():
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+    return process
+subprocess.Popen = start
+sys.exit(tether._watch(os.getppid(), sys.argv[2:]))
+"""
+
+
+def test_a_signal_that_comes_while_the_command_is_started_is_passed_on(journal: Journal) -> None:
+    child = journal.child("child")["argv"]
+    assert isinstance(child, list)
+
+    with subprocess.Popen([sys.executable, "-c", _TOLD_EARLY, str(journal.path), *child]) as watch:
+        assert watch.wait(PATIENCE_S) == 0
+
     assert journal.events("stops") == ["child"]
 
 

@@ -134,11 +134,10 @@ class Child:
 
     def _lost(self) -> OutOfTime | ChildDied:
         """Reap a child whose socket is closed, and say whether a limit of time ended it."""
-        try:
-            code = self._process.wait(1)
-        except subprocess.TimeoutExpired:
-            code = 0
-        self.kill()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(1)
+        self.kill()  # which changes nothing of how a process ends that is about to
+        code = self._process.returncode
         return OutOfTime() if code in _ENDED_BY_TIME else ChildDied(f"exit code {code}")
 
 
