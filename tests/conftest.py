@@ -4,10 +4,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
+import hypothesis
 import pytest
 
+from tests.script_processes import unhurried
 from tests.services import (
-    REDIS_NAMES,
+    NEWEST_REDIS,
+    REDIS_PARAMS,
     ObjectStore,
     RedisServer,
     absent,
@@ -19,6 +22,15 @@ from tests.services import (
 )
 from tests.services.buckets import S3Bucket, fresh_bucket
 from tests.services.cache import Unobtainable
+from tests.tiers.targets import TARGETS
+
+# How long an example takes says something of the machine, and nothing of the code.
+hypothesis.settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("any machine")
+# The examples of `make test` are always the same ones.
+hypothesis.settings.register_profile("fixed", derandomize=True, database=None)
 
 T = TypeVar("T")
 
@@ -28,15 +40,35 @@ _SERVICE_FIXTURES = frozenset(
 _SERVICE_TIMEOUT_S = 300
 
 
+_TARGETS = frozenset(target.name for target in TARGETS)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what needs a service, and allow it the time of a first download."""
+    """Mark what needs a service, and allow it the time of a first download. What is thorough must
+    name a target that runs it.
+    """
     for item in items:
+        for mark in item.iter_markers("thorough"):
+            if mark.args or mark.kwargs.get("target") not in _TARGETS:
+                raise pytest.UsageError(
+                    f"{item.nodeid}: thorough(target=...) of {sorted(_TARGETS)}"
+                )
         if _SERVICE_FIXTURES.isdisjoint(getattr(item, "fixturenames", ())):
             continue
         item.add_marker(pytest.mark.service)
         if item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(_SERVICE_TIMEOUT_S))
+
+
+@pytest.fixture(autouse=True)
+def _unhurried_scripts(request: pytest.FixtureRequest) -> Iterator[None]:
+    """In `make test` no script fails because the machine is busy."""
+    if request.node.get_closest_marker("thorough") is not None:
+        yield
+        return
+    with unhurried():
+        yield
 
 
 def _or_absent(start: Callable[[], T]) -> T:
@@ -87,9 +119,9 @@ def redis_servers() -> Iterator[_RedisServers]:
     servers.stop()
 
 
-@pytest.fixture(params=REDIS_NAMES)
+@pytest.fixture(params=REDIS_PARAMS)
 def real_redis(request: pytest.FixtureRequest, redis_servers: _RedisServers) -> RealRedis:
-    """Every supported Redis in turn, empty."""
+    """The newest Redis, and every other supported one by `make test-versions`, empty."""
     server = redis_servers.get(request.param)
     return RealRedis(server.name, server.url)
 
@@ -97,7 +129,7 @@ def real_redis(request: pytest.FixtureRequest, redis_servers: _RedisServers) -> 
 @pytest.fixture
 def newest_redis(redis_servers: _RedisServers) -> RealRedis:
     """The server that the embedded deployment runs, empty: for tests where one will do."""
-    server = redis_servers.get("valkey-newest")
+    server = redis_servers.get(NEWEST_REDIS)
     return RealRedis(server.name, server.url)
 
 

@@ -1,8 +1,8 @@
 """Which rows of the edge-case oracle and which known anomalies have a test that passes.
 
-A pytest plugin: `pytest -p tests.oracle -m 'oracle or anomaly'` fails unless every row has at least
-one passing test, or stands with its reason in docs/reference/compatibility.md. A row with a test
-that fails, or with nothing but skipped ones, counts as uncovered.
+A pytest plugin: `make fast` runs with it, and fails unless every row has at least one passing test
+there, or stands with its reason in docs/reference/compatibility.md. A row with a test that fails,
+or with nothing but skipped ones, counts as uncovered.
 """
 
 import re

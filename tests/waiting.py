@@ -7,11 +7,14 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
+PATIENCE_S = 60.0
+"""How long to wait for what must come: a process may stand still for seconds on a busy machine."""
+
 _FIRST_PAUSE_S = 0.002
 _LONGEST_PAUSE_S = 0.1
 
 
-def until(predicate: Callable[[], T], timeout_s: float = 10.0, *, what: str = "") -> T:
+def until(predicate: Callable[[], T], timeout_s: float = PATIENCE_S, *, what: str = "") -> T:
     """Call `predicate` until it answers something true, and return that.
 
     Raises AssertionError when `timeout_s` seconds have passed without one; the predicate is called

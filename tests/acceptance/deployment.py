@@ -11,11 +11,11 @@ from typing import Any
 
 from conductor_py.errors import StoreUnavailable
 from conductor_py.sdk import Backoff, Client
-from tests.services.processes import free_port
+from tests.services.ports import free_port
 from tests.waiting import until
 
-READY_S = 20.0
-STOP_S = 20.0
+READY_S = 60.0
+STOP_S = 60.0
 
 
 class Process:
@@ -91,7 +91,7 @@ class Api(Process):
         self.port = port or free_port()
         super().__init__(folder, command, "--port", str(self.port), *options)
         self.client = Client(
-            f"http://127.0.0.1:{self.port}/api", timeout_s=10, backoff=Backoff(tries=1)
+            f"http://127.0.0.1:{self.port}/api", timeout_s=60, backoff=Backoff(tries=1)
         )
 
     def start(self) -> None:

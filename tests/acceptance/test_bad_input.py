@@ -13,7 +13,11 @@ from tests.acceptance.programs import Program
 from tests.acceptance.stories import finish, start, status, take
 from tests.conftest import RealRedis
 
-pytestmark = [pytest.mark.acceptance, pytest.mark.timeout(120)]
+pytestmark = [
+    pytest.mark.acceptance,
+    pytest.mark.thorough(target="stories"),
+    pytest.mark.timeout(120),
+]
 
 _KB = 1024
 _SMALL_LIMITS = (

@@ -19,7 +19,11 @@ from tests.acceptance.stories import finish, run_script, start, status, take
 from tests.conftest import RealRedis
 from tests.waiting import until
 
-pytestmark = [pytest.mark.acceptance, pytest.mark.timeout(120)]
+pytestmark = [
+    pytest.mark.acceptance,
+    pytest.mark.thorough(target="stories"),
+    pytest.mark.timeout(120),
+]
 
 _LEASE_S = 3.0
 _JSON_LOG = ("--set", "conductor.log.format=json")

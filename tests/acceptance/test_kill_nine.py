@@ -21,7 +21,12 @@ from tests.services import RedisServer, absent, start_redis
 from tests.services.cache import Unobtainable
 from tests.waiting import until
 
-pytestmark = [pytest.mark.acceptance, pytest.mark.spark, pytest.mark.timeout(400)]
+pytestmark = [
+    pytest.mark.acceptance,
+    pytest.mark.spark,
+    pytest.mark.thorough(target="stories"),
+    pytest.mark.timeout(400),
+]
 
 _RUN_S = 120.0
 _SPARK_S = 90.0

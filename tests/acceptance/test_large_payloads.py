@@ -13,7 +13,11 @@ from tests.acceptance.programs import Program
 from tests.services.buckets import S3Bucket
 from tests.waiting import until
 
-pytestmark = [pytest.mark.acceptance, pytest.mark.timeout(300)]
+pytestmark = [
+    pytest.mark.acceptance,
+    pytest.mark.thorough(target="stories"),
+    pytest.mark.timeout(300),
+]
 
 _DEFINITION: Any = {
     "name": "large",

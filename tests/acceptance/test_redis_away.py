@@ -16,7 +16,11 @@ from tests.services import RedisServer, absent, start_redis
 from tests.services.cache import Unobtainable
 from tests.waiting import until
 
-pytestmark = [pytest.mark.acceptance, pytest.mark.timeout(120)]
+pytestmark = [
+    pytest.mark.acceptance,
+    pytest.mark.thorough(target="stories"),
+    pytest.mark.timeout(120),
+]
 
 _DEFINITION: Any = {
     "name": "x",

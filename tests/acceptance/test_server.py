@@ -1,7 +1,6 @@
 """The all-in-one server, as its user meets it."""
 
 import os
-import re
 import signal
 import socket
 import sys
@@ -18,60 +17,25 @@ from tests.acceptance.deployment import (
     await_gone,
     cpu_ticks,
     deployed,
-    is_running,
     memory_mb,
     name_of,
     with_descendants,
 )
 from tests.acceptance.stories import finish, found, run_script, start, status, take, work_off
-from tests.services.processes import free_port
+from tests.services.ports import free_port
 from tests.waiting import until
 
-pytestmark = [pytest.mark.acceptance, pytest.mark.timeout(120)]
+pytestmark = [
+    pytest.mark.acceptance,
+    pytest.mark.thorough(target="stories"),
+    pytest.mark.timeout(120),
+]
 
 
 @pytest.fixture
 def deployment(tmp_path: Path) -> Iterator[Deployment]:
     with deployed(tmp_path) as made:
         yield made
-
-
-def test_it_says_where_it_is_and_runs_a_workflow_to_the_search_page(
-    deployment: Deployment, capsys: pytest.CaptureFixture[str]
-) -> None:
-    server = deployment.server()
-    until(lambda: "docs" in server.said)
-    seconds = re.search(r"after ([\d.]+) s", server.said)
-    assert seconds is not None
-    assert f"http://127.0.0.1:{server.port}/api" in server.said
-    with capsys.disabled():
-        sys.stdout.write(f"\nready after {seconds[1]} s\n")
-
-    workflow = start(server.client, 21)
-    (task,) = take(server.client, timeout_ms=5000)
-    assert task["inputData"] == {"number": 21}
-    finish(server.client, task)
-
-    assert server.client.get_workflow(workflow)["output"] == {"double": 42}
-    until(lambda: workflow in found(server.client, "COMPLETED"), 20, what="found by search")
-
-
-def test_a_stop_leaves_nothing_running_and_a_start_finds_everything(
-    deployment: Deployment,
-) -> None:
-    server = deployment.server()
-    ended, open_one = start(server.client, 1), start(server.client, 2)
-    (first,) = [t for t in take(server.client, 2) if t["workflowInstanceId"] == ended]
-    finish(server.client, first)
-    until(lambda: len(server.family()) >= 5, timeout_s=20, what="every process is started")
-    family = server.family()
-
-    assert server.terminate() == 0
-    assert [pid for pid in family if is_running(pid)] == []
-    server.start()
-
-    assert status(server.client, ended) == "COMPLETED"
-    assert status(server.client, open_one) == "RUNNING"
 
 
 def test_a_stop_ends_long_polls_early(deployment: Deployment) -> None:

@@ -12,7 +12,11 @@ from tests.acceptance.stories import finish, found, run_script, start, status, t
 from tests.conftest import RealRedis
 from tests.waiting import until
 
-pytestmark = [pytest.mark.acceptance, pytest.mark.timeout(120)]
+pytestmark = [
+    pytest.mark.acceptance,
+    pytest.mark.thorough(target="stories"),
+    pytest.mark.timeout(120),
+]
 
 
 @pytest.fixture

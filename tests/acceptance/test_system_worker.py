@@ -18,7 +18,11 @@ from tests.acceptance.stories import status
 from tests.conftest import RealRedis
 from tests.waiting import until
 
-pytestmark = [pytest.mark.acceptance, pytest.mark.timeout(120)]
+pytestmark = [
+    pytest.mark.acceptance,
+    pytest.mark.thorough(target="stories"),
+    pytest.mark.timeout(120),
+]
 
 _LOOPBACK = ("--set", "conductor.tasks.http.allowedNetworks=127.0.0.0/8")
 _SHORT = ("--set", "conductor.systemTasks.lease=2s")

@@ -6,10 +6,10 @@ import pytest
 
 from tests.conformance.stores import Clock, Store, memory_store, redis_store
 from tests.conftest import RealRedis
-from tests.services import REDIS_NAMES
+from tests.services import REDIS_PARAMS
 
 
-@pytest.fixture(params=["memory", *REDIS_NAMES])
+@pytest.fixture(params=["memory", *REDIS_PARAMS])
 def store(request: pytest.FixtureRequest) -> Iterator[Store]:
     """One store in turn, empty."""
     clock = Clock()

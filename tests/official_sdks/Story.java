@@ -34,7 +34,7 @@ import org.conductoross.conductor.common.model.WorkflowRun;
 import org.conductoross.conductor.sdk.file.FileUploadOptions;
 
 public final class Story {
-    private static final long DEADLINE_MS = 20_000;
+    private static final long DEADLINE_MS = 60_000;
     private static final int PART_BYTES = 5 * 1024 * 1024;
 
     private final OrkesClients clients;

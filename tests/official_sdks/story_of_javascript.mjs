@@ -14,7 +14,7 @@ import {
   workflow,
 } from "@io-orkes/conductor-javascript";
 
-const DEADLINE_MS = 20_000;
+const DEADLINE_MS = 60_000;
 const quiet = { info() {}, warn() {}, error: console.error, debug() {} };
 
 const clients = await OrkesClients.from({ serverUrl: process.argv[2], useEnvVars: false, logger: quiet });

@@ -35,7 +35,7 @@ from conductor.client.workflow.task.simple_task import SimpleTask
 from conductor.client.workflow.task.switch_task import SwitchTask
 from conductor.client.workflow.task.wait_task import WaitTask
 
-_DEADLINE_S = 20
+_DEADLINE_S = 60
 
 settings = Configuration(server_api_url=sys.argv[1])
 clients = OrkesClients(settings)

@@ -12,9 +12,9 @@ from tests.services.absence import absent
 from tests.services.buckets import S3Bucket
 from tests.services.cache import Unobtainable
 
-pytestmark = [pytest.mark.acceptance, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.acceptance, pytest.mark.timeout(700)]
 
-_STORY_S = 180
+_STORY_S = 600
 
 
 @pytest.fixture
@@ -39,7 +39,13 @@ def _told(server: Api, command: obtained.Command, place: Path, program: str) -> 
     assert len(told) == obtained.steps_of(program), told
 
 
-@pytest.mark.parametrize("version", [obtained.PYTHON_1, obtained.PYTHON_2])
+@pytest.mark.parametrize(
+    "version",
+    [
+        pytest.param(obtained.PYTHON_1, marks=pytest.mark.thorough(target="versions")),
+        obtained.PYTHON_2,
+    ],
+)
 def test_the_python_sdk_works_unmodified(server: Api, version: str) -> None:
     try:
         command, place = obtained.python_story(version)
@@ -65,6 +71,7 @@ def test_the_java_client_works_unmodified(server: Api) -> None:
 
 
 @pytest.mark.service
+@pytest.mark.thorough(target="versions")
 def test_the_java_client_keeps_files_in_a_bucket(tmp_path: Path, s3_bucket: S3Bucket) -> None:
     try:
         command, place = obtained.java_story()

@@ -8,12 +8,14 @@ missing; where the environment says CI=true it fails instead.
 from tests.services.absence import absent
 from tests.services.kafka import Kafka, start_kafka
 from tests.services.object_store import ObjectStore, start_object_store
-from tests.services.processes import Service, free_port
-from tests.services.redis_servers import REDIS_NAMES, RedisServer, start_redis
+from tests.services.ports import free_port
+from tests.services.processes import Service
+from tests.services.redis_servers import NEWEST_REDIS, REDIS_PARAMS, RedisServer, start_redis
 from tests.services.search_servers import start_elasticsearch, start_opensearch
 
 __all__ = [
-    "REDIS_NAMES",
+    "NEWEST_REDIS",
+    "REDIS_PARAMS",
     "Kafka",
     "ObjectStore",
     "RedisServer",

@@ -1,5 +1,6 @@
 """What happens when a service cannot be had: skip on a laptop, fail on a build machine."""
 
+import importlib.util
 import os
 from typing import NoReturn
 
@@ -11,3 +12,9 @@ def absent(sentence: str) -> NoReturn:
     if os.environ.get("CI", "").lower() in {"1", "true", "yes"}:
         pytest.fail(sentence, pytrace=False)
     pytest.skip(sentence)
+
+
+def needs(module: str) -> None:
+    """Go on where `module` is installed; `absent` where it is not."""
+    if importlib.util.find_spec(module) is None:
+        absent(f"{module} is not installed")

@@ -8,11 +8,11 @@ from functools import partial
 from pathlib import Path
 
 from tests.services.cache import Unobtainable, fetched
-from tests.services.processes import Service, answers, free_port
+from tests.services.ports import free_port
+from tests.services.processes import START_S, Service, answers
 from tests.services.search_servers import copy_jars, java_program
 
 _KAFKA = "4.1.1"
-_START_S = 90.0
 _HEAP = "-Xmx384m"
 _ONE = (
     "offsets.topic.replication.factor",
@@ -49,7 +49,7 @@ def start_kafka() -> Kafka:
         cluster = _said(*tool, "random-uuid").splitlines()[-1]
         _said(*tool, "format", "-t", cluster, "-c", str(settings))
     service.start([program, _HEAP, "-cp", f"{place}/lib/*", "kafka.Kafka", str(settings)])
-    service.await_ready(lambda: answers(port), _START_S)
+    service.await_ready(lambda: answers(port))
     return Kafka(port, service)
 
 
@@ -76,7 +76,7 @@ def _said(*command: str) -> str:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=_START_S,
+        timeout=START_S,
         env=dict(os.environ),
         check=False,
     )

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.services.cache import Unobtainable, fetched, run, tool
-from tests.services.processes import Service, answers, free_port
+from tests.services.ports import free_port
+from tests.services.processes import Service, answers
 
 _VERSITYGW = "1.8.0"
-_START_S = 20.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +84,7 @@ def _start(name: str, launch: Callable[[Service, int, tuple[str, str]], None]) -
     except Unobtainable:
         service.stop()
         raise
-    service.await_ready(lambda: answers(port), _START_S)
+    service.await_ready(lambda: answers(port))
     return ObjectStore(
         name=name,
         endpoint=f"http://127.0.0.1:{port}",

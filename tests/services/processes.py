@@ -1,6 +1,5 @@
 """Children that cannot outlive the tests: started, awaited, stopped, killed with their parent."""
 
-import contextlib
 import ctypes
 import os
 import shutil
@@ -14,25 +13,14 @@ from pathlib import Path
 from typing import Self
 
 from tests.services.cache import Unobtainable
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
+START_S = 240.0
+"""How long a server may take until it answers; a test with a service has 300 s (see conftest)."""
+_STOP_S = 20.0
 _LOG_TAIL = 1500
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
-
-
-def free_port(*, below: int = 0) -> int:
-    """A TCP port that nobody listens on just now; `below` bounds it where a server wants that."""
-    if not below:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            return int(probe.getsockname()[1])
-    # One range a test process, so that two of them do not race for the same port.
-    for port in range(below - 1 - os.getpid() % 7, below - 100, -7):
-        with socket.socket() as probe, contextlib.suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            return port
-    raise Unobtainable(f"no free port below {below}")
 
 
 def answers(port: int) -> bool:
@@ -40,6 +28,18 @@ def answers(port: int) -> bool:
     with socket.socket() as probe:
         probe.settimeout(0.5)
         return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def is_running(pid: int) -> bool:
+    """Whether the process is there and no zombie."""
+    try:
+        os.kill(pid, 0)
+        status = Path(f"/proc/{pid}/stat").read_text()
+    except ProcessLookupError:
+        return False
+    except FileNotFoundError:  # gone in between; systems that have no /proc tell by the signal
+        return sys.platform != "linux"
+    return status.rpartition(")")[2].split()[0] != "Z"
 
 
 def _die_with_parent() -> None:
@@ -83,7 +83,7 @@ class Service:
         """Whether the process is there."""
         return self._process is not None and self._process.poll() is None
 
-    def await_ready(self, ready: Callable[[], object], timeout_s: float) -> None:
+    def await_ready(self, ready: Callable[[], object], timeout_s: float = START_S) -> None:
         """Wait for `ready`; on an early end or at the deadline stop and raise Unobtainable."""
         try:
             until(lambda: not self.running() or ready(), timeout_s, what=f"{self.name} answers")
@@ -107,10 +107,10 @@ class Service:
             return
         process.send_signal(number)
         try:
-            process.wait(10)
+            process.wait(_STOP_S)
         except subprocess.TimeoutExpired:
             process.kill()
-            process.wait(10)
+            process.wait(PATIENCE_S)
 
     def _failed(self, sentence: str) -> Unobtainable:
         log = self.log.read_text(errors="replace") if self.log.exists() else ""

@@ -8,11 +8,13 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from redis import Redis
 from redis.exceptions import RedisError
 
 from tests.services.cache import Unobtainable, fetched, run, tool
 from tests.services.processes import Service
+from tests.waiting import PATIENCE_S
 
 _DEBIAN_PACKAGES = (
     "redis-server",
@@ -25,7 +27,6 @@ _DEBIAN_PACKAGES = (
     "lua-bitop",
     "lua-cjson",
 )
-_START_S = 20.0
 
 
 class RedisServer:
@@ -58,7 +59,7 @@ class RedisServer:
         """Start, or start again after `kill`, on the same folder."""
         self.socket.unlink(missing_ok=True)
         self._service.start(self._command, env=self._env)
-        self._service.await_ready(self._pings, _START_S)
+        self._service.await_ready(self._pings)
 
     def kill(self) -> None:
         """Kill -9."""
@@ -70,7 +71,7 @@ class RedisServer:
 
     def client(self) -> "Redis":
         """A client of its own; the caller closes it."""
-        return Redis.from_url(self.url, socket_timeout=5)
+        return Redis.from_url(self.url, socket_timeout=PATIENCE_S)
 
     def flush(self) -> None:
         """Empty the server: keys and cached scripts."""
@@ -142,11 +143,23 @@ _SERVERS: dict[str, Callable[[], tuple[tuple[str, ...], dict[str, str]]]] = {
     "redis-distribution": _distribution,
     "valkey-newest": _newest,
 }
-REDIS_NAMES = tuple(_SERVERS)
+NEWEST_REDIS = "valkey-newest"
+"""What the embedded deployment runs: the one version that `make test` tests with."""
+REDIS_PARAMS = tuple(
+    pytest.param(
+        name,
+        marks=[
+            pytest.mark.service,
+            *([] if name == NEWEST_REDIS else [pytest.mark.thorough(target="versions")]),
+        ],
+    )
+    for name in _SERVERS
+)
+"""Every supported server, for a fixture."""
 
 
-def start_redis(name: str = "valkey-newest", *, append_only: bool = False) -> RedisServer:
-    """Start one of REDIS_NAMES; Unobtainable when it is not there. The caller stops it."""
+def start_redis(name: str = NEWEST_REDIS, *, append_only: bool = False) -> RedisServer:
+    """Start one of them by its name; Unobtainable when it is not there. The caller stops it."""
     command, env = _SERVERS[name]()
     server = RedisServer(name, command, env, append_only=append_only)
     server.start()
@@ -162,6 +175,6 @@ def redis_version(name: str) -> str:
         capture_output=True,
         text=True,
         check=True,
-        timeout=10,
+        timeout=PATIENCE_S,
     )
     return done.stdout.strip()

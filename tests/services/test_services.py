@@ -1,18 +1,23 @@
 """The services that other tests rely on are real, and do not outlive their tests."""
 
+import errno
 import json
 import os
+import signal
+import socket
 import subprocess
 import sys
 import urllib.request
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from redis import Redis
 
-from tests.services.processes import Service
-from tests.services.redis_servers import start_redis
-from tests.waiting import until
+from tests.services.ports import free_port
+from tests.services.processes import Service, is_running
+from tests.services.redis_servers import NEWEST_REDIS, start_redis
+from tests.waiting import PATIENCE_S, until
 
 ROOT = Path(__file__).parents[2]
 
@@ -26,7 +31,7 @@ def test_every_redis_runs_scripts_and_starts_empty(real_redis):
 
 
 def test_append_only_redis_keeps_what_it_was_told_across_kill_9(redis_servers):
-    redis_servers.get("valkey-newest")
+    redis_servers.get(NEWEST_REDIS)
     server = start_redis(append_only=True)
     try:
         with server.client() as client:
@@ -53,7 +58,13 @@ def test_object_store_refuses_a_wrong_secret(s3_bucket):
         forger.get_object(Bucket=s3_bucket.name, Key="k")
 
 
-@pytest.mark.parametrize("fixture", ["opensearch_url", "elasticsearch_url"])
+@pytest.mark.parametrize(
+    "fixture",
+    [
+        pytest.param("opensearch_url", marks=pytest.mark.thorough(target="versions")),
+        "elasticsearch_url",
+    ],
+)
 @pytest.mark.service
 @pytest.mark.timeout(300)
 def test_search_server_indexes_and_finds(fixture, request):
@@ -88,27 +99,62 @@ def test_service_dies_when_its_tests_are_killed(tmp_path):
     )
     assert parent.stdout is not None
     pid = int(parent.stdout.readline())
-    assert Path(f"/proc/{pid}").exists()
+    assert is_running(pid)
     parent.kill()
     parent.communicate()
-    until(lambda: not _alive(pid), 5, what="the sleeper is gone")
-
-
-def _alive(pid: int) -> bool:
-    try:
-        status = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return False
-    return status.rpartition(")")[2].split()[0] != "Z"
+    until(lambda: not is_running(pid), what="the sleeper is gone")
 
 
 def test_service_that_ends_while_starting_is_reported_with_its_log():
     with Service("failing") as service:
         service.start([sys.executable, "-c", "print('no such luck')"])
         with pytest.raises(Exception, match="no such luck"):
-            service.await_ready(lambda: False, 10)
+            service.await_ready(lambda: False, PATIENCE_S)
 
 
 def test_waiting_ends_at_its_deadline():
     with pytest.raises(AssertionError, match=r"not within 0.05 s: the moon"):
         until(lambda: False, 0.05, what="the moon")
+
+
+def test_a_port_is_for_servers_alone_and_for_one_at_a_time():
+    port = free_port()
+    with socket.socket() as other, pytest.raises(OSError, match="in use"):
+        other.bind(("127.0.0.1", port))
+    for _ in range(2):  # again, with a connection of the first one that was closed a moment ago
+        with socket.socket() as client:
+            assert client.connect_ex(("127.0.0.1", port)) == errno.ECONNREFUSED
+        with socket.create_server(("127.0.0.1", port)) as server:
+            with socket.create_connection(("127.0.0.1", port)):
+                server.accept()[0].close()
+            with pytest.raises(OSError, match="in use"):
+                socket.create_server(("127.0.0.1", port))
+
+
+def test_a_port_that_is_held_is_given_to_no_client_and_to_nobody_who_asks_for_any():
+    held = {free_port() for _ in range(200)}
+    assert len(held) == 200
+    with ExitStack() as opened:
+        for _ in range(500):
+            other = opened.enter_context(socket.create_server(("127.0.0.1", 0)))
+            client = opened.enter_context(socket.create_connection(other.getsockname()))
+            assert held.isdisjoint({other.getsockname()[1], client.getsockname()[1]})
+
+
+def test_a_port_is_held_no_longer_than_its_process_lives():
+    story = (
+        "import subprocess\n"
+        "from tests.services.ports import free_port\n"
+        "port = free_port()\n"
+        "child = subprocess.Popen(['sleep', '300'], stdout=subprocess.DEVNULL, close_fds=False)\n"
+        "print(port, child.pid)\n"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", story], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True
+    )
+    port, child = map(int, told.stdout.split())
+    try:
+        with socket.socket() as other:
+            other.bind(("127.0.0.1", port))
+    finally:
+        os.kill(child, signal.SIGKILL)

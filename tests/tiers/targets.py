@@ -1,0 +1,162 @@
+"""The targets of `make test-all`: one after the other, or some by name, a line of result each.
+
+    python -m tests.tiers.targets            all of them, and the report of the run
+    python -m tests.tiers.targets NAME ...   these, with what they print
+
+A target is a program of its own. Its exit status is the verdict and the last line that it prints is
+its figure. Seeds are drawn anew in every run, and printed.
+"""
+
+import platform
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).parents[2]
+REPORT: Final = ROOT / "docs/reference/test-report.md"
+_WRONG = re.compile(r"^(?:FAILED|ERROR|red:) .*|^flaky: .*", re.MULTILINE)
+_RULES = re.compile(r"^=+ | =+$")
+_MOST_REASONS = 12
+_LONGEST_REASON = 160
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """One of the programs: what it shows, and how it is run in the root of the repository."""
+
+    name: str
+    shows: str
+    command: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """How a target ended; `reasons` are the lines that say what is wrong."""
+
+    target: Target
+    status: int
+    figure: str
+    seconds: int
+    reasons: tuple[str, ...]
+
+    @property
+    def verdict(self) -> str:
+        """In a word."""
+        return "red" if self.status else "green"
+
+
+def _thorough(name: str, shows: str, *options: str) -> Target:
+    """The tests that are marked with the target."""
+    command = ("-m", "tests.tiers.drawn", "-m", f"thorough(target='{name}')", *options)
+    return Target(name=name, shows=shows, command=(sys.executable, *command))
+
+
+_DIVIDED = ("-n", "2", "--dist", "loadfile")
+TARGETS: Final = (
+    Target(
+        name="seeds",
+        shows="the fast tests in 20 new orders, with new examples each time",
+        command=(sys.executable, "-m", "tests.tiers.seeds", "20"),
+    ),
+    _thorough("versions", "every version of every real server, every client library", *_DIVIDED),
+    _thorough("chaos", "many random histories of executions, servers and stores", *_DIVIDED),
+    _thorough("fuzz", "hostile and random requests at length", *_DIVIDED),
+    _thorough("docs", "the examples of the documentation", *_DIVIDED),
+    _thorough("pages", "the pages in a real browser", *_DIVIDED),
+    _thorough("stories", "whole deployments of real processes, with kills"),
+    _thorough("timing", "what is true of a quiet machine: latencies, leases, idle processes"),
+    Target(
+        name="bench",
+        shows="speed, as ratios within one run; figures in benchmarks.md",
+        command=("make", "bench"),
+    ),
+)
+
+
+def carry_out(target: Target, *, shown: bool) -> Result:
+    """Run one target to its end; its output goes to the terminal, too, when it is `shown`."""
+    began = time.monotonic()
+    lines: list[str] = []
+    with subprocess.Popen(
+        target.command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            lines.append(line)
+            if shown:
+                sys.stdout.write(line)
+                sys.stdout.flush()
+    text = "".join(lines)
+    return Result(
+        target=target,
+        status=process.returncode,
+        figure=_RULES.sub("", text.rstrip().rpartition("\n")[2]),
+        seconds=round(time.monotonic() - began),
+        reasons=tuple(dict.fromkeys(_WRONG.findall(text)))[:_MOST_REASONS],
+    )
+
+
+def line_of(result: Result) -> str:
+    """What the terminal says of a target."""
+    return f"{result.target.name:10} {result.verdict:5} {result.seconds:5} s  {result.figure}\n"
+
+
+def report(results: Sequence[Result], *, commit: str, date: str) -> str:
+    """The page of a run."""
+    return "".join(_page(results, commit, date))
+
+
+def _page(results: Sequence[Result], commit: str, date: str) -> Iterator[str]:
+    yield "# Report of the last `make test-all`\n\n"
+    yield "Written by `make test-all`; targets: [testing](../explanation/testing.md).\n\n"
+    yield f"Commit {commit}, {date}, {platform.system()} {platform.machine()}, "
+    yield f"Python {platform.python_version()}.\n\n"
+    yield "| target | shows | verdict | figure | seconds |\n|---|---|---|---|---:|\n"
+    for result in results:
+        target = result.target
+        yield f"| `{target.name}` | {target.shows} | {result.verdict} "
+        yield f"| {_cell(result.figure)} | {result.seconds} |\n"
+    for result in results:
+        if result.reasons or result.status:
+            yield f"\n## What is not green in `{result.target.name}`\n\n"
+            yield from (f"- `{each[:_LONGEST_REASON]}`\n" for each in result.reasons)
+            if not result.reasons:
+                yield f"- it ended with {result.status}: {result.figure}\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _said(*command: str) -> str:
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.stdout.strip()
+
+
+def main(names: Sequence[str]) -> int:
+    """Run the named targets, or all and write the report; 1 when one of them is red."""
+    known = {target.name: target for target in TARGETS}
+    if unknown := [name for name in names if name not in known]:
+        sys.stderr.write(f"no such target: {', '.join(unknown)}; there are {', '.join(known)}\n")
+        return 2
+    results = []
+    for target in [known[name] for name in names] or TARGETS:
+        results.append(carry_out(target, shown=bool(names)))
+        sys.stdout.write(line_of(results[-1]))
+        sys.stdout.flush()
+    if not names:
+        commit = _said("git", "rev-parse", "--short", "HEAD")
+        changed = " with changes" if _said("git", "status", "--porcelain") else ""
+        date = datetime.now(UTC).date().isoformat()
+        REPORT.write_text(report(results, commit=commit + changed, date=date))
+    return int(any(result.status for result in results))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
