@@ -14,6 +14,8 @@ from conductor_py.errors import ConfigurationError
 from conductor_py.ports.events import Undelivered
 from conductor_py.wiring.outlets import listeners_of, sinks_of, webhook_of
 
+_ANSWERS_MS = 60_000
+
 
 def _settings(**given: Any) -> Settings:
     return Settings(listeners=Listeners(**given))
@@ -91,7 +93,7 @@ def receiver() -> Iterator[str]:
 
 
 def test_a_notification_is_posted_with_its_identity_and_header(receiver: str) -> None:
-    webhook = HttpWebhook(connect_ms=2_000, read_ms=2_000, headers={"X-Key": "k"})
+    webhook = HttpWebhook(connect_ms=_ANSWERS_MS, read_ms=_ANSWERS_MS, headers={"X-Key": "k"})
     webhook.post(f"{receiver}/200", b'{"a": 1}', "n1")
     webhook.post(f"{receiver}/204", b"{}", "n2")
     webhook.close()
@@ -100,7 +102,7 @@ def test_a_notification_is_posted_with_its_identity_and_header(receiver: str) ->
 
 @pytest.mark.parametrize("status", [302, 400, 404, 500, 503])
 def test_any_other_answer_is_a_refusal(receiver: str, status: int) -> None:
-    webhook = HttpWebhook(connect_ms=2_000, read_ms=2_000)
+    webhook = HttpWebhook(connect_ms=_ANSWERS_MS, read_ms=_ANSWERS_MS)
     with pytest.raises(Undelivered) as failed:
         webhook.post(f"{receiver}/{status}", b"{}", "n")
     webhook.close()

@@ -23,9 +23,13 @@ from conductor_py.wiring import (
 )
 from tests.conftest import RealRedis
 
+#: A server that stands still is not away, and nobody's shard is free because a test took long.
+_PATIENT = {"redis__commandTimeout": "60s", "redis__shardLease": "10m"}
+
 
 def _settings(**flags: str) -> Settings:
-    return load(flags={f"conductor.{key.replace('__', '.')}": v for key, v in flags.items()})
+    given = _PATIENT | flags
+    return load(flags={f"conductor.{key.replace('__', '.')}": v for key, v in given.items()})
 
 
 @pytest.mark.parametrize(
@@ -119,6 +123,7 @@ def test_a_process_with_other_partitions_does_not_start(
         (
             *(sys.executable, "-m", "conductor_py.cli", command, "--redis", newest_redis.url),
             *("--data", str(tmp_path), "--set", "conductor.redis.partitions=3"),
+            *("--set", "conductor.redis.commandTimeout=60s"),
         ),
         capture_output=True,
         text=True,

@@ -5,12 +5,16 @@ import pytest
 
 from conductor_py.model.event_handlers import EventMessage
 from conductor_py.ports.events import Undelivered
-
-pytest.importorskip("confluent_kafka", reason="conductor-py[kafka] is not installed")
-
-from conductor_py.adapters.kafka import KafkaSink
+from tests.services.absence import needs
+from tests.services.ports import free_port
+from tests.waiting import PATIENCE_S, until
 
 _EXECUTION = "00000000-0000-4000-8000-000000000001"
+
+
+@pytest.fixture(autouse=True)
+def _client_is_installed() -> None:
+    needs("confluent_kafka")
 
 
 def _message(number: int) -> EventMessage:
@@ -22,9 +26,15 @@ def _message(number: int) -> EventMessage:
     )
 
 
-def test_messages_arrive_in_order_with_key_and_identity(kafka_servers: str) -> None:
-    from confluent_kafka import Consumer
+def test_messages_arrive_in_order_with_key_and_identity(
+    kafka_servers: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from confluent_kafka import Consumer, Message
 
+    from conductor_py.adapters.kafka import KafkaSink
+
+    monkeypatch.setattr("conductor_py.adapters.kafka._MESSAGE_MS", int(PATIENCE_S * 1000))
+    monkeypatch.setattr("conductor_py.adapters.kafka._WAIT_S", PATIENCE_S)
     KafkaSink(kafka_servers).publish([_message(number) for number in range(3)])
     settings = {
         "bootstrap.servers": kafka_servers,
@@ -33,7 +43,15 @@ def test_messages_arrive_in_order_with_key_and_identity(kafka_servers: str) -> N
     }
     consumer = Consumer(settings)
     consumer.subscribe(["told"])
-    records = consumer.consume(num_messages=3, timeout=30)
+    records: list[Message] = []
+
+    def have_come() -> bool:
+        record = consumer.poll(1)
+        if record is not None and record.error() is None:
+            records.append(record)
+        return len(records) == 3
+
+    until(have_come)
     consumer.close()
     assert [orjson.loads(record.value() or b"") for record in records] == [
         {"n": number, "text": "ü"} for number in range(3)
@@ -42,9 +60,10 @@ def test_messages_arrive_in_order_with_key_and_identity(kafka_servers: str) -> N
     assert records[2].headers() == [("messageId", f"{_EXECUTION}-2".encode())]
 
 
-@pytest.mark.slow
 def test_a_broker_that_is_away_is_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    from conductor_py.adapters.kafka import KafkaSink
+
     monkeypatch.setattr("conductor_py.adapters.kafka._MESSAGE_MS", 500)
     with pytest.raises(Undelivered, match="Kafka") as failed:
-        KafkaSink("127.0.0.1:1").publish([_message(1)])
+        KafkaSink(f"127.0.0.1:{free_port()}").publish([_message(1)])
     assert not failed.value.refused

@@ -17,7 +17,7 @@ from conductor_py.adapters.rq.queue import RqEffectQueue
 from conductor_py.errors import StoreUnavailable
 from tests.conftest import RealRedis
 
-_LEASE_MS = 30_000
+_LEASE_MS = 600_000
 
 
 @pytest.fixture

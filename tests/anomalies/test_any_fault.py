@@ -106,7 +106,7 @@ class _Chaos:
         raise AssertionError([(one.id, one.status, one.inbox) for one in self.world.stored])
 
 
-@pytest.mark.slow
+@pytest.mark.thorough(target="chaos")
 @pytest.mark.anomaly("A-6")
 @pytest.mark.anomaly("A-13")
 @pytest.mark.anomaly("A-24")

@@ -195,7 +195,6 @@ def _price(branches: int, *, dynamic: bool) -> tuple[int, int, int]:
     return bill.total()
 
 
-@pytest.mark.slow
 @pytest.mark.anomaly("A-64")
 @pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 def test_a_step_costs_the_same_in_an_execution_of_ten_and_of_ten_thousand_branches(

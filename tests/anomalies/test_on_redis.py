@@ -31,8 +31,9 @@ from conductor_py.testing import engine as kit
 from tests.anomalies.test_atomicity import goes_on, outcome, play, told_once
 from tests.anomalies.world import Killed, World
 from tests.conftest import RealRedis
+from tests.waiting import PATIENCE_S
 
-pytestmark = [pytest.mark.service, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.service, pytest.mark.timeout(300)]
 
 _STRIDE = 7
 """Each step of so many is cut in one run; the runs together cut all of them."""
@@ -111,7 +112,7 @@ def _over(scripts: Scripts, adapter: Callable[[Scripts], Any], _: object) -> obj
 
 @pytest.fixture
 def connection(newest_redis: RealRedis) -> Iterator[Connection]:
-    opened = Connection(newest_redis.url)
+    opened = Connection(newest_redis.url, socket_timeout_s=PATIENCE_S)
     yield opened
     opened.close()
 

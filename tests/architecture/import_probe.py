@@ -1,6 +1,7 @@
-"""Runs in a bare process: imports each module afresh and reports what the import did beside that.
+"""Runs in a bare process: imports modules and reports what the imports did beside that.
 
-Usage: import_probe.py MODULE..., with the source roots on PYTHONPATH. Prints one line a fault.
+Usage: import_probe.py [--afresh] MODULE..., with the source roots on PYTHONPATH; with --afresh each
+is imported as if it were the first. Prints one line a fault.
 """
 
 import importlib
@@ -51,12 +52,12 @@ class _WatchedEnvironment(type(os.environ)):  # type: ignore[misc]
         return str(super().__getitem__(name))
 
 
-def main(modules: list[str]) -> int:
+def main(modules: list[str], *, afresh: bool) -> int:
     global importing  # noqa: PLW0603 - the audit hook takes no argument of ours
     os.environ.__class__ = _WatchedEnvironment
     sys.addaudithook(_watch)
     for name in modules:
-        for loaded in [m for m in sys.modules if m.split(".")[0] in _OURS]:
+        for loaded in [m for m in sys.modules if afresh and m.split(".")[0] in _OURS]:
             del sys.modules[loaded]
         importing = name
         try:
@@ -71,4 +72,5 @@ def main(modules: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    names = [name for name in sys.argv[1:] if name != "--afresh"]
+    sys.exit(main(names, afresh="--afresh" in sys.argv))

@@ -12,6 +12,7 @@ from conductor_py.cli import connection
 from conductor_py.sdk import Backoff, Client
 from tests.cli.conftest import Run
 from tests.sdk.stub import Reply, StubServer
+from tests.waiting import PATIENCE_S
 
 _ID = "000f3a52-1111-4222-8333-444455556666"
 _CRON = '{"name": "s"}'
@@ -108,7 +109,9 @@ _OBEYED = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud8
 def _once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that is away is not asked again."""
     monkeypatch.setattr(
-        connection, "Client", functools.partial(Client, backoff=Backoff(tries=1), timeout_s=10)
+        connection,
+        "Client",
+        functools.partial(Client, backoff=Backoff(tries=1), timeout_s=PATIENCE_S),
     )
 
 

@@ -54,6 +54,7 @@ from conductor_py.ports.store import (
 )
 from conductor_py.ports.timers import Timers
 from conductor_py.ports.wakeups import Wakeups
+from tests.waiting import PATIENCE_S
 
 NOW = 1_700_000_000_000
 LEASE_MS = 3_000
@@ -268,7 +269,7 @@ def _memory_keys(space: MemorySpace) -> object:
 
 def redis_store(url: str, clock: Clock, partitions: int = 1, first_line: str = "") -> Store:
     """The store on a real server, which is empty."""
-    connection = Connection(url)
+    connection = Connection(url, socket_timeout_s=PATIENCE_S)
     namespace = Namespace("test", partitions)
     scripts = Scripts(connection, namespace, clock=clock, first_line=first_line)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib.util
 import os
 import signal
@@ -15,23 +14,40 @@ from pathlib import Path
 
 import pytest
 
-from conductor_py.adapters.quickjs import QuickJsScripts
+from conductor_py.adapters.quickjs import QuickJsScripts, pool
+from conductor_py.adapters.quickjs import scripts as lanes
 from conductor_py.errors import LimitExceeded
 from conductor_py.model.json import JsonValue
 from conductor_py.ports.scripts import Evaluation, Failure, ScriptResult, Scripts, Value
 from tests.services.absence import absent
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 _SHORT_MS = 300
+_AMPLE_MS = 600_000
 _MEMORY_BYTES = 16 << 20
-_TICKS_OF_A_START = 20
+_TICKS_OF_A_REQUEST = 5
+_ROOT = Path(__file__).parents[2]
+_to_background = pool._to_background
+
+reads_proc = pytest.mark.skipif(
+    not Path("/proc").is_dir(), reason="looks at processes through /proc"
+)
 
 
 @pytest.fixture(scope="module")
 def scripts() -> Iterator[QuickJsScripts]:
-    pool = QuickJsScripts(workers=1, time_limit_ms=_SHORT_MS, memory_bytes=_MEMORY_BYTES)
-    yield pool
-    pool.close()
+    """Processes for what ends in time."""
+    running = QuickJsScripts(workers=1, time_limit_ms=_AMPLE_MS, memory_bytes=_MEMORY_BYTES)
+    yield running
+    running.close()
+
+
+@pytest.fixture(scope="module")
+def brief() -> Iterator[QuickJsScripts]:
+    """Processes for what does not."""
+    running = QuickJsScripts(workers=1, time_limit_ms=_SHORT_MS, memory_bytes=_MEMORY_BYTES)
+    yield running
+    running.close()
 
 
 def _run(scripts: Scripts, expression: str, **input: JsonValue) -> ScriptResult:
@@ -161,7 +177,7 @@ def test_a_script_sees_nothing_of_its_host(scripts: Scripts) -> None:
     assert refused == Value(value={})  # a promise that nobody ever settles
 
 
-@pytest.mark.parametrize(
+_endless = pytest.mark.parametrize(
     "expression",
     [
         "while (true) {}",
@@ -173,17 +189,75 @@ def test_a_script_sees_nothing_of_its_host(scripts: Scripts) -> None:
     ],
     ids=["loop", "caught", "regular-expression", "native-join", "native-reverse", "in-result"],
 )
-def test_an_endless_script_costs_only_its_own_evaluation(scripts: Scripts, expression: str) -> None:
+
+
+@_endless
+def test_an_endless_script_costs_only_its_own_evaluation(brief: Scripts, expression: str) -> None:
     good = Evaluation(evaluator="javascript", expression="1 + 1", input={})
     bad = Evaluation(evaluator="javascript", expression=expression, input={})
 
-    before = time.monotonic()
-    results = scripts.evaluate([good, bad, good])
+    results = brief.evaluate([good, bad, good])
 
-    assert time.monotonic() - before < 10
     assert results[0] == results[2] == Value(value=2)
     assert isinstance(results[1], Failure)
     assert (results[1].kind, results[1].terminal) == ("time", False)
+
+
+@pytest.mark.thorough(target="timing")
+@_endless
+def test_an_endless_script_is_ended_soon(expression: str) -> None:
+    scripts = QuickJsScripts(workers=1, time_limit_ms=_SHORT_MS, memory_bytes=_MEMORY_BYTES)
+    try:
+        before = time.monotonic()
+        result = _run(scripts, expression)
+        assert time.monotonic() - before < 10
+        assert _run(scripts, "1 + 1") == Value(value=2)
+    finally:
+        scripts.close()
+    assert isinstance(result, Failure)
+    assert (result.kind, result.terminal) == ("time", False)
+
+
+def test_a_script_that_gets_no_processor_time_is_ended_at_its_deadline(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    call = pool.Child.call
+
+    def stand_still(child: pool.Child, request: bytes, data: bytes, timeout_s: float) -> bytes:
+        os.kill(child.pid, signal.SIGSTOP)
+        return call(child, request, data, min(timeout_s, 0.01))
+
+    scripts = QuickJsScripts(workers=1, time_limit_ms=_AMPLE_MS)
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr(pool.Child, "call", stand_still)
+            result = _run(scripts, "1 + 1")
+        assert _run(scripts, "1 + 2") == Value(value=3)
+    finally:
+        scripts.close()
+    assert isinstance(result, Failure)
+    assert (result.kind, result.terminal) == ("time", False)
+
+
+def test_a_script_that_ran_out_of_time_is_not_taken_for_killed_where_its_process_ends_slowly(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    wait = subprocess.Popen.wait
+
+    def late(process: subprocess.Popen[bytes], timeout: float | None = None) -> int:
+        if timeout is None:
+            return wait(process)
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        raise subprocess.TimeoutExpired(process.args, timeout)
+
+    monkeypatch.setattr(subprocess.Popen, "wait", late)
+    scripts = QuickJsScripts(workers=1, time_limit_ms=50)
+    try:
+        result = _run(scripts, "Array(2 ** 32 - 1).join('abcdefgh')")
+    finally:
+        scripts.close()
+    assert isinstance(result, Failure)
+    assert (result.kind, result.terminal) == ("time", False)
 
 
 @pytest.mark.parametrize(
@@ -225,7 +299,7 @@ def test_a_result_that_is_too_large_is_a_failure() -> None:
     [
         ("let x = 5; x", None),
         ("throw new Error('never run')", None),
-        ("while (true) {}", None),
+        ("while (true) { 'checked' }", None),
         ("", None),
         ("x y", "SyntaxError: expecting ';' (line 1)"),
         ("1 +", "SyntaxError: unexpected token in expression: '' (line 1)"),
@@ -274,25 +348,33 @@ def test_a_jq_filter_gives_the_list_of_its_outputs(
         (".a.b", "error", True),
         (". [", "error", True),
         ('import "a" as a; 1', "error", True),
-        ("[range(1e9)] | length", None, None),
+        ("[range(1e9)] | length", "killed", True),
         ("def f: f; f", "time", False),
-        ('"x" * 1e9', None, None),
+        ('"x" * 1e9', "killed", True),
     ],
     ids=["type", "syntax", "module", "growth", "endless", "one-string"],
 )
+@pytest.mark.usefixtures("jq")
 def test_a_bad_jq_filter_costs_only_its_own_evaluation(
-    scripts: Scripts,
-    jq: Callable[..., ScriptResult],
-    expression: str,
-    kind: str | None,
-    terminal: bool | None,
+    monkeypatch: pytest.MonkeyPatch, expression: str, kind: str, terminal: bool
 ) -> None:
-    result = jq(expression, a=1)
+    # The end of its memory is near for a greedy filter, and the end of its time is far.
+    monkeypatch.setattr(pool, "_INTERPRETER_BYTES", 96 << 20)
+    scripts = QuickJsScripts(
+        workers=1,
+        time_limit_ms=_SHORT_MS if kind == "time" else _AMPLE_MS,
+        memory_bytes=_MEMORY_BYTES,
+        result_bytes=1 << 20,
+    )
+    request = Evaluation(evaluator="jq", expression=expression, input={"a": 1})
+    try:
+        result = scripts.evaluate([request])[0]
+        assert _run(scripts, "1 + 1") == Value(value=2)
+    finally:
+        scripts.close()
 
     assert isinstance(result, Failure)
-    # What a greedy filter meets first depends on the machine: time, memory, or its process's end.
-    assert kind is None or (result.kind, result.terminal) == (kind, terminal)
-    assert _run(scripts, "1 + 1") == Value(value=2)
+    assert (result.kind, result.terminal) == (kind, terminal)
 
 
 def test_check_parses_jq(scripts: Scripts, jq: Callable[..., ScriptResult]) -> None:
@@ -301,6 +383,7 @@ def test_check_parses_jq(scripts: Scripts, jq: Callable[..., ScriptResult]) -> N
     assert "cobol" in (scripts.check("1", "cobol") or "")
 
 
+@reads_proc
 def test_processes_start_with_the_first_script_and_end_with_close() -> None:
     before = _children()
     scripts = QuickJsScripts(workers=2)
@@ -314,6 +397,7 @@ def test_processes_start_with_the_first_script_and_end_with_close() -> None:
     assert not any(_is_running(pid) for pid in mine)
 
 
+@reads_proc
 def test_a_child_that_was_killed_is_replaced() -> None:
     before = _children()
     scripts = QuickJsScripts(workers=1)
@@ -321,7 +405,7 @@ def test_a_child_that_was_killed_is_replaced() -> None:
         _run(scripts, "1")
         (first,) = _children() - before
         os.kill(first, signal.SIGKILL)
-        until(lambda: not _is_running(first))
+        until(lambda: not _is_running(first), what="the end of the child")
 
         assert _run(scripts, "1 + 1") == Value(value=2)
         assert len(_children() - before) == 1
@@ -361,21 +445,28 @@ def test_an_attempt_gives_up_what_takes_long(
     assert _attempt(scripts, "1 + 1") == Value(value=2)
 
 
-def test_a_program_that_took_long_is_not_attempted_again(scripts: Scripts) -> None:
-    known = "let again = 1; while (true) {}"
-    assert _attempt(scripts, known) is None
+def test_a_program_that_took_long_is_not_attempted_again(
+    scripts: Scripts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[bytes] = []
+    call = pool.Child.call
 
-    before = time.monotonic()
+    def counted(child: pool.Child, request: bytes, data: bytes, timeout_s: float) -> bytes:
+        calls.append(request)
+        return call(child, request, data, timeout_s)
+
+    monkeypatch.setattr(pool.Child, "call", counted)
+    known = "let again = 1; while (true) {}"
     for _ in range(100):
         assert _attempt(scripts, known) is None
-    assert time.monotonic() - before < 100 * 0.05  # one slice each, had they run
+    assert len(calls) == 1
 
 
 def test_a_program_that_takes_longer_than_its_slice_is_evaluated_all_the_same(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("conductor_py.adapters.quickjs.scripts._SLICE_MS", 2)
-    scripts = QuickJsScripts(workers=1, time_limit_ms=20_000)
+    monkeypatch.setattr(lanes, "_SLICE_MS", 2)
+    scripts = QuickJsScripts(workers=1, time_limit_ms=_AMPLE_MS)
     long = "let sum = 0; for (let i = 0; i < 1e6; i++) sum++; 'done'"
     try:
         assert _run(scripts, long) == Value(value="done")
@@ -384,8 +475,9 @@ def test_a_program_that_takes_longer_than_its_slice_is_evaluated_all_the_same(
         scripts.close()
 
 
-def test_an_attempt_does_not_wait_behind_others_for_long() -> None:
-    scripts = QuickJsScripts(workers=1, queue_limit=0)
+@pytest.mark.parametrize("queue_limit", [0, 8])
+def test_an_attempt_does_not_wait_behind_others_for_long(queue_limit: int) -> None:
+    scripts = QuickJsScripts(workers=1, queue_limit=queue_limit, queue_wait_ms=_AMPLE_MS)
     with scripts._quick.lend():
         assert _attempt(scripts, "1") is None
     assert _attempt(scripts, "1") == Value(value=1)
@@ -393,49 +485,57 @@ def test_an_attempt_does_not_wait_behind_others_for_long() -> None:
 
 
 def test_hostile_programs_leave_the_quick_lane_to_others() -> None:
-    scripts = QuickJsScripts(workers=1, time_limit_ms=20_000)
+    scripts = QuickJsScripts(workers=1, time_limit_ms=_AMPLE_MS)
     hostile = threading.Thread(target=lambda: _run(scripts, "while (true) { 'hostile' }"))
     hostile.start()
     try:
-        until(lambda: _attempt(scripts, "while (true) { 'hostile' }") is None)
+        busy = _running_what_takes_long(scripts)
+        assert _attempt(scripts, "while (true) { 'hostile' }") is None
         assert _run(scripts, "1 + 1") == Value(value=2)
+        assert _running_what_takes_long(scripts) is busy
     finally:
         scripts.close()
-        hostile.join(10)
+        hostile.join(PATIENCE_S)
+    assert not hostile.is_alive()
 
 
-@pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks at processes through /proc")
-def test_what_takes_long_runs_in_the_background() -> None:
-    before = _children()
-    scripts = QuickJsScripts(workers=1, time_limit_ms=20_000)
+@reads_proc
+def test_what_takes_long_runs_in_the_background(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "_to_background", _to_background)
+    scripts = QuickJsScripts(workers=1, time_limit_ms=_AMPLE_MS)
     caller = threading.Thread(target=lambda: _run(scripts, "while (true) { 'background' }"))
     try:
         caller.start()
-        (child,) = until(lambda: _busy_with_long_ones(os.getpid()) - before, 60)
+        child = _running_what_takes_long(scripts).pid
         assert os.getpriority(os.PRIO_PROCESS, child) == 19
+        assert os.sched_getscheduler(child) == os.SCHED_IDLE
     finally:
         scripts.close()
-        caller.join(10)
+        caller.join(PATIENCE_S)
+    assert not caller.is_alive()
 
 
+@reads_proc
 def test_a_killed_child_fails_its_script_as_killed() -> None:
-    before = _children()
-    scripts = QuickJsScripts(workers=1, time_limit_ms=20_000)
+    scripts = QuickJsScripts(workers=1, time_limit_ms=_AMPLE_MS)
     results: list[ScriptResult] = []
     caller = threading.Thread(target=lambda: results.append(_run(scripts, "while (true) {}")))
     try:
         caller.start()
-        os.kill(until(lambda: _busy_with_long_ones(os.getpid()) - before, 60).pop(), signal.SIGKILL)
-        caller.join(10)
+        child = _running_what_takes_long(scripts).pid
+        _await_work(child)
+        os.kill(child, signal.SIGKILL)
+        caller.join(PATIENCE_S)
     finally:
         scripts.close()
 
     assert [r.kind for r in results if isinstance(r, Failure)] == ["killed"]
 
 
+@reads_proc
 def test_callers_in_many_threads_each_get_their_own_answer() -> None:
     before = _children()
-    scripts = QuickJsScripts(workers=2)
+    scripts = QuickJsScripts(workers=2, queue_wait_ms=_AMPLE_MS)
     answers: dict[int, ScriptResult] = {}
 
     def call(number: int) -> None:
@@ -447,7 +547,7 @@ def test_callers_in_many_threads_each_get_their_own_answer() -> None:
         for caller in callers:
             caller.start()
         for caller in callers:
-            caller.join(20)
+            caller.join(PATIENCE_S)
         assert 1 <= len(_children() - before) <= 2
     finally:
         scripts.close()
@@ -455,16 +555,15 @@ def test_callers_in_many_threads_each_get_their_own_answer() -> None:
     assert answers == {n: Value(value=2 * n) for n in range(8)}
 
 
-@pytest.mark.parametrize(("queue_limit", "queue_wait_ms"), [(0, 20_000), (8, 50)])
+@pytest.mark.parametrize(("queue_limit", "queue_wait_ms"), [(0, _AMPLE_MS), (8, 50)])
 def test_a_full_queue_is_refused_as_retryable(queue_limit: int, queue_wait_ms: int) -> None:
-    before = _children()
     scripts = QuickJsScripts(
-        workers=1, time_limit_ms=20_000, queue_limit=queue_limit, queue_wait_ms=queue_wait_ms
+        workers=1, time_limit_ms=_AMPLE_MS, queue_limit=queue_limit, queue_wait_ms=queue_wait_ms
     )
     caller = threading.Thread(target=lambda: _run(scripts, "while (true) {}"))
     try:
         caller.start()
-        until(lambda: _busy_with_long_ones(os.getpid()) - before, 60)
+        _running_what_takes_long(scripts)
 
         with pytest.raises(LimitExceeded) as refused:
             _run(scripts, "while (true) {}")
@@ -472,33 +571,37 @@ def test_a_full_queue_is_refused_as_retryable(queue_limit: int, queue_wait_ms: i
         assert _run(scripts, "1") == Value(value=1)
     finally:
         scripts.close()
-        caller.join(10)
+        caller.join(PATIENCE_S)
     assert not caller.is_alive()
 
 
-@pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks at processes through /proc")
+@reads_proc
 def test_no_child_survives_a_parent_that_is_killed() -> None:
     program = (
         "import threading\n"
-        "from conductor_py.adapters.quickjs import QuickJsScripts\n"
+        "from conductor_py.adapters.quickjs import QuickJsScripts, pool\n"
         "from conductor_py.ports.scripts import Evaluation\n"
-        "s = QuickJsScripts(workers=1, time_limit_ms=60_000)\n"
+        "from tests.script_processes import unhurried\n"
+        "call = pool.Child.call\n"
+        "def told(child, *given): print(child.pid, flush=True); return call(child, *given)\n"
+        "pool.Child.call = told\n"
+        "s = QuickJsScripts(workers=1, time_limit_ms=600_000)\n"
         "run = lambda x: s.evaluate([Evaluation(evaluator='javascript', expression=x, input={})])\n"
-        "first = threading.Thread(target=run, args=('1',)); first.start(); first.join()\n"
-        "print('ready', flush=True)\n"
-        "run(\"Array(2 ** 32 - 1).join('abcdefgh')\")\n"
+        "with unhurried():\n"
+        "    first = threading.Thread(target=run, args=('1',)); first.start(); first.join()\n"
+        "    run(\"Array(2 ** 32 - 1).join('abcdefgh')\")\n"
     )
-    parent = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
+    parent = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, cwd=_ROOT)
     try:
         assert parent.stdout is not None
-        assert parent.stdout.readline() == b"ready\n"
-        # Busy, so it cannot see that its input closed.
-        (child,) = until(lambda: _busy_with_long_ones(parent.pid), 60)
+        quick, again, child = (int(parent.stdout.readline()) for _ in range(3))
+        assert quick == again != child
+        _await_work(child)  # busy, so it cannot see that its input closed
     finally:
         parent.kill()
         parent.communicate()
 
-    until(lambda: not _is_running(child), 2)
+    until(lambda: not _is_running(child), what="the end of the child")
 
 
 def _children(parent: int | None = None) -> set[int]:
@@ -516,14 +619,16 @@ def _children(parent: int | None = None) -> set[int]:
     return found
 
 
-def _busy_with_long_ones(parent: int) -> set[int]:
-    """Script processes that run with the least claim to the processor, and have begun a script."""
-    found = set()
-    for child in _children(parent):
-        with contextlib.suppress(OSError):
-            if os.sched_getscheduler(child) == os.SCHED_IDLE and _ticks(child) > _TICKS_OF_A_START:
-                found.add(child)
-    return found
+def _running_what_takes_long(scripts: QuickJsScripts) -> pool.Child:
+    """The one process of the long lane, once a program has it."""
+    (child,) = until(lambda: list(scripts._long._lent), what="a program in the long lane")
+    return child
+
+
+def _await_work(pid: int) -> None:
+    """Wait until a process has used more processor time than the reading of a request takes."""
+    before = _ticks(pid)
+    until(lambda: _ticks(pid) > before + _TICKS_OF_A_REQUEST, what="the work of a script")
 
 
 def _state(pid: int) -> str:

@@ -33,7 +33,7 @@ _REAL = (pytest.mark.service, pytest.mark.timeout(300))
 _ADAPTERS = (
     "memory",
     "sqlite",
-    pytest.param("opensearch", marks=_REAL),
+    pytest.param("opensearch", marks=(*_REAL, pytest.mark.thorough(target="versions"))),
     pytest.param("elasticsearch", marks=_REAL),
 )
 

@@ -1,5 +1,6 @@
 """What `Wakeups` promises, on every store: what became ready is published."""
 
+import itertools
 import threading
 from dataclasses import replace
 
@@ -13,10 +14,10 @@ from tests.conformance.stores import (
     offering,
     running,
 )
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
-PATIENCE_S = 10.0
 BRIEFLY_S = 0.05
+_numbers = itertools.count(1_000)
 
 
 def listening(store: Store) -> None:
@@ -30,7 +31,14 @@ def listening(store: Store) -> None:
         store.commit(store.sent(execution), running(answers=(("ping", b"1"),)))
         return store.wakeups.wait(topic, BRIEFLY_S, seen) > seen
 
-    until(heard, PATIENCE_S)
+    until(heard)
+
+
+def all_heard(store: Store) -> None:
+    """Wait until everything that was published has arrived: what is published now comes last."""
+    seen, number = store.wakeups.ticket("e:0"), next(_numbers)
+    store.start(an_id(number), running(effects=(Effect(id=f"marker {number}", document=b""),)))
+    assert woken(store, "e:0", seen)
 
 
 def woken(store: Store, topic: str, seen: int) -> bool:
@@ -42,6 +50,7 @@ def test_offered_attempt_wakes_its_queue(store: Store) -> None:
     seen, other = store.wakeups.ticket("q:task"), store.wakeups.ticket("q:other")
     store.started()
     assert woken(store, "q:task", seen)
+    all_heard(store)
     assert store.wakeups.wait("q:other", BRIEFLY_S, other) == other
 
 
@@ -51,6 +60,7 @@ def test_delayed_entry_wakes_nobody(store: Store) -> None:
     offer = Offer(seq=1, queue="delayed", shard="s0", score=1, due_ms=NOW + 10)
     store.start(an_id(1), replace(offering(), offers=(offer, *offering().offers)))
     assert woken(store, "q:task", seen)
+    all_heard(store)
     assert store.wakeups.ticket("q:delayed") == delayed
 
 
@@ -60,6 +70,7 @@ def test_freed_permit_wakes_its_queue(store: Store) -> None:
     execution = store.started(count=2, lim=1)
     (task,) = store.poll()
     assert woken(store, "q:task", seen)
+    all_heard(store)
     seen = store.wakeups.ticket("q:task")
     store.report(execution, 1, task.claim)
     assert woken(store, "q:task", seen)
@@ -72,6 +83,7 @@ def test_unparked_entries_wake_their_queue(store: Store) -> None:
     store.commit(store.sent(execution), replace(running(), status="PAUSED"))
     store.poll()
     assert woken(store, "q:task", seen)
+    all_heard(store)
     seen = store.wakeups.ticket("q:task")
     store.commit(store.sent(execution), running(unpark=True))
     assert woken(store, "q:task", seen)
@@ -97,7 +109,7 @@ def test_end_of_an_execution_wakes_who_waits_for_it(store: Store) -> None:
     waiter = threading.Thread(target=lambda: heard.append(woken(store, topic, seen)))
     waiter.start()
     store.commit(loaded, completed())
-    waiter.join()
+    waiter.join(2 * PATIENCE_S)
     assert heard == [True]
 
 
@@ -112,7 +124,7 @@ def test_what_was_published_between_looking_and_waiting_is_not_missed(store: Sto
     listening(store)
     seen = store.wakeups.ticket("q:task")
     store.started()
-    until(lambda: store.wakeups.ticket("q:task") > seen, PATIENCE_S)
+    until(lambda: store.wakeups.ticket("q:task") > seen, what="the wake-up")
     assert woken(store, "q:task", seen)
 
 
@@ -131,14 +143,13 @@ def test_poll_and_extend_wake_nobody(store: Store) -> None:
     first = store.wakeups.ticket("q:task")
     execution = store.started()
     assert woken(store, "q:task", first)
+    all_heard(store)
     topics = ("q:task", f"x:{execution}")
     seen = [store.wakeups.ticket(topic) for topic in topics]
     (task,) = store.poll()
     store.clock.advance(RESPONSE_MS - 1)
     store.queues.extend(execution, 1, task.claim, "w", 0, None)
-    marker = store.wakeups.ticket("e:0")
-    store.start(an_id(7), running(effects=(Effect(id="a", document=b""),)))
-    assert woken(store, "e:0", marker)
+    all_heard(store)
     assert [store.wakeups.ticket(topic) for topic in topics] == seen
 
 
@@ -148,6 +159,7 @@ def test_whoever_waits_for_several_topics_is_woken_by_one(store: Store) -> None:
     store.started()
     store.wakeups.wait_any(seen, PATIENCE_S)
     assert store.wakeups.ticket("q:task") > seen["q:task"]
+    all_heard(store)
     store.wakeups.wait_any({"q:other": seen["q:other"]}, BRIEFLY_S)
     assert store.wakeups.ticket("q:other") == seen["q:other"]
 
@@ -158,6 +170,7 @@ def test_family_of_queues_is_woken_by_each_of_them(store: Store) -> None:
     offer = Offer(seq=1, queue="HTTP#charge", shard="s0", score=1)
     store.start(an_id(1), replace(offering(), offers=(offer, *offering().offers)))
     assert woken(store, "q:HTTP#", family)
+    all_heard(store)
     assert store.wakeups.ticket("q:HTTP") == other
 
 
@@ -167,5 +180,5 @@ def test_process_wakes_those_who_wait_in_it(store: Store) -> None:
     waiter = threading.Thread(target=lambda: heard.append(woken(store, "w:mine", waiting)))
     waiter.start()
     store.wakeups.wake("w:mine")
-    waiter.join(PATIENCE_S)
+    waiter.join(2 * PATIENCE_S)
     assert heard == [True]

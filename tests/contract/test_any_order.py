@@ -6,6 +6,7 @@ import logging
 import random
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from conductor_py.api import create_app
 from conductor_py.testing.engine import MemoryEngine, memory_engine
 from conductor_py.wire import answers
 from conductor_py.wire.fields import load
+from tests.script_processes import unhurried
 
 _STEPS = 40
 _ROUNDS = 70  # a claim that nobody reports ends after an hour
@@ -66,9 +68,8 @@ _STATUSES = ("COMPLETED", "FAILED", "FAILED_WITH_TERMINAL_ERROR", "IN_PROGRESS",
 
 @pytest.fixture(scope="module")
 def scripts() -> Iterator[QuickJsScripts]:
-    running = QuickJsScripts(workers=1)
-    yield running
-    running.close()
+    with unhurried(), closing(QuickJsScripts(workers=1)) as running:
+        yield running
 
 
 class _World:
@@ -172,7 +173,7 @@ class _World:
             assert sequence == sorted(set(sequence)), self.story
 
 
-@pytest.mark.slow
+@pytest.mark.thorough(target="fuzz")
 @pytest.mark.parametrize("seed", range(30))
 def test_no_order_of_operations_fails_the_server(
     seed: int, scripts: QuickJsScripts, caplog: pytest.LogCaptureFixture

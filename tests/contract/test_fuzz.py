@@ -10,6 +10,7 @@ import itertools
 import logging
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import hypothesis
@@ -25,6 +26,7 @@ from conductor_py.decider.expressions import check
 from conductor_py.testing.bench import MemoryBench
 from conductor_py.testing.engine import MemoryEngine, memory_engine
 from conductor_py.wire.openapi import document
+from tests.script_processes import unhurried
 
 _EXAMPLES = 10
 _DOCUMENT = document("fuzz")
@@ -78,9 +80,8 @@ _SCHEDULE = {
 
 @pytest.fixture(scope="module")
 def scripts() -> Iterator[QuickJsScripts]:
-    running = QuickJsScripts(workers=1)
-    yield running
-    running.close()
+    with unhurried(), closing(QuickJsScripts(workers=1)) as running:
+        yield running
 
 
 @pytest.fixture
@@ -167,7 +168,7 @@ def _mix(holder: dict[str, Any], member: str, values: list[str] | None) -> None:
         holder[member] = {"anyOf": [known, known, {"type": "string"}]}
 
 
-@pytest.mark.slow
+@pytest.mark.thorough(target="fuzz")
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize(("mode", "method", "path"), _OPERATIONS, ids=str)
 def test_no_request_is_answered_off_its_schema(  # noqa: PLR0917 - fixtures

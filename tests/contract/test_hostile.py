@@ -85,7 +85,7 @@ def _filled(path: str, value: str = "x") -> str:
     return re.sub(r"\{\w+\}", quote(value, safe=""), path)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough(target="fuzz")
 @pytest.mark.parametrize(
     ("method", "path"), [one for one in _OPERATIONS if one[0] != "GET"], ids=lambda part: part
 )
@@ -98,7 +98,7 @@ def test_bodies_that_make_no_sense_are_the_callers_mistake(
     assert [record.getMessage() for record in caplog.records] == []
 
 
-@pytest.mark.slow
+@pytest.mark.thorough(target="fuzz")
 @pytest.mark.parametrize(("method", "path"), _OPERATIONS, ids=lambda part: part)
 def test_parameters_that_make_no_sense_are_the_callers_mistake(
     client: Any, caplog: pytest.LogCaptureFixture, method: str, path: str

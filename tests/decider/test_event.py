@@ -4,7 +4,7 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from conductor_py.codec.event_handlers import load_message
@@ -189,7 +189,7 @@ _JUNK = st.recursive(
 
 
 @pytest.mark.anomaly("A-36")
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     sink=st.none() | st.sampled_from(_TEXTS),
     inputs=st.dictionaries(st.sampled_from(_TEXTS), _JUNK),

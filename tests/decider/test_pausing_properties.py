@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import assume, given
 
 from conductor_py.adapters.memory.space import Execution as Stored
 from conductor_py.codec.execution import load_header
@@ -68,6 +68,8 @@ def test_nothing_opens_while_paused_and_every_execution_ends(
 @_settings
 @given(definitions(), _seeds, _limits)
 def test_pauses_change_nothing_of_the_outcome(definition: Json, seed: int, limits: Limits) -> None:
+    # Which branch sets a variable first is a matter of time, and so is what reads it.
+    assume("workflow.variables" not in str(definition))
     world = _World(definition, seed, limits)
     paused = _Paused(world)
     for _ in range(60):
@@ -79,6 +81,20 @@ def test_pauses_change_nothing_of_the_outcome(definition: Json, seed: int, limit
     paused.end()
     found = world.run_well(1000)
     plain = _World(definition, seed, Limits()).run_well(1000)
-    refs = {t["referenceTaskName"]: t["status"] for t in plain["tasks"]}
     assert found["status"] == plain["status"]
-    assert {t["referenceTaskName"]: t["status"] for t in found["tasks"]} == refs
+    ends, plain_ends = _ends(found), _ends(plain)
+    if plain["status"] != "COMPLETED":
+        # How far the others had come when it failed is a matter of time.
+        both = {
+            ref for ref in ends.keys() & plain_ends.keys() if not _cut_off(ref, ends, plain_ends)
+        }
+        ends, plain_ends = ({ref: each[ref] for ref in both} for each in (ends, plain_ends))
+    assert ends == plain_ends
+
+
+def _ends(document: Json) -> dict[str, str]:
+    return {task["referenceTaskName"]: task["status"] for task in document["tasks"]}
+
+
+def _cut_off(ref: str, *ends: dict[str, str]) -> bool:
+    return any(each[ref] == "CANCELED" for each in ends)

@@ -5,9 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.services.processes import Service, answers, free_port
-
-_READY_S = 60
+from tests.services.ports import free_port
+from tests.services.processes import Service, answers
 
 
 @pytest.fixture(scope="session")
@@ -17,5 +16,5 @@ def server_url() -> Iterator[str]:
     with Service("server") as server:
         command = [sys.executable, "-m", "conductor_py.cli", "server", "--port", str(port)]
         server.start([*command, "--data", str(server.folder / "data")])
-        server.await_ready(lambda: answers(port), _READY_S)
+        server.await_ready(lambda: answers(port))
         yield f"http://127.0.0.1:{port}"

@@ -13,9 +13,7 @@ import pytest
 
 from tests.docs.pages import Page, all_pages
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
-
-_PROGRAM_S = 120
+_PROGRAM_S = 240
 _MARK = "=== next block ==="
 _FOLDERS = ("docs/tutorials/", "docs/how-to/")
 _PAGES = [
@@ -25,6 +23,8 @@ _PAGES = [
 ]
 
 
+@pytest.mark.thorough(target="docs")
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("page", _PAGES, ids=lambda page: page.name)
 def test_examples_of_a_page_print_what_it_says(page: Page, server_url: str, tmp_path: Path) -> None:
     blocks = page.blocks("python")

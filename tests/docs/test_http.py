@@ -10,41 +10,47 @@ import pytest
 from conductor_py.api import create_app
 from conductor_py.testing.engine import memory_engine
 from tests.docs.pages import page
+from tests.waiting import PATIENCE_S
 
 _API = page("docs/reference/http-api.md")
 _PLAIN = sorted(row[1] for row in _API.rows() if row[0] == "GET" and "{" not in row[1])
 _ABSENT = frozenset(re.findall(r"`(/\S+)` answers\s+404", _API.text))
 
 
-@pytest.mark.slow
+@pytest.mark.thorough(target="docs")
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("path", _PLAIN)
 def test_endpoints_are_served_but_for_those_said_to_be_absent(path: str, server_url: str) -> None:
-    connection = http.client.HTTPConnection(urlsplit(server_url).netloc, timeout=10)
+    connection = http.client.HTTPConnection(urlsplit(server_url).netloc, timeout=PATIENCE_S)
     connection.request("GET", path)
     answer = connection.getresponse()
     answer.read()
     connection.close()
+    assert answer.status < 500
     assert (answer.status == 404) == (path in _ABSENT)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough(target="docs")
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize(
-    ("method", "path"),
+    ("method", "path", "status"),
     [
-        ("DELETE", "/api/metadata/taskdefs/missing"),
-        ("PUT", "/api/workflow/missing/pause"),
-        ("GET", "/api/version"),
+        ("DELETE", "/api/metadata/taskdefs/missing", 404),
+        ("PUT", "/api/workflow/missing/pause", 404),
+        ("GET", "/api/version", 200),
     ],
 )
 def test_a_connection_outlives_bodies_that_nobody_reads(
-    method: str, path: str, server_url: str
+    method: str, path: str, status: int, server_url: str
 ) -> None:
-    connection = http.client.HTTPConnection(urlsplit(server_url).netloc, timeout=10)
+    connection = http.client.HTTPConnection(urlsplit(server_url).netloc, timeout=PATIENCE_S)
     connection.connect()
     first = connection.sock
     for _ in range(300):
         connection.request(method, path, body=b"{}")
-        connection.getresponse().read()
+        answer = connection.getresponse()
+        answer.read()
+        assert answer.status == status
         assert connection.sock is first
     connection.close()
 

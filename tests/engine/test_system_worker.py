@@ -17,7 +17,7 @@ from conductor_py.model.status import TaskStatus
 from conductor_py.ports.system_tasks import SystemCall, SystemResult
 from conductor_py.testing import MemoryEngine, memory_engine
 from tests.builders import status_of, task_of, typed, workflow
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 Json = dict[str, Any]
 
@@ -42,7 +42,7 @@ def after(event: threading.Event, **output: Any) -> Callable[[SystemCall], Syste
     """Complete once ``event`` is set."""
 
     def behave(_: SystemCall) -> SystemResult:
-        event.wait(10)
+        event.wait(PATIENCE_S)
         return SystemResult(output=output)
 
     return behave
@@ -64,9 +64,18 @@ def running(worker: SystemWorker) -> Iterator[threading.Event]:
         ended.set()
 
     threading.Thread(target=run, daemon=True).start()
-    yield stop
-    stop.set()
-    assert ended.wait(10)
+    try:
+        yield stop
+    finally:
+        stop.set()
+    assert ended.wait(PATIENCE_S)
+
+
+@pytest.fixture
+def only_wakeups(engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no worker look again because of the time that has passed."""
+    wait_any = engine.ports.wakeups.wait_any
+    monkeypatch.setattr(engine.ports.wakeups, "wait_any", lambda seen, _: wait_any(seen, 600))
 
 
 def http(ref: str = "call", **more: Any) -> Json:
@@ -93,12 +102,14 @@ def test_task_is_carried_out_and_reported(engine: MemoryEngine) -> None:
     assert (task["outputData"], task["workerId"]) == ({"response": 1}, "host-1")
 
 
+@pytest.mark.usefixtures("only_wakeups")
 def test_what_is_offered_while_it_waits_wakes_it(engine: MemoryEngine) -> None:
     with running(worker_of(engine, Calls(), idle_s=60, find_s=60)):
         for _ in range(3):
             completed(engine, start(engine))
 
 
+@pytest.mark.usefixtures("only_wakeups")
 def test_queue_of_a_definition_with_a_limit_is_found_at_once(engine: MemoryEngine) -> None:
     with running(worker_of(engine, Calls(), idle_s=60, find_s=60)):
         completed(engine, start(engine))
@@ -110,10 +121,12 @@ def test_no_more_is_claimed_than_can_begin(engine: MemoryEngine) -> None:
     release = threading.Event()
     calls = Calls(behave=after(release))
     started = [start(engine) for _ in range(7)]
-    with running(worker_of(engine, calls, served=Served(slots=3))):
-        until(lambda: len(calls.seen) == 3)
-        assert engine.engine.tasks.queue_sizes(["HTTP"]) == {"HTTP": 4}
-        release.set()
+    worker = worker_of(engine, calls, served=Served(slots=3))
+    assert (worker.look(), worker.look()) == (3, 0)
+    assert engine.engine.tasks.queue_sizes(["HTTP"]) == {"HTTP": 4}
+    until(lambda: len(calls.seen) == 3)
+    release.set()
+    with running(worker):
         completed(engine, *started)
     assert len(calls.seen) == 7
 
@@ -123,7 +136,7 @@ def test_full_limit_leaves_the_slots_to_others(engine: MemoryEngine) -> None:
 
     def behave(call: SystemCall) -> SystemResult:
         if call.ref == "slow":
-            release.wait(10)
+            release.wait(PATIENCE_S)
         return SystemResult()
 
     limited = http("slow", taskDefinition={"name": "slow", "concurrentExecLimit": 1})
@@ -170,7 +183,7 @@ def test_slow_group_holds_up_no_other(engine: MemoryEngine) -> None:
 
     def behave(call: SystemCall) -> SystemResult:
         if call.ref == "slow":
-            release.wait(10)
+            release.wait(PATIENCE_S)
         return SystemResult()
 
     grouped = http("slow", taskDefinition={"name": "slow", "isolationGroupId": "g"})
@@ -212,7 +225,8 @@ def test_worker_that_dies_costs_no_retry(engine: MemoryEngine) -> None:
     assert worker_of(engine, alive).look() == 1
     completed(engine, started)
     release.set()
-    until(lambda: worker.keeper.tick() == 0)
+    until(lambda: not worker._lanes.in_use(), what="what the dead worker says comes too late")
+    assert worker.keeper.tick() == 0
     first, second = engine.workflow(started)["tasks"]
     assert (first["status"], second["status"]) == ("CANCELED", "COMPLETED")
     assert second["retryCount"] == 0
@@ -231,21 +245,32 @@ def test_call_whose_claim_is_lost_is_told(engine: MemoryEngine) -> None:
     assert calls.seen[0].cancelled.is_set()
 
 
-def test_end_waits_for_the_calls_under_way(engine: MemoryEngine) -> None:
-    release, begun = threading.Event(), threading.Event()
+def test_end_waits_for_the_calls_under_way(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release, begun, ending = threading.Event(), threading.Event(), threading.Event()
 
     def behave(_call: SystemCall) -> SystemResult:
         begun.set()
-        release.wait(10)
+        release.wait(PATIENCE_S)
         return SystemResult()
 
     started = start(engine)
-    with running(worker_of(engine, Calls(behave=behave))) as stop:
-        begun.wait(10)
+    worker = worker_of(engine, Calls(behave=behave), drain_s=PATIENCE_S)
+    drain = worker._drain
+
+    def drain_at_the_end() -> bool:
+        ending.set()
+        return drain()
+
+    monkeypatch.setattr(worker, "_drain", drain_at_the_end)
+    with running(worker) as stop:
+        assert begun.wait(PATIENCE_S)
         stop.set()
+        assert ending.wait(PATIENCE_S)
         later = start(engine)
         release.set()
-        completed(engine, started)
+    assert status_of(engine, started) == "COMPLETED"
     assert status_of(engine, later) == "RUNNING"
 
 
@@ -317,10 +342,11 @@ def test_task_that_others_complete_is_left_open(engine: MemoryEngine) -> None:
 def test_input_in_payload_storage_is_fetched() -> None:
     engine = memory_engine(payload_limits=PayloadLimits(task_input_soft=10))
     calls = Calls()
-    started = start(engine, http(inputParameters={"uri": "u" * 100}))
+    started = start(engine, http(inputParameters={"uri": "u" * 2_000}))
+    assert "externalInputPayloadStoragePath" in task_of(engine, started, "call")
     with running(worker_of(engine, calls)):
         completed(engine, started)
-    assert calls.seen[0].input == {"uri": "u" * 100}
+    assert calls.seen[0].input == {"uri": "u" * 2_000}
 
 
 def test_result_is_reported_when_the_store_is_back(

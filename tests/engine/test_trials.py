@@ -11,10 +11,12 @@ from conductor_py.model.status import TaskStatus
 from conductor_py.model.trial import Mock, Mocks, Trial
 from conductor_py.testing.bench import MemoryBench
 from conductor_py.testing.engine import MemoryEngine, memory_engine
+from tests.waiting import PATIENCE_S
 
 
 @pytest.fixture
-def engine() -> MemoryEngine:
+def engine(monkeypatch: pytest.MonkeyPatch) -> MemoryEngine:
+    monkeypatch.setattr("conductor_py.engine.trials.MAX_SECONDS", PATIENCE_S)
     return memory_engine(bench=MemoryBench)
 
 

@@ -17,10 +17,12 @@ import pytest
 
 from conductor_py.errors import ConfigurationError
 from conductor_py.processes import redis_binary
+from conductor_py.processes.data_directory import _try_lock
 from conductor_py.processes.embedded_redis import EmbeddedRedis
 from conductor_py.processes.redis_binary import Engine
 from tests.services.absence import absent
-from tests.waiting import until
+from tests.services.processes import is_running
+from tests.waiting import PATIENCE_S, until
 
 _OWNER = """
 import signal, sys, threading
@@ -51,7 +53,7 @@ def owner(directory: Path) -> Iterator[subprocess.Popen[str]]:
 
 def _ask(path: Path, *commands: str) -> str:
     with socket.socket(socket.AF_UNIX) as connection:
-        connection.settimeout(5)
+        connection.settimeout(PATIENCE_S)
         connection.connect(str(path))
         connection.sendall("".join(f"{command}\r\n" for command in (*commands, "QUIT")).encode())
         answer = b""
@@ -60,22 +62,13 @@ def _ask(path: Path, *commands: str) -> str:
     return answer.decode()
 
 
-def _is_running(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    stat = Path(f"/proc/{pid}/stat")
-    return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] != "Z"
-
-
 def test_it_answers_as_soon_as_start_returns_and_is_gone_after_stop(directory: Path) -> None:
     with EmbeddedRedis(directory) as store:
         pid = store.pid
         assert pid is not None
         assert "+PONG" in _ask(store.socket, "PING")
 
-    assert not _is_running(pid)
+    assert not is_running(pid)
     assert store.pid is None
     assert not store.socket.exists()
 
@@ -152,21 +145,32 @@ def test_killing_the_owner_ends_the_server_and_loses_nothing(
     owner.kill()
     owner.wait()
 
-    until(lambda: not _is_running(pid), 2)
+    until(lambda: not is_running(pid), what="the server is gone")
     with EmbeddedRedis(directory) as store:
         assert "kept" in _ask(store.socket, "GET key")
 
 
 def test_a_start_right_after_the_owner_was_killed_waits_for_the_old_server(
-    directory: Path, owner: subprocess.Popen[str]
+    directory: Path, owner: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert owner.stdout is not None
     old = int(owner.stdout.readline())
     _ask(directory / "redis.sock", "SET key kept")
+    looks: list[bool] = []
 
+    def look(descriptor: int) -> bool:
+        """Let the old server go on to its end when it was found there."""
+        looks.append(_try_lock(descriptor))
+        os.kill(old, signal.SIGCONT) if len(looks) == 1 else None
+        return looks[-1]
+
+    monkeypatch.setattr("conductor_py.processes.data_directory._try_lock", look)
+    monkeypatch.setattr("conductor_py.processes.embedded_redis._OWNER_GONE_S", PATIENCE_S)
+    os.kill(old, signal.SIGSTOP)
     owner.kill()
     with EmbeddedRedis(directory) as store:
-        assert not _is_running(old)
+        assert looks[0] is False
+        assert not is_running(old)
         assert "kept" in _ask(store.socket, "GET key")
 
 

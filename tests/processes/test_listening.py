@@ -1,12 +1,14 @@
 """Whether an address can be listened on."""
 
 import socket
-import threading
 
 import pytest
 
 from conductor_py.errors import ConfigurationError
+from conductor_py.processes import listening
 from conductor_py.processes.listening import await_port
+from tests.services.ports import free_port
+from tests.waiting import PATIENCE_S
 
 
 def test_a_port_that_somebody_listens_on_is_refused_by_name() -> None:
@@ -17,21 +19,26 @@ def test_a_port_that_somebody_listens_on_is_refused_by_name() -> None:
             await_port("127.0.0.1", port)
 
 
-def test_a_port_that_becomes_free_is_waited_for() -> None:
-    other = socket.create_server(("127.0.0.1", 0))
-    port = other.getsockname()[1]
-    closing = threading.Timer(0.2, other.close)
-    closing.start()
+def test_a_port_that_becomes_free_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    port, bind = free_port(), listening._bind
+    other = socket.create_server(("127.0.0.1", port))
 
-    await_port("127.0.0.1", port, timeout_s=5.0)
+    def refused_once(host: str, port: int) -> None:
+        try:
+            bind(host, port)
+        except OSError:
+            other.close()
+            raise
 
-    closing.join()
+    monkeypatch.setattr(listening, "_bind", refused_once)
+    await_port("127.0.0.1", port, timeout_s=PATIENCE_S)
+
     assert other.fileno() == -1
 
 
 def test_a_port_whose_last_connection_closed_a_moment_ago_is_free() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
+    port = free_port()
+    with socket.create_server(("127.0.0.1", port)) as server:
         client = socket.create_connection(("127.0.0.1", port))
         accepted, _ = server.accept()
         accepted.close()  # the side that closes first keeps the address busy for a while

@@ -4,11 +4,11 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
-from tests.waiting import until
+from tests.services.processes import is_running
+from tests.waiting import PATIENCE_S, until
 
 _LISTENER = """
 import signal, sys, threading
@@ -71,15 +71,15 @@ def test_a_signal_sets_the_event(run: Run, handlers: str, number: int) -> None:
     process.send_signal(number)
 
     assert process.stdout.readline() == "stopped\n"
-    assert process.wait(5) == 0
+    assert process.wait(PATIENCE_S) == 0
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel of Linux does it")
 def test_a_process_ends_with_its_parent(run: Run) -> None:
     parent = run(_PARENT, _CHILD)
     assert parent.stdout is not None
-    child = Path("/proc", parent.stdout.readline().strip(), "stat")
+    child = int(parent.stdout.readline())
 
     parent.kill()
 
-    until(lambda: not child.exists() or ") Z " in child.read_text(), what="the child is gone")
+    until(lambda: not is_running(child), what="the child is gone")

@@ -1,4 +1,4 @@
-"""A clock that moves only when somebody waits on it, or when the test says so."""
+"""Clocks that move only when somebody waits on them, or when the test says so."""
 
 from __future__ import annotations
 
@@ -23,3 +23,14 @@ class FakeClock:
 
     def advance(self, by_ms: int) -> None:
         self.now_ms += by_ms
+
+
+class StandingClock(FakeClock):
+    """For threads: who waits on it sleeps, until its event comes or the test lets time pass."""
+
+    def wait(self, event: threading.Event, timeout_ms: int) -> bool:
+        end_ms = self.now_ms + timeout_ms
+        self.waits.append(timeout_ms)  # from now on an advance is not missed
+        while self.now_ms < end_ms and not event.wait(0.01):
+            continue
+        return event.is_set()

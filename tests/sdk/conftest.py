@@ -7,6 +7,7 @@ import pytest
 from conductor_py.sdk import Client
 from tests.sdk.clock import FakeClock
 from tests.sdk.stub import StubServer
+from tests.waiting import PATIENCE_S
 
 
 @pytest.fixture
@@ -24,5 +25,5 @@ def clock() -> FakeClock:
 @pytest.fixture
 def client(stub: StubServer, clock: FakeClock) -> Iterator[Client]:
     """A client whose pauses cost no time."""
-    with Client(stub.url, timeout_s=5, clock=clock) as connected:
+    with Client(stub.url, timeout_s=PATIENCE_S, clock=clock) as connected:
         yield connected

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from tests.waiting import PATIENCE_S
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
@@ -111,6 +113,7 @@ class StubServer:
 class _Http(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
+    request_queue_size = 64
     stub: StubServer
 
     def __init__(self, *args) -> None:
@@ -192,7 +195,7 @@ class TaskQueue:
             self._tasks.put(task)
 
     def next_report(self) -> dict[str, object]:
-        return self.reports.get(timeout=10)
+        return self.reports.get(timeout=PATIENCE_S)
 
     def _poll(self, request: Request) -> Reply:
         handed: list[dict[str, object]] = []

@@ -26,6 +26,8 @@ from conductor_py.sdk import (
     UnexpectedAnswer,
 )
 from tests.sdk.stub import DROP, Reply
+from tests.services.ports import free_port
+from tests.waiting import PATIENCE_S
 
 RESULT = TaskResult(
     status=ResultStatus.COMPLETED, task_id="t-1", workflow_id="w-1", claim_token=17, output={"a": 1}
@@ -257,9 +259,7 @@ def test_an_error_page_that_is_not_json_still_maps_by_status(stub, client):
 
 
 def test_a_refused_connection_names_the_url(clock):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{free.getsockname()[1]}/api"
+    url = f"http://127.0.0.1:{free_port()}/api"
     with pytest.raises(StoreUnavailable) as caught:
         Client(url, clock=clock).version()
     assert url in str(caught.value)
@@ -270,7 +270,7 @@ def test_a_silent_server_is_unavailable_after_the_timeout(stub, clock):
     released = threading.Event()
 
     def silent(request) -> Reply:
-        released.wait(5)
+        released.wait(PATIENCE_S)
         return Reply()
 
     stub.on("POST", "/api/workflow", silent)
@@ -360,6 +360,8 @@ def test_a_connection_closed_by_the_server_does_not_cost_a_request_that_is_sent_
     stub.on("GET", "/api/tasks/poll/batch/t", Reply(200, []))
     client.poll_batch("t")
     stub.hang_up()
+    ((idle,),) = client._server.transport._idle.values()
+    assert idle.sock.recv(1, socket.MSG_PEEK) == b"", "the hanging up has arrived"
 
     assert client.poll_batch("t") == []
 
@@ -378,7 +380,7 @@ def test_many_threads_share_one_client(stub, client):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(10)
+        thread.join(PATIENCE_S)
     assert answers == {number: str(number) for number in range(10, 18)}
 
 

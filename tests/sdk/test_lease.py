@@ -6,7 +6,7 @@ import pytest
 
 from conductor_py.sdk import Conflict, NotFound, ServerFailure, StoreUnavailable, TaskContext
 from conductor_py.sdk.lease import Lease, LeaseKeeper
-from tests.sdk.clock import FakeClock
+from tests.sdk.clock import FakeClock, StandingClock
 from tests.sdk.tasks import task
 from tests.waiting import until
 
@@ -228,17 +228,20 @@ def test_stopping_cancels_what_is_still_held(clock):
 
 
 def test_the_thread_wakes_for_a_lease_that_is_due_before_it_meant_to():
-    from conductor_py.sdk import SystemClock
-
-    real = SystemClock()
+    clock = StandingClock()
     server = LeaseServer(FakeClock())
-    keeper = LeaseKeeper(server, real)
+    keeper = LeaseKeeper(server, clock)
     keeper.start()
     try:
-        until(lambda: keeper._asleep_until_ms < 2**62, what="the keeper sleeps")
-        lease = Lease(TaskContext(task(), real), lease_s=1, clock=real)
-        keeper.hold(lease)
-        until(lambda: len(server.extended) >= 2, what="two extensions")
+        until(lambda: clock.waits, what="the keeper sleeps")
+        lease = held(keeper, clock)
+        until(lambda: len(clock.waits) == 2, what="it sleeps until the first is due")
+        clock.advance(10_000)
+        until(lambda: len(clock.waits) == 3, what="it sleeps until the second is due")
+        assert len(server.extended) == 1
+        clock.advance(10_000)
+        until(lambda: len(server.extended) == 2, what="the second extension")
         assert not lease.is_lost()
+        assert clock.waits[0] > clock.waits[1] == 10_000
     finally:
         keeper.stop()

@@ -21,6 +21,7 @@ from conductor_py.sdk import (
 )
 from tests.sdk.stub import DROP, Reply, StubServer
 from tests.sdk.tasks import polled, task
+from tests.waiting import PATIENCE_S
 
 SECRET = "X-Signature=s3cr3t"
 BIG = {"text": "x" * 2048}
@@ -31,7 +32,7 @@ def client(stub, clock):
     """A client that offloads above one kilobyte."""
     with Client(
         stub.url,
-        timeout_s=5,
+        timeout_s=PATIENCE_S,
         clock=clock,
         headers={"X-Authorization": "token"},
         workflow_input_threshold_kb=1,
@@ -214,7 +215,7 @@ def test_offloading_needs_no_credentials_and_no_store_library(stub):
         env={"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=PATIENCE_S,
         check=False,
     )
     assert ended.stderr == ""

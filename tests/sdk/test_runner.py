@@ -20,20 +20,32 @@ from conductor_py.sdk import (
     task_context,
     worker_task,
 )
+from tests.sdk.clock import StandingClock
 from tests.sdk.stub import DROP, Reply, TaskQueue
 from tests.sdk.tasks import polled
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 
 @pytest.fixture
 def client(stub):
-    with Client(stub.url, timeout_s=5) as connected:
+    with Client(stub.url, timeout_s=PATIENCE_S) as connected:
         yield connected
 
 
 @pytest.fixture
 def tasks(stub) -> TaskQueue:
     return TaskQueue(stub)
+
+
+@pytest.fixture
+def standing() -> StandingClock:
+    return StandingClock()
+
+
+def let_a_third_of_a_lease_pass(clock: StandingClock) -> None:
+    """Let the time come at which the one lease of 30 s that is held must be extended."""
+    until(lambda: 10_000 in clock.waits, what="the keeper waits for it")
+    clock.advance(10_000)
 
 
 def greet(**options):
@@ -61,12 +73,12 @@ def test_a_poll_asks_for_the_free_slots_only_and_for_a_lease(stub, client, tasks
     @greet(concurrency=3, lease_s=9, domain="blue")
     def hold() -> None:
         running.release()
-        release.wait(10)
+        release.wait(PATIENCE_S)
 
     tasks.put(polled(taskId="t-1"), polled(taskId="t-2"))
     with Worker(client, [hold], worker_id="me"):
         for _ in range(2):
-            assert running.acquire(timeout=10)
+            assert running.acquire(timeout=PATIENCE_S)
         before = len(stub.seen("GET"))
         until(lambda: len(stub.seen("GET")) > before + 1, what="another poll")
         first, last = stub.seen("GET")[0], stub.seen("GET")[-1]
@@ -79,19 +91,29 @@ def test_a_poll_asks_for_the_free_slots_only_and_for_a_lease(stub, client, tasks
     assert first.query["workerid"] == ["me"]
 
 
-def test_a_worker_with_no_free_slot_does_not_poll(stub, client, tasks):
+def test_a_worker_with_no_free_slot_does_not_poll(stub, client, tasks, monkeypatch):
     running, release = threading.Event(), threading.Event()
 
     @greet()
     def hold() -> None:
         running.set()
-        release.wait(10)
+        release.wait(PATIENCE_S)
 
     tasks.put(polled())
-    with Worker(client, [hold]):
-        assert running.wait(10)
-        polls = len(stub.seen("GET"))
-        assert not threading.Event().wait(0.2)
+    worker, free = Worker(client, [hold]), []
+    slots = worker._loops[0].slots
+    wait_free = slots.wait_free
+
+    def count_free(_: float) -> int:
+        free.append(wait_free(0.01))
+        return free[-1]
+
+    monkeypatch.setattr(slots, "wait_free", count_free)
+    with worker:
+        assert running.wait(PATIENCE_S)
+        polls, rounds = len(stub.seen("GET")), len(free)
+        until(lambda: len(free) > rounds + 2, what="the loop has gone round")
+        assert free[-2:] == [0, 0]
         assert len(stub.seen("GET")) == polls
         release.set()
 
@@ -101,7 +123,7 @@ def test_tasks_run_side_by_side_up_to_the_concurrency(client, tasks):
 
     @greet(concurrency=3)
     def meet() -> None:
-        together.wait(10)
+        together.wait(PATIENCE_S)
 
     tasks.put(*(polled(taskId=f"t-{number}") for number in range(3)))
     with Worker(client, [meet]):
@@ -110,45 +132,47 @@ def test_tasks_run_side_by_side_up_to_the_concurrency(client, tasks):
     assert {report["status"] for report in reports} == {"COMPLETED"}
 
 
-def test_a_task_whose_lease_is_refused_is_cancelled_and_not_reported(stub, client, tasks):
+def test_a_task_whose_lease_is_refused_is_cancelled_and_not_reported(stub, client, tasks, standing):
     stub.on("POST", "/api/tasks/t-1/extend", Reply(409, {"message": "claim moved"}))
     cancelled = threading.Event()
 
-    @greet(lease_s=1)
+    @greet(lease_s=30)
     def work() -> dict[str, int]:
-        if task_context().task.task_id == "t-1" and task_context().cancelled.wait(10):
+        if task_context().task.task_id == "t-1" and task_context().cancelled.wait(PATIENCE_S):
             cancelled.set()
         return {"a": 1}
 
-    tasks.put(polled(taskId="t-1"))
-    with Worker(client, [work]):
-        assert cancelled.wait(10)
-        tasks.put(polled(taskId="t-2"))
+    tasks.put(polled(taskId="t-1"), polled(taskId="t-2"))
+    with Worker(client, [work], clock=standing):
+        let_a_third_of_a_lease_pass(standing)
+        assert cancelled.wait(PATIENCE_S)
         assert tasks.next_report()["taskId"] == "t-2"
+    assert len(stub.seen("POST", "/api/tasks/t-1/extend")) == 1
     assert tasks.reports.empty()
 
 
-def test_a_running_task_is_extended_with_its_progress(stub, client, tasks):
-    extended = threading.Event()
+def test_a_running_task_is_extended_with_its_progress(stub, client, tasks, standing):
+    running, extended = threading.Event(), threading.Event()
 
-    def extend(request):
-        # A slow machine may extend once before the work says anything.
-        if "progress" in request.json():
-            extended.set()
+    def extend(_request):
+        extended.set()
         return Reply(200, {"leaseUntil": 1})
 
     stub.on("POST", "/api/tasks/t-1/extend", extend)
 
-    @greet(lease_s=1)
+    @greet(lease_s=30)
     def work() -> None:
         task_context().progress({"done": 1})
-        extended.wait(10)
+        running.set()
+        extended.wait(PATIENCE_S)
 
     tasks.put(polled())
-    with Worker(client, [work]):
+    with Worker(client, [work], clock=standing):
+        assert running.wait(PATIENCE_S)
+        let_a_third_of_a_lease_pass(standing)
         assert tasks.next_report()["status"] == "COMPLETED"
-    sent = stub.seen("POST", ".*/extend")[-1].json()
-    assert sent == {"claimToken": 17, "leaseSeconds": 1, "progress": {"done": 1}}
+    (sent,) = stub.seen("POST", ".*/extend")
+    assert sent.json() == {"claimToken": 17, "leaseSeconds": 30, "progress": {"done": 1}}
 
 
 def test_a_stop_lets_a_running_task_finish_and_polls_no_more(stub, client, tasks):
@@ -157,23 +181,24 @@ def test_a_stop_lets_a_running_task_finish_and_polls_no_more(stub, client, tasks
     @greet()
     def work() -> None:
         running.set()
-        release.wait(10)
+        release.wait(PATIENCE_S)
 
     tasks.put(polled())
     worker = Worker(client, [work])
     worker.start()
-    assert running.wait(10)
+    assert running.wait(PATIENCE_S)
     drained: list[bool] = []
-    stopping = threading.Thread(target=lambda: drained.append(worker.stop(10)))
+    polls, (loop,) = len(stub.seen("GET")), worker._loops
+    stopping = threading.Thread(target=lambda: drained.append(worker.stop(PATIENCE_S)))
     stopping.start()
+    until(lambda: loop.slots._closed, what="the stop has begun")
     tasks.put(polled(taskId="t-2"))
     release.set()
-    stopping.join(10)
+    stopping.join(PATIENCE_S)
 
     assert drained == [True]
     assert tasks.next_report()["taskId"] == "t-1"
-    polls = len(stub.seen("GET"))
-    assert not threading.Event().wait(0.15)
+    assert loop.join(0), "nobody is left to poll"
     assert len(stub.seen("GET")) == polls
     assert tasks.reports.empty()
 
@@ -184,19 +209,19 @@ def test_a_task_still_running_after_the_grace_is_cancelled_and_not_reported(clie
     @greet()
     def work() -> dict[str, int]:
         running.set()
-        if task_context().cancelled.wait(10):
+        if task_context().cancelled.wait(PATIENCE_S):
             ended.set()
         return {"a": 1}
 
     tasks.put(polled())
     worker = Worker(client, [work])
     worker.start()
-    assert running.wait(10)
+    assert running.wait(PATIENCE_S)
 
     assert not worker.stop(0.05)
 
-    assert ended.wait(5)
-    assert worker._loops[0].slots.wait_idle(10)
+    assert ended.wait(PATIENCE_S)
+    assert worker._loops[0].slots.wait_idle(PATIENCE_S)
     assert tasks.reports.empty()
 
 
@@ -205,7 +230,7 @@ def test_a_task_that_arrives_during_the_stop_is_handed_back_as_it_was(stub, clie
 
     def late(request):
         arrived.set()
-        answer.wait(10)
+        answer.wait(PATIENCE_S)
         return Reply(200, [polled(outputData={"page": 2})])
 
     stub.on("GET", "/api/tasks/poll/batch/greet", late)
@@ -217,12 +242,12 @@ def test_a_task_that_arrives_during_the_stop_is_handed_back_as_it_was(stub, clie
 
     worker = Worker(client, [work])
     worker.start()
-    assert arrived.wait(10)
+    assert arrived.wait(PATIENCE_S)
     stopping = threading.Thread(target=worker.stop)
     stopping.start()
     until(worker._stopping.is_set, what="the stop was asked for")
     answer.set()
-    stopping.join(10)
+    stopping.join(PATIENCE_S)
 
     report = tasks.next_report()
     assert (report["status"], report["outputData"]) == ("IN_PROGRESS", {"page": 2})
@@ -333,11 +358,13 @@ def test_the_worker_logs_its_start_and_its_end(client, tasks, caplog):
     with Worker(client, [work]):
         pass
 
-    actions = [getattr(record, "action", None) for record in caplog.records]
+    own = [record for record in caplog.records if record.name.startswith("conductor_py.sdk")]
+    actions = [getattr(record, "action", None) for record in own]
     assert actions == ["worker_started", "worker_stopped"]
 
 
 PROGRAM = """
+    import signal
     import sys
     from conductor_py.sdk import Client, Worker, task_context, worker_task
 
@@ -345,10 +372,11 @@ PROGRAM = """
     def work(wait_for_cancel: bool = False) -> dict[str, str]:
         if wait_for_cancel:
             print("running", flush=True)
-            task_context().cancelled.wait(30)
+            task_context().cancelled.wait()
         return {"a": "b"}
 
-    drained = Worker(Client(sys.argv[1]), [work], grace_s=20).run()
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # what comes after the end means nothing
+    drained = Worker(Client(sys.argv[1]), [work], grace_s=3_600).run()
     print("drained" if drained else "cut")
 """
 
@@ -372,7 +400,7 @@ def test_a_signal_ends_the_process_in_order(process, tasks, number):
     tasks.put(polled())
     assert tasks.next_report()["status"] == "COMPLETED"
     process.send_signal(number)
-    assert process.communicate(timeout=15)[0] == "drained\n"
+    assert process.communicate(timeout=PATIENCE_S)[0] == "drained\n"
     assert process.returncode == 0
 
 
@@ -382,7 +410,7 @@ def test_a_second_signal_ends_the_grace(process, tasks):
     process.send_signal(signal.SIGTERM)
     # the second counts only once the first was noticed: it may be sent more than once
     until(lambda: process.send_signal(signal.SIGTERM) or process.poll() is not None)
-    assert process.communicate(timeout=15)[0] == "cut\n"
+    assert process.communicate(timeout=PATIENCE_S)[0] == "cut\n"
     assert tasks.reports.empty()
 
 
@@ -399,7 +427,7 @@ def test_polls_wait_longer_the_longer_there_is_nothing_to_do(stub, client, tasks
         before = len(waits())
         tasks.put(polled(inputData={"name": "world"}))
         tasks.next_report()
-        until(lambda: len(waits()) > before)
+        until(lambda: 100 in waits()[before:], what="a short poll after work")
 
     assert waits()[:4] == [100, 200, 400, 400]
     assert 100 in waits()[before:]

@@ -5,19 +5,19 @@ from __future__ import annotations
 import threading
 
 from conductor_py.sdk.slots import Slots
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 
 def test_free_slots_are_what_is_not_busy():
     slots, release = Slots("t", 2), threading.Event()
     assert slots.wait_free(0) == 2
-    slots.submit(lambda: release.wait(10))
+    slots.submit(lambda: release.wait(PATIENCE_S))
     assert slots.wait_free(0) == 1
-    slots.submit(lambda: release.wait(10))
+    slots.submit(lambda: release.wait(PATIENCE_S))
     assert slots.wait_free(0) == 0
     assert not slots.wait_idle(0)
     release.set()
-    assert slots.wait_idle(10)
+    assert slots.wait_idle(PATIENCE_S)
     assert slots.wait_free(0) == 2
     slots.close()
 
@@ -25,10 +25,10 @@ def test_free_slots_are_what_is_not_busy():
 def test_a_job_that_raises_frees_its_slot():
     slots = Slots("t", 1)
     slots.submit(lambda: int("absent"))
-    assert slots.wait_idle(10)
+    assert slots.wait_idle(PATIENCE_S)
     done = threading.Event()
     slots.submit(done.set)
-    assert done.wait(10)
+    assert done.wait(PATIENCE_S)
     slots.close()
 
 
@@ -36,7 +36,7 @@ def test_one_thread_serves_jobs_that_follow_each_other():
     slots, names = Slots("t", 3), set()
     for _ in range(5):
         slots.submit(lambda: names.add(threading.current_thread().name))
-        assert slots.wait_idle(10)
+        assert slots.wait_idle(PATIENCE_S)
     assert len(names) == 1
     slots.close()
 
@@ -44,7 +44,7 @@ def test_one_thread_serves_jobs_that_follow_each_other():
 def test_closed_slots_offer_nothing_and_their_threads_end():
     slots = Slots("closing", 1)
     slots.submit(lambda: None)
-    assert slots.wait_idle(10)
+    assert slots.wait_idle(PATIENCE_S)
     slots.close()
     assert slots.wait_free(0) == 0
     until(

@@ -10,7 +10,8 @@ import pytest
 
 from conductor_py.ports.system_tasks import SystemCall, SystemResult
 from conductor_py.systemtasks.addresses import AddressRules, networks
-from conductor_py.systemtasks.http import HttpLimits, HttpTask
+from conductor_py.systemtasks.http import HttpLimits, HttpTask, _Exchange
+from tests.waiting import PATIENCE_S
 
 Handler = Callable[[BaseHTTPRequestHandler], None]
 
@@ -107,6 +108,20 @@ def web() -> Iterator[WebServer]:
     server.server_close()
 
 
+@pytest.fixture
+def dripping(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """For a server to set that has begun to drip: no call is broken off for its time before."""
+    begun, end = threading.Event(), _Exchange._end
+
+    def end_while_it_drips(exchange: _Exchange) -> None:
+        begun.wait(PATIENCE_S)
+        end(exchange)
+
+    monkeypatch.setattr(_Exchange, "_end", end_while_it_drips)
+    return begun
+
+
+_PATIENCE_MS = int(PATIENCE_S * 1000)
 LOOPBACK = AddressRules(networks=networks(["127.0.0.0/8"]))
 
 
@@ -123,8 +138,10 @@ def ask(
     asynchronous: bool = False,
     **limits: int,
 ) -> SystemResult:
-    """Carry out an HTTP task of this input."""
-    return HttpTask(rules, HttpLimits(**limits)).execute(call(value, async_complete=asynchronous))
+    """Carry out an HTTP task of this input; unless something is said, a slow machine has time."""
+    patient = {"connect_ms": _PATIENCE_MS, "read_ms": _PATIENCE_MS}
+    task = HttpTask(rules, HttpLimits(**patient | limits))
+    return task.execute(call(value, async_complete=asynchronous))
 
 
 def response_of(result: SystemResult) -> Any:

@@ -11,7 +11,7 @@ import pytest
 
 from conductor_py.model.status import TaskStatus
 from conductor_py.systemtasks.http import HttpLimits, HttpTask
-from tests.services.processes import free_port
+from tests.services.ports import free_port
 from tests.systemtasks.conftest import LOOPBACK, WebServer, ask, call, response_of
 
 
@@ -208,31 +208,44 @@ def test_unknown_host() -> None:
     assert result.reason == "The host nowhere.example is not known"
 
 
-def _slow(release: threading.Event, *, dripping: bool) -> Any:
+def _slow(release: threading.Event, dripping: threading.Event | None = None) -> Any:
     def handler(request: BaseHTTPRequestHandler) -> None:
-        if dripping:
+        if dripping is not None:
             request.send_response(200)
             request.end_headers()
         while not release.wait(0.02):
-            if dripping:
+            if dripping is not None:
                 request.wfile.write(b"x")
                 request.wfile.flush()
+                dripping.set()
 
     return handler
 
 
 def test_server_that_says_nothing_is_left_after_the_read_timeout(web: WebServer) -> None:
     release = threading.Event()
-    web.answers["/slow"] = _slow(release, dripping=False)
+    web.answers["/slow"] = _slow(release)
     result = ask(get(f"{web.url}/slow", readTimeOut=50))
     release.set()
     assert result.status is TaskStatus.FAILED
     assert result.reason == f"No answer from 127.0.0.1:{web.port} within 50 ms"
 
 
-def test_server_that_drips_is_left_after_the_total_timeout(web: WebServer) -> None:
+def test_server_that_drips_is_left_after_the_total_timeout(
+    web: WebServer, dripping: threading.Event
+) -> None:
     release = threading.Event()
-    web.answers["/slow"] = _slow(release, dripping=True)
+    web.answers["/slow"] = _slow(release, dripping)
+    result = ask(get(f"{web.url}/slow", readTimeOut=60_000), total_ms=200)
+    assert dripping.is_set()
+    release.set()
+    assert result.reason == "The whole call took longer than 200 ms"
+
+
+@pytest.mark.thorough(target="timing")
+def test_total_timeout_ends_a_call_in_its_time(web: WebServer) -> None:
+    release = threading.Event()
+    web.answers["/slow"] = _slow(release, threading.Event())
     began = time.monotonic()
     result = ask(get(f"{web.url}/slow", readTimeOut=20_000), total_ms=200)
     release.set()

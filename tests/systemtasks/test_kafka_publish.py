@@ -9,8 +9,9 @@ import pytest
 from conductor_py.model.status import TaskStatus
 from conductor_py.ports.system_tasks import SystemResult
 from conductor_py.systemtasks.kafka_publish import KafkaLimits, KafkaPublishTask, Record
+from tests.services.absence import needs
 from tests.systemtasks.conftest import call
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 Json = dict[str, Any]
 
@@ -129,7 +130,7 @@ def test_without_a_client_the_task_says_what_to_install() -> None:
 
 
 def real(limits: KafkaLimits) -> KafkaPublishTask:
-    pytest.importorskip("confluent_kafka", reason="the extra kafka is not installed")
+    needs("confluent_kafka")
     from conductor_py.systemtasks.kafka_producers import KafkaProducers
 
     return KafkaPublishTask(lambda: KafkaProducers(limits), limits)
@@ -155,14 +156,14 @@ def records_of(servers: str, topic: str, count: int) -> list[Any]:
             found.append(message)
         return len(found) >= count
 
-    until(enough, 40, what="the records arrive")
+    until(enough, what="the records arrive")
     consumer.close()
     return found
 
 
 def test_a_real_broker_has_the_record(kafka_servers: str) -> None:
     topic = f"t-{uuid.uuid4()}"
-    limits = KafkaLimits(request_ms=20_000, block_ms=20_000)
+    limits = KafkaLimits(request_ms=30_000, block_ms=30_000)
     task = real(limits)
     given = request(bootStrapServers=kafka_servers, topic=topic, key="k", headers={"h": "v"})
     results = []
@@ -175,7 +176,7 @@ def test_a_real_broker_has_the_record(kafka_servers: str) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(2 * PATIENCE_S)
     assert [result.status for result in results] == [TaskStatus.COMPLETED] * 5, results
     found = records_of(kafka_servers, topic, 5)
     assert {(each.key(), each.value()) for each in found} == {(b"k", b'{"a":[1]}')}

@@ -97,7 +97,9 @@ def test_answer_in_the_clear_is_no_tls(web: WebServer) -> None:
     assert str(result.reason).startswith("No TLS connection to")
 
 
-def test_server_that_drips_over_tls_is_left_after_the_total_timeout(secure: WebServer) -> None:
+def test_server_that_drips_over_tls_is_left_after_the_total_timeout(
+    secure: WebServer, dripping: threading.Event
+) -> None:
     release = threading.Event()
 
     def drip(request: object) -> None:
@@ -106,9 +108,11 @@ def test_server_that_drips_over_tls_is_left_after_the_total_timeout(secure: WebS
         while not release.wait(0.02):
             writer.write(b"x")
             writer.flush()
+            dripping.set()
 
     secure.answers["/drip"] = drip
-    value = {"uri": f"https://{NAME}:{secure.port}/drip", "method": "GET", "readTimeOut": 20_000}
+    value = {"uri": f"https://{NAME}:{secure.port}/drip", "method": "GET", "readTimeOut": 60_000}
     result = ask(value, TO_HERE, total_ms=300)
+    assert dripping.is_set()
     release.set()
     assert result.reason == "The whole call took longer than 300 ms"

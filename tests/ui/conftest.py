@@ -11,9 +11,10 @@ from conductor_py.sdk import Client
 from tests.services.absence import absent
 from tests.services.browser import chromium
 from tests.services.cache import Unobtainable
-from tests.services.processes import Service, answers, free_port
+from tests.services.ports import free_port
+from tests.services.processes import Service, answers
+from tests.waiting import PATIENCE_S
 
-_READY_S = 60
 _FLAGS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -85,7 +86,7 @@ class Tab:
 def tab(browser: Any, server_url: str) -> Iterator[Tab]:
     """A fresh tab; the test fails when a script failed in it or the console had an error."""
     context = browser.new_context(viewport={"width": 1500, "height": 1000})
-    context.set_default_timeout(15_000)
+    context.set_default_timeout(PATIENCE_S * 1000)
     opened = Tab(context.new_page(), server_url)
     opened.page.on("pageerror", lambda error: opened.complaints.append(f"script: {error}"))
     opened.page.on("console", lambda said: _hear(opened, said))
@@ -106,7 +107,7 @@ def server_url() -> Iterator[str]:
     with Service("server") as server:
         command = [sys.executable, "-m", "conductor_py.cli", "server", "--port", str(port)]
         server.start([*command, "--data", str(server.folder / "data")])
-        server.await_ready(lambda: answers(port), _READY_S)
+        server.await_ready(lambda: answers(port))
         yield f"http://127.0.0.1:{port}"
 
 

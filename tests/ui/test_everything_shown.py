@@ -13,7 +13,11 @@ from tests.ui import everything
 from tests.ui.everything import ID, TASK_STATUSES, TASK_TYPES, WORKFLOW_STATUSES
 from tests.waiting import until
 
-pytestmark = [pytest.mark.slow, pytest.mark.service, pytest.mark.timeout(300)]
+pytestmark = [
+    pytest.mark.thorough(target="pages"),
+    pytest.mark.service,
+    pytest.mark.timeout(300),
+]
 
 SINK = DOCS / "tutorials" / "kitchen-sink.md"
 _RAW = re.compile(r"undefined|\[object |NaN|TypeError|Cannot read|Traceback|Infinity")
@@ -187,7 +191,7 @@ def test_the_kitchen_sink_is_shown_whole(tab, client, server_url, tmp_path):
     done = subprocess.run([sys.executable, str(program)], env=environment, timeout=60, check=False)
     assert done.returncode == 0
     query = "workflowType = kitchen_sink"
-    until(lambda: client.search_workflows(query).get("totalHits"), 20, what="indexed")
+    until(lambda: client.search_workflows(query).get("totalHits"), what="indexed")
     (found,) = client.search_workflows(query)["results"]
     run = client.get_workflow(found["workflowId"])
 

@@ -7,7 +7,11 @@ import pytest
 
 from tests.waiting import until
 
-pytestmark = [pytest.mark.slow, pytest.mark.service, pytest.mark.timeout(300)]
+pytestmark = [
+    pytest.mark.thorough(target="pages"),
+    pytest.mark.service,
+    pytest.mark.timeout(300),
+]
 
 
 def _task(ref, kind="SIMPLE", **more):

@@ -4,7 +4,11 @@ import pytest
 
 from tests.waiting import until
 
-pytestmark = [pytest.mark.slow, pytest.mark.service, pytest.mark.timeout(300)]
+pytestmark = [
+    pytest.mark.thorough(target="pages"),
+    pytest.mark.service,
+    pytest.mark.timeout(300),
+]
 
 _ONE = {"name": "noted", "taskReferenceName": "noted", "type": "NOOP"}
 SMALL = {"name": "ui_small", "version": 1, "description": "first", "tasks": [_ONE]}
@@ -111,7 +115,6 @@ def test_a_list_can_be_searched_sorted_and_left_for_an_execution(tab, client):
     started = client.start_workflow("ui_searched", version=1)
     until(
         lambda: client.search_workflows(f"workflowId = {started}").get("totalHits") == 1,
-        20,
         what="indexed",
     )
     tab.open("/")

@@ -7,7 +7,11 @@ import pytest
 from tests.cli.conftest import Run, run
 from tests.waiting import until
 
-pytestmark = [pytest.mark.slow, pytest.mark.service, pytest.mark.timeout(300)]
+pytestmark = [
+    pytest.mark.thorough(target="pages"),
+    pytest.mark.service,
+    pytest.mark.timeout(300),
+]
 
 __all__ = ["run"]
 
@@ -60,7 +64,7 @@ WORDS = {
 
 def _fail(client, ref, status):
     """Take the task and report that it failed."""
-    found = until(lambda: client.poll_batch(ref, worker_id="w", count=1, timeout_ms=1000), 20)
+    found = until(lambda: client.poll_batch(ref, worker_id="w", count=1, timeout_ms=1000))
     task = found[0]
     client.update_task(
         {
@@ -81,7 +85,7 @@ def mixed(server_url):
     with Client(f"{server_url}/api") as client:
         execution = client.start_workflow(definition=MIXED)
         client.skip_task(execution, "m_left_out")
-        client.poll_batch("m_lost", worker_id="gone", count=1, timeout_ms=1000)
+        until(lambda: client.poll_batch("m_lost", worker_id="gone", count=1, timeout_ms=1000))
         _fail(client, "m_tried", "FAILED")
         _fail(client, "m_optional", "FAILED_WITH_TERMINAL_ERROR")
 
@@ -89,7 +93,7 @@ def mixed(server_url):
             listed: Any = client.get_workflow(execution)["tasks"]
             return [each["status"] for each in listed if each["referenceTaskName"] == ref]
 
-        until(lambda: tries("m_lost")[:1] == ["TIMED_OUT"] and len(tries("m_lost")) == 2, 30)
+        until(lambda: tries("m_lost")[:1] == ["TIMED_OUT"] and len(tries("m_lost")) == 2)
         client.update_task_by_ref(execution, "m_gate", "COMPLETED", {})
         _fail(client, "m_fatal", "FAILED_WITH_TERMINAL_ERROR")
         until(lambda: client.get_workflow(execution)["status"] == "FAILED")

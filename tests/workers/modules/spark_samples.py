@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import udf
 
@@ -29,6 +31,17 @@ def doubled(spark: SparkSession, arguments: JsonObject) -> JsonObject:
     """What a function of this module made in Spark's own Python processes."""
     twice = udf(_twice, "bigint")
     return {"doubled": [row[0] for row in numbers(spark, arguments).select(twice("n")).collect()]}
+
+
+def at_the_end(spark: SparkSession, arguments: JsonObject) -> DataFrame:
+    """A frame that is made only when this worker polls no more."""
+    from tests.waiting import until
+
+    def polls_no_more() -> bool:
+        return not any(t.name.startswith("conductor-poll-") for t in threading.enumerate())
+
+    until(polls_no_more, 300)
+    return numbers(spark, arguments)
 
 
 def nothing(spark: SparkSession, arguments: JsonObject) -> None:
