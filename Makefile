@@ -54,10 +54,11 @@ test: install ## everything that a change must pass, in at most twelve minutes
 	$(MAKE) check
 	$(MAKE) real
 
+test-all: export CI := true
 test-all: $(INSTALLED) ## what takes long or needs luck, target by target; writes docs/reference/test-report.md
 	$(BIN)/python -m tests.tiers.targets
 
-test-%: $(INSTALLED) ## one target of test-all: seeds versions chaos fuzz docs pages stories timing bench
+test-%: $(INSTALLED) ## [SEED=n] one target of test-all: seeds versions chaos fuzz docs pages stories timing bench
 	$(BIN)/python -m tests.tiers.targets $*
 
 run: $(INSTALLED) ## start a server and a Spark worker, and run the tutorial's pipeline

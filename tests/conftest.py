@@ -22,7 +22,7 @@ from tests.services import (
 )
 from tests.services.buckets import S3Bucket, fresh_bucket
 from tests.services.cache import Unobtainable
-from tests.tiers.targets import TARGETS
+from tests.tiers.targets import MARKED
 
 # How long an example takes says something of the machine, and nothing of the code.
 hypothesis.settings.register_profile(
@@ -37,10 +37,8 @@ T = TypeVar("T")
 _SERVICE_FIXTURES = frozenset(
     {"redis_servers", "object_store", "opensearch_server", "elasticsearch_server", "kafka_servers"}
 )
-_SERVICE_TIMEOUT_S = 300
-
-
-_TARGETS = frozenset(target.name for target in TARGETS)
+_SERVICE_TIMEOUT_S = 900
+"""What it may take to fetch and start a server on a fresh machine, and the test after that."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -50,15 +48,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
     for item in items:
         for mark in item.iter_markers("thorough"):
-            if mark.args or mark.kwargs.get("target") not in _TARGETS:
-                raise pytest.UsageError(
-                    f"{item.nodeid}: thorough(target=...) of {sorted(_TARGETS)}"
-                )
+            if mark.args or mark.kwargs.get("target") not in MARKED:
+                raise pytest.UsageError(f"{item.nodeid}: thorough(target=...) of {sorted(MARKED)}")
         if _SERVICE_FIXTURES.isdisjoint(getattr(item, "fixturenames", ())):
             continue
         item.add_marker(pytest.mark.service)
-        if item.get_closest_marker("timeout") is None:
-            item.add_marker(pytest.mark.timeout(_SERVICE_TIMEOUT_S))
+        item.add_marker(pytest.mark.timeout(_SERVICE_TIMEOUT_S), append=False)
 
 
 @pytest.fixture(autouse=True)
@@ -69,6 +64,14 @@ def _unhurried_scripts(request: pytest.FixtureRequest) -> Iterator[None]:
         return
     with unhurried():
         yield
+
+
+@pytest.fixture(scope="session")
+def run_seed(request: pytest.FixtureRequest) -> int:
+    """The seed of this run, for tests that throw dice of their own: printed, and given again it
+    repeats the run.
+    """
+    return int(request.config.getoption("randomly_seed", default=1))
 
 
 def _or_absent(start: Callable[[], T]) -> T:

@@ -12,10 +12,10 @@ from typing import Any
 from conductor_py.errors import StoreUnavailable
 from conductor_py.sdk import Backoff, Client
 from tests.services.ports import free_port
-from tests.waiting import until
+from tests.services.processes import is_running
+from tests.waiting import PATIENCE_S, until
 
-READY_S = 60.0
-STOP_S = 60.0
+STOP_S = PATIENCE_S
 
 
 class Process:
@@ -91,13 +91,13 @@ class Api(Process):
         self.port = port or free_port()
         super().__init__(folder, command, "--port", str(self.port), *options)
         self.client = Client(
-            f"http://127.0.0.1:{self.port}/api", timeout_s=60, backoff=Backoff(tries=1)
+            f"http://127.0.0.1:{self.port}/api", timeout_s=PATIENCE_S, backoff=Backoff(tries=1)
         )
 
     def start(self) -> None:
         """Start and wait until it is healthy."""
         super().start()
-        until(lambda: self._has_ended() or self._is_ready(), READY_S, what="ready")
+        until(lambda: self._has_ended() or self._is_ready(), what="ready")
         assert not self._has_ended(), self.log
 
     def _is_ready(self) -> bool:
@@ -170,14 +170,6 @@ def with_descendants(root: int) -> list[int]:
     for pid in found:
         found += children.get(pid, [])
     return found
-
-
-def is_running(pid: int) -> bool:
-    """Whether the process is there and no zombie."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
 
 
 def name_of(pid: int) -> str:

@@ -17,8 +17,8 @@ from conductor_py.adapters.s3.payloads import S3Settings
 from conductor_py.errors import InvalidInput, NotFound, PayloadTooLarge
 from conductor_py.model.files import FileRecord
 from conductor_py.ports.files import FileContents, StoredContent
+from tests.waiting import PATIENCE_S
 
-_ANSWERS_S = 60
 _NOW = 1_700_000_000_000
 _PART = 5 * 1024 * 1024
 """The least that S3 takes as a part that is not the last."""
@@ -83,12 +83,12 @@ class Bucket:
         request = urllib.request.Request(url, data=body, method="PUT")
         # What the official client sends: no content type at all, which urllib would fill in.
         request.add_unredirected_header("Content-Type", "")
-        with urllib.request.urlopen(request, timeout=_ANSWERS_S) as answer:
+        with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
             return str(answer.headers["ETag"])
 
     def download(self, url: str) -> bytes:
         try:
-            with urllib.request.urlopen(url, timeout=_ANSWERS_S) as answer:
+            with urllib.request.urlopen(url, timeout=PATIENCE_S) as answer:
                 assert answer.headers["Content-Type"] == "text/plain"
                 assert "gr%C3%B6%C3%9Fe.txt" in answer.headers["Content-Disposition"]
                 body: bytes = answer.read()

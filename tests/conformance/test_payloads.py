@@ -24,10 +24,9 @@ from conductor_py.ports.payloads import (
     UrlRefused,
 )
 from tests.services.buckets import S3Bucket
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 _DOCUMENT = b'{"a": 1}'
-_ANSWERS_S = 60
 _NEVER_WRITTEN = "task/output/00000000-0000-0000-0000-000000000000.json"
 
 
@@ -137,7 +136,7 @@ def settings(bucket: S3Bucket) -> S3Settings:
 
 def _exchange(request: urllib.request.Request) -> bytes:
     try:
-        with urllib.request.urlopen(request, timeout=_ANSWERS_S) as answer:
+        with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
             body: bytes = answer.read()
             return body
     except urllib.error.HTTPError as error:

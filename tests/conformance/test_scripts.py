@@ -221,9 +221,10 @@ def test_an_endless_script_is_ended_soon(expression: str) -> None:
 def test_a_script_that_gets_no_processor_time_is_ended_at_its_deadline(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    call = pool.Child.call
+    call, given = pool.Child.call, list[float]()
 
     def stand_still(child: pool.Child, request: bytes, data: bytes, timeout_s: float) -> bytes:
+        given.append(timeout_s)
         os.kill(child.pid, signal.SIGSTOP)
         return call(child, request, data, min(timeout_s, 0.01))
 
@@ -231,12 +232,16 @@ def test_a_script_that_gets_no_processor_time_is_ended_at_its_deadline(
     try:
         with monkeypatch.context() as patch:
             patch.setattr(pool.Child, "call", stand_still)
+            patch.setattr(lanes, "_SLICE_WALL_MS", 7_000)
+            patch.setattr(lanes, "_STRETCH", 4)
             result = _run(scripts, "1 + 1")
         assert _run(scripts, "1 + 2") == Value(value=3)
     finally:
         scripts.close()
     assert isinstance(result, Failure)
     assert (result.kind, result.terminal) == ("time", False)
+    quick_s, long_s = 7, 4 * _AMPLE_MS // 1000
+    assert given == [quick_s + lanes._MARGIN_S, long_s + lanes._MARGIN_S]
 
 
 def test_a_script_that_ran_out_of_time_is_not_taken_for_killed_where_its_process_ends_slowly(

@@ -174,12 +174,12 @@ class _World:
 
 
 @pytest.mark.thorough(target="fuzz")
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("number", range(30))
 def test_no_order_of_operations_fails_the_server(
-    seed: int, scripts: QuickJsScripts, caplog: pytest.LogCaptureFixture
+    number: int, run_seed: int, scripts: QuickJsScripts, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.ERROR)
-    world = _World(seed, scripts)
+    world = _World(run_seed + number, scripts)
     for _ in range(_STEPS):
         world.step()
         world.check()

@@ -28,7 +28,7 @@ from conductor_py.testing.engine import MemoryEngine, memory_engine
 from conductor_py.wire.openapi import document
 from tests.script_processes import unhurried
 
-_EXAMPLES = 10
+_EXAMPLES = 25
 _DOCUMENT = document("fuzz")
 
 
@@ -181,7 +181,6 @@ def test_no_request_is_answered_off_its_schema(  # noqa: PLR0917 - fixtures
 ) -> None:
     caplog.set_level(logging.ERROR)
 
-    @hypothesis.seed(20_261_121)
     @hypothesis.settings(
         max_examples=_EXAMPLES,
         deadline=None,

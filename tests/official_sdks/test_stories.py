@@ -12,7 +12,7 @@ from tests.services.absence import absent
 from tests.services.buckets import S3Bucket
 from tests.services.cache import Unobtainable
 
-pytestmark = [pytest.mark.acceptance, pytest.mark.timeout(700)]
+pytestmark = [pytest.mark.acceptance, pytest.mark.timeout(900)]
 
 _STORY_S = 600
 

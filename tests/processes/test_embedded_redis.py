@@ -161,7 +161,8 @@ def test_a_start_right_after_the_owner_was_killed_waits_for_the_old_server(
     def look(descriptor: int) -> bool:
         """Let the old server go on to its end when it was found there."""
         looks.append(_try_lock(descriptor))
-        os.kill(old, signal.SIGCONT) if len(looks) == 1 else None
+        if len(looks) == 1:
+            os.kill(old, signal.SIGCONT)
         return looks[-1]
 
     monkeypatch.setattr("conductor_py.processes.data_directory._try_lock", look)

@@ -43,9 +43,9 @@ def standing() -> StandingClock:
 
 
 def let_a_third_of_a_lease_pass(clock: StandingClock) -> None:
-    """Let the time come at which the one lease of 30 s that is held must be extended."""
-    until(lambda: 10_000 in clock.waits, what="the keeper waits for it")
-    clock.advance(10_000)
+    """Let the time come at which the one lease of 150 s that is held must be extended."""
+    until(lambda: 50_000 in clock.waits, what="the keeper waits for it")
+    clock.advance(50_000)
 
 
 def greet(**options):
@@ -136,7 +136,7 @@ def test_a_task_whose_lease_is_refused_is_cancelled_and_not_reported(stub, clien
     stub.on("POST", "/api/tasks/t-1/extend", Reply(409, {"message": "claim moved"}))
     cancelled = threading.Event()
 
-    @greet(lease_s=30)
+    @greet(lease_s=150)
     def work() -> dict[str, int]:
         if task_context().task.task_id == "t-1" and task_context().cancelled.wait(PATIENCE_S):
             cancelled.set()
@@ -160,7 +160,7 @@ def test_a_running_task_is_extended_with_its_progress(stub, client, tasks, stand
 
     stub.on("POST", "/api/tasks/t-1/extend", extend)
 
-    @greet(lease_s=30)
+    @greet(lease_s=150)
     def work() -> None:
         task_context().progress({"done": 1})
         running.set()
@@ -172,7 +172,7 @@ def test_a_running_task_is_extended_with_its_progress(stub, client, tasks, stand
         let_a_third_of_a_lease_pass(standing)
         assert tasks.next_report()["status"] == "COMPLETED"
     (sent,) = stub.seen("POST", ".*/extend")
-    assert sent.json() == {"claimToken": 17, "leaseSeconds": 30, "progress": {"done": 1}}
+    assert sent.json() == {"claimToken": 17, "leaseSeconds": 150, "progress": {"done": 1}}
 
 
 def test_a_stop_lets_a_running_task_finish_and_polls_no_more(stub, client, tasks):

@@ -163,7 +163,7 @@ def records_of(servers: str, topic: str, count: int) -> list[Any]:
 
 def test_a_real_broker_has_the_record(kafka_servers: str) -> None:
     topic = f"t-{uuid.uuid4()}"
-    limits = KafkaLimits(request_ms=30_000, block_ms=30_000)
+    limits = KafkaLimits(request_ms=60_000, block_ms=60_000)
     task = real(limits)
     given = request(bootStrapServers=kafka_servers, topic=topic, key="k", headers={"h": "v"})
     results = []

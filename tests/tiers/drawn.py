@@ -1,6 +1,6 @@
 """Run tests in a new order with new examples: the seed is drawn and printed, or given.
 
-    python -m tests.tiers.drawn [--seed N] [options of pytest]
+    [SEED=N] python -m tests.tiers.drawn [options of pytest]
 
 `make test` has one fixed seed instead. A failure is repeated by giving the seed that was printed.
 """
@@ -25,12 +25,9 @@ def run(options: Sequence[str], seed: int) -> int:
     ).returncode
 
 
-def main(arguments: Sequence[str]) -> int:
-    match arguments:
-        case ["--seed", given, *options]:
-            seed = int(given)
-        case options:
-            seed = secrets.randbelow(HIGHEST)
+def main(options: Sequence[str]) -> int:
+    """Run the tests that the options select under the given seed, or one drawn now."""
+    seed = int(os.environ.get("SEED") or secrets.randbelow(HIGHEST))
     sys.stdout.write(f"seed {seed}\n")
     sys.stdout.flush()
     return run(options, seed)

@@ -4,7 +4,8 @@
     python -m tests.tiers.targets NAME ...   these, with what they print
 
 A target is a program of its own. Its exit status is the verdict and the last line that it prints is
-its figure. Seeds are drawn anew in every run, and printed.
+its figure. Seeds are drawn anew in every run, printed, and kept in the report; what a target prints
+is kept in a file.
 """
 
 import platform
@@ -20,7 +21,9 @@ from typing import Final
 
 ROOT: Final = Path(__file__).parents[2]
 REPORT: Final = ROOT / "docs/reference/test-report.md"
-_WRONG = re.compile(r"^(?:FAILED|ERROR|red:) .*|^flaky: .*", re.MULTILINE)
+LOGS: Final = ROOT / ".test-all"
+_WRONG = re.compile(r"^(?:FAILED|ERROR) \S+\.py\S*.*|^red: .*", re.MULTILINE)
+_SEED = re.compile(r"^seed (\d+)$", re.MULTILINE)
 _RULES = re.compile(r"^=+ | =+$")
 _MOST_REASONS = 12
 _LONGEST_REASON = 160
@@ -37,12 +40,13 @@ class Target:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """How a target ended; `reasons` are the lines that say what is wrong."""
+    """How a target ended; `reasons` are the lines that say what is wrong, `seed` may be empty."""
 
     target: Target
     status: int
     figure: str
     seconds: int
+    seed: str
     reasons: tuple[str, ...]
 
     @property
@@ -70,35 +74,48 @@ TARGETS: Final = (
     _thorough("docs", "the examples of the documentation", *_DIVIDED),
     _thorough("pages", "the pages in a real browser", *_DIVIDED),
     _thorough("stories", "whole deployments of real processes, with kills"),
-    _thorough("timing", "what is true of a quiet machine: latencies, leases, idle processes"),
+    _thorough("timing", "what is true of a quiet machine only: seconds that are promised"),
     Target(
         name="bench",
         shows="speed, as ratios within one run; figures in benchmarks.md",
-        command=("make", "bench"),
+        command=(sys.executable, "benchmarks/run.py"),
     ),
 )
+MARKED: Final = frozenset(target.name for target in TARGETS) - {"seeds", "bench"}
+"""The targets that a test may name by its marker."""
 
 
 def carry_out(target: Target, *, shown: bool) -> Result:
-    """Run one target to its end; its output goes to the terminal, too, when it is `shown`."""
+    """Run one target to its end; its output goes to its file, and to the terminal if `shown`."""
     began = time.monotonic()
-    lines: list[str] = []
-    with subprocess.Popen(
-        target.command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    ) as process:
+    LOGS.mkdir(exist_ok=True)
+    log = LOGS / target.name
+    with (
+        log.open("w") as kept,
+        subprocess.Popen(
+            target.command,
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        ) as process,
+    ):
         assert process.stdout is not None
         for line in process.stdout:
-            lines.append(line)
+            kept.write(line)
             if shown:
                 sys.stdout.write(line)
                 sys.stdout.flush()
-    text = "".join(lines)
+    text = log.read_text()
+    seed = _SEED.search(text)
     return Result(
         target=target,
         status=process.returncode,
         figure=_RULES.sub("", text.rstrip().rpartition("\n")[2]),
         seconds=round(time.monotonic() - began),
-        reasons=tuple(dict.fromkeys(_WRONG.findall(text)))[:_MOST_REASONS],
+        seed=seed[1] if seed else "",
+        reasons=tuple(dict.fromkeys(_WRONG.findall(text))),
     )
 
 
@@ -117,15 +134,19 @@ def _page(results: Sequence[Result], commit: str, date: str) -> Iterator[str]:
     yield "Written by `make test-all`; targets: [testing](../explanation/testing.md).\n\n"
     yield f"Commit {commit}, {date}, {platform.system()} {platform.machine()}, "
     yield f"Python {platform.python_version()}.\n\n"
-    yield "| target | shows | verdict | figure | seconds |\n|---|---|---|---|---:|\n"
+    yield "| target | shows | verdict | figure | seconds | seed |\n|---|---|---|---|---:|---:|\n"
     for result in results:
         target = result.target
         yield f"| `{target.name}` | {target.shows} | {result.verdict} "
-        yield f"| {_cell(result.figure)} | {result.seconds} |\n"
+        yield f"| {_cell(result.figure)} | {result.seconds} | {result.seed} |\n"
     for result in results:
         if result.reasons or result.status:
             yield f"\n## What is not green in `{result.target.name}`\n\n"
-            yield from (f"- `{each[:_LONGEST_REASON]}`\n" for each in result.reasons)
+            yield from (
+                f"- `{each[:_LONGEST_REASON]}`\n" for each in result.reasons[:_MOST_REASONS]
+            )
+            if len(result.reasons) > _MOST_REASONS:
+                yield f"- and {len(result.reasons) - _MOST_REASONS} more\n"
             if not result.reasons:
                 yield f"- it ended with {result.status}: {result.figure}\n"
 
@@ -145,14 +166,14 @@ def main(names: Sequence[str]) -> int:
     if unknown := [name for name in names if name not in known]:
         sys.stderr.write(f"no such target: {', '.join(unknown)}; there are {', '.join(known)}\n")
         return 2
+    commit = _said("git", "rev-parse", "--short", "HEAD")
+    changed = " with changes" if _said("git", "status", "--porcelain") else ""
     results = []
     for target in [known[name] for name in names] or TARGETS:
         results.append(carry_out(target, shown=bool(names)))
         sys.stdout.write(line_of(results[-1]))
         sys.stdout.flush()
     if not names:
-        commit = _said("git", "rev-parse", "--short", "HEAD")
-        changed = " with changes" if _said("git", "status", "--porcelain") else ""
         date = datetime.now(UTC).date().isoformat()
         REPORT.write_text(report(results, commit=commit + changed, date=date))
     return int(any(result.status for result in results))

@@ -8,13 +8,22 @@ import pytest
 
 _ROOT = Path(__file__).parents[2]
 _FLAKY = """
-    from pathlib import Path
-    before = Path(__file__).with_name("before")
-    def test_a_{number}():
-        mark = before.with_name("before-{number}")
-        again = mark.exists()
-        mark.touch()
-        assert again
+from pathlib import Path
+def test_a_{number}():
+    mark = Path(__file__).with_name("before-{number}")
+    again = mark.exists()
+    mark.touch()
+    assert again
+"""
+_GONE = """
+from pathlib import Path
+from tests.services.absence import absent
+def test_gone():
+    mark = Path(__file__).with_name("before")
+    if mark.exists():
+        absent("its server is gone")
+    mark.touch()
+    assert not mark.exists()
 """
 _SOUND = "def test_sound(): pass"
 _WRONG = "def test_wrong(): assert 1 == 2"
@@ -22,7 +31,7 @@ _BROKEN = "def test_broken(:"
 
 
 def _flaky(number: int) -> str:
-    return _FLAKY.replace("\n    ", "\n").format(number=number)
+    return _FLAKY.format(number=number)
 
 
 @pytest.mark.parametrize(
@@ -34,9 +43,10 @@ def _flaky(number: int) -> str:
         ([_SOUND, _WRONG], 1, "1 failed"),
         ([_WRONG, _flaky(1)], 1, "flaky: test_1.py::test_a_1"),
         ([_flaky(0), _flaky(1), _flaky(2)], 1, "3 tests failed: too many for a second try"),
+        ([_SOUND, _GONE], 1, "1 failed"),
         ([_SOUND, _BROKEN], 2, "1 error"),
     ],
-    ids=["none", "one", "two", "wrong", "wrong and one", "three", "broken"],
+    ids=["none", "one", "two", "wrong", "wrong and one", "three", "service gone", "broken"],
 )
 def test_what_passes_alone_is_named_and_what_fails_twice_is_red(
     tmp_path: Path, programs: list[str], status: int, last_line: str
@@ -47,7 +57,7 @@ def test_what_passes_alone_is_named_and_what_fails_twice_is_red(
 
 
 def test_what_failed_in_another_process_is_tried_again(tmp_path: Path) -> None:
-    told = _told(tmp_path, [_SOUND, _flaky(1)], "-p", "xdist", "-n", "2", "--dist", "loadgroup")
+    told = _told(tmp_path, [_SOUND, _flaky(1)], "-n", "2", "--dist", "loadgroup")
     assert told.returncode == 0, told.stdout
     assert told.stdout.rstrip().splitlines()[-1] == "flaky: test_1.py::test_a_1"
 
@@ -57,7 +67,7 @@ def _told(folder: Path, programs: list[str], *options: str) -> "subprocess.Compl
     for number, program in enumerate(programs):
         (folder / f"test_{number}.py").write_text(program)
     return subprocess.run(
-        (sys.executable, "-m", "tests.tiers.second_try", "-q", *options),
+        (sys.executable, "-m", "tests.tiers.second_try", "-q", "-p", "xdist", *options),
         cwd=folder,
         env={
             "PYTHONPATH": str(_ROOT),
