@@ -50,10 +50,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for mark in item.iter_markers("thorough"):
             if mark.args or mark.kwargs.get("target") not in MARKED:
                 raise pytest.UsageError(f"{item.nodeid}: thorough(target=...) of {sorted(MARKED)}")
-        if _SERVICE_FIXTURES.isdisjoint(getattr(item, "fixturenames", ())):
-            continue
-        item.add_marker(pytest.mark.service)
-        item.add_marker(pytest.mark.timeout(_SERVICE_TIMEOUT_S), append=False)
+        if not _SERVICE_FIXTURES.isdisjoint(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.service)
+        if item.get_closest_marker("service") is not None:
+            item.add_marker(pytest.mark.timeout(_SERVICE_TIMEOUT_S), append=False)
 
 
 @pytest.fixture(autouse=True)

@@ -16,7 +16,6 @@ from tests.conftest import RealRedis
 pytestmark = [
     pytest.mark.acceptance,
     pytest.mark.thorough(target="stories"),
-    pytest.mark.timeout(120),
 ]
 
 _KB = 1024

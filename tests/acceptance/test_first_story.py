@@ -12,7 +12,7 @@ from tests.acceptance.stories import finish, found, start, status, take
 from tests.services.processes import is_running
 from tests.waiting import until
 
-pytestmark = [pytest.mark.acceptance, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.acceptance
 
 
 @pytest.fixture

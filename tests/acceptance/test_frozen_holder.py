@@ -22,7 +22,6 @@ from tests.waiting import until
 pytestmark = [
     pytest.mark.acceptance,
     pytest.mark.thorough(target="stories"),
-    pytest.mark.timeout(120),
 ]
 
 _LEASE_S = 3.0

@@ -16,7 +16,6 @@ from tests.waiting import until
 pytestmark = [
     pytest.mark.acceptance,
     pytest.mark.thorough(target="stories"),
-    pytest.mark.timeout(300),
 ]
 
 _DEFINITION: Any = {

@@ -28,7 +28,6 @@ from tests.waiting import until
 pytestmark = [
     pytest.mark.acceptance,
     pytest.mark.thorough(target="stories"),
-    pytest.mark.timeout(120),
 ]
 
 

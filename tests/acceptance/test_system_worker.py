@@ -21,7 +21,6 @@ from tests.waiting import until
 pytestmark = [
     pytest.mark.acceptance,
     pytest.mark.thorough(target="stories"),
-    pytest.mark.timeout(120),
 ]
 
 _LOOPBACK = ("--set", "conductor.tasks.http.allowedNetworks=127.0.0.0/8")

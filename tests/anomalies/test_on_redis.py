@@ -33,7 +33,7 @@ from tests.anomalies.world import Killed, World
 from tests.conftest import RealRedis
 from tests.waiting import PATIENCE_S
 
-pytestmark = [pytest.mark.service, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.service
 
 _STRIDE = 7
 """Each step of so many is cut in one run; the runs together cut all of them."""

@@ -100,10 +100,7 @@ class Bucket:
             raise
 
 
-_REAL = (pytest.mark.service, pytest.mark.timeout(300))
-
-
-@pytest.fixture(params=["directory", pytest.param("s3", marks=_REAL)])
+@pytest.fixture(params=["directory", pytest.param("s3", marks=pytest.mark.service)])
 def subject(request: pytest.FixtureRequest, tmp_path: Path) -> Subject:
     if request.param == "directory":
         return Directory(tmp_path / "files")

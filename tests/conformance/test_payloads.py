@@ -158,10 +158,7 @@ def _refused(uri: str) -> bool:
     return False
 
 
-_REAL = (pytest.mark.service, pytest.mark.timeout(300))
-
-
-@pytest.fixture(params=["memory", "files", pytest.param("s3", marks=_REAL)])
+@pytest.fixture(params=["memory", "files", pytest.param("s3", marks=pytest.mark.service)])
 def subject(request, tmp_path) -> Subject:
     match request.param:
         case "memory":

@@ -20,6 +20,7 @@ from conductor_py.errors import LimitExceeded
 from conductor_py.model.json import JsonValue
 from conductor_py.ports.scripts import Evaluation, Failure, ScriptResult, Scripts, Value
 from tests.services.absence import absent
+from tests.services.processes import is_running
 from tests.waiting import PATIENCE_S, until
 
 _SHORT_MS = 300
@@ -399,7 +400,7 @@ def test_processes_start_with_the_first_script_and_end_with_close() -> None:
     scripts.close()
 
     assert len(mine) == 1
-    assert not any(_is_running(pid) for pid in mine)
+    assert not any(is_running(pid) for pid in mine)
 
 
 @reads_proc
@@ -410,7 +411,7 @@ def test_a_child_that_was_killed_is_replaced() -> None:
         _run(scripts, "1")
         (first,) = _children() - before
         os.kill(first, signal.SIGKILL)
-        until(lambda: not _is_running(first), what="the end of the child")
+        until(lambda: not is_running(first), what="the end of the child")
 
         assert _run(scripts, "1 + 1") == Value(value=2)
         assert len(_children() - before) == 1
@@ -606,7 +607,7 @@ def test_no_child_survives_a_parent_that_is_killed() -> None:
         parent.kill()
         parent.communicate()
 
-    until(lambda: not _is_running(child), what="the end of the child")
+    until(lambda: not is_running(child), what="the end of the child")
 
 
 def _children(parent: int | None = None) -> set[int]:
@@ -636,17 +637,6 @@ def _await_work(pid: int) -> None:
     until(lambda: _ticks(pid) > before + _TICKS_OF_A_REQUEST, what="the work of a script")
 
 
-def _state(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return ""
-
-
 def _ticks(pid: int) -> int:
     """Processor time in hundredths of a second."""
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11])
-
-
-def _is_running(pid: int) -> bool:
-    return _state(pid) not in ("", "Z")

@@ -29,12 +29,13 @@ from conductor_py.wire.search_query import parse_query, parse_sort
 T0 = 1_700_000_000_000
 
 
-_REAL = (pytest.mark.service, pytest.mark.timeout(300))
 _ADAPTERS = (
     "memory",
     "sqlite",
-    pytest.param("opensearch", marks=(*_REAL, pytest.mark.thorough(target="versions"))),
-    pytest.param("elasticsearch", marks=_REAL),
+    pytest.param(
+        "opensearch", marks=[pytest.mark.service, pytest.mark.thorough(target="versions")]
+    ),
+    pytest.param("elasticsearch", marks=pytest.mark.service),
 )
 
 

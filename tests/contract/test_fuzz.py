@@ -169,7 +169,6 @@ def _mix(holder: dict[str, Any], member: str, values: list[str] | None) -> None:
 
 
 @pytest.mark.thorough(target="fuzz")
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize(("mode", "method", "path"), _OPERATIONS, ids=str)
 def test_no_request_is_answered_off_its_schema(  # noqa: PLR0917 - fixtures
     schema: Any,

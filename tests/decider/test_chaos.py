@@ -55,7 +55,6 @@ def test_whatever_is_done_stays_sound_ends_and_leaves_nothing(weather: Weather) 
 
 
 @pytest.mark.thorough(target="chaos")
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("weather", [_FAIR, _ROUGH, _CROWDED, _WILD])
 def test_many_worlds_stay_sound_end_and_leave_nothing(weather: Weather, run_seed: int) -> None:
     for seed in range(run_seed, run_seed + _MANY):

@@ -18,7 +18,6 @@ _ABSENT = frozenset(re.findall(r"`(/\S+)` answers\s+404", _API.text))
 
 
 @pytest.mark.thorough(target="docs")
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("path", _PLAIN)
 def test_endpoints_are_served_but_for_those_said_to_be_absent(path: str, server_url: str) -> None:
     connection = http.client.HTTPConnection(urlsplit(server_url).netloc, timeout=PATIENCE_S)
@@ -31,7 +30,6 @@ def test_endpoints_are_served_but_for_those_said_to_be_absent(path: str, server_
 
 
 @pytest.mark.thorough(target="docs")
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     ("method", "path", "status"),
     [

@@ -16,7 +16,7 @@ from tests.services.cache import Unobtainable
 from tests.waiting import PATIENCE_S, until
 
 START_S = 240.0
-"""How long a server may take until it answers; a test with a service has 300 s (see conftest)."""
+"""How long a server may take until it answers; a test with a service has 900 s (see conftest)."""
 _STOP_S = 20.0
 _LOG_TAIL = 1500
 _PR_SET_PDEATHSIG = 1

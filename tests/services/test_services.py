@@ -66,7 +66,6 @@ def test_object_store_refuses_a_wrong_secret(s3_bucket):
     ],
 )
 @pytest.mark.service
-@pytest.mark.timeout(300)
 def test_search_server_indexes_and_finds(fixture, request):
     url = request.getfixturevalue(fixture)
     index = f"{url}/probe-{fixture.replace('_', '-')}"

@@ -55,9 +55,12 @@ class Result:
         return "red" if self.status else "green"
 
 
+_MARKED = "tests.tiers.drawn"
+
+
 def _thorough(name: str, shows: str, *options: str) -> Target:
     """The tests that are marked with the target."""
-    command = ("-m", "tests.tiers.drawn", "-m", f"thorough(target='{name}')", *options)
+    command = ("-m", _MARKED, "-m", f"thorough(target='{name}')", *options)
     return Target(name=name, shows=shows, command=(sys.executable, *command))
 
 
@@ -81,7 +84,7 @@ TARGETS: Final = (
         command=(sys.executable, "benchmarks/run.py"),
     ),
 )
-MARKED: Final = frozenset(target.name for target in TARGETS) - {"seeds", "bench"}
+MARKED: Final = frozenset(target.name for target in TARGETS if _MARKED in target.command)
 """The targets that a test may name by its marker."""
 
 

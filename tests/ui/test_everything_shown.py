@@ -16,7 +16,6 @@ from tests.waiting import until
 pytestmark = [
     pytest.mark.thorough(target="pages"),
     pytest.mark.service,
-    pytest.mark.timeout(300),
 ]
 
 SINK = DOCS / "tutorials" / "kitchen-sink.md"

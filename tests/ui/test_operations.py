@@ -10,7 +10,6 @@ from tests.waiting import until
 pytestmark = [
     pytest.mark.thorough(target="pages"),
     pytest.mark.service,
-    pytest.mark.timeout(300),
 ]
 
 

@@ -7,7 +7,6 @@ from tests.waiting import until
 pytestmark = [
     pytest.mark.thorough(target="pages"),
     pytest.mark.service,
-    pytest.mark.timeout(300),
 ]
 
 _ONE = {"name": "noted", "taskReferenceName": "noted", "type": "NOOP"}

@@ -23,7 +23,6 @@ from tests.workers.attempts import FakeAttempt, claim
 pytestmark = [
     pytest.mark.spark,
     pytest.mark.thorough(target="stories"),
-    pytest.mark.timeout(300),
 ]
 
 _SLOW = "SELECT max(hash(id)) FROM range(0, 9000000000000, 1, 4)"
