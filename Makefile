@@ -10,10 +10,10 @@ FAST := not thorough and not service and not spark and not acceptance
 REAL := (service or spark or acceptance) and not thorough
 # One order and one set of examples for every change; make fast SEED=7 draws others.
 ORDER := $(if $(SEED),--randomly-seed=$(SEED) --hypothesis-seed=$(SEED),--randomly-seed=1 --hypothesis-profile=fixed)
-DIVIDED := -q -n $(JOBS) --dist loadfile $(ORDER)
+DIVIDED := -q -n $(JOBS) --dist loadgroup $(ORDER)
 
-.PHONY: help install format lint type contracts fast check real test test-all run bench bench-compare \
-	schemas config-example clean
+.PHONY: help install format lint type contracts fast check real test test-all run bench bench-spark \
+	bench-compare mutants simulate chaos chaos-spark soak schemas config-example clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z%-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,7 +58,7 @@ test-all: export CI := true
 test-all: $(INSTALLED) ## what takes long or needs luck, target by target; writes docs/reference/test-report.md
 	$(BIN)/python -m tests.tiers.targets
 
-test-%: $(INSTALLED) ## [SEED=n] one target of test-all: seeds versions chaos fuzz docs pages stories timing bench
+test-%: $(INSTALLED) ## [SEED=n] one target of test-all: seeds versions histories fuzz docs pages stories pipelines timing simulation simulate mutants chaos chaos-spark soak bench bench-spark
 	$(BIN)/python -m tests.tiers.targets $*
 
 run: $(INSTALLED) ## start a server and a Spark worker, and run the tutorial's pipeline
@@ -67,14 +67,36 @@ run: $(INSTALLED) ## start a server and a Spark worker, and run the tutorial's p
 bench: $(INSTALLED) ## measure, write docs/reference/benchmarks.md, fail below a floor
 	$(BIN)/python benchmarks/run.py
 
+bench-spark: $(INSTALLED) ## measure Spark workers, write docs/reference/benchmarks-spark.md [ONLY=T1,T5] [PAIRS=n] [DATA=folder]
+	$(BIN)/python benchmarks/spark_run.py $(if $(ONLY),--only $(ONLY)) $(if $(PAIRS),--pairs $(PAIRS)) \
+		$(if $(DATA),--data $(DATA))
+
 bench-compare: $(INSTALLED) ## compare this tree with BASE=<commit>, both measured in turn
 	$(BIN)/python benchmarks/compare.py $(BASE)
+
+mutants: $(INSTALLED) ## plant bugs one at a time and see what catches each (ONLY=<id>)
+	$(BIN)/python -m tests.mutants --jobs $(JOBS) $(ONLY)
+
+chaos: $(INSTALLED) ## kill processes for SECONDS (300) with FSYNC (always, everysec) and SEED (1), then judge
+	$(BIN)/python -m tests.chaos --seconds $(or $(SECONDS),300) --fsync $(or $(FSYNC),always) \
+		--seed $(or $(SEED),1)
+
+chaos-spark: $(INSTALLED) ## kill and freeze workers of data pipelines at every fault point [ONLY=F8,F9] [SCENE=event-time] [ALL=1]
+	$(BIN)/python -m tests.workers.pipelines.matrix $(if $(ONLY),--only $(ONLY)) \
+		$(if $(SCENE),--scene $(SCENE)) $(if $(ALL),--all)
+
+soak: $(INSTALLED) ## half load for MINUTES (15): memory must not grow, queues must be empty at the end
+	$(BIN)/python -m tests.chaos.soak --minutes $(or $(MINUTES),15)
 
 schemas: $(INSTALLED) ## write schemas/ from the wire forms
 	$(BIN)/conductor-py schemas write schemas
 
 config-example: $(INSTALLED) ## write config.properties.example from the settings
 	$(BIN)/conductor-py config example > config.properties.example
+
+simulate: $(INSTALLED) ## run SEEDS=n simulated deployments with faults [FROM=k] [REPORT=path] [HOURS=h]
+	$(BIN)/python -m conductor_py.testing.simulation --seeds $(or $(SEEDS),1000) --from $(or $(FROM),0) \
+		--commit "$$(git rev-parse --short HEAD 2>/dev/null || echo unknown)" $(if $(REPORT),--report $(REPORT)) $(if $(HOURS),--hours $(HOURS))
 
 clean: ## remove what tools leave behind; keeps .venv
 	rm -rf build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

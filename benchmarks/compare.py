@@ -1,6 +1,10 @@
 """Compare this tree with a commit: both measured in turn, in one run, by the same benchmark.
 
 .venv/bin/python benchmarks/compare.py BASE [ROUNDS]
+
+What fits into a short turn, one-task workflows, latencies and forks, is measured on both side by
+side, through HTTP (``turns``) and without (``engine_turns``); on a machine that others use, too,
+rounds of minutes tell little of it. With 0 rounds nothing else is.
 """
 
 from __future__ import annotations
@@ -14,12 +18,19 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 _ROOT = Path(__file__).resolve().parents[1]
+sys.path.append(str(_ROOT))
+
+from benchmarks.engine_turns import measure_engine_turns  # noqa: E402 - found where this file is
+from benchmarks.turns import measure_turns  # noqa: E402
+
 _RUN = _ROOT / "benchmarks" / "run.py"
 _ROUNDS = 3
+_TURNS = 12
 
 Round = Mapping[str, dict[str, Any]]
 
@@ -27,26 +38,40 @@ Round = Mapping[str, dict[str, Any]]
 def main(base: str, rounds: int = _ROUNDS) -> int:
     """Measure and print a table; one row a figure."""
     with _worktree(base) as tree:
+        in_turns = [
+            measure((tree, _ROOT), _TURNS) for measure in (measure_engine_turns, measure_turns)
+        ]
         pairs = [(_measure(tree), _measure(_ROOT)) for _ in range(rounds)]
-    for line in table(base, [pair[0] for pair in pairs], [pair[1] for pair in pairs]):
+    tables = [table(base, before, after) for before, after in in_turns]
+    if pairs:
+        tables.append(table(base, [pair[0] for pair in pairs], [pair[1] for pair in pairs]))
+    for line in chain(*tables):
         print(line)
     return 0
 
 
 def table(base: str, before: Sequence[Round], after: Sequence[Round]) -> Iterator[str]:
-    """Compare the medians of the figures that both have, with the spread of the first."""
-    yield f"| figure | {base} | here | here / {base} | spread of {base} |"
+    """Compare the figures that both have: medians, the median of the ratios of neighbours, and
+    where the middle half of these ratios lies; of fewer than four, where all lie.
+    """
+    yield f"| figure | {base} | here | here / {base} | ratios |"
     yield "|---|---|---|---|---|"
     for key, figure in before[0].items():
         if not all(key in measured for measured in (*before, *after)):
             continue
         old = [measured[key]["value"] for measured in before]
         new = [measured[key]["value"] for measured in after]
+        ratios = sorted(second / first for first, second in zip(old, new, strict=True) if first)
         first, second = statistics.median(old), statistics.median(new)
-        change = f"{second / first:.2f}" if first else ""
-        spread = f"±{(max(old) - min(old)) / 2 / first:.0%}" if first else ""
         title = f"{figure['part']}: {figure['title']} ({figure['unit']})"
-        yield f"| {title} | {first:.4g} | {second:.4g} | {change} | {spread} |"
+        yield f"| {title} | {first:.4g} | {second:.4g} | {_change(ratios)} |"
+
+
+def _change(ratios: Sequence[float]) -> str:
+    if not ratios:
+        return " | "
+    cut = len(ratios) // 4
+    return f"{statistics.median(ratios):.2f} | {ratios[cut]:.2f} to {ratios[-1 - cut]:.2f}"
 
 
 @contextmanager

@@ -62,6 +62,18 @@ def measure_one_task(at: Place, seconds: float) -> list[Figure]:
     ]
 
 
+def in_turn(at: Place, seconds: float) -> list[float]:
+    """Measure executions a second and the CPU of each in ms, by one client, then by eight."""
+    figures: list[float] = []
+    for work in (
+        lambda: _run_for(at.engine, seconds),
+        lambda: _run_together(at.engine, seconds, clients=8),
+    ):
+        done, spent, cpu_s = _timed(work)
+        figures += (done / spent, cpu_s * 1000 / done)
+    return figures
+
+
 def _rate(
     key: str, title: str, per_s: float, bare: Bare, target: float | None = None
 ) -> Iterator[Figure]:

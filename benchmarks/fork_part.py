@@ -15,7 +15,7 @@ from conductor_py.model.json import JsonValue
 from conductor_py.model.requests import StartRequest
 
 _FORKS = "FORK, engine without HTTP"
-_FORK = workflow_from_json(
+FORK = workflow_from_json(
     {
         "name": "fork",
         "tasks": [
@@ -53,7 +53,7 @@ def measure_forks(at: Place, widths: Sequence[int], least: int) -> list[Figure]:
     _fork(at.engine, widths[0])
     at.bare.watch_slow_commands(above_ms=1)
     bare = at.bare.loop()
-    costs = [_cost(at, width, max(1, least // width)) for width in widths]
+    costs = [cost_of_branch(at, width, least) for width in widths]
     bare = between(bare, at.bare.loop())
     first = costs[0]
     figures: list[Figure] = []
@@ -62,7 +62,9 @@ def measure_forks(at: Place, widths: Sequence[int], least: int) -> list[Figure]:
     return figures
 
 
-def _cost(at: Place, width: int, times: int) -> ForkCost:
+def cost_of_branch(at: Place, width: int, least: int) -> ForkCost:
+    """Measure forks of one width, repeated until ``least`` branches ran."""
+    times = max(1, least // width)
     at.bare.ask(b"SLOWLOG", b"RESET")
     forget_peak()
     before = at.bare.counters()
@@ -93,7 +95,7 @@ def _fork(engine: Engine, width: int) -> None:
         for number in range(width)
     ]
     execution = engine.executions.start(
-        StartRequest(name="fork", definition=_FORK, input={"tasks": branches, "inputs": {}})
+        StartRequest(name="fork", definition=FORK, input={"tasks": branches, "inputs": {}})
     )
     left = width
     while left:

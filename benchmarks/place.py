@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_type_hints
 
 from benchmarks.bare import BareRedis
 from conductor_py.adapters.files.payloads import FilePayloads
@@ -30,7 +30,7 @@ from conductor_py.adapters.redis.timers import RedisTimers
 from conductor_py.adapters.redis.wakeups import RedisWakeups
 from conductor_py.decider.workspace import Limits
 from conductor_py.engine import Engine
-from conductor_py.engine.assembly import Ports, assemble
+from conductor_py.engine.assembly import assemble
 from conductor_py.engine.encoding import PayloadLimits
 from conductor_py.engine.shards import Shards
 from conductor_py.model.json import JsonObject
@@ -38,12 +38,18 @@ from conductor_py.model.requests import PollRequest, TaskResult
 from conductor_py.model.status import TaskStatus
 from conductor_py.processes.embedded_redis import EmbeddedRedis
 
+NAMESPACE: Final = "bench"
 #: Ports that not every tree has whose engine is measured: module and name of their adapters.
 _FURTHER: Final = {
     "cache": ("redis.cache", "RedisOutputCache"),
+    "checkpoints": ("redis.checkpoints", "RedisCheckpoints"),
     "environment": ("environment.values", "NO_VALUES"),
     "events": ("redis.events", "RedisEventStore"),
+    "inspector": ("redis.inspector", "RedisInspector"),
+    "quarantine": ("redis.quarantine", "RedisQuarantine"),
+    "permits": ("redis.permits", "RedisPermits"),
     "schedules": ("redis.schedules", "RedisScheduleStore"),
+    "presence": ("redis.presence", "RedisPresence"),
     "secrets": ("environment.values", "NO_VALUES"),
 }
 
@@ -55,6 +61,8 @@ class Place:
     engine: Engine
     connection: Connection
     bare: BareRedis
+    socket: str
+    data: str
 
 
 @contextmanager
@@ -62,16 +70,31 @@ def place() -> Iterator[Place]:
     """Have a fresh Redis with an engine over it."""
     with tempfile.TemporaryDirectory(prefix="bench-") as directory:
         data = Path(directory)
-        with EmbeddedRedis(data / "redis") as store, BareRedis(store.socket) as bare:
-            connection = Connection(f"unix://{store.socket}")
-            namespace = Namespace("bench", 1)
-            wakeups = RedisWakeups(connection, namespace)
-            try:
-                engine = _engine(Scripts(connection, namespace), wakeups, data)
-                yield Place(engine=engine, connection=connection, bare=bare)
-            finally:
-                wakeups.close()
-                connection.close()
+        with (
+            EmbeddedRedis(data / "redis") as store,
+            BareRedis(store.socket) as bare,
+            engine_at(store.socket, data) as (engine, connection),
+        ):
+            yield Place(
+                engine=engine,
+                connection=connection,
+                bare=bare,
+                socket=str(store.socket),
+                data=str(data),
+            )
+
+
+@contextmanager
+def engine_at(socket: str | Path, data: str | Path) -> Iterator[tuple[Engine, Connection]]:
+    """Have an engine over the Redis at ``socket``; several of them are servers over one store."""
+    connection = Connection(f"unix://{socket}")
+    namespace = Namespace(NAMESPACE, 1)
+    wakeups = RedisWakeups(connection, namespace)
+    try:
+        yield _engine(Scripts(connection, namespace), wakeups, Path(data)), connection
+    finally:
+        wakeups.close()
+        connection.close()
 
 
 def _engine(scripts: Scripts, wakeups: RedisWakeups, data: Path) -> Engine:
@@ -92,14 +115,14 @@ def _engine(scripts: Scripts, wakeups: RedisWakeups, data: Path) -> Engine:
         "search": MemorySearch(),
         "scripts": QuickJsScripts(),
     }
-    wanted = {field.name for field in dataclasses.fields(Ports)}
+    ports: Any = get_type_hints(assemble)["ports"]  # wherever that tree keeps it
+    wanted = {field.name for field in dataclasses.fields(ports)}
     for name, (module, made) in _FURTHER.items():
         if name in wanted:
             found = getattr(import_module(f"conductor_py.adapters.{module}"), made)
             known[name] = found(scripts) if isinstance(found, type) else found
-    ports = Ports(**known)
     return assemble(
-        ports,
+        ports(**known),
         Shards(RedisShardRegistry(scripts), "bench"),
         version="bench",
         limits=Limits(),

@@ -27,6 +27,8 @@ _LATENCIES = "Latencies at 80 tasks/s"
 _FORKS = "FORK, through HTTP"
 _READY_S = 30.0
 _DRAIN_S = 30.0
+_QUIET_LOOKS = 3
+_QUIET_MS = 50.0
 _SAMPLE = 200
 _LOG_SHOWN = 2000
 
@@ -59,6 +61,7 @@ def server(**settings: str) -> Iterator[Served]:
             )
         try:
             _await_ready(process, port, data / "log")
+            _await_rest(process)
             with BareRedis(EmbeddedRedis(data / "redis").socket) as bare:
                 yield Served(port=port, pid=process.pid, bare=bare)
         finally:
@@ -81,6 +84,15 @@ def _await_ready(process: subprocess.Popen[bytes], port: int, log: Path) -> None
             return
         time.sleep(0.1)
     raise RuntimeError(f"the server does not start:\n{log.read_text()[-_LOG_SHOWN:]}")
+
+
+def _await_rest(process: subprocess.Popen[bytes]) -> None:
+    """Wait until all its processes have started: what that costs is nobody's execution."""
+    until, quiet, spent = time.monotonic() + _READY_S, 0, cost_of(process.pid).cpu_ms
+    while quiet < _QUIET_LOOKS and time.monotonic() < until:
+        time.sleep(1)
+        before, spent = spent, cost_of(process.pid).cpu_ms
+        quiet = quiet + 1 if spent - before < _QUIET_MS else 0
 
 
 # -- definitions -----------------------------------------------------------------------------------
@@ -110,15 +122,17 @@ def _step(name: str, number: int, data: str) -> dict[str, Any]:
     }
 
 
-def _chain(at: Served, name: str, length: int) -> Load:
+def chain(at: Served, name: str, length: int) -> Load:
+    """Register a workflow of ``length`` tasks, one after the other."""
     data = ["${workflow.input.data}", *(f"${{t{n}.output.data}}" for n in range(length - 1))]
     _define(Http(at.port), name, [_step(name, n, data[n]) for n in range(length)])
     return Load(port=at.port, workflow=name, task_type=f"{name}_step", executions=1, tasks=length)
 
 
-def _fork(at: Served, name: str, width: int) -> Load:
+def fork(at: Served, name: str, width: int) -> Load:
+    """Register a workflow that forks into ``width`` tasks and joins them."""
     steps = [_step(name, number, "${workflow.input.data}") for number in range(width)]
-    fork = {
+    forking = {
         "name": "fork",
         "taskReferenceName": "fork",
         "type": "FORK_JOIN",
@@ -130,7 +144,7 @@ def _fork(at: Served, name: str, width: int) -> Load:
         "type": "JOIN",
         "joinOn": [step["taskReferenceName"] for step in steps],
     }
-    _define(Http(at.port), name, [fork, join])
+    _define(Http(at.port), name, [forking, join])
     return Load(port=at.port, workflow=name, task_type=f"{name}_step", executions=1, tasks=width)
 
 
@@ -139,15 +153,15 @@ def _fork(at: Served, name: str, width: int) -> Load:
 
 def measure_one_task(at: Served, executions: int) -> list[Figure]:
     """Measure one-task workflows: 1 client, then 8 (4 start, 4 poll 20 and report)."""
-    load = _chain(at, "one", 1)
+    load = chain(at, "one", 1)
     drive(replace(load, executions=max(100, executions // 5)))
     before = at.bare.loop()
     single = alone(replace(load, executions=executions // 4))
     middle = at.bare.loop()
-    _await_effects(at)
+    await_effects(at)
     spent = cost_of(at.pid).cpu_ms
     many = drive(replace(load, executions=executions))
-    _await_effects(at)
+    await_effects(at)
     cost = cost_of(at.pid)
     after = at.bare.loop()
     _check(at, many)
@@ -193,12 +207,12 @@ def _rate(  # noqa: PLR0917 - one row
 
 def measure_latencies(at: Served, executions: int) -> list[Figure]:
     """Measure chains of ten at 80 tasks/s, with four long polls waiting."""
-    load = replace(_chain(at, "ten", 10), batch=1)
-    drive(replace(load, executions=8, starts_per_s=8))
+    load = chain_of_ten(at)
+    drive(replace(load, executions=8))
     before = at.bare.loop()
-    seen = drive(replace(load, executions=executions, starts_per_s=8))
+    seen = drive(replace(load, executions=executions))
     bare = between(before, at.bare.loop())
-    _await_effects(at)
+    await_effects(at)
     scheduled: list[float] = []
     started: list[float] = []
     for document in _check(at, seen):
@@ -207,19 +221,32 @@ def measure_latencies(at: Served, executions: int) -> list[Figure]:
             after["scheduledTime"] - task["endTime"] for task, after in itertools.pairwise(tasks)
         ]
         started += [task["startTime"] - task["scheduledTime"] for task in tasks]
-    handed = [
-        (seen.received[execution, f"t{number + 1}"] - at_s) * 1000
-        for (execution, ref), at_s in seen.reported.items()
-        if (number := int(ref[1:])) < 9
-    ]
     return [
         *_latency("completed_scheduled", "completed to next scheduled", scheduled, (3, 15)),
         *_latency(
             "scheduled_started", "scheduled to started, a long poll waits", started, (None, 20)
         ),
         *_latency(
-            "handed_on", "result sent to next task in a worker's hands", handed, (None, None), bare
+            "handed_on",
+            "result sent to next task in a worker's hands",
+            handed_on_ms(seen),
+            (None, None),
+            bare,
         ),
+    ]
+
+
+def chain_of_ten(at: Served) -> Load:
+    """Register a chain of ten and start it eight times a second, a task at a time polled for."""
+    return replace(chain(at, "ten", 10), batch=1, starts_per_s=8)
+
+
+def handed_on_ms(seen: Seen) -> list[float]:
+    """How long after each result of a chain of ten its next task was in a worker's hands."""
+    return [
+        (seen.received[execution, f"t{number + 1}"] - at_s) * 1000
+        for (execution, ref), at_s in seen.reported.items()
+        if (number := int(ref[1:])) < 9
     ]
 
 
@@ -276,18 +303,23 @@ def measure_forks(at: Served, widths: Sequence[int], branches: int) -> list[Figu
 
 
 def _branch_cpu_ms(at: Served, width: int, executions: int) -> float:
-    load = _fork(at, f"fork_{width}", width)
+    load = fork(at, f"fork_{width}", width)
     drive(replace(load, executions=max(1, executions // 10)))
-    _await_effects(at)
-    spent = cost_of(at.pid).cpu_ms
-    seen = drive(replace(load, executions=executions))
-    _await_effects(at)
-    cpu_ms = cost_of(at.pid).cpu_ms - spent
+    await_effects(at)
+    cpu_ms, seen = cpu_of(at, replace(load, executions=executions))
     _check(at, seen)
     return cpu_ms / (width * executions)
 
 
-def _await_effects(at: Served) -> None:
+def cpu_of(at: Served, load: Load) -> tuple[float, Seen]:
+    """Drive the load, at rest before and after it, and measure the CPU of all processes in ms."""
+    spent = cost_of(at.pid).cpu_ms
+    seen = drive(load)
+    await_effects(at)
+    return cost_of(at.pid).cpu_ms - spent, seen
+
+
+def await_effects(at: Served) -> None:
     """Wait until the index has what was done, so that its cost counts."""
     until = time.monotonic() + _DRAIN_S
     spent = -1.0

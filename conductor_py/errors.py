@@ -76,6 +76,36 @@ class Conflict(ConductorError):
     code: ClassVar[str] = "CONFLICT"
 
 
+class ClaimLost(Conflict):
+    """Another attempt holds the task, or it has ended; nothing was changed, nor ever will be under
+    this claim.
+    """
+
+    code: ClassVar[str] = "CLAIM_LOST"
+
+
+class EpochConflict(Conflict):
+    """The newest record has another epoch than the one expected; nothing was changed."""
+
+    code: ClassVar[str] = "EPOCH_CONFLICT"
+
+    def __init__(self, message: str | None = None, *, epoch: int = 0) -> None:
+        """Carry the epoch that is there."""
+        self.epoch = epoch
+        super().__init__(message)
+
+
+class NotesConflict(Conflict):
+    """There is another number of notes than the one expected; nothing was changed."""
+
+    code: ClassVar[str] = "NOTES_CONFLICT"
+
+    def __init__(self, message: str | None = None, *, notes: int = 0) -> None:
+        """Carry how many there are."""
+        self.notes = notes
+        super().__init__(message)
+
+
 class PayloadTooLarge(ConductorError):
     """The payload is larger than the configured limit; nothing was stored."""
 
@@ -95,10 +125,21 @@ class StoreUnavailable(ConductorError):
     code: ClassVar[str] = "STORE_UNAVAILABLE"
     retryable: ClassVar[bool] = True
 
-    def __init__(self, message: str | None = None, *, retry_after_s: int = 1) -> None:
-        """Say after how many seconds it is worth trying again."""
+    def __init__(
+        self, message: str | None = None, *, retry_after_s: int = 1, unanswered: bool = False
+    ) -> None:
+        """Say after how many seconds it is worth trying again; ``unanswered`` when the store that
+        everything needs was asked, and nothing came back.
+        """
         self.retry_after_s = retry_after_s
+        self.unanswered = unanswered
         super().__init__(message)
+
+
+class Overloaded(StoreUnavailable):
+    """The server has more to do than it can; nothing of the request was done. Try again."""
+
+    code: ClassVar[str] = "OVERLOADED"
 
 
 class ConfigurationError(ConductorError):

@@ -13,15 +13,23 @@ from tests.services import (
     REDIS_PARAMS,
     ObjectStore,
     RedisServer,
+    SparkCluster,
+    ZooKeeper,
     absent,
     start_elasticsearch,
     start_kafka,
+    start_mariadb,
+    start_mysql,
     start_object_store,
     start_opensearch,
+    start_postgresql,
     start_redis,
+    start_spark_cluster,
+    start_zookeeper,
 )
 from tests.services.buckets import S3Bucket, fresh_bucket
 from tests.services.cache import Unobtainable
+from tests.services.redis_groups import RedisCluster
 from tests.tiers.targets import MARKED
 
 # How long an example takes says something of the machine, and nothing of the code.
@@ -35,17 +43,72 @@ hypothesis.settings.register_profile("fixed", derandomize=True, database=None)
 T = TypeVar("T")
 
 _SERVICE_FIXTURES = frozenset(
-    {"redis_servers", "object_store", "opensearch_server", "elasticsearch_server", "kafka_servers"}
+    {
+        "redis_servers",
+        "object_store",
+        "opensearch_server",
+        "elasticsearch_server",
+        "kafka_servers",
+        "mariadb_server",
+        "mysql_server",
+        "postgresql_server",
+        "spark_cluster",
+        "zookeeper_server",
+    }
 )
 _SERVICE_TIMEOUT_S = 900
 """What it may take to fetch and start a server on a fresh machine, and the test after that."""
+_COSTLY_FIXTURES = {
+    "spark": "spark",
+    "kafka_servers": "kafka",
+    "opensearch_server": "search",
+    "elasticsearch_server": "search",
+}
+"""What takes long to start: the tests that need it run in one process, by the name of a group."""
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(tryfirst=True, wrapper=True)
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> Iterator[None]:
     """Mark what needs a service, and allow it the time of a first download. What is thorough must
-    name a target that runs it.
+    name a target that runs it. A run that is divided among processes keeps together what shares
+    servers, and begins with what may last longest.
     """
+    divided = getattr(config.option, "loadgroup", False)
+    _mark_services(items)
+    if divided:
+        for item in items:
+            _group(item)
+    yield
+    if divided and items and not any("@" in item.nodeid for item in items):
+        # So it was with pytest 9.2 and pytest-xdist 3.8, which writes where nobody reads any more.
+        raise pytest.UsageError("pytest-xdist does not group the tests of this pytest")
+    if divided:
+        items.sort(key=_longest_first)
+
+
+def _group(item: pytest.Item) -> None:
+    """A real deployment is its test's own; all other tests of a file may share something. Those
+    that start Spark in processes of their own come one after the other: Spark gives a process of
+    Python ten seconds to begin, and two cores are too few for two such tests.
+    """
+    fixtures = getattr(item, "fixturenames", ())
+    group = next((name for need, name in _COSTLY_FIXTURES.items() if need in fixtures), None)
+    if item.get_closest_marker("spark") is not None and "spark" not in fixtures:
+        group = "spark processes"
+    if group is None and item.get_closest_marker("acceptance") is None:
+        group = str(item.path.relative_to(item.config.rootpath))
+    if group is not None and item.get_closest_marker("xdist_group") is None:
+        item.add_marker(pytest.mark.xdist_group(group))
+
+
+def _longest_first(item: pytest.Item) -> float:
+    allowed = item.get_closest_marker("timeout")
+    return -float(allowed.args[0]) if allowed is not None and allowed.args else 0.0
+
+
+def _mark_services(items: list[pytest.Item]) -> None:
     for item in items:
         for mark in item.iter_markers("thorough"):
             if mark.args or mark.kwargs.get("target") not in MARKED:
@@ -137,6 +200,16 @@ def newest_redis(redis_servers: _RedisServers) -> RealRedis:
 
 
 @pytest.fixture(scope="session")
+def redis_cluster(redis_servers: _RedisServers) -> Iterator[RedisCluster]:
+    """A cluster of three primaries with a replica each; who kills one starts a cluster of its
+    own.
+    """
+    cluster = _or_absent(lambda: RedisCluster(node_timeout_ms=15_000).start())
+    yield cluster
+    cluster.stop()
+
+
+@pytest.fixture(scope="session")
 def object_store() -> Iterator[ObjectStore]:
     """A real S3-compatible store."""
     store = _or_absent(start_object_store)
@@ -184,3 +257,45 @@ def kafka_servers() -> Iterator[str]:
     broker = _or_absent(start_kafka)
     yield broker.servers
     broker.stop()
+
+
+@pytest.fixture(scope="session")
+def postgresql_server() -> Iterator[str]:
+    """The URL of a database of a real PostgreSQL, for the session; tests name their own tables."""
+    server = _or_absent(start_postgresql)
+    yield server.url
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def mariadb_server() -> Iterator[str]:
+    """The URL of a database of a real MariaDB, for the session; tests name their own tables."""
+    server = _or_absent(start_mariadb)
+    yield server.url
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def mysql_server() -> Iterator[str]:
+    """The URL of a database of a real MySQL, for the session; tests name their own tables. It is a
+    download of 550 MB, so its tests are thorough: MariaDB speaks the same protocol.
+    """
+    server = _or_absent(start_mysql)
+    yield server.url
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def spark_cluster() -> Iterator[SparkCluster]:
+    """A Spark cluster of two workers with a core each; who kills one starts it again."""
+    cluster = _or_absent(start_spark_cluster)
+    yield cluster
+    cluster.stop()
+
+
+@pytest.fixture(scope="session")
+def zookeeper_server() -> Iterator[ZooKeeper]:
+    """A real ZooKeeper, for the session; tests name their own namespaces."""
+    server = _or_absent(start_zookeeper)
+    yield server
+    server.stop()

@@ -6,6 +6,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from redis import Redis
 
 from conductor_py.adapters.elasticsearch import search as elasticsearch_search
 from conductor_py.adapters.elasticsearch.client import ElasticsearchSettings
@@ -39,6 +40,10 @@ def _settings(**flags: str) -> Settings:
         ({"redis__hosts": "one:7000::s/x", "redis__user": "m e"}, "redis://m%20e:s%2Fx@one:7000/0"),
         ({"redis__hosts": "one:7000:r", "redis__ssl": "true"}, "rediss://one:7000/0"),
         ({"redis__socket": "/run/a b", "redis__database": "2"}, "unix:///run/a%20b?db=2"),
+        (
+            {"db__type": "redis_sentinel", "redis__hosts": "one:1:r:pw;two:2:r"},
+            "redis+sentinel://:pw@one:1,two:2/mymaster/0",
+        ),
     ],
 )
 def test_settings_lead_to_a_redis(flags: dict[str, str], url: str) -> None:
@@ -110,6 +115,18 @@ def test_the_number_of_partitions_of_a_namespace_stays(newest_redis: RealRedis) 
     sentence = "the namespace conductor has 2 partitions, not 1: set conductor.redis.partitions=2"
     with pytest.raises(ConfigurationError, match=sentence):
         check_redis(_settings(redis__socket=socket))
+
+
+def test_a_redis_that_wants_a_password_is_said_so(newest_redis: RealRedis) -> None:
+    settings = _settings(redis__socket=newest_redis.url.removeprefix("unix://"))
+    with Redis.from_url(newest_redis.url) as client:
+        client.config_set("requirepass", "secret")
+        try:
+            with pytest.raises(ConfigurationError, match="Redis refuses who asks") as refused:
+                check_redis(settings)
+        finally:
+            client.config_set("requirepass", "")
+    assert "host:port:rack:password" in str(refused.value)
 
 
 @pytest.mark.parametrize("command", ["api", "sweeper", "effects", "server"])

@@ -1,4 +1,6 @@
-"""Administration: settings in effect, open tasks, looking at an execution now, results by queue."""
+"""Administration: settings in effect, servers, open tasks, looking at an execution now, results by
+queue.
+"""
 
 from __future__ import annotations
 
@@ -51,8 +53,12 @@ def administration(front: Front, config: Mapping[str, str] | None = None) -> Blu
             return json_answer({event: {queue: 0} for event, queue in queues.items()})
         return json_answer(queues)
 
+    def servers() -> Response:
+        return json_answer(list(engine.shards.servers()))
+
     routes = (
         ("GET", "/config", configuration),
+        ("GET", "/servers", servers),
         ("GET", "/queues", event_queues),
         ("GET", "/task/<task_type>", open_tasks),
         ("POST", "/sweep/requeue/<workflow_id>", sweep),

@@ -12,7 +12,9 @@ from collections.abc import Callable, Mapping
 from flask import Flask
 
 from conductor_py.api.administration import administration, result_queues
+from conductor_py.api.admission import Admission, admitted
 from conductor_py.api.bulk import bulk
+from conductor_py.api.checkpoints import checkpoints, long_tasks
 from conductor_py.api.draining import drained
 from conductor_py.api.errors import install
 from conductor_py.api.events import events
@@ -23,7 +25,9 @@ from conductor_py.api.front import Front
 from conductor_py.api.lookups import lookups
 from conductor_py.api.messages import messages
 from conductor_py.api.metadata import metadata
+from conductor_py.api.oversight import oversight
 from conductor_py.api.payloads import payloads
+from conductor_py.api.pipelines import pipelines
 from conductor_py.api.queues import queues
 from conductor_py.api.recovery import recovery
 from conductor_py.api.schedules import schedules
@@ -37,6 +41,7 @@ from conductor_py.api.templates import registered_templates
 from conductor_py.api.trials import trials
 from conductor_py.api.values import environment as environment_values
 from conductor_py.api.values import secrets
+from conductor_py.api.workers import workers
 from conductor_py.api.workflows import workflows
 from conductor_py.ports.payloads import ServedPayloads
 from conductor_py.wire.body import MAX_DEPTH
@@ -74,6 +79,7 @@ def create_app(
     metrics: Callable[[], bytes] | None = None,
     config: Mapping[str, str] | None = None,
     time_zone: str = "UTC",
+    admission: Admission | None = None,
 ) -> Flask:
     """Make the application.
 
@@ -87,7 +93,8 @@ def create_app(
     how long a call waits for an execution, ``max_results`` a page of a search, ``max_tasks`` and
     ``max_task_depth`` the size of definitions.
     ``metrics`` writes them in Prometheus's format, ``config`` are the settings to show.
-    ``time_zone`` is that of schedules which name none.
+    ``time_zone`` is that of schedules which name none. ``admission`` bounds what is taken in at
+    once.
     """
     rules = Rules(
         limits=Limits(max_tasks=max_tasks, max_depth=max_task_depth),
@@ -109,6 +116,7 @@ def create_app(
         time_zone=time_zone,
         stop=stop,
         instance=instance,
+        admission=admission,
     )
     app = Flask("conductor_py.api", static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = max_body_bytes
@@ -120,8 +128,9 @@ def create_app(
         app.register_blueprint(acting(front))
     for noun in (lookups, trials, events, result_queues, messages):
         app.register_blueprint(noun(front))
-    app.register_blueprint(schedules(front))
-    for noun in (schemas, tags, secrets, environment_values):
+    for noun in (schedules, workers, oversight, checkpoints, long_tasks):
+        app.register_blueprint(noun(front))
+    for noun in (schemas, tags, secrets, environment_values, pipelines):
         app.register_blueprint(noun(front))
     app.register_blueprint(administration(front, config))
     app.register_blueprint(system(front, metrics))
@@ -130,5 +139,7 @@ def create_app(
     if files is not None:
         app.register_blueprint(files_of_executions(front, files, public_url))
     whole = drained(app.wsgi_app, limit=max_body_bytes, most=_DRAINED_BODIES * max_body_bytes)
+    if admission is not None:
+        whole = admitted(whole, admission, instance=instance)
     app.wsgi_app = whole  # type: ignore[assignment,method-assign]  # Flask's own way to wrap it
     return app

@@ -15,7 +15,14 @@ from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException
 
 from conductor_py.api.answers import json_answer
-from conductor_py.errors import ConductorError, InvalidInput, StoreUnavailable, Violation
+from conductor_py.errors import (
+    ConductorError,
+    EpochConflict,
+    InvalidInput,
+    NotesConflict,
+    StoreUnavailable,
+    Violation,
+)
 
 STATUS: Mapping[str, int] = MappingProxyType(
     {
@@ -25,8 +32,12 @@ STATUS: Mapping[str, int] = MappingProxyType(
         "FORBIDDEN": 403,
         "NOT_FOUND": 404,
         "CONFLICT": 409,
+        "CLAIM_LOST": 409,
+        "EPOCH_CONFLICT": 409,
+        "NOTES_CONFLICT": 409,
         "PAYLOAD_TOO_LARGE": 413,
         "LIMIT_EXCEEDED": 429,
+        "OVERLOADED": 503,
         "STORE_UNAVAILABLE": 503,
         "CONFIGURATION": 500,
         "URL_REFUSED": 403,
@@ -35,6 +46,8 @@ STATUS: Mapping[str, int] = MappingProxyType(
 )
 """The HTTP status of each error code."""
 
+UNANSWERED = "conductor.unanswered"
+"""Set in the WSGI environment of a request that the store did not answer."""
 _VALIDATION_FAILED = "Validation failed, check below errors for detail."
 _log = logging.getLogger(__name__)
 
@@ -44,6 +57,8 @@ def install(app: Flask, instance: str) -> None:
 
     def conductor_error(error: ConductorError) -> Response:
         answer = envelope(error, instance)
+        if isinstance(error, StoreUnavailable) and error.unanswered:
+            request.environ[UNANSWERED] = True
         if answer.status_code == 500:
             _log.error(
                 "request failed",
@@ -82,14 +97,30 @@ def envelope(error: ConductorError, instance: str, *, status: int | None = None)
     if isinstance(error, InvalidInput) and error.violations:
         listed = [_violation(found) for found in error.violations]
         return _answer(status, _VALIDATION_FAILED, code=error.code, validationErrors=listed)
+    found = _found(error)
     answer = _answer(
-        status, error.message, instance=instance, retryable=error.retryable, code=error.code
+        status,
+        error.message,
+        instance=instance,
+        retryable=error.retryable,
+        code=error.code,
+        **found,
     )
     if isinstance(error, StoreUnavailable):
         answer.headers["Retry-After"] = str(error.retry_after_s)
     elif error.retryable:
         answer.headers["Retry-After"] = "1"
     return answer
+
+
+def _found(error: ConductorError) -> dict[str, int]:
+    """What is there instead of what was expected."""
+    match error:
+        case EpochConflict(epoch=epoch):
+            return {"epoch": epoch}
+        case NotesConflict(notes=notes):
+            return {"notes": notes}
+    return {}
 
 
 def _answer(

@@ -9,6 +9,7 @@ from typing import Any
 
 from flask import Blueprint, Response, request
 
+from conductor_py.api.admission import Admission
 from conductor_py.api.facade import EngineFacade
 from conductor_py.wire.body import MAX_DEPTH, parse, parse_object
 from conductor_py.wire.definition_reader import DefinitionReader
@@ -31,6 +32,12 @@ class Front:
     time_zone: str = "UTC"
     stop: threading.Event | None = None
     instance: str = "unknown"
+    admission: Admission | None = None
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether so many wait for something to happen that nobody else should."""
+        return self.admission is not None and self.admission.is_crowded
 
     def body(self) -> Any:  # noqa: ANN401 - any JSON value
         """Read the body, whatever content type it claims; ``InvalidInput`` when it is not JSON."""

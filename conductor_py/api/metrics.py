@@ -32,6 +32,7 @@ _COUNTED: Final = {
     "claims": "Tasks handed to workers",
     "reports": "Results of workers, by what the store answered",
     "decisions": "Decisions on executions; those that are not OK were refused and made again",
+    "locks": "Locks on executions that were asked for, and what came of them",
 }
 
 
@@ -55,7 +56,7 @@ class Metrics:
         }
 
     def count(self, name: str, outcome: str, amount: int) -> None:
-        """Count one of ``starts``, ``polls``, ``claims``, ``reports`` and ``decisions``."""
+        """Count one of ``starts``, ``polls``, ``claims``, ``reports``, ``decisions``, ``locks``."""
         self._counters[name].labels(outcome).inc(amount)
 
     def observe(self, app: Flask) -> None:
@@ -75,6 +76,18 @@ class Metrics:
         """Ask for the number of schedules by state at every scrape."""
         self._registry.register(_Schedules(counts))
 
+    def show_requests(self, counts: Callable[[], Mapping[str, int]]) -> None:
+        """Ask at every scrape how many requests are in, by what they do, and were refused."""
+        self._registry.register(_Requests(counts))
+
+    def show_oversight(
+        self, last_audit: Callable[[], Mapping[str, int]], quarantined: Callable[[], int]
+    ) -> None:
+        """Ask at every scrape what the last audit counted, and how many executions are in
+        quarantine.
+        """
+        self._registry.register(_Oversight(last_audit, quarantined))
+
     def write(self) -> bytes:
         """Write everything as text."""
         return generate_latest(self._registry)
@@ -93,6 +106,31 @@ class Metrics:
 
 def _begin() -> None:
     g.began = time.perf_counter()
+
+
+class _Requests(Collector):
+    def __init__(self, counts: Callable[[], Mapping[str, int]]) -> None:
+        self._counts = counts
+
+    def describe(self) -> list[GaugeMetricFamily]:
+        """Tell nothing beforehand."""
+        return []
+
+    def collect(self) -> Iterator[GaugeMetricFamily | CounterMetricFamily]:
+        counts = dict(self._counts())
+        refused = CounterMetricFamily(
+            "conductor_http_refused", "Requests answered 503 because of too many others"
+        )
+        refused.add_metric((), counts.pop("refused"))
+        now = GaugeMetricFamily(
+            "conductor_http_requests_now",
+            "Requests that are in at this moment, and of these those that work, rest or wait",
+            labels=("state",),
+        )
+        for state, count in counts.items():
+            now.add_metric((state,), count)
+        yield now
+        yield refused
 
 
 class _QueueDepth(Collector):
@@ -131,6 +169,42 @@ class _EventActions(Collector):
             for outcome, count in self._counts().items():
                 actions.add_metric((outcome,), count)
         yield actions
+
+
+class _Oversight(Collector):
+    def __init__(
+        self, last_audit: Callable[[], Mapping[str, int]], quarantined: Callable[[], int]
+    ) -> None:
+        self._last_audit = last_audit
+        self._quarantined = quarantined
+
+    def describe(self) -> list[GaugeMetricFamily]:
+        """Tell nothing beforehand, so that registering asks no store."""
+        return []
+
+    def collect(self) -> Iterator[GaugeMetricFamily | CounterMetricFamily]:
+        broken = GaugeMetricFamily(
+            "conductor_audit_violations",
+            "Violations that the last audit of the whole store found; none yet: no sample",
+            labels=("invariant",),
+        )
+        audits = CounterMetricFamily("conductor_audits", "Audits of the whole store by sweepers")
+        ended = GaugeMetricFamily(
+            "conductor_audit_ended_seconds", "When the last audit ended, seconds of the epoch"
+        )
+        kept = GaugeMetricFamily(
+            "conductor_quarantined_executions", "Executions that cannot be decided"
+        )
+        with suppress(StoreUnavailable):
+            last = self._last_audit()
+            for name, count in last.items():
+                if name.startswith("I"):
+                    broken.add_metric((name,), count)
+            if last:
+                audits.add_metric((), last["runs"])
+                ended.add_metric((), last["ended_ms"] / 1000)
+            kept.add_metric((), self._quarantined())
+        yield from (broken, audits, ended, kept)
 
 
 class _Schedules(Collector):

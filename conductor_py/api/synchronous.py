@@ -15,6 +15,7 @@ from flask import Blueprint, Response, request
 
 from conductor_py.api.answers import empty, json_answer
 from conductor_py.api.front import Front, blueprint
+from conductor_py.errors import Overloaded
 from conductor_py.model.json import JsonObject
 from conductor_py.model.requests import StartRequest, WaitRequest
 from conductor_py.model.status import TaskStatus
@@ -118,6 +119,8 @@ class _Synchronous:
         return self._waiting(seconds * 1000, strategy)
 
     def _waiting(self, timeout_ms: int, strategy: str) -> WaitRequest:
+        if self._front.is_crowded:
+            raise Overloaded("Too many calls wait at this server; nothing was done. Try again.")
         name = str(uuid.uuid4())
         return WaitRequest(
             topic=f"wait:{name}",

@@ -18,6 +18,7 @@ from conductor_py.errors import InvalidInput, NotFound
 from conductor_py.model.json import JsonObject
 from conductor_py.model.requests import ExtendRequest, PollRequest, TaskResult
 from conductor_py.model.status import TaskStatus
+from conductor_py.wire.checkpoints import wanted_to_json
 from conductor_py.wire.parameters import number, wrong_segment
 from conductor_py.wire.parameters import text as text_parameter
 from conductor_py.wire.requests import RESULT_STATUSES, read_extend, read_result
@@ -60,7 +61,7 @@ class _Polls:
         self._tasks = front.engine.tasks
 
     def poll(self, task_type: str) -> Response:
-        timeout_ms = min(_SINGLE_POLL_MS, self._front.max_poll_ms)
+        timeout_ms = self._patience(min(_SINGLE_POLL_MS, self._front.max_poll_ms))
         wanted = _poll_request(task_type, count=1, timeout_ms=timeout_ms)
         found = self._tasks.poll(wanted, self._front.stop)
         return json_answer(found[0]) if found else no_content()
@@ -69,8 +70,13 @@ class _Polls:
         count = min(number(request.args, "count", 1, least=1), self._front.max_poll_count)
         most = self._front.max_poll_ms
         timeout_ms = number(request.args, "timeout", min(100, most), least=0, most=most)
+        timeout_ms = self._patience(timeout_ms)
         wanted = _poll_request(task_type, count=count, timeout_ms=timeout_ms)
         return json_answer(list(self._tasks.poll(wanted, self._front.stop)))
+
+    def _patience(self, timeout_ms: int) -> int:
+        """Where too many wait already, a poll gets what there is."""
+        return 0 if self._front.is_crowded else timeout_ms
 
 
 def _poll_request(task_type: str, *, count: int, timeout_ms: int) -> PollRequest:
@@ -116,7 +122,11 @@ class _Reports:
 
     def extend(self, task_id: str) -> Response:
         until = self._tasks.extend(read_extend(task_id, self._front.body()))
-        return json_answer({"taskId": task_id, "leaseUntil": until})
+        answer: dict[str, object] = {"taskId": task_id, "leaseUntil": until}
+        wanted = self._front.engine.checkpoints.wanted(task_id)
+        if wanted is not None:
+            answer["request"] = wanted_to_json(wanted)
+        return json_answer(answer)
 
     def add_log(self, task_id: str) -> Response:
         line = request.get_data(cache=False).decode("utf-8", "replace")

@@ -23,8 +23,13 @@ _COMMANDS: Final = {
     "workflow": ("workflow", "workflow", "Start, look at, end and search executions."),
     "task": ("task", "task", "Look at task queues and their workers."),
     "definition": ("definition", "definition", "Register and read definitions."),
+    "pipeline": ("pipeline", "pipeline", "Check jobs of data pipelines; see how they are cut."),
     "schedule": ("schedule", "schedule", "Save, read, pause and run schedules."),
     "event": ("event", "event", "Register and list event handlers; see what they did."),
+    "deployment": ("deployment", "deployment", "Look at servers, shards and workers."),
+    "simulate": ("simulate", "simulate", "Run a workflow of yours under simulated faults."),
+    "audit": ("audit", "audit", "Count violations of the invariants on a live store."),
+    "quarantine": ("quarantine", "quarantine", "List what cannot be decided; try it again."),
     "config": ("config", "config", "Settings."),
     "schemas": ("schemas", "schemas", "The language-neutral contract."),
     "version": ("version", "version", "Print the version."),
@@ -83,5 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 def _explain(error: ConductorError) -> None:
     say(f"Error: {error.message}", err=True)
     if isinstance(error, InvalidInput):
-        for violation in error.violations:
-            say(f"  {violation.path}: {violation.message}", err=True)
+        lines = [f"{violation.path}: {violation.message}" for violation in error.violations]
+        for line in lines:
+            if line != error.message:  # the first may be the message already
+                say(f"  {line}", err=True)

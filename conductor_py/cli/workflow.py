@@ -7,10 +7,12 @@ from typing import Any
 
 import click
 
+from conductor_py.cli import long_tasks
 from conductor_py.cli.connection import client, connected, object_document
 from conductor_py.cli.execution_view import changes, is_open, print_execution
 from conductor_py.cli.operations import COMMANDS
 from conductor_py.cli.printing import chosen, objects, print_json, print_table, say
+from conductor_py.cli.why import why
 from conductor_py.sdk.client import Client
 
 #: Between two looks at an execution that is watched.
@@ -127,5 +129,5 @@ def _watch(conductor: Client, workflow_id: str) -> None:
         time.sleep(PAUSE_S)
 
 
-for _command in COMMANDS:
+for _command in (*COMMANDS, *long_tasks.COMMANDS, why):
     workflow.add_command(_command)

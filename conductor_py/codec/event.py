@@ -5,11 +5,14 @@ to the version of the engine that knows it.
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Sequence
 from typing import Any
 
 import orjson
 
 from conductor_py.codec.execution import UnknownFormat, dump_json
+from conductor_py.model.changing import made
 from conductor_py.model.event import (
     Admitted,
     ChildEnded,
@@ -24,6 +27,13 @@ from conductor_py.model.event import (
 )
 from conductor_py.model.execution import Document, External
 from conductor_py.model.status import TaskStatus, WorkflowStatus
+
+_TASK_STATUS = {status.value: status for status in TaskStatus}
+
+
+def digest_of(events: Sequence[bytes]) -> str:
+    """Tell stored events from others of the same numbers; the store makes the same of its own."""
+    return hashlib.sha1(b"\n".join(events), usedforsecurity=False).hexdigest()
 
 
 def dump_event(event: Event) -> bytes:  # noqa: C901 - one case a kind
@@ -73,9 +83,10 @@ def load_event(stored: bytes) -> Event:
 def _event(seq: int, body: dict[str, Any]) -> Event:
     match body["t"]:
         case "result":
-            return ResultReported(
+            return made(
+                ResultReported,
                 seq=seq,
-                status=TaskStatus(body["st"]),
+                status=_TASK_STATUS[body["st"]],
                 worker=body.get("w", ""),
                 reason=body.get("why"),
                 callback_after_s=body.get("cb", 0),

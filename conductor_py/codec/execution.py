@@ -122,6 +122,7 @@ _HEADER: tuple[tuple[str, str, Any], ...] = (
     ("revised", "rev", False),
     ("former", "former", ()),
     ("notices", "told", 0),
+    ("forgotten", "gone", 0),
 )
 
 _ATTEMPT: tuple[tuple[str, str, Any], ...] = (
@@ -148,6 +149,8 @@ _ATTEMPT: tuple[tuple[str, str, Any], ...] = (
     ("ahead", "ahead", False),
     ("redo", "redo", False),
     ("tells_start", "tell", False),
+    ("root", "root", 0),
+    ("recalled", "recall", 0),
 )
 
 _header_values = attrgetter(*(attribute for attribute, _, _ in _HEADER))

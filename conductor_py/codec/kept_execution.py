@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import orjson
@@ -31,6 +31,7 @@ class KeptExecution:
     plans: Mapping[str, bytes]
     logs: Sequence[tuple[int, int, str]] = ()
     claim: int = 0
+    checkpoints: Mapping[str, bytes] = field(default_factory=dict)
 
 
 def dump_kept(kept: KeptExecution) -> bytes | None:
@@ -41,6 +42,7 @@ def dump_kept(kept: KeptExecution) -> bytes | None:
         "plans": {name: _text(value) for name, value in kept.plans.items()},
         "logs": [list(line) for line in kept.logs],
         "claim": kept.claim,
+        "checkpoints": {name: _text(value) for name, value in kept.checkpoints.items()},
     }
     packed = zlib.compress(orjson.dumps(body), 1)
     return packed if len(packed) <= MOST_BYTES else None
@@ -56,6 +58,7 @@ def load_kept(stored: bytes) -> KeptExecution:
         plans={name: value.encode() for name, value in body["plans"].items()},
         logs=tuple((seq, at, line) for seq, at, line in body["logs"]),
         claim=body["claim"],
+        checkpoints={name: value.encode() for name, value in body.get("checkpoints", {}).items()},
     )
 
 

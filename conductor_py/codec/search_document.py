@@ -7,7 +7,6 @@ A reader ignores fields it does not know, so that an older process can read what
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from itertools import chain
 from typing import Any, TypeAlias
 
 from conductor_py.model.search import (
@@ -118,14 +117,11 @@ def keyword_words(stored: StoredSummary, fields: Mapping[str, FieldKind]) -> tup
     """List the distinct words of all keyword fields: with those of the text fields, what free text
     finds.
     """
-    return _distinct(
-        chain.from_iterable(
-            words_of(value)
-            for name, kind in fields.items()
-            if kind is FieldKind.KEYWORD
-            for value in field_values(stored, name)
-        )
-    )
+    values: list[str] = []
+    for name in stored:
+        if fields.get(name) is FieldKind.KEYWORD:
+            values += field_values(stored, name)
+    return _distinct(words_of(" ".join(values)))
 
 
 def field_values(stored: StoredSummary, field: str) -> tuple[Any, ...]:

@@ -39,6 +39,8 @@ _NUMBER_AND_UNIT: Final = re.compile(r"([+-]?\d+)\s*([A-Za-z]*)")
 _ISO_DURATION: Final = re.compile(
     r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?", re.IGNORECASE
 )
+_PLAIN: Final = re.compile(r"[A-Za-z0-9._:-]+")
+_PLAIN_LETTERS: Final = "letters, digits, '-', '_', '.' and ':', without blanks"
 _HOST: Final = re.compile(r"(\[[^\]]+\]|[^:\[\]]+):(\d{1,5})(?::([^:]*)(?::(.*))?)?")
 
 
@@ -65,6 +67,8 @@ class Setting:
     maximum: int | None = None
     choices: tuple[str, ...] = ()
     secret: bool = False
+    plain: bool = False
+    """Whether it names something in a record, where other letters would not be read back."""
 
     def parse(self, text: str) -> object:
         """Turn text into the value; raises ValueError whose message says what would be right."""
@@ -74,6 +78,8 @@ class Setting:
                 raise ValueError(f"at least {self.render(self.minimum)}")
             if self.maximum is not None and value > self.maximum:
                 raise ValueError(f"at most {self.render(self.maximum)}")
+        if self.plain and not all(map(_PLAIN.fullmatch, _words(value))):
+            raise ValueError(f"names of {_PLAIN_LETTERS}")
         return value
 
     def render(self, value: int) -> str:
@@ -97,9 +103,13 @@ def _declare(setting: Setting) -> object:
     )
 
 
-def text(key: str, default: str, sentence: str, *, secret: bool = False) -> str:
-    """Declare a text; a secret one is in no log, page or representation."""
-    setting = Setting(key=key, kind="text", default=default, sentence=sentence, secret=secret)
+def text(
+    key: str, default: str, sentence: str, *, secret: bool = False, plain: bool = False
+) -> str:
+    """Declare a text; a secret one is in no log, page or representation, a plain one is a name."""
+    setting = Setting(
+        key=key, kind="text", default=default, sentence=sentence, secret=secret, plain=plain
+    )
     return cast("str", _declare(setting))
 
 
@@ -141,9 +151,9 @@ def choice(key: str, default: str, choices: tuple[str, ...], sentence: str) -> A
     )
 
 
-def names(key: str, default: str, sentence: str) -> tuple[str, ...]:
-    """Declare a list of words, separated by commas."""
-    setting = Setting(key=key, kind="names", default=default, sentence=sentence)
+def names(key: str, default: str, sentence: str, *, plain: bool = False) -> tuple[str, ...]:
+    """Declare a list of words, separated by commas; plain ones have no blanks."""
+    setting = Setting(key=key, kind="names", default=default, sentence=sentence, plain=plain)
     return cast("tuple[str, ...]", _declare(setting))
 
 
@@ -151,6 +161,10 @@ def hosts(key: str, default: str, sentence: str) -> tuple[RedisHost, ...]:
     """Declare a list of Redis nodes; they may carry passwords."""
     setting = Setting(key=key, kind="hosts", default=default, sentence=sentence, secret=True)
     return cast("tuple[RedisHost, ...]", _declare(setting))
+
+
+def _words(value: object) -> tuple[str, ...]:
+    return value if isinstance(value, tuple) else (str(value),)
 
 
 def _parse_text(_setting: Setting, value: str) -> str:
@@ -208,6 +222,8 @@ def _parse_hosts(_setting: Setting, value: str) -> tuple[RedisHost, ...]:
         if match is None or not 0 < int(match.group(2)) < 65_536:
             raise ValueError("host:port:rack[:password], several separated by ';'")
         host, port, rack, password = match.groups()
+        if rack and not _PLAIN.fullmatch(rack):
+            raise ValueError(f"racks of {_PLAIN_LETTERS}")
         found.append(
             RedisHost(
                 host=host.strip("[]"), port=int(port), rack=rack or "", password=password or ""

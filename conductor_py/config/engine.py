@@ -39,11 +39,24 @@ class App:
         "How long a server may decide on an execution before it has to renew its lock.",
         minimum=500,
     )
+    lock_wait_ms: int = duration(
+        "conductor.app.lockTimeToTry",
+        "500ms",
+        "How long whoever reports or operates waits for a lock; then its holder or a sweeper goes "
+        "on. For locks other than redis, where nobody waits.",
+    )
     active_worker_ms: int = duration(
         "conductor.app.activeWorkerLastPollTimeout",
         "10s",
         "A domain counts as served when one of its workers polled within this time.",
         unit="s",
+    )
+    worker_presence_ms: int = duration(
+        "conductor.app.workerPresenceLease",
+        "30s",
+        "How long a worker is listed after its last sign of life.",
+        unit="s",
+        minimum=3_000,
     )
     worker_lost_limit: int = count(
         "conductor.app.workerLostLimit",
@@ -142,6 +155,32 @@ class Limits:
         "How deep workflows may start one another as sub-workflows.",
         minimum=1,
     )
+    tasks_per_execution: int = count(
+        "conductor.limits.tasksPerExecution",
+        "200000",
+        "Tasks that an execution may have, each try and each iteration counted, those not that a "
+        "loop has forgotten (keepLastN); one with more fails.",
+        minimum=10,
+    )
+    loop_iterations: int = count(
+        "conductor.limits.loopIterations",
+        "100000",
+        "How often a DO_WHILE may turn; beyond it the loop fails.",
+        minimum=1,
+    )
+    fork_branches: int = count(
+        "conductor.limits.forkBranches",
+        "100000",
+        "Branches of one FORK_JOIN_DYNAMIC; with more the task fails.",
+        minimum=1,
+    )
+    inbox_events: int = count(
+        "conductor.limits.inboxEvents",
+        "10000",
+        "Results, signals and operations that may wait to be decided for one execution before it "
+        "takes no more operations; those are answered 429.",
+        minimum=10,
+    )
     decision_attempts: int = count(
         "conductor.limits.decisionAttempts",
         "1000",
@@ -182,15 +221,16 @@ class Scripts:
     long_workers: int = count(
         "conductor.scripts.longWorkers",
         "1",
-        "Processes for scripts that take longer than 50 ms, of one sweeper process. They run only "
-        "while nothing else wants the processor.",
+        "Processes for scripts that take longer than 50 ms, of one sweeper process, beside one for "
+        "those that have failed so before. They run behind everything "
+        "else, that one only while nothing else does.",
         minimum=1,
     )
     time_limit_ms: int = duration(
         "conductor.scripts.timeLimit",
         "4s",
-        "How much processor time one script may use, and, while others want the processor, a "
-        "fourth of how long it may take. CONDUCTOR_SCRIPT_MAX_EXECUTION_SECONDS sets it, too.",
+        "How much processor time one script may use; it may take eight times as long, and one that "
+        "has failed before 128 times. CONDUCTOR_SCRIPT_MAX_EXECUTION_SECONDS sets it, too.",
         unit="s",
         minimum=10,
     )

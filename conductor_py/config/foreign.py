@@ -24,7 +24,6 @@ _WITHOUT_EFFECT: Final = (
     "conductor.app.executorServiceMaxThreadCount",
     "conductor.app.humanTaskPreventsDeciderQueue",
     "conductor.app.legacy.",
-    "conductor.app.lockTimeToTry",
     "conductor.app.maxPostponeDurationSeconds",
     "conductor.app.stack",
     "conductor.app.summary-input-output-json-serialization.",
@@ -69,7 +68,6 @@ _WITHOUT_EFFECT: Final = (
     "conductor.redis.queuesNonQuorumPort",
     "conductor.redis.replicaSyncWaitTime",
     "conductor.redis.replicasToSync",
-    "conductor.redis.sentinelMasterName",
     "conductor.redis.taskDefCacheRefreshInterval",
     "conductor.redis.workflowDefCacheEnabled",
     "conductor.status-notifier.notification.connectionPoolMaxRequest",
@@ -82,7 +80,6 @@ _WITHOUT_EFFECT: Final = (
     "conductor.workflow-status-listener.archival.",
     "conductor.workflow-status-listener.kafka.event-topics.",
     "conductor.workflow-status-listener.kafka.producer.",
-    "conductor.zookeeper-lock.",
 )
 
 

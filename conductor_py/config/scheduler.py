@@ -25,8 +25,9 @@ class Scheduler:
     )
     idle_ms: int = duration(
         "conductor.scheduler.pollingInterval",
-        "100ms",
-        "How long a scheduler with nothing to do waits before it looks again.",
+        "1s",
+        "How long a scheduler with nothing to do waits at most before it looks for new schedules; "
+        "those it knows are fired when they are due.",
         minimum=5,
     )
     batch: int = count(

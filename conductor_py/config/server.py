@@ -39,8 +39,34 @@ class Server:
     blocking_threads: int = count(
         "conductor.server.blockingThreads",
         "128",
-        "Threads of each process: the long polls that are expected at once, and 16 more.",
-        minimum=4,
+        "Requests that each process takes in at once: the long polls that are expected, and 16 "
+        "more. Further ones are answered 503; long polls above that number do not wait.",
+        minimum=1,
+    )
+    working: int = count(
+        "conductor.server.working",
+        "32",
+        "Requests that each process works on at once, those apart that wait for something to "
+        "happen; further ones wait for their turn.",
+        minimum=1,
+    )
+    turn_wait_ms: int = duration(
+        "conductor.server.turnWait",
+        "1s",
+        "How long a request waits for its turn before it is answered 503.",
+        minimum=1,
+    )
+    connections: int = count(
+        "conductor.server.connections",
+        "4096",
+        "Connections that each process holds open; further ones wait to be accepted.",
+        minimum=16,
+    )
+    header_bytes: int = size(
+        "conductor.server.headerLimit",
+        "64KB",
+        "The largest head of a request, with at most 100 headers; a larger one is answered 431.",
+        minimum=8192,
     )
     long_poll_limit_ms: int = duration(
         "conductor.server.longPollLimit",

@@ -12,6 +12,7 @@ from conductor_py.config.background import Effects, HttpTasks, KafkaTasks, Sweep
 from conductor_py.config.declaration import Setting, setting_of
 from conductor_py.config.engine import App, Limits, Messages, Payloads, Scripts
 from conductor_py.config.file_storage import FileStorage
+from conductor_py.config.health import Audit, Quarantine
 from conductor_py.config.listeners import Listeners
 from conductor_py.config.policies import Cache, Idempotency, Secrets
 from conductor_py.config.scheduler import Scheduler
@@ -45,6 +46,8 @@ class Settings:
     secrets: Secrets = field(default_factory=Secrets)
     messages: Messages = field(default_factory=Messages)
     sweeper: Sweeper = field(default_factory=Sweeper)
+    audit: Audit = field(default_factory=Audit)
+    quarantine: Quarantine = field(default_factory=Quarantine)
     effects: Effects = field(default_factory=Effects)
     listeners: Listeners = field(default_factory=Listeners)
     system_tasks: SystemTasks = field(default_factory=SystemTasks)

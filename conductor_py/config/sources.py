@@ -3,8 +3,9 @@
 A key may be written as Conductor writes it, or as Spring forgives it: letter case, dashes and
 underscores do not count. In the environment dots are underscores:
 ``conductor.app.ownerEmailMandatory`` is ``CONDUCTOR_APP_OWNEREMAILMANDATORY``. An empty value means
-the default. What begins with ``conductor.`` and is not known is refused, and so is a value that is
-wrong, with its place and what would be right; what configures something else is left alone.
+the default. ``LOCAL_RACK`` and ``EC2_AVAILABILITY_ZONE`` name the shard where nothing else does.
+What begins with ``conductor.`` and is not known is refused, and so is a value that is wrong, with
+its place and what would be right; what configures something else is left alone.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Any, Final
 
 from conductor_py.config.foreign import is_without_effect
 from conductor_py.config.settings import Declared, Settings, declared, sections
+from conductor_py.config.stores import Redis
 from conductor_py.errors import ConfigurationError
 
 _PREFIX: Final = "conductor."
@@ -40,6 +42,27 @@ _SERVICE_VALUE: Final = re.compile(r"(?:tcp|udp|sctp)://\S+")
 _ALIASES: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
     {"CONDUCTOR_SCRIPT_MAX_EXECUTION_SECONDS": ("conductor.scripts.timeLimit", "s")}
 )
+#: Keys that Conductor's pages give to one of our settings beside that of its code.
+_OTHER_KEYS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        f"conductor.zookeeper-lock.{name}Ms": f"conductor.zookeeper-lock.{name}"
+        for name in ("sessionTimeout", "connectionTimeout")
+    }
+)
+#: Types of locks as they are written here; letter case does not count.
+_LOCK_TYPES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "redis": "redis",
+        "zookeeper": "zookeeper",
+        "local_only": "local_only",
+        "none": "none",
+        "noop_lock": "none",
+    }
+)
+#: Variables in which machines say where they stand, and the setting that this names otherwise.
+_PLACES: Final = ("LOCAL_RACK", "EC2_AVAILABILITY_ZONE")
+_SHARDS: Final = "conductor.redis.shards"
+_ZONE: Final = "conductor.redis.availabilityZone"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +86,9 @@ def load(
     for everything that is wrong.
     """
     found = [*_from_file(file, environment), *_from_environment(environment), *_from_flags(flags)]
+    found += _from_place(environment, {_normal(each.key) for each in found if each.value.strip()})
     known = {_normal(each.setting.key): each for each in declared()}
+    known |= {_normal(other): known[_normal(key)] for other, key in _OTHER_KEYS.items()}
     given: dict[str, _Given] = {}
     without_effect: list[str] = []
     problems: list[str] = []
@@ -114,8 +139,10 @@ def _checked(
     redis = settings.redis
     if (redis.hosts or redis.socket) and "conductor.db.type" not in settings.given:
         settings = replace(settings, redis=replace(redis, type="redis_standalone"))
-    if not settings.app.locking:
-        settings = replace(settings, lock=replace(settings.lock, type="none"))
+    lock = settings.lock.type if settings.app.locking else "none"
+    lock = _LOCK_TYPES.get(lock.lower(), lock)
+    if lock != settings.lock.type:
+        settings = replace(settings, lock=replace(settings.lock, type=lock))
     problems = list(_contradictions(settings))
     if problems:
         raise ConfigurationError("\n".join(problems))
@@ -128,6 +155,7 @@ def _contradictions(settings: Settings) -> Iterator[str]:
         yield f"conductor.db.type is {redis.type}: name its nodes in conductor.redis.hosts"
     if redis.hosts and redis.socket:
         yield "conductor.redis.hosts and conductor.redis.socket exclude each other; give one"
+    yield from _several_servers(redis, settings.effects.redis_url)
     index = settings.index
     if index.retention_ms and index.retention_ms <= index.archive_delay_s * 1000:
         yield (
@@ -143,6 +171,19 @@ def _contradictions(settings: Settings) -> Iterator[str]:
                 if each.section == "payloads" and each.attribute.startswith(what)
             ]
             yield f"{keys[0]} must not be larger than {keys[1]}"
+
+
+def _several_servers(redis: Redis, effects_url: str) -> Iterator[str]:
+    """What does not go with a cluster or with Sentinel."""
+    if redis.type in {"redis_cluster", "redis_sentinel"} and redis.socket:
+        yield f"conductor.db.type is {redis.type}: name its nodes in conductor.redis.hosts"
+    if redis.type == "redis_cluster" and redis.database:
+        yield "conductor.redis.database must be 0 with a cluster, which has no others"
+    if redis.type == "redis_cluster" and not effects_url:
+        yield (
+            "conductor.effects.redisUrl must name a Redis of its own: the job queue cannot be in a "
+            "cluster"
+        )
 
 
 def _from_flags(flags: Mapping[str, str]) -> Iterator[_Given]:
@@ -162,6 +203,16 @@ def _from_environment(environment: Mapping[str, str]) -> Iterator[_Given]:
             continue
         key = by_variable.get(_normal(name), name.lower().replace("_", "."))
         yield _Given(key=key, value=value, place=place)
+
+
+def _from_place(environment: Mapping[str, str], configured: set[str]) -> Iterator[_Given]:
+    """Name the shard after where this machine stands, unless the configuration does."""
+    if _normal(_SHARDS) in configured or _normal(_ZONE) in configured:
+        return
+    for name in _PLACES:
+        if environment.get(name, "").strip():
+            yield _Given(key=_SHARDS, value=environment[name], place=f"environment variable {name}")
+            return
 
 
 def _is_not_ours(name: str, value: str) -> bool:

@@ -22,18 +22,31 @@ from conductor_py.model.ids import MAX_PARTITIONS
 class Redis:
     """The store of executions, queues and definitions."""
 
-    type: Literal["embedded", "redis_standalone"] = choice(
+    type: Literal["embedded", "redis_standalone", "redis_cluster", "redis_sentinel"] = choice(
         "conductor.db.type",
         "embedded",
-        ("embedded", "redis_standalone"),
+        ("embedded", "redis_standalone", "redis_cluster", "redis_sentinel"),
         "Which store to use: one that this server runs itself on the data directory, or a Redis of "
-        "yours. With hosts given the default is redis_standalone.",
+        "yours: a single one, a cluster, or one that Sentinel watches. With hosts given the "
+        "default is redis_standalone.",
     )
     hosts: tuple[RedisHost, ...] = hosts(
         "conductor.redis.hosts",
         "",
-        "Redis nodes as host:port:rack[:password], separated by ';'. The first one is used; their "
-        "racks may name shards.",
+        "Redis nodes as host:port:rack[:password], separated by ';'. Of a single Redis the first "
+        "is used; of a cluster some nodes, of which any leads to the others; with Sentinel all "
+        "sentinels (the password is that of Redis). Their racks may name shards.",
+    )
+    sentinel_master: str = text(
+        "conductor.redis.sentinelMasterName",
+        "mymaster",
+        "The name under which the sentinels watch the primary.",
+    )
+    sentinel_password: str = text(
+        "conductor.redis.sentinelPassword",
+        "",
+        "Password of the sentinels themselves, where they have one.",
+        secret=True,
     )
     socket: str = text(
         "conductor.redis.socket",
@@ -63,8 +76,9 @@ class Redis:
     partitions: int = count(
         "conductor.redis.partitions",
         "1",
-        "Partitions that executions are spread over; one is right for one Redis. Fixed when the "
-        "namespace is first used: a process that is given another number refuses to start.",
+        "Partitions that executions are spread over; one is right for one Redis, 64 for a cluster, "
+        "where a partition is one slot. Fixed when the namespace is first used: a process that is "
+        "given another number refuses to start.",
         minimum=1,
         maximum=MAX_PARTITIONS,
     )
@@ -72,30 +86,34 @@ class Redis:
         "conductor.redis.queueShardingStrategy",
         "roundRobin",
         ("roundRobin", "localOnly"),
-        "roundRobin gives each task to the next live server in turn; localOnly keeps an execution "
-        "with the server that started it.",
+        "roundRobin gives each task to the next live server in turn; localOnly keeps an execution, "
+        "its tasks and its due timers with the server that started it.",
     )
     shards: tuple[str, ...] = names(
         "conductor.redis.shards",
         "",
         "Names of the shards that this server serves, separated by commas; empty: the rack of its "
-        "availability zone where several racks are named in hosts, else a free name is leased.",
+        "availability zone where several racks are named in hosts, else LOCAL_RACK or "
+        "EC2_AVAILABILITY_ZONE of the environment, else a free name is leased.",
+        plain=True,
     )
     shard_lease_ms: int = duration(
         "conductor.redis.shardLease",
         "10s",
-        "How long a shard stays with a server that is gone, before another one serves it.",
+        "How long a shard stays with a server that is gone at most, before another one serves it.",
         minimum=1000,
     )
     availability_zone: str = text(
         "conductor.redis.availabilityZone",
         "us-east-1c",
         "The zone that this server runs in; it names the rack that is near.",
+        plain=True,
     )
     command_timeout_ms: int = duration(
         "conductor.redis.commandTimeout",
         "3s",
-        "How long one command may take before Redis counts as away.",
+        "How long one command may take before Redis counts as away; with a cluster or Sentinel, "
+        "how long a failover is waited for, too.",
         minimum=100,
     )
 
@@ -104,11 +122,35 @@ class Redis:
 class Lock:
     """Who decides on an execution when several servers want to."""
 
-    type: Literal["redis", "none"] = choice(
+    type: str = text(
         "conductor.workflow-execution-lock.type",
         "redis",
-        ("redis", "none"),
-        "redis locks across servers; none leaves correctness to fencing alone.",
+        "redis locks across servers, in the store itself; zookeeper in ZooKeeper; local_only among "
+        "the processes of one data directory; none (or noop_lock) leaves correctness to fencing "
+        "alone. Any other name is that of an installed lock.",
+    )
+    zookeeper: str = text(
+        "conductor.zookeeper-lock.connectionString",
+        "localhost:2181",
+        "ZooKeeper servers as host:port, separated by commas. A path behind the last one, which "
+        "must exist, is where all nodes are.",
+    )
+    zookeeper_namespace: str = text(
+        "conductor.zookeeper-lock.namespace",
+        "conductor",
+        "Where the nodes of the locks are in ZooKeeper.",
+    )
+    zookeeper_session_ms: int = duration(
+        "conductor.zookeeper-lock.sessionTimeout",
+        "10s",
+        "How long ZooKeeper keeps the locks of a process that is gone. Its own settings bound it.",
+        minimum=500,
+    )
+    zookeeper_connect_ms: int = duration(
+        "conductor.zookeeper-lock.connectionTimeout",
+        "3s",
+        "How long the first connection to ZooKeeper, and each answer, may take.",
+        minimum=100,
     )
 
 
@@ -191,7 +233,8 @@ class Index:
     archive_delay_s: int = count(
         "conductor.workflow-status-listener.archival.delaySeconds",
         "60",
-        "Seconds that a finished execution stays in Redis after it was archived.",
+        "Seconds that a finished execution stays in Redis from its end, ten at least: what is sent "
+        "again late must find it.",
     )
     retention_ms: int = duration(
         "conductor.archive.retention",

@@ -116,6 +116,7 @@ def _forget(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
             ws.documents.pop(name, None)
             ws.states[name] = None
         ws.attempts.pop(one.seq, None)
+        ws.forgotten += 1
         one = ws.attempt(one.retried_seq) if one.retried_seq else None
     for kind in "rjd":
         name = f"{kind}:{spot.key}"

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from conductor_py.decider.expressions import Template, compile_template
 from conductor_py.decider.plan import Node, Plan
+from conductor_py.model.changing import made
 from conductor_py.model.definitions import WorkflowDef, WorkflowTask, children_of
 from conductor_py.model.json import JsonValue
 
@@ -61,7 +62,7 @@ def compile_plan(definition: WorkflowDef, plan_hash: str) -> Plan:
         for ref, place in layout.places.items()
     }
     first = definition.tasks[0].task_reference_name if definition.tasks else None
-    reads = {ref: _reads_after(nodes, node, outputs) for ref, node in nodes.items()}
+    reads = _reads(nodes, outputs)
     return Plan(
         hash=plan_hash,
         definition=definition,
@@ -92,11 +93,11 @@ def compile_fragment(
     branches = tuple(task.task_reference_name for task in definition.tasks)
     top = frozenset(branches)
     nodes = {
-        ref: _node(place, (*layout.joins.get(ref, ()), *(joins if ref in top else ())), None)
+        ref: _node(place, _joined(layout.joins.get(ref), joins if ref in top else ()), None)
         for ref, place in layout.places.items()
     }
     outputs = compile_template({})
-    every = {ref: _reads_after(nodes, node, outputs) for ref, node in nodes.items()}
+    every = _reads(nodes, outputs)
     return Plan(
         hash=plan_hash,
         definition=definition,
@@ -109,6 +110,10 @@ def compile_fragment(
         parent=parent,
         branches=branches if fork else (),
     )
+
+
+def _joined(named: list[str] | None, around: tuple[str, ...]) -> tuple[str, ...]:
+    return (*named, *around) if named else around
 
 
 def input_template(task: WorkflowTask) -> Mapping[str, JsonValue]:
@@ -128,7 +133,8 @@ def _inputs(task: WorkflowTask) -> Template:
 
 
 def _node(place: _Place, joins: tuple[str, ...], inputs: Template | None) -> Node:
-    return Node(
+    return made(
+        Node,
         ref=place.task.task_reference_name,
         task=place.task,
         container=place.container,
@@ -152,7 +158,8 @@ def _lay_out(lists: Iterable[_List]) -> _Layout:
             ref = task.task_reference_name
             layout.places[ref] = _Place(task, container, after, loops)
             inner = (*loops, ref) if task.type == "DO_WHILE" else loops
-            pending.extend((body, ref, inner) for _, body in children_of(task))
+            for _, body in children_of(task):
+                pending.append((body, ref, inner))
             for target in _awaited(task):
                 layout.joins.setdefault(target, []).append(ref)
     _lift_joins(layout)
@@ -191,6 +198,21 @@ def seat_of(target: str, loops: tuple[str, ...], around: tuple[str, ...]) -> str
         if depth >= len(around) or around[depth] != loop:
             return loop
     return target
+
+
+def _reads(nodes: Mapping[str, Node], outputs: Template) -> dict[str, tuple[str, ...]]:
+    """The reads after each node; those in the same place, as all branches of a fork, have the
+    same.
+    """
+    found: dict[tuple[object, ...], tuple[str, ...]] = {}
+    reads: dict[str, tuple[str, ...]] = {}
+    for ref, node in nodes.items():
+        place = (node.container, node.following, node.loops, node.joins)
+        known = found.get(place)
+        if known is None:
+            known = found[place] = _reads_after(nodes, node, outputs)
+        reads[ref] = known
+    return reads
 
 
 def _reads_after(nodes: Mapping[str, Node], node: Node, outputs: Template) -> tuple[str, ...]:

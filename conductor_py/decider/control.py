@@ -63,9 +63,7 @@ def create(
     refused = refused or ws.refused("o", seq, spot.node.ref)
     if refused is not None:
         output, status = None, TaskStatus.IN_PROGRESS
-    before, retries_before = ws.renewed.pop(spot.key, (None, 0))
-    if before is not None:
-        facts |= {"retried_seq": before.seq, "retry_count": retries_before}
+    facts |= _succession(*ws.renewed.pop(spot.key, (None, 0)))
     attempt = made(
         Attempt,
         seq=seq,
@@ -94,6 +92,16 @@ def create(
         finish(ws, spot, attempt, TaskStatus.FAILED_WITH_TERMINAL_ERROR, reason=refused)
         raise Refused
     return attempt
+
+
+def _succession(before: Attempt | None, retries: int) -> dict[str, int]:
+    """What an attempt takes over from the one that a new generation makes anew. The task of a
+    rerun, which is no retry, begins another line.
+    """
+    if before is None:
+        return {}
+    found = {"retried_seq": before.seq, "retry_count": retries}
+    return found | {"root": before.root or before.seq} if retries > before.retry_count else found
 
 
 def point(ws: Workspace, attempt: Attempt) -> None:
@@ -219,6 +227,7 @@ def again(ws: Workspace, spot: Spot, failed: Attempt, *, delay_ms: int, lost: bo
         retry_count=failed.retry_count if lost else failed.retry_count + 1,
         lost=failed.lost + 1 if lost else failed.lost,
         retried_seq=failed.seq,
+        root=failed.root or failed.seq,
         superseded=False,
         started_at=0,
         ended_at=0,
@@ -230,6 +239,7 @@ def again(ws: Workspace, spot: Spot, failed: Attempt, *, delay_ms: int, lost: bo
         wait_until=0,
         start_at=0,
         alerted=0,
+        recalled=0,
     )
     point(ws, attempt)
     ws.count_open(spot.node.loops, spot.vector, 1, container=attempt.type in CONTAINERS)

@@ -60,6 +60,7 @@ from conductor_py.model.execution import Attempt, Header, Vector
 from conductor_py.model.status import TaskStatus, WorkflowStatus
 
 _NO_LIMITS = Limits()
+_SHRINKING = frozenset({"forget", "forget_back", "cancel"})
 
 
 def decide(
@@ -72,8 +73,12 @@ def decide(
     """Decide on everything that happened up to ``now_ms`` (store time)."""
     ws = Workspace(plan, execution, now_ms, limits)
     missing: dict[str, Request] = {}
+    # Results that were accepted before count; an operation finds what the timeout has left.
+    asked = next((n for n, event in enumerate(events) if isinstance(event, Operation)), len(events))
+    for event in events[:asked]:
+        _attempt(missing, _consume, ws, event)
     _attempt(missing, timeouts.check_execution, ws)
-    for event in events:
+    for event in events[asked:]:
         _attempt(missing, _consume, ws, event)
     rounds = complete = 0
     while True:
@@ -97,9 +102,8 @@ def decide(
 def abandon(
     plan: Plan, execution: Execution, events: Sequence[Event], now_ms: int, reason: str
 ) -> Decision:
-    """End an execution that cannot be decided, without reading anything more of it.
-
-    The executor's last resort: a defect of ours costs this execution, with a reason, and no other.
+    """End an execution that cannot be decided, without reading more of it: a defect of ours costs
+    this one, with a reason, and no other.
     """
     ws = Workspace(plan, execution, now_ms, _NO_LIMITS)
     if ws.over:
@@ -195,9 +199,11 @@ def _result(ws: Workspace, spot: Spot, attempt: Attempt, event: ResultReported) 
             worker=event.worker,
         )
         return
+    callback_after_s = scheduling.callback_s(ws, spot, attempt, event.callback_after_s)
     again = replace(
         attempt,
-        callback_after_s=event.callback_after_s,
+        callback_after_s=callback_after_s,
+        recalled=0,
         worker=event.worker or attempt.worker,
         reason=event.reason,
     )
@@ -205,8 +211,7 @@ def _result(ws: Workspace, spot: Spot, attempt: Attempt, event: ResultReported) 
         began = claim.first_at or ws.now_ms
         again = replace(again, queue="", status=TaskStatus.IN_PROGRESS, started_at=began)
     if again.queue:
-        delay_ms = event.callback_after_s * 1000
-        scheduling.offer(ws, spot, again, attempt.queue, delay_ms, claim.first_at)
+        scheduling.offer(ws, spot, again, attempt.queue, callback_after_s * 1000, claim.first_at)
     else:
         ws.put(again)
         ws.reopened.append(attempt.seq)
@@ -220,7 +225,7 @@ def _deadline(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
     if attempt.queue:
         timeouts.check_attempt(ws, spot, attempt)
         return
-    if ws.claim(attempt.seq).closed or timeouts.check_started(ws, spot, attempt):
+    if timeouts.check_started(ws, spot, attempt):
         return
     attempt = ws.attempts.get(attempt.seq, attempt)
     due = attempt.start_at or attempt.wait_until
@@ -271,9 +276,14 @@ def _continue(ws: Workspace, event: Continue) -> None:
 
 
 def _take(ws: Workspace, step: Step) -> None:
-    if not ws.over:
-        with suppress(control.Refused):
-            _STEPS[step.kind](ws, step)
+    if ws.over:
+        return
+    if ws.overgrown and step.kind not in _SHRINKING:
+        reason = f"More than {ws.limits.tasks} tasks (conductor.limits.tasksPerExecution)"
+        ending.end(ws, WorkflowStatus.FAILED, reason)
+        return
+    with suppress(control.Refused):
+        _STEPS[step.kind](ws, step)
 
 
 def _open(ws: Workspace, step: Step) -> None:

@@ -98,6 +98,7 @@ def begin_anew(ws: Workspace, plan: Plan) -> None:
         revised=False,
         skips=False,
     )
+    ws.forgotten = 0
     ws.documents["vars"] = plan.definition.variables
 
 

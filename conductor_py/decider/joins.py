@@ -6,11 +6,12 @@ opens, and is absolute: the commit that settles a reference writes it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from conductor_py.decider.compile import seat_of
 from conductor_py.decider.plan import Node, Plan
 from conductor_py.decider.workspace import Spot, Step, Workspace, place_key
+from conductor_py.model.changing import changed
 from conductor_py.model.execution import (
     NO_LOOP,
     Attempt,
@@ -102,7 +103,7 @@ def count_in(join: JoinState, attempt: Attempt) -> JoinState:
         failed = (*failed, attempt.seq)
     if attempt.status is TaskStatus.COMPLETED_WITH_ERRORS and len(errors) < _KEPT_SEQS:
         errors = (*errors, attempt.seq)
-    return replace(join, settled=join.settled + 1, failed=failed, errors=errors)
+    return changed(join, settled=join.settled + 1, failed=failed, errors=errors)
 
 
 def _count(ws: Workspace, key: str, attempt: Attempt) -> None:

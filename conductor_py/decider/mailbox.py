@@ -64,10 +64,20 @@ def pull(ws: Workspace, most: int) -> list[JsonObject]:
 def wait(ws: Workspace, seq: int) -> bool:
     """Let an attempt wait for the next message; false when too many wait already."""
     queue = queue_of(ws)
-    if len(queue.waiting) >= _MAX_WAITING:
+    waiting = queue.waiting
+    if len(waiting) >= _MAX_WAITING:
+        waiting = _still_open(ws, waiting)
+    if len(waiting) >= _MAX_WAITING:
         return False
-    ws.states[_FIELD] = replace(queue, waiting=(*queue.waiting, seq))
+    ws.states[_FIELD] = replace(queue, waiting=(*waiting, seq))
     return True
+
+
+def _still_open(ws: Workspace, seqs: tuple[int, ...]) -> tuple[int, ...]:
+    """Those that have not ended while they waited (timed out, canceled, skipped)."""
+    ws.together((f"a:{seq}", Read(f"a:{seq}")) for seq in seqs if seq not in ws.attempts)
+    found = (ws.attempt(seq) for seq in seqs)
+    return tuple(one.seq for one in found if one is not None and one.open)
 
 
 def next_waiting(ws: Workspace) -> int:

@@ -84,15 +84,15 @@ def renew(ws: Workspace, step: Step) -> None:
 
 def _reopen_join(ws: Workspace, spot: Spot) -> None:
     ws.states["j:" + spot.key] = None
-    fragment = _fragment_before(ws, spot)
+    fragment = fragment_before(ws, spot)
     if fragment is None or spot.node.task.type == "EXCLUSIVE_JOIN":
         operators.open_(ws, spot)
         return
-    ws.states["j:" + spot.key] = _counted(ws, spot, fragment)
+    ws.states["j:" + spot.key] = counted(ws, spot, fragment)
     join.open_join(ws, spot, fragment.branches)
 
 
-def _fragment_before(ws: Workspace, spot: Spot) -> Plan | None:
+def fragment_before(ws: Workspace, spot: Spot) -> Plan | None:
     """The branches that a join waits for, when they came as data."""
     fork = preceding(spot.plan, spot.node.ref)
     if fork is None or fork.task.type != "FORK_JOIN_DYNAMIC":
@@ -100,7 +100,7 @@ def _fragment_before(ws: Workspace, spot: Spot) -> Plan | None:
     return ws.fragment_of(Spot(spot.plan, fork, spot.vector))
 
 
-def _counted(ws: Workspace, spot: Spot, fragment: Plan) -> JoinState:
+def counted(ws: Workspace, spot: Spot, fragment: Plan) -> JoinState:
     """Count the settled branches of a dynamic fork anew."""
     found = join.newest(ws, spot, fragment.branches)
     state = JoinState(seq=0, expected=len(fragment.branches))
@@ -168,7 +168,7 @@ def _prepare(ws: Workspace, fork: Spot, at: Spot, brought: Plan | None) -> None:
     if brought is None:
         join.prepare_join(ws, fork, at.node, frozenset())
     else:
-        ws.states["j:" + at.key] = _counted(ws, at, brought)
+        ws.states["j:" + at.key] = counted(ws, at, brought)
 
 
 def _nexts(ws: Workspace, attempt: Attempt, spot: Spot) -> list[Spot]:

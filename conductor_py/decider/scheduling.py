@@ -55,12 +55,26 @@ def offer(  # noqa: PLR0917 - what, where, when
 
 def offer_again(ws: Workspace, spot: Spot, attempt: Attempt, delay_ms: int) -> None:
     """Offer a retry: to its queue, or to the decider itself when the delay is over."""
-    fresh = resolve_input(ws, spot, attempt.seq)
-    ws.documents[f"i:{attempt.seq}"] = fresh
+    renew_input(ws, spot, attempt)
     if attempt.queue:
         offer(ws, spot, attempt, attempt.queue, delay_ms)
         return
     hold(ws, attempt, delay_ms)
+
+
+def renew_input(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
+    """Give an attempt the input that the definition and what it refers to say by now."""
+    ws.documents[f"i:{attempt.seq}"] = resolve_input(ws, spot, attempt.seq)
+
+
+def callback_s(ws: Workspace, spot: Spot, attempt: Attempt, wanted_s: int) -> int:
+    """How long an attempt waits that its worker puts off for ``wanted_s``: not at all when it is
+    recalled, and then it begins with a new input, as one that is recalled later.
+    """
+    if not attempt.recalled or attempt.recalled != ws.claim(attempt.seq).claim:
+        return wanted_s
+    renew_input(ws, spot, attempt)
+    return 0
 
 
 def hold(ws: Workspace, attempt: Attempt, delay_ms: int) -> None:

@@ -46,7 +46,7 @@ def check_attempt(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
         ws.put(alerted)
         _rearm(ws, spot, alerted, claim)
         return
-    _guard(ws, attempt, claim)
+    guard(ws, attempt, claim)
     if policy == "LOST":
         _lose(ws, spot, attempt, claim, reason)
         return
@@ -54,7 +54,13 @@ def check_attempt(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
 
 
 def check_started(ws: Workspace, spot: Spot, attempt: Attempt) -> bool:
-    """Act on the timeouts of an attempt that no worker takes; whether one has ended it."""
+    """Act on the timeouts of an attempt that no worker takes; whether nothing is left to do: one
+    has ended it, or the result of another hand will. Whatever follows is guarded as above.
+    """
+    claim = ws.claim(attempt.seq)
+    if claim.closed:
+        return True
+    guard(ws, attempt, claim)
     definition = spot.node.task.task_definition
     total, ends = _started_deadlines(attempt)
     passed = (total and ws.now_ms >= total, ends and ws.now_ms >= ends)
@@ -146,7 +152,8 @@ def _poll_by(ws: Workspace, spot: Spot, attempt: Attempt) -> int:
     return max(attempt.poll_by, resumed + (definition.poll_timeout_seconds or 0) * 1000)
 
 
-def _guard(ws: Workspace, attempt: Attempt, claim: ClaimSide) -> None:
+def guard(ws: Workspace, attempt: Attempt, claim: ClaimSide) -> None:
+    """Let the commit be refused when a poll, an extension or a result has come to the claim."""
     ws.guards.append(ClaimSeen(seq=attempt.seq, claim=claim.claim, until=claim.until))
 
 
@@ -165,7 +172,7 @@ def _lose(ws: Workspace, spot: Spot, attempt: Attempt, claim: ClaimSide, reason:
 
 def _rearm(ws: Workspace, spot: Spot, attempt: Attempt, claim: ClaimSide) -> None:
     """Move the timer to the next deadline that has not been acted on."""
-    _guard(ws, attempt, claim)
+    guard(ws, attempt, claim)
     alerted = attempt.alerted
     deadlines = [attempt.deadline if not alerted & scheduling.TOTAL_ALERTED else 0]
     if claim.first_at and attempt.timeout_ms and not alerted & scheduling.TASK_ALERTED:

@@ -104,7 +104,7 @@ def upgrade(ws: Workspace, new: Plan, outputs: JsonObject, given: JsonObject) ->
     names = [f"r:{ref}" for ref in new.nodes]
     ws.together((name, Read(f">a {name}")) for name in names if name not in ws.pointers)
     for body, vector, forked in _entered(ws, new):
-        _fit(ws, new, body, vector, outputs, forked=forked)
+        _fit(ws, new, body, vector, outputs, forked_from=old if forked else None)
     for node in new.nodes.values():
         if node.task.type in _JOINS:
             _recount(ws, new, node)
@@ -183,13 +183,20 @@ def _fit(
     vector: Vector,
     outputs: JsonObject,
     *,
-    forked: bool,
+    forked_from: Plan | None,
 ) -> None:
-    """Pass over what is new before what has been reached; go on behind what has settled last."""
+    """Pass over what is new before what has been reached; go on behind what has settled last.
+
+    A branch that the former version has and that was not reached is still to be opened (of a wide
+    fork they come in pieces): what is new before its beginning is passed over, too.
+    """
     spots = [Spot(new, new.nodes[task.task_reference_name], vector) for task in body]
     attempts = [_newest(ws, spot.node.ref, vector) for spot in spots]
     reached = [n for n, attempt in enumerate(attempts) if attempt is not None and not attempt.ahead]
-    passed = reached[-1] if reached else (len(spots) if forked else 0)
+    passed = reached[-1] if reached else 0
+    if not reached and forked_from is not None:
+        known = (n for n, spot in enumerate(spots) if spot.node.ref in forked_from.nodes)
+        passed = next(known, len(spots))
     for spot, attempt in zip(spots[:passed], attempts, strict=False):
         if attempt is None:
             given = outputs.get(spot.node.ref)

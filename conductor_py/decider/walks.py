@@ -15,6 +15,7 @@ from conductor_py.decider.graph import Standing, ancestry, at_tail, lifted, open
 from conductor_py.decider.need import PlanWanted, Read
 from conductor_py.decider.workspace import Spot, Step, Workspace, place_key
 from conductor_py.model.execution import NO_LOOP, Attempt, LoopState, Walk
+from conductor_py.model.status import TaskStatus
 
 _PIECE = 500
 _CHOICES = frozenset({"SWITCH", "DECISION"})
@@ -126,9 +127,19 @@ def _made_anew(
         return True
     if stands is Standing.AROUND and attempt.type == "DO_WHILE":
         return True
-    if attempt.status.successful and not attempt.redo:
+    if attempt.status.successful and not attempt.redo and not _failed_inside(ws, attempt, spot):
         return False
     return all(_again(ws, loop, spot, target) for loop in revival.loops_of(ws, spot))
+
+
+def _failed_inside(ws: Workspace, attempt: Attempt, spot: Spot) -> bool:
+    """Whether an optional loop has ended because a permissive task in it failed: that one is tried
+    again, which takes its loop.
+    """
+    if attempt.type != "DO_WHILE" or attempt.status is not TaskStatus.COMPLETED_WITH_ERRORS:
+        return False
+    state = ws.state("j:" + spot.key, LoopState)
+    return state is not None and state.closed and state.seq == attempt.seq
 
 
 def _again(ws: Workspace, loop: Spot, spot: Spot, target: list[Spot]) -> bool:
@@ -193,8 +204,7 @@ def _keep(ws: Workspace, walk: Walk, attempt: Attempt, spot: Spot) -> None:
     if walk.forgets and attempt.vector:
         ws.pointers[f"r:{attempt.ref}"] = attempt.seq
     if not attempt.status.successful:
-        ws.permissive_failures += spot.node.task.permissive
-        return
+        return  # in an iteration that is over: it cannot be tried again, and fails nothing any more
     if attempt.type == "TERMINATE" or revival.chose(ws, attempt):
         return
     end = at_tail(ws, spot)

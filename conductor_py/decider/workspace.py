@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from conductor_py.decider.limits import Limits
 from conductor_py.decider.need import Missing, PayloadWanted, PlanWanted, Read, Refusal, Request
 from conductor_py.decider.plan import Node, Plan
 from conductor_py.model.changing import changed
@@ -58,23 +59,6 @@ class Spot:
     def key(self) -> str:
         """Its name in the execution: ``ref`` or ``ref#vector``."""
         return place_key(self.node.ref, self.vector)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """Bounds of one decision and of an execution, from the settings."""
-
-    attempts: int = 1000
-    rounds: int = 4000
-    bytes: int = 4_000_000
-    depth: int = 2000
-    lost: int = 10
-    iterations: int = 1_000_000
-    messages: int = 1000
-    message_batch: int = 100
-    message_ttl_ms: int = 86_400_000
-    task_notices: bool = False
-    workflow_notices: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +111,7 @@ class Workspace:
         "ended",
         "ended_at",
         "entry",
+        "forgotten",
         "given",
         "guards",
         "hashes",
@@ -172,8 +157,8 @@ class Workspace:
         self.due_at = header.due_at
         self.ended_at = header.ended_at
         self.permissive_failures = header.permissive_failures
-        self.pending = header.continues
-        self.cut_here = False
+        self.forgotten = header.forgotten
+        self.pending, self.cut_here = header.continues, False
         self.agenda: deque[Step] = deque()
         self.attempts: dict[int, Attempt] = {}
         self.documents: dict[str, Document] = {}
@@ -338,6 +323,7 @@ class Workspace:
             due_at=self.due_at,
             ended_at=self.ended_at,
             permissive_failures=self.permissive_failures,
+            forgotten=self.forgotten,
             continues=self.pending,
             fragments=self.header.fragments + len(self.hashes),
             updated_at=self.now_ms,
@@ -383,6 +369,12 @@ class Workspace:
     def full(self) -> bool:
         """Whether this decision has made as many attempts as one may, or must end here."""
         return self.cut_here or self.next_seq - self.header.next_seq >= self.limits.attempts
+
+    @property
+    def overgrown(self) -> bool:
+        """Whether the execution has more attempts than one may."""
+        made = self.next_seq - self.header.first_seq
+        return made > self.limits.tasks and made - self.forgotten > self.limits.tasks
 
     @property
     def over(self) -> bool:

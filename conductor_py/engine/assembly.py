@@ -5,13 +5,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from conductor_py.decider.workspace import Limits
+from conductor_py.engine.audit import NO_ROUNDS, Auditor, AuditRounds
 from conductor_py.engine.awaiting import Awaiting
 from conductor_py.engine.bounds import TaskBounds
+from conductor_py.engine.checkpoints import DEFAULT_BOUNDS, Checkpoints
 from conductor_py.engine.clock import StoreClock
 from conductor_py.engine.collection import Collector
 from conductor_py.engine.definitions import Definitions
@@ -23,23 +25,28 @@ from conductor_py.engine.engine import Engine
 from conductor_py.engine.event_actions import EventActions
 from conductor_py.engine.event_delivery import EventDelivery
 from conductor_py.engine.events import Events
-from conductor_py.engine.executions import Executions
+from conductor_py.engine.executions import STAYS_MS, Executions
 from conductor_py.engine.executor import Executor
 from conductor_py.engine.failure_reports import FailureReports
 from conductor_py.engine.file_retention import FileRetention
 from conductor_py.engine.files import FilePorts, Files
 from conductor_py.engine.hand_out import HandOut
+from conductor_py.engine.hub import Hub
 from conductor_py.engine.keyed_starts import KeyedStarts
 from conductor_py.engine.live_limits import LiveLimits
+from conductor_py.engine.locking import Locking
 from conductor_py.engine.long_scripts import LongScripts
 from conductor_py.engine.lookups import Lookups
+from conductor_py.engine.machine import REAL_MACHINE, Machine
 from conductor_py.engine.messages import Messages
 from conductor_py.engine.needs import Fetcher
 from conductor_py.engine.notifications import Listeners, Notifications
 from conductor_py.engine.operations import Operations
 from conductor_py.engine.patience import DAY_MS, EffectHandler, Patience
 from conductor_py.engine.payloads import PayloadLocations
+from conductor_py.engine.port_set import Ports
 from conductor_py.engine.posts import Posts
+from conductor_py.engine.quarantine import Quarantine
 from conductor_py.engine.recovery import Recovery
 from conductor_py.engine.repairs import Repairs
 from conductor_py.engine.restoring import Restoring
@@ -49,53 +56,19 @@ from conductor_py.engine.schedules import Schedules
 from conductor_py.engine.schemas import Schemas
 from conductor_py.engine.script_check import ScriptCheck
 from conductor_py.engine.shards import Shards
+from conductor_py.engine.shared_admission import KIND, Admissions, admitting
+from conductor_py.engine.shared_limits import SharedLimits, limited
 from conductor_py.engine.snapshots import Snapshots
 from conductor_py.engine.steering import Steering
-from conductor_py.engine.sweeper import Relay, Sweeper
+from conductor_py.engine.sweeper import Enqueue, Relay, Sweeper, always
 from conductor_py.engine.system_worker import SystemWorkers
 from conductor_py.engine.tags import Tags
 from conductor_py.engine.tasks import Tasks
 from conductor_py.engine.trials import MakeBench, Trials
 from conductor_py.engine.views import Views
-from conductor_py.ports.events import EventStore, Sink, Webhook
-from conductor_py.ports.metadata import MetadataStore, PlanStore
-from conductor_py.ports.named_values import NamedValues
-from conductor_py.ports.outbox import Outbox
-from conductor_py.ports.output_cache import OutputCache
-from conductor_py.ports.payloads import Payloads
-from conductor_py.ports.queues import TaskQueues
-from conductor_py.ports.reader import ExecutionReader
-from conductor_py.ports.schedules import ScheduleStore
-from conductor_py.ports.scripts import Scripts
-from conductor_py.ports.search import Search
-from conductor_py.ports.store import ExecutionStore
-from conductor_py.ports.timers import Timers
-from conductor_py.ports.wakeups import Wakeups
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ports:
-    """One adapter a port."""
-
-    store: ExecutionStore
-    reader: ExecutionReader
-    queues: TaskQueues
-    timers: Timers
-    outbox: Outbox
-    metadata: MetadataStore
-    events: EventStore
-    plans: PlanStore
-    wakeups: Wakeups
-    payloads: Payloads
-    search: Search
-    scripts: Scripts
-    secrets: NamedValues
-    environment: NamedValues
-    cache: OutputCache
-    schedules: ScheduleStore
-    sinks: Mapping[str, Sink] = field(default_factory=dict)
-    webhook: Webhook | None = None
-    files: FilePorts | None = None
+from conductor_py.engine.why import Why
+from conductor_py.engine.workers import LEASE_MS, Workers
+from conductor_py.ports.checkpoints import CheckpointBounds
 
 
 # long: one flat list of constructors, each named once
@@ -108,40 +81,54 @@ def assemble(
     payload_limits: PayloadLimits,
     partitions: int = 1,
     lease_ms: int = 3_000,
+    lock_wait_ms: int = 500,
+    fencing: bool = True,
     remove_after_ms: int = 3_600_000,
+    stays_ms: int = STAYS_MS,
     index_after_ms: int = 1_000,
     sweep_batch: int = 50,
     relay_batch: int = 500,
     relay_lease_ms: int = 30_000,
     retention_ms: int = FOREVER,
     active_worker_ms: int = 10_000,
+    worker_presence_ms: int = LEASE_MS,
     message_bytes: int = 256 * 1024,
+    most_waiting: int = 10_000,
     task_bounds: TaskBounds | None = None,
     index_tasks: bool = True,
     run_history: RunHistory | None = None,
     schedule_batch: int = 5,
     schedule_lease_ms: int = 30_000,
     monotonic: Callable[[], float] = time.monotonic,
-    enqueue: Callable[[int, Sequence[str]], object] | None = None,
+    enqueue: Enqueue | None = None,
+    enqueue_first: Enqueue | None = None,
+    has_room: Callable[[], bool] = always,
     bench: MakeBench | None = None,
     listeners: Listeners | None = None,
     give_up_ms: int = DAY_MS,
     waits_for_scripts: bool = True,
     evaluates_long_scripts: bool = False,
+    machine: Machine = REAL_MACHINE,
+    audit_rounds: AuditRounds = NO_ROUNDS,
+    checkpoint_bounds: CheckpointBounds = DEFAULT_BOUNDS,
 ) -> Engine:
-    """Build an engine. ``enqueue`` hands effects on; without it the relay carries them out
-    itself. ``bench`` makes places for trials; without it there are none. Without
-    ``waits_for_scripts`` no caller waits for a script that takes long: it is left to an engine that
-    ``evaluates_long_scripts``.
+    """Build an engine. ``enqueue`` and ``enqueue_first`` hand effects on while there ``has_room``;
+    without them the relay carries them out itself. ``bench`` makes places for trials; without it
+    there are none. Without ``waits_for_scripts`` no caller waits for a script that takes long: it
+    is left to an engine that ``evaluates_long_scripts``.
     """
+    shared_limits = SharedLimits(ports.permits)
+    if partitions > 1:
+        queues = limited(ports.queues, ports.permits, shared_limits, machine.token)
+        ports = replace(ports, store=admitting(ports.store, shared_limits), queues=queues)
     snapshots = Snapshots(ports.metadata, ports.plans)
     views = Views(snapshots)
-    restoring = Restoring(ports.search, ports.reader, snapshots)
+    restoring = Restoring(ports.search, ports.reader, snapshots, lambda: machine.token(6))
     clock = StoreClock(ports.store.now_ms, monotonic)
     encoder = Encoder(
         ports.payloads,
         payload_limits,
-        remove_after_ms=remove_after_ms,
+        remove_after_ms=max(remove_after_ms, stays_ms),
         index_after_ms=index_after_ms,
     )
     long_scripts = LongScripts(ports.scripts)
@@ -168,9 +155,22 @@ def assemble(
         keep_output=ports.cache.put,
         limits=limits,
         lease_ms=lease_ms,
+        quarantine=ports.quarantine,
         monotonic=monotonic,
+        machine=machine,
+        locking=_locking(ports, fencing=fencing, wait_ms=lock_wait_ms, lease_ms=lease_ms),
     )
-    operations = Operations(ports.store, ports.reader, executor, ports.wakeups, partitions)
+    operations = Operations(
+        ports.store,
+        ports.reader,
+        executor,
+        ports.wakeups,
+        partitions,
+        machine,
+        quarantine=ports.quarantine,
+        most_waiting=most_waiting,
+    )
+    quarantine = Quarantine(ports.quarantine, executor, snapshots, partitions)
     executions = Executions(
         store=ports.store,
         reader=ports.reader,
@@ -179,13 +179,16 @@ def assemble(
         views=views,
         search=ports.search,
         operations=operations,
+        end_quarantined=quarantine.end,
         shards=shards,
         clock=clock,
         partitions=partitions,
         drafts=Drafts(encoder, ports.payloads, payload_limits.workflow_input_hard),
+        machine=machine,
+        stays_ms=stays_ms,
     )
     live = LiveLimits(ports.metadata, monotonic)
-    hand_out = HandOut(ports.secrets, ports.environment)
+    workers = Workers(ports.presence, lease_ms=worker_presence_ms, monotonic=monotonic)
     tasks = Tasks(
         store=ports.store,
         reader=ports.reader,
@@ -202,7 +205,10 @@ def assemble(
         partitions=partitions,
         bounds=task_bounds or TaskBounds(),
         live=live,
-        hand_out=hand_out,
+        hub=Hub(ports.queues, ports.wakeups, clock.now_ms, monotonic) if partitions > 1 else None,
+        hand_out=HandOut(ports.secrets, ports.environment),
+        polled=workers.polled,
+        machine=machine,
     )
     history = run_history or RunHistory()
     firing = Firing(ports.schedules, executions, clock, history)
@@ -210,10 +216,11 @@ def assemble(
         outbox=ports.outbox,
         store=ports.store,
         reader=ports.reader,
-        plans=ports.plans,
+        snapshots=snapshots,
         views=views,
         search=ports.search,
         index_tasks=index_tasks,
+        elapsed_ms=clock.elapsed_ms,
         others=_deliveries(
             ports,
             executor=executor,
@@ -224,6 +231,7 @@ def assemble(
             clock=clock,
             listeners=listeners or Listeners(),
             patience=Patience(give_up_ms=give_up_ms),
+            limits=shared_limits,
         ),
     )
     awaiting = Awaiting(
@@ -233,6 +241,7 @@ def assemble(
         store=ports.store,
         wakeups=ports.wakeups,
         clock=clock,
+        machine=machine,
     )
     steering = Steering(
         executions=executions,
@@ -245,6 +254,13 @@ def assemble(
         version=version,
         executions=executions,
         steering=steering,
+        checkpoints=Checkpoints(
+            checkpoints=ports.checkpoints,
+            store=ports.store,
+            search=ports.search,
+            operations=operations,
+            bounds=checkpoint_bounds,
+        ),
         awaiting=awaiting,
         tasks=tasks,
         definitions=Definitions(ports.metadata, snapshots, clock, live),
@@ -260,15 +276,37 @@ def assemble(
         relay=Relay(
             ports.outbox,
             enqueue or effects.run,
+            enqueue_first=enqueue_first,
+            has_room=has_room,
             partitions=partitions,
             batch=relay_batch,
             lease_ms=relay_lease_ms,
         ),
         collector=Collector(ports.plans, partitions=partitions),
+        quarantine=quarantine,
+        why=Why(
+            inspector=ports.inspector,
+            snapshots=snapshots,
+            search=ports.search,
+            shards=shards,
+            domains=domains,
+            live=live,
+            partitions=partitions,
+        ),
+        auditor=Auditor(
+            inspector=ports.inspector,
+            snapshots=snapshots,
+            search=ports.search,
+            live=live,
+            now_ms=clock.now_ms,
+            partitions=partitions,
+            rounds=audit_rounds,
+        ),
         retention=Retention(ports.search, ports.store, clock, keep_ms=retention_ms),
         shards=shards,
+        workers=workers,
         events=Events(ports.events, ports.outbox, ports.scripts),
-        schedules=Schedules(ports.schedules, firing, clock, history),
+        schedules=Schedules(ports.schedules, firing, clock, history, machine),
         scheduler=Scheduler(
             ports.schedules, firing, clock, batch=schedule_batch, lease_ms=schedule_lease_ms
         ),
@@ -284,7 +322,7 @@ def assemble(
             store=ports.store,
             restoring=restoring,
         ),
-        messages=Messages(operations, ports.search, max_bytes=message_bytes),
+        messages=Messages(operations, ports.search, max_bytes=message_bytes, machine=machine),
         files=_files(ports.files, executions, tasks, clock),
         file_retention=FileRetention(
             ports.files, clock, workflow=partial(executions.document, include_tasks=False)
@@ -296,21 +334,25 @@ def assemble(
             wakeups=ports.wakeups,
             payloads=ports.payloads,
             clock=clock,
-            partitions=partitions,
             monotonic=monotonic,
         ),
         checks=(("store", ports.store.now_ms),),
     )
 
 
+def _locking(ports: Ports, *, fencing: bool, wait_ms: int, lease_ms: int) -> Locking | None:
+    """Ask for a lock around the store, where there is one."""
+    if ports.lock is None:
+        return None
+    return Locking(ports.lock, ports.store, fencing=fencing, wait_ms=wait_ms, lease_ms=lease_ms)
+
+
 def _files(
     ports: FilePorts | None, executions: Executions, tasks: Tasks, clock: StoreClock
 ) -> Files | None:
     """Serve files of executions, where they are switched on."""
-    if ports is None:
-        return None
     workflow = partial(executions.document, include_tasks=False)
-    return Files(ports, clock, workflow=workflow, task=tasks.document)
+    return None if ports is None else Files(ports, clock, workflow=workflow, task=tasks.document)
 
 
 def _deliveries(
@@ -324,6 +366,7 @@ def _deliveries(
     clock: StoreClock,
     listeners: Listeners,
     patience: Patience,
+    limits: SharedLimits,
 ) -> dict[str, EffectHandler]:
     """Carry out the effects that leave the engine, by kind."""
     events = EventDelivery(
@@ -347,10 +390,11 @@ def _deliveries(
         clock=clock,
         patience=patience,
     )
-    starts = KeyedStarts(executions, tasks, operations, ports.store, snapshots, ports.payloads)
+    keys = KeyedStarts(executions, tasks, operations, ports.store, snapshots, ports.payloads, clock)
     return {
         "publish": events.deliver,
         "notify": notifications.deliver,
-        "start": starts.handle,
+        "start": keys.handle,
         "post": Posts(ports.store, executor).handle,
+        KIND: Admissions(limits, executor).handle,
     }

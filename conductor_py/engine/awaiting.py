@@ -8,7 +8,6 @@ A lost wake-up costs one fallback look. The topic is forgotten by itself when it
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
@@ -17,6 +16,7 @@ from conductor_py.codec.interventions import load_watches
 from conductor_py.decider.watching import is_awaited, is_blocking
 from conductor_py.engine.clock import StoreClock
 from conductor_py.engine.executions import Executions
+from conductor_py.engine.machine import REAL_MACHINE, Machine
 from conductor_py.engine.operations import Operations
 from conductor_py.engine.tasks import Tasks
 from conductor_py.errors import Conflict, NotFound, StoreUnavailable
@@ -63,6 +63,7 @@ class Awaiting:
         store: ExecutionStore,
         wakeups: Wakeups,
         clock: StoreClock,
+        machine: Machine = REAL_MACHINE,
     ) -> None:
         """Work over these collaborators."""
         self._executions = executions
@@ -71,6 +72,7 @@ class Awaiting:
         self._store = store
         self._wakeups = wakeups
         self._clock = clock
+        self._machine = machine
 
     # -- what is asked ---------------------------------------------------------------------------
 
@@ -129,6 +131,10 @@ class Awaiting:
         """Merge variables, report on an open task, and wait.
 
         Raises ``NotFound`` when no task of that reference is open: nothing is changed then.
+
+        These are two commits, in this order. Variables may be refused, and then there must be no
+        result; a result is taken under its claim, as any worker's is, before it is decided on. Who
+        dies in between has merged the variables only, and a repeat of the call does the rest.
         """
         task = self._open_task(execution, update.ref) if update.ref else None
         ticket = self._watch(execution, wait)
@@ -163,7 +169,7 @@ class Awaiting:
     def _response(
         self, execution: str, wait: WaitRequest, ticket: int, stop: threading.Event | None
     ) -> JsonObject:
-        deadline = time.monotonic() + wait.timeout_ms / 1000
+        deadline = self._machine.monotonic() + wait.timeout_ms / 1000
         topic = f"o:{wait.topic}"
         watched = {execution}
         while True:
@@ -171,7 +177,7 @@ class Awaiting:
             if view is None or view.header.status.terminal:
                 return self._written(execution, view, wait, None, timed_out=False)
             found = next(self._blocking(view, wait, watched), None)
-            left = deadline - time.monotonic()
+            left = deadline - self._machine.monotonic()
             if found is not None or left <= 0 or (stop is not None and stop.is_set()):
                 return self._written(execution, view, wait, found, timed_out=found is None)
             ticket = self._wakeups.wait(topic, min(left, _FALLBACK_S), ticket)
@@ -180,17 +186,23 @@ class Awaiting:
         self, view: ExecutionView, wait: WaitRequest, watched: set[str]
     ) -> Iterator[_Found]:
         """What blocks an execution and those below it, depth first."""
-        for task in _current(view):
+        pending = [(view, _current(view))]
+        while pending:
+            above, tasks = pending[-1]
+            task = next(tasks, None)
+            if task is None:
+                pending.pop()
+                continue
             attempt = task.attempt
             if is_blocking(attempt) or is_awaited(attempt, wait.refs):
-                yield _Found(view, task)
+                yield _Found(above, task)
             elif attempt.child and attempt.open and len(watched) < _MOST_EXECUTIONS:
                 if attempt.child not in watched:
                     self._watch(attempt.child, wait)
                     watched.add(attempt.child)
                 child = self._executions.view(attempt.child)
                 if child is not None and not child.header.status.terminal:
-                    yield from self._blocking(child, wait, watched)
+                    pending.append((child, _current(child)))
 
     def _written(
         self,
@@ -230,21 +242,21 @@ class Awaiting:
         if view is None:
             self._executions.document(execution, include_tasks=False)
             return None
-        return self._wait_below(view, [_MOST_EXECUTIONS])
+        return self._wait_below(view)
 
-    def _wait_below(self, view: ExecutionView, budget: list[int]) -> _Found | None:
+    def _wait_below(self, view: ExecutionView | None) -> _Found | None:
         """Its own first; then, depth first, that of its open sub-workflows."""
-        current = [task for task in _current(view) if task.attempt.open]
-        for task in current:
-            if task.attempt.type == "WAIT":
-                return _Found(view, task)
-        for task in current:
-            if task.attempt.child and budget[0] > 0:
-                budget[0] -= 1
-                child = self._executions.view(task.attempt.child)
-                found = self._wait_below(child, budget) if child is not None else None
-                if found is not None:
-                    return found
+        pending: list[ExecutionId] = []
+        for _ in range(_MOST_EXECUTIONS + 1):
+            current = [task for task in _current(view) if task.attempt.open] if view else []
+            for task in current:
+                if task.attempt.type == "WAIT" and view is not None:
+                    return _Found(view, task)
+            below = (task.attempt.child for task in reversed(current))
+            pending.extend(ExecutionId(child) for child in below if child)
+            if not pending:
+                break
+            view = self._executions.view(pending.pop())
         return None
 
     def _open_task(self, execution: str, ref: str) -> TaskView:

@@ -38,6 +38,10 @@ class Definitions:
         self._clock = clock
         self._live = live
 
+    def retell(self) -> int:
+        """Tell partitions of the last change that they have not heard of; returns how many."""
+        return self._metadata.retell()
+
     def validate(self, definition: WorkflowDef) -> None:
         """Check what needs other definitions: a workflow that would start itself without end
         (``DefinitionError``).

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from conductor_py.engine.clock import StoreClock
+from conductor_py.model.ids import home_partition
 from conductor_py.model.json import JsonObject, JsonValue
 from conductor_py.ports.queues import PollData, TaskQueues
 
@@ -22,7 +24,10 @@ class Domains:
     def last_polls(self, task_type: str | None) -> tuple[PollData, ...]:
         """The last poll of each task type and domain; ``None``: of all types."""
         newest: dict[tuple[str, str], PollData] = {}
-        for partition in range(self.partitions):
+        places: Iterable[int] = range(self.partitions)
+        if task_type is not None:
+            places = (home_partition(task_type, self.partitions),)
+        for partition in places:
             for data in self.queues.poll_data(partition):
                 if task_type is not None and data.queue != task_type:
                     continue

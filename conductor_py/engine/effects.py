@@ -5,33 +5,46 @@ confirmed when done.
 drained; ``remove`` takes a finished execution out of the store once the archive holds exactly that
 version; ``forget`` takes one out of store, index and archive, without a trace. What is wrong with
 one execution never keeps the effects of another from being carried out.
+
+A worker may be killed at any moment, so what executions wait for goes first, and what is done is
+confirmed in small slices.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 import orjson
 
+from conductor_py.codec.event import dump_event
 from conductor_py.codec.execution import dump_json, load_claim, load_header
 from conductor_py.codec.kept_execution import KeptExecution, dump_kept
-from conductor_py.engine.patience import EffectHandler, Handled
+from conductor_py.engine.patience import BATCH_MS, EffectHandler, Handled
+from conductor_py.engine.precedence import AWAITED
+from conductor_py.engine.snapshots import Snapshots
 from conductor_py.engine.views import Views
 from conductor_py.errors import ConductorError, StoreUnavailable
+from conductor_py.model.event import Operation
 from conductor_py.model.execution import Header
 from conductor_py.model.ids import ExecutionId, partition_of, task_id
 from conductor_py.model.search import ExecutionDocument
-from conductor_py.ports.metadata import PlanStore
 from conductor_py.ports.outbox import Outbox, Pending
-from conductor_py.ports.reader import ExecutionReader
-from conductor_py.ports.search import FORGOTTEN, Search
+from conductor_py.ports.reader import Beside, ExecutionReader
+from conductor_py.ports.search import Search
 from conductor_py.ports.store import ExecutionStore, Outcome
 from conductor_py.wire.execution import workflow_to_json
 from conductor_py.wire.summaries import execution_summary, task_summary
 
 _LOG = logging.getLogger(__name__)
+_SLICE = 20
+_SLICES = {"start": 1, "post": _SLICE, "index": _SLICE, "remove": _SLICE, "forget": _SLICE}
+"""Confirmed slice by slice: a worker that is killed again and again gets on all the same. The other
+kinds bound their batches by time.
+"""
+_AGAIN_MS = 600_000
+"""How long an index may refuse what has ended before that gets another version."""
 _UNREADABLE = (ConductorError, KeyError, TypeError, ValueError)
 """What reading one execution raises when it is of another format, damaged, or lacks its plan."""
 
@@ -45,23 +58,28 @@ class Effects:
         outbox: Outbox,
         store: ExecutionStore,
         reader: ExecutionReader,
-        plans: PlanStore,
+        snapshots: Snapshots,
         views: Views,
         search: Search,
         index_tasks: bool = True,
         others: Mapping[str, EffectHandler] = MappingProxyType({}),
+        elapsed_ms: Callable[[], int],
     ) -> None:
         """Without ``index_tasks`` tasks can be read, but not searched. ``others`` carry out the
-        further kinds, those behind that take longer.
+        further kinds, those behind that take longer, but for what executions wait for.
+        ``elapsed_ms`` grows evenly.
         """
+        awaited = {kind: others[kind] for kind in AWAITED if kind in others}
         self._handlers: dict[str, EffectHandler] = {
+            **awaited,
             "index": lambda _, effects: Handled(self._index(effects)),
             "remove": lambda partition, effects: Handled(self._remove(partition, effects)),
             "forget": lambda partition, effects: Handled(self._forget(partition, effects)),
-            **others,
+            **{kind: handler for kind, handler in others.items() if kind not in awaited},
         }
+        self._elapsed_ms = elapsed_ms
         self._store = store
-        self._plans = plans
+        self._snapshots = snapshots
         self._outbox = outbox
         self._reader = reader
         self._views = views
@@ -74,6 +92,7 @@ class Effects:
         Raises ``StoreUnavailable`` when the store or the index is away: everything not confirmed
         comes again. One kind that cannot be carried out does not keep the others from it.
         """
+        life = self._outbox.life(partition)
         pending = self._outbox.read(partition, ids)
         by_kind: dict[str, list[Pending]] = {}
         for effect in pending:
@@ -81,16 +100,17 @@ class Effects:
             by_kind.setdefault(kind, []).append(effect)
         done, away = 0, None
         for kind, handle in self._handlers.items():
+            wanted = by_kind.pop(kind, [])
+            began = self._elapsed_ms()
             try:
-                handled = handle(partition, by_kind.pop(kind, []))
+                size = _SLICES.get(kind, max(len(wanted), 1))
+                for first in range(0, len(wanted), size):
+                    if kind in AWAITED and self._elapsed_ms() - began > BATCH_MS:
+                        break  # the others of this batch have waited, too
+                    handled = handle(partition, wanted[first : first + size])
+                    done += self._settle(partition, handled, life)
             except StoreUnavailable as raised:
                 away = raised
-                continue
-            self._outbox.confirm(partition, [(effect.id, effect.stamp) for effect in handled.done])
-            self._outbox.postpone(
-                partition, [(effect.id, effect.stamp, at) for effect, at in handled.later]
-            )
-            done += len(handled.done)
         for kind, unknown in by_kind.items():
             _LOG.error(
                 "Effects of an unknown kind stay in the outbox",
@@ -99,6 +119,15 @@ class Effects:
         if away is not None:
             raise away
         return done
+
+    def _settle(self, partition: int, handled: Handled, life: str) -> int:
+        """Confirm what is done and put off what is not; returns how many are done."""
+        done = [(effect.id, effect.stamp) for effect in handled.done]
+        self._outbox.confirm(partition, done, life)
+        self._outbox.postpone(
+            partition, [(effect.id, effect.stamp, at) for effect, at in handled.later]
+        )
+        return len(handled.done)
 
     def _index(self, effects: Sequence[Pending]) -> list[Pending]:
         documents: list[ExecutionDocument] = []
@@ -131,13 +160,13 @@ class Effects:
         archive: bytes | None = None
         kept: bytes | None = None
         if ended:
-            kept = self._kept(execution, fields)
+            beside = self._reader.beside(execution)
+            kept = self._kept(execution, fields, beside)
             whole = workflow_to_json(view, hide=False)
-            logs = self._reader.logs(execution)
-            if logs:
+            if beside.logs:
                 whole["taskLogs"] = [
                     {"taskId": task_id(execution, seq), "createdTime": at, "log": line}
-                    for seq, at, line in logs
+                    for seq, at, line in beside.logs
                 ]
             archive = dump_json(whole)
         return ExecutionDocument(
@@ -148,18 +177,21 @@ class Effects:
             kept=kept,
         )
 
-    def _kept(self, execution: ExecutionId, fields: Mapping[str, bytes]) -> bytes | None:
+    def _kept(
+        self, execution: ExecutionId, fields: Mapping[str, bytes], beside: Beside
+    ) -> bytes | None:
         """What the execution can be restored from; ``None`` when it is too large for that."""
         partition = partition_of(execution)
         wanted = {load_header(fields["h"]).plan}
         wanted |= {value.decode() for name, value in fields.items() if name.startswith("d:")}
-        blobs = {plan: self._plans.get(partition, plan) for plan in wanted}
+        blobs = {plan: self._snapshots.blob(partition, plan) for plan in wanted}
         claims = [load_claim(value).claim for name, value in fields.items() if name[:2] == "c:"]
         kept = KeptExecution(
             fields=fields,
             plans={plan: blob for plan, blob in blobs.items() if blob is not None},
-            logs=self._reader.logs(execution),
+            logs=beside.logs,
             claim=max(claims, default=0),
+            checkpoints=beside.checkpoints,
         )
         return dump_kept(kept)
 
@@ -183,26 +215,52 @@ class Effects:
         """Take one execution out; whether nothing is left to do for this effect."""
         archived = self._search.archived(execution)
         if archived is None:
-            return self._store.load(execution, ["h"]) is None
+            return self._unarchived(partition, execution, effect)
         fragments = self._fragments(execution)
         if self._reader.remove(execution, archived.version) in {Outcome.OK, Outcome.GONE}:
             # A crash before this leaves them to the collector: their owner is gone.
-            self._plans.collect(partition, fragments, 0)
+            self._snapshots.collect(partition, fragments)
             return True
-        return self._moved_on(execution, effect)
+        return self._moved_on(execution, effect, archived.version)
+
+    def _unarchived(self, partition: int, execution: ExecutionId, effect: Pending) -> bool:
+        """Archive what has ended and is not archived; whether nothing is left to do for it.
+
+        An index that does not take it was told to forget it, in a later version, and the store has
+        lost that removal: a commit gives it a version above. Not often, as an index that loses what
+        it is given looks the same.
+        """
+        found = self._store.load(execution, ["h"])
+        stored = found[1]["h"] if found is not None else None
+        if found is None or stored is None:
+            return found is None
+        header = load_header(stored)
+        if not _archivable(header) or header.forget or not self._index([effect]):
+            return False
+        is_old = self._store.now_ms() - found[0] > _AGAIN_MS
+        if is_old and self._search.archived(execution) is None:
+            id_ = f"{execution}:archive:{found[0]}"
+            again = Operation(id=id_, name="remove", arguments={"archive": True})
+            post = {"kind": "post", "to": execution, "event": dump_event(again).decode()}
+            self._outbox.order(partition, [(id_, orjson.dumps(post))])
+        return False
 
     def _forget(self, partition: int, effects: Sequence[Pending]) -> list[Pending]:
         """Out of the store first: what is not there is not put into the index again."""
         done: list[Pending] = []
         for effect in effects:
             execution = _execution(effect)
-            found = self._store.load(execution, ["h"])
+            # Nothing newer: should the store lose the removal and go on, it is archived again.
+            found, version = self._store.load(execution, ["h"]), effect.stamp
             if found is not None:
                 fragments = self._fragments(execution)
-                if self._reader.remove(execution, found[0]) not in {Outcome.OK, Outcome.GONE}:
+                outcome = self._reader.remove(execution, found[0])
+                if outcome is Outcome.OK:
+                    version = found[0]
+                elif outcome is not Outcome.GONE:
                     continue
-                self._plans.collect(partition, fragments, 0)
-            self._search.delete(execution, FORGOTTEN)
+                self._snapshots.collect(partition, fragments)
+            self._search.delete(execution, version)
             done.append(effect)
         return done
 
@@ -216,7 +274,7 @@ class Effects:
         fields = whole[1] if whole is not None else {}
         return tuple({value.decode() for name, value in fields.items() if name.startswith("d:")})
 
-    def _moved_on(self, execution: ExecutionId, effect: Pending) -> bool:
+    def _moved_on(self, execution: ExecutionId, effect: Pending, archived: int) -> bool:
         """A newer version exists than the archive's: nothing to remove while it runs.
 
         When it has ended, a commit that orders no effects (an operation on what had ended already,
@@ -227,6 +285,9 @@ class Effects:
         stored = found[1]["h"] if found is not None else None
         if stored is None or not _archivable(load_header(stored)):
             return True
+        if found is not None and archived > found[0]:
+            # The store has lost what was archived since: the archive goes on from this version.
+            return self._reader.remove(execution, found[0]) in {Outcome.OK, Outcome.GONE}
         self._index([effect])
         return False
 

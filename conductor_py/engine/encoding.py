@@ -18,6 +18,7 @@ from conductor_py.codec.execution import (
     dump_json,
     dump_state,
 )
+from conductor_py.engine.precedence import due_of
 from conductor_py.model.decision import Decision, NewChild, Order, Send
 from conductor_py.model.event import Admitted, ChildEnded, ChildRevived, Operation, Started
 from conductor_py.model.execution import Document, External
@@ -252,7 +253,7 @@ class Encoder:
         ended = decision.header.status.terminal
         effects: list[Effect] = []
         for order in decision.effects:
-            due = order.due_ms
+            due = order.due_ms or due_of(order.kind)
             if order.kind == "remove" and not due:
                 due = now_ms + self._remove_after_ms
             elif order.kind == "index" and not ended:
@@ -292,7 +293,8 @@ def _admission(decision: Decision) -> Admission | None:
             refused=dump_event(Admitted(admitted=False)),
         )
     if header.admission_key and header.status.terminal:
-        return Admission(key=header.admission_key, leave=True, admitted=admitted)
+        limit = header.admission_limit
+        return Admission(key=header.admission_key, leave=True, limit=limit, admitted=admitted)
     return None
 
 
@@ -314,7 +316,7 @@ def _post(sender: ExecutionId, send: Send) -> Effect:
         case _:
             raise AssertionError(event)
     document = {"kind": "post", "to": send.execution, "event": dump_event(event).decode()}
-    return Effect(id=f"{sender}:post:{about}", document=dump_json(document))
+    return Effect(id=f"{sender}:post:{about}", document=dump_json(document), due_ms=due_of("post"))
 
 
 def _culprit(decision: Decision, name: str) -> str:

@@ -7,7 +7,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from conductor_py.engine.audit import Auditor
 from conductor_py.engine.awaiting import Awaiting
+from conductor_py.engine.checkpoints import Checkpoints
 from conductor_py.engine.collection import Collector
 from conductor_py.engine.definitions import Definitions
 from conductor_py.engine.effects import Effects
@@ -20,6 +22,7 @@ from conductor_py.engine.long_scripts import LongScripts
 from conductor_py.engine.lookups import Lookups
 from conductor_py.engine.messages import Messages
 from conductor_py.engine.payloads import PayloadLocations
+from conductor_py.engine.quarantine import Quarantine
 from conductor_py.engine.recovery import Recovery
 from conductor_py.engine.repairs import Repairs
 from conductor_py.engine.retention import Retention
@@ -33,6 +36,8 @@ from conductor_py.engine.system_worker import SystemWorkers
 from conductor_py.engine.tags import Tags
 from conductor_py.engine.tasks import Tasks
 from conductor_py.engine.trials import Trials
+from conductor_py.engine.why import Why
+from conductor_py.engine.workers import Workers
 from conductor_py.errors import ConductorError
 from conductor_py.model.json import JsonObject
 from conductor_py.ports.named_values import NamedValues
@@ -47,6 +52,7 @@ class Engine:
     version: str
     executions: Executions
     steering: Steering
+    checkpoints: Checkpoints
     awaiting: Awaiting
     tasks: Tasks
     definitions: Definitions
@@ -62,8 +68,12 @@ class Engine:
     sweeper: Sweeper
     relay: Relay
     collector: Collector
+    auditor: Auditor
+    quarantine: Quarantine
+    why: Why
     retention: Retention
     shards: Shards
+    workers: Workers
     system_workers: SystemWorkers
     schedules: Schedules
     scheduler: Scheduler

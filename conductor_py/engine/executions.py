@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
-import zlib
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import orjson
@@ -15,6 +14,7 @@ from conductor_py.decider.workspace import Execution
 from conductor_py.engine.clock import StoreClock
 from conductor_py.engine.drafts import Draft, Drafts
 from conductor_py.engine.executor import Executor
+from conductor_py.engine.machine import REAL_MACHINE, Machine
 from conductor_py.engine.operations import Operations
 from conductor_py.engine.shards import Shards
 from conductor_py.engine.snapshots import Snapshots
@@ -27,7 +27,14 @@ from conductor_py.errors import (
 )
 from conductor_py.model.changing import changed
 from conductor_py.model.execution import Watch, Watches
-from conductor_py.model.ids import ExecutionId, derived_execution_id, execution_id, is_execution_id
+from conductor_py.model.ids import (
+    ExecutionId,
+    derived_execution_id,
+    execution_id,
+    home_partition,
+    is_execution_id,
+    partition_of,
+)
 from conductor_py.model.json import JsonObject, JsonValue
 from conductor_py.model.requests import StartRequest
 from conductor_py.model.search import EXECUTION_FIELDS, TASK_FIELDS, SearchRequest
@@ -42,6 +49,13 @@ from conductor_py.wire.summaries import summary_to_json, task_summary_to_json
 
 _HEAD = ("h", "meta", "end", "input", "output", "vars", "domains")
 _START_TRIES = 5
+STAYS_MS = 10_000
+"""What has ended stays in the store at least so long. A start is taken only when its caller's time
+is at most a second off: one that is sent again finds what it started, or is refused. An operation
+that brings back what had ended, and is sent again, finds it, too.
+"""
+_MARGIN_MS = 2_000
+"""More than the time that a start may be on its way, and the store's clock be misjudged by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +79,15 @@ class Executions:
         views: Views,
         search: Search,
         operations: Operations,
+        end_quarantined: Callable[[str, str | None], bool],
         shards: Shards,
         clock: StoreClock,
         partitions: int,
         drafts: Drafts,
+        machine: Machine = REAL_MACHINE,
+        stays_ms: int = STAYS_MS,
     ) -> None:
-        """Work over these collaborators."""
+        """Work over these collaborators; what has ended stays at least ``stays_ms``."""
         self._store = store
         self._reader = reader
         self._executor = executor
@@ -78,10 +95,13 @@ class Executions:
         self._views = views
         self._search = search
         self._operations = operations
+        self._end_quarantined = end_quarantined
         self._shards = shards
         self._clock = clock
         self._partitions = partitions
         self._drafts = drafts
+        self._machine = machine
+        self._look_holds_ms = stays_ms - _MARGIN_MS
 
     # -- start -------------------------------------------------------------------------------------
 
@@ -103,22 +123,24 @@ class Executions:
         key).
         """
         partition = self._partition(request, cause)
-        execution = execution_id(partition, secrets.token_hex(16))
+        execution = execution_id(partition, self._machine.token(16))
         operation = self._executor.name()
         if cause:
             execution = self.derived(request, cause)
             operation = f"start-{execution}"
-            if self._search.archived(execution) is not None:
-                return execution
         draft: Draft | None = None
         for _ in range(_START_TRIES):
+            looked_ms = self._clock.elapsed_ms()
+            if cause and self._has_begun(execution):
+                return execution
             plan, revision = self._plan(request, partition)
             if draft is None or draft.plan is not plan:
                 draft = self._drafts.draft(request, plan, watch)
             start = self._start(request, draft, execution, operation, revision)
-            if before_ms and start.now_ms > before_ms:  # the store refuses a time it does not share
+            # The store refuses a time it does not share. The schedule's partition may have another.
+            if before_ms and max(start.now_ms, self._clock.now_ms()) > before_ms:
                 raise StoreUnavailable("The claim ended before the start; it is made again.")
-            reply = self._send(start, partition)
+            reply = self._send(start, partition, looked_ms if cause else None)
             match reply.outcome:
                 case Outcome.OK:
                     self._go_on(start, reply)
@@ -130,16 +152,29 @@ class Executions:
                 case Outcome.META_MOVED:
                     self._snapshots.forget_heads()
         raise StoreUnavailable(
-            "Definitions or the clock kept changing during the start; try again."
+            "Definitions or the clock kept changing during the start, which took long; try again."
         )
 
-    def _send(self, start: Start, partition: int) -> StartReply:
+    def _has_begun(self, execution: ExecutionId) -> bool:
+        """Whether somebody with the same cause was quicker, in this order: what is not in the store
+        and then not in the archive has not begun before, and what begins after that stays.
+        """
+        in_store = self._store.load(execution, ["h"]) is not None
+        return in_store or self._search.archived(execution) is not None
+
+    def _send(self, start: Start, partition: int, looked_ms: int | None) -> StartReply:
+        """Send it, unless too much time has passed since ``_has_begun`` looked."""
+        if looked_ms is not None and self._clock.elapsed_ms() - looked_ms > self._look_holds_ms:
+            return StartReply(outcome=Outcome.CLOCK, now_ms=self._clock.now_ms(partition))
         reply = self._store.start(start)
-        self._clock.correct(reply.now_ms)
+        self._clock.correct(reply.now_ms, partition)
         if reply.outcome is Outcome.NEED_PLAN:
             self._snapshots.store(partition, start.changes.plans)
             reply = self._store.start(start)
-            self._clock.correct(reply.now_ms)
+            self._clock.correct(reply.now_ms, partition)
+        if reply.outcome is Outcome.CLOCK and self._search.archived(start.execution) is not None:
+            # Its answer was lost and the connection sent it again: it has ended and left meanwhile.
+            return replace(reply, outcome=Outcome.EXISTS, existing=start.execution)
         return reply
 
     def derived(self, request: StartRequest, cause: str) -> ExecutionId:
@@ -159,7 +194,8 @@ class Executions:
         operation: str,
         revision: int | None,
     ) -> Start:
-        plan, now_ms, parent = draft.plan, self._clock.now_ms(), request.parent
+        plan, parent = draft.plan, request.parent
+        now_ms = self._clock.now_ms(partition_of(execution))
         began_ms = self._clock.elapsed_ms()
         header = new_header(
             plan.hash,
@@ -177,14 +213,19 @@ class Executions:
             header = replace(header, watched=max(watch.until for watch in watches.watches))
         new = Execution(id=execution, header=header, known=draft.known, complete=True)
         changes = self._executor.first(plan, new, draft.known, now_ms, draft.birth)
+        # Scripts and uploads took their time; whether the clock was right is still to be seen.
+        took_ms = self._clock.elapsed_ms() - began_ms
+        effects = tuple(
+            replace(effect, due_ms=effect.due_ms + took_ms) if effect.due_ms > 0 else effect
+            for effect in changes.effects
+        )
         return Start(
             execution=execution,
             operation=operation,
             home=header.home,
             name=header.name,
-            # Scripts and uploads took their time; whether the clock was right is still to be seen.
-            now_ms=now_ms + self._clock.elapsed_ms() - began_ms,
-            changes=changed(changes, plans=(plan.hash, *changes.plans)),
+            now_ms=now_ms + took_ms,
+            changes=changed(changes, plans=(plan.hash, *changes.plans), effects=effects),
             idempotency_key=request.idempotency_key or None,
             on_existing=request.idempotency_strategy,
             meta_revision=revision,
@@ -204,8 +245,8 @@ class Executions:
         key = request.idempotency_key
         decisive = f"{request.name}\0{key}" if key else cause
         if decisive:
-            return zlib.crc32(decisive.encode()) % self._partitions
-        return secrets.randbelow(self._partitions)
+            return home_partition(decisive, self._partitions)
+        return int(self._machine.token(4), 16) % self._partitions
 
     def _plan(self, request: StartRequest, partition: int) -> tuple[Plan, int | None]:
         if request.definition is not None:
@@ -314,8 +355,11 @@ class Executions:
         self, execution: str, *, reason: str | None, trigger_failure_workflow: bool = False
     ) -> None:
         """End an execution: ``Conflict`` when it is COMPLETED, nothing when it is TERMINATED
-        already. Its failure workflow is started only when asked for.
+        already. Its failure workflow is started only when asked for. One in quarantine ends
+        whatever waits in its inbox.
         """
+        if self._end_quarantined(execution, reason):
+            return
         arguments: dict[str, JsonValue] = {"reason": reason}
         if trigger_failure_workflow:
             arguments["triggerFailureWorkflow"] = True

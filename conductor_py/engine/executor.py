@@ -9,28 +9,33 @@ from __future__ import annotations
 
 import itertools
 import logging
-import secrets
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from conductor_py.codec.event import load_event
-from conductor_py.codec.execution import UnknownFormat, dump_json, load_field
-from conductor_py.decider.decide import abandon, decide
-from conductor_py.decider.need import Missing, Need
+from conductor_py.codec.event import digest_of
+from conductor_py.codec.execution import dump_json
+from conductor_py.decider.need import Missing
 from conductor_py.decider.plan import Plan
 from conductor_py.decider.workspace import Execution, Limits
+from conductor_py.engine.deliberation import Deliberation, Moved, events_of, named
 from conductor_py.engine.encoding import Encoder
 from conductor_py.engine.failure_reports import FailureReports
+from conductor_py.engine.locking import Locking
 from conductor_py.engine.long_scripts import AGAIN_MS, PutOff
+from conductor_py.engine.machine import REAL_MACHINE, Machine
 from conductor_py.engine.needs import Fetcher
+from conductor_py.engine.setbacks import PLAN_LOST, UNREADABLE, Setbacks
 from conductor_py.engine.snapshots import Snapshots
 from conductor_py.errors import ConductorError, StoreUnavailable
 from conductor_py.model.decision import Answer, Decision
-from conductor_py.model.event import Continue, Event, Started
-from conductor_py.model.execution import Attempt, Header
+from conductor_py.model.event import Event, Started
+from conductor_py.model.execution import Header
 from conductor_py.model.ids import ExecutionId, partition_of
+from conductor_py.ports.quarantine import QuarantineStore
 from conductor_py.ports.store import (
+    WHATEVER_COMES,
     Changes,
     ClaimGuard,
     Commit,
@@ -42,9 +47,11 @@ from conductor_py.ports.store import (
 
 _LOG = logging.getLogger(__name__)
 _SERVE_OTHERS_S = 0.05
-_MAX_REASON = 500
+_BACKLOG_S = 0.5
+_BACKLOG = 64
+_FEW_EVENTS = 64
 _FOLLOW_S = 0.1
-_MAX_QUESTIONS = 16
+_AGAIN_SOON_MS = 1_000
 
 
 @dataclass(slots=True)
@@ -72,48 +79,92 @@ class Executor:
         keep_output: Callable[[str, bytes, int], None],
         limits: Limits,
         lease_ms: int,
+        quarantine: QuarantineStore,
         monotonic: Callable[[], float],
+        machine: Machine = REAL_MACHINE,
+        locking: Locking | None = None,
     ) -> None:
         """``pick_shard`` maps an execution's home shard to the shard of its next queue entry;
-        ``keep_output`` takes key, output and life in ms of an output to be used again.
+        ``keep_output`` takes key, output and life in ms of an output to be used again. Without
+        ``locking`` the lease inside the store, or none at all, says who decides.
         """
         self._store = store
         self._snapshots = snapshots
         self._fetcher = fetcher
-        self._encoder = encoder
-        self._reports = reports
-        self._pick_shard = pick_shard
+        self.deliberation = Deliberation(snapshots, fetcher, encoder, reports, pick_shard, limits)
         self._keep_output = keep_output
-        self._limits = limits
         self.lease_ms = lease_ms
+        self._setbacks = Setbacks(quarantine)
         self._monotonic = monotonic
-        self._nonce = secrets.token_hex(6)
+        self._locking = locking
+        self._nonce = machine.token(6)
         self._numbers = itertools.count(1)
 
     def name(self) -> str:
         """A name for one holder or one operation, never used twice."""
         return f"{self._nonce}-{next(self._numbers)}"
 
-    def drive(self, loaded: Loaded | None, holder: str) -> Driven:
-        """Decide and commit until nothing is left, or others have had their share of time."""
+    def drive(self, loaded: Loaded | None, holder: str, *, patient: bool = True) -> Driven:
+        """Decide and commit until nothing is left, or others have had their share of this caller's
+        time. Who is not ``patient`` leaves what another has locked to that one.
+        """
+        if self._locking is None or loaded is None:
+            return self._drain(loaded, holder)
+        with self._locking.over(loaded, holder, patient=patient) as current:
+            return self._drain(current, holder)
+
+    def _drain(self, loaded: Loaded | None, holder: str) -> Driven:
         driven = Driven()
         began = self._monotonic()
         while loaded is not None:
-            let_go = self._monotonic() - began > _SERVE_OTHERS_S
-            loaded = self._turn(loaded, holder, driven, let_go=let_go)
+            # A backlog is for who is at it: it has the plan, and others may not come any more.
+            share = _BACKLOG_S if len(loaded.events) > _BACKLOG else _SERVE_OTHERS_S
+            let_go = self._monotonic() - began > share
+            taken = loaded
+            try:
+                loaded = self._turn(taken, holder, driven, let_go=let_go)
+            except Exception as broken:
+                if isinstance(broken, ConductorError) and broken.retryable:
+                    self._let_go(taken.execution, holder)
+                else:
+                    self._setbacks.add(taken, holder, named(broken))
+                raise
         return driven
 
-    def follow(self, touched: Iterable[ExecutionId]) -> None:
+    def _let_go(self, execution: ExecutionId, holder: str) -> None:
+        """Leave what cannot be decided just now, because something does not answer, to a later
+        time: a lease that nobody gave up would look as if its holder had died of the execution.
+        """
+        with suppress(StoreUnavailable):
+            self._store.postpone(execution, holder, WHATEVER_COMES, _AGAIN_SOON_MS)
+
+    def carry_through(
+        self, loaded: Loaded, header: Header, decided: tuple[Decision, Changes], holder: str
+    ) -> Driven:
+        """Commit what was decided on all that ``loaded`` brought, and go on. Raises
+        ``StoreUnavailable`` when the store refuses it.
+        """
+        driven = Driven()
+        commit = self._committed(loaded, header, decided, holder, let_go=False)
+        reply = self._commit(commit)
+        if reply.outcome is not Outcome.OK:
+            raise StoreUnavailable("The execution changed meanwhile; try again.")
+        self._follow_up(*decided, reply, driven)
+        driven.touched.extend(self._drain(reply.more, holder).touched)
+        return driven
+
+    def follow(self, touched: Iterable[ExecutionId]) -> list[ExecutionId]:
         """Drive executions whose inbox was filled, and those that they fill in turn, for a moment.
 
-        What is left is owed to the timers, which the commits have made due within a second. Nothing
-        that goes wrong with them is the caller's failure.
+        Returns what is left. It is owed to the timers, which the commits have made due within a
+        second. Nothing that goes wrong with them is the caller's failure.
         """
         pending = list(touched)
         until = self._monotonic() + _FOLLOW_S
         while pending and self._monotonic() < until:
             execution, holder = pending.pop(), self.name()
             pending.extend(self._surely(partial(self._take_up, execution, holder)).touched)
+        return pending
 
     def go_on(
         self, loaded: Loaded | None, holder: str, touched: Iterable[ExecutionId] = ()
@@ -126,7 +177,10 @@ class Executor:
         self.follow([*touched, *driven.touched])
 
     def _take_up(self, execution: ExecutionId, holder: str) -> Driven:
-        return self.drive(self._store.acquire(execution, holder, self.lease_ms), holder)
+        if self._locking is None:
+            return self._drain(self._store.acquire(execution, holder, self.lease_ms), holder)
+        with self._locking.taking_up(execution, holder) as loaded:
+            return self._drain(loaded, holder)
 
     @staticmethod
     def _surely(drive: Callable[[], Driven]) -> Driven:
@@ -154,50 +208,36 @@ class Executor:
     ) -> Changes:
         """Decide on a new execution. What had to be fetched for it is added to ``known``."""
         try:
-            decided = self._deliberate(plan, execution, known, (Started(),), now_ms, birth=birth)
+            decided = self.deliberation.decided(
+                plan, execution, known, (Started(),), now_ms, birth=birth
+            )
         except PutOff as off:
             raise StoreUnavailable("A script that the start needs takes long; try again.") from off
-        assert decided is not None
         return decided[1]
+
+    def ask_store(self) -> None:
+        """Raise ``StoreUnavailable`` when the store itself does not answer."""
+        self._store.now_ms()
 
     # -- one decision ------------------------------------------------------------------------------
 
     def _turn(self, loaded: Loaded, holder: str, driven: Driven, *, let_go: bool) -> Loaded | None:
-        known = self._known(loaded)
-        header = known.get("h")
-        if not isinstance(header, Header):
+        loaded = _brought(loaded)
+        read = self._read(loaded, holder)
+        if read is None:
             return None
-        plan = self._snapshots.plan(partition_of(loaded.execution), header.plan)
-        if plan is None:
-            _LOG.error(
-                "The plan of an execution is lost",
-                extra={"action": "plan_lost", "workflow_id": loaded.execution},
-            )
-            return None
-        events = _events(loaded)
-        if events is None:
-            return None
+        plan, header, known, events = read
         while True:
-            decided = self._decide(plan, header, loaded, events, known, holder)
+            try:
+                decided = self._decide(plan, header, loaded, events, known, holder)
+            except Moved:
+                return self._anew(loaded, holder, let_go=let_go)
             if decided is None:
                 return None
             decision, changes = decided
-            commit = Commit(
-                execution=loaded.execution,
-                operation=self.name(),
-                version=loaded.version,
-                home=header.home,
-                name=header.name,
-                first_event=loaded.first_event,
-                consumed=loaded.first_event + len(events) - 1,
-                changes=changes,
-                holder=holder,
-                lease_ms=self.lease_ms,
-                guards=tuple(
-                    ClaimGuard(seq=g.seq, claim=g.claim, until_ms=g.until) for g in decision.guards
-                ),
-                let_go=let_go,
-            )
+            commit = self._committed(loaded, header, decided, holder, let_go=let_go)
+            if self._locking is not None and not self._locking.covers(loaded.execution, holder):
+                return None
             reply = self._commit(commit)
             if reply.outcome is not Outcome.CLAIM_MOVED:
                 break
@@ -213,9 +253,63 @@ class Executor:
                     "version": loaded.version,
                 },
             )
-            return None
+            return self._anew(loaded, holder, let_go=let_go)
         self._follow_up(decision, changes, reply, driven)
         return reply.more
+
+    def _anew(self, loaded: Loaded, holder: str, *, let_go: bool) -> Loaded | None:
+        """Go on with what somebody else has left, or give the lease up for others."""
+        if self._locking is not None and not let_go:
+            return self._locking.more(loaded.execution, holder)
+        more = None if let_go else self._store.acquire(loaded.execution, holder, self.lease_ms)
+        if more is None:
+            self._store.postpone(loaded.execution, holder, loaded.first_event - 1, 0)
+        return more
+
+    def _read(
+        self, loaded: Loaded, holder: str
+    ) -> tuple[Plan, Header, dict[str, object], tuple[Event, ...]] | None:
+        """Read what there is to decide on; what cannot be read is set back."""
+        known = self.deliberation.known(loaded)
+        header, events = known.get("h"), events_of(loaded)
+        if not isinstance(header, Header) or events is None:
+            self._setbacks.add(loaded, holder, UNREADABLE)
+            return None
+        plan = self._snapshots.plan(partition_of(loaded.execution), header.plan)
+        if plan is None and header.status.terminal:
+            plan = self._snapshots.stand_in(header)
+        if plan is None:
+            self._setbacks.add(loaded, holder, PLAN_LOST)
+            return None
+        return plan, header, known, events
+
+    def _committed(
+        self,
+        loaded: Loaded,
+        header: Header,
+        decided: tuple[Decision, Changes],
+        holder: str,
+        *,
+        let_go: bool,
+    ) -> Commit:
+        decision, changes = decided
+        return Commit(
+            execution=loaded.execution,
+            operation=self.name(),
+            version=loaded.version,
+            home=header.home,
+            name=header.name,
+            first_event=loaded.first_event,
+            consumed=loaded.first_event + len(loaded.events) - 1,
+            seen=digest_of(loaded.events),
+            changes=changes,
+            holder=holder,
+            lease_ms=self.lease_ms,
+            guards=tuple(
+                ClaimGuard(seq=g.seq, claim=g.claim, until_ms=g.until) for g in decision.guards
+            ),
+            let_go=let_go,
+        )
 
     def _follow_up(
         self, decision: Decision, changes: Changes, reply: CommitReply, driven: Driven
@@ -237,14 +331,12 @@ class Executor:
         holder: str,
         off: PutOff,
     ) -> None:
-        """Let an execution go whose scripts take long. Let go first: it is taken up when they are
-        evaluated.
-        """
+        """Let an execution go, and only then have its long scripts evaluated: they take it up."""
         delay_ms = AGAIN_MS if self._fetcher.has_long_scripts else 0
         if header.due_at:
             delay_ms = max(0, min(delay_ms, header.due_at - loaded.now_ms))
         seen = loaded.first_event + len(events) - 1
-        if self._store.postpone(loaded.execution, holder, seen, delay_ms):
+        if self._store.postpone(loaded.execution, holder, seen, delay_ms, for_script=delay_ms > 0):
             self._fetcher.put_off(loaded.execution, off)
 
     def _commit(self, commit: Commit) -> CommitReply:
@@ -253,6 +345,11 @@ class Executor:
             self._snapshots.store(partition_of(commit.execution), commit.changes.plans)
             reply = self._store.commit(commit)
         return reply
+
+    def _renew(self, execution: ExecutionId, holder: str) -> None:
+        self._store.renew(execution, holder, self.lease_ms)
+        if self._locking is not None:
+            self._locking.holds(execution, holder)
 
     def _decide(  # noqa: PLR0917 - what one decision is made of
         self,
@@ -265,10 +362,16 @@ class Executor:
     ) -> tuple[Decision, Changes] | None:
         execution = Execution(id=loaded.execution, header=header, known=known)
         try:
-            return self._deliberate(
-                plan, execution, known, events, loaded.now_ms, version=loaded.version, holder=holder
+            return self.deliberation.decided(
+                plan,
+                execution,
+                known,
+                events,
+                loaded.now_ms,
+                version=loaded.version,
+                renew=partial(self._renew, loaded.execution, holder),
             )
-        except Missing:
+        except (Missing, Moved, OSError, MemoryError):  # what the machine lacks, it may have again
             raise
         except PutOff as off:
             self._put_off(loaded, events, header, holder, off)
@@ -281,119 +384,17 @@ class Executor:
                 "An execution cannot be decided and is ended",
                 extra={"action": "decide_failed", "workflow_id": loaded.execution},
             )
-            return self._abandoned(plan, execution, events, loaded.now_ms, broken)
-
-    def _abandoned(
-        self,
-        plan: Plan,
-        execution: Execution,
-        events: tuple[Event, ...],
-        now_ms: int,
-        broken: Exception,
-    ) -> tuple[Decision, Changes]:
-        text = f"internal error: {type(broken).__name__}: {broken}"
-        # What the user sent may be in there, half of a surrogate pair too.
-        reason = text.encode(errors="replace").decode()[:_MAX_REASON]
-        decision = abandon(plan, execution, events, now_ms, reason)
-        changes = self._encoder.changes(execution.id, decision, self._pick_shard, now_ms)
-        if not isinstance(changes, Changes):
-            raise broken
-        return decision, changes
-
-    def _deliberate(
-        self,
-        plan: Plan,
-        execution: Execution,
-        known: dict[str, object],
-        events: tuple[Event, ...],
-        now_ms: int,
-        *,
-        version: int | None = None,
-        holder: str = "",
-        birth: Mapping[str, bytes] | None = None,
-    ) -> tuple[Decision, Changes] | None:
-        """Decide, fetching what is needed; ``None`` when the execution moved on meanwhile.
-
-        A decision stays small: after many questions what is complete is committed by itself, and
-        one that is too large in bytes is made of fewer attempts. The rest is its continuation, and
-        so is what needs a script that takes long. Raises ``PutOff`` when there is nothing else.
-        """
-        limits, questions, turns = self._limits, 0, 0
-        while True:
-            decision = decide(plan, execution, events, now_ms, limits)
-            if isinstance(decision, Need):
-                questions += 1
-                if questions > _MAX_QUESTIONS and decision.rounds:
-                    limits = replace(limits, rounds=decision.rounds)
-                    continue
-                if decision.slow and holder:
-                    self._store.renew(execution.id, holder, self.lease_ms)
-                try:
-                    if not self._fetcher.fulfil(execution.id, decision, known, version=version):
-                        return None
-                except PutOff:
-                    less = _less(limits, events, decision.rounds, turns)
-                    if less is None:
-                        raise
-                    limits, events = less
-                    turns += 1
-                continue
-            changes = self._encoder.changes(
-                execution.id, decision, self._pick_shard, now_ms, birth=birth
-            )
-            if not isinstance(changes, Changes):
-                known.update(changes)
-                continue
-            made = decision.header.next_seq - execution.header.next_seq
-            if made > 1 and sum(map(len, changes.fields.values())) > limits.bytes:
-                limits = replace(limits, attempts=made // 2)
-                continue
-            return decision, self._reports.add(execution.id, decision, changes)
-
-    def _known(self, loaded: Loaded) -> dict[str, object]:
-        known: dict[str, object] = {}
-        try:
-            for name, stored in loaded.fields.items():
-                known[name] = load_field(name, stored)
-        except UnknownFormat:
-            _LOG.warning(
-                "An execution has an unknown stored format and is left alone",
-                extra={"action": "unknown_format", "workflow_id": loaded.execution},
-            )
-            return {}
-        fragments = {a.plan for a in known.values() if isinstance(a, Attempt)}
-        for plan_hash in fragments:
-            fragment = self._snapshots.peek(plan_hash)
-            if fragment is not None:
-                known[f"plan:{plan_hash}"] = fragment
-        return known
+            return self.deliberation.abandoned(plan, execution, events, loaded.now_ms, broken)
 
 
-def _less(
-    limits: Limits, events: tuple[Event, ...], rounds: int, turns: int
-) -> tuple[Limits, tuple[Event, ...]] | None:
-    """What to decide without the steps whose scripts take long; ``None`` when nothing is left.
-
-    Events become continuations; of several continuations another one goes first.
+def _brought(loaded: Loaded) -> Loaded:
+    """Of many events the first that can be decided on what was brought with them: the next commit
+    brings the others.
     """
-    if rounds >= limits.rounds:
-        return None
-    if rounds or not all(isinstance(event, Continue) for event in events):
-        return replace(limits, rounds=rounds), events
-    if turns >= min(len(events) - 1, _MAX_QUESTIONS):
-        return None
-    return limits, (*events[1:], events[0])
-
-
-def _events(loaded: Loaded) -> tuple[Event, ...] | None:
-    try:
-        return tuple(load_event(event) for event in loaded.events)
-    except UnknownFormat:
-        _LOG.warning(
-            "An execution has an event of an unknown kind and is left alone",
-            extra={"action": "unknown_format", "workflow_id": loaded.execution},
-        )
-        return None
-
-
-__all__ = ["Driven", "Executor"]
+    if len(loaded.events) <= _FEW_EVENTS:
+        return loaded
+    for number, event in enumerate(loaded.events):
+        seq = event.partition(b" ")[0].decode()
+        if number and seq != "0" and f"a:{seq}" not in loaded.fields:
+            return replace(loaded, events=loaded.events[:number])
+    return loaded

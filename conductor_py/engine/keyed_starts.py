@@ -16,9 +16,10 @@ from typing import Final
 import orjson
 
 from conductor_py.codec.execution import load_attempt, load_document, load_header
+from conductor_py.engine.clock import StoreClock
 from conductor_py.engine.executions import Executions
 from conductor_py.engine.operations import Operations
-from conductor_py.engine.patience import Handled
+from conductor_py.engine.patience import Handled, Patience
 from conductor_py.engine.snapshots import Snapshots
 from conductor_py.engine.tasks import Tasks
 from conductor_py.errors import ConductorError, Conflict, NotFound
@@ -34,6 +35,10 @@ from conductor_py.wire.data_definitions import read_workflow
 
 _LOG = logging.getLogger(__name__)
 _ANCESTORS: Final = 100
+_PATIENCE: Final = Patience(first_ms=1_000, most_ms=10_000)
+"""A start that finds something away comes again long before the lease of its effect ends: somebody
+stands still for it.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +71,7 @@ class KeyedStarts:
         store: ExecutionStore,
         snapshots: Snapshots,
         payloads: Payloads,
+        clock: StoreClock,
     ) -> None:
         """Start by ``executions``, end the tasks by ``tasks``; the others know what was ordered."""
         self._executions = executions
@@ -74,8 +80,9 @@ class KeyedStarts:
         self._store = store
         self._snapshots = snapshots
         self._payloads = payloads
+        self._clock = clock
 
-    def handle(self, _partition: int, effects: Sequence[Pending]) -> Handled:
+    def handle(self, partition: int, effects: Sequence[Pending]) -> Handled:
         """Start what each asks for; one that meets a store that is away comes again."""
         handled = Handled()
         for effect in effects:
@@ -90,6 +97,7 @@ class KeyedStarts:
                         "A start under an idempotency key is put off",
                         extra={"action": "start_put_off", "task_id": order["task"]},
                     )
+                    self._put_off(partition, effect, handled)
                     continue
                 _LOG.error(
                     "A start under an idempotency key is refused; it comes again",
@@ -108,6 +116,12 @@ class KeyedStarts:
                 continue
             handled.done.append(effect)
         return handled
+
+    def _put_off(self, partition: int, effect: Pending, handled: Handled) -> None:
+        now_ms = self._clock.now_ms(partition)
+        # The stamp of an effect is the instant that ordered it. It is never given up.
+        again_at = _PATIENCE.again_at(effect.stamp, now_ms)
+        handled.later.append((effect, again_at or now_ms + _PATIENCE.most_ms))
 
     def _carry_out(self, name: str, order: JsonObject) -> None:
         task = self._task(name, order)

@@ -4,8 +4,8 @@ A decision that asks for one is put off: its execution is let go, with a timer t
 sweeper evaluates the script meanwhile and then takes the execution up; every other process leaves
 it to the sweepers. A crash costs the wait for the timer: a script is a function of its input.
 
-A program that has not failed goes before those that have, and among equals the first that came;
-every fourth turn is for the one that has waited longest, so that all of them get their turn.
+Programs that have failed are slow (see ``Scripts.is_slow``) and have a turn of their own; among
+equals the first that came goes first.
 """
 
 from __future__ import annotations
@@ -13,17 +13,18 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from conductor_py.decider.need import ScriptWanted, digest
+from conductor_py.decider.workspace import Limits
+from conductor_py.model.event import Continue, Event
 from conductor_py.model.ids import ExecutionId
-from conductor_py.ports.scripts import Evaluation, ScriptResult, Scripts, Value
+from conductor_py.ports.scripts import Evaluation, ScriptResult, Scripts
 
 _WAITING: Final = 10_000
 _RESULTS: Final = 256
-_PROGRAMS: Final = 4_096
-_TURN_OF_OLDEST: Final = 4
+_MAX_TURNS: Final = 16
 #: When an execution whose script waits here is looked at again, should this process be gone.
 AGAIN_MS: Final = 10_000
 
@@ -59,9 +60,7 @@ class LongScripts:
         self._programs: OrderedDict[str, deque[_Waiting]] = OrderedDict()
         self._known: set[tuple[ExecutionId, str]] = set()
         self._results: OrderedDict[tuple[ExecutionId, str], ScriptResult] = OrderedDict()
-        self._failures: OrderedDict[str, int] = OrderedDict()
         self._numbers = 0
-        self._turns = 0
 
     def result(self, execution: ExecutionId, key: str) -> ScriptResult | None:
         """Fetch a result, once."""
@@ -81,53 +80,70 @@ class LongScripts:
                 waiting = _Waiting(self._numbers, execution, key, evaluation_of(script))
                 program = digest([script.evaluator, script.expression])
                 self._programs.setdefault(program, deque()).append(waiting)
-            self._changed.notify()
+            self._changed.notify_all()
 
-    def tick(self, follow: Callable[[Iterable[ExecutionId]], None], wait_s: float) -> int:
+    def tick(
+        self,
+        follow: Callable[[Iterable[ExecutionId]], object],
+        wait_s: float,
+        *,
+        slow: bool | None = None,
+    ) -> int:
         """Wait for a script, evaluate it, and let its execution be taken up by ``follow``; returns
         how many were evaluated.
+
+        ``slow``: only programs that are, or only others; ``None``: any, the others first.
 
         Raises LimitExceeded when there is no process for it; its execution comes again.
         """
         with self._changed:
-            if not self._changed.wait_for(lambda: self._programs, wait_s):
+            waiting = self._changed.wait_for(lambda: self._next(slow=slow), wait_s)
+            if waiting is None:
                 return 0
-            program, waiting = self._next()
         try:
             (result,) = self._scripts.evaluate([waiting.request])
         finally:
             with self._changed:
                 self._known.discard((waiting.execution, waiting.key))
         with self._changed:
-            self._remember(program, result)
             self._results[waiting.execution, waiting.key] = result
             if len(self._results) > _RESULTS:
                 self._results.popitem(last=False)
         follow([waiting.execution])
         return 1
 
-    def _next(self) -> tuple[str, _Waiting]:
-        self._turns += 1
-        oldest = self._turns % _TURN_OF_OLDEST == 0
-
-        def rank(program: str) -> tuple[int, int]:
-            failures = 0 if oldest else self._failures.get(program, 0)
-            return failures, self._programs[program][0].number
-
-        program = min(self._programs, key=rank)
-        queue = self._programs[program]
+    def _next(self, *, slow: bool | None) -> _Waiting | None:
+        """Take whose turn it is."""
+        found: tuple[bool, int, str] | None = None
+        for program, queue in self._programs.items():
+            is_slow = self._scripts.is_slow(queue[0].request)
+            if slow in (None, is_slow):
+                rank = (is_slow, queue[0].number, program)
+                found = rank if found is None else min(found, rank)
+        if found is None:
+            return None
+        queue = self._programs[found[2]]
         waiting = queue.popleft()
         if not queue:
-            del self._programs[program]
-        return program, waiting
+            del self._programs[found[2]]
+        return waiting
 
-    def _remember(self, program: str, result: ScriptResult) -> None:
-        if isinstance(result, Value) or result.kind == "error":
-            self._failures.pop(program, None)
-            return
-        self._failures[program] = self._failures.pop(program, 0) + 1
-        if len(self._failures) > _PROGRAMS:
-            self._failures.popitem(last=False)
+
+def without_long_scripts(
+    limits: Limits, events: tuple[Event, ...], rounds: int, turns: int
+) -> tuple[Limits, tuple[Event, ...]] | None:
+    """What to decide without the steps whose scripts take long; ``None`` when nothing is left.
+
+    Events become continuations; of several continuations another one goes first, up to a number of
+    ``turns``.
+    """
+    if rounds >= limits.rounds:
+        return None
+    if rounds or not all(isinstance(event, Continue) for event in events):
+        return replace(limits, rounds=rounds), events
+    if turns >= min(len(events) - 1, _MAX_TURNS):
+        return None
+    return limits, (*events[1:], events[0])
 
 
 def evaluation_of(wanted: ScriptWanted) -> Evaluation:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import secrets
 import uuid
 
 from conductor_py.codec.execution import dump_json
+from conductor_py.engine.machine import REAL_MACHINE, Machine
 from conductor_py.engine.operations import Operations
 from conductor_py.errors import Conflict, NotFound, PayloadTooLarge
 from conductor_py.model.json import JsonObject
@@ -15,11 +15,19 @@ from conductor_py.ports.search import Search
 class Messages:
     """The queue of messages of each execution."""
 
-    def __init__(self, operations: Operations, search: Search, *, max_bytes: int) -> None:
+    def __init__(
+        self,
+        operations: Operations,
+        search: Search,
+        *,
+        max_bytes: int,
+        machine: Machine = REAL_MACHINE,
+    ) -> None:
         """``max_bytes`` bounds one message."""
         self._operations = operations
         self._search = search
         self._max_bytes = max_bytes
+        self._machine = machine
 
     def push(self, execution: str, payload: JsonObject) -> str:
         """Send a message; its id.
@@ -32,7 +40,7 @@ class Messages:
             raise PayloadTooLarge(
                 f"A message of {size} bytes is larger than the limit of {self._max_bytes} bytes"
             )
-        identity = str(uuid.UUID(bytes=secrets.token_bytes(16), version=4))
+        identity = str(uuid.UUID(hex=self._machine.token(16), version=4))
         message: JsonObject = {"id": identity, "payload": payload}
         if not self._operations.carry_out(execution, "message", message):
             if self._search.archived(execution) is None:

@@ -13,9 +13,10 @@ from conductor_py.engine.executor import Executor
 from conductor_py.engine.hand_out import HandOut
 from conductor_py.engine.views import Views
 from conductor_py.errors import Conflict, NotFound, StoreUnavailable
+from conductor_py.model.changing import made
 from conductor_py.model.event import ResultReported
 from conductor_py.model.execution import External, wire_ref
-from conductor_py.model.ids import ExecutionId
+from conductor_py.model.ids import ExecutionId, partition_of
 from conductor_py.model.requests import TaskResult
 from conductor_py.model.status import TaskStatus
 from conductor_py.model.view import TaskView
@@ -59,22 +60,26 @@ class Results:
         self._limits = limits
         self._hand_out = hand_out
 
-    def take(self, execution: ExecutionId, seq: int, result: TaskResult) -> bool:
-        """Take a result; whether it counts, rather than being ignored.
+    def take(
+        self, execution: ExecutionId, seq: int, result: TaskResult, *, once: bool = False
+    ) -> bool:
+        """Take a result; whether it counts, rather than being ignored. ``once``: as ``Report``.
 
         A task has one result at a time. One that comes while another is accepted but not decided
         waits for that: it may be the end of what was said to be in progress. ``StoreUnavailable``
         when that takes long; ``NotFound``, ``Conflict``.
         """
         sized, output = self._sized(self._hand_out.masked(result))
-        event = ResultReported(
+        event = made(
+            ResultReported,
             seq=seq,
             status=sized.status,
             worker=sized.worker,
             reason=sized.reason[:_MAX_REASON] if sized.reason else sized.reason,
             callback_after_s=sized.callback_after_s,
         )
-        report = Report(
+        report = made(
+            Report,
             execution=execution,
             seq=seq,
             claim=sized.claim,
@@ -84,10 +89,11 @@ class Results:
             output=output,
             holder=self._executor.name(),
             lease_ms=self._executor.lease_ms,
+            once=once,
         )
         for pause_s in _PAUSES_S:
             reply = self._store.report(report)
-            self._clock.correct(reply.now_ms)
+            self._clock.correct(reply.now_ms, partition_of(execution))
             if reply.outcome is Outcome.OK:
                 self._executor.go_on(reply.loaded, report.holder)
                 return True

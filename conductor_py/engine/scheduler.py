@@ -44,6 +44,7 @@ _REASON = 999
 _TRACE = 2_000
 _KEPT_REQUEST_BYTES = 4_096
 _LOOKED_AT = 10
+_LEAST_REST_S = 0.01
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,10 +157,19 @@ class Scheduler:
         self._clock = clock
         self._batch = batch
         self._lease_ms = lease_ms
+        self._next_ms = 0
+
+    def rest_s(self, most_s: float) -> float:
+        """How long there is nothing to fire: until the next instant that the last tick saw, at most
+        so long, as somebody may add an earlier one.
+        """
+        if not self._next_ms:
+            return most_s
+        return min(max((self._next_ms - self._clock.now_ms()) / 1000, _LEAST_REST_S), most_s)
 
     def tick(self) -> int:
         """Fire what is due, one instant a schedule; returns how many schedules were due."""
-        now, claimed = self._store.claim_due(self._batch, self._lease_ms)
+        now, claimed, self._next_ms = self._store.claim_due(self._batch, self._lease_ms)
         self._clock.correct(now)
         for stored in claimed:
             self._take(stored, now + self._lease_ms - _MARGIN_MS)

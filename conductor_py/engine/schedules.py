@@ -6,7 +6,6 @@ and the change is worked out again.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -21,6 +20,7 @@ from conductor_py.codec.schedules import (
 )
 from conductor_py.engine.clock import StoreClock
 from conductor_py.engine.executions import FoundPage
+from conductor_py.engine.machine import REAL_MACHINE, Machine
 from conductor_py.engine.scheduler import Firing, RunHistory, cause_of, planned_run
 from conductor_py.errors import (
     ConductorError,
@@ -56,13 +56,19 @@ class Schedules:
     """The verbs of a schedule; they arrive checked by ``wire``."""
 
     def __init__(
-        self, store: ScheduleStore, firing: Firing, clock: StoreClock, history: RunHistory
+        self,
+        store: ScheduleStore,
+        firing: Firing,
+        clock: StoreClock,
+        history: RunHistory,
+        machine: Machine = REAL_MACHINE,
     ) -> None:
         """Work over these collaborators."""
         self._store = store
         self._firing = firing
         self._clock = clock
         self._history = history
+        self._machine = machine
 
     # -- change ------------------------------------------------------------------------------------
 
@@ -188,7 +194,7 @@ class Schedules:
         """
         stored, now = self._known(name), self._clock.now_ms()
         schedule = load_schedule(stored.document)
-        cause = f"schedule {name} {stored.generation} asked {secrets.token_hex(16)}"
+        cause = f"schedule {name} {stored.generation} asked {self._machine.token(16)}"
         try:
             run = self._firing.start(schedule, now, cause=cause)
         except StoreUnavailable:

@@ -8,10 +8,12 @@ store tells a starter when that is old.
 
 from __future__ import annotations
 
+import gc
 import hashlib
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from threading import Lock
 from typing import Any
 
@@ -28,28 +30,24 @@ from conductor_py.codec.nesting import plain
 from conductor_py.decider.compile import compile_fragment, compile_plan
 from conductor_py.decider.need import FragmentWanted
 from conductor_py.decider.plan import Plan
+from conductor_py.engine.plan_cache import Compiled, PlanCache
 from conductor_py.engine.schemas import embed_schemas, names_schema
 from conductor_py.engine.tags import with_rate_limit
 from conductor_py.errors import NotFound
 from conductor_py.model.definitions import TaskDef, WorkflowDef, WorkflowTask, children_of
+from conductor_py.model.execution import Header
 from conductor_py.model.ids import ExecutionId
 from conductor_py.model.json import JsonObject
 from conductor_py.ports.metadata import MetadataStore, PlanStore
 from conductor_py.wire.data_definitions import read_tasks, read_workflow
 from conductor_py.wire.validation import Rules, check
 
-_CACHED_PLANS = 2_000
+LOST = "The definition of this execution is lost."
+"""What stands in the place of a lost definition says so."""
+_INLINE_PLANS = 2_000
+_LARGE_BLOB = 64 * 1024
 _RULES = Rules(environment=None)
 _SYSTEM_DEFAULTS: dict[str, Any] = {"retry_count": 0, "response_timeout_seconds": 0}
-
-
-@dataclass(frozen=True, slots=True)
-class Compiled:
-    """A plan with the bytes it is stored as; a fragment has an owner."""
-
-    plan: Plan
-    blob: bytes
-    owner: ExecutionId | None
 
 
 class Snapshots:
@@ -59,7 +57,7 @@ class Snapshots:
         """Work over the registered definitions and the stored plans."""
         self._metadata = metadata
         self._plans = plans
-        self._compiled: OrderedDict[str, Compiled] = OrderedDict()
+        self._compiled = PlanCache()
         self._heads: dict[tuple[str, int | None], tuple[int, Compiled]] = {}
         self._inline: OrderedDict[int, tuple[WorkflowDef, int | None, Compiled]] = OrderedDict()
         self._lock = Lock()
@@ -117,7 +115,7 @@ class Snapshots:
         compiled = self._compile(whole)
         with self._lock:
             self._inline[key] = (definition, revision, compiled)
-            while len(self._inline) > _CACHED_PLANS:
+            while len(self._inline) > _INLINE_PLANS:
                 self._inline.popitem(last=False)
         return compiled.plan, revision
 
@@ -148,6 +146,19 @@ class Snapshots:
         blob = self._plans.get(partition, plan_hash)
         return self._load(plan_hash, blob).plan if blob is not None else None
 
+    def stored(self, partition: int, plan_hash: str) -> Plan | None:
+        """A plan by its hash if the store has it, whatever this process remembers."""
+        blob = self._plans.get(partition, plan_hash)
+        return self._load(plan_hash, blob).plan if blob is not None else None
+
+    @staticmethod
+    def stand_in(header: Header) -> Plan:
+        """An empty plan in the place of one that is lost: enough to end an execution and to clean
+        up after it, and to show that it was there.
+        """
+        lost = WorkflowDef(name=header.name, version=header.version, description=LOST)
+        return compile_plan(lost, header.plan)
+
     def peek(self, plan_hash: str) -> Plan | None:
         """A plan if this process has it."""
         cached = self._cached(plan_hash)
@@ -160,7 +171,8 @@ class Snapshots:
 
     def blob(self, partition: int, plan_hash: str) -> bytes | None:
         """A plan as it is stored; ``None`` when it is nowhere."""
-        return self._plans.get(partition, plan_hash)
+        cached = self._cached(plan_hash)
+        return cached.blob if cached is not None else self._plans.get(partition, plan_hash)
 
     def store(self, partition: int, hashes: Iterable[str]) -> None:
         """Put plans that this process has into a partition."""
@@ -170,14 +182,14 @@ class Snapshots:
                 reads = {ref: dump_json(list(r)) for ref, r in compiled.plan.reads.items()}
                 self._plans.put(partition, plan_hash, compiled.blob, reads, compiled.owner)
 
+    def collect(self, partition: int, hashes: tuple[str, ...]) -> None:
+        """Let the store forget plans that nobody uses any more."""
+        self._plans.collect(partition, hashes, 0)
+
     # -- making ------------------------------------------------------------------------------------
 
     def _cached(self, plan_hash: str) -> Compiled | None:
-        with self._lock:
-            found = self._compiled.get(plan_hash)
-            if found is not None:
-                self._compiled.move_to_end(plan_hash)
-            return found
+        return self._compiled.get(plan_hash)
 
     def _compile(
         self,
@@ -197,22 +209,8 @@ class Snapshots:
         cached = self._cached(plan_hash)
         if cached is not None:
             return cached
-        form = orjson.loads(blob)
-        definition = definition or workflow_from_json(form["definition"])
-        if "anchor" in form:
-            plan = compile_fragment(
-                definition,
-                plan_hash,
-                anchor=form["anchor"],
-                loops=tuple(form["loops"]),
-                parent=form["parent"],
-                joins=tuple(form["joins"]),
-                fork=form["fork"],
-            )
-        else:
-            plan = compile_plan(definition, plan_hash)
-        owner = form.get("owner")
-        compiled = Compiled(plan, blob, ExecutionId(owner) if owner else None)
+        with _uncollected() if len(blob) > _LARGE_BLOB else nullcontext():
+            compiled = _compiled(plan_hash, blob, definition)
         self._remember(compiled)
         return compiled
 
@@ -220,12 +218,7 @@ class Snapshots:
         """Keep a plan that a caller is about to use: the store may not have it (any more), and then
         asks for it.
         """
-        plan_hash = compiled.plan.hash
-        with self._lock:
-            self._compiled[plan_hash] = compiled
-            self._compiled.move_to_end(plan_hash)
-            while len(self._compiled) > _CACHED_PLANS:
-                self._compiled.popitem(last=False)
+        self._compiled.put(compiled)
 
     def _whole(self, definition: WorkflowDef) -> WorkflowDef:
         """The definition with every task definition embedded and sub-workflow versions pinned."""
@@ -254,6 +247,39 @@ class Snapshots:
                     raise NotFound(f"No such sub-workflow found by name: {params.name} ({where})")
                 latest[params.name] = load_workflow(stored).version
         return latest
+
+
+def _compiled(plan_hash: str, blob: bytes, definition: WorkflowDef | None) -> Compiled:
+    form = orjson.loads(blob)
+    definition = definition or workflow_from_json(form["definition"])
+    if "anchor" in form:
+        plan = compile_fragment(
+            definition,
+            plan_hash,
+            anchor=form["anchor"],
+            loops=tuple(form["loops"]),
+            parent=form["parent"],
+            joins=tuple(form["joins"]),
+            fork=form["fork"],
+        )
+    else:
+        plan = compile_plan(definition, plan_hash)
+    owner = form.get("owner")
+    return Compiled(plan, blob, ExecutionId(owner) if owner else None)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Keep the collector from walking again and again through what is being made, and stays: for
+    the plan of a wide fork that is half the price. Of several threads the first ends it for all.
+    """
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 def _walk(tasks: Iterable[WorkflowTask]) -> Iterable[WorkflowTask]:

@@ -13,11 +13,11 @@ from typing import Final
 from conductor_py.engine.executions import Executions
 from conductor_py.engine.executor import Executor
 from conductor_py.engine.operations import Operations
-from conductor_py.errors import ConductorError, Conflict, NotFound
+from conductor_py.errors import ConductorError, Conflict, NotFound, StoreUnavailable
 from conductor_py.model.ids import ExecutionId, partition_of
 from conductor_py.model.json import JsonObject, JsonValue
 from conductor_py.model.status import TaskStatus
-from conductor_py.ports.search import FORGOTTEN, Search
+from conductor_py.ports.search import Search
 
 _LOG = logging.getLogger(__name__)
 _PIECE: Final = 500
@@ -99,10 +99,12 @@ class Steering:
         self._now(target, [f"{target}:{kind}" for kind in kinds])
 
     def _remove_archived(self, execution: str, *, archive: bool) -> None:
-        if self._search.archived(execution) is None:
+        archived = self._search.archived(execution)
+        if archived is None:
             raise NotFound(f"No such workflow found by id: {execution}")
-        if not archive:
-            self._search.delete(execution, FORGOTTEN)
+        # Not what is newer: somebody may be bringing it back just now.
+        if not archive and not self._search.delete(execution, archived.version):
+            raise StoreUnavailable("Somebody is bringing it back from the archive; try again.")
 
     def _now(self, execution: ExecutionId, effects: Sequence[str]) -> None:
         """What is ordered is durable; only that it is seen at once is not promised."""

@@ -1,20 +1,29 @@
-"""The sweeper: fires due timers of this server's shards and hands due effects on. Bounded ticks,
-nothing remembered.
+"""The sweeper: fires due timers of the shards that are its own and hands due effects on.
+
+Bounded ticks. What its decisions have filled and it had no time for comes first in its next tick:
+without that a long chain of executions would wait for the fallback timer at every stretch. Nothing
+is lost with it.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from typing import TypeVar
 
 from conductor_py.engine.executor import Executor
+from conductor_py.engine.precedence import parted
 from conductor_py.engine.shards import Shards
 from conductor_py.errors import StoreUnavailable
+from conductor_py.model.ids import ExecutionId
 from conductor_py.ports.outbox import Outbox
 from conductor_py.ports.timers import Timers
 
 _LOG = logging.getLogger(__name__)
+_MOST_LEFT = 1_000
 
 Enqueue = Callable[[int, Sequence[str]], object]
 """Hand the ids of due effects of a partition to whoever carries them out."""
@@ -38,32 +47,59 @@ class Sweeper:
         self._shards = shards
         self._partitions = partitions
         self._batch = batch
+        self._left: deque[ExecutionId] = deque(maxlen=_MOST_LEFT)
 
     def tick(self) -> int:
-        """Fire what is due, once over all partitions and own shards; returns how many executions
+        """Fire what is due, once over all partitions and its shards; returns how many executions
         were decided.
         """
-        decided = 0
-        for partition in range(self._partitions):
-            for shard in self._shards.own:
-                decided += self._shard(partition, shard)
-        return decided
+        decided = self._go_on()
+        if self._partitions == 1:
+            return decided + sum(self._shard(0, shard) for shard in self._shards.to_sweep())
+        return decided + over_partitions(
+            self._timers.due(self._shards.to_sweep()), lambda due: self._shard(*due)
+        )
+
+    def _go_on(self) -> int:
+        """Follow what the ticks before have left."""
+        left: list[ExecutionId] = []
+        while self._left:
+            with suppress(IndexError):  # another thread was quicker
+                left.append(self._left.popleft())
+        self._follow(left)
+        return len(left)
+
+    def _follow(self, touched: Sequence[ExecutionId]) -> None:
+        self._left.extend(self._executor.follow(touched))
 
     def _shard(self, partition: int, shard: str) -> int:
         holder = self._executor.name()
         due = self._timers.claim_due(partition, shard, self._batch, holder, self._executor.lease_ms)
         for loaded in due:
             try:
-                driven = self._executor.drive(loaded, holder)
-                self._executor.follow(driven.touched)
-            except StoreUnavailable:
-                raise
+                driven = self._executor.drive(loaded, holder, patient=False)
+                self._follow(driven.touched)
+            except StoreUnavailable as away:
+                self._executor.ask_store()
+                _LOG.warning(
+                    "What an execution needs does not answer; its timer comes again",
+                    extra={
+                        "action": "decide_later",
+                        "workflow_id": loaded.execution,
+                        "reason": str(away),
+                    },
+                )
             except Exception:  # noqa: BLE001 - one execution must not stop the others
                 _LOG.exception(
                     "An execution cannot be decided; its timer comes again",
                     extra={"action": "decide_failed", "workflow_id": loaded.execution},
                 )
         return len(due)
+
+
+def always() -> bool:
+    """There is room."""
+    return True
 
 
 class Relay:
@@ -76,32 +112,68 @@ class Relay:
         outbox: Outbox,
         enqueue: Enqueue,
         *,
+        enqueue_first: Enqueue | None = None,
         partitions: int,
         batch: int = 500,
         lease_ms: int = 30_000,
+        has_room: Callable[[], bool] = always,
     ) -> None:
         """``batch`` bounds one hand-over, ``lease_ms`` is how long it may take until the effects
-        come again.
+        come again. Nothing is handed on while those who take it have no room. What executions
+        stand still for goes by ``enqueue_first``, if there is one, before the others.
         """
         self._outbox = outbox
         self._enqueue = enqueue
+        self._enqueue_first = enqueue_first
         self._partitions = partitions
         self._batch = batch
         self._lease_ms = lease_ms
+        self._has_room = has_room
+        self.hurried = False
+        """Whether executions stand still for something of the last tick, or more may be due."""
 
     def tick(self) -> int:
         """Hand over what is due; returns how many effects."""
-        handed = 0
-        for partition in range(self._partitions):
-            due = self._outbox.take(partition, self._batch, self._lease_ms)
-            if due:
-                self._enqueue(partition, [effect.id for effect in due])
-                handed += len(due)
-        return handed
+        self.hurried = False
+        if not self._has_room():
+            return 0
+        if self._partitions == 1:
+            return self._hand_over(0)
+        return over_partitions(self._outbox.due(), self._hand_over)
+
+    def _hand_over(self, partition: int) -> int:
+        due = self._outbox.take(partition, self._batch, self._lease_ms)
+        awaited, others = parted(due)
+        self.hurried = self.hurried or bool(awaited) or len(due) >= self._batch
+        if self._enqueue_first is None:
+            others = [effect.id for effect in due]
+        elif awaited:
+            self._enqueue_first(partition, awaited)
+        if others:
+            self._enqueue(partition, others)
+        return len(due)
+
+
+T = TypeVar("T")
+
+
+def over_partitions(places: Iterable[T], work: Callable[[T], int]) -> int:
+    """Work in several partitions and add up what came of it. One that is away keeps no other from
+    being served, now or by a pause: its turn comes again with the next tick.
+    """
+    done = 0
+    for place in places:
+        with suppress(StoreUnavailable):
+            done += work(place)
+    return done
 
 
 def run_ticks(
-    tick: Callable[[], int], stop: threading.Event, *, busy_s: float = 0.0, idle_s: float = 0.2
+    tick: Callable[[], int],
+    stop: threading.Event,
+    *,
+    busy_s: float = 0.0,
+    idle_s: float | Callable[[], float] = 0.2,
 ) -> None:
     """Tick until stopped: at once after a tick that found work, after ``idle_s`` otherwise.
 
@@ -113,7 +185,8 @@ def run_ticks(
         try:
             found = tick()
             failures = 0
-            wait_s = busy_s if found else idle_s
+            rest_s = idle_s() if callable(idle_s) else idle_s
+            wait_s = busy_s if found else rest_s
         except StoreUnavailable:
             failures += 1
             wait_s = min(0.2 * 2 ** min(failures, 5), 5.0)

@@ -66,7 +66,6 @@ class SystemWorkers:
     wakeups: Wakeups
     payloads: Payloads
     clock: StoreClock
-    partitions: int
     monotonic: Callable[[], float] = time.monotonic
 
     def worker(
@@ -155,8 +154,7 @@ class SystemWorker:
         now = self._monotonic()
         if families == self._families and now < self._find_at:
             return
-        for partition in range(self._services.partitions):
-            self._lanes.find(self._services.queues.names(partition))
+        self._lanes.find(self._services.queues.names(None))
         self._families, self._find_at = families, now + self._options.find_s
 
     def _look_at(self, lane: Lane) -> int:
@@ -174,8 +172,7 @@ class SystemWorker:
         documents, retry_at = self._services.tasks.take(request)
         lane.ticket = ticket
         lane.look_at = now if len(documents) == wanted else self._next_look(lane, retry_at)
-        for document in documents:
-            self._begin(lane, document)
+        self._begin_all(lane, documents)
         return len(documents)
 
     def _next_look(self, lane: Lane, retry_at: int) -> float:
@@ -189,31 +186,63 @@ class SystemWorker:
         waiting = [lane.look_at for lane in self._lanes.by_queue.values() if lane.slots.free > 0]
         return max(min([*waiting, self._find_at]) - self._monotonic(), 0.0)
 
-    def _begin(self, lane: Lane, document: JsonObject) -> None:
-        with self._lock:
-            lane.slots.used += 1
-        name = f"{lane.task.task_type}-{document['taskId']}"
-        threading.Thread(
-            target=self._carry_out, args=(lane, document), name=name, daemon=True
-        ).start()
+    def _begin_all(self, lane: Lane, documents: Iterable[JsonObject]) -> None:
+        """Begin what can begin; a claim without a thread ends by its time, at no retry's cost."""
+        refused: RuntimeError | None = None
+        for document in documents:
+            try:
+                self._begin(lane, document)
+            except RuntimeError as error:
+                refused = error
+        if refused is not None:
+            raise refused
 
-    def _carry_out(self, lane: Lane, document: JsonObject) -> None:
+    def _begin(self, lane: Lane, document: JsonObject) -> None:
+        name = f"{lane.task.task_type}-{document['taskId']}"
+        thread = threading.Thread(
+            target=self._occupy, args=(lane, document), name=name, daemon=True
+        )
+        self._use(lane, 1)
+        try:
+            thread.start()
+        except BaseException:
+            self._use(lane, -1)
+            raise
+
+    def _use(self, lane: Lane, slots: int) -> None:
+        with self._lock:
+            lane.slots.used += slots
+
+    def _occupy(self, lane: Lane, document: JsonObject) -> None:
+        """Carry a task out in a slot, which is free again whatever comes of that."""
+        try:
+            self._carry_out(lane.task, document)
+        except Exception:  # noqa: BLE001 - the claim ends by its time, and the task comes again
+            facts = {"action": "call_failed", "task_id": document["taskId"]}
+            _log.exception("a call ended without a result", extra=facts)
+        finally:
+            self._use(lane, -1)
+            self._wakeups.wake(_OWN_TOPIC)
+
+    def _carry_out(self, task: SystemTask, document: JsonObject) -> None:
         call = _call(document)
         claim = cast("int", document.get("claimToken", 0))
         response_s = cast("int", document.get("responseTimeoutSeconds", 0))
         hold = self.keeper.hold(call, claim, response_s)
         try:
-            result = self._result(lane.task, call, document)
-            self._report(call, hold, result)
+            result = self._result(task, call, document)
+            if call.cancelled.is_set() and result.status.terminal and not result.status.successful:
+                # It may have failed for being cancelled, which is not to cost a retry.
+                facts = {"action": "cancelled_call_failed", "task_id": call.task_id}
+                _log.info("a call failed that was cancelled", extra=facts)
+            else:
+                self._report(call, hold, result)
         except StoreUnavailable as error:
             # Nothing was begun: the claim ends by its time, and no retry is used up.
             facts = {"action": "input_not_read", "task_id": call.task_id}
             _log.warning("an input could not be read", extra={**facts, "error": error.message})
         finally:
             self.keeper.release(hold)
-            with self._lock:
-                lane.slots.used -= 1
-            self._wakeups.wake(_OWN_TOPIC)
 
     def _result(self, task: SystemTask, call: SystemCall, document: JsonObject) -> SystemResult:
         try:

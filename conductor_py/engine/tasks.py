@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import orjson
 
@@ -16,7 +15,9 @@ from conductor_py.engine.domains import Domains, poll_data_to_json
 from conductor_py.engine.encoding import PayloadLimits
 from conductor_py.engine.executor import Executor
 from conductor_py.engine.hand_out import HandOut
+from conductor_py.engine.hub import Hub
 from conductor_py.engine.live_limits import LiveLimits
+from conductor_py.engine.machine import REAL_MACHINE, Machine
 from conductor_py.engine.results import Results
 from conductor_py.engine.shards import Shards
 from conductor_py.engine.views import Views
@@ -68,9 +69,13 @@ class Tasks:
         bounds: TaskBounds,
         live: LiveLimits,
         hand_out: HandOut,
+        polled: Callable[[PollRequest], None],
+        machine: Machine = REAL_MACHINE,
+        hub: Hub | None = None,
     ) -> None:
-        """Work over these collaborators."""
+        """Work over these collaborators; ``polled`` hears of every poll."""
         self._store = store
+        self._polled = polled
         self._reader = reader
         self._queues = queues
         self._views = views
@@ -80,10 +85,11 @@ class Tasks:
         self._domains = domains
         self._clock = clock
         self._partitions = partitions
+        self._hub = hub
         self._bounds = bounds
         self._live = live
         self._hand_out = hand_out
-        self._turn = 0
+        self._machine = machine
         self._results = Results(
             store=store,
             reader=reader,
@@ -105,13 +111,14 @@ class Tasks:
         """Claim up to ``count`` tasks; waits up to ``timeout_ms`` for the first. ``stop`` ends the
         wait.
         """
+        self._polled(request)
         queue = queue_name(request.task_type, request.domain)
         topic = f"q:{queue}"
-        deadline = time.monotonic() + request.timeout_ms / 1000
+        deadline = self._machine.monotonic() + request.timeout_ms / 1000
         while True:
             ticket = self._wakeups.ticket(topic)
             views, retry_at = self._poll_once(request, queue)
-            left = deadline - time.monotonic()
+            left = deadline - self._machine.monotonic()
             if views or left <= 0 or (stop is not None and stop.is_set()):
                 return tuple(self._hand_out.document(view) for view in views)
             wait_s = min(left, _FALLBACK_S)
@@ -126,10 +133,6 @@ class Tasks:
         return tuple(self._hand_out.document(view) for view in views), retry_at
 
     def _poll_once(self, request: PollRequest, queue: str) -> tuple[list[TaskView], int]:
-        views: list[TaskView] = []
-        retry_at = 0
-        room = self._bounds.poll_bytes
-        self._turn += 1
         live = self._live.of(request.task_type)
         asked = Poll(
             queue=queue,
@@ -137,22 +140,51 @@ class Tasks:
             worker=request.worker,
             count=request.count,
             lease_ms=request.lease_s * 1000,
+            max_bytes=self._bounds.poll_bytes,
             poll_name=request.task_type,
             poll_domain=request.domain,
             limit=live.limit,
             rate=live.rate,
         )
-        for step in range(self._partitions):
-            partition = (self._turn + step) % self._partitions
-            wanted = changed(asked, count=request.count - len(views), max_bytes=room)
-            reply = self._queues.poll(partition, wanted)
-            self._clock.correct(reply.now_ms)
+        if self._hub is not None:
+            return self._poll_several(self._hub, request, asked)
+        reply = self._queues.poll(0, asked)
+        self._clock.correct(reply.now_ms)
+        return list(self._views.claimed(reply.claimed)), reply.retry_at_ms
+
+    def _poll_several(
+        self, hub: Hub, request: PollRequest, asked: Poll
+    ) -> tuple[list[TaskView], int]:
+        """Ask the partitions that may have something. One that does not answer takes nothing from
+        the others, and what they handed out is answered.
+        """
+        views: list[TaskView] = []
+        retry_at, room, away = 0, asked.max_bytes, None
+        for candidate in hub.candidates(asked.queue, asked.shards):
+            partition = candidate.partition
+            wanted = changed(
+                asked, count=asked.count - len(views), max_bytes=room, poll_name="", poll_domain=""
+            )
+            try:
+                reply = self._queues.poll(partition, wanted)
+            except StoreUnavailable as error:
+                hub.put_off(asked.queue, partition)
+                away = error
+                continue
+            self._clock.correct(reply.now_ms, partition)
+            hub.asked(asked.queue, candidate, wanted.count, reply)
             views.extend(self._views.claimed(reply.claimed))
             room -= sum(claimed.size for claimed in reply.claimed)
+            if reply.retry_at_ms or room <= 0:
+                after_ms = 0 if room <= 0 else reply.retry_at_ms - reply.now_ms
+                at_ms = after_ms + self._clock.now_ms()
+                retry_at = min(retry_at or at_ms, at_ms)
             if len(views) >= request.count or room <= 0:
                 break
-            if reply.retry_at_ms:
-                retry_at = min(retry_at or reply.retry_at_ms, reply.retry_at_ms)
+        if away is not None and not views:
+            raise away
+        names = (request.task_type, request.domain, request.worker)
+        hub.record(asked.queue, *names, asked.shards)
         return views, retry_at
 
     # -- report ------------------------------------------------------------------------------------
@@ -166,7 +198,7 @@ class Tasks:
         """
         self._take(result)
 
-    def _take(self, result: TaskResult) -> bool:
+    def _take(self, result: TaskResult, *, once: bool = False) -> bool:
         if result.workflow_id:
             self._known(result.workflow_id)
         execution, seq = split_task_id(result.task_id)
@@ -175,7 +207,7 @@ class Tasks:
         self._check_partition(execution)
         for line in result.logs[: self._bounds.log_lines]:
             self._log(execution, seq, line)
-        return self._results.take(execution, seq, result)
+        return self._results.take(execution, seq, result, once=once)
 
     def update_by_ref(
         self, workflow_id: str, ref: str, status: TaskStatus, output: JsonObject, worker: str
@@ -184,7 +216,8 @@ class Tasks:
         none.
         """
         execution = self._known(workflow_id)
-        # Somebody else may be quicker; then another task of that reference may be open.
+        # Somebody else may be quicker; then another task of that reference may be open. A report
+        # that is sent again would be that somebody itself, and end the next iteration as well.
         for _ in range(_TRIES):
             found = self._results.first_open(execution, ref)
             if found is None:
@@ -194,7 +227,7 @@ class Tasks:
             result = TaskResult(
                 workflow_id=workflow_id, task_id=task, status=status, output=merged, worker=worker
             )
-            if self._take(result):
+            if self._take(result, once=True):
                 return task
         raise StoreUnavailable(f"Others reported on every task of reference {ref}; try again.")
 

@@ -53,7 +53,10 @@ class Views:
         others.
         """
         header = load_header(fields["h"])
-        plan = self._plan(execution, header.plan)
+        plan = self._snapshots.plan(partition_of(execution), header.plan)
+        if plan is None:
+            # Which of its values are not for everybody is lost as well.
+            plan, fields = self._snapshots.stand_in(header), _withheld(fields)
         seqs = sorted(
             int(name[2:])
             for name, stored in fields.items()
@@ -85,9 +88,13 @@ class Views:
     ) -> TaskView:
         """View one attempt out of the fields of its execution."""
         attempt = _present(header, load_attempt(seq, fields[f"a:{seq}"]))
-        whole = plan = self._plan(execution, header.plan)
+        partition = partition_of(execution)
+        whole = self._snapshots.plan(partition, header.plan)
+        if whole is None:
+            whole, fields = self._snapshots.stand_in(header), _withheld(fields)
+        plan = whole
         if attempt.plan != header.plan:
-            plan = self._plan(execution, attempt.plan)
+            plan = self._snapshots.plan(partition, attempt.plan) or whole
         claim = fields.get(f"c:{seq}")
         progress = fields.get(f"p:{seq}")
         return made(
@@ -137,6 +144,14 @@ class Views:
         if plan is None:
             raise NotFound(f"The definition of workflow {execution} is lost")
         return plan
+
+
+def _withheld(fields: Mapping[str, bytes]) -> Mapping[str, bytes]:
+    return {
+        name: value
+        for name, value in fields.items()
+        if name[:2] not in {"i:", "o:", "p:"} and name not in {"input", "output", "vars"}
+    }
 
 
 def _task(plan: Plan, attempt: Attempt) -> WorkflowTask:

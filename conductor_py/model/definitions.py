@@ -14,10 +14,15 @@ from types import MappingProxyType
 from conductor_py.model.json import JsonObject, JsonValue
 
 _EMPTY: Mapping[str, JsonValue] = MappingProxyType({})
+_NO_CASES: Mapping[str, tuple[WorkflowTask, ...]] = MappingProxyType({})
 
 
 def _empty() -> JsonObject:
     return _EMPTY
+
+
+def _no_cases() -> Mapping[str, tuple[WorkflowTask, ...]]:
+    return _NO_CASES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,9 +92,7 @@ class WorkflowTask:
     case_value_param: str | None = None
     case_expression: str | None = None
     script_expression: str | None = None
-    decision_cases: Mapping[str, tuple[WorkflowTask, ...]] = field(
-        default_factory=lambda: MappingProxyType({})
-    )
+    decision_cases: Mapping[str, tuple[WorkflowTask, ...]] = field(default_factory=_no_cases)
     default_case: tuple[WorkflowTask, ...] = ()
     dynamic_fork_join_tasks_param: str | None = None
     dynamic_fork_tasks_param: str | None = None

@@ -54,7 +54,8 @@ class Header:
     for others), ``containers`` those. ``tail`` is set when the last top-level task has settled.
     ``drain`` is the next sequence number that cleaning up after a cut end has to look at, 0 when
     there is nothing to clean up. ``permissive_failures`` counts failed permissive tasks, which fail
-    the execution when everything else is done; ``continues`` the continuations under way;
+    the execution when everything else is done; ``forgotten`` the attempts of which loops have kept
+    no record (from ``first_seq`` on); ``continues`` the continuations under way;
     ``fragments`` those that dynamic forks and tasks brought; ``has_domains`` says that a
     task-to-domain map was given. ``admission_key`` names what a workflow rate limit counts it under
     (empty: under none), ``awaits_admission`` says that it waits for its turn; ``admitted_under``
@@ -108,6 +109,7 @@ class Header:
     revised: bool = False
     former: tuple[str, ...] = ()
     notices: int = 0
+    forgotten: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +125,9 @@ class Attempt:
     ``async_complete`` says that its worker only sets something going, and that somebody else
     reports its end. ``ahead`` says that it was skipped before it was reached: it counts from then
     on. ``redo`` says that the walk of a new generation is about to make its successor.
-    ``tells_start`` says that its first claim is an event.
+    ``tells_start`` says that its first claim is an event. ``root`` is the first attempt of its line
+    (0: this one): what a long task keeps is for one line. ``recalled`` is the claim under which it
+    cannot be put off: somebody wants it to run on.
     """
 
     seq: int
@@ -167,6 +171,8 @@ class Attempt:
     ahead: bool = False
     redo: bool = False
     tells_start: bool = False
+    root: int = 0
+    recalled: int = 0
 
     @property
     def open(self) -> bool:

@@ -10,6 +10,7 @@ random parts are handed in.
 from __future__ import annotations
 
 import hashlib
+import zlib
 from typing import NewType
 
 from conductor_py.errors import NotFound
@@ -36,6 +37,11 @@ def derived_execution_id(cause: str, partition: int) -> ExecutionId:
     id.
     """
     return execution_id(partition, hashlib.sha256(cause.encode()).hexdigest())
+
+
+def home_partition(name: str, partitions: int) -> int:
+    """Tell in which partition something by that name stands that is about all of them."""
+    return zlib.crc32(name.encode(errors="replace")) % partitions
 
 
 def partition_of(execution: ExecutionId) -> int:

@@ -206,7 +206,10 @@ class SearchRequest:
 
 def words_of(text: str) -> tuple[str, ...]:
     """Cut text into lower-case words of letters and digits, in order, repeats included."""
-    return tuple(word[:MAX_WORD_LENGTH] for word in _WORD.findall(text.lower()))
+    words = _WORD.findall(text.lower())
+    if len(text) > MAX_WORD_LENGTH:
+        return tuple(word[:MAX_WORD_LENGTH] for word in words)
+    return tuple(words)
 
 
 def query_words(text: str) -> tuple[Word, ...]:

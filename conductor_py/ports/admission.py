@@ -20,6 +20,9 @@ class Admission:
     admits those that wait, each up to the limit in its own header (``alim``), appends ``admitted``
     to their inboxes and makes their timers due. Leaving again changes nothing.
 
+    ``shared``: the limit holds over several partitions, and this one admits as many as it has
+    permits for (``ports/permits.py``).
+
     An ended execution that a commit opens again (its header has ``akey``) is admitted at once, even
     above the limit.
     """
@@ -30,3 +33,4 @@ class Admission:
     reject: bool = False
     admitted: bytes = b""
     refused: bytes = b""
+    shared: bool = False

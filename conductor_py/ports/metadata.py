@@ -64,6 +64,12 @@ class MetadataStore(Protocol):
         it.
         """
 
+    def retell(self) -> int:
+        """Tell partitions that do not know of the last change (whoever made it died, or a failover
+        lost it); returns how many. When the definitions themselves have lost a change that others
+        know of, everybody is told to read them again.
+        """
+
 
 class PlanStore(Protocol):
     """Compiled definitions by content, in the partition that uses them.

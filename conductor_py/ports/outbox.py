@@ -24,9 +24,19 @@ class Outbox(Protocol):
         before.
         """
 
-    def confirm(self, partition: int, done: Sequence[tuple[str, int]]) -> int:
-        """Drop effects by (id, stamp); one that was ordered anew meanwhile stays. Returns how many
-        went.
+    def due(self) -> tuple[int, ...]:
+        """Tell which partitions have a due effect: one look at all. Those that do not answer are
+        left out; ``StoreUnavailable`` when none does.
+        """
+
+    def life(self, partition: int) -> str:
+        """Name the life of the server that keeps them: another after a restart or a failover."""
+
+    def confirm(self, partition: int, done: Sequence[tuple[str, int]], life: str = "") -> int:
+        """Drop effects by (id, stamp). One that was ordered anew meanwhile stays, and so does the
+        removal of an execution that stands as it did then: a store that lost its last writes has
+        brought it back. Nothing goes in another ``life`` than that, if one is given: what they did
+        in it may be lost with its last writes. Returns how many went.
         """
 
     def postpone(self, partition: int, later: Sequence[tuple[str, int, int]]) -> int:

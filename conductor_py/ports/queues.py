@@ -7,11 +7,34 @@ when it is polled.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from conductor_py.model.ids import ExecutionId
 from conductor_py.ports.store import Outcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeasedRate:
+    """So many claims of a definition's rate may be made until an instant of the store's clock."""
+
+    definition: str
+    claims: int
+    until_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Short:
+    """What a poll stopped at for want of permits (``what``: ``limit``) or of leased claims
+    (``rate``), with the limits that hold for it.
+    """
+
+    definition: str
+    what: str
+    limit: int
+    rate: int
+    window_ms: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +44,10 @@ class Poll:
     ``lease_ms`` 0: the worker asks for no lease, its claim ends with the response timeout.
     ``limit`` and ``rate`` (claims, window ms) are those of the live task definition; ``None`` takes
     what the attempt's snapshot says.
+
+    ``shared``: limits hold over several partitions. No more is claimed than this one has permits
+    for, and than the ``leased`` claims of a rate; ``PollReply.short`` says what there was too
+    little of.
     """
 
     queue: str
@@ -34,6 +61,8 @@ class Poll:
     poll_name: str = ""
     """Task type and domain under which the poll is recorded; empty: do not record."""
     poll_domain: str = ""
+    shared: bool = False
+    leased: LeasedRate | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,23 +87,28 @@ class Claimed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PollReply:
-    """``retry_at_ms``: when a delayed entry falls due or a limit frees, 0 if nothing is known
-    to.
+    """``retry_at_ms``: when a delayed entry falls due or a limit frees, at the latest ``now_ms``
+    when the poll stopped at its bytes or bounds with more to look at; 0 if nothing is known to
+    come.
     """
 
     now_ms: int
     claimed: tuple[Claimed, ...]
     retry_at_ms: int = 0
+    short: Short | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PollData:
-    """Who polled a queue last: task type, domain (empty: none), worker, epoch ms."""
+    """Who polled a queue last: task type, domain (empty: none), worker, epoch ms; and for each
+    shard when anybody looked into it last, to a second.
+    """
 
     queue: str
     domain: str
     worker: str
     at_ms: int
+    shards: Mapping[str, int] = field(default_factory=dict)
 
 
 class TaskQueues(Protocol):
@@ -105,8 +139,20 @@ class TaskQueues(Protocol):
         holder is recognised by ``worker``, and any holder is when that is empty.
         """
 
-    def names(self, partition: int) -> frozenset[str]:
-        """Name every queue that was ever written."""
+    def waiting(self, queue: str, shards: tuple[str, ...]) -> frozenset[int]:
+        """Tell in which partitions the queue has entries, ready or delayed; one that does not
+        answer is left out, and ``StoreUnavailable`` when none does.
+        """
+
+    def record_poll(
+        self, name: str, domain: str, worker: str, shards: tuple[str, ...], now_ms: int
+    ) -> None:
+        """Write down who polled which shards, in the home partition of the name, for polls that go
+        to several partitions.
+        """
+
+    def names(self, partition: int | None) -> frozenset[str]:
+        """Name every queue that was ever written in a partition; ``None``: in all that answer."""
 
     def sizes(self, partition: int) -> dict[tuple[str, str], tuple[int, int]]:
         """Count entries, ready and delayed, by (queue, shard), for every queue that was ever
@@ -114,4 +160,4 @@ class TaskQueues(Protocol):
         """
 
     def poll_data(self, partition: int) -> tuple[PollData, ...]:
-        """List who polled what last."""
+        """List who polled what last, as far as it is written down there."""

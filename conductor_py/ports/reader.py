@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from conductor_py.model.ids import ExecutionId
 from conductor_py.ports.restore import Restore
 from conductor_py.ports.store import Outcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """What is kept beside the fields of an execution: (seq, created ms, line) of its logs in the
+    order they came, and what its long tasks keep, by field.
+    """
+
+    logs: tuple[tuple[int, int, str], ...] = ()
+    checkpoints: Mapping[str, bytes] = field(default_factory=dict)
 
 
 class ExecutionReader(Protocol):
@@ -34,13 +45,24 @@ class ExecutionReader(Protocol):
     def logs(self, execution: ExecutionId) -> tuple[tuple[int, int, str], ...]:
         """Read (seq, created ms, line) of all attempts in the order they came."""
 
+    def beside(self, execution: ExecutionId) -> Beside:
+        """Read all that an archive has beside the fields, empty when there is nothing or it is
+        gone. It comes back with ``restore`` and goes with ``remove``.
+        """
+
+    def begin_restore(self, execution: ExecutionId, token: str) -> str | None:
+        """Begin to bring one back, before its archive is read, or join who does: the token under
+        which to go on, ``None`` when it is in the store. A token ends when it is there.
+        """
+
     def restore(self, restore: Restore) -> Outcome:
         """Bring an archived execution back: OK; EXISTS when it is in the store (nothing changes);
-        NEED_PLAN.
+        NEED_PLAN; GONE when the token has ended, because the execution was in the store meanwhile
+        or the store lost something of it: begin anew.
 
         It is terminal, has no timer and an empty inbox, and its version is max(version + 1, now).
         Claims issued from then on are above ``claim``. Until this returns OK it is in the store for
-        nobody; an attempt that was broken off may be repeated.
+        nobody; with NEED_PLAN the attempt goes on.
         """
 
     def remove(self, execution: ExecutionId, version: int) -> Outcome:

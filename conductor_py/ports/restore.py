@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from conductor_py.model.ids import ExecutionId
@@ -16,11 +16,13 @@ LEAVES_AGAIN_MS: Final = 600_000
 class Restore:
     """An archived execution, which has ended, as it is to be in the store again.
 
-    ``version`` is that of the archive, ``claim`` the highest claim issued; ``effect`` is the id of
-    the order to take it out again, due after ``LEAVES_AGAIN_MS``; it replaces one that waits.
+    ``token`` is that of ``begin_restore``, called before the archive was read; ``version`` is that
+    of the archive, ``claim`` the highest claim issued; ``effect`` is the id of the order to take it
+    out again, due after ``LEAVES_AGAIN_MS``; it replaces one that waits.
     """
 
     execution: ExecutionId
+    token: str
     version: int
     home: str
     status: str
@@ -30,3 +32,5 @@ class Restore:
     effect: str
     logs: Sequence[tuple[int, int, str]] = ()
     plans: tuple[str, ...] = ()
+    checkpoints: Mapping[str, bytes] = field(default_factory=dict)
+    """What its long tasks have kept."""

@@ -71,8 +71,9 @@ class ScheduleStore(Protocol):
     def delete(self, name: str) -> bool:
         """Drop a schedule, its due entry and its records; false when there is none."""
 
-    def claim_due(self, limit: int, lease_ms: int) -> tuple[int, tuple[StoredSchedule, ...]]:
-        """Claim what is due, longest due first, with the store's time (epoch ms).
+    def claim_due(self, limit: int, lease_ms: int) -> tuple[int, tuple[StoredSchedule, ...], int]:
+        """Claim what is due, longest due first, with the store's time (epoch ms) before and the
+        instant of the next one behind (0: none waits).
 
         Each counts one try more and is due again ``lease_ms`` after that time, unless it is settled
         before. Nothing is due while all are halted.

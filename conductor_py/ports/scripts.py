@@ -78,6 +78,11 @@ class Scripts(Protocol):
         wait; ``evaluate`` then gives it all the time it may have. Raises nothing.
         """
 
+    def is_slow(self, request: Evaluation) -> bool:
+        """Whether ``evaluate`` would give the program a very small share of a processor, because it
+        has failed with all its time before.
+        """
+
     def check(self, expression: str, evaluator: str = "javascript") -> str | None:
         """Parse without running: None when the program parses, else what is wrong."""
 

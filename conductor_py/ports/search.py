@@ -7,7 +7,7 @@ an execution *is* stands in the store; the index may lag behind it, and never de
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Protocol
+from typing import Protocol
 
 from conductor_py.model.search import (
     Archived,
@@ -17,10 +17,6 @@ from conductor_py.model.search import (
     SearchRequest,
     TaskSearchPage,
 )
-
-FORGOTTEN: Final = 2**53 - 1
-"""A version above that of anything that is ever written about an execution: ``delete`` everything.
-"""
 
 
 class Search(Protocol):

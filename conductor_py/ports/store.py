@@ -18,7 +18,8 @@ Fields of an execution (``<vec>`` is the iteration vector, ``1.2``; absent outsi
     permissive       why permissive tasks have failed
 
 ``v`` (version, terminal, generation, number of the first event, home, first and last operation id,
-status: words, so none has a space), ``l`` (lease) and ``k`` (highest claim) belong to the store.
+status: words, so none has a space), ``l`` (lease), ``k`` (highest claim) and ``q`` (how often
+deciding on a version has failed, ``ports/quarantine.py``) belong to the store.
 
 The state of an attempt, ``a:<seq>``, is a flat JSON object that the store may read but never
 writes:
@@ -62,13 +63,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol
+from typing import Final, Protocol
 
 from conductor_py.model.ids import ExecutionId
 from conductor_py.ports.admission import Admission
 
 Fields = Mapping[str, bytes | None]
 """Fields by name; ``None`` says that the field is known to be absent."""
+WHATEVER_COMES: Final = 1 << 53
+"""The number of an event that no inbox reaches: whatever is in there, or comes, counts as seen."""
 
 
 class Outcome(Enum):
@@ -77,12 +80,8 @@ class Outcome(Enum):
     OK = "OK"
     GONE = "GONE"  # no such execution
     UNKNOWN_TASK = "UNKNOWN_TASK"  # the execution has no such attempt
-    IGNORED = (
-        "IGNORED"  # the attempt or the execution has ended, or a result is already in the inbox
-    )
-    SUPERSEDED = (
-        "SUPERSEDED"  # the claim given is not, or no longer, the one that holds the attempt
-    )
+    IGNORED = "IGNORED"  # attempt or execution has ended, or a result is already in the inbox
+    SUPERSEDED = "SUPERSEDED"  # the claim given does not hold the attempt, or not any more
     STALE = "STALE"  # the version moved: drop the decision, load again
     CLAIM_MOVED = (
         "CLAIM_MOVED"  # a claim that the decision saw end was extended or replaced: decide again
@@ -92,7 +91,7 @@ class Outcome(Enum):
     EXISTS = "EXISTS"  # the id, or the idempotency key, is taken; see `existing`
     CLOCK = "CLOCK"  # the caller's estimate of the store's time is more than a second off
     BUSY = "BUSY"  # somebody else holds the lease
-    LIMITED = "LIMITED"  # as many executions of its kind are admitted as may be
+    LIMITED = "LIMITED"  # as many of its kind are there as may be
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +99,7 @@ class Loaded:
     """What whoever now holds the lease of an execution needs in order to decide.
 
     ``events`` are the unconsumed ones in order, the first has number ``first_event``. ``fields``
-    has ``h`` and, for every event that names an attempt (the first 64, within 1 MB): ``a: c: o:``
+    has ``h`` and, for every event that names an attempt (the first 256, within 1 MB): ``a: c: o:``
     of it and what its plan's reads name.
     """
 
@@ -161,7 +160,8 @@ class Message:
 class Effect:
     """Something to be done outside, at least once. The same id again replaces what waits under it.
 
-    ``document`` is opaque JSON, at most 4 kB. ``due_ms`` 0 means now.
+    ``document`` is opaque JSON, at most 4 kB. ``due_ms`` 0 means now; below 0 it is due now, too,
+    and is taken before what has been due for up to so long.
     """
 
     id: str
@@ -244,8 +244,8 @@ class StartReply:
 class Report:
     """The result of one attempt.
 
-    ``claim`` 0: the reporter named none (the official SDKs). ``event`` goes into the inbox as it
-    is; ``output`` replaces ``o:<seq>`` unless ``None``. ``final`` is false for IN_PROGRESS.
+    ``claim`` 0: the reporter named none (the official SDKs). ``output`` replaces ``o:<seq>`` unless
+    ``None``, ``event`` goes into the inbox. ``final``: not in progress; ``once``: not repeated.
     """
 
     execution: ExecutionId
@@ -257,6 +257,7 @@ class Report:
     output: bytes | None
     holder: str
     lease_ms: int
+    once: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -284,7 +285,12 @@ class SendReply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
-    """The changes of one decision, guarded by the version that it read."""
+    """The changes of one decision, guarded by the version that it read.
+
+    The events ``first_event`` to ``consumed`` leave the inbox if ``seen`` is their digest, fencing
+    or not: somebody else may have consumed some, and a store that lost its last writes gives their
+    numbers to others. ``let_go``: give the lease up, even if more came; the timer is due at once.
+    """
 
     execution: ExecutionId
     operation: str
@@ -292,29 +298,24 @@ class Commit:
     home: str
     name: str
     first_event: int
-    """Number of the first event that waited when it was loaded: another now means that somebody
-    else has consumed some of them since, fencing or not.
-    """
     consumed: int
-    """Number of the last event the decision read; trimmed from the inbox, fencing or not."""
+    seen: str
     changes: Changes
     holder: str
     lease_ms: int
     guards: tuple[ClaimGuard, ...] = ()
     let_go: bool = False
-    """Give the lease up even when more events came: the timer is then due at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitReply:
-    """``version`` is the new one with OK; ``more`` as in StartReply."""
+    """With OK ``version`` is the new one; ``more``: as StartReply; ``woken``: let in as it left."""
 
     outcome: Outcome
     now_ms: int
     version: int = 0
     more: Loaded | None = None
     woken: tuple[ExecutionId, ...] = ()
-    """Executions that were admitted because this one left."""
 
 
 class ExecutionStore(Protocol):
@@ -343,10 +344,17 @@ class ExecutionStore(Protocol):
         until a commit. An attempt in a queue is taken out of it.
         """
 
-    def send(
-        self, execution: ExecutionId, operation: str, event: bytes, holder: str, lease_ms: int
+    def send(  # noqa: PLR0917 - what one operation is made of
+        self,
+        execution: ExecutionId,
+        operation: str,
+        event: bytes,
+        holder: str,
+        lease_ms: int,
+        most: int = 0,
     ) -> SendReply:
-        """Append an operation's or a signal's event, arm the wake-up, try the lease. OK or GONE.
+        """Append an operation's or a signal's event, arm the wake-up, try the lease. OK, GONE, or
+        LIMITED when ``most`` events (0: any number) wait in the inbox already.
 
         A repeat of ``operation`` appends nothing and brings the answer if there is one (kept 60 s,
         64 at most).
@@ -362,9 +370,18 @@ class ExecutionStore(Protocol):
         correct).
         """
 
-    def postpone(self, execution: ExecutionId, holder: str, seen: int, delay_ms: int) -> bool:
+    def postpone(
+        self,
+        execution: ExecutionId,
+        holder: str,
+        seen: int,
+        delay_ms: int,
+        *,
+        for_script: bool = False,
+    ) -> bool:
         """Give the lease up; false when it was lost. The timer is due after ``delay_ms``, or at
-        once when the inbox has an event after number ``seen``.
+        once when the inbox has an event after number ``seen`` (``WHATEVER_COMES``: never at once).
+        ``for_script`` is kept for those who ask why it does not move.
         """
 
     def commit(self, commit: Commit) -> CommitReply:

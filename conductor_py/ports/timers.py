@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from conductor_py.ports.store import Loaded
@@ -19,6 +20,11 @@ class Timers(Protocol):
         goes only when its attempt or execution has ended. The timer of an attempt appends ``due``
         (with the claim and the deadline it saw, once a deadline) to the inbox: ``<seq>
         {"t":"due","k":<claim>,"d":<claim end>}``; the timer of an execution appends nothing.
+        """
+
+    def due(self, shards: Sequence[str]) -> tuple[tuple[int, str], ...]:
+        """Tell which (partition, shard) have a due timer: one look at all partitions. Those that do
+        not answer are left out; ``StoreUnavailable`` when none does.
         """
 
     def next_due_ms(self, partition: int, shard: str) -> int:

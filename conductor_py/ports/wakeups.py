@@ -9,6 +9,8 @@ from typing import Final, Protocol
 
 FAMILY: Final = "#"
 """Ends the topic that every topic wakes which goes on from there."""
+KINDS: Final = frozenset("eoqx")
+"""The first letters of topics that are published; any other topic is the process's own."""
 
 
 class Wakeups(Protocol):
@@ -27,6 +29,9 @@ class Wakeups(Protocol):
         """Take a ticket before looking, so that what is published between looking and waiting is
         not missed.
         """
+
+    def tickets(self, topic: str) -> tuple[int, ...]:
+        """Take a ticket for each partition: it grows when the topic was published there."""
 
     def wait_any(self, seen: Mapping[str, int], timeout_s: float) -> None:
         """Block until one of the topics was published after its ticket, or ``timeout_s`` passed."""

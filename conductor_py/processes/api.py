@@ -7,11 +7,15 @@ the rest finish.
 
 from __future__ import annotations
 
+import ctypes
 import logging
 import threading
+import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
-from typing import Any, Final
+from multiprocessing.sharedctypes import RawValue
+from typing import TYPE_CHECKING, Any, Final
 
 from conductor_py.config import Settings, environment_of, load
 from conductor_py.engine import Engine
@@ -19,77 +23,155 @@ from conductor_py.engine.sweeper import run_ticks
 from conductor_py.processes.identity import new_name
 from conductor_py.processes.listening import await_port
 from conductor_py.processes.logs import configure_logs
-from conductor_py.processes.stopping import end_with_parent, stop_on_signals
+from conductor_py.processes.readiness import await_redis
+from conductor_py.processes.stopping import end_after_stop, end_with_parent, stop_on_signals
 from conductor_py.wiring import (
+    SPARE_THREADS,
+    build_admission,
     build_application,
     build_engine,
     build_metrics,
-    check_redis,
+    check_lock,
     release_shards,
 )
 
+if TYPE_CHECKING:
+    from granian.server.common import AbstractServer
+
 _log = logging.getLogger(__name__)
 
-_RESPAWN_S: Final = 0.5
+#: How long an old worker and its successor serve together when the workers are told to reload.
+_OVERLAP_S: Final = 0.5
+_FIRST_PAUSE_S: Final = 0.5
+_LONGEST_PAUSE_S: Final = 10.0
+#: Who has served for so long starts again with the first pause.
+_STABLE_S: Final = 60.0
+_LATE_S: Final = 1.0
 
 
 def run_api(settings: Settings, *, server: str | None = None) -> int:
     """Serve HTTP until a stop signal; ``server`` names the server that this process is part of."""
     from granian.constants import Interfaces
+    from granian.http import HTTP1Settings
     from granian.log import LogLevels
     from granian.server import Server
 
     name = server or new_name()
-    for warning in check_redis(settings):
-        _log.warning("Redis may forget data.", extra={"action": "redis_check", "what": warning})
+    for warning in await_redis(settings):
+        _log.warning(
+            "Redis is not as it should be.", extra={"action": "redis_check", "what": warning}
+        )
+    for warning in check_lock(settings):
+        _log.warning("Decisions are not safe.", extra={"action": "lock_check", "what": warning})
     await_port(settings.server.host, settings.server.port)
     # Imported before the workers are forked, so that they share it and start at once.
     import conductor_py.api.app  # noqa: F401
 
-    http = Server(
+    make = partial(
+        Server,
         target="conductor_py.processes.api:load_application",
         address=settings.server.host,
         port=settings.server.port,
         interface=Interfaces.WSGI,
         workers=settings.server.workers,
-        blocking_threads=settings.server.blocking_threads,
+        blocking_threads=settings.server.blocking_threads + SPARE_THREADS,
+        backpressure=settings.server.connections,
+        http1_settings=HTTP1Settings(max_buffer_size=settings.server.header_bytes),
         respawn_failed_workers=True,
-        respawn_interval=_RESPAWN_S,
+        respawn_interval=_OVERLAP_S,
         workers_kill_timeout=max(settings.server.stop_timeout_ms // 1000, 1),
         log_level=LogLevels.error,
         websockets=False,
     )
-    http.serve(
-        target_loader=partial(load_application, environment_of(settings), name), wrap_loader=False
+    served = RawValue(ctypes.c_bool, False)  # one byte that the workers share with this process
+    serve_until_stopped(
+        make,
+        partial(load_application, environment_of(settings), name, served),
+        has_served=lambda: served.value,
     )
     if server is None:
         release_shards(settings, name)
     return 0
 
 
-def load_application(environment: Mapping[str, str], server: str) -> Callable[..., Any]:
-    """Make what a worker serves; the first thing that a worker does."""
+def serve_until_stopped(
+    make: Callable[[], AbstractServer[Any]],
+    loader: Callable[[], Callable[..., Any]],
+    *,
+    has_served: Callable[[], bool],
+    monotonic: Callable[[], float] = time.monotonic,
+) -> None:
+    """Serve until a stop signal, with a new server each time that one gives up.
+
+    It does when a worker dies twice within seconds, or cannot be forked: whatever that was may
+    pass. Only workers that never ``has_served`` are not tried again: they are not set up right.
+    """
+    http, pause_s = make(), _FIRST_PAUSE_S
+    while True:
+        began = monotonic()
+        try:
+            http.serve(target_loader=loader, wrap_loader=False)
+            return
+        except (SystemExit, OSError) as error:
+            if http.wrks:  # all but the one that could not be forked
+                with suppress(SystemExit):
+                    http.shutdown()  # type: ignore[no-untyped-call]
+            if http.interrupt_signal or not has_served():
+                raise
+            facts = {"action": "api_gave_up", "error": repr(error)}
+            _log.error("The API's workers cannot stay up and are started again.", extra=facts)
+        if monotonic() - began >= _STABLE_S:
+            pause_s = _FIRST_PAUSE_S
+        if _is_stopped_within(pause_s, http):
+            return
+        pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+        ended, http = http, make()
+        http.on_startup(partial(_pass_on, ended, http))
+
+
+def _is_stopped_within(pause_s: float, http: AbstractServer[Any]) -> bool:
+    """Wait; signals still go to the server that has ended."""
+    http.main_loop_interrupt.clear()
+    if not http.interrupt_signal:
+        http.main_loop_interrupt.wait(pause_s)
+    return http.interrupt_signal
+
+
+def _pass_on(ended: AbstractServer[Any], http: AbstractServer[Any]) -> None:
+    """Stop a server that has just begun to hear signals, if its predecessor was told to."""
+    if ended.interrupt_signal:
+        http.signal_handler_interrupt()  # type: ignore[no-untyped-call]
+
+
+def load_application(
+    environment: Mapping[str, str], server: str, served: ctypes.c_bool
+) -> Callable[..., Any]:
+    """Make what a worker serves; the first thing that a worker does. Sets ``served`` then."""
     end_with_parent()
     stop = threading.Event()
     stop_on_signals(stop, install=False)
     settings = load(environment=environment)
     configure_logs(settings.log)
     metrics = build_metrics(settings)
-    engine = build_engine(settings, server=server, metrics=metrics)
-    application = build_application(settings, engine, stop=stop, instance=server, metrics=metrics)
+    admission = build_admission(settings)
+    engine = build_engine(settings, server=server, metrics=metrics, admission=admission)
+    application = build_application(
+        settings, engine, stop=stop, instance=server, metrics=metrics, admission=admission
+    )
     threading.Thread(
         target=_keep_shards, args=(engine, settings, stop), name="shards", daemon=True
     ).start()
-    if stop.is_set():
-        raise SystemExit(0)
+    end_after_stop(stop, settings.server.stop_timeout_ms / 1000 + _LATE_S)
+    served.value = True
     return application
 
 
 def _keep_shards(engine: Engine, settings: Settings, stop: threading.Event) -> None:
-    """Keep the leases of a server that nobody asks for anything."""
+    """Keep the leases of a server that nobody asks for anything, and write down who polls it."""
 
     def renew() -> int:
         engine.shards.keep()
+        engine.workers.flush()
         return 0
 
     run_ticks(renew, stop, idle_s=settings.redis.shard_lease_ms / 12_000)

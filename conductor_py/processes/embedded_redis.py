@@ -63,6 +63,7 @@ class EmbeddedRedis:
         self._spawned = threading.Event()
         self._keeper: threading.Thread | None = None
         self._ready = False
+        self._refusal = f"it had no process within {_READY_S:.0f} s"
         self.socket: Path = _socket_path(self._directory.path)
 
     @property
@@ -146,19 +147,7 @@ class EmbeddedRedis:
         quick_ends = 0
         while not self._stopping.is_set():
             started = time.monotonic()
-            # Its own session: an interrupt from the terminal must not end the store first.
-            self._process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                pass_fds=(self._directory.lock,),
-                start_new_session=True,
-            )
-            self._spawned.set()
-            if self._stopping.is_set():
-                self._process.terminate()
-            code = self._process.wait()
+            code = self._run(command)
             if self._stopping.is_set() or not self._ready:
                 return
             quick_ends = 0 if time.monotonic() - started > _STABLE_S else quick_ends + 1
@@ -168,10 +157,37 @@ class EmbeddedRedis:
             )
             self._stopping.wait(_RESTART_S[min(quick_ends, len(_RESTART_S) - 1)])
 
+    def _run(self, command: tuple[str, ...]) -> int | None:
+        """Run the server to its end; its exit code, or None when no process could be had for it."""
+        try:
+            # Its own session: an interrupt from the terminal must not end the store first.
+            process = self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=(self._directory.lock,),
+                start_new_session=True,
+            )
+        except OSError as error:
+            self._refusal = str(error)
+            facts = {"action": "embedded_redis_refused", "error": self._refusal}
+            _log.error("The embedded store could not be started.", extra=facts)
+            return None
+        finally:
+            self._spawned.set()
+        if self._stopping.is_set():
+            process.terminate()
+        return process.wait()
+
     def _await_ready(self) -> None:
         deadline = time.monotonic() + _READY_S
-        self._spawned.wait()
-        assert self._process is not None
+        self._spawned.wait(_READY_S)
+        if self._process is None:
+            raise ConfigurationError(
+                f"The embedded store on {self._directory.path} could not be started: "
+                f"{self._refusal}"
+            )
         while not is_ready(self.socket):
             if self._process.poll() is not None:
                 raise ConfigurationError(

@@ -7,14 +7,16 @@ started. In the all-in-one server it is part of the sweeper process, which saves
 from __future__ import annotations
 
 import threading
+from functools import partial
 from typing import Final
 
 from conductor_py.config import Settings
 from conductor_py.engine import Engine
 from conductor_py.engine.sweeper import run_ticks
 from conductor_py.processes.identity import new_name
+from conductor_py.processes.readiness import await_redis
 from conductor_py.processes.stopping import stop_on_signals
-from conductor_py.wiring import build_engine, check_redis
+from conductor_py.wiring import build_engine
 
 _STOP_S: Final = 10.0
 
@@ -23,7 +25,7 @@ def run_scheduler(settings: Settings, *, server: str | None = None) -> int:
     """Fire schedules until a stop signal; ``server`` names the server that this is part of."""
     stop = threading.Event()
     stop_on_signals(stop)
-    check_redis(settings)
+    await_redis(settings, stop)
     engine = build_engine(settings, server=server or new_name(), serves_all_shards=server is None)
     loops = scheduler_loops(settings, engine, stop)
     for loop in loops:
@@ -42,7 +44,7 @@ def scheduler_loops(
         threading.Thread(
             target=run_ticks,
             args=(engine.scheduler.tick, stop),
-            kwargs={"idle_s": settings.scheduler.idle_ms / 1000},
+            kwargs={"idle_s": partial(engine.scheduler.rest_s, settings.scheduler.idle_ms / 1000)},
             name=f"scheduler-{number}",
             daemon=True,
         )

@@ -44,6 +44,10 @@ def run_server(settings: Settings, say: Say) -> int:
     ``StoreUnavailable``, one sentence, before anything runs.
     """
     began = time.monotonic()
+    if settings.lock.type not in {"redis", "none"}:
+        from conductor_py.wiring import check_lock
+
+        check_lock(settings)
     with _store(settings) as (reached, name):
         await_port(settings.server.host, settings.server.port, timeout_s=_PORT_S)
         threading.Thread(

@@ -7,11 +7,14 @@ the HTTP server does, changes nothing of that.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import signal
 import sys
 import threading
+import time
+from collections.abc import Iterator
 from types import FrameType
 from typing import Final
 
@@ -39,6 +42,17 @@ def stop_on_signals(stop: threading.Event, *, install: bool = True) -> None:
     threading.Thread(target=listen, name="stop-signals", daemon=True).start()
 
 
+@contextlib.contextmanager
+def ended_by_signals() -> Iterator[None]:
+    """Let SIGTERM and SIGINT end the process at once, in order; only on the main thread."""
+    before = {number: signal.signal(number, _end) for number in _STOP_SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 def end_with_parent() -> None:
     """Ask for a SIGTERM when the parent is gone, killed with -9, say; on Linux only."""
     if sys.platform == "linux":
@@ -46,6 +60,24 @@ def end_with_parent() -> None:
         ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGTERM)
         if parent == 1 or os.getppid() != parent:
             os.kill(os.getpid(), signal.SIGTERM)
+
+
+def end_after_stop(stop: threading.Event, grace_s: float) -> None:
+    """End this process ``grace_s`` after ``stop``, if it has not ended by itself.
+
+    A signal that comes while somebody else's handlers are not there yet is heard here alone.
+    """
+
+    def watch() -> None:
+        stop.wait()
+        time.sleep(grace_s)
+        os._exit(0)
+
+    threading.Thread(target=watch, name="end", daemon=True).start()
+
+
+def _end(_number: int, _frame: FrameType | None) -> None:
+    sys.exit(0)
 
 
 def _noted(_number: int, _frame: FrameType | None) -> None:

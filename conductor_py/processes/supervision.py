@@ -134,9 +134,7 @@ class Supervisor:
         """Notice a child's end, or start it when it is due; return a code when all is over."""
         now = time.monotonic()
         if child.process is None:
-            if now >= child.due:
-                child.start()
-            return None
+            return self._start(child) if now >= child.due else None
         status = child.process.poll()
         if status is None:
             return None
@@ -146,15 +144,29 @@ class Supervisor:
         child.process = None
         is_stable = (now - child.started) * 1000 >= self._policy.stable_ms
         child.deaths = 1 if is_stable else child.deaths + 1
+        return self._bury(child, code, extra)
+
+    def _start(self, child: _Child) -> int | None:
+        """Start a child; that the machine had no process for it counts as a death of it."""
+        try:
+            child.start()
+        except OSError as error:
+            child.deaths += 1
+            extra = {**child.facts("process_not_started"), "error": str(error)}
+            return self._bury(child, os.EX_OSERR, extra)
+        return None
+
+    def _bury(self, child: _Child, code: int, extra: dict[str, object]) -> int | None:
+        """Decide when a child that is dead is started again; return its code when all is over."""
         if (
             not child.spec.restart
             or code == CONFIGURATION_EXIT
             or child.deaths >= self._policy.give_up_after
         ):
-            _log.error("A process ended, and with it all others.", extra=extra)
+            _log.error("A process is gone, and with it all others.", extra=extra)
             return code
-        child.due = now + self._policy.delay_ms(child.deaths) / 1000
-        _log.warning("A process ended and will be started again.", extra=extra)
+        child.due = time.monotonic() + self._policy.delay_ms(child.deaths) / 1000
+        _log.warning("A process is gone and will be started again.", extra=extra)
         return None
 
     def _until_next_start(self) -> float:

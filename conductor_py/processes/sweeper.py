@@ -1,30 +1,35 @@
 """The sweeper process: fires due timers, hands due effects on, drops plans that nothing uses and
 archived executions that are too old.
 
-Beside API nodes it sweeps the shards of all of them and holds none; as a part of a server it sweeps
-those of its server, and fires schedules. Any number may run: a timer or effect that was taken is
-another's no more.
+Beside API nodes it sweeps the shards of all of them and holds none (under local-only those that no
+server sweeps itself); as a part of a server it sweeps those of its server, and fires schedules. Any
+number may run: a timer or effect that was taken is another's no more.
 """
 
 from __future__ import annotations
 
 import threading
+from functools import partial
 from typing import Final
 
 from conductor_py.config import Settings
 from conductor_py.engine import Engine
-from conductor_py.engine.sweeper import run_ticks
+from conductor_py.engine.sweeper import Relay, run_ticks
 from conductor_py.processes.identity import new_name
+from conductor_py.processes.readiness import await_redis
 from conductor_py.processes.scheduler import scheduler_loops
 from conductor_py.processes.stopping import stop_on_signals
-from conductor_py.wiring import build_engine, check_redis
+from conductor_py.wiring import build_engine
 
 _FURTHER_IDLE_S: Final = 1.0
 _RELAY_IDLE_S: Final = 0.2
 _RELAY_BUSY_S: Final = 0.1
-"""A pause between two hand-overs makes batches worth a job each."""
+"""A pause between two hand-overs makes batches worth a job each. It is the longer one behind a
+batch that no execution waits for.
+"""
 _CLEANING_IDLE_S: Final = 600.0
 _CLEANING_BUSY_S: Final = 0.1
+_TELLING_S: Final = 10.0
 _SCRIPT_WAIT_S: Final = 0.5
 _STOP_S: Final = 10.0
 
@@ -33,11 +38,12 @@ def run_sweeper(settings: Settings, *, server: str | None = None) -> int:
     """Sweep until a stop signal; ``server`` names the server that this process is part of."""
     stop = threading.Event()
     stop_on_signals(stop)
-    check_redis(settings)
+    await_redis(settings, stop)
     engine = build_engine(
         settings,
         server=server or new_name(),
         serves_all_shards=server is None,
+        sweeps=True,
         evaluates_long_scripts=True,
     )
     idle_s = settings.sweeper.idle_ms / 1000
@@ -54,7 +60,7 @@ def run_sweeper(settings: Settings, *, server: str | None = None) -> int:
     ]
     relay = threading.Thread(
         target=run_ticks,
-        args=(engine.relay.tick, stop),
+        args=(partial(hurried_tick, engine.relay), stop),
         kwargs={"busy_s": _RELAY_BUSY_S, "idle_s": _RELAY_IDLE_S},
         name="relay",
         daemon=True,
@@ -73,6 +79,7 @@ def run_sweeper(settings: Settings, *, server: str | None = None) -> int:
             ("file-retention", engine.file_retention.tick),
         )
     ]
+    loops += [*_audit_loops(settings, engine, stop), *_telling_loops(settings, engine, stop)]
     loops += [relay, *cleaning, *_script_loops(settings, engine, stop)]
     if server is not None and settings.scheduler.enabled:
         loops += scheduler_loops(settings, engine, stop)
@@ -84,21 +91,61 @@ def run_sweeper(settings: Settings, *, server: str | None = None) -> int:
     return 0
 
 
+def hurried_tick(relay: Relay) -> int:
+    """Hand over what is due; how many effects, 0 when the next of them can wait for more."""
+    handed = relay.tick()
+    return handed if relay.hurried else 0
+
+
+def _audit_loops(
+    settings: Settings, engine: Engine, stop: threading.Event
+) -> list[threading.Thread]:
+    """Audit the store by and by, if that is wanted."""
+    if not settings.audit.interval_ms:
+        return []
+    idle_s = min(max(settings.audit.interval_ms / 4000, 1.0), _CLEANING_IDLE_S)
+    waits = {"busy_s": _CLEANING_BUSY_S, "idle_s": idle_s}
+    tick = engine.auditor.tick
+    return [
+        threading.Thread(
+            target=run_ticks, args=(tick, stop), kwargs=waits, name="audit", daemon=True
+        )
+    ]
+
+
+def _telling_loops(
+    settings: Settings, engine: Engine, stop: threading.Event
+) -> list[threading.Thread]:
+    """Tell partitions of changes of definitions that they have not heard of."""
+    if settings.redis.partitions == 1:
+        return []
+    tick = engine.definitions.retell
+    waits = {"busy_s": _TELLING_S, "idle_s": _TELLING_S}
+    return [
+        threading.Thread(
+            target=run_ticks, args=(tick, stop), kwargs=waits, name="telling", daemon=True
+        )
+    ]
+
+
 def _script_loops(
     settings: Settings, engine: Engine, stop: threading.Event
 ) -> list[threading.Thread]:
     """Evaluate the scripts that take long, as many at once as there are processes for them."""
 
-    def tick() -> int:
-        return engine.long_scripts.tick(engine.executor.follow, _SCRIPT_WAIT_S)
+    def tick(*, slow: bool) -> int:
+        return engine.long_scripts.tick(engine.executor.follow, _SCRIPT_WAIT_S, slow=slow)
 
+    ticks = {"slow-scripts": partial(tick, slow=True)}
+    for number in range(settings.scripts.long_workers):
+        ticks[f"long-scripts-{number}"] = partial(tick, slow=False)
     return [
         threading.Thread(
             target=run_ticks,
             args=(tick, stop),
             kwargs={"idle_s": 0.0},
-            name=f"long-scripts-{number}",
+            name=name,
             daemon=True,
         )
-        for number in range(settings.scripts.long_workers)
+        for name, tick in ticks.items()
     ]

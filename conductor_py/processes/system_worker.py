@@ -17,11 +17,12 @@ from conductor_py.engine.system_worker import SystemWorkerOptions
 from conductor_py.errors import ConfigurationError
 from conductor_py.ports.system_tasks import SystemTask, SystemTaskFactory
 from conductor_py.processes.identity import new_name
+from conductor_py.processes.readiness import await_redis
 from conductor_py.processes.stopping import stop_on_signals
 from conductor_py.systemtasks.addresses import AddressRules, networks
 from conductor_py.systemtasks.http import HttpLimits, HttpTask
 from conductor_py.systemtasks.kafka_publish import KafkaLimits, KafkaPublishTask, Producers
-from conductor_py.wiring import build_engine, check_redis
+from conductor_py.wiring import build_engine
 
 ENTRY_POINTS: Final = "conductor_py.system_tasks"
 
@@ -31,7 +32,7 @@ def run_system_worker(settings: Settings, *, server: str | None = None) -> int:
     stop = threading.Event()
     stop_on_signals(stop)
     tasks = system_tasks(settings)
-    check_redis(settings)
+    await_redis(settings, stop)
     name = new_name()
     engine = build_engine(settings, server=server or name, serves_all_shards=server is None)
     worker = engine.system_workers.worker(tasks, _options(settings, name))

@@ -7,24 +7,31 @@ HTTP only and knows nothing of its engine or stores.
 from __future__ import annotations
 
 from conductor_py.errors import (
+    ClaimLost,
     ConductorError,
     ConfigurationError,
     Conflict,
     DefinitionError,
+    EpochConflict,
     InvalidInput,
     LimitExceeded,
+    NotesConflict,
     NotFound,
+    Overloaded,
     PayloadTooLarge,
     StoreUnavailable,
     Violation,
 )
 from conductor_py.sdk.backoff import Backoff
+from conductor_py.sdk.checkpoints import Checkpoint, Checkpoints, StartingPoint, TaskRequest
 from conductor_py.sdk.client import Client
 from conductor_py.sdk.clock import Clock, SystemClock
 from conductor_py.sdk.context import TaskContext, task_context
 from conductor_py.sdk.errors import (
+    CancelRequested,
     NonRetryableError,
     ServerFailure,
+    StopRequested,
     TaskCancelled,
     UnexpectedAnswer,
 )
@@ -35,20 +42,29 @@ from conductor_py.sdk.worker import WorkerOptions, WorkerTask, worker_task
 
 __all__ = [
     "Backoff",
+    "CancelRequested",
+    "Checkpoint",
+    "Checkpoints",
+    "ClaimLost",
     "Client",
     "Clock",
     "ConductorError",
     "ConfigurationError",
     "Conflict",
     "DefinitionError",
+    "EpochConflict",
     "InvalidInput",
     "LimitExceeded",
     "NonRetryableError",
     "NotFound",
+    "NotesConflict",
+    "Overloaded",
     "PayloadKind",
     "PayloadTooLarge",
     "ResultStatus",
     "ServerFailure",
+    "StartingPoint",
+    "StopRequested",
     "StoreUnavailable",
     "SystemClock",
     "Task",
@@ -56,6 +72,7 @@ __all__ = [
     "TaskContext",
     "TaskInProgress",
     "TaskLog",
+    "TaskRequest",
     "TaskResult",
     "UnexpectedAnswer",
     "Violation",

@@ -6,6 +6,12 @@ The random number is an argument: the caller owns the generator.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
+
+RECONNECT_CAP_MS: Final = 3_000
+"""The longest pause of a worker that waits for its server: work lies there when it is back, and a
+poll that is refused costs next to nothing.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,3 +31,10 @@ class Backoff:
         doublings = min(failures - 1, 30)
         full = min(self.cap_ms, self.base_ms << doublings)
         return full // 2 + int(full / 2 * chance)
+
+    def asked_ms(self, failures: int, chance: float, retry_after_s: int) -> int:
+        """Return the pause when the server said how long to stay away: no shorter than that, up to
+        the cap, and up to half as long again, so that those it sent away do not come back together.
+        """
+        asked = min(retry_after_s * 1000, self.cap_ms)
+        return max(self.delay_ms(failures, chance), asked + int(asked / 2 * chance))

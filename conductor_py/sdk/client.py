@@ -8,14 +8,17 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Literal, Self
 
+from conductor_py.sdk.checkpoint_calls import CheckpointCalls
 from conductor_py.sdk.clock import SystemClock
 from conductor_py.sdk.definition_calls import DefinitionCalls
 from conductor_py.sdk.event_calls import EventCalls
 from conductor_py.sdk.operation_calls import OperationCalls
+from conductor_py.sdk.oversight_calls import OversightCalls
 from conductor_py.sdk.payloads import PayloadKind, PayloadTransfer
 from conductor_py.sdk.schedule_calls import ScheduleCalls
 from conductor_py.sdk.server import Server, object_of, text_of
 from conductor_py.sdk.task_calls import TaskCalls
+from conductor_py.sdk.worker_calls import WorkerCalls
 from conductor_py.sdk.workflow_calls import WorkflowCalls
 
 if TYPE_CHECKING:
@@ -31,7 +34,17 @@ _URL_VARIABLE = "CONDUCTOR_SERVER_URL"
 _BYTES_PER_KB = 1024
 
 
-class Client(WorkflowCalls, OperationCalls, TaskCalls, DefinitionCalls, ScheduleCalls, EventCalls):
+class Client(
+    WorkflowCalls,
+    OperationCalls,
+    TaskCalls,
+    CheckpointCalls,
+    WorkerCalls,
+    DefinitionCalls,
+    ScheduleCalls,
+    EventCalls,
+    OversightCalls,
+):
     """A Conductor server, as methods.
 
     A server that is away raises ``StoreUnavailable``; calls whose repeat is harmless are tried

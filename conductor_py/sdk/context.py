@@ -7,31 +7,40 @@ network and never fail.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import deque
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
-from conductor_py.sdk.errors import TaskCancelled
+from conductor_py.sdk.checkpoints import Checkpoints, TaskRequest
+from conductor_py.sdk.errors import CancelRequested, StopRequested, TaskCancelled
 from conductor_py.sdk.task import TaskLog
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from conductor_py.model.json import JsonObject
+    from conductor_py.sdk.checkpoints import CheckpointServer
     from conductor_py.sdk.clock import Clock
     from conductor_py.sdk.task import Task
 
+_log = logging.getLogger(__name__)
+
 #: Unsent lines kept for one task; beyond it the oldest go.
 _UNSENT_LINES = 10_000
+#: How long a task that is to pause sleeps between looks.
+_PAUSED_S = 0.5
 
 
 class TaskContext:
     """One task while its function runs."""
 
-    def __init__(self, task: Task, clock: Clock) -> None:
-        """Begin with no lines, no progress and not cancelled."""
+    def __init__(self, task: Task, clock: Clock, server: CheckpointServer | None = None) -> None:
+        """Begin with no lines, no progress and not cancelled; without ``server`` it keeps
+        nothing.
+        """
         self.task = task
         #: Set when the task is no longer this worker's; whatever the function returns is dropped.
         self.cancelled = threading.Event()
@@ -39,6 +48,9 @@ class TaskContext:
         self._lock = threading.Lock()
         self._lines: deque[TaskLog] = deque(maxlen=_UNSENT_LINES)
         self._progress: JsonObject | None = None
+        self._when_cancelled: dict[object, Callable[[], object]] = {}
+        self._request: TaskRequest | None = None
+        self._checkpoints = Checkpoints(server, task, asked=self.asked) if server else None
 
     def log(self, line: str) -> None:
         """Add a line to the task's log; it is sent with the next lease extension, or with the
@@ -53,12 +65,91 @@ class TaskContext:
         with self._lock:
             self._progress = dict(progress)
 
+    @property
+    def checkpoints(self) -> Checkpoints:
+        """What the task keeps between its attempts; ``LookupError`` without a server."""
+        if self._checkpoints is None:
+            raise LookupError("this task runs without a server that could keep something")
+        return self._checkpoints
+
+    @property
+    def request(self) -> TaskRequest | None:
+        """What somebody asks of the task, as of the last extension of its lease."""
+        with self._lock:
+            return self._request
+
+    def asked(self, request: TaskRequest | None) -> None:
+        """Remember what the server says that somebody asks."""
+        with self._lock:
+            self._request = request
+
+    def heed_requests(self) -> None:
+        """Do what is asked of the task; call it between steps of long work.
+
+        Waits while it is to pause. Raises ``StopRequested``, ``CancelRequested``, or
+        ``TaskCancelled`` when the task is no longer ours; let them pass.
+        """
+        while True:
+            self.raise_if_cancelled()
+            match self.request:
+                case TaskRequest(action="STOP"):
+                    raise StopRequested
+                case TaskRequest(action="CANCEL"):
+                    raise CancelRequested
+                case TaskRequest(action="PAUSE"):
+                    self.sleep(_PAUSED_S)
+                case _:
+                    return
+
     def raise_if_cancelled(self) -> None:
         """Raise ``TaskCancelled`` when the task is no longer ours; call it between steps of long
         work.
         """
         if self.cancelled.is_set():
             raise TaskCancelled
+
+    def sleep(self, seconds: float) -> None:
+        """Sleep, and raise ``TaskCancelled`` at once when the task is no longer ours."""
+        self._clock.wait(self.cancelled, int(seconds * 1000))
+        self.raise_if_cancelled()
+
+    @contextmanager
+    def when_cancelled(self, stop: Callable[[], object]) -> Iterator[None]:
+        """Call ``stop`` once, from another thread, when the task is lost inside the block: to kill
+        a process that the function waits for, say. It must not block. A task that is lost already
+        is stopped at once.
+        """
+        key = object()
+        with self._lock:
+            self._when_cancelled[key] = stop
+        if self.cancelled.is_set():
+            self._stop(key)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._when_cancelled.pop(key, None)
+
+    def cancel(self) -> None:
+        """Say that the task is no longer this worker's; for who runs it, not for its function."""
+        self.cancelled.set()
+        with self._lock:
+            keys = tuple(self._when_cancelled)
+        for key in keys:
+            self._stop(key)
+
+    def _stop(self, key: object) -> None:
+        with self._lock:
+            stop = self._when_cancelled.pop(key, None)
+        if stop is None:
+            return
+        try:
+            stop()
+        except Exception:  # noqa: BLE001 - who cancels has more tasks to look after
+            _log.exception(
+                "a lost task could not be stopped",
+                extra={"action": "task_not_stopped", "task_id": self.task.task_id},
+            )
 
     def newest_progress(self) -> JsonObject | None:
         """Return what the next extension will carry."""

@@ -11,12 +11,16 @@ from typing import TYPE_CHECKING, ClassVar
 import orjson
 
 from conductor_py.errors import (
+    ClaimLost,
     ConductorError,
     Conflict,
     DefinitionError,
+    EpochConflict,
     InvalidInput,
     LimitExceeded,
+    NotesConflict,
     NotFound,
+    Overloaded,
     PayloadTooLarge,
     StoreUnavailable,
     Violation,
@@ -62,6 +66,16 @@ class TaskCancelled(Exception):
     """The task is no longer this worker's: its function should stop, nothing will be reported."""
 
 
+class StopRequested(Exception):
+    """Somebody asked the task to stop where it can go on later: its function should end; the task
+    is put off until somebody resumes it. A message becomes the reason that the task shows.
+    """
+
+
+class CancelRequested(Exception):
+    """Somebody asked the task to end for good: its function should end; the task fails."""
+
+
 def error_from(answer: Answer, asked: str) -> ConductorError:
     """Return the typed error that an answer of status 300 or more means; ``asked`` names the
     request.
@@ -75,10 +89,12 @@ def error_from(answer: Answer, asked: str) -> ConductorError:
         kind = DefinitionError if body.get("code") == DefinitionError.code else InvalidInput
         return kind(message, violations=_violations(body))
     if status in _AWAY or (status >= _SERVER_ERROR and body.get("retryable") is True):
-        return StoreUnavailable(message, retry_after_s=_retry_after_s(answer))
+        away = Overloaded if body.get("code") == Overloaded.code else StoreUnavailable
+        return away(message, retry_after_s=_retry_after_s(answer))
+    if status == _CONFLICT:
+        return _conflict(message, body)
     simple: dict[int, type[ConductorError]] = {
         _NOT_FOUND: NotFound,
-        _CONFLICT: Conflict,
         _TOO_LARGE: PayloadTooLarge,
         _TOO_MANY: LimitExceeded,
     }
@@ -87,6 +103,17 @@ def error_from(answer: Answer, asked: str) -> ConductorError:
     if status >= _SERVER_ERROR:
         return ServerFailure(message, status=status)
     return UnexpectedAnswer(message, status=status)
+
+
+def _conflict(message: str, body: dict[str, object]) -> Conflict:
+    match body.get("code"), body.get("epoch"), body.get("notes"):
+        case ClaimLost.code, _, _:
+            return ClaimLost(message)
+        case EpochConflict.code, int(epoch), _:
+            return EpochConflict(message, epoch=epoch)
+        case NotesConflict.code, _, int(notes):
+            return NotesConflict(message, notes=notes)
+    return Conflict(message)
 
 
 def _error_object(body: bytes) -> dict[str, object]:

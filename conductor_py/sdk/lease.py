@@ -13,6 +13,7 @@ import threading
 from typing import TYPE_CHECKING, Protocol
 
 from conductor_py.errors import ConductorError, Conflict, NotFound, StoreUnavailable
+from conductor_py.sdk.checkpoints import TaskRequest
 
 if TYPE_CHECKING:
     from conductor_py.model.json import JsonObject
@@ -161,9 +162,9 @@ class LeaseKeeper:
     def _extend(self, lease: Lease, claim_token: int) -> bool:
         """Send one extension; tell whether the server answered at all."""
         sent_ms = self._clock.monotonic_ms()
-        timeout_s = max(0.1, lease.length_ms / 3000)
+        timeout_s = self._patience_s(lease, sent_ms)
         try:
-            self._server.extend_task(
+            answer = self._server.extend_task(
                 lease.context.task.task_id,
                 claim_token,
                 lease.lease_s,
@@ -183,8 +184,18 @@ class LeaseKeeper:
             )
             return not isinstance(error, StoreUnavailable)
         lease.extended(sent_ms)
+        lease.context.asked(TaskRequest.from_json(answer.get("request")))
         self._send_lines(lease, timeout_s)
         return True
+
+    def _patience_s(self, lease: Lease, now_ms: int) -> float:
+        """No longer than a third of the lease, nor than to its end, nor than half of what is left
+        to another: a server that froze must not keep this thread from stopping a task whose time is
+        over, nor one lost answer from extending the others.
+        """
+        others = [each for each in self.held() if each is not lease and not each.is_lost()]
+        left_ms = [(each.until_ms - now_ms) / 2 for each in others]
+        return max(0.1, min(lease.length_ms / 3, lease.until_ms - now_ms, *left_ms) / 1000)
 
     def _send_lines(self, lease: Lease, timeout_s: float) -> None:
         lines = lease.context.take_lines()
@@ -204,7 +215,7 @@ class LeaseKeeper:
     def _cancel(self, lease: Lease, why: str) -> None:
         if lease.context.cancelled.is_set():
             return
-        lease.context.cancelled.set()
+        lease.context.cancel()
         _log.warning(
             "a task is no longer ours; its result will not be reported",
             extra={**_ids(lease), "action": "task_cancelled", "why": why},

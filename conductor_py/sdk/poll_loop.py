@@ -1,8 +1,8 @@
 """The loop that gets work of one type: a long poll for as many tasks as there are free slots.
 
-It survives whatever a server does, with growing pauses. It never claims what it cannot start at
-once; what arrives after the stop was asked for is handed back, so that nobody waits for its lease
-to end.
+It survives whatever a server does, with pauses that grow to three seconds. It never claims what it
+cannot start at once; what arrives after the stop was asked for, or finds no thread, is handed back,
+so that nobody waits for its lease to end.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import threading
 from typing import TYPE_CHECKING
 
 from conductor_py.errors import ConductorError, InvalidInput, StoreUnavailable
-from conductor_py.sdk.backoff import Backoff
+from conductor_py.sdk.backoff import RECONNECT_CAP_MS, Backoff
 from conductor_py.sdk.context import TaskContext
 from conductor_py.sdk.lease import Lease
 from conductor_py.sdk.slots import Slots
 from conductor_py.sdk.task import ResultStatus, Task, TaskResult
 
 if TYPE_CHECKING:
-    from conductor_py.model.json import JsonObject
+    from conductor_py.model.json import JsonObject, JsonValue
     from conductor_py.sdk.client import Client
     from conductor_py.sdk.clock import Clock
     from conductor_py.sdk.lease import LeaseKeeper
@@ -62,7 +62,7 @@ class PollLoop:
         self._worker_id = worker_id
         self._clock = clock
         self._stopping = stopping
-        self._backoff = Backoff(base_ms=200, cap_ms=30_000)
+        self._backoff = Backoff(base_ms=200, cap_ms=RECONNECT_CAP_MS)
         self._random = random.Random()  # noqa: S311 - jitter, not a secret
         self._thread: threading.Thread | None = None
         self._patience_ms = _FIRST_POLL_MS
@@ -73,6 +73,14 @@ class PollLoop:
         name = f"conductor-poll-{self._options.name}"
         self._thread = threading.Thread(target=self.run, name=name, daemon=True)
         self._thread.start()
+
+    def load(self) -> JsonObject:
+        """Say what it takes, and how busy it is, in wire form."""
+        options = self._options
+        load: dict[str, JsonValue] = {"taskType": options.name}
+        if options.domain:
+            load["domain"] = options.domain
+        return load | {"running": self.slots.busy, "capacity": options.concurrency}
 
     def join(self, timeout_s: float) -> bool:
         """Wait for the loop's end; tell whether it came."""
@@ -114,8 +122,14 @@ class PollLoop:
             domain=self._options.domain,
             lease_s=self._options.lease_s,
         )
+        refused: RuntimeError | None = None
         for wire in polled:
-            self._take(wire)
+            try:
+                self._take(wire)
+            except RuntimeError as error:  # no thread for this one; a slot may be free for the next
+                refused = error
+        if refused is not None:
+            raise refused
         took_ms = self._clock.monotonic_ms() - asked_ms
         self._patience_ms = _FIRST_POLL_MS if polled else 2 * timeout_ms
         if not polled and took_ms < timeout_ms // 2:
@@ -133,10 +147,15 @@ class PollLoop:
         if self._stopping.is_set():
             self._hand_back(task)
             return
-        context = TaskContext(task, self._clock)
+        context = TaskContext(task, self._clock, self._client)
         lease = Lease(context, lease_s=self._options.lease_s, clock=self._clock)
         self._keeper.hold(lease)
-        self.slots.submit(lambda: self._carry_out(lease))
+        try:
+            self.slots.submit(lambda: self._carry_out(lease))
+        except Exception:
+            self._keeper.release(lease)
+            self._hand_back(task)
+            raise
 
     def _carry_out(self, lease: Lease) -> None:
         try:
@@ -169,12 +188,13 @@ class PollLoop:
             extra |= {"action": "hand_back_failed", "error": error.message}
             _log.warning("a task could not be handed back; its lease will end", extra=extra)
         else:
-            _log.info("a task that arrived during the stop was handed back", extra=extra)
+            _log.info("a task that could not begin here was handed back", extra=extra)
 
     def _pause(self, failures: int, error: Exception) -> None:
-        delay_ms = self._backoff.delay_ms(failures, self._random.random())
+        chance = self._random.random()
+        delay_ms = self._backoff.delay_ms(failures, chance)
         if isinstance(error, StoreUnavailable):
-            delay_ms = max(delay_ms, min(error.retry_after_s, 30) * 1000)
+            delay_ms = self._backoff.asked_ms(failures, chance, error.retry_after_s)
         self._clock.wait(self._stopping, delay_ms)
 
     def _about(self) -> dict[str, object]:

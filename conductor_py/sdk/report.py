@@ -19,6 +19,7 @@ from conductor_py.errors import (
     InvalidInput,
     NotFound,
     PayloadTooLarge,
+    StoreUnavailable,
 )
 from conductor_py.sdk.backoff import Backoff
 from conductor_py.sdk.task import TaskLog, TaskResult
@@ -74,7 +75,7 @@ class Reporter:
             except ConductorError as error:
                 failures += 1
                 self._say("a report is in doubt", lease, "report_in_doubt", error)
-                self._pause(lease, failures)
+                self._pause(lease, failures, error)
             else:
                 return True
         self._say("a result was not delivered before its lease ended", lease, "result_lost", None)
@@ -94,15 +95,18 @@ class Reporter:
                 if failures == _UPLOADS:
                     message = f"the output could not be uploaded: {error.message}"
                     return _failure_for(result, message, terminal=False)
-                self._pause(lease, failures)
+                self._pause(lease, failures, error)
         return None
 
     def _patience_s(self, lease: Lease) -> float:
         left_ms = lease.until_ms - self._clock.monotonic_ms()
         return max(_SHORTEST_WAIT_S, min(self._client.timeout_s, left_ms / 1000))
 
-    def _pause(self, lease: Lease, failures: int) -> None:
-        delay_ms = self._backoff.delay_ms(failures, self._random.random())
+    def _pause(self, lease: Lease, failures: int, error: ConductorError) -> None:
+        chance = self._random.random()
+        delay_ms = self._backoff.delay_ms(failures, chance)
+        if isinstance(error, StoreUnavailable) and error.__cause__ is None:
+            delay_ms = self._backoff.asked_ms(failures, chance, error.retry_after_s)
         self._clock.wait(lease.context.cancelled, delay_ms)
 
     def _say(self, sentence: str, lease: Lease, action: str, error: ConductorError | None) -> None:

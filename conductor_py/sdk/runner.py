@@ -7,6 +7,7 @@ cancelled and not reported, and the server gives it to another worker when its l
 
 from __future__ import annotations
 
+import itertools
 import logging
 import os
 import queue
@@ -17,10 +18,11 @@ import threading
 from typing import TYPE_CHECKING, Self
 
 from conductor_py.errors import ConductorError, ConfigurationError, NotFound
-from conductor_py.sdk.backoff import Backoff
+from conductor_py.sdk.backoff import RECONNECT_CAP_MS, Backoff
 from conductor_py.sdk.clock import SystemClock
 from conductor_py.sdk.lease import LeaseKeeper
 from conductor_py.sdk.poll_loop import PollLoop
+from conductor_py.sdk.presence import Presence, sdk_name
 from conductor_py.sdk.report import Reporter
 
 if TYPE_CHECKING:
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
+#: Workers of this process: each has an id of its own.
+_NUMBERS = itertools.count(1)
 #: How often the drain looks whether a second signal asked it to hurry.
 _DRAIN_STEP_S = 0.2
 
@@ -47,13 +51,14 @@ class Worker:
         tasks: Iterable[WorkerTask[..., object]],
         *,
         worker_id: str | None = None,
+        version: str = "",
         grace_s: float = 30.0,
         clock: Clock | None = None,
     ) -> None:
         """Check the tasks; nothing is sent yet. Raises ``ConfigurationError``.
 
-        ``worker_id`` is what the server shows, by default host and process id. ``grace_s`` is how
-        long a stop waits for running tasks.
+        ``worker_id`` is what the server shows, by default host and process id; ``version``, that of
+        your program, it shows beside. ``grace_s`` is how long a stop waits for running tasks.
         """
         self._client = client
         self._clock = clock or SystemClock()
@@ -63,7 +68,8 @@ class Worker:
         self._hurry = False
         self._started = False
         self._tasks = _distinct(tasks)
-        self.worker_id = worker_id or f"{socket.gethostname()}-{os.getpid()}"
+        self._version = version
+        self.worker_id = worker_id or _new_id()
         self._keeper = LeaseKeeper(client, self._clock)
         reporter = Reporter(client, worker_id=self.worker_id, clock=self._clock)
         self._loops = [
@@ -78,6 +84,7 @@ class Worker:
             )
             for task in self._tasks
         ]
+        self._presence = Presence(client, self.worker_id, self._sign, self._clock)
 
     def start(self) -> None:
         """Register the task definitions that were given, then poll, all in threads; a worker starts
@@ -95,6 +102,7 @@ class Worker:
         self._keeper.start()
         for loop in self._loops:
             loop.start()
+        self._presence.start()
         _log.info(
             "the worker has started",
             extra={
@@ -118,6 +126,7 @@ class Worker:
         ended = [self._drained(loop, end_ms) for loop in self._loops]
         drained = all(ended)
         self._keeper.stop()
+        self._presence.stop()
         _log.info("the worker has stopped", extra={"action": "worker_stopped", "drained": drained})
         return drained
 
@@ -147,6 +156,15 @@ class Worker:
         """Stop, with the worker's own grace."""
         self.stop()
 
+    def _sign(self) -> JsonObject:
+        """Say where it runs, what it takes and how busy it is."""
+        return {
+            "host": socket.gethostname(),
+            "version": self._version,
+            "sdk": sdk_name(),
+            "taskTypes": [loop.load() for loop in self._loops],
+        }
+
     def _drained(self, loop: PollLoop, end_ms: int) -> bool:
         polls_ended = False
         while not self._hurry:
@@ -161,7 +179,7 @@ class Worker:
 
     def _register(self, definition: JsonObject) -> None:
         """Register the definition if what it says differs from what the server has."""
-        backoff = Backoff(base_ms=500, cap_ms=30_000)
+        backoff = Backoff(base_ms=500, cap_ms=RECONNECT_CAP_MS)
         failures = 0
         while not self._stopping.is_set():
             try:
@@ -191,6 +209,12 @@ class Worker:
         # a handler may interrupt any line: this put is reentrant, an event's set is not
         self._hurry = self._stopping.is_set()
         self._signals.put(number)
+
+
+def _new_id() -> str:
+    number = next(_NUMBERS)
+    name = f"{socket.gethostname()}-{os.getpid()}"
+    return name if number == 1 else f"{name}-{number}"
 
 
 def _distinct(tasks: Iterable[WorkerTask[..., object]]) -> tuple[WorkerTask[..., object], ...]:

@@ -13,7 +13,7 @@ import threading
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode
 
-from conductor_py.errors import StoreUnavailable
+from conductor_py.errors import Overloaded, StoreUnavailable
 from conductor_py.sdk.backoff import Backoff
 from conductor_py.sdk.document import decode
 from conductor_py.sdk.errors import UnexpectedAnswer, error_from
@@ -75,7 +75,7 @@ class Server:
 
     def repeat(self, send: Callable[[], Answer], *, resend: bool) -> Answer:
         """Run ``send``; with ``resend``, again while it raises ``StoreUnavailable``, a bounded
-        number of times.
+        number of times. What an overloaded server refused was not done, and is always sent again.
         """
         failures = 0
         while True:
@@ -83,7 +83,8 @@ class Server:
                 return send()
             except StoreUnavailable as error:
                 failures += 1
-                if not resend or failures >= self._backoff.tries:
+                harmless = resend or isinstance(error, Overloaded)
+                if not harmless or failures >= self._backoff.tries:
                     raise
                 self._pause(failures, error)
 
@@ -105,9 +106,10 @@ class Server:
         return answer
 
     def _pause(self, failures: int, error: StoreUnavailable) -> None:
-        delay_ms = self._backoff.delay_ms(failures, self._random.random())
+        chance = self._random.random()
+        delay_ms = self._backoff.delay_ms(failures, chance)
         if error.__cause__ is None:  # an answer: the server itself said when to come back
-            delay_ms = max(delay_ms, min(error.retry_after_s * 1000, self._backoff.cap_ms))
+            delay_ms = self._backoff.asked_ms(failures, chance, error.retry_after_s)
         self._clock.wait(self._never, delay_ms)
 
 

@@ -37,14 +37,24 @@ class Slots:
             return 0 if self._closed else max(0, self._size - self._busy)
 
     def submit(self, job: Callable[[], object]) -> None:
-        """Run the job on a slot; more jobs than slots wait in line."""
+        """Run the job on a slot; more jobs than slots wait in line.
+
+        Raises ``RuntimeError`` when a thread for it is needed and cannot start; nothing is in line
+        then.
+        """
         with self._changed:
-            self._busy += 1
-            if self._threads < min(self._busy, self._size):
-                self._threads += 1
-                name = f"conductor-{self._name}-{self._threads}"
+            if self._threads < min(self._busy + 1, self._size):
+                name = f"conductor-{self._name}-{self._threads + 1}"
                 threading.Thread(target=self._work, name=name, daemon=True).start()
+                self._threads += 1
+            self._busy += 1
         self._jobs.put(job)
+
+    @property
+    def busy(self) -> int:
+        """The number of jobs that run, or wait in line."""
+        with self._changed:
+            return self._busy
 
     def wait_idle(self, timeout_s: float) -> bool:
         """Wait until no job runs; tell whether that came about."""
@@ -64,7 +74,7 @@ class Slots:
         while (job := self._jobs.get()) is not None:
             try:
                 job()
-            except Exception:  # noqa: BLE001 - one job must not take the slot with it
+            except BaseException:  # noqa: BLE001 - one job must not take the slot with it
                 _log.exception("a worker thread survived an error", extra={"action": "job_failed"})
             finally:
                 with self._changed:

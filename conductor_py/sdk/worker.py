@@ -8,15 +8,21 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import inspect
 import logging
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Generic, ParamSpec, TypeVar
 
 from conductor_py.errors import ConfigurationError, InvalidInput
 from conductor_py.sdk.context import entered
 from conductor_py.sdk.document import encode
-from conductor_py.sdk.errors import NonRetryableError, TaskCancelled
+from conductor_py.sdk.errors import (
+    CancelRequested,
+    NonRetryableError,
+    StopRequested,
+    TaskCancelled,
+)
 from conductor_py.sdk.inputs import InputError, Inputs
 from conductor_py.sdk.task import ResultStatus, TaskInProgress, TaskResult
 
@@ -30,6 +36,9 @@ P = ParamSpec("P")
 R_co = TypeVar("R_co", covariant=True)
 
 _LONGEST_POLL_MS = 5_000  # the wire's own limit
+#: A task that is to stop is put off, and looked at again so often in case it has been resumed in
+#: the very moment in which it was put off.
+_STOPPED = TaskResult(status=ResultStatus.IN_PROGRESS, callback_after_s=300)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,10 +103,17 @@ class WorkerTask(Generic[P, R_co]):
             return TaskResult.failed(str(error), terminal=True)
         with entered(context):
             try:
-                result = _result_of(call(**arguments))
+                returned = call(**arguments)
+                if inspect.iscoroutine(returned):
+                    returned = _awaited(context, returned)
+                result = _result_of(returned)
             except TaskCancelled:
                 return None
-            except (Exception, SystemExit) as error:  # noqa: BLE001 - becomes the task's failure
+            except StopRequested as stopped:
+                result = dataclasses.replace(_STOPPED, reason=str(stopped) or None)
+            except CancelRequested:
+                result = TaskResult.failed("It was cancelled by request.", terminal=True)
+            except BaseException as error:  # noqa: BLE001 - becomes the task's failure
                 result = self._failure(context, error)
         try:
             encode(result.output)  # what JSON cannot say must fail where it can be reported
@@ -137,7 +153,8 @@ def worker_task(
     Parameters are filled from the task's input by name and checked by their annotations; a
     parameter annotated ``Task`` gets the polled task. What the function returns becomes the output:
     a mapping or dataclass as it is, None as nothing, anything else as ``{"result": value}``; a
-    ``TaskResult`` or ``TaskInProgress`` is obeyed. For the other arguments see ``WorkerOptions``.
+    ``TaskResult`` or ``TaskInProgress`` is obeyed. An ``async`` function runs in an event loop of
+    its own and is cancelled when its task is lost. For the other arguments see ``WorkerOptions``.
     """
     options = WorkerOptions(
         name=name,
@@ -152,6 +169,22 @@ def worker_task(
         return WorkerTask(function, options)
 
     return wrap
+
+
+def _awaited(context: TaskContext, coroutine: Coroutine[object, object, object]) -> object:
+    """Run an async function to its end; ``TaskCancelled`` when its task was lost meanwhile."""
+    import asyncio  # noqa: PLC0415 - most functions need none of it
+
+    async def run() -> object:
+        loop, running = asyncio.get_running_loop(), asyncio.ensure_future(coroutine)
+        with context.when_cancelled(lambda: loop.call_soon_threadsafe(running.cancel)):
+            return await running
+
+    try:
+        return asyncio.run(run())
+    except asyncio.CancelledError:
+        context.raise_if_cancelled()
+        raise RuntimeError("the function was cancelled, and not by its worker") from None
 
 
 def _result_of(returned: object) -> TaskResult:

@@ -20,6 +20,8 @@ from conductor_py.testing.clock import FakeClock
 from conductor_py.testing.engine import MemoryEngine, memory_engine
 
 _BATCH = 500
+_MOST_TASKS = 20_000
+"""Of one trial: it is in the memory of the process that was asked for it."""
 _LEASE_MS = 30_000
 _FIRST = -1
 _CHANGES = ("put", "delete")
@@ -63,7 +65,7 @@ class MemoryBench:
         self._memory: MemoryEngine = memory_engine(
             clock=self._clock,
             space=self._space,
-            limits=limits,
+            limits=replace(limits, tasks=min(limits.tasks, _MOST_TASKS)),
             payload_limits=_inline(payload_limits),
             metadata=cast("MetadataStore", RegisteredDefinitions(metadata)),
             scripts=scripts,

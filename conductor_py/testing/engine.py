@@ -14,11 +14,16 @@ from typing import Any
 
 from conductor_py.adapters.environment.values import EnvironmentValues
 from conductor_py.adapters.memory.cache import MemoryOutputCache
+from conductor_py.adapters.memory.checkpoints import MemoryCheckpoints
 from conductor_py.adapters.memory.events import MemoryEventStore
+from conductor_py.adapters.memory.inspector import MemoryInspector
 from conductor_py.adapters.memory.metadata import MemoryMetadataStore
 from conductor_py.adapters.memory.outbox import MemoryOutbox
 from conductor_py.adapters.memory.payloads import MemoryPayloads
+from conductor_py.adapters.memory.permits import MemoryPermits
 from conductor_py.adapters.memory.plans import MemoryPlanStore
+from conductor_py.adapters.memory.presence import MemoryPresence
+from conductor_py.adapters.memory.quarantine import MemoryQuarantine
 from conductor_py.adapters.memory.queues import MemoryTaskQueues
 from conductor_py.adapters.memory.reader import MemoryExecutionReader
 from conductor_py.adapters.memory.schedules import MemoryScheduleStore
@@ -32,16 +37,19 @@ from conductor_py.adapters.quickjs.scripts import QuickJsScripts
 from conductor_py.codec.definitions import workflow_from_json
 from conductor_py.decider.workspace import Limits
 from conductor_py.engine import Engine
-from conductor_py.engine.assembly import Ports, assemble
+from conductor_py.engine.assembly import assemble
+from conductor_py.engine.audit import AuditRounds
 from conductor_py.engine.encoding import PayloadLimits
 from conductor_py.engine.files import FilePorts
 from conductor_py.engine.notifications import Listeners
+from conductor_py.engine.port_set import Ports
 from conductor_py.engine.shards import ROUND_ROBIN, Shards
 from conductor_py.engine.trials import MakeBench
 from conductor_py.model.json import JsonObject
 from conductor_py.model.requests import PollRequest, StartRequest, TaskResult
 from conductor_py.model.status import TaskStatus
 from conductor_py.ports.events import Sink, Webhook
+from conductor_py.ports.lock import Lock
 from conductor_py.ports.metadata import MetadataStore
 from conductor_py.ports.scripts import Scripts
 from conductor_py.testing.clock import FakeClock
@@ -118,6 +126,7 @@ def memory_engine(
     strategy: str = ROUND_ROBIN,
     server: str = "server-1",
     limits: Limits | None = None,
+    most_waiting: int = 10_000,
     payload_limits: PayloadLimits | None = None,
     fencing: bool = True,
     metadata: MetadataStore | None = None,
@@ -130,34 +139,31 @@ def memory_engine(
     waits_for_scripts: bool = True,
     evaluates_long_scripts: bool = False,
     files: FilePorts | None = None,
+    lock: Lock | None = None,
+    lock_wait_ms: int = 0,
+    take_lease: bool = True,
+    remove_after_ms: int = 60_000,
 ) -> MemoryEngine:
     """Make an engine in memory; engines that share ``space`` are servers over one store.
+
+    With a ``lock``, or without ``take_lease``, nobody takes the lease inside the store.
 
     ``metadata`` and ``scripts`` replace those of the space; ``bench`` makes places for trials.
     Scripts that take long are left to another engine without ``waits_for_scripts``.
     """
     clock = clock or FakeClock()
     space = space or MemorySpace(clock=clock)
-    ports = Ports(
-        store=MemoryExecutionStore(space, fencing=fencing),
-        reader=MemoryExecutionReader(space),
-        queues=MemoryTaskQueues(space),
-        timers=MemoryTimers(space),
-        outbox=MemoryOutbox(space),
-        metadata=metadata or MemoryMetadataStore(space),
-        events=MemoryEventStore(space),
-        plans=MemoryPlanStore(space),
-        wakeups=MemoryWakeups(space),
-        payloads=MemoryPayloads(now_ms=clock),
-        search=MemorySearch(),
-        schedules=MemoryScheduleStore(space),
-        scripts=scripts or QuickJsScripts(),
-        secrets=EnvironmentValues(values, "SECRET_"),
-        environment=EnvironmentValues(values, "ENV_"),
-        cache=MemoryOutputCache(space),
+    ports = memory_ports(
+        space,
+        fencing=fencing,
+        metadata=metadata,
+        scripts=scripts,
+        values=values,
         sinks=sinks,
         webhook=webhook,
         files=files,
+        lock=lock,
+        take_lease=take_lease,
     )
     shards = Shards(
         MemoryShardRegistry(space), server, strategy=strategy, monotonic=clock.monotonic
@@ -167,13 +173,67 @@ def memory_engine(
         shards,
         version="test",
         limits=limits or Limits(),
+        most_waiting=most_waiting,
         payload_limits=payload_limits or PayloadLimits(),
         monotonic=clock.monotonic,
         partitions=len(space.partitions),
-        remove_after_ms=60_000,
+        remove_after_ms=remove_after_ms,
+        lock_wait_ms=lock_wait_ms,
+        fencing=fencing,
+        audit_rounds=AuditRounds(pause=_at_once),
         bench=bench,
         listeners=listeners,
         waits_for_scripts=waits_for_scripts,
         evaluates_long_scripts=evaluates_long_scripts,
     )
     return MemoryEngine(engine, clock, ports)
+
+
+def _at_once(_seconds: float) -> None:
+    """Nothing moves between two looks unless the test moves it."""
+
+
+def memory_ports(
+    space: MemorySpace,
+    *,
+    fencing: bool = True,
+    metadata: MetadataStore | None = None,
+    scripts: Scripts | None = None,
+    values: Mapping[str, str] = MappingProxyType({}),
+    sinks: Mapping[str, Sink] = MappingProxyType({}),
+    webhook: Webhook | None = None,
+    files: FilePorts | None = None,
+    lock: Lock | None = None,
+    take_lease: bool = True,
+) -> Ports:
+    """Put a memory adapter behind every port; index and payloads are new, the rest is in
+    ``space``.
+    """
+    flags: dict[str, Any] = {} if take_lease and lock is None else {"take_lease": False}
+    return Ports(
+        store=MemoryExecutionStore(space, fencing=fencing, **flags),
+        reader=MemoryExecutionReader(space),
+        queues=MemoryTaskQueues(space),
+        permits=MemoryPermits(space),
+        timers=MemoryTimers(space, **flags),
+        outbox=MemoryOutbox(space),
+        metadata=metadata or MemoryMetadataStore(space),
+        events=MemoryEventStore(space),
+        plans=MemoryPlanStore(space),
+        wakeups=MemoryWakeups(space),
+        payloads=MemoryPayloads(now_ms=space.clock),
+        search=MemorySearch(),
+        schedules=MemoryScheduleStore(space),
+        inspector=MemoryInspector(space),
+        quarantine=MemoryQuarantine(space, **flags),
+        checkpoints=MemoryCheckpoints(space),
+        scripts=scripts or QuickJsScripts(),
+        secrets=EnvironmentValues(values, "SECRET_"),
+        environment=EnvironmentValues(values, "ENV_"),
+        cache=MemoryOutputCache(space),
+        presence=MemoryPresence(space),
+        sinks=sinks,
+        webhook=webhook,
+        files=files,
+        lock=lock,
+    )

@@ -74,6 +74,7 @@ def create_ui(engine: Engine) -> Blueprint:
         ("/schedules", "schedules", pages.schedules),
         ("/events", "events", pages.events),
         ("/queues", "queues", pages.queues),
+        ("/workers", "workers", pages.workers),
     )
     for path, endpoint, view in routes:
         ui.add_url_rule(path, endpoint, view)
@@ -110,6 +111,9 @@ class _Pages:
 
     def queues(self) -> Response:
         return self._page("queues.html")
+
+    def workers(self) -> Response:
+        return self._page("workers.html")
 
     def problem(self, error: ConductorError) -> Response:
         missing = isinstance(error, NotFound | InvalidInput)

@@ -6,12 +6,14 @@ Answers are written by hand (``wire.execution``, ``wire.summaries``); nothing he
 from __future__ import annotations
 
 from conductor_py.model.status import TaskStatus, WorkflowStatus
+from conductor_py.wire.checkpoints import TASK_REQUEST
 from conductor_py.wire.definitions import TASK_DEF, WORKFLOW_DEF, WORKFLOW_TASK
 from conductor_py.wire.fields import (
     Choice,
     Flag,
     Kept,
     Many,
+    One,
     Payload,
     Text,
     TextMap,
@@ -210,10 +212,13 @@ class ExternalStorageLocationForm(WireSchema):
 
 
 class LeaseForm(WireSchema):
-    """Until when a claim is held, in milliseconds since the epoch."""
+    """Until when a claim is held, in milliseconds since the epoch, and what somebody asks of the
+    task.
+    """
 
     task_id = Text(required=True)
     lease_until = Whole(required=True)
+    request = One(lambda: TASK_REQUEST)
 
 
 class SignalResponseForm(WireSchema):

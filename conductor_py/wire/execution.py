@@ -37,22 +37,25 @@ _T = TypeVar("_T")
 class _Shared(Generic[_T]):
     """Remembers the JSON of values that live long (parts of cached plans), by identity.
 
-    The value is kept beside its JSON, so that an identity cannot come to mean another value.
+    The value is kept beside its JSON, so that an identity cannot come to mean another value. What
+    was not used while ``_MOST`` others came is forgotten.
     """
 
-    _MOST = 4_096
+    _MOST = 1_024
 
     def __init__(self, write: Callable[[_T], Json]) -> None:
         self._write = write
-        self._written: dict[int, tuple[_T, Json]] = {}
+        self._young: dict[int, tuple[_T, Json]] = {}
+        self._old: dict[int, tuple[_T, Json]] = {}
 
     def __call__(self, value: _T) -> Json:
-        found = self._written.get(id(value))
+        name = id(value)
+        found = self._young.get(name)
         if found is None:
-            found = (value, self._write(value))
-            if len(self._written) >= self._MOST:
-                self._written.clear()
-            self._written[id(value)] = found
+            found = self._old.get(name) or (value, self._write(value))
+            if len(self._young) >= self._MOST:
+                self._old, self._young = self._young, {}
+            self._young[name] = found
         return found[1]
 
 

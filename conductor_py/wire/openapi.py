@@ -17,6 +17,7 @@ import orjson
 from conductor_py.model.definitions import SubWorkflowParams, TaskDef, WorkflowDef, WorkflowTask
 from conductor_py.wire import (
     answers,
+    checkpoints,
     event_handlers,
     lookups,
     policies,
@@ -25,6 +26,7 @@ from conductor_py.wire import (
     schedules,
     steering,
     trials,
+    workers,
 )
 from conductor_py.wire import (
     files as file_forms,
@@ -43,6 +45,7 @@ from conductor_py.wire.definitions import (
 from conductor_py.wire.examples import EXAMPLES
 from conductor_py.wire.fields import WireField, WireSchema, reference
 from conductor_py.wire.operations import HTML, NOTHING, OBJECT, OPERATIONS, TEXT, Operation
+from conductor_py.wire.pipelines import job_schema
 
 Json = dict[str, Any]
 
@@ -92,6 +95,8 @@ _FORMS: tuple[WireSchema, ...] = (
     *schedules.FORMS,
     *policies.FORMS,
     *file_forms.FORMS,
+    *workers.FORMS,
+    *checkpoints.FORMS,
 )
 _PUBLISHED = ("WorkflowDef", "TaskDef", "StartWorkflowRequest", "TaskResult", "Task", "Workflow")
 """The schemas that are files of their own."""
@@ -136,6 +141,7 @@ def files() -> dict[str, bytes]:
     definitions = schemas()
     for name in _PUBLISHED:
         everything[f"{name}.json"] = _standalone(name, definitions)
+    everything["PipelineJob.json"] = job_schema()
     return {name: orjson.dumps(content, option=option) for name, content in everything.items()}
 
 

@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from conductor_py.model.definitions import WorkflowTask
 from conductor_py.model.json import JsonObject, JsonValue
+from conductor_py.wire.pipeline_templates import template_findings
 from conductor_py.wire.wait_time import is_duration, is_instant
 
 Finding = tuple[str, str, str | None]
@@ -134,6 +135,13 @@ def _loop(task: WorkflowTask, _: InputTemplateOf) -> Iterator[Finding]:
         yield ".inputParameters.keepLastN", message, keep if isinstance(keep, str) else str(keep)
 
 
+def _pipeline(task: WorkflowTask, input_template_of: InputTemplateOf) -> Iterator[Finding]:
+    yield from _needs_input("job")(task, input_template_of)
+    if "job" in task.input_parameters:
+        for found in template_findings(task.input_parameters["job"]):
+            yield f".inputParameters.job{found.path[1:]}", found.message, found.invalid_value
+
+
 def _sub_workflow(task: WorkflowTask, _: InputTemplateOf) -> Iterator[Finding]:
     if task.sub_workflow_param is None:
         yield ".subWorkflowParam", "must be given", None
@@ -183,6 +191,7 @@ RULES: Mapping[str, _Rule] = MappingProxyType(
         "START_WORKFLOW": _needs_input("startWorkflow"),
         "TERMINATE": _terminate,
         "DO_WHILE": _loop,
+        "SPARK_PIPELINE": _pipeline,
         "SUB_WORKFLOW": _sub_workflow,
         "WAIT": _wait,
     }

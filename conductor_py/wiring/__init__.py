@@ -4,15 +4,24 @@ The only place that knows settings and drivers both. Drivers are imported when t
 nothing is sent anywhere before the first use, ``check_redis`` apart.
 """
 
-from conductor_py.wiring.application import build_application, build_metrics
+from conductor_py.wiring.application import (
+    SPARE_THREADS,
+    build_admission,
+    build_application,
+    build_metrics,
+)
 from conductor_py.wiring.effects import effects_url, run_effects
 from conductor_py.wiring.engine import build_engine
+from conductor_py.wiring.locks import check_lock
 from conductor_py.wiring.redis import check_redis, redis_url, release_shards
 
 __all__ = [
+    "SPARE_THREADS",
+    "build_admission",
     "build_application",
     "build_engine",
     "build_metrics",
+    "check_lock",
     "check_redis",
     "effects_url",
     "redis_url",

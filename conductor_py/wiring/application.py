@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from conductor_py.config import Settings
 from conductor_py.config.shown import shown
@@ -15,7 +15,28 @@ from conductor_py.wiring.payloads import file_payloads
 if TYPE_CHECKING:
     from flask import Flask
 
+    from conductor_py.api.admission import Admission
     from conductor_py.api.metrics import Metrics
+
+#: So many may wait for their turn even where there are few threads.
+_QUEUE: Final = 8
+_NOT_FOR_POLLS: Final = 16
+#: Threads of the web server beyond those that are taken in: they refuse, and answer about health.
+SPARE_THREADS: Final = 16
+
+
+def build_admission(settings: Settings) -> Admission:
+    """Make what bounds the requests that an API process takes in."""
+    from conductor_py.api.admission import Admission
+
+    server = settings.server
+    threads = server.blocking_threads
+    return Admission(
+        threads=threads + _QUEUE,
+        working=min(server.working, threads),
+        resting=max(threads - _NOT_FOR_POLLS, threads // 2),
+        wait_s=server.turn_wait_ms / 1000,
+    )
 
 
 def build_metrics(settings: Settings) -> Metrics | None:
@@ -34,10 +55,12 @@ def build_application(
     stop: threading.Event,
     instance: str,
     metrics: Metrics | None = None,
+    admission: Admission | None = None,
 ) -> Flask:
     """Build the HTTP front of an engine.
 
-    ``stop`` ends long polls, ``instance`` is in errors, ``metrics`` are served.
+    ``stop`` ends long polls, ``instance`` is in errors, ``metrics`` are served, ``admission``
+    bounds what is taken in.
     """
     from conductor_py.api.app import create_app
     from conductor_py.decider.expressions import check
@@ -65,12 +88,16 @@ def build_application(
         metrics=metrics.write if metrics is not None else None,
         config=shown(settings),
         time_zone=_time_zone(settings),
+        admission=admission,
     )
     if metrics is not None:
         metrics.observe(application)
         metrics.show_queues(lambda: engine.tasks.queue_sizes(None))
         metrics.show_schedules(engine.schedules.counts)
         metrics.show_events(engine.events.counts)
+        metrics.show_oversight(engine.auditor.last, engine.quarantine.count)
+        if admission is not None:
+            metrics.show_requests(admission.counts)
     if settings.server.ui:
         from conductor_py.ui import create_ui
 

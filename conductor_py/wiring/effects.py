@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Sequence
+from functools import cached_property
 
 from conductor_py.config import Settings
 from conductor_py.engine import Engine
@@ -23,16 +23,29 @@ def effects_url(settings: Settings) -> str:
     return settings.effects.redis_url or redis_url(settings)
 
 
-def enqueue_by(settings: Settings) -> Callable[[int, Sequence[str]], None]:
-    """Reach the job queue when there is a first effect: most processes never hand one on."""
-    url = effects_url(settings)
+class LazyEffectQueue:
+    """Reaches the job queue when there is something to hand on: most processes never do."""
 
-    @cache
-    def queue() -> EffectQueue:
+    def __init__(self, settings: Settings) -> None:
+        """Remember where it is."""
+        self._settings = settings
+
+    def has_room(self) -> bool:
+        return self._queue.has_room()
+
+    def enqueue(self, partition: int, ids: Sequence[str]) -> None:
+        self._queue.enqueue(partition, ids)
+
+    def enqueue_first(self, partition: int, ids: Sequence[str]) -> None:
+        self._queue.enqueue_first(partition, ids)
+
+    @cached_property
+    def _queue(self) -> EffectQueue:
         from conductor_py.adapters.rq.queue import RqEffectQueue
 
+        settings = self._settings
         return RqEffectQueue(
-            url, namespace=settings.redis.namespace, lease_ms=settings.effects.lease_ms
+            effects_url(settings),
+            namespace=settings.redis.namespace,
+            lease_ms=settings.effects.lease_ms,
         )
-
-    return lambda partition, ids: queue().enqueue(partition, ids)

@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from conductor_py.config import Settings
 from conductor_py.decider.workspace import Limits
 from conductor_py.engine import Engine
-from conductor_py.engine.assembly import Ports, assemble
+from conductor_py.engine.assembly import assemble
+from conductor_py.engine.audit import AuditRounds
 from conductor_py.engine.bounds import TaskBounds
 from conductor_py.engine.encoding import PayloadLimits
+from conductor_py.engine.notifications import Listeners
+from conductor_py.engine.port_set import Ports
 from conductor_py.engine.scheduler import RunHistory
 from conductor_py.engine.shards import Shards
 from conductor_py.ports import scripts as scripts_port
 from conductor_py.ports.named_values import NamedValues
+from conductor_py.ports.quarantine import QuarantineBounds
 from conductor_py.ports.shards import ShardRegistry
-from conductor_py.wiring.effects import enqueue_by
+from conductor_py.wiring.effects import LazyEffectQueue
 from conductor_py.wiring.files import files_of
 from conductor_py.wiring.installation import version
+from conductor_py.wiring.locks import lock_of
 from conductor_py.wiring.outlets import listeners_of, sinks_of, webhook_of
 from conductor_py.wiring.payloads import payloads_of
 from conductor_py.wiring.redis import cache_of, connect, namespace_of, stores_of
 from conductor_py.wiring.search import search_of
 
 if TYPE_CHECKING:
+    from conductor_py.api.admission import Admission
     from conductor_py.api.metrics import Metrics
 
 
@@ -33,44 +40,48 @@ def build_engine(
     *,
     server: str,
     serves_all_shards: bool = False,
+    sweeps: bool = False,
     metrics: Metrics | None = None,
     evaluates_long_scripts: bool = False,
+    admission: Admission | None = None,
 ) -> Engine:
     """Build the engine of one process.
 
     ``server`` names the server that the process belongs to: processes of one name share its shards.
-    With ``serves_all_shards`` it holds none, and sweeps those of all live servers. ``metrics``
-    counts what its stores answer. Scripts that take long are left to the engines that are built
-    with ``evaluates_long_scripts``. Raises ConfigurationError for what cannot be had.
+    With ``serves_all_shards`` it holds none, and serves those of all live servers; ``sweeps``: it
+    fires timers. ``metrics`` counts what its stores answer. Scripts that take long are left to the
+    engines that are built with ``evaluates_long_scripts``. Who waits for something to happen has no
+    turn of ``admission`` meanwhile. Raises ConfigurationError for what cannot be had.
     """
     from conductor_py.testing.bench import MemoryBench
 
     registry, ports = _ports(settings, metrics)
+    if admission is not None:
+        from conductor_py.api.admission import RestingWakeups
+
+        ports = replace(ports, wakeups=RestingWakeups(ports.wakeups, admission))
     listeners = listeners_of(settings)
+    effect_queue = LazyEffectQueue(settings)
     return assemble(
         ports,
-        _shards(settings, registry, server, serves_all=serves_all_shards),
+        _shards(settings, registry, server, serves_all=serves_all_shards, sweeps=sweeps),
         version=version(),
-        limits=Limits(
-            attempts=settings.limits.decision_attempts,
-            depth=settings.limits.sub_workflow_depth,
-            lost=settings.app.worker_lost_limit,
-            messages=settings.messages.queue_length if settings.messages.enabled else 0,
-            message_batch=settings.messages.batch,
-            message_ttl_ms=settings.messages.ttl_ms,
-            task_notices=listeners.of_tasks,
-            workflow_notices=listeners.of_workflows,
-        ),
+        limits=_limits(settings, listeners),
         payload_limits=_payload_limits(settings),
         partitions=settings.redis.partitions,
         lease_ms=settings.app.lock_lease_ms,
+        lock_wait_ms=settings.app.lock_wait_ms,
+        fencing=settings.app.fencing,
         remove_after_ms=settings.index.archive_delay_s * 1000,
         sweep_batch=settings.sweeper.batch,
         relay_batch=settings.effects.batch,
         relay_lease_ms=settings.effects.lease_ms,
+        audit_rounds=_rounds(settings),
         retention_ms=settings.index.retention_ms,
         active_worker_ms=settings.app.active_worker_ms,
+        worker_presence_ms=settings.app.worker_presence_ms,
         message_bytes=settings.messages.message_bytes,
+        most_waiting=settings.limits.inbox_events,
         task_bounds=TaskBounds(
             poll_bytes=settings.limits.poll_bytes,
             log_lines=settings.app.task_log_limit,
@@ -83,7 +94,9 @@ def build_engine(
         ),
         schedule_batch=settings.scheduler.batch,
         schedule_lease_ms=settings.scheduler.lease_ms,
-        enqueue=enqueue_by(settings),
+        enqueue=effect_queue.enqueue,
+        enqueue_first=effect_queue.enqueue_first,
+        has_room=effect_queue.has_room,
         bench=MemoryBench,
         listeners=listeners,
         give_up_ms=settings.listeners.give_up_ms,
@@ -92,11 +105,32 @@ def build_engine(
     )
 
 
+def _limits(settings: Settings, listeners: Listeners) -> Limits:
+    return Limits(
+        attempts=settings.limits.decision_attempts,
+        depth=settings.limits.sub_workflow_depth,
+        tasks=settings.limits.tasks_per_execution,
+        iterations=settings.limits.loop_iterations,
+        branches=settings.limits.fork_branches,
+        lost=settings.app.worker_lost_limit,
+        messages=settings.messages.queue_length if settings.messages.enabled else 0,
+        message_batch=settings.messages.batch,
+        message_ttl_ms=settings.messages.ttl_ms,
+        task_notices=listeners.of_tasks,
+        workflow_notices=listeners.of_workflows,
+    )
+
+
 def _ports(settings: Settings, metrics: Metrics | None) -> tuple[ShardRegistry, Ports]:
+    from conductor_py.adapters.redis.checkpoints import RedisCheckpoints
     from conductor_py.adapters.redis.events import RedisEventStore
+    from conductor_py.adapters.redis.inspector import RedisInspector
     from conductor_py.adapters.redis.metadata import RedisMetadataStore
     from conductor_py.adapters.redis.outbox import RedisOutbox
+    from conductor_py.adapters.redis.permits import RedisPermits
     from conductor_py.adapters.redis.plans import RedisPlanStore
+    from conductor_py.adapters.redis.presence import RedisPresence
+    from conductor_py.adapters.redis.quarantine import RedisQuarantine
     from conductor_py.adapters.redis.reader import RedisExecutionReader
     from conductor_py.adapters.redis.schedules import RedisScheduleStore
     from conductor_py.adapters.redis.scripts import Scripts
@@ -105,13 +139,15 @@ def _ports(settings: Settings, metrics: Metrics | None) -> tuple[ShardRegistry, 
     from conductor_py.adapters.redis.wakeups import RedisWakeups
 
     connection, namespace = connect(settings), namespace_of(settings)
+    bounds = QuarantineBounds(tries=settings.quarantine.tries, wait_ms=settings.quarantine.wait_ms)
     scripts = Scripts(connection, namespace)
     store, queues = stores_of(settings, scripts, metrics)
     ports = Ports(
         store=store,
         reader=RedisExecutionReader(scripts),
         queues=queues,
-        timers=RedisTimers(scripts, take_lease=settings.lock.type == "redis"),
+        permits=RedisPermits(scripts),
+        timers=RedisTimers(scripts, take_lease=settings.lock.type == "redis", bounds=bounds),
         outbox=RedisOutbox(scripts),
         metadata=RedisMetadataStore(scripts),
         events=RedisEventStore(scripts),
@@ -122,11 +158,16 @@ def _ports(settings: Settings, metrics: Metrics | None) -> tuple[ShardRegistry, 
         webhook=webhook_of(settings),
         search=search_of(settings),
         schedules=RedisScheduleStore(scripts),
+        presence=RedisPresence(scripts),
+        inspector=RedisInspector(scripts),
+        quarantine=RedisQuarantine(scripts, bounds, take_lease=settings.lock.type == "redis"),
+        checkpoints=RedisCheckpoints(scripts),
         secrets=_values(settings.secrets.type, settings.secrets.prefix),
         environment=_values(settings.secrets.environment_type, settings.secrets.environment_prefix),
         cache=cache_of(settings, scripts),
         scripts=_scripts(settings),
         files=files_of(settings, scripts),
+        lock=lock_of(settings, metrics),
     )
     return RedisShardRegistry(scripts), ports
 
@@ -152,7 +193,7 @@ def _values(kind: str, prefix: str) -> NamedValues:
 
 
 def _shards(
-    settings: Settings, registry: ShardRegistry, server: str, *, serves_all: bool
+    settings: Settings, registry: ShardRegistry, server: str, *, serves_all: bool, sweeps: bool
 ) -> Shards:
     redis = settings.redis
     return Shards(
@@ -161,6 +202,7 @@ def _shards(
         strategy=redis.sharding_strategy,
         names=redis.shards or _racks(settings),
         serves_all=serves_all,
+        sweeps=sweeps,
         lease_ms=redis.shard_lease_ms,
     )
 
@@ -170,6 +212,10 @@ def _racks(settings: Settings) -> tuple[str, ...]:
     racks = {host.rack for host in settings.redis.hosts if host.rack}
     zone = settings.redis.availability_zone
     return (zone,) if len(racks) > 1 and zone in racks else ()
+
+
+def _rounds(settings: Settings) -> AuditRounds:
+    return AuditRounds(interval_ms=settings.audit.interval_ms, page=settings.audit.page)
 
 
 def _payload_limits(settings: Settings) -> PayloadLimits:

@@ -16,11 +16,12 @@ if TYPE_CHECKING:
     from conductor_py.adapters.redis.connection import Connection
     from conductor_py.adapters.redis.keys import Namespace
     from conductor_py.adapters.redis.scripts import Scripts
+    from conductor_py.adapters.redis.sentinel import Watched
     from conductor_py.api.metrics import Metrics
 
 
 def redis_url(settings: Settings) -> str:
-    """Write where the engine's Redis is; it may hold a password."""
+    """Write where the engine's Redis is; it may hold a password. Of a cluster it is one node."""
     redis = settings.redis
     if redis.socket:
         return f"unix://{quote(redis.socket)}?db={redis.database}"
@@ -29,6 +30,8 @@ def redis_url(settings: Settings) -> str:
             "no Redis is named: set conductor.redis.hosts, or run conductor-py server, which "
             "brings its own"
         )
+    if redis.type == "redis_sentinel":
+        return _watched(settings).url
     host = redis.hosts[0]
     scheme = "rediss" if redis.ssl else "redis"
     return f"{scheme}://{_credentials(redis.user, host)}{host.host}:{host.port}/{redis.database}"
@@ -37,18 +40,33 @@ def redis_url(settings: Settings) -> str:
 def check_redis(settings: Settings) -> tuple[str, ...]:
     """Ask Redis what it is, and return what is not as it should be.
 
-    Raises ConfigurationError when it is too old, may forget data, or holds this namespace with
-    another number of partitions; ``StoreUnavailable`` when it does not answer.
+    Raises ConfigurationError when it is too old, may forget data, wants another password, or holds
+    this namespace with another number of partitions; ``StoreUnavailable`` when it does not answer.
     """
-    from conductor_py.adapters.redis.partitions import fix_partitions
+    from conductor_py.adapters.redis.partitions import fix_partitions, partition_warnings
 
     connection = connect(settings)
     try:
-        _, warnings = connection.check()
-        fix_partitions(connection, namespace_of(settings))
-        return warnings
+        _, warnings = _checked(connection)
+        namespace = namespace_of(settings)
+        fix_partitions(connection, namespace)
+        return (*warnings, *partition_warnings(connection, namespace))
     finally:
         connection.close()
+
+
+def _checked(connection: Connection) -> tuple[str, tuple[str, ...]]:
+    from redis.exceptions import AuthenticationError
+
+    try:
+        return connection.check()
+    except StoreUnavailable as away:
+        if isinstance(away.__cause__, AuthenticationError):
+            raise ConfigurationError(
+                f"Redis refuses who asks ({away.__cause__}): name the password in "
+                "conductor.redis.hosts, as host:port:rack:password"
+            ) from away
+        raise
 
 
 def release_shards(settings: Settings, server: str) -> None:
@@ -64,12 +82,27 @@ def release_shards(settings: Settings, server: str) -> None:
 
 
 def connect(settings: Settings) -> Connection:
-    """Make the connection to the engine's Redis; nothing is sent yet."""
+    """Make the connection to the engine's Redis, cluster or primary; nothing is sent yet."""
+    redis, timeout_s = settings.redis, settings.redis.command_timeout_ms / 1000
+    if redis.type == "redis_cluster":
+        from conductor_py.adapters.redis.cluster import ClusterConnection
+
+        return ClusterConnection(
+            redis_url(settings),
+            tuple((host.host, host.port) for host in redis.hosts),
+            home=namespace_of(settings).prefixes[0],
+            socket_timeout_s=timeout_s,
+            patience_s=timeout_s,
+        )
+    if redis.type == "redis_sentinel":
+        from conductor_py.adapters.redis.sentinel import SentinelConnection
+
+        return SentinelConnection(
+            _watched(settings), socket_timeout_s=timeout_s, patience_s=timeout_s
+        )
     from conductor_py.adapters.redis.connection import Connection
 
-    return Connection(
-        redis_url(settings), socket_timeout_s=settings.redis.command_timeout_ms / 1000
-    )
+    return Connection(redis_url(settings), socket_timeout_s=timeout_s)
 
 
 def namespace_of(settings: Settings) -> Namespace:
@@ -115,6 +148,21 @@ def cache_of(settings: Settings, scripts: Scripts) -> OutputCache:
         entries=cache.entries, entry_bytes=cache.entry_bytes, ttl_ms=cache.ttl_limit_ms
     )
     return RedisOutputCache(scripts, bounds)
+
+
+def _watched(settings: Settings) -> Watched:
+    from conductor_py.adapters.redis.sentinel import Watched
+
+    redis = settings.redis
+    return Watched(
+        sentinels=tuple((host.host, host.port) for host in redis.hosts),
+        master=redis.sentinel_master,
+        user=redis.user,
+        password=next((host.password for host in redis.hosts if host.password), ""),
+        sentinel_password=redis.sentinel_password,
+        database=redis.database,
+        ssl=redis.ssl,
+    )
 
 
 def _credentials(user: str, host: RedisHost) -> str:

@@ -4,10 +4,12 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from conductor_py.errors import StoreUnavailable
 from conductor_py.sdk import Backoff, Client
@@ -16,6 +18,7 @@ from tests.services.processes import is_running
 from tests.waiting import PATIENCE_S, until
 
 STOP_S = PATIENCE_S
+_TICK_S = 0.05
 
 
 class Process:
@@ -159,6 +162,40 @@ def deployed(folder: Path) -> Iterator[Deployment]:
         yield deployment
     finally:
         deployment.end()
+
+
+class Stalls:
+    """A witness of how long the machine lets a thread wait that asks for next to nothing."""
+
+    def __init__(self) -> None:
+        self._longest_s = 0.0
+        self._ticked_at = time.monotonic()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._tick, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._ticked_at = time.monotonic()
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self._stop.set()
+        self._thread.join()
+        self._longest_s, self._ticked_at = self.longest_s, float("inf")
+
+    @property
+    def longest_s(self) -> float:
+        """By how much it overslept at most; the tick under way counts."""
+        return max(self._longest_s, time.monotonic() - self._ticked_at - _TICK_S)
+
+    @property
+    def longest_ms(self) -> int:
+        return round(self.longest_s * 1000)
+
+    def _tick(self) -> None:
+        while not self._stop.wait(_TICK_S):
+            self._longest_s = self.longest_s
+            self._ticked_at = time.monotonic()
 
 
 def with_descendants(root: int) -> list[int]:

@@ -1,15 +1,28 @@
 """A worker for the tests of frozen holders, run as a script: URL, mode, signal file.
 
 `careless` claims one task with a lease of two seconds, waits for the file and reports whatever the
-clock says; `careful` is the SDK's own worker. Both tell on standard output what they do.
+clock says; `careful` is the SDK's own worker; `patient` is one whose function, an ordinary one and
+an async one, stops as soon as its task is lost; it tells when, and how long the machine stalled at
+most. They tell on standard output what they do.
 """
 
+import asyncio
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
-from conductor_py.sdk import Client, ConductorError, Worker, WorkerOptions, WorkerTask
+from conductor_py.sdk import (
+    Client,
+    ConductorError,
+    TaskCancelled,
+    Worker,
+    WorkerOptions,
+    WorkerTask,
+    task_context,
+)
+from tests.acceptance.deployment import Stalls
 
 _LEASE_S = 2
 _NEVER = threading.Event()
@@ -63,6 +76,35 @@ def _careful(client: Client, file: Path) -> None:
     Worker(client, [WorkerTask(step, options)]).run()
 
 
+def _patient(client: Client, _file: Path) -> None:
+    def step() -> dict[str, int]:
+        _say("claimed")
+        try:
+            task_context().sleep(60)
+        except TaskCancelled:
+            _say("stopped", time.time(), stalls.longest_s)
+            raise
+        return {"double": -1}
+
+    async def soft_step() -> dict[str, int]:
+        _say("soft claimed")
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            _say("soft stopped", time.time(), stalls.longest_s)
+            raise
+        return {"double": -1}
+
+    tasks: list[WorkerTask[..., object]] = [
+        WorkerTask(step, WorkerOptions(name="step", lease_s=_LEASE_S)),
+        WorkerTask(soft_step, WorkerOptions(name="soft_step", lease_s=_LEASE_S)),
+    ]
+    with Stalls() as stalls:
+        Worker(client, tasks).run()
+
+
+_MODES = {"careless": _careless, "careful": _careful, "patient": _patient}
+
 if __name__ == "__main__":
     with Client(sys.argv[1]) as server:
-        (_careless if sys.argv[2] == "careless" else _careful)(server, Path(sys.argv[3]))
+        _MODES[sys.argv[2]](server, Path(sys.argv[3]))

@@ -28,7 +28,7 @@ def run_script(client: Client) -> None:
     script: Any = {"evaluatorType": "javascript", "expression": "6 * 7"}
     task: Any = {"name": "i", "taskReferenceName": "i", "type": "INLINE", "inputParameters": script}
     workflow = client.start_workflow(definition={"name": "script", "tasks": [task]})
-    until(lambda: status(client, workflow) == "COMPLETED")
+    until(lambda: status(client, workflow) == "COMPLETED", what="the script has run")
 
 
 def take(client: Client, count: int = 1, **options: Any) -> list[dict[str, Any]]:

@@ -1,6 +1,5 @@
 """What is wrong or too large is said in one answer, and leaves nothing behind."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +7,7 @@ import pytest
 from redis import Redis
 
 from tests.acceptance.asking import Answer, announce, ask
-from tests.acceptance.deployment import Api, Deployment, deployed
+from tests.acceptance.deployment import Api, Deployment
 from tests.acceptance.programs import Program
 from tests.acceptance.stories import finish, start, status, take
 from tests.conftest import RealRedis
@@ -69,12 +68,6 @@ _ITSELF = _workflow("itself", _includes("itself"))
 _EACH_OTHER = [_workflow("one", _includes("two")), _workflow("two", _includes("one"))]
 _WORKFLOWS = "/api/workflow"
 _DEFINITIONS = "/api/metadata/workflow"
-
-
-@pytest.fixture
-def deployment(tmp_path: Path) -> Iterator[Deployment]:
-    with deployed(tmp_path) as made:
-        yield made
 
 
 @pytest.fixture

@@ -1,11 +1,14 @@
 """Who held a lease or a claim, froze past its end and wakes: nothing that it writes is taken."""
 
+import copy
 import json
 import os
 import signal
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +16,19 @@ import pytest
 from redis import Redis
 
 from conductor_py.sdk import Client, ConductorError
-from tests.acceptance.deployment import Api, Deployment, Process, deployed
+from tests.acceptance.deployment import Api, Deployment, Process
 from tests.acceptance.programs import Program
 from tests.acceptance.stories import finish, run_script, start, status, take
 from tests.conftest import RealRedis
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 pytestmark = [
     pytest.mark.acceptance,
     pytest.mark.thorough(target="stories"),
 ]
 
-_LEASE_S = 3.0
+_WORKER_LEASE_S = 2.0
+_TRIES = 5
 _JSON_LOG = ("--set", "conductor.log.format=json")
 _SLOW = """
 (function () {
@@ -56,12 +60,6 @@ _SLOW_DECISION: Any = {
 }
 
 
-@pytest.fixture
-def deployment(tmp_path: Path) -> Iterator[Deployment]:
-    with deployed(tmp_path) as made:
-        yield made
-
-
 def _servers(deployment: Deployment, redis: RealRedis) -> tuple[Api, Api]:
     """Two API servers over one Redis, and one sweeper for both."""
     shared = ("--redis", redis.url, "--data", str(deployment.folder / "data"), *_JSON_LOG)
@@ -81,8 +79,11 @@ def _fields(redis: Redis, workflow: str) -> dict[bytes, bytes]:
 
 
 def _holder(fields: dict[bytes, bytes]) -> bytes:
-    """Who has the lease; it may be renewed at any time."""
-    return fields.get(b"l", b"").partition(b" ")[2]
+    """Who has the lease to decide; it may be renewed at any time.
+
+    An execution that waits for long scripts is nobody's.
+    """
+    return fields.get(b"l", b"").partition(b" ")[2].removeprefix(b"scripts")
 
 
 @contextmanager
@@ -97,6 +98,73 @@ def _frozen(family: dict[int, str]) -> Iterator[None]:
             # The first that goes on may end another: a script that is late by now.
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGCONT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """A step that is reported from a thread, while its server may freeze."""
+
+    workflow: str
+    family: dict[int, str]
+    thread: threading.Thread
+    answers: list[str]
+    holder: bytes = b""
+
+
+def _reported(server: Api, number: int) -> Report:
+    """Start an execution and report its first step: a slow script runs in the decision on that.
+
+    It is another one for each number: what has proved to take long is run outside of decisions.
+    """
+    family, definition = server.family(), copy.deepcopy(_SLOW_DECISION)
+    definition["tasks"][1]["inputParameters"]["expression"] += f"// {number}"
+    workflow = server.client.start_workflow(definition=definition)
+    step, answers = _poll(server.client, "step"), list[str]()
+
+    def report() -> None:
+        with Client(server.client.server_url, timeout_s=60) as client:
+            try:
+                _report(client, step)
+            except ConductorError as error:
+                answers.append(error.code)
+            else:
+                answers.append("accepted")
+
+    thread = threading.Thread(target=report)
+    thread.start()
+    return Report(workflow=workflow, family=family, thread=thread, answers=answers)
+
+
+@contextmanager
+def _frozen_inside(server: Api, holder_of: Callable[[str], bytes]) -> Iterator[Report]:
+    """Freeze a server in a decision, which whoever holds the execution is in.
+
+    A test that stalled itself comes too late for that, and tries again with another execution.
+    """
+    for number in range(_TRIES):
+        report = _reported(server, number)
+        holder = _first_holder(report, holder_of)
+        with _frozen(report.family):
+            is_inside = report.thread.is_alive() and holder_of(report.workflow) == holder
+            if holder and is_inside:
+                yield replace(report, holder=holder)
+                return
+        report.thread.join(PATIENCE_S)
+        server.client.terminate_workflow(report.workflow)
+    raise AssertionError(f"not once in {_TRIES} times it froze inside")
+
+
+def _first_holder(report: Report, holder_of: Callable[[str], bytes]) -> bytes:
+    """Who decides; nobody when the report is over before that was seen."""
+    seen: list[bytes] = []
+
+    def look() -> bool:
+        is_over = not report.thread.is_alive()
+        seen.append(holder_of(report.workflow))
+        return is_over or bool(seen[-1])
+
+    until(look, what="somebody decides")
+    return seen[-1]
 
 
 def _refusals(server: Process, workflow: str) -> list[dict[str, Any]]:
@@ -130,29 +198,12 @@ def test_a_server_frozen_in_mid_decision_writes_nothing_when_it_wakes(
 ) -> None:
     first, second = _servers(deployment, newest_redis)
     run_script(first.client)  # its script process is there from now on
-    family = first.family()
-    assert len(family) >= 3
-    workflow = first.client.start_workflow(definition=_SLOW_DECISION)
-    step = _poll(first.client, "step")
-    answers: list[str] = []
-
-    def report() -> None:
-        with Client(first.client.server_url, timeout_s=60) as client:
-            try:
-                _report(client, step)
-            except ConductorError as error:
-                answers.append(error.code)
-            else:
-                answers.append("accepted")
-
-    reporter = threading.Thread(target=report)
     with Redis.from_url(newest_redis.url) as redis:
-        reporter.start()
-        # The report took the lease; the script runs for more than a second in the decision.
-        holder = until(lambda: _holder(_fields(redis, workflow)), what="the lease is held")
-        with _frozen(family):
+        # The report takes the lease; the script runs for more than a second in the decision.
+        with _frozen_inside(first, lambda each: _holder(_fields(redis, each))) as report:
+            assert len(report.family) >= 3
+            workflow = report.workflow
             frozen_at = _fields(redis, workflow)
-            assert _holder(frozen_at) == holder  # it froze inside
             # The result was stored before: whoever comes next decides on it, and work goes on.
             after = _poll_when_there(second.client, "after")
             _report(second.client, after)
@@ -162,11 +213,11 @@ def test_a_server_frozen_in_mid_decision_writes_nothing_when_it_wakes(
             assert stored[b"v"] != frozen_at[b"v"]
             assert _refusals(first, workflow) == []
 
-        until(lambda: _refusals(first, workflow), 15, what="the late decision is refused")
-        reporter.join(10)
+        until(lambda: _refusals(first, workflow), what="the late decision is refused")
+        report.thread.join(PATIENCE_S)
 
         assert [refusal["outcome"] for refusal in _refusals(first, workflow)] == ["STALE"]
-        assert answers == ["accepted"]
+        assert report.answers == ["accepted"]
         assert _fields(redis, workflow) == stored
         assert second.client.get_workflow(workflow) == document
         assert first.client.get_workflow(workflow) == document
@@ -192,7 +243,7 @@ def _poll_when_there(client: Client, task_type: str) -> dict[str, Any]:
         found = client.poll_batch(task_type, worker_id="w", timeout_ms=1000)
         return dict(found[0]) if found else None
 
-    task = until(poll, 4 * _LEASE_S, what=f"a task {task_type}")
+    task = until(poll, what=f"a task {task_type}")
     assert task is not None
     return task
 
@@ -262,3 +313,38 @@ def test_a_worker_of_the_sdk_frozen_past_its_lease_reports_nothing(
     assert second.client.get_workflow(workflow) == document
     finish(second.client, task)
     assert status(second.client, workflow) == "COMPLETED"
+
+
+def test_a_worker_whose_server_freezes_stops_its_tasks_after_one_lease_and_reports_nothing(
+    deployment: Deployment, newest_redis: RealRedis
+) -> None:
+    first, second = _servers(deployment, newest_redis)
+    worker = _late_worker(deployment, first, "patient")
+    soft: Any = {
+        "name": "soft",
+        "tasks": [{**_simple("soft_step"), "taskDefinition": {"name": "soft_step"}}],
+    }
+    workflows = [start(first.client, 21), first.client.start_workflow(definition=soft)]
+    until(lambda: worker.said.count("claimed") == 2, what="the worker claims both")
+
+    with _frozen(first.family()):
+        frozen_at = time.time()
+        until(lambda: worker.said.count("stopped") == 2, what="both functions are stopped")
+        until(
+            lambda: all(_replaced(second.client, each) for each in workflows),
+            what="other attempts",
+        )
+        (task,) = take(second.client, timeout_ms=5000)
+        (soft_task,) = second.client.poll_batch("soft_step", worker_id="w", timeout_ms=5000)
+        documents = [second.client.get_workflow(workflow) for workflow in workflows]
+    stopped = [line.split()[-2:] for line in worker.said.splitlines() if "stopped" in line]
+    for stopped_at, stalled_s in stopped:
+        assert float(stopped_at) - frozen_at <= _WORKER_LEASE_S + 0.5 + float(stalled_s)
+
+    # The server is back. Asked to stop, the worker reports first what it has to report.
+    until(first.is_healthy, what="the server is awake")
+    assert worker.terminate() == 0
+    assert [second.client.get_workflow(workflow) for workflow in workflows] == documents
+    finish(second.client, task)
+    _report(second.client, dict(soft_task))
+    assert {status(second.client, workflow) for workflow in workflows} == {"COMPLETED"}

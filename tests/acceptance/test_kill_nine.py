@@ -151,7 +151,7 @@ def test_whatever_is_killed_with_minus_9_the_tables_are_the_same(
     diary.kill(flights.sweeper, "sweeper, with a timer due,")
     flights.sweeper.start()
     # Only the sweeper gives the task of a worker that is gone to another one.
-    until(lambda: _was_replaced(flights, workflow, lost), what="the lost task is offered again")
+    until(lambda: _was_replaced(flights, workflow, lost), what="the lost task is offered")
 
     until(
         lambda: "by_weather" in in_progress(client, workflow), _SPARK_S, what="a query is claimed"
@@ -167,11 +167,11 @@ def test_whatever_is_killed_with_minus_9_the_tables_are_the_same(
     with flights.search_file_held():
         until(lambda: status(client, workflow) == "COMPLETED", _RUN_S, what="completed")
         diary.say("completed")
-        until(flights.effects_under_way, 30, what="its archive is under way")
+        until(flights.effects_under_way, what="its archive is under way")
         diary.kill(flights.effects, "effects worker, in the middle of a job,")
         assert workflow not in flights.archived()
     flights.effects.start()
-    until(lambda: workflow in flights.archived(), 30, what="archived")
+    until(lambda: workflow in flights.archived(), what="archived")
     diary.say("archived")
 
     undisturbed = start_flights(client, flights.folder / "undisturbed", flights.folder / "csv")

@@ -1,13 +1,13 @@
 """Large payloads, of a client and a worker that have no credentials of any store."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.acceptance.asking import ask
-from tests.acceptance.deployment import Api, Deployment, deployed
+from tests.acceptance.deployment import Api, Deployment
 from tests.acceptance.large_program import SIZE
 from tests.acceptance.programs import Program
 from tests.services.buckets import S3Bucket
@@ -106,12 +106,6 @@ class Bucket:
     def put_back(self, objects: Objects) -> None:
         for name, content in objects.items():
             self._client.put_object(Bucket=self._name, Key=name, Body=content)
-
-
-@pytest.fixture
-def deployment(tmp_path: Path) -> Iterator[Deployment]:
-    with deployed(tmp_path) as made:
-        yield made
 
 
 @pytest.fixture(params=["files", "s3"])

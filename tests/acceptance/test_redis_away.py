@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.acceptance.asking import ask
-from tests.acceptance.deployment import Api, Deployment, Process, await_gone, deployed
+from tests.acceptance.deployment import Api, Deployment, Process, await_gone
 from tests.acceptance.stories import finish, start, status, take
 from tests.services import RedisServer, absent, start_redis
 from tests.services.cache import Unobtainable
@@ -26,12 +26,6 @@ _DEFINITION: Any = {
     "version": 1,
     "tasks": [{"name": "a", "taskReferenceName": "a", "type": "SIMPLE"}],
 }
-
-
-@pytest.fixture
-def deployment(tmp_path: Path) -> Iterator[Deployment]:
-    with deployed(tmp_path) as made:
-        yield made
 
 
 @pytest.fixture
@@ -68,7 +62,7 @@ def _refused(server: Api) -> None:
 
 
 def _goes_on(server: Api, workflow: str) -> None:
-    until(server.is_healthy, 15, what="healthy again")
+    until(server.is_healthy, what="healthy again")
     task = until(lambda: take(server.client, timeout_ms=500), what="the task")[0]
     finish(server.client, task)
     assert server.client.get_workflow(workflow)["output"] == {"double": 42}
@@ -144,3 +138,40 @@ def _works(redis: RedisServer, command: str) -> bool:
         if command == "effects":
             return bool(client.scard("rq:workers"))
         return "cmdstat_evalsha" in client.info("commandstats")
+
+
+_ROLES = ("api", "sweeper", "effects", "scheduler", "system-worker")
+
+
+def test_processes_that_start_while_their_redis_is_away_wait_for_it(
+    deployment: Deployment, own_redis: RedisServer
+) -> None:
+    shared = ("--redis", own_redis.url, "--data", str(deployment.folder / "data"))
+    own_redis.kill()
+    api = Api(deployment.folder / "api", "api", *shared)
+    deployment.processes.append(api)
+    Process.start(api)
+    others = {name: deployment.run(name, name, *shared) for name in _ROLES[1:]}
+    for name, process in {"api": api, **others}.items():
+        until(lambda p=process: "redis_awaited" in p.log, what=f"{name} waits")  # type: ignore[misc]
+
+    own_redis.start()
+
+    until(api.is_healthy, what="healthy")
+    until(lambda: _works(own_redis, "effects"), what="effects are carried out")
+    workflow = start(api.client, 21)
+    _goes_on(api, workflow)
+    for process in (*others.values(), api):
+        assert process.terminate() == 0
+
+
+@pytest.mark.parametrize("command", _ROLES)
+def test_a_process_that_waits_for_its_redis_stops_when_asked(
+    deployment: Deployment, tmp_path: Path, command: str
+) -> None:
+    process = deployment.run(
+        command, command, "--redis", f"unix://{tmp_path}/nobody", "--data", str(tmp_path)
+    )
+    until(lambda: "redis_awaited" in process.log, what="it waits")
+
+    assert process.terminate() == 0

@@ -6,22 +6,21 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from conductor_py.sdk import Client
 from tests.acceptance.deployment import (
+    Api,
     Deployment,
     await_gone,
     cpu_ticks,
-    deployed,
     memory_mb,
     name_of,
     with_descendants,
 )
 from tests.acceptance.stories import finish, found, run_script, start, status, take, work_off
+from tests.conftest import RealRedis
 from tests.services.ports import free_port
 from tests.waiting import until
 
@@ -30,35 +29,32 @@ pytestmark = [
     pytest.mark.thorough(target="stories"),
 ]
 
-
-@pytest.fixture
-def deployment(tmp_path: Path) -> Iterator[Deployment]:
-    with deployed(tmp_path) as made:
-        yield made
+_LONG_POLL_S = 20
 
 
-def test_a_stop_ends_long_polls_early(deployment: Deployment) -> None:
-    server = deployment.server()
-    answers: list[object] = []
-    polling = threading.Event()
+def test_a_stop_ends_long_polls_early(deployment: Deployment, newest_redis: RealRedis) -> None:
+    shared = ("--redis", newest_redis.url, "--data", str(deployment.folder / "data"))
+    long = ("--set", f"conductor.server.longPollLimit={_LONG_POLL_S}s")
+    api = deployment.serve(Api(deployment.folder / "api", "api", *shared, *long))
+    answers: list[tuple[object, float]] = []
 
     def poll() -> None:
-        with Client(server.client.server_url, timeout_s=30) as client:
-            polling.set()
-            answers.append(client.poll_batch("nothing", worker_id="w", timeout_ms=5000))
+        with Client(api.client.server_url, timeout_s=2 * _LONG_POLL_S) as client:
+            began = time.monotonic()
+            answer = client.poll_batch("nothing", worker_id="w", timeout_ms=1000 * _LONG_POLL_S)
+            answers.append((answer, time.monotonic() - began))
 
     worker = threading.Thread(target=poll)
     worker.start()
-    polling.wait(5)
     # The poll is under way when its worker is on record.
-    until(lambda: server.client.poll_data("nothing"))
-    began = time.monotonic()
+    until(lambda: api.client.poll_data("nothing"))
 
-    assert server.terminate() == 0
+    assert api.terminate() == 0
 
-    assert time.monotonic() - began < 3.5
-    worker.join(5)
-    assert answers == [[]]
+    worker.join(2 * _LONG_POLL_S)
+    ((answer, took_s),) = answers
+    assert answer == []
+    assert took_s < _LONG_POLL_S
 
 
 def test_killed_with_minus_9_it_leaves_no_process_and_loses_nothing(
@@ -83,7 +79,7 @@ def test_killed_with_minus_9_it_leaves_no_process_and_loses_nothing(
         finish(server.client, task)
     work_off(server.client, 10)
     until(lambda: {status(server.client, each) for each in workflows} == {"COMPLETED"})
-    until(lambda: found(server.client, "COMPLETED") == set(workflows), 45, what="all are found")
+    until(lambda: found(server.client, "COMPLETED") == set(workflows), what="all are found")
 
 
 @pytest.mark.parametrize("victim", ["api", "sweeper", "effects"])
@@ -101,7 +97,7 @@ def test_a_child_that_is_killed_is_replaced(deployment: Deployment, victim: str)
     until(server.is_healthy, what="healthy again")
     after = start(server.client, 2)
     work_off(server.client, 2)
-    until(lambda: {before, after} <= found(server.client, "COMPLETED"), 30, what="both are found")
+    until(lambda: {before, after} <= found(server.client, "COMPLETED"), what="both are found")
 
 
 def test_a_store_that_is_killed_is_replaced_and_everybody_finds_it(
@@ -120,7 +116,7 @@ def test_a_store_that_is_killed_is_replaced_and_everybody_finds_it(
     until(server.is_healthy, what="healthy again")
     after = start(server.client, 2)
     work_off(server.client, 2)
-    until(lambda: {before, after} <= found(server.client, "COMPLETED"), 30, what="both are found")
+    until(lambda: {before, after} <= found(server.client, "COMPLETED"), what="both are found")
 
 
 def test_effects_whose_worker_is_killed_come_again(deployment: Deployment) -> None:
@@ -132,7 +128,7 @@ def test_effects_whose_worker_is_killed_come_again(deployment: Deployment) -> No
     work_off(server.client, 30)
     os.kill(victim, signal.SIGKILL)
 
-    until(lambda: found(server.client, "COMPLETED") == workflows, 40, what="all are found")
+    until(lambda: found(server.client, "COMPLETED") == workflows, what="all are found")
 
 
 def test_a_port_in_use_is_one_sentence(deployment: Deployment) -> None:
@@ -162,18 +158,23 @@ def test_a_data_directory_in_use_is_one_sentence(deployment: Deployment) -> None
     assert server.client.health()["healthy"] is True
 
 
-def test_an_idle_server_rests(deployment: Deployment, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_idle_server_comes_to_rest(
+    deployment: Deployment, capsys: pytest.CaptureFixture[str]
+) -> None:
     server = deployment.server()
     server.member("effects")
-    threading.Event().wait(3.0)  # what runs once after the start has run
+
+    def resting() -> dict[int, float]:
+        """The CPU of each process in five seconds, nothing while they use much."""
+        before = {pid: cpu_ticks(pid) for pid in server.family()}
+        threading.Event().wait(5.0)
+        used = {pid: (cpu_ticks(pid) - ticks) / 5 for pid, ticks in before.items()}
+        return used if sum(used.values()) < 5 else {}
+
+    # What a process does once, after its start, takes as long as the machine lets it.
+    used = until(resting, what="an idle server uses less than 5 % of a core")
     family = server.family()
-    before = {pid: cpu_ticks(pid) for pid in family}
-
-    threading.Event().wait(5.0)
-
-    used = {pid: (cpu_ticks(pid) - before[pid]) / 5 for pid in family}
     with capsys.disabled():
-        for pid, command in family.items():
-            figures = f"{memory_mb(pid):4} MB  {used[pid]:4.1f} % CPU"
-            sys.stdout.write(f"\n{figures}  {command[-60:]}")
-    assert sum(used.values()) < 5
+        for pid, percent in used.items():
+            figures = f"{memory_mb(pid):4} MB  {percent:4.1f} % CPU"
+            sys.stdout.write(f"\n{figures}  {family[pid][-60:]}")

@@ -2,12 +2,11 @@
 
 import os
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.acceptance.deployment import Api, Deployment, await_gone, deployed
+from tests.acceptance.deployment import Api, Deployment, await_gone
 from tests.acceptance.stories import finish, found, run_script, start, status, take, work_off
 from tests.conftest import RealRedis
 from tests.waiting import until
@@ -18,22 +17,18 @@ pytestmark = [
 ]
 
 
-@pytest.fixture
-def deployment(tmp_path: Path) -> Iterator[Deployment]:
-    with deployed(tmp_path) as made:
-        yield made
-
-
 def _shared(deployment: Deployment, redis: RealRedis) -> tuple[str, ...]:
     """Options that put a process over the Redis and the search file of all."""
     return ("--redis", redis.url, "--data", str(deployment.folder / "data"))
 
 
-def _servers(deployment: Deployment, redis: RealRedis, strategy: str) -> tuple[Api, Api]:
+def _servers(
+    deployment: Deployment, redis: RealRedis, strategy: str, *more: str
+) -> tuple[Api, Api]:
     settings = (
         *_shared(deployment, redis),
         *("--set", f"conductor.redis.queueShardingStrategy={strategy}"),
-        *("--set", "conductor.redis.shardLease=2s"),
+        *more,
     )
     first, second = (
         deployment.serve(Api(deployment.folder / name, "server", *settings))
@@ -51,7 +46,7 @@ def test_under_round_robin_any_server_hands_out_any_task(
     work_off(second.client, 10)
 
     assert {status(first.client, each) for each in workflows} == {"COMPLETED"}
-    until(lambda: found(first.client, "COMPLETED") == workflows, 20, what="all are found")
+    until(lambda: found(first.client, "COMPLETED") == workflows, what="all are found")
 
 
 def test_under_local_only_tasks_stay_with_the_server_that_started_them(
@@ -71,7 +66,8 @@ def test_under_local_only_tasks_stay_with_the_server_that_started_them(
 def test_the_work_of_a_server_that_is_killed_is_taken_over(
     deployment: Deployment, newest_redis: RealRedis, strategy: str
 ) -> None:
-    first, second = _servers(deployment, newest_redis, strategy)
+    brief = ("--set", "conductor.redis.shardLease=2s")
+    first, second = _servers(deployment, newest_redis, strategy, *brief)
     workflows = {start(first.client, number) for number in range(5)}
     (held,) = take(first.client, timeout_ms=5000, lease_s=3)
     family = first.family()
@@ -99,7 +95,7 @@ def test_each_process_runs_by_its_own_command(
     work_off(api.client, 1)
 
     assert status(api.client, workflow) == "COMPLETED"
-    until(lambda: found(api.client, "COMPLETED") == {workflow}, 30, what="found by search")
+    until(lambda: found(api.client, "COMPLETED") == {workflow}, what="found by search")
     family = [pid for each in (api, *others) for pid in each.family()]
     assert [each.terminate() for each in (api, *others)] == [0, 0, 0]
     await_gone(family)

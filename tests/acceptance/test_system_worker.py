@@ -7,16 +7,15 @@ import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from conductor_py.sdk import Client
-from tests.acceptance.deployment import Api, Deployment, Process, cpu_ticks, deployed
+from tests.acceptance.deployment import Api, Deployment, Process, cpu_ticks
 from tests.acceptance.stories import status
 from tests.conftest import RealRedis
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 pytestmark = [
     pytest.mark.acceptance,
@@ -24,7 +23,7 @@ pytestmark = [
 ]
 
 _LOOPBACK = ("--set", "conductor.tasks.http.allowedNetworks=127.0.0.0/8")
-_SHORT = ("--set", "conductor.systemTasks.lease=2s")
+_SHORT = ("--set", "conductor.systemTasks.lease=6s")
 
 
 @dataclass
@@ -47,7 +46,7 @@ def site() -> Iterator[Site]:
     class Request(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             made.asked.append(self.path)
-            made.released.wait(60)
+            made.released.wait(PATIENCE_S)
             body = json.dumps({"asked": len(made.asked)}).encode()
             self.send_response(200)
             self.send_header("Content-Length", str(len(body)))
@@ -71,12 +70,6 @@ def site() -> Iterator[Site]:
     made.released.set()
     server.shutdown()
     server.server_close()
-
-
-@pytest.fixture
-def deployment(tmp_path: Path) -> Iterator[Deployment]:
-    with deployed(tmp_path) as made:
-        yield made
 
 
 def call(client: Client, url: str, *, asynchronous: bool = False, **facts: Any) -> str:
@@ -116,13 +109,13 @@ def parts(deployment: Deployment, newest_redis: RealRedis) -> Parts:
 def test_killed_with_minus_9_in_mid_call_the_task_completes_once(parts: Parts, site: Site) -> None:
     client = parts.api.client
     workflow = call(client, site.url)
-    until(lambda: site.asked, 20, what="the call is under way")
+    until(lambda: site.asked, what="the call is under way")
 
     parts.worker.kill()
     site.released.set()
     parts.worker.start()
 
-    until(lambda: status(client, workflow) == "COMPLETED", 30, what="completed")
+    until(lambda: status(client, workflow) == "COMPLETED", what="completed")
     first, second = attempts(client, workflow)
     assert (first["status"], second["status"]) == ("CANCELED", "COMPLETED")
     assert second["retryCount"] == 0
@@ -133,12 +126,12 @@ def test_killed_with_minus_9_in_mid_call_the_task_completes_once(parts: Parts, s
 def test_a_call_longer_than_its_lease_is_made_once(parts: Parts, site: Site) -> None:
     client = parts.api.client
     workflow = call(client, site.url)
-    until(lambda: site.asked, 20, what="the call is under way")
+    until(lambda: site.asked, what="the call is under way")
     began = time.monotonic()
-    until(lambda: time.monotonic() - began > 5, what="more than two leases have passed")
+    until(lambda: time.monotonic() - began > 13, what="more than two leases have passed")
     site.released.set()
 
-    until(lambda: status(client, workflow) == "COMPLETED", 20, what="completed")
+    until(lambda: status(client, workflow) == "COMPLETED", what="completed")
     assert len(attempts(client, workflow)) == 1
     assert len(site.asked) == 1
 
@@ -146,7 +139,7 @@ def test_a_call_longer_than_its_lease_is_made_once(parts: Parts, site: Site) -> 
 def test_a_stop_lets_the_calls_under_way_end(parts: Parts, site: Site) -> None:
     client = parts.api.client
     workflow = call(client, site.url)
-    until(lambda: site.asked, 20, what="the call is under way")
+    until(lambda: site.asked, what="the call is under way")
 
     assert parts.worker.process is not None
     parts.worker.process.terminate()
@@ -157,23 +150,29 @@ def test_a_stop_lets_the_calls_under_way_end(parts: Parts, site: Site) -> None:
     assert status(client, workflow) == "COMPLETED"
     assert status(client, later) == "RUNNING"
     parts.worker.start()
-    until(lambda: status(client, later) == "COMPLETED", 20, what="completed")
+    until(lambda: status(client, later) == "COMPLETED", what="completed")
 
 
 def test_an_idle_worker_rests(parts: Parts, site: Site) -> None:
     site.released.set()
     workflow = call(parts.api.client, site.url)
-    until(lambda: status(parts.api.client, workflow) == "COMPLETED", 20, what="completed")
-    before = cpu_ticks(parts.worker.pid)
-    threading.Event().wait(3.0)
-    assert cpu_ticks(parts.worker.pid) - before < 12
+    until(lambda: status(parts.api.client, workflow) == "COMPLETED", what="completed")
+
+    def resting() -> bool:
+        """Whether it uses little of three seconds."""
+        before = cpu_ticks(parts.worker.pid)
+        threading.Event().wait(3.0)
+        return cpu_ticks(parts.worker.pid) - before < 12
+
+    # What a process does once, after its start, takes as long as the machine lets it.
+    until(resting, what="an idle worker uses less than 4 % of a core")
 
 
 def test_the_server_carries_out_system_tasks_itself(deployment: Deployment, site: Site) -> None:
     site.released.set()
     server = deployment.server(*_LOOPBACK)
     workflow = call(server.client, site.url)
-    until(lambda: status(server.client, workflow) == "COMPLETED", 20, what="completed")
+    until(lambda: status(server.client, workflow) == "COMPLETED", what="completed")
 
 
 def test_tasks_of_every_partition_and_of_limited_definitions_are_carried_out(
@@ -195,7 +194,7 @@ def test_a_call_that_somebody_else_completes(deployment: Deployment, site: Site)
     site.released.set()
     server = deployment.server(*_LOOPBACK)
     workflow = call(server.client, site.url, asynchronous=True)
-    until(lambda: attempts(server.client, workflow)[0]["outputData"], 20, what="the call is made")
+    until(lambda: attempts(server.client, workflow)[0]["outputData"], what="the call is made")
     (task,) = attempts(server.client, workflow)
     assert task["status"] == "IN_PROGRESS"
 
@@ -217,7 +216,7 @@ def test_the_inside_of_the_network_is_out_of_reach_unless_it_is_allowed(
 ) -> None:
     server = deployment.server()
     workflow = call(server.client, site.url)
-    until(lambda: status(server.client, workflow) == "FAILED", 20, what="failed")
+    until(lambda: status(server.client, workflow) == "FAILED", what="failed")
     (task,) = attempts(server.client, workflow)
     assert "conductor.tasks.http.allowedHosts" in task["reasonForIncompletion"]
     assert not site.asked

@@ -34,7 +34,7 @@ def _left_over(root: Path) -> list[Path]:
 
 
 def test_only_the_owner_can_read_the_signing_secret(tmp_path):
-    _store(tmp_path)
+    _store(tmp_path).write_location(PayloadKind.TASK_OUTPUT)
     assert stat.S_IMODE((tmp_path / "signing-secret").stat().st_mode) == 0o600
     assert not _left_over(tmp_path)
 
@@ -90,13 +90,57 @@ def test_an_upload_that_breaks_off_leaves_the_document_before_it(tmp_path):
 
 
 def test_a_damaged_secret_is_reported_and_not_used(tmp_path):
-    _store(tmp_path)
     (tmp_path / "signing-secret").write_bytes(b"")
     with pytest.raises(StoreUnavailable):
-        _store(tmp_path)
+        _store(tmp_path).put(PayloadKind.TASK_OUTPUT, b"{}")
 
 
 def test_a_directory_that_cannot_be_made_is_an_unavailable_store(tmp_path):
     (tmp_path / "file").write_text("in the way")
+    store = _store(tmp_path / "file" / "payloads")
     with pytest.raises(StoreUnavailable):
-        _store(tmp_path / "file" / "payloads")
+        store.put(PayloadKind.TASK_OUTPUT, b"{}")
+
+
+def test_nothing_is_touched_before_something_is_written(tmp_path):
+    store = _store(tmp_path / "payloads")
+    assert not (tmp_path / "payloads").exists()
+    store.put(PayloadKind.TASK_OUTPUT, b"{}")
+    assert stat.S_IMODE((tmp_path / "payloads").stat().st_mode) == 0o700
+
+
+def test_payloads_of_a_directory_that_is_away_are_not_missing(tmp_path):
+    root = tmp_path / "payloads"
+    store = _store(root)
+    path = store.put(PayloadKind.TASK_OUTPUT, b"{}")
+    uri = store.read_location(path).uri
+    root.rename(tmp_path / "away")
+    for mount_point in (False, True):
+        if mount_point:
+            root.mkdir()
+        for reader in (store, _store(root)):
+            for ask in (reader.get, reader.size):
+                with pytest.raises(StoreUnavailable, match="away"):
+                    ask(path)
+        with pytest.raises(StoreUnavailable, match="away"):
+            store.open_download(_token(uri))
+
+    root.rmdir()
+    (tmp_path / "away").rename(root)
+    assert store.get(path) == b"{}"
+    store.delete(path)
+    with pytest.raises(NotFound):
+        store.get(path)
+
+
+def test_nothing_is_written_below_the_mount_that_is_away(tmp_path):
+    root = tmp_path / "payloads"
+    store = _store(root)
+    location = store.write_location(PayloadKind.TASK_OUTPUT)
+    root.rename(tmp_path / "away")
+    root.mkdir()
+    with pytest.raises(StoreUnavailable, match="away"):
+        store.put(PayloadKind.TASK_OUTPUT, b"{}")
+    with pytest.raises(StoreUnavailable, match="away"):
+        store.open_upload(_token(location.uri), CONTENT_TYPE)
+    assert list(root.iterdir()) == []

@@ -51,3 +51,11 @@ def test_only_the_newest_programs_are_remembered() -> None:
         programs.add("javascript", str(number))
     assert not programs.has("javascript", "0")
     assert programs.has("javascript", "4999")
+
+
+def test_a_program_that_succeeded_with_all_its_time_has_not_failed() -> None:
+    programs, _ = _programs()
+    programs.add("jq", ".", failed=True)
+    programs.add("jq", ".", failed=False)
+    assert programs.has("jq", ".")
+    assert not programs.has_failed("jq", ".")

@@ -2,11 +2,13 @@
 
 import json
 import signal
+import threading
 import zlib
 from collections.abc import Iterator, Sequence
 
 import pytest
 from redis import Redis
+from redis.client import PubSubWorkerThread
 from rq import Queue
 from rq.serializers import JSONSerializer
 from rq.worker import SimpleWorker
@@ -14,8 +16,12 @@ from rq.worker import SimpleWorker
 from conductor_py.adapters.rq import queue as queue_module
 from conductor_py.adapters.rq.job import handle_with
 from conductor_py.adapters.rq.queue import RqEffectQueue
+from conductor_py.adapters.rq.worker import _served
 from conductor_py.errors import StoreUnavailable
 from tests.conftest import RealRedis
+from tests.services import absent, start_redis
+from tests.services.cache import Unobtainable
+from tests.waiting import PATIENCE_S, until
 
 _LEASE_MS = 600_000
 
@@ -27,7 +33,8 @@ def redis(newest_redis: RealRedis) -> Iterator[Redis]:
 
 
 @pytest.fixture
-def effects(newest_redis: RealRedis) -> RqEffectQueue:
+def effects(newest_redis: RealRedis, monkeypatch: pytest.MonkeyPatch) -> RqEffectQueue:
+    monkeypatch.setattr(queue_module, "_TIMEOUT_S", PATIENCE_S)
     return RqEffectQueue(newest_redis.url, namespace="test", lease_ms=_LEASE_MS)
 
 
@@ -91,15 +98,14 @@ def test_a_batch_that_fails_does_not_stop_the_next(redis: Redis, effects: RqEffe
     assert handled == [["good"]]
 
 
-def test_a_queue_that_nobody_serves_stays_short(
-    redis: Redis, effects: RqEffectQueue, monkeypatch: pytest.MonkeyPatch
+def test_a_queue_that_nobody_serves_has_room_for_a_few_batches(
+    redis: Redis, effects: RqEffectQueue
 ) -> None:
-    monkeypatch.setattr(queue_module, "_JOBS", 3)
+    for _ in range(100):
+        if effects.has_room():
+            effects.enqueue(0, ("a:index",))
 
-    for _ in range(10):
-        effects.enqueue(0, ("a:index",))
-
-    assert _queue(redis).count == 3
+    assert _queue(redis).count == 8
 
 
 def test_a_queue_that_is_away_is_the_ports_error(tmp_path: object) -> None:
@@ -107,3 +113,92 @@ def test_a_queue_that_is_away_is_the_ports_error(tmp_path: object) -> None:
 
     with pytest.raises(StoreUnavailable, match="effects queue"):
         effects.enqueue(0, ("a:index",))
+
+
+def test_a_queue_that_is_no_primary_any_more_is_looked_for_anew(
+    redis: Redis, effects: RqEffectQueue
+) -> None:
+    """Behind a name or a shared address an open connection leads to the old one for ever."""
+    effects.enqueue(0, ("a:index",))
+    writer = effects._queue.connection.client_id()
+    assert writer in _ids(redis)
+    redis.replicaof("127.0.0.1", "1")
+    try:
+        with pytest.raises(StoreUnavailable, match="read-only"):
+            effects.enqueue(0, ("b:index",))
+        until(lambda: writer not in _ids(redis))
+    finally:
+        redis.replicaof("no", "one")
+
+    effects.enqueue(0, ("b:index",))
+    assert _queue(redis).count == 2
+
+
+def _ids(redis: Redis) -> set[int]:
+    return {int(client["id"]) for client in redis.client_list()}
+
+
+def _listeners() -> list[threading.Thread]:
+    return [each for each in threading.enumerate() if isinstance(each, PubSubWorkerThread)]
+
+
+@pytest.mark.service
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.usefixtures("signals_restored")
+def test_a_worker_that_loses_redis_in_mid_job_leaves_no_thread_behind() -> None:
+    try:
+        server = start_redis()
+    except Unobtainable as error:
+        absent(str(error))
+    # RQ leaves one behind for a minute when a worker ends while its listener is between two looks.
+    of_others = set(_listeners())
+    handle_with(lambda partition, ids: server.kill())
+    RqEffectQueue(server.url, namespace="test", lease_ms=_LEASE_MS).enqueue(0, ("a:index",))
+
+    try:
+        assert not _served(server.url, "test-effects")
+        until(lambda: of_others.issuperset(_listeners()), what="nobody listens")
+    finally:
+        server.stop()
+
+
+def test_there_is_room_until_a_few_jobs_wait(redis: Redis, effects: RqEffectQueue) -> None:
+    for number in range(queue_module._READY):
+        assert effects.has_room()
+        effects.enqueue(0, (f"{number}:index",))
+
+    assert not effects.has_room()
+    _queue(redis).empty()
+    assert effects.has_room()
+
+
+@pytest.mark.usefixtures("signals_restored")
+def test_what_somebody_stands_still_for_goes_before_the_batches_that_wait(
+    redis: Redis, effects: RqEffectQueue
+) -> None:
+    calls: list[str] = []
+    handle_with(lambda _, ids: calls.extend(ids))
+    for number in range(3):
+        effects.enqueue(0, (f"{number}:index",))
+    effects.enqueue_first(0, ("a:start:1",))
+    _burst(redis)
+    assert calls == ["a:start:1", "0:index", "1:index", "2:index"]
+
+
+@pytest.mark.usefixtures("signals_restored")
+def test_the_others_have_their_turn_however_many_batches_go_before_them(
+    redis: Redis, effects: RqEffectQueue
+) -> None:
+    """A relay puts in one batch whenever a worker has taken one."""
+    calls: list[str] = []
+
+    def handler(_partition: int, ids: Sequence[str]) -> None:
+        calls.extend(ids)
+        if "start" in ids[0] and len(calls) < 100:
+            effects.enqueue_first(0, (f"{len(calls)}:start:1",))
+
+    handle_with(handler)
+    effects.enqueue(0, ("a:index",))
+    effects.enqueue_first(0, ("0:start:1",))
+    _burst(redis)
+    assert calls.index("a:index") == queue_module._IN_A_ROW

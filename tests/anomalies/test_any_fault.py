@@ -106,7 +106,7 @@ class _Chaos:
         raise AssertionError([(one.id, one.status, one.inbox) for one in self.world.stored])
 
 
-@pytest.mark.thorough(target="chaos")
+@pytest.mark.thorough(target="histories")
 @pytest.mark.anomaly("A-6")
 @pytest.mark.anomaly("A-13")
 @pytest.mark.anomaly("A-24")

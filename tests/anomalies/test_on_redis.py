@@ -54,11 +54,13 @@ _ADAPTERS: dict[str, Callable[..., Any]] = {
 class RedisWorld(World):
     """The same servers over Redis, which is emptied first."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(
+        self, connection: Connection, *, clock: FakeClock | None = None, **options: Any
+    ) -> None:
         connection.command("FLUSHALL")
         self._connection = connection
         namespace = Namespace("test", 1)
-        clock = FakeClock()
+        clock = clock or FakeClock()
         scripts = Scripts(connection, namespace, clock=clock)
         with ExitStack() as stack:
             for name, adapter in _ADAPTERS.items():
@@ -68,13 +70,13 @@ class RedisWorld(World):
                 patch.object(
                     kit,
                     "MemoryExecutionStore",
-                    lambda _, fencing: RedisExecutionStore(scripts, fencing=fencing),
+                    lambda _, **flags: RedisExecutionStore(scripts, **flags),
                 )
             )
             stack.enter_context(
                 patch.object(kit, "MemoryWakeups", lambda _: RedisWakeups(connection, namespace))
             )
-            super().__init__(clock=clock)
+            super().__init__(clock=clock, **options)
 
     @property
     def stored(self) -> list[Execution]:
@@ -106,8 +108,8 @@ class RedisWorld(World):
         return [name for name, size in sizes.items() for _ in range(size)]
 
 
-def _over(scripts: Scripts, adapter: Callable[[Scripts], Any], _: object) -> object:
-    return adapter(scripts)
+def _over(scripts: Scripts, adapter: Callable[..., Any], _: object, **flags: Any) -> object:
+    return adapter(scripts, **flags)
 
 
 @pytest.fixture

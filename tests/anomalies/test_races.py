@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from conductor_py.errors import ConductorError, Conflict, NotFound
+from conductor_py.model.status import TaskStatus
 from tests.anomalies.world import LEASE_S, Killed, World, attempts_of, open_attempts
 from tests.builders import (
     Json,
@@ -21,6 +22,7 @@ from tests.builders import (
     sub_workflow,
     task_of,
     tasks_of,
+    typed,
     workflow,
 )
 
@@ -28,6 +30,12 @@ _TIMES_OUT = [
     pytest.param({"timeoutSeconds": 20, "responseTimeoutSeconds": 20}, id="task"),
     pytest.param({"responseTimeoutSeconds": 20}, id="response"),
     pytest.param({"totalTimeoutSeconds": 20, "timeoutSeconds": 20}, id="total"),
+]
+
+_LIMIT = {"retryCount": 3, "timeoutPolicy": "RETRY", "timeoutSeconds": 20}
+_ENDS_BY_TIME = [
+    pytest.param(typed("HUMAN", "t", taskDefinition={"name": "t", **_LIMIT}), id="human"),
+    pytest.param(typed("WAIT", "t", inputParameters={"duration": "20 seconds"}), id="wait"),
 ]
 
 
@@ -45,6 +53,57 @@ def test_a_result_that_arrives_while_its_timeout_is_decided_wins(world: World, l
     (only,) = tasks_of(first, started, "a")
     assert (only["status"], only["outputData"]) == ("COMPLETED", {"by": "worker"})
     assert status_of(first, started) == "COMPLETED"
+
+
+@pytest.mark.anomaly("A-8")
+@pytest.mark.parametrize("status", ["COMPLETED", "FAILED_WITH_TERMINAL_ERROR"])
+@pytest.mark.parametrize("untaken", _ENDS_BY_TIME)
+def test_a_result_wins_over_the_end_by_time_of_a_task_that_no_worker_takes(
+    world: World, untaken: Json, status: str
+) -> None:
+    """I6: what was accepted is what the task ends with."""
+    first, second = world.servers
+    started = first.start(workflow("w", untaken))
+    task = task_of(first, started, "t")
+
+    def by_hand() -> None:
+        report(second, task, status=status, output={"by": "hand"})
+
+    world.meanwhile(0, "store.commit", by_hand)
+    world.pass_time(0, seconds=20)
+    (only,) = tasks_of(first, started, "t")
+    assert (only["status"], only["outputData"]) == (status, {"by": "hand"})
+
+
+@pytest.mark.parametrize("signal", [TaskStatus.IN_PROGRESS, TaskStatus.COMPLETED])
+def test_a_result_wins_over_a_signal_that_is_being_decided(
+    world: World, signal: TaskStatus
+) -> None:
+    """I6: the signal looks for another WAIT, as if it had come later."""
+    first, second = world.servers
+    started = first.start(workflow("w", typed("WAIT", "t"), typed("WAIT", "u")))
+    task = task_of(first, started, "t")
+    result = {"status": "COMPLETED", "output": {"by": "hand"}}
+    world.meanwhile(0, "store.commit", lambda: report(second, task, **result))
+    assert first.engine.awaiting.signal(started, signal, {"by": "signal"})
+    assert task_of(first, started, "t")["outputData"] == {"by": "hand"}
+    other = task_of(first, started, "u")
+    assert (other["status"], other["outputData"]) == (signal.value, {"by": "signal"})
+
+
+def test_a_result_that_was_accepted_before_the_execution_timed_out_counts(world: World) -> None:
+    """I6: the server that accepted it died, and the time is over before another one looks."""
+    first, second = world.servers
+    limit = {"timeoutSeconds": 20, "timeoutPolicy": "TIME_OUT_WF"}
+    started = first.start(workflow("w", simple("a"), simple("b"), **limit))
+    (task,) = first.poll("a")
+    world.kill(0, 1, after=True)
+    with pytest.raises(Killed):
+        first.complete(task, {"by": "worker"})
+    world.pass_time(1, seconds=21)
+    assert status_of(second, started) == "TIMED_OUT"
+    (only,) = second.workflow(started)["tasks"]
+    assert (only["status"], only["outputData"]) == ("COMPLETED", {"by": "worker"})
 
 
 @pytest.mark.anomaly("A-8")

@@ -28,7 +28,8 @@ _STEPS = {
     "timers": ("claim_due",),
     "outbox": ("take", "confirm", "postpone", "order"),
     "plans": ("put",),
-    "reader": ("restore", "remove"),
+    "permits": ("share", "adjust", "lease_rate", "settle_rate"),
+    "reader": ("begin_restore", "restore", "remove"),
 }
 LEASE_S = 3
 CLAIM_S = 8
@@ -71,9 +72,16 @@ class _Gate:
 class World:
     """Some servers over one store, one archive, one clock."""
 
-    def __init__(self, servers: int = 2, *, clock: FakeClock | None = None, **options: Any) -> None:
+    def __init__(
+        self,
+        servers: int = 2,
+        *,
+        clock: FakeClock | None = None,
+        partitions: int = 1,
+        **options: Any,
+    ) -> None:
         self.clock = clock or FakeClock()
-        self.space = MemorySpace(clock=self.clock)
+        self.space = MemorySpace(partitions, self.clock)
         search, payloads = MemorySearch(), MemoryPayloads(now_ms=self.clock)
         with (
             patch.object(kit, "MemorySearch", lambda: search),
@@ -148,18 +156,30 @@ class World:
 
     @property
     def stored(self) -> list[Execution]:
-        return list(self.space.partition(0).executions.values())
+        return [
+            execution
+            for partition in self.space.partitions
+            for execution in partition.executions.values()
+        ]
 
     def entries(self) -> list[str]:
         """The task ids in all queues, delayed ones too."""
-        partition = self.space.partition(0)
-        lanes = [*partition.ready.values(), *partition.delayed.values()]
+        lanes = [
+            lane
+            for partition in self.space.partitions
+            for lane in (*partition.ready.values(), *partition.delayed.values())
+        ]
         return [member for lane in lanes for member in lane.scores]
 
     def check(self) -> None:
         """What must hold after every step, whoever has just died."""
         entries = self.entries()
-        timers = {name for lane in self.space.partition(0).timers.values() for name in lane.scores}
+        timers = {
+            name
+            for partition in self.space.partitions
+            for lane in partition.timers.values()
+            for name in lane.scores
+        }
         known = {
             task_id(stored.id, attempt.seq)
             for stored in self.stored

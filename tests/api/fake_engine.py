@@ -389,6 +389,13 @@ class FakeSchedules:
         raise NotFound
 
 
+class FakeCheckpoints:
+    """Nobody asks anything of a task."""
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *_, **__: None
+
+
 @dataclass(kw_only=True)
 class FakeEngine:
     """The engine as the HTTP front knows it."""
@@ -404,7 +411,13 @@ class FakeEngine:
     repairs: FakeRepairs = field(default_factory=FakeRepairs)
     messages: FakeMessages = field(default_factory=FakeMessages)
     events: Any = None
+    checkpoints: Any = field(default_factory=FakeCheckpoints)
     schedules: Any = field(default_factory=FakeSchedules)
+    workers: Any = None
+    why: Any = None
+    auditor: Any = None
+    quarantine: Any = None
+    shards: Any = None
     schemas: Any = None
     tags: Any = field(default_factory=FakeSchedules)
     secrets: Any = None

@@ -6,7 +6,10 @@ import pytest
 
 from tests.architecture.tree import ROOT
 
-_CORE = {"conductor_py.errors", "conductor_py.model", "conductor_py.decider"}
+_CORE = {
+    *("conductor_py.errors", "conductor_py.model", "conductor_py.pipelines"),
+    "conductor_py.decider",
+}
 _ALLOWED = {
     "stores": {"conductor_py.adapters", "conductor_py.wiring"},
     "flask": {"conductor_py.api", "conductor_py.ui", "conductor_py.wiring"},

@@ -19,6 +19,8 @@ _UNSAFE_MODULES = {"pickle", "cPickle", "cloudpickle", "dill", "marshal", "shelv
 _UNSAFE_CALLS = {"eval", "exec", "os.system", "os.popen", "yaml.load", "yaml.unsafe_load"}
 _MACHINE_PATH = re.compile(r"(?<![\w.$}*-])/(?:work|root|farm|home/[a-z]+|Users/[a-z]+)/[\w.]")
 _SCRIPT_EVALUATION = re.compile(r"(?<![\w.])eval\(|new Function\(")
+#: A program that delays what goes through it.
+_DELAYS = "tests/chaos/proxy.py"
 _KEY_SCAN = re.compile(r"""call\(\s*['"](?:KEYS|SCAN)['"]""", re.IGNORECASE)
 
 
@@ -71,7 +73,8 @@ def test_pages_evaluate_no_text():
 
 
 def test_no_test_waits_by_the_clock():
-    assert [line for module in test_modules() for line in pauses(module)] == []
+    waiting = [module for module in test_modules() if str(module) != _DELAYS]
+    assert [line for module in waiting for line in pauses(module)] == []
 
 
 def test_no_path_of_one_machine():

@@ -38,7 +38,7 @@ def _exempt(module: Module, node: ast.FunctionDef | ast.AsyncFunctionDef) -> boo
 
 
 def long_bodies(module: Module) -> list[str]:
-    limit = CORE_BODY_LINES if module.package in {"model", "decider"} else BODY_LINES
+    limit = CORE_BODY_LINES if module.is_core else BODY_LINES
     return [
         f"{module}:{node.lineno} {node.name} has {size} lines, {limit} are allowed"
         for node, size in _bodies(module)

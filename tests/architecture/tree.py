@@ -14,6 +14,7 @@ _CACHES = {
 }
 # What builds and runs leave at the top.
 _LEFTOVERS = {"artifacts", "build", "data", "dist", "spark-warehouse"}
+_CORE = {"errors", "model", "pipelines", "decider"}
 _TEXT = {
     *(".cfg", ".css", ".html", ".js", ".json", ".lua", ".md", ".properties", ".py", ".sh", ".toml"),
     *(".example", ".yaml", ".yml", ""),
@@ -38,6 +39,11 @@ class Module:
         """The part of the house: model, decider, api; empty for a top module."""
         parts = self.name.split(".")
         return parts[1] if len(parts) > 1 else ""
+
+    @property
+    def is_core(self) -> bool:
+        """Whether it belongs to the part of the product that is pure."""
+        return self.name.split(".")[0] == "conductor_py" and self.package in _CORE
 
 
 def _read(path: Path, source_root: Path) -> Module:
@@ -85,10 +91,8 @@ def text_files() -> tuple[Path, ...]:
 
 
 def core_modules() -> tuple[Module, ...]:
-    """The pure core: errors, model and decider."""
-    return tuple(
-        module for module in package_modules() if module.package in {"errors", "model", "decider"}
-    )
+    """The pure core: errors, model, pipelines and decider."""
+    return tuple(module for module in package_modules() if module.is_core)
 
 
 def lua_scripts() -> tuple[Path, ...]:

@@ -86,7 +86,7 @@ def test_the_comparison_takes_medians_and_skips_what_one_side_lacks() -> None:
 
     before = [measured(100) | {"gone": {}}, measured(90), measured(110)]
     rows = list(table("base", before, [measured(200), measured(50), measured(220)]))
-    assert rows[2:] == ["| E: starts (/s) | 100 | 200 | 2.00 | ±10% |"]
+    assert rows[2:] == ["| E: starts (/s) | 100 | 200 | 2.00 | 0.56 to 2.00 |"]
 
 
 def test_a_run_below_a_floor_writes_the_page_and_exits_with_1(

@@ -150,3 +150,27 @@ def test_json_names_are_those_of_conductor(attribute: str, name: str) -> None:
 @pytest.mark.parametrize("write", [workflow_to_json])
 def test_nothing_is_written_for_what_is_not_set(write: Callable[[WorkflowDef], Any]) -> None:
     assert None not in write(WorkflowDef(name="a")).values()
+
+
+def test_siblings_share_a_task_definition_that_is_stored_alike() -> None:
+    alike = tuple(
+        WorkflowTask(name="a", task_reference_name=ref, task_definition=TaskDef(name="a"))
+        for ref in ("r1", "r2")
+    )
+    tasks = load_workflow(dump_workflow(WorkflowDef(name="w", tasks=alike), sparse=True)).tasks
+    assert tasks == alike
+    assert tasks[0].task_definition is tasks[1].task_definition
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_siblings_whose_task_definitions_only_compare_equal_keep_their_own(nested: bool) -> None:
+    def stored(value: object) -> dict[str, Any]:
+        definition = {"name": "a", "inputTemplate": {"n": value}} if nested else {"name": value}
+        return {"name": "a", "taskReferenceName": "r", "taskDefinition": definition}
+
+    form: dict[str, Any] = {"name": "w", "tasks": [stored(value) for value in (1, True, 1.0)]}
+    written = workflow_to_json(load_workflow(orjson.dumps(form)), sparse=True)
+    assert orjson.loads(orjson.dumps(written))["tasks"] == form["tasks"]
+    assert [repr(task["taskDefinition"]) for task in written["tasks"]] == [
+        repr(task["taskDefinition"]) for task in form["tasks"]
+    ]

@@ -72,6 +72,7 @@ _HEADER_FACTS: dict[str, Any] = dict(  # noqa: C408 - reads as the constructor d
     drain=_NUMBER,
     permissive_failures=_NUMBER,
     continues=_NUMBER,
+    forgotten=_NUMBER,
     fragments=_NUMBER,
     has_domains=st.booleans(),
     updated_at=_NUMBER,
@@ -134,6 +135,8 @@ _ATTEMPT_FACTS: dict[str, Any] = dict(  # noqa: C408 - reads as the constructor 
     ahead=st.booleans(),
     redo=st.booleans(),
     tells_start=st.booleans(),
+    recalled=st.integers(0, 9),
+    root=_NUMBER,
 )
 _HEADERS = st.builds(Header, **_HEADER_FACTS)
 _ATTEMPTS = st.builds(Attempt, **_ATTEMPT_FACTS)

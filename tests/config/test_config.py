@@ -109,6 +109,50 @@ def test_keys_of_a_file_may_be_written_as_spring_forgives(file: Path) -> None:
     assert load(file=file).app.owner_email_mandatory is True
 
 
+@pytest.mark.parametrize(
+    ("environment", "shards"),
+    [
+        ({}, ()),
+        ({"LOCAL_RACK": "east", "EC2_AVAILABILITY_ZONE": "us-east-1c"}, ("east",)),
+        ({"EC2_AVAILABILITY_ZONE": "us-east-1c"}, ("us-east-1c",)),
+        ({"LOCAL_RACK": " ", "EC2_AVAILABILITY_ZONE": "us-east-1c"}, ("us-east-1c",)),
+        ({"LOCAL_RACK": "east", "CONDUCTOR_REDIS_SHARDS": "a,b"}, ("a", "b")),
+        ({"LOCAL_RACK": "east", "CONDUCTOR_REDIS_SHARDS": ""}, ("east",)),
+        ({"LOCAL_RACK": "east", "CONDUCTOR_REDIS_AVAILABILITYZONE": "r2"}, ()),
+    ],
+)
+def test_a_shard_is_named_after_the_rack_unless_the_configuration_names_one(
+    environment: dict[str, str], shards: tuple[str, ...]
+) -> None:
+    assert load(environment=environment).redis.shards == shards
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("LOCAL_RACK", "rack 1"),
+        ("EC2_AVAILABILITY_ZONE", "us east"),
+        ("CONDUCTOR_REDIS_SHARDS", "east,south west"),
+        ("CONDUCTOR_REDIS_SHARDS", "östlich"),
+        ("CONDUCTOR_REDIS_AVAILABILITYZONE", "zone\t1"),
+        ("CONDUCTOR_REDIS_HOSTS", "one:1:r1;two:2:rack 2"),
+        ("CONDUCTOR_REDIS_HOSTS", "one:1: r1:password"),
+    ],
+)
+def test_a_name_that_a_record_would_not_give_back_is_refused(variable: str, value: str) -> None:
+    refused = _refusal(environment={variable: value})
+
+    shown = "the value" if variable.endswith("HOSTS") else repr(value)  # hosts have passwords
+    assert refused.startswith(f"environment variable {variable}: {shown} of conductor.redis.")
+    assert refused.endswith("of letters, digits, '-', '_', '.' and ':', without blanks")
+    assert "\n" not in refused
+
+
+def test_names_of_shards_may_have_the_marks_that_machines_are_named_with() -> None:
+    given = {"CONDUCTOR_REDIS_SHARDS": " us-east-1c , rack_2,a.b:7379"}
+    assert load(environment=given).redis.shards == ("us-east-1c", "rack_2", "a.b:7379")
+
+
 def test_the_variable_of_the_script_limit_is_in_seconds() -> None:
     environment = {"CONDUCTOR_SCRIPT_MAX_EXECUTION_SECONDS": "7"}
 
@@ -226,6 +270,38 @@ def test_locking_switched_off_is_the_lock_type_none() -> None:
 
 
 @pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("redis", "redis"),
+        ("Redis", "redis"),
+        ("LOCAL_ONLY", "local_only"),
+        ("zookeeper", "zookeeper"),
+        ("noop_lock", "none"),
+        ("Ours", "Ours"),
+    ],
+)
+def test_types_of_locks_are_written_as_conductor_writes_them(written: str, meant: str) -> None:
+    flags = {"conductor.workflow-execution-lock.type": written}
+
+    assert load(flags=flags).lock.type == meant
+
+
+@pytest.mark.parametrize("suffix", ["", "Ms"])
+def test_both_of_conductors_keys_for_the_times_of_zookeeper_are_known(suffix: str) -> None:
+    flags = {
+        f"conductor.zookeeper-lock.sessionTimeout{suffix}": "7000",
+        f"conductor.zookeeper-lock.connectionTimeout{suffix}": "900",
+    }
+
+    settings = load(flags=flags)
+
+    assert settings.lock.zookeeper_session_ms == 7_000
+    assert settings.lock.zookeeper_connect_ms == 900
+    assert settings.without_effect == ()
+    assert "conductor.zookeeper-lock.sessionTimeout" in settings.given
+
+
+@pytest.mark.parametrize(
     ("key", "value", "right"),
     [
         ("conductor.server.port", "http", "a whole number"),
@@ -235,8 +311,7 @@ def test_locking_switched_off_is_the_lock_type_none() -> None:
         ("conductor.app.lockLeaseTime", "3 parsecs", "a duration: 500ms, 60s"),
         ("conductor.app.lockLeaseTime", "1ms", "at least 500ms"),
         ("conductor.scripts.memoryLimit", "64 apples", "a size such as 512B"),
-        ("conductor.workflow-execution-lock.type", "zookeeper", "one of redis, none"),
-        ("conductor.db.type", "redis_cluster", "one of embedded, redis_standalone"),
+        ("conductor.db.type", "cassandra", "one of embedded, redis_standalone, redis_cluster"),
         ("conductor.redis.queueShardingStrategy", "random", "one of roundRobin, localOnly"),
     ],
 )
@@ -299,7 +374,6 @@ def test_keys_of_conductor_that_do_nothing_here_are_reported_not_refused(file: P
         "conductor.app.taskWorkerConfigs.HTTP.threadCount",
         "conductor.redis.replicasToSync",
         "conductor.status-notifier.notification.requestRetryCount",
-        "conductor.zookeeper-lock.connectionString",
     )
     file.write_text("".join(f"{key}=3\n" for key in keys))
 
@@ -338,6 +412,24 @@ def test_variables_that_are_no_settings_are_left_alone(name: str, value: str) ->
     ("flags", "message"),
     [
         ({"conductor.db.type": "redis_standalone"}, "name its nodes in conductor.redis.hosts"),
+        ({"conductor.db.type": "redis_sentinel"}, "name its nodes in conductor.redis.hosts"),
+        (
+            {"conductor.db.type": "redis_sentinel", "conductor.redis.socket": "s"},
+            "name its nodes in conductor.redis.hosts",
+        ),
+        (
+            {
+                "conductor.db.type": "redis_cluster",
+                "conductor.redis.hosts": "a:1:r",
+                "conductor.redis.database": "1",
+                "conductor.effects.redisUrl": "redis://jobs",
+            },
+            "conductor.redis.database must be 0 with a cluster",
+        ),
+        (
+            {"conductor.db.type": "redis_cluster", "conductor.redis.hosts": "a:1:r"},
+            "conductor.effects.redisUrl must name a Redis of its own",
+        ),
         (
             {"conductor.redis.hosts": "a:1:r", "conductor.redis.socket": "s"},
             "exclude each other",

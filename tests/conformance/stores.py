@@ -1,14 +1,19 @@
 """All ports of one store under one manual clock, and short words for what tests say to them."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from conductor_py.adapters.memory.checkpoints import MemoryCheckpoints
 from conductor_py.adapters.memory.events import MemoryEventStore
+from conductor_py.adapters.memory.inspector import MemoryInspector
 from conductor_py.adapters.memory.metadata import MemoryMetadataStore
 from conductor_py.adapters.memory.outbox import MemoryOutbox
+from conductor_py.adapters.memory.permits import MemoryPermits
 from conductor_py.adapters.memory.plans import MemoryPlanStore
+from conductor_py.adapters.memory.presence import MemoryPresence
+from conductor_py.adapters.memory.quarantine import MemoryQuarantine
 from conductor_py.adapters.memory.queues import MemoryTaskQueues
 from conductor_py.adapters.memory.reader import MemoryExecutionReader
 from conductor_py.adapters.memory.schedules import MemoryScheduleStore
@@ -17,12 +22,17 @@ from conductor_py.adapters.memory.space import MemorySpace
 from conductor_py.adapters.memory.store import MemoryExecutionStore
 from conductor_py.adapters.memory.timers import MemoryTimers
 from conductor_py.adapters.memory.wakeups import MemoryWakeups
+from conductor_py.adapters.redis.checkpoints import RedisCheckpoints
 from conductor_py.adapters.redis.connection import Connection
 from conductor_py.adapters.redis.events import RedisEventStore
+from conductor_py.adapters.redis.inspector import RedisInspector
 from conductor_py.adapters.redis.keys import Namespace
 from conductor_py.adapters.redis.metadata import RedisMetadataStore
 from conductor_py.adapters.redis.outbox import RedisOutbox
+from conductor_py.adapters.redis.permits import RedisPermits
 from conductor_py.adapters.redis.plans import RedisPlanStore
+from conductor_py.adapters.redis.presence import RedisPresence
+from conductor_py.adapters.redis.quarantine import RedisQuarantine
 from conductor_py.adapters.redis.queues import RedisTaskQueues
 from conductor_py.adapters.redis.reader import RedisExecutionReader
 from conductor_py.adapters.redis.schedules import RedisScheduleStore
@@ -31,10 +41,16 @@ from conductor_py.adapters.redis.shards import RedisShardRegistry
 from conductor_py.adapters.redis.store import RedisExecutionStore
 from conductor_py.adapters.redis.timers import RedisTimers
 from conductor_py.adapters.redis.wakeups import RedisWakeups
+from conductor_py.codec.event import digest_of
 from conductor_py.model.ids import ExecutionId, execution_id
+from conductor_py.ports.checkpoints import CheckpointBounds, CheckpointStore
 from conductor_py.ports.events import EventStore
+from conductor_py.ports.inspector import Inspector
 from conductor_py.ports.metadata import MetadataStore, PlanStore
 from conductor_py.ports.outbox import Outbox
+from conductor_py.ports.permits import Permits
+from conductor_py.ports.presence import Presence
+from conductor_py.ports.quarantine import QuarantineStore
 from conductor_py.ports.queues import Claimed, Poll, TaskQueues
 from conductor_py.ports.reader import ExecutionReader
 from conductor_py.ports.schedules import ScheduleStore
@@ -59,6 +75,9 @@ from tests.waiting import PATIENCE_S
 NOW = 1_700_000_000_000
 LEASE_MS = 3_000
 RESPONSE_MS = 60_000
+CHECKPOINT_BOUNDS = CheckpointBounds(
+    notes=6, note_bytes=200, parts=3, savepoints=2, places=2, bytes=2_000
+)
 
 
 class Clock:
@@ -82,12 +101,17 @@ class Store:
     executions: ExecutionStore
     reader: ExecutionReader
     queues: TaskQueues
+    permits: Permits
     timers: Timers
     outbox: Outbox
     metadata: MetadataStore
     events: EventStore
     plans: PlanStore
     shards: ShardRegistry
+    presence: Presence
+    inspector: Inspector
+    quarantine: QuarantineStore
+    checkpoints: CheckpointStore
     schedules: ScheduleStore
     wakeups: Wakeups
     keys: Callable[[], object]
@@ -141,6 +165,7 @@ class Store:
             name="wf",
             first_event=loaded.first_event,
             consumed=loaded.first_event + len(loaded.events) - 1,
+            seen=digest_of(loaded.events),
             changes=changes,
             holder="d",
             lease_ms=LEASE_MS,
@@ -232,12 +257,17 @@ def memory_store(clock: Clock, partitions: int = 1) -> Store:
             executions=MemoryExecutionStore(space, fencing=fencing, take_lease=take_lease),
             reader=MemoryExecutionReader(space),
             queues=MemoryTaskQueues(space),
+            permits=MemoryPermits(space),
             timers=MemoryTimers(space, take_lease=take_lease),
             outbox=MemoryOutbox(space),
             metadata=MemoryMetadataStore(space),
             events=MemoryEventStore(space),
             plans=MemoryPlanStore(space),
             shards=MemoryShardRegistry(space),
+            presence=MemoryPresence(space),
+            inspector=MemoryInspector(space),
+            quarantine=MemoryQuarantine(space, take_lease=take_lease),
+            checkpoints=MemoryCheckpoints(space, CHECKPOINT_BOUNDS),
             schedules=MemoryScheduleStore(space),
             wakeups=MemoryWakeups(space),
             keys=lambda: _memory_keys(space),
@@ -270,6 +300,17 @@ def _memory_keys(space: MemorySpace) -> object:
 def redis_store(url: str, clock: Clock, partitions: int = 1, first_line: str = "") -> Store:
     """The store on a real server, which is empty."""
     connection = Connection(url, socket_timeout_s=PATIENCE_S)
+    return store_over(connection, clock, partitions, (connection,), first_line)
+
+
+def store_over(
+    connection: Connection,
+    clock: Clock,
+    partitions: int,
+    servers: Sequence[Connection],
+    first_line: str = "",
+) -> Store:
+    """The store on a connection; its keys are on these servers."""
     namespace = Namespace("test", partitions)
     scripts = Scripts(connection, namespace, clock=clock, first_line=first_line)
 
@@ -279,15 +320,20 @@ def redis_store(url: str, clock: Clock, partitions: int = 1, first_line: str = "
             executions=RedisExecutionStore(scripts, fencing=fencing, take_lease=take_lease),
             reader=RedisExecutionReader(scripts),
             queues=RedisTaskQueues(scripts),
+            permits=RedisPermits(scripts),
             timers=RedisTimers(scripts, take_lease=take_lease),
             outbox=RedisOutbox(scripts),
             metadata=RedisMetadataStore(scripts),
             events=RedisEventStore(scripts),
             plans=RedisPlanStore(scripts),
             shards=RedisShardRegistry(scripts),
+            presence=RedisPresence(scripts),
+            inspector=RedisInspector(scripts),
+            quarantine=RedisQuarantine(scripts, take_lease=take_lease),
+            checkpoints=RedisCheckpoints(scripts, CHECKPOINT_BOUNDS),
             schedules=RedisScheduleStore(scripts),
             wakeups=RedisWakeups(connection, namespace),
-            keys=lambda: sorted(connection.command("KEYS", "*")),
+            keys=lambda: sorted(key for one in servers for key in one.command("KEYS", "*")),
             again=build,
             connection=connection,
         )

@@ -1,8 +1,12 @@
 """What `Outbox` promises, on every store."""
 
+from dataclasses import replace
+
+import pytest
+
 from conductor_py.ports.outbox import Pending
-from conductor_py.ports.store import Effect
-from tests.conformance.stores import NOW, Store, an_id, running
+from conductor_py.ports.store import Effect, Outcome
+from tests.conformance.stores import NOW, Store, an_id, completed, running
 
 
 def order(store: Store, *effects: Effect) -> None:
@@ -32,6 +36,34 @@ def test_effect_ordered_anew_survives_the_confirmation_of_the_old_one(store: Sto
     assert (pending.stamp, pending.document) == (NOW + 5, b"new")
 
 
+@pytest.mark.parametrize("kind", ["remove", "forget"])
+def test_removal_stays_while_its_execution_stands_as_it_did_when_that_was_ordered(
+    store: Store, kind: str
+) -> None:
+    order(store)
+    removal = f"{an_id(1)}:{kind}"
+    ended = replace(completed(), effects=(Effect(id=removal, document=b""),))
+    version = store.commit(store.sent(an_id(1)), ended).version
+    (pending,) = store.outbox.take(0, 10, 5_000)
+    assert pending.stamp == version
+    # As when a store has lost its last writes, the removal among them.
+    assert store.outbox.confirm(0, [(removal, version)]) == 0
+    assert store.outbox.size(0) == 1
+    assert store.reader.remove(an_id(1), version) is Outcome.OK
+    assert store.outbox.confirm(0, [(removal, version)]) == 1
+
+
+def test_removal_goes_when_its_execution_has_moved_on(store: Store) -> None:
+    order(store)
+    removal = f"{an_id(1)}:remove"
+    ended = replace(completed(), effects=(Effect(id=removal, document=b""),))
+    version = store.commit(store.sent(an_id(1)), ended).version
+    store.clock.advance(5)
+    reply = store.commit(store.sent(an_id(1)), running(generation=2))
+    assert reply.outcome is Outcome.OK
+    assert store.outbox.confirm(0, [(removal, version)]) == 1
+
+
 def test_effects_are_taken_oldest_first_when_due(store: Store) -> None:
     order(
         store,
@@ -43,6 +75,30 @@ def test_effects_are_taken_oldest_first_when_due(store: Store) -> None:
     store.clock.advance(20)
     assert [effect.id for effect in store.outbox.take(0, 1, 5_000)] == ["soon"]
     assert [effect.id for effect in store.outbox.take(0, 1, 5_000)] == ["late"]
+
+
+def test_effects_with_a_head_start_pass_those_that_wait_for_less_and_no_others(
+    store: Store,
+) -> None:
+    order(store, Effect(id="old", document=b""))
+    store.clock.advance(600)
+    order_on = running(effects=(Effect(id="young", document=b""),))
+    store.commit(store.sent(an_id(1)), order_on)
+    store.clock.advance(500)
+    awaited = running(effects=(Effect(id="awaited", document=b"", due_ms=-1_000),))
+    store.commit(store.sent(an_id(1)), awaited)
+    taken = [store.outbox.take(0, 1, 5_000)[0].id for _ in range(3)]
+    assert taken == ["old", "awaited", "young"]
+
+
+def test_nothing_is_confirmed_in_another_life_of_the_server(store: Store) -> None:
+    """I12: what it did may be lost with the last writes."""
+    order(store, Effect(id="a", document=b"1"))
+    life = store.outbox.life(0)
+    assert life == store.outbox.life(0) != ""
+    assert store.outbox.confirm(0, [("a", NOW)], "another") == 0
+    assert store.outbox.size(0) == 1
+    assert store.outbox.confirm(0, [("a", NOW)], life) == 1
 
 
 def test_effects_are_read_by_id_without_being_taken(store: Store) -> None:

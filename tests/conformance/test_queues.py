@@ -145,8 +145,18 @@ def test_poll_looks_at_200_dead_heads_at_most(store: Store) -> None:
     store.commit(store.sent(dead), completed())
     last = replace(offering(), offers=(offered(score=10_000),))
     store.start(an_id(2), last)
-    assert store.poll(count=1) == ()
+    reply = store.queues.poll(0, replace(a_poll(), count=1))
+    assert (reply.claimed, reply.retry_at_ms) == ((), NOW), "more may be behind them"
     assert store.queues.sizes(0)["task", "s0"][0] == 51
+    reply = store.queues.poll(0, replace(a_poll(), count=10))
+    assert [task.execution for task in reply.claimed] == [an_id(2)]
+    assert reply.retry_at_ms == 0
+
+
+def test_poll_that_stops_at_its_bytes_may_be_repeated_at_once(store: Store) -> None:
+    store.started(count=3)
+    assert store.queues.poll(0, replace(a_poll(), max_bytes=10)).retry_at_ms == NOW
+    assert store.queues.poll(0, a_poll()).retry_at_ms == 0
 
 
 def test_paused_entries_are_parked_and_come_back(store: Store) -> None:
@@ -187,6 +197,23 @@ def test_delayed_entry_is_handed_out_when_due(store: Store) -> None:
     assert (reply.claimed, reply.retry_at_ms) == ((), NOW + 500)
     store.clock.advance(500)
     assert len(store.poll()) == 1
+
+
+def test_poll_tells_when_the_next_falls_due_after_those_that_did(store: Store) -> None:
+    changes = replace(offering(2), offers=(offered(1, NOW + 10), offered(2, NOW + 500)))
+    store.start(an_id(1), changes)
+    store.clock.advance(10)
+    reply = store.queues.poll(0, a_poll())
+    assert ([task.seq for task in reply.claimed], reply.retry_at_ms) == ([1], NOW + 500)
+
+
+def test_poll_that_has_moved_200_delayed_entries_may_be_repeated_at_once(store: Store) -> None:
+    offers = tuple(offered(seq, due_ms=NOW + 1) for seq in range(1, 251))
+    store.start(an_id(1), replace(offering(250), offers=offers))
+    store.clock.advance(1)
+    reply = store.queues.poll(0, replace(a_poll(), count=250))
+    assert (len(reply.claimed), reply.retry_at_ms) == (200, NOW + 1)
+    assert len(store.queues.poll(0, replace(a_poll(), count=250)).claimed) == 50
 
 
 def test_attempt_offered_again_is_in_one_queue_and_is_claimed_anew(store: Store) -> None:
@@ -365,10 +392,23 @@ def test_last_poll_is_recorded_by_type_and_domain(store: Store) -> None:
     store.poll(poll_name="task", worker="one two")
     store.poll(poll_name="task", poll_domain="gpu")
     store.poll()
+    later = NOW + 5_000
     assert store.queues.poll_data(0) == (
-        PollData(queue="task", domain="", worker="one two", at_ms=NOW + 5_000),
-        PollData(queue="task", domain="gpu", worker="w", at_ms=NOW + 5_000),
+        PollData(queue="task", domain="", worker="one two", at_ms=later, shards={"s0": later}),
+        PollData(queue="task", domain="gpu", worker="w", at_ms=later, shards={"s0": later}),
     )
+
+
+def test_polls_are_known_by_the_shards_they_look_into(store: Store) -> None:
+    """One worker that asks two servers in turn is seen at both."""
+    for at_ms in range(0, 3_000, 500):
+        shard = "s0" if at_ms % 1_000 == 0 else "s1"
+        store.poll(poll_name="task", worker="w", shards=(shard,))
+        store.clock.advance(500)
+    store.poll(poll_name="task", worker="w", shards=("s2", "s3"))
+    (found,) = store.queues.poll_data(0)
+    looked = {"s0": 2_000, "s1": 2_500, "s2": 3_000, "s3": 3_000}
+    assert found.shards == {shard: NOW + at_ms for shard, at_ms in looked.items()}
 
 
 def test_sizes_list_every_queue_that_was_ever_written(store: Store) -> None:
@@ -385,6 +425,7 @@ def test_names_list_every_queue_that_was_ever_written(store: Store) -> None:
     store.poll()
     assert store.queues.names(0) == {"task"}
     assert store.queues.names(1) == frozenset()
+    assert store.queues.names(None) == {"task"}
 
 
 def test_the_first_claim_of_an_attempt_that_tells_its_start_is_an_event(store: Store) -> None:

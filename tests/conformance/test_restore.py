@@ -3,15 +3,18 @@
 import json
 from typing import Any
 
+import pytest
+
 from conductor_py.ports.restore import LEAVES_AGAIN_MS, Restore
-from conductor_py.ports.store import Outcome
-from tests.conformance.stores import NOW, Store, an_id, attempt, header, running
+from conductor_py.ports.store import Child, Outcome
+from tests.conformance.stores import NOW, Store, an_id, attempt, completed, header, running
 
 
 def _restore(number: int = 1, **more: Any) -> Restore:
     ended = json.loads(header()) | {"st": "FAILED", "plan": "p1"}
     facts: dict[str, Any] = {
         "execution": an_id(number),
+        "token": "t1",
         "version": NOW - 5,
         "home": "s0",
         "status": "FAILED",
@@ -25,8 +28,9 @@ def _restore(number: int = 1, **more: Any) -> Restore:
     return Restore(**(facts | more))
 
 
-def _ready(store: Store) -> None:
+def _ready(store: Store, number: int = 1) -> None:
     store.plans.put(0, "p1", b"{}", {})
+    assert store.reader.begin_restore(an_id(number), "t1") == "t1"
 
 
 def test_restored_execution_is_there_with_fields_logs_and_a_higher_version(store: Store) -> None:
@@ -51,18 +55,22 @@ def test_version_is_above_the_archived_one_even_when_the_clock_is_behind(store: 
 def test_execution_that_is_there_is_left_alone(store: Store) -> None:
     _ready(store)
     store.start(an_id(1), running())
+    assert store.reader.begin_restore(an_id(1), "t1") is None
     before = store.reader.snapshot(an_id(1))
     assert store.reader.restore(_restore()) is Outcome.EXISTS
     assert store.reader.snapshot(an_id(1)) == before
+    _ready(store, 2)
     assert store.reader.restore(_restore(2)) is Outcome.OK
     assert store.reader.restore(_restore(2)) is Outcome.EXISTS
+    assert store.reader.begin_restore(an_id(2), "t2") is None
 
 
 def test_its_plans_must_be_there(store: Store) -> None:
+    assert store.reader.begin_restore(an_id(1), "t1") == "t1"
     assert store.reader.restore(_restore()) is Outcome.NEED_PLAN
     assert store.reader.snapshot(an_id(1)) is None
     assert store.executions.load(an_id(1), ["h"]) is None
-    _ready(store)
+    store.plans.put(0, "p1", b"{}", {})
     assert store.reader.restore(_restore()) is Outcome.OK
 
 
@@ -104,3 +112,72 @@ def test_many_fields(store: Store) -> None:
     found = store.reader.snapshot(an_id(1))
     assert found is not None
     assert found[1] == fields
+
+
+def test_attempt_that_has_not_begun_restores_nothing(store: Store) -> None:
+    store.plans.put(0, "p1", b"{}", {})
+    assert store.reader.restore(_restore()) is Outcome.GONE
+    assert store.reader.snapshot(an_id(1)) is None
+
+
+def test_who_comes_later_joins_the_attempt_that_is_under_way(store: Store) -> None:
+    _ready(store)
+    assert store.reader.begin_restore(an_id(1), "t2") == "t1"
+    assert store.reader.restore(_restore(token="t2")) is Outcome.GONE
+    assert store.reader.restore(_restore()) is Outcome.OK
+    assert store.reader.restore(_restore()) is Outcome.EXISTS
+
+
+def test_attempt_does_not_outlast_a_life_of_the_execution(store: Store) -> None:
+    """A holder that slept comes with what the archive had before the execution went on."""
+    _ready(store)
+    assert store.reader.restore(_restore()) is Outcome.OK
+    found = store.reader.snapshot(an_id(1))
+    assert found is not None
+    assert store.reader.restore(_restore()) is Outcome.EXISTS
+    assert store.reader.remove(an_id(1), found[0]) is Outcome.OK
+    assert store.reader.restore(_restore()) is Outcome.GONE
+    assert store.reader.begin_restore(an_id(1), "t2") == "t2"
+    assert store.reader.restore(_restore()) is Outcome.GONE
+    assert store.reader.snapshot(an_id(1)) is None
+    assert store.reader.restore(_restore(token="t2")) is Outcome.OK
+
+
+@pytest.mark.parametrize("kept", ["exec:", "ckpt:"])
+def test_what_is_not_whole_does_not_come_back(newest_store: Store, kept: str) -> None:
+    """I12: the store may lose a page that was put, and nobody is told."""
+    store = newest_store
+    assert store.connection is not None
+    _ready(store)
+    store.connection.command("HSET", f"{{test:0}}:{kept}{an_id(1)}", "number", "another")
+    assert store.reader.restore(_restore()) is Outcome.GONE
+    assert store.reader.snapshot(an_id(1)) is None
+    assert store.reader.begin_restore(an_id(1), "t2") == "t2"
+    assert store.reader.restore(_restore(token="t2")) is Outcome.OK
+    found = store.reader.snapshot(an_id(1))
+    assert found is not None
+    assert found[1] == _restore().fields
+
+
+def test_child_that_starts_after_a_broken_off_attempt_starts(store: Store) -> None:
+    assert store.reader.begin_restore(an_id(9), "t1") == "t1"
+    store.start(an_id(1), running())
+    child = Child(execution=an_id(9), name="c", generation=1, fields={"h": header()}, event=b"s")
+    assert store.commit(store.sent(an_id(1)), running(children=(child,))).outcome is Outcome.OK
+    assert store.executions.load(an_id(9), ["h"]) is not None
+    assert store.reader.restore(_restore(9)) is Outcome.EXISTS
+
+
+def test_execution_that_starts_after_a_broken_off_attempt_has_nothing_of_it(store: Store) -> None:
+    assert store.reader.begin_restore(an_id(1), "t1") == "t1"
+    assert store.reader.restore(_restore(fields={"h": header(), "x": b"1"})) is Outcome.NEED_PLAN
+    store.start(an_id(1), running())
+    found = store.reader.snapshot(an_id(1))
+    assert found is not None
+    assert "x" not in found[1]
+    if store.connection is not None:
+        assert store.connection.command("TTL", f"{{test:0}}:exec:{an_id(1)}") == -1
+    store.plans.put(0, "p1", b"{}", {})
+    version = store.commit(store.sent(an_id(1)), completed()).version
+    assert store.reader.remove(an_id(1), version) is Outcome.OK
+    assert store.reader.restore(_restore()) is Outcome.GONE

@@ -74,7 +74,8 @@ def test_put_compares_the_version(store: Store) -> None:
 
 def test_claim_ends_with_its_lease(store: Store) -> None:
     put(store)
-    now, (first,) = store.schedules.claim_due(10, LEASE)
+    now, (first,), next_ms = store.schedules.claim_due(10, LEASE)
+    assert next_ms == now + LEASE
     assert (now, first.tries, first.next_ms) == (NOW, 1, NOW)
     assert claim(store) == ()
     store.clock.advance(LEASE - 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import signal
@@ -28,7 +29,7 @@ _AMPLE_MS = 600_000
 _MEMORY_BYTES = 16 << 20
 _TICKS_OF_A_REQUEST = 5
 _ROOT = Path(__file__).parents[2]
-_to_background = pool._to_background
+_in_its_lane = pool.Child.__init__
 
 reads_proc = pytest.mark.skipif(
     not Path("/proc").is_dir(), reason="looks at processes through /proc"
@@ -219,51 +220,32 @@ def test_an_endless_script_is_ended_soon(expression: str) -> None:
     assert (result.kind, result.terminal) == ("time", False)
 
 
-def test_a_script_that_gets_no_processor_time_is_ended_at_its_deadline(
+def test_a_script_that_gets_no_processor_time_is_given_up_and_has_not_failed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     call, given = pool.Child.call, list[float]()
 
     def stand_still(child: pool.Child, request: bytes, data: bytes, timeout_s: float) -> bytes:
         given.append(timeout_s)
-        os.kill(child.pid, signal.SIGSTOP)
+        os.killpg(child.pid, signal.SIGSTOP)
         return call(child, request, data, min(timeout_s, 0.01))
 
     scripts = QuickJsScripts(workers=1, time_limit_ms=_AMPLE_MS)
+    starved = Evaluation(evaluator="javascript", expression="1 + 1", input={})
     try:
         with monkeypatch.context() as patch:
             patch.setattr(pool.Child, "call", stand_still)
             patch.setattr(lanes, "_SLICE_WALL_MS", 7_000)
-            patch.setattr(lanes, "_STRETCH", 4)
-            result = _run(scripts, "1 + 1")
-        assert _run(scripts, "1 + 2") == Value(value=3)
+            patch.setattr(lanes, "_LONG_STRETCH", 4)
+            with pytest.raises(LimitExceeded, match="busy") as refused:
+                scripts.evaluate([starved])
+        assert refused.value.retryable
+        assert not scripts.is_slow(starved)
+        assert scripts.evaluate([starved]) == (Value(value=2),)
     finally:
         scripts.close()
-    assert isinstance(result, Failure)
-    assert (result.kind, result.terminal) == ("time", False)
     quick_s, long_s = 7, 4 * _AMPLE_MS // 1000
     assert given == [quick_s + lanes._MARGIN_S, long_s + lanes._MARGIN_S]
-
-
-def test_a_script_that_ran_out_of_time_is_not_taken_for_killed_where_its_process_ends_slowly(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    wait = subprocess.Popen.wait
-
-    def late(process: subprocess.Popen[bytes], timeout: float | None = None) -> int:
-        if timeout is None:
-            return wait(process)
-        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-        raise subprocess.TimeoutExpired(process.args, timeout)
-
-    monkeypatch.setattr(subprocess.Popen, "wait", late)
-    scripts = QuickJsScripts(workers=1, time_limit_ms=50)
-    try:
-        result = _run(scripts, "Array(2 ** 32 - 1).join('abcdefgh')")
-    finally:
-        scripts.close()
-    assert isinstance(result, Failure)
-    assert (result.kind, result.terminal) == ("time", False)
 
 
 @pytest.mark.parametrize(
@@ -419,6 +401,42 @@ def test_a_child_that_was_killed_is_replaced() -> None:
         scripts.close()
 
 
+@reads_proc
+def test_a_program_takes_its_runner_down_and_not_the_process_that_keeps_it() -> None:
+    before = _children()
+    scripts = QuickJsScripts(workers=1, time_limit_ms=_SHORT_MS)
+    try:
+        _run(scripts, "1")
+        (keeper,) = _children() - before
+        (first,) = _children(keeper)
+        # Native, so that only the kernel ends it.
+        ended = _run(scripts, "Array(2 ** 32 - 1).join('abcdefgh')")
+        assert isinstance(ended, Failure)
+        assert ended.kind == "time"
+        assert _run(scripts, "1 + 1") == Value(value=2)
+        assert _children(keeper).isdisjoint({first})
+        assert len(_children(keeper)) == 1
+    finally:
+        scripts.close()
+    assert not any(is_running(pid) for pid in (keeper, first))
+
+
+@reads_proc
+def test_a_runner_that_dies_at_rest_is_replaced_and_none_outlives_the_pool() -> None:
+    before = _children()
+    scripts = QuickJsScripts(workers=1)
+    try:
+        _run(scripts, "1")
+        (keeper,) = _children() - before
+        os.kill(_children(keeper).pop(), signal.SIGKILL)
+        until(lambda: not is_running(keeper), what="the end of the keeper")
+        assert _run(scripts, "1 + 1") == Value(value=2)
+        (runner,) = {one for keeper in _children() - before for one in _children(keeper)}
+    finally:
+        scripts.close()
+    until(lambda: not is_running(runner), what="the end of the runner")
+
+
 def _attempt(
     scripts: Scripts, expression: str, evaluator: str = "javascript"
 ) -> ScriptResult | None:
@@ -495,10 +513,10 @@ def test_hostile_programs_leave_the_quick_lane_to_others() -> None:
     hostile = threading.Thread(target=lambda: _run(scripts, "while (true) { 'hostile' }"))
     hostile.start()
     try:
-        busy = _running_what_takes_long(scripts)
+        busy = _running(scripts._long)
         assert _attempt(scripts, "while (true) { 'hostile' }") is None
         assert _run(scripts, "1 + 1") == Value(value=2)
-        assert _running_what_takes_long(scripts) is busy
+        assert _running(scripts._long) is busy
     finally:
         scripts.close()
         hostile.join(PATIENCE_S)
@@ -507,14 +525,14 @@ def test_hostile_programs_leave_the_quick_lane_to_others() -> None:
 
 @reads_proc
 def test_what_takes_long_runs_in_the_background(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool, "_to_background", _to_background)
+    monkeypatch.setattr(pool.Child, "__init__", _in_its_lane)
     scripts = QuickJsScripts(workers=1, time_limit_ms=_AMPLE_MS)
     caller = threading.Thread(target=lambda: _run(scripts, "while (true) { 'background' }"))
     try:
         caller.start()
-        child = _running_what_takes_long(scripts).pid
-        assert os.getpriority(os.PRIO_PROCESS, child) == 19
-        assert os.sched_getscheduler(child) == os.SCHED_IDLE
+        runner = _runner(_running(scripts._long))
+        assert os.getpriority(os.PRIO_PROCESS, runner) == 10
+        assert os.sched_getscheduler(runner) == os.SCHED_OTHER
     finally:
         scripts.close()
         caller.join(PATIENCE_S)
@@ -522,15 +540,43 @@ def test_what_takes_long_runs_in_the_background(monkeypatch: pytest.MonkeyPatch)
 
 
 @reads_proc
-def test_a_killed_child_fails_its_script_as_killed() -> None:
+def test_what_has_failed_runs_only_while_nothing_else_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    scripts = QuickJsScripts(workers=1, time_limit_ms=_SHORT_MS)
+    program = "while (true) { 'failed before' }"
+
+    def again() -> None:
+        with contextlib.suppress(LimitExceeded):  # it is closed while it runs
+            _run(scripts, program)
+
+    caller = threading.Thread(target=again)
+    try:
+        monkeypatch.setattr(lanes, "_SLICE_MS", 2)
+        assert isinstance(_run(scripts, program), Failure)
+        monkeypatch.setattr(pool.Child, "__init__", _in_its_lane)
+        monkeypatch.setattr(pool, "_BURST_S", 1.0)  # it needs its share to begin at all
+        caller.start()
+        runner = _runner(_running(scripts._slow))
+        assert os.getpriority(os.PRIO_PROCESS, runner) == 19
+        assert os.sched_getscheduler(runner) == os.SCHED_IDLE
+    finally:
+        scripts.close()
+        caller.join(PATIENCE_S)
+    assert not caller.is_alive()
+
+
+@reads_proc
+@pytest.mark.parametrize("whom", ["keeper", "runner"])
+def test_a_killed_child_fails_its_script_as_killed(whom: str) -> None:
     scripts = QuickJsScripts(workers=1, time_limit_ms=_AMPLE_MS)
     results: list[ScriptResult] = []
     caller = threading.Thread(target=lambda: results.append(_run(scripts, "while (true) {}")))
     try:
         caller.start()
-        child = _running_what_takes_long(scripts).pid
-        _await_work(child)
-        os.kill(child, signal.SIGKILL)
+        child = _running(scripts._long)
+        _await_work(_runner(child))
+        os.kill(child.pid if whom == "keeper" else _runner(child), signal.SIGKILL)
         caller.join(PATIENCE_S)
     finally:
         scripts.close()
@@ -569,7 +615,7 @@ def test_a_full_queue_is_refused_as_retryable(queue_limit: int, queue_wait_ms: i
     caller = threading.Thread(target=lambda: _run(scripts, "while (true) {}"))
     try:
         caller.start()
-        _running_what_takes_long(scripts)
+        _running(scripts._long)
 
         with pytest.raises(LimitExceeded) as refused:
             _run(scripts, "while (true) {}")
@@ -602,12 +648,13 @@ def test_no_child_survives_a_parent_that_is_killed() -> None:
         assert parent.stdout is not None
         quick, again, child = (int(parent.stdout.readline()) for _ in range(3))
         assert quick == again != child
-        _await_work(child)  # busy, so it cannot see that its input closed
+        (runner,) = _children(child)
+        _await_work(runner)  # busy, so it cannot see that its input closed
     finally:
         parent.kill()
         parent.communicate()
 
-    until(lambda: not is_running(child), what="the end of the child")
+    until(lambda: not is_running(child) and not is_running(runner), what="the end of both")
 
 
 def _children(parent: int | None = None) -> set[int]:
@@ -625,16 +672,22 @@ def _children(parent: int | None = None) -> set[int]:
     return found
 
 
-def _running_what_takes_long(scripts: QuickJsScripts) -> pool.Child:
-    """The one process of the long lane, once a program has it."""
-    (child,) = until(lambda: list(scripts._long._lent), what="a program in the long lane")
+def _running(lane: pool.ChildPool) -> pool.Child:
+    """The one process of a lane, once a program has it."""
+    (child,) = until(lambda: list(lane._lent), what="a program in the lane")
     return child
 
 
-def _await_work(pid: int) -> None:
+def _runner(child: pool.Child) -> int:
+    """The process in which the programs of a script process run."""
+    (runner,) = until(lambda: _children(child.pid), what="a runner")
+    return runner
+
+
+def _await_work(runner: int) -> None:
     """Wait until a process has used more processor time than the reading of a request takes."""
-    before = _ticks(pid)
-    until(lambda: _ticks(pid) > before + _TICKS_OF_A_REQUEST, what="the work of a script")
+    before = _ticks(runner)
+    until(lambda: _ticks(runner) > before + _TICKS_OF_A_REQUEST, what="the work of a script")
 
 
 def _ticks(pid: int) -> int:

@@ -28,14 +28,12 @@ from conductor_py.wire.search_query import parse_query, parse_sort
 
 T0 = 1_700_000_000_000
 
-
+_REAL = (pytest.mark.service, pytest.mark.xdist_group("search"))
 _ADAPTERS = (
     "memory",
     "sqlite",
-    pytest.param(
-        "opensearch", marks=[pytest.mark.service, pytest.mark.thorough(target="versions")]
-    ),
-    pytest.param("elasticsearch", marks=pytest.mark.service),
+    pytest.param("opensearch", marks=[*_REAL, pytest.mark.thorough(target="versions")]),
+    pytest.param("elasticsearch", marks=_REAL),
 )
 
 

@@ -1,12 +1,14 @@
 """What `ExecutionStore` and `ExecutionReader` promise, on every store."""
 
 import json
+from contextlib import nullcontext
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import pytest
 
+from conductor_py.errors import StoreUnavailable
 from conductor_py.model.ids import ExecutionId
 from conductor_py.ports.store import (
     Changes,
@@ -120,6 +122,15 @@ def test_start_and_commit_need_their_plans(store: Store) -> None:
     assert reply.outcome is Outcome.NEED_PLAN
 
 
+def test_start_with_a_deadline_wakes_its_execution_then(store: Store) -> None:
+    """I4."""
+    store.start(an_id(1), running(due_ms=NOW + 10))
+    assert store.timers.claim_due(0, "s0", 10, "d", LEASE_MS) == ()
+    store.clock.advance(10)
+    (found,) = store.timers.claim_due(0, "s0", 10, "d", LEASE_MS)
+    assert (found.execution, found.events) == (an_id(1), ())
+
+
 def test_start_with_continuations_brings_them_with_the_lease(store: Store) -> None:
     changes = running(own_events=(b'{"t":"continue"}',))
     reply = store.start(an_id(1), changes, holder="d", lease_ms=LEASE_MS)
@@ -165,6 +176,28 @@ def test_result_brings_what_the_next_decision_reads(store: Store) -> None:
 
 
 @pytest.mark.anomaly("A-8")
+def test_results_of_several_iterations_bring_what_each_of_them_reads(store: Store) -> None:
+    store.plans.put(0, "p1", b"{}", {"*": json.dumps(["vars", "j:loop#*1"]).encode()})
+    vectors = {1: "1", 2: "2", 3: "2"}
+    changes = offering(len(vectors))
+    fields = {**changes.fields, **{f"a:{n}": attempt(it=at) for n, at in vectors.items()}}
+    fields |= {"vars": b'{"v":1}', "j:loop#1": b"one", "j:loop#2": b"two"}
+    store.start(an_id(1), replace(changes, fields=fields))
+    claims = {task.seq: task.claim for task in store.poll()}
+    assert store.report(an_id(1), 1, claims[1]).loaded is not None
+    for seq in (2, 3):
+        assert store.report(an_id(1), seq, claims[seq]).loaded is None
+    store.clock.advance(LEASE_MS + 1)
+    loaded = store.executions.acquire(an_id(1), "e", LEASE_MS)
+    assert loaded is not None
+    assert len(loaded.events) == 3
+    assert set(loaded.fields) == {
+        *(f"{kind}:{seq}" for kind in "aco" for seq in vectors),
+        *("h", "vars", "j:loop#1", "j:loop#2"),
+    }
+    assert (loaded.fields["j:loop#1"], loaded.fields["j:loop#2"]) == (b"one", b"two")
+
+
 def test_second_result_of_a_closed_claim_is_ignored(store: Store) -> None:
     loaded = claimed_and_reported(store)
     claim = store.clock.now_ms
@@ -273,6 +306,34 @@ def test_repeated_operation_appends_nothing_and_brings_its_answer(store: Store) 
     assert store.executions.acquire(execution, "d", LEASE_MS) is None
 
 
+def test_full_inbox_takes_no_further_operation_but_knows_a_repeat(store: Store) -> None:
+    execution = store.started()
+    send = store.executions.send
+    assert send(execution, "o1", b"e", "d", LEASE_MS, 2).outcome is Outcome.OK
+    assert send(execution, "o2", b"e", "other", LEASE_MS, 2).outcome is Outcome.OK
+    refused = send(execution, "o3", b"e", "other", LEASE_MS, 2)
+    assert (refused.outcome, refused.loaded, refused.answer) == (Outcome.LIMITED, None, None)
+    assert send(execution, "o1", b"e", "other", LEASE_MS, 2).outcome is Outcome.OK
+    assert send(execution, "o3", b"e", "other", LEASE_MS).outcome is Outcome.OK
+    store.clock.advance(LEASE_MS + 1)
+    loaded = store.executions.acquire(execution, "d", LEASE_MS)
+    assert loaded is not None
+    assert len(loaded.events) == 3
+
+
+def test_many_events_bring_the_attempts_of_the_first_256(store: Store) -> None:
+    execution = store.started(count=300)
+    first = store.report(execution, 1, 0)
+    assert first.loaded is not None
+    for seq in range(2, 301):
+        assert store.report(execution, seq, 0).loaded is None
+    store.clock.advance(LEASE_MS + 1)
+    loaded = store.executions.acquire(execution, "d", LEASE_MS)
+    assert loaded is not None
+    assert len(loaded.events) == 300
+    assert len([name for name in loaded.fields if name.startswith("a:")]) == 256
+
+
 def test_answers_are_kept_for_a_minute_and_64_at_most(store: Store) -> None:
     execution = store.started()
     answers = tuple((f"o{n}", b"%d" % n) for n in range(70))
@@ -305,6 +366,31 @@ def test_commit_with_a_stale_version_changes_nothing(store: Store) -> None:
     )
     assert reply.outcome is Outcome.STALE
     assert (store.keys(), store.reader.snapshot(loaded.execution)) == (before, snapshot)
+
+
+@pytest.mark.anomaly("A-24")
+def test_commits_that_consume_nothing_are_told_apart_by_their_version(store: Store) -> None:
+    """I1: both have seen the same inbox."""
+    loaded = claimed_and_reported(store)
+    first = replace(loaded, events=())
+    assert store.commit(first, running(due_ms=NOW + 10)).outcome is Outcome.OK
+    before, snapshot = store.keys(), store.reader.snapshot(loaded.execution)
+    assert store.commit(first, completed(due_ms=NOW + 20)).outcome is Outcome.STALE
+    assert store.commit(loaded, completed(due_ms=NOW + 20)).outcome is Outcome.STALE
+    assert (store.keys(), store.reader.snapshot(loaded.execution)) == (before, snapshot)
+
+
+def test_commit_takes_only_those_events_out_of_the_inbox_that_were_read(store: Store) -> None:
+    """I12: a store that lost its last writes has given their numbers to others."""
+    loaded = store.sent(store.started())
+    others = replace(loaded, events=(b'0 {"t":"due"}',))
+    assert store.commit(others, running()).outcome is Outcome.STALE
+    more = replace(loaded, events=(*loaded.events, b'0 {"t":"due"}'))
+    assert store.commit(more, running()).outcome is Outcome.STALE
+    again = store.executions.acquire(loaded.execution, "d", LEASE_MS)
+    assert again is not None
+    assert again.events == loaded.events
+    assert store.commit(again, running()).outcome is Outcome.OK
 
 
 def test_repeated_commit_is_ok_and_changes_nothing(store: Store) -> None:
@@ -676,6 +762,18 @@ def test_nothing_said_to_a_vanished_execution_creates_a_key(store: Store) -> Non
     assert store.reader.remove(gone, 1) is Outcome.GONE
     assert store.reader.logs(gone) == ()
     assert store.keys() == before
+
+
+@pytest.mark.parametrize("once", [True, False])
+def test_only_a_report_that_may_be_repeated_is_sent_again(newest_store: Store, once: bool) -> None:
+    store, connection = newest_store, newest_store.connection
+    assert connection is not None
+    execution = store.started(1)
+    (task,) = store.poll()
+    connection.command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "no")
+    refused = pytest.raises(StoreUnavailable) if once else nullcontext()
+    with refused:
+        assert store.report(execution, 1, task.claim, once=once).outcome is Outcome.OK
 
 
 @pytest.mark.anomaly("A-64")

@@ -1,6 +1,8 @@
 """What `Timers` promises, on every store."""
 
-from conductor_py.ports.store import Offer
+import pytest
+
+from conductor_py.ports.store import ClaimGuard, Message, Offer
 from tests.conformance.stores import (
     LEASE_MS,
     NOW,
@@ -116,6 +118,33 @@ def test_execution_whose_lease_is_held_is_not_brought(store: Store) -> None:
     assert fire(store, "other") == {}
     store.clock.advance(9 * LEASE_MS)
     assert list(fire(store, "other")) == [execution]
+
+
+@pytest.mark.anomaly("A-27")
+def test_execution_that_is_due_while_its_lease_is_held_is_brought_when_that_ends(
+    store: Store,
+) -> None:
+    """I4: a message makes it due sooner than its holder's lease ends."""
+    execution, other = store.started(1), store.started(2)
+    store.sent(execution)
+    message = Message(execution=execution, event=b"m")
+    store.commit(store.sent(other), running(messages=(message,)))
+    store.clock.advance(LEASE_MS - 1)
+    assert fire(store, "other") == {}
+    store.clock.advance(1)
+    assert list(fire(store, "other")) == [execution]
+
+
+def test_timer_of_an_attempt_that_fired_stays_until_a_commit_moves_it(store: Store) -> None:
+    execution = store.started()
+    (task,) = store.poll()
+    store.clock.advance(RESPONSE_MS)
+    (found,) = store.timers.claim_due(0, "s0", 10, "d", LEASE_MS)
+    store.commit(found, running())
+    assert store.timers.next_due_ms(0, "s0") == NOW + RESPONSE_MS + REFIRE_MS
+    guard = ClaimGuard(seq=1, claim=task.claim, until_ms=NOW + RESPONSE_MS)
+    store.commit(store.sent(execution), running(attempt_timers=((1, 0),)), guards=(guard,))
+    assert store.timers.next_due_ms(0, "s0") == 0
 
 
 def test_timers_of_what_has_ended_go(store: Store) -> None:

@@ -5,6 +5,7 @@ import threading
 from dataclasses import replace
 
 from conductor_py.ports.store import Effect, Offer
+from conductor_py.ports.wakeups import KINDS
 from tests.conformance.stores import (
     NOW,
     RESPONSE_MS,
@@ -25,6 +26,8 @@ def listening(store: Store) -> None:
     execution = an_id(999)
     store.start(execution, running())
     topic = f"x:{execution}"
+    for kind in sorted(KINDS):  # the last one is heard when all are
+        store.wakeups.ticket(f"{kind}:any")
 
     def heard() -> bool:
         seen = store.wakeups.ticket(topic)
@@ -182,3 +185,28 @@ def test_process_wakes_those_who_wait_in_it(store: Store) -> None:
     store.wakeups.wake("w:mine")
     waiter.join(2 * PATIENCE_S)
     assert heard == [True]
+
+
+def test_many_who_wait_are_woken_each_by_its_own_topic_and_all_at_the_end(store: Store) -> None:
+    listening(store)
+    wakeups = store.wakeups
+    woken: dict[int, int] = {}
+
+    def wait(number: int) -> None:
+        topic = f"q:t{number % 3}"
+        woken[number] = wakeups.wait(topic, PATIENCE_S, wakeups.ticket(topic))
+
+    threads = [threading.Thread(target=wait, args=(number,)) for number in range(9)]
+    for thread in threads:
+        thread.start()
+
+    def first_are_woken() -> bool:
+        wakeups.wake("q:t0")
+        return len(woken) == 3
+
+    until(first_are_woken, PATIENCE_S)
+    assert sorted(woken) == [0, 3, 6]
+    wakeups.close()
+    for thread in threads:
+        thread.join(PATIENCE_S)
+    assert len(woken) == 9

@@ -25,8 +25,8 @@ from conductor_py.errors import ConductorError, StoreUnavailable
 from conductor_py.model.requests import RerunRequest, UpgradeRequest
 from conductor_py.model.status import TaskStatus
 from conductor_py.testing import FakeClock, MemoryEngine, memory_engine
-from tests.builders import Json, report, simple, typed
-from tests.decider.random_definitions import WORKER, Author
+from conductor_py.testing.author import WORKER, RichAuthor
+from tests.builders import Json, report, simple
 
 FAULTY_CALLS = {
     "store": ("report", "send", "acquire", "commit", "load", "start"),
@@ -51,84 +51,6 @@ class Weather:
     crash: float = 0.0
     intrusion: float = 0.0
     fencing: bool = True
-
-
-class RichAuthor(Author):
-    """Writes definitions with the operators that only somebody outside ends, too."""
-
-    def definition(self) -> Json:
-        found = super().definition()
-        draw = self._chance.random()
-        if draw < 0.25:
-            policy = self._chance.choice(["QUEUE", "QUEUE", "REJECT"])
-            found["rateLimitConfig"] = {
-                "rateLimitKey": "k",
-                "concurrentExecLimit": self._chance.randrange(1, 3),
-                "policy": policy,
-            }
-        if self._chance.random() < 0.2:
-            found["failureWorkflow"] = "rescue"
-        if self._chance.random() < 0.15:
-            found |= {
-                "timeoutSeconds": self._chance.randrange(5, 40),
-                "timeoutPolicy": "TIME_OUT_WF",
-            }
-        return found
-
-    def leaves(self) -> list[Callable[[int], list[Json]]]:
-        return [
-            *super().leaves(),
-            self._human,
-            self._endless,
-            self._start,
-            self._pull,
-            self._event,
-            self._limited,
-        ]
-
-    def _human(self, _: int) -> list[Json]:
-        facts: Json = {"optional": True} if self._chance.random() < 0.3 else {}
-        return [typed("HUMAN", self._ref("h"), **facts)]
-
-    def _endless(self, _: int) -> list[Json]:
-        return [typed("WAIT", self._ref("t"))]
-
-    def _start(self, _: int) -> list[Json]:
-        request: Json = {"name": "other", "input": {"v": 1}}
-        if self._chance.random() < 0.3:
-            request["idempotencyKey"] = f"key{self._chance.randrange(3)}"
-            request["idempotencyStrategy"] = "RETURN_EXISTING"
-        inputs = {"startWorkflow": request}
-        return [typed("START_WORKFLOW", self._ref("o"), inputParameters=inputs)]
-
-    def _pull(self, _: int) -> list[Json]:
-        inputs = {"batchSize": self._chance.randrange(1, 3)}
-        if self._chance.random() < 0.4:
-            inputs["blocking"] = False
-        return [typed("PULL_WORKFLOW_MESSAGES", self._ref("p"), inputParameters=inputs)]
-
-    def _event(self, _: int) -> list[Json]:
-        return [
-            typed(
-                "EVENT",
-                self._ref("e"),
-                sink="conductor",
-                asyncComplete=self._chance.random() < 0.3,
-            )
-        ]
-
-    def _limited(self, _: int) -> list[Json]:
-        definition = {
-            "name": "limited",
-            "retryDelaySeconds": 0,
-            "retryCount": self._chance.randrange(2),
-            "concurrentExecLimit": 1,
-            "responseTimeoutSeconds": self._chance.choice([2, 600]),
-            "timeoutSeconds": self._chance.choice([0, 900]),
-            "pollTimeoutSeconds": self._chance.choice([0, 0, 20]),
-            "timeoutPolicy": self._chance.choice(["RETRY", "TIME_OUT_WF", "ALERT_ONLY"]),
-        }
-        return [{**simple(self._ref("b")), "name": "limited", "taskDefinition": definition}]
 
 
 class Chaos:
@@ -401,8 +323,9 @@ class Chaos:
         for number in range(400):
             if number % 40 == 39:  # claims that died with their worker time out
                 self.clock.advance(seconds=3700)
+            released, _ = self.engine.engine.quarantine.retry_all()
             running = [stored for stored in self.stored if not stored.terminal]
-            if not running:
+            if not (running or released):
                 return []
             self._resume_all(running)
             self._do_all()
@@ -476,11 +399,16 @@ def _refs(definition: Json) -> list[str]:
 
 @contextmanager
 def timeless() -> Iterator[None]:
-    """Let nothing depend on how fast this machine is, and nobody wait for an answer."""
+    """Let nothing depend on this machine: how fast it is, what it draws; and let nobody wait."""
+    chance = random.Random(1)
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            "conductor_py.engine.machine.Machine.token",
+            lambda _, size: chance.randbytes(size).hex(),
+        )
         patch.setattr("conductor_py.engine.operations._ANSWER_WAIT_S", 0.0)
         patch.setattr("conductor_py.engine.results._PAUSES_S", (0.0,))
         yield
 
 
-__all__ = ["Chaos", "Crash", "RichAuthor", "Weather", "timeless"]
+__all__ = ["Chaos", "Crash", "Weather", "timeless"]

@@ -6,12 +6,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
 from conductor_py.decider.workspace import Limits
+from conductor_py.engine.snapshots import Snapshots
+from conductor_py.testing.recount import complaints
 from tests.decider.chaos import Chaos, Weather, timeless
-from tests.decider.recount import complaints
 
 _STEPS = 60
 _LIMITS = (Limits(), Limits(attempts=1), Limits(attempts=3, rounds=2), Limits(rounds=1))
@@ -33,9 +35,10 @@ def quiet() -> Iterator[None]:
 
 def _live_through(seed: int, weather: Weather) -> None:
     world = Chaos(seed, _LIMITS[seed % len(_LIMITS)], weather)
+    find_plan = partial(Snapshots(world.engine.ports.metadata, world.engine.ports.plans).plan, 0)
 
     def is_sound() -> None:
-        found = complaints(world.engine, world.space.partition(0))
+        found = complaints(world.space.partition(0), find_plan, world.clock.now_ms)
         assert not found, (seed, found[0], world.log[-12:])
 
     for _ in range(_STEPS):
@@ -54,7 +57,7 @@ def test_whatever_is_done_stays_sound_ends_and_leaves_nothing(weather: Weather) 
         _live_through(seed, weather)
 
 
-@pytest.mark.thorough(target="chaos")
+@pytest.mark.thorough(target="histories")
 @pytest.mark.parametrize("weather", [_FAIR, _ROUGH, _CROWDED, _WILD])
 def test_many_worlds_stay_sound_end_and_leave_nothing(weather: Weather, run_seed: int) -> None:
     for seed in range(run_seed, run_seed + _MANY):

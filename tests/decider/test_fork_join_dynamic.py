@@ -271,7 +271,7 @@ def _fan(engine: MemoryEngine, width: int) -> str:
     return started
 
 
-@pytest.mark.thorough(target="chaos")
+@pytest.mark.thorough(target="histories")
 def test_five_thousand_branches_are_made_in_pieces() -> None:
     engine = memory_engine(limits=Limits(attempts=300))
     started = _fan(engine, 5000)

@@ -199,7 +199,7 @@ def _plain(value: Any) -> Any:
 def _recorded(history: _History, monkeypatch: pytest.MonkeyPatch) -> Json:
     engine = memory_engine()
     recorder = _Recorder()
-    monkeypatch.setattr("conductor_py.engine.executor.decide", recorder.decide)
+    monkeypatch.setattr("conductor_py.engine.deliberation.decide", recorder.decide)
     monkeypatch.setattr(executions, "execution_id", lambda *_: _ID)
     numbers = iter(range(1, 10_000))
     monkeypatch.setattr(

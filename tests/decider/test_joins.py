@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from conductor_py.decider.workspace import Limits
 from conductor_py.testing import MemoryEngine, memory_engine
 from tests.builders import (
@@ -53,6 +55,19 @@ def test_join_in_a_loop_is_told_of_what_settles_outside(engine: MemoryEngine) ->
     assert engine.statuses(started)["j__2"] == "COMPLETED"
 
 
+def test_join_in_a_loop_is_told_of_what_settles_outside_while_others_go_on(
+    engine: MemoryEngine,
+) -> None:
+    """Told, and not released because nothing else is left that could reach it."""
+    loop = times("l", 1, fork("f", [simple("a")]), join("j", "a", "beside"))
+    outer = fork("o", [simple("beside")], [loop], [simple("longer")])
+    started = engine.start(workflow("w", outer, join("oj", "l")))
+    engine.run("a")
+    engine.run("beside")
+    assert engine.statuses(started)["longer"] == "SCHEDULED"
+    assert engine.statuses(started)["j__1"] == "COMPLETED"
+
+
 def test_join_in_a_loop_on_a_task_of_another_loop_waits_for_that_loop(
     engine: MemoryEngine,
 ) -> None:
@@ -75,6 +90,7 @@ def test_later_join_may_name_a_branch_of_a_dynamic_fork(engine: MemoryEngine) ->
     assert engine.statuses(started)["z"] == "SCHEDULED"
 
 
+@pytest.mark.timeout(300)  # much to compute for a busy machine
 def test_unreachable_join_is_released_however_far_back_it_stands() -> None:
     """More attempts than any window of recent ones stand between."""
     engine = memory_engine(limits=Limits(attempts=10_000, rounds=200_000))

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from conductor_py.decider import mailbox
 from conductor_py.decider.workspace import Limits
 from conductor_py.errors import Conflict, LimitExceeded, NotFound
 from conductor_py.testing import MemoryEngine, memory_engine
@@ -107,6 +108,27 @@ def test_messages_that_nobody_pulls_are_forgotten_in_time(engine: MemoryEngine) 
     assert engine.statuses(started)["p"] == "IN_PROGRESS"
     push(engine, started, n=3)
     assert _payloads(engine, started, "p") == [{"n": 3}]
+
+
+def test_tasks_that_gave_up_waiting_leave_room_for_others(
+    monkeypatch: pytest.MonkeyPatch, engine: MemoryEngine
+) -> None:
+    monkeypatch.setattr(mailbox, "_MAX_WAITING", 3)
+    definition = {
+        "name": "p",
+        "timeoutSeconds": 1,
+        "responseTimeoutSeconds": 1,
+        "timeoutPolicy": "RETRY",
+        "retryCount": 0,
+    }
+    impatient = {**pull("p"), "optional": True, "taskDefinition": definition}
+    started = engine.start(workflow("w", times("l", 5, impatient), pull("q")))
+    for _ in range(5):
+        pass_time(engine, seconds=2)
+    assert task_of(engine, started, "q")["status"] == "IN_PROGRESS"
+    push(engine, started, n=1)
+    assert _payloads(engine, started, "q") == [{"n": 1}]
+    assert status_of(engine, started) == "COMPLETED"
 
 
 def test_only_a_running_execution_takes_messages(engine: MemoryEngine) -> None:

@@ -1,9 +1,11 @@
 """Retry: what failed is tried again in a new generation."""
 
+from contextlib import suppress
+
 import pytest
 
 from conductor_py.decider.workspace import Limits
-from conductor_py.errors import Conflict, NotFound
+from conductor_py.errors import Conflict, NotFound, StoreUnavailable
 from conductor_py.testing import MemoryEngine, memory_engine
 from tests.builders import (
     do_while,
@@ -357,6 +359,24 @@ def test_retry_waits_for_the_clean_up_of_the_end(engine: MemoryEngine) -> None:
     assert status_of(engine, started) == "COMPLETED"
 
 
+def test_retry_in_the_middle_of_the_clean_up_waits_for_its_end(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """I3: what the clean-up has not come to would keep its queue entries."""
+    refs = [f"b{n}" for n in range(1200)]
+    branches = [[simple(ref)] for ref in refs]
+    started = engine.start(workflow("w", fork("f", *branches), join("j", *refs)))
+    engine.settle()
+    with monkeypatch.context() as patch, suppress(StoreUnavailable):
+        patch.setattr("conductor_py.engine.operations._ANSWER_WAIT_S", 0.0)
+        patch.setattr("conductor_py.engine.executor._SERVE_OTHERS_S", -1.0)
+        run_failing(engine, "b3")
+        _retry(engine, started)
+    engine.settle()
+    assert status_of(engine, started) == "RUNNING"
+    assert sum(engine.engine.tasks.queue_sizes(None).values()) == 1200
+
+
 def test_retry_again_and_again(engine: MemoryEngine) -> None:
     started = engine.start(workflow("w", simple("a")))
     for _ in range(5):
@@ -401,4 +421,35 @@ def test_events_that_come_during_the_first_pass_wait_behind_it() -> None:
     for ref in refs:
         engine.run(ref)
     engine.settle()
+    assert status_of(engine, started) == "COMPLETED"
+
+
+def test_permissive_failure_in_an_optional_loop_is_retried_in_its_loop(
+    engine: MemoryEngine,
+) -> None:
+    loop = {**times("l", 2, simple("a", permissive=True)), "optional": True}
+    started = engine.start(workflow("w", loop, simple("b")))
+    engine.run("a")
+    run_failing(engine, "a")
+    engine.run("b")
+    assert engine.statuses(started)["l"] == "COMPLETED_WITH_ERRORS"
+    assert status_of(engine, started) == "FAILED"
+    _retry(engine, started)
+    engine.run("a")
+    assert status_of(engine, started) == "COMPLETED"
+    assert engine.poll("b") == []
+
+
+def test_permissive_failure_in_an_iteration_that_is_over_fails_no_later_generation(
+    engine: MemoryEngine,
+) -> None:
+    """Nobody can try it again: the loop around went on."""
+    inner = {**times("i", 1, simple("a", permissive=True)), "optional": True}
+    started = engine.start(workflow("w", times("l", 2, inner), simple("b")))
+    run_failing(engine, "a")
+    engine.run("a")
+    run_failing(engine, "b")
+    assert status_of(engine, started) == "FAILED"
+    _retry(engine, started)
+    engine.run("b")
     assert status_of(engine, started) == "COMPLETED"

@@ -5,8 +5,11 @@ from typing import Any
 import pytest
 
 from conductor_py.codec.definitions import workflow_from_json
+from conductor_py.codec.event import dump_event
 from conductor_py.decider.workspace import Limits
 from conductor_py.errors import NotFound
+from conductor_py.model.event import Operation
+from conductor_py.model.ids import ExecutionId
 from conductor_py.testing import MemoryEngine, memory_engine
 from tests.builders import (
     fork,
@@ -310,6 +313,26 @@ def test_task_timeout_with_alert_only_lets_the_child_run(engine: MemoryEngine) -
     started = engine.start(workflow("w", _timed(60, "ALERT_ONLY")))
     pass_time(engine, seconds=60)
     pass_time(engine, seconds=60)
+    engine.run("x")
+    engine.settle()
+    assert status_of(engine, started) == "COMPLETED"
+
+
+@pytest.mark.anomaly("A-12")
+def test_late_end_of_the_child_before_does_not_end_the_retry(engine: MemoryEngine) -> None:
+    facts = {"retryCount": 1, "retryDelaySeconds": 0}
+    started = engine.start(workflow("w", _timed(60, "RETRY", **facts)))
+    first = ExecutionId(_child_of(engine, started))
+    engine.clock.advance(seconds=59)
+    variables = Operation(id="v", name="variables", arguments={"variables": {}})
+    engine.ports.store.send(first, "v", dump_event(variables), "frozen", 3_000)
+    pass_time(engine, seconds=1)
+    pass_time(engine, milliseconds=1)
+    assert status_of(engine, first) == "RUNNING"
+    assert _child_of(engine, started) != first
+    pass_time(engine, seconds=4)
+    assert status_of(engine, first) == "TERMINATED"
+    assert engine.statuses(started) == {"s": "IN_PROGRESS"}
     engine.run("x")
     engine.settle()
     assert status_of(engine, started) == "COMPLETED"

@@ -78,6 +78,34 @@ def test_branches_that_are_still_to_be_opened_are_not_skipped(
     assert status_of(engine, started) == "COMPLETED"
 
 
+def test_branches_that_a_pause_has_postponed_are_opened_under_the_new_version() -> None:
+    """More of them than a resume takes up in one piece; one has a new task at its beginning."""
+    engine = memory_engine(limits=Limits(attempts=1, rounds=1))
+    refs = [f"x{n}" for n in range(6)]
+    _define(engine, 1, fork("f", *([simple(ref)] for ref in refs)), join("j", *refs))
+    branches = [[simple("before"), simple("x5")], *([simple(ref)] for ref in refs[:5])]
+    _define(engine, 2, fork("f", *branches), join("j", *refs), simple("last"))
+    commit = engine.ports.store.commit
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engine.ports.store, "commit", _die)
+        with pytest.raises(KeyboardInterrupt):
+            engine.start("w", version=1)
+    (started,) = engine.engine.executions.running("w")
+    assert engine.ports.store.commit == commit
+    engine.clock.advance(seconds=4)
+    engine.engine.steering.pause(started)
+    engine.settle()
+    assert len(engine.statuses(started)) < len(refs)
+    _upgrade(engine, started)
+    assert engine.statuses(started)["before"] == "SKIPPED"
+    engine.engine.steering.resume(started)
+    engine.settle()
+    for ref in refs:
+        engine.run(ref)
+    engine.run("last")
+    assert status_of(engine, started) == "COMPLETED"
+
+
 def _die(_: object) -> None:
     raise KeyboardInterrupt
 

@@ -20,7 +20,7 @@ from conductor_py.wire.openapi import document
 from tests.docs.pages import all_pages, page
 
 _METHODS = {"GET", "POST", "PUT", "DELETE"}
-_SPARK_TYPES = {"SPARK_SQL", "SPARK_PYTHON"}
+_SPARK_TYPES = {"SPARK_SQL", "SPARK_PYTHON", "SPARK_PIPELINE"}
 _SHELL = [
     (found.name, line.strip())
     for found in all_pages()

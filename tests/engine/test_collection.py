@@ -1,5 +1,6 @@
 """Plans of definitions and fragments go when nothing uses them, and come back when asked for."""
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from conductor_py.adapters.memory.space import MemorySpace
 from conductor_py.codec.definitions import workflow_from_json
 from conductor_py.engine import snapshots
 from conductor_py.engine.collection import UNUSED_MS, Collector
+from conductor_py.engine.plan_cache import PlanCache
 from conductor_py.testing.clock import FakeClock
 from conductor_py.testing.engine import MemoryEngine, memory_engine
 
@@ -83,7 +85,7 @@ def test_definition_whose_plan_was_dropped_starts_again() -> None:
 def test_plan_that_this_process_keeps_with_its_definition_only_is_stored_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(snapshots, "_CACHED_PLANS", 2)
+    monkeypatch.setattr(snapshots, "PlanCache", partial(PlanCache, plans=2))
     made = memory_engine()
     made.engine.definitions.register(workflow_from_json(simple("registered")), overwrite=False)
     made.start("registered")

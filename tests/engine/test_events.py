@@ -53,7 +53,7 @@ def target(engine: MemoryEngine) -> None:
 def again(engine: MemoryEngine, story: Callable[[], None]) -> None:
     """Deliver everything twice: the confirmation of the first time is lost."""
     confirm = engine.ports.outbox.confirm
-    engine.ports.outbox.confirm = lambda partition, done: 0  # type: ignore[method-assign]
+    engine.ports.outbox.confirm = lambda *given: 0  # type: ignore[method-assign]
     story()
     engine.ports.outbox.confirm = confirm  # type: ignore[method-assign]
     engine.clock.advance(seconds=31)
@@ -126,9 +126,9 @@ def test_a_message_that_comes_again_after_its_workflow_is_archived_starts_none(
     confirm = engine.ports.outbox.confirm
     keep = [""]
 
-    def lose(partition: int, done: Sequence[tuple[str, int]]) -> int:
+    def lose(partition: int, done: Sequence[tuple[str, int]], life: str = "") -> int:
         keep[0] = keep[0] or next((one for one, _ in done if ":publish:" in one), "")
-        return confirm(partition, [pair for pair in done if pair[0] != keep[0]])
+        return confirm(partition, [pair for pair in done if pair[0] != keep[0]], life)
 
     engine.ports.outbox.confirm = lose  # type: ignore[method-assign]
     first()

@@ -115,6 +115,15 @@ def test_ended_execution_is_not_revived_by_a_commit_of_its_generation(
     assert status_of(engine, started) == "TERMINATED"
 
 
+def test_plan_that_a_commit_needs_is_stored_for_it(engine: MemoryEngine) -> None:
+    """I9: the child's plan is in the store from the commit on that starts it."""
+    child = workflow("c", simple("x"))
+    started = engine.start(workflow("w", simple("a"), sub_workflow("s", child)))
+    engine.run("a")
+    assert engine.statuses(started)["s"] == "IN_PROGRESS"
+    assert engine.ports.plans.count(0) == 2
+
+
 @pytest.mark.anomaly("A-27")
 def test_many_results_are_decided_together_by_whoever_holds_the_lease(
     engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
@@ -157,7 +166,7 @@ def test_unknown_stored_format_is_left_alone(caplog: pytest.LogCaptureFixture) -
     assert {name: fields[name] for name in stored} == stored
     assert "unknown stored format" in caplog.text
     fields["h"] = known
-    pass_time(engine, seconds=4)
+    pass_time(engine, seconds=8)  # each wait after a setback is twice as long
     assert engine.statuses(started) == {"a": "COMPLETED", "b": "SCHEDULED"}
 
 
@@ -204,7 +213,7 @@ def test_execution_that_cannot_be_decided_ends_with_the_reason_and_stops_no_othe
         return decide(plan, execution, *rest)
 
     with monkeypatch.context() as patch:
-        patch.setattr("conductor_py.engine.executor.decide", throwing)
+        patch.setattr("conductor_py.engine.deliberation.decide", throwing)
         pass_time(engine, seconds=5)
         assert status_of(engine, fine) == "TIMED_OUT"
     found = engine.workflow(broken)
@@ -218,11 +227,11 @@ def test_execution_that_cannot_be_decided_ends_with_the_reason_and_stops_no_othe
 def test_result_that_breaks_the_decision_is_accepted(
     engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from conductor_py.engine import executor
+    from conductor_py.engine import deliberation
 
     started = engine.start(workflow("w", simple("a"), simple("b")))
     with monkeypatch.context() as patch:
-        patch.setattr(executor, "decide", lambda *_: 1 // 0)
+        patch.setattr(deliberation, "decide", lambda *_: 1 // 0)
         engine.run("a", {"x": 1})
     engine.settle()
     assert status_of(engine, started) == "FAILED"
@@ -234,14 +243,14 @@ def test_result_that_breaks_the_decision_is_accepted(
 def test_store_that_goes_away_while_deciding_ends_no_execution(
     engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from conductor_py.engine import executor
+    from conductor_py.engine import deliberation
 
     def away(*_: Any) -> Any:
         raise StoreUnavailable
 
     started = engine.start(workflow("w", simple("a"), simple("b")))
     with monkeypatch.context() as patch:
-        patch.setattr(executor, "decide", away)
+        patch.setattr(deliberation, "decide", away)
         engine.run("a")
     assert status_of(engine, started) == "RUNNING"
     pass_time(engine, seconds=4)

@@ -175,6 +175,25 @@ def test_execution_that_was_terminated_after_its_end_leaves(
     assert status_of(engine, started) == status
 
 
+@pytest.mark.anomaly("A-38")
+def test_what_leaves_is_archived_in_its_last_version(engine: MemoryEngine) -> None:
+    """I7: an operation on what has ended moves its version, and orders nothing."""
+    started = ExecutionId(_ended(engine))
+    with pytest.raises(Conflict):
+        engine.engine.steering.pause(started)
+    last = engine.ports.store.load(started, ["h"])
+    before = engine.ports.search.archived(started)
+    assert last is not None
+    assert before is not None
+    assert before.version < last[0]
+    for _ in range(3):
+        pass_time(engine, seconds=_KEPT_S)
+    assert engine.engine.executions.view(started) is None
+    after = engine.ports.search.archived(started)
+    assert after is not None
+    assert after.version == last[0]
+
+
 @pytest.mark.parametrize("damage", [b'{"f":1}', b"not JSON", b'{"f":99}'])
 def test_damaged_execution_keeps_no_other_from_being_archived(
     damage: bytes,

@@ -319,6 +319,27 @@ def test_a_receiver_that_is_away_loses_nothing_and_hears_all_in_order(hook: Hook
         ]
 
 
+def test_what_was_refused_is_told_before_what_came_after_it(
+    hook: Hook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = listening(hook)
+    post, refused = hook.post, [Undelivered("answered 500", refused=True)]
+
+    def refusing_once(url: str, body: bytes, identity: str) -> None:
+        if refused:
+            raise refused.pop()
+        post(url, body, identity)
+
+    monkeypatch.setattr(hook, "post", refusing_once)
+    started = engine.start(workflow("w", simple("a")))
+    engine.engine.steering.pause(started)
+    engine.engine.steering.resume(started)
+    for _ in range(6):
+        engine.settle()
+        engine.clock.advance(seconds=10)
+    assert hook.said() == ["STARTED", "PAUSED", "RESUMED"]
+
+
 def test_one_execution_that_cannot_be_told_of_holds_up_no_other(hook: Hook) -> None:
     engine = listening(hook)
     bad = engine.start(workflow("w", simple("a")))

@@ -194,6 +194,24 @@ def test_continuations_of_a_large_fork_stop_and_go_on(engine: MemoryEngine) -> N
     assert len(engine.workflow(started)["tasks"]) == 2503
 
 
+def test_hundreds_of_steps_that_were_postponed_all_go_on(engine: MemoryEngine) -> None:
+    """I4: more than one piece of them."""
+    refs = [f"b{number}" for number in range(600)]
+    branches = [[{**simple(ref), "name": "a"}] for ref in refs]
+    beside = [simple("beside")]
+    started = engine.start(workflow("w", fork("f", beside, *branches), join("j", *refs)))
+    engine.settle()
+    tasks = [task for _ in range(6) for task in engine.poll("a", 100)]
+    engine.engine.steering.pause(started)
+    for task in tasks:
+        engine.complete(task)
+    assert engine.statuses(started)["j"] == "IN_PROGRESS"
+    engine.engine.steering.resume(started)
+    engine.settle()
+    assert (len(tasks), engine.statuses(started)["beside"]) == (600, "SCHEDULED")
+    assert engine.statuses(started)["j"] == "COMPLETED"
+
+
 def test_pausing_again_before_everything_went_on_loses_nothing(engine: MemoryEngine) -> None:
     choice = switch("q", "x", {"x": [simple("b")]})
     started = engine.start(workflow("w", simple("a"), choice))

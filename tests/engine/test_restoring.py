@@ -7,6 +7,7 @@ from conductor_py.codec import kept_execution
 from conductor_py.errors import Conflict, NotFound
 from conductor_py.model.requests import RerunRequest
 from conductor_py.testing import FakeClock, MemoryEngine, memory_engine
+from tests.anomalies.world import World
 from tests.builders import (
     fork_inputs,
     join,
@@ -83,6 +84,55 @@ def test_it_comes_back_with_the_definitions_that_data_brought() -> None:
     other.complete(again)
     other.run("z")
     assert status_of(other, started) == "COMPLETED"
+
+
+def test_it_comes_back_on_a_server_that_never_saw_its_definition() -> None:
+    """I9: by then nobody has the snapshot but the archive."""
+    world = World(servers=2)
+    first, second = world.servers
+    started = first.start(workflow("w", simple("a"), simple("b")))
+    run_failing(first, "a")
+    _leave(first, started)
+    assert first.ports.plans.collect_unused(0, 0, 100)[1] == 1
+    second.engine.recovery.retry(started)
+    second.run("a")
+    second.run("b")
+    assert status_of(second, started) == "COMPLETED"
+
+
+@pytest.mark.parametrize("step", ["begin_restore", "restore"])
+def test_what_a_server_read_of_the_archive_before_it_slept_does_not_come_back(step: str) -> None:
+    """I7: meanwhile the execution was brought back, went on, ended and left."""
+    world = World(servers=2)
+    first, second = world.servers
+    started = first.start(workflow("w", simple("a")))
+    run_failing(first, "a")
+    _leave(first, started)
+
+    def meanwhile() -> None:
+        second.engine.recovery.retry(started)
+        second.run("a")
+        assert status_of(second, started) == "COMPLETED"
+        _leave(second, started)
+
+    world.meanwhile(0, f"reader.{step}", meanwhile)
+    with pytest.raises(Conflict):
+        first.engine.recovery.retry(started)
+    assert status_of(first, started) == "COMPLETED"
+    assert second.poll("a") == []
+
+
+def test_claims_go_on_above_the_archived_ones_though_the_clock_is_behind(
+    engine: MemoryEngine,
+) -> None:
+    """I1."""
+    started = engine.start(workflow("w", simple("a")))
+    before = run_failing(engine, "a")["claimToken"]
+    _leave(engine, started)
+    engine.clock.advance(seconds=-3_600)
+    engine.engine.recovery.retry(started)
+    (task,) = engine.poll("a")
+    assert task["claimToken"] > before
 
 
 def test_parents_come_back_with_their_child(engine: MemoryEngine) -> None:

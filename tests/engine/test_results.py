@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from conductor_py.adapters.memory.store import MemoryExecutionStore
 from conductor_py.codec.event import dump_event
 from conductor_py.engine import results
 from conductor_py.errors import Conflict, NotFound, StoreUnavailable
@@ -153,6 +154,29 @@ def test_result_by_reference_finds_the_task_of_the_present_iteration(engine: Mem
     _by_ref(engine, started, "a", n=1)
     _by_ref(engine, started, "a__2", n=2)
     assert task_of(engine, started, "l")["outputData"]["2"] == {"a": {"n": 2}}
+
+
+def test_result_by_reference_whose_answer_is_lost_does_not_end_the_next_iteration(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was taken, the execution goes on, and only then the connection breaks."""
+    real = MemoryExecutionStore.report
+
+    def broken(store: MemoryExecutionStore, wanted: Report) -> ReportReply:
+        real(store, wanted)
+        monkeypatch.setattr(MemoryExecutionStore, "report", real)
+        pass_time(engine, seconds=10)
+        if wanted.once:
+            raise StoreUnavailable("The answer is lost.")
+        return real(store, wanted)
+
+    started = engine.start(workflow("w", times("l", 3, simple("a"))))
+    monkeypatch.setattr(MemoryExecutionStore, "report", broken)
+    with pytest.raises(StoreUnavailable):
+        _by_ref(engine, started, "a", n=1)
+    found = {task["iteration"]: task["status"] for task in tasks_of(engine, started, "a__1")}
+    found |= {task["iteration"]: task["status"] for task in tasks_of(engine, started, "a__2")}
+    assert found == {1: "COMPLETED", 2: "SCHEDULED"}
 
 
 # -- one after the other ---------------------------------------------------------------------------

@@ -484,6 +484,21 @@ def test_records_are_bounded(engine: MemoryEngine) -> None:
     assert times == [_FIRST + n * _MINUTE for n in range(51, 101)]
 
 
+def test_scheduler_rests_until_the_next_instant_and_never_longer_than_it_is_told(
+    engine: MemoryEngine,
+) -> None:
+    scheduler = engine.engine.scheduler
+    assert (scheduler.tick(), scheduler.rest_s(1.0)) == (0, 1.0)
+    engine.engine.schedules.save(every_minute())
+    assert (scheduler.tick(), scheduler.rest_s(1.0)) == (0, 1.0)
+    assert scheduler.rest_s(60.0) == pytest.approx(30.0)
+    engine.clock.advance(milliseconds=29_700)
+    assert scheduler.rest_s(1.0) == pytest.approx(0.3)
+    engine.clock.advance(milliseconds=301)
+    assert 0 < scheduler.rest_s(1.0) < 0.1
+    assert scheduler.tick() == 1
+
+
 def test_firing_under_way_is_shown_as_polled(engine: MemoryEngine) -> None:
     engine.engine.schedules.save(every_minute())
     engine.clock.advance(seconds=31)

@@ -1,11 +1,15 @@
 """Shards: two servers over one store, and where tasks go under either strategy."""
 
+import threading
+
 import pytest
 
 from conductor_py.adapters.memory.space import MemorySpace
 from conductor_py.engine.shards import LOCAL_ONLY, ROUND_ROBIN
+from conductor_py.model.requests import PollRequest
 from conductor_py.testing import FakeClock, MemoryEngine, memory_engine
-from tests.builders import fork, join, pass_time, simple, status_of, workflow
+from tests.builders import fork, join, pass_time, simple, status_of, wait, workflow
+from tests.waiting import PATIENCE_S
 
 
 def _two(strategy: str) -> tuple[MemoryEngine, MemoryEngine]:
@@ -103,3 +107,43 @@ def test_home_shard_follows_the_execution_to_its_children() -> None:
 
     two.start(workflow("w", sub_workflow("s", workflow("c", simple("x")))))
     assert _by_shard(two, "x") == {"s1": 1}
+
+
+def test_under_local_only_the_home_server_alone_fires_timers_and_a_long_poll_there_is_woken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Only the wake-up brings the task: looking again by itself is put off."""
+    from conductor_py.engine import tasks
+
+    monkeypatch.setattr(tasks, "_FALLBACK_S", 600.0)
+    one, two = _two(LOCAL_ONLY)
+    started = one.start(workflow("w", wait("r", duration="5s"), simple("a")))
+    found: list[object] = []
+    wanted = PollRequest(task_type="a", worker="w", timeout_ms=600_000)
+    polling = threading.Thread(
+        target=lambda: found.extend(one.engine.tasks.poll(wanted)), daemon=True
+    )
+    polling.start()
+    for engine in (one, two):
+        engine.clock.advance(seconds=3)
+        for keeping in (one, two):
+            keeping.engine.shards.keep(force=True)
+    assert two.engine.sweeper.tick() == 0
+    assert one.statuses(started) == {"r": "IN_PROGRESS"}
+
+    assert one.engine.sweeper.tick() == 1
+
+    polling.join(PATIENCE_S)
+    assert [task["workflowInstanceId"] for task in found] == [started]  # type: ignore[index]
+    assert two.poll("a") == []
+
+
+def test_a_server_fires_the_timers_of_its_own_and_of_those_that_it_took_over() -> None:
+    """I4."""
+    one, two = _two(LOCAL_ONLY)
+    started = [server.start(workflow("w", wait("r", duration="30s"))) for server in (one, two)]
+    two.clock.advance(seconds=30)
+    for _ in range(2):
+        two.engine.shards.keep(force=True)
+    assert two.engine.sweeper.tick() == 2
+    assert [status_of(two, execution) for execution in started] == ["COMPLETED"] * 2

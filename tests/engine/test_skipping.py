@@ -8,12 +8,14 @@ from conductor_py.errors import Conflict, InvalidInput, NotFound
 from conductor_py.testing import MemoryEngine
 from tests.builders import (
     fork,
+    fork_inputs,
     join,
     simple,
     status_of,
     sub_workflow,
     switch,
     task_of,
+    tasks_of,
     terminate,
     times,
     workflow,
@@ -107,6 +109,27 @@ def test_skipped_branch_counts_once_in_its_join(engine: MemoryEngine) -> None:
     assert engine.statuses(started)["j"] == "IN_PROGRESS"
     engine.run("y")
     assert engine.statuses(started)["z"] == "SCHEDULED"
+
+
+@pytest.mark.parametrize(
+    "container",
+    [
+        fork("f", [simple("x")], [simple("x2", name="x")]),
+        fork_inputs("f", [1, 2], forkTaskName="x"),
+    ],
+    ids=["fork", "dynamic fork"],
+)
+def test_join_of_a_fork_can_be_skipped(engine: MemoryEngine, container: Any) -> None:
+    """What follows it begins with the branches; a dynamic fork opened its join all the same."""
+    started = engine.start(workflow("w", simple("a"), container, join("j", "x", "x2"), simple("z")))
+    _skip(engine, started, "j")
+    engine.run("a")
+    assert [each["status"] for each in tasks_of(engine, started, "j")] == ["SKIPPED"]
+    engine.run("z")
+    for _ in range(2):
+        assert status_of(engine, started) == "RUNNING"
+        engine.run("x")
+    assert status_of(engine, started) == "COMPLETED"
 
 
 def test_skip_outlives_a_retry_and_not_a_restart(engine: MemoryEngine) -> None:

@@ -3,10 +3,24 @@
 import pytest
 
 from conductor_py.adapters.memory.space import MemorySpace
+from conductor_py.codec.event import dump_event
+from conductor_py.codec.execution import load_header
 from conductor_py.engine.encoding import PayloadLimits
-from conductor_py.errors import Conflict, NotFound, PayloadTooLarge
+from conductor_py.errors import Conflict, NotFound, PayloadTooLarge, StoreUnavailable
+from conductor_py.model.event import Continue, Operation
+from conductor_py.model.ids import ExecutionId
+from conductor_py.model.json import JsonObject
 from conductor_py.testing import FakeClock, MemoryEngine, memory_engine
-from tests.builders import pass_time, run_failing, set_variable, simple, status_of, wait, workflow
+from tests.builders import (
+    pass_time,
+    run_failing,
+    set_variable,
+    simple,
+    status_of,
+    tasks_of,
+    wait,
+    workflow,
+)
 
 UNKNOWN = "00000000-0000-0000-0000-000000000000"
 
@@ -100,3 +114,48 @@ def test_operation_that_is_sent_again_is_carried_out_once(engine: MemoryEngine) 
     engine.engine.steering.resume(started)
     assert operations.carry_out(started, "pause", {}, id_="once")
     assert status_of(engine, started) == "RUNNING"
+
+
+def test_operation_that_nobody_has_carried_out_yet_is_not_answered(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is in the inbox is durable; whether it was refused is not known before it is decided."""
+    monkeypatch.setattr("conductor_py.engine.operations._ANSWER_WAIT_S", 0.0)
+    started = ExecutionId(engine.start(workflow("w", simple("a"))))
+    watching = Operation(id="first", name="watch", arguments={"topic": "t", "forMs": 1, "refs": []})
+    taken = engine.ports.store.send(started, "first", dump_event(watching), "frozen", 3_000)
+    assert taken.loaded is not None
+    with pytest.raises(StoreUnavailable, match="accepted but not carried out yet"):
+        engine.engine.steering.pause(started)
+    assert status_of(engine, started) == "RUNNING"
+    pass_time(engine, seconds=4)
+    assert status_of(engine, started) == "PAUSED"
+
+
+def test_wait_that_is_signalled_and_reported_at_once_ends_once(engine: MemoryEngine) -> None:
+    """I5: both are in the inbox when the first of them is decided."""
+    started = ExecutionId(engine.start(workflow("w", wait("t"), simple("b"))))
+    watching: JsonObject = {"topic": "t", "forMs": 1, "refs": []}
+    ended: JsonObject = {"seq": 1, "status": "COMPLETED", "output": {"by": "signal"}}
+    for name, arguments in (("watch", watching), ("signal", ended)):
+        event = dump_event(Operation(id=name, name=name, arguments=arguments))
+        engine.ports.store.send(started, name, event, "frozen", 3_000)
+    (task,) = tasks_of(engine, started, "t")
+    engine.complete(task, {"by": "result"})
+    pass_time(engine, seconds=4)
+    assert [task["status"] for task in tasks_of(engine, started, "b")] == ["SCHEDULED"]
+    engine.run("b")
+    assert status_of(engine, started) == "COMPLETED"
+
+
+def test_continuation_of_another_generation_is_void(engine: MemoryEngine) -> None:
+    """I2."""
+    started = ExecutionId(engine.start(workflow("w", simple("a"), simple("b"))))
+    found = engine.ports.store.load(started, ["h"])
+    assert found is not None
+    header = load_header(found[1]["h"] or b"")
+    for generation in (header.generation - 1, header.generation + 1):
+        stray = Continue(generation=generation, kind="open", plan=header.plan, ref="b")
+        reply = engine.ports.store.send(started, f"{generation}", dump_event(stray), "d", 3_000)
+        engine.engine.executor.drive(reply.loaded, "d")
+    assert engine.statuses(started) == {"a": "SCHEDULED"}

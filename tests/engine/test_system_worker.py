@@ -14,9 +14,10 @@ from conductor_py.engine.system_lanes import Served
 from conductor_py.engine.system_worker import SystemWorker, SystemWorkerOptions
 from conductor_py.errors import StoreUnavailable
 from conductor_py.model.status import TaskStatus
+from conductor_py.ports.store import Outcome, Report, ReportReply
 from conductor_py.ports.system_tasks import SystemCall, SystemResult
 from conductor_py.testing import MemoryEngine, memory_engine
-from tests.builders import status_of, task_of, typed, workflow
+from tests.builders import pass_time, status_of, task_of, tasks_of, typed, workflow
 from tests.waiting import PATIENCE_S, until
 
 Json = dict[str, Any]
@@ -245,6 +246,36 @@ def test_call_whose_claim_is_lost_is_told(engine: MemoryEngine) -> None:
     assert calls.seen[0].cancelled.is_set()
 
 
+def test_call_that_fails_as_its_claim_could_not_be_extended_costs_no_retry(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The store was away for as long as a claim holds, and nobody has taken the task since."""
+
+    def away(_: Any) -> None:
+        raise StoreUnavailable("away")
+
+    def broken_off(call: SystemCall) -> SystemResult:
+        call.cancelled.wait(PATIENCE_S)
+        return SystemResult(status=TaskStatus.FAILED, reason="broken off")
+
+    calls = Calls(behave=broken_off)
+    started = start(engine, http(taskDefinition={"name": "call", "retryCount": 0}))
+    worker = worker_of(engine, calls)
+    worker.look()
+    until(lambda: calls.seen)
+    with monkeypatch.context() as patched:
+        patched.setattr(engine.engine.tasks, "extend", away)
+        engine.clock.advance(seconds=16)
+        worker.keeper.tick()
+    until(lambda: not any(lane.slots.used for lane in worker._lanes.by_queue.values()))
+    calls.behave = lambda _: SystemResult(output={"by": "another try"})
+    pass_time(engine, seconds=1)
+    until(worker.look)
+    completed(engine, started)
+    first, second = tasks_of(engine, started, "call")
+    assert (first["status"], second["status"]) == ("CANCELED", "COMPLETED")
+
+
 def test_end_waits_for_the_calls_under_way(
     engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -368,6 +399,57 @@ def test_result_is_reported_when_the_store_is_back(
     assert len(calls.seen) == 1
 
 
+def test_result_that_is_sent_again_after_its_answer_was_lost_counts_once(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """I6: by then the task is offered again, and open to a result."""
+    tasks, store = engine.engine.tasks, engine.ports.store
+    update, report, lost = tasks.update, store.report, [StoreUnavailable("lost")]
+    outcomes: list[Outcome] = []
+
+    def losing(result: Any) -> None:
+        update(result)
+        if lost:
+            raise lost.pop()
+
+    def noting(given: Report) -> ReportReply:
+        reply = report(given)
+        outcomes.append(reply.outcome)
+        return reply
+
+    monkeypatch.setattr(tasks, "update", losing)
+    monkeypatch.setattr(store, "report", noting)
+    unfinished = SystemResult(status=TaskStatus.IN_PROGRESS, callback_after_s=5)
+    start(engine, typed("POLLING", "ask"))
+    worker = worker_of(engine, Calls("POLLING", behave=lambda _: unfinished))
+    worker.look()
+    until(lambda: len(outcomes) == 2)
+    assert outcomes == [Outcome.OK, Outcome.IGNORED]
+
+
+def test_input_that_cannot_be_read_just_now_costs_no_retry(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = memory_engine(payload_limits=PayloadLimits(task_input_soft=10))
+    get, away = engine.ports.payloads.get, [StoreUnavailable("away")]
+
+    def sometimes(path: str) -> bytes:
+        if away:
+            raise away.pop()
+        return get(path)
+
+    calls = Calls()
+    started = start(engine, http(inputParameters={"uri": "u" * 2_000}))
+    monkeypatch.setattr(engine.ports.payloads, "get", sometimes)
+    worker = worker_of(engine, calls)
+    worker.look()
+    until(lambda: not (away or worker.keeper._held))
+    assert status_of(engine, started) == "RUNNING"
+    pass_time(engine, seconds=16)
+    until(worker.look)
+    completed(engine, started)
+    assert [task["retryCount"] for task in tasks_of(engine, started, "call")] == [0, 0]
+    assert len(calls.seen) == 1
+
+
 def test_store_that_is_away_does_not_end_the_worker(
     engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -391,3 +473,48 @@ def test_output_that_cannot_be_stored_fails_its_task(engine: MemoryEngine, outpu
     with running(worker_of(engine, Calls(behave=lambda _: SystemResult(output=output)))):
         until(lambda: status_of(engine, started) == "FAILED")
     assert task_of(engine, started, "call")["reasonForIncompletion"].startswith("HTTP raised ")
+
+
+def test_call_whose_thread_cannot_start_costs_no_slot_and_the_others_begin(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = Calls()
+    begun, refusals = threading.Thread.start, [RuntimeError("can't start new thread")]
+
+    def begin(thread: threading.Thread) -> None:
+        if refusals:
+            raise refusals.pop()
+        begun(thread)
+
+    started = [start(engine) for _ in range(2)]
+    worker = worker_of(engine, calls, served=Served(slots=2))
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", begin)
+        with pytest.raises(RuntimeError, match="start new thread"):
+            worker.look()
+    until(lambda: len(calls.seen) == 1)
+    until(lambda: [lane.slots.used for lane in worker._lanes.by_queue.values()] == [0])
+    pass_time(engine, seconds=16)
+    until(worker.look)
+    completed(engine, *started)
+
+
+def test_call_that_cannot_even_be_kept_costs_no_slot(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    worker = worker_of(engine, Calls(), served=Served(slots=1))
+    hold, errors = worker.keeper.hold, [MemoryError()]
+
+    def sometimes(*arguments: Any) -> Any:
+        if errors:
+            raise errors.pop()
+        return hold(*arguments)
+
+    monkeypatch.setattr(worker.keeper, "hold", sometimes)
+    started = start(engine)
+    assert worker.look() == 1
+    until(lambda: not errors)
+    pass_time(engine, seconds=16)
+    until(worker.look)
+    completed(engine, started)
+    assert "a call ended without a result" in caplog.text

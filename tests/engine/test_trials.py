@@ -9,6 +9,7 @@ from conductor_py.errors import LimitExceeded, NotFound
 from conductor_py.model.requests import StartRequest
 from conductor_py.model.status import TaskStatus
 from conductor_py.model.trial import Mock, Mocks, Trial
+from conductor_py.testing import bench
 from conductor_py.testing.bench import MemoryBench
 from conductor_py.testing.engine import MemoryEngine, memory_engine
 from tests.waiting import PATIENCE_S
@@ -287,3 +288,14 @@ def test_hundreds_of_tasks_are_tried_in_a_moment(engine: MemoryEngine) -> None:
     done = _run(engine, _workflow(*tasks), mocks)
     assert done["status"] == "COMPLETED"
     assert done["endTime"] - done["startTime"] == 300_000
+
+
+def test_an_endless_loop_ends_its_trial_before_it_fills_the_memory(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bench, "_MOST_TASKS", 20)
+    body = _task("s", type="SET_VARIABLE", inputParameters={"x": 1})
+    loop = _task("l", type="DO_WHILE", loopCondition="true", loopOver=[body])
+    done = _run(engine, _workflow(loop))
+    assert done["status"] == "FAILED"
+    assert "More than 20 tasks" in done["reasonForIncompletion"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib.util
 import json
 import os
@@ -12,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -124,6 +126,60 @@ def test_a_server_that_dies_is_started_again_on_its_data(directory: Path) -> Non
         until(lambda: store.pid not in (None, first))
         until(lambda: _answers(store.socket))
         assert "kept" in _ask(store.socket, "GET key")
+
+
+def _refuse_to_fork(monkeypatch: pytest.MonkeyPatch, times: int) -> list[int]:
+    """Let that many starts of the store fail for want of processes; what is left of them."""
+    popen, left = subprocess.Popen, [errno.EAGAIN] * times
+
+    def start(command: Any, *arguments: Any, **options: Any) -> Any:
+        if "--unixsocket" in command and left:
+            raise OSError(left.pop(), "Resource temporarily unavailable")
+        return popen(command, *arguments, **options)
+
+    monkeypatch.setattr(subprocess, "Popen", start)
+    return left
+
+
+def test_a_server_that_could_not_be_started_again_at_once_is_started_later(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("conductor_py.processes.embedded_redis._RESTART_S", (0.01,))
+    with EmbeddedRedis(directory, appendfsync="always") as store:
+        _ask(store.socket, "SET key kept")
+        left = _refuse_to_fork(monkeypatch, 2)
+        first = store.pid
+        assert first is not None
+        os.kill(first, signal.SIGKILL)
+
+        until(lambda: store.pid not in (None, first))
+        assert not left
+        until(lambda: _answers(store.socket))
+        assert "kept" in _ask(store.socket, "GET key")
+
+
+def test_a_first_start_that_no_process_is_left_for_is_an_error_in_one_sentence(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _refuse_to_fork(monkeypatch, 1)
+
+    with pytest.raises(ConfigurationError, match=r"could not be started: .*Resource"):
+        EmbeddedRedis(directory).start()
+
+    with EmbeddedRedis(directory) as store:  # the directory is free again
+        assert "+PONG" in _ask(store.socket, "PING")
+
+
+def test_a_first_start_that_takes_for_ever_is_given_up(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = "conductor_py.processes.embedded_redis"
+    monkeypatch.setattr(f"{module}._READY_S", 0.01)
+    monkeypatch.setattr(f"{module}._STOP_S", 0.01)
+    monkeypatch.setattr(EmbeddedRedis, "_keep", lambda store, _: store._stopping.wait())
+
+    with pytest.raises(ConfigurationError, match="could not be started"):
+        EmbeddedRedis(directory).start()
 
 
 def _answers(path: Path) -> bool:

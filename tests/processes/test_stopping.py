@@ -38,6 +38,17 @@ sys.stdin.read() if sys.stdin else None
 import threading
 threading.Event().wait()
 """
+_DEAF = """
+import os, signal, threading
+from conductor_py.processes.stopping import end_after_stop, stop_on_signals
+stop = threading.Event()
+signal.signal(signal.SIGTERM, lambda *_: None)
+stop_on_signals(stop, install=False)
+os.kill(os.getpid(), signal.SIGTERM)
+print("serves", flush=True)
+end_after_stop(stop, 0.2)
+threading.Event().wait()
+"""
 Run = Callable[..., "subprocess.Popen[str]"]
 
 
@@ -83,3 +94,11 @@ def test_a_process_ends_with_its_parent(run: Run) -> None:
     parent.kill()
 
     until(lambda: not is_running(child), what="the child is gone")
+
+
+def test_a_process_that_heard_its_signal_too_early_for_others_ends_all_the_same(run: Run) -> None:
+    process = run(_DEAF)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "serves\n"
+
+    assert process.wait(PATIENCE_S) == 0

@@ -24,7 +24,8 @@ children, policy = json.loads(sys.argv[1])
 specs = [ChildSpec(**{**child, "argv": tuple(child["argv"])}) for child in children]
 sys.exit(Supervisor(specs, RestartPolicy(**policy)).run())
 """
-#: The same, with a clock that jumps over every deadline once the file says that a child stops.
+#: Before the supervisor: a clock that jumps over every deadline once the file says that a child
+#: stops.
 _JUMPING = """
 import time
 from conductor_py.processes import supervision
@@ -34,6 +35,16 @@ class Clock:
         Clock.jumped += 7200 * (" stops " in open({journal!r}).read())
         return time.monotonic() + Clock.jumped
 supervision.time = Clock
+"""
+#: Before the supervisor: a machine on which so many starts of the child "scarce" fail.
+_SCARCE = """
+import errno, subprocess
+popen, left = subprocess.Popen, [errno.EAGAIN] * {refusals}
+def start(command, **options):
+    if "scarce" in command and left:
+        raise OSError(left.pop(), "Resource temporarily unavailable")
+    return popen(command, **options)
+subprocess.Popen = start
 """
 #: Writes a line when it starts and when it is told to stop, and how it is asked to end.
 _CHILD = """
@@ -150,6 +161,28 @@ def test_a_child_that_cannot_stay_up_ends_all_with_its_code(
 
     assert process.wait(PATIENCE_S) == code
     assert journal.events("starts").count("failing") == _QUICK["give_up_after"]
+    assert _gone(journal)
+
+
+def test_a_child_that_could_not_be_started_is_started_later(
+    journal: Journal, supervise: Start
+) -> None:
+    process = supervise(
+        journal.child("steady"), journal.child("scarce"), before=_SCARCE.format(refusals=2)
+    )
+
+    until(lambda: sorted(journal.events("starts")) == ["scarce", "steady"])
+
+    process.terminate()
+    assert process.wait(PATIENCE_S) == 0
+
+
+def test_a_child_that_never_can_be_started_ends_all(journal: Journal, supervise: Start) -> None:
+    never = _SCARCE.format(refusals=_QUICK["give_up_after"])
+    process = supervise(journal.child("steady"), journal.child("scarce"), before=never)
+
+    assert process.wait(PATIENCE_S) == os.EX_OSERR
+    assert "scarce" not in journal.events("starts")
     assert _gone(journal)
 
 

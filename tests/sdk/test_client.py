@@ -120,6 +120,11 @@ CALLS = [
     (lambda c: c.task_logs("t-1"), "GET /api/tasks/t-1/log"),
     (lambda c: c.queue_sizes(["a", "b"]), "GET /api/tasks/queue/sizes taskType=a taskType=b"),
     (lambda c: c.all_queue_sizes(), "GET /api/tasks/queue/all"),
+    (lambda c: c.list_workers("t"), "GET /api/workers taskType=t"),
+    (lambda c: c.list_workers(), "GET /api/workers"),
+    (lambda c: c.report_worker({"workerId": "me"}), "POST /api/workers"),
+    (lambda c: c.worker_leaves("a/b"), "DELETE /api/workers workerId=a/b"),
+    (lambda c: c.list_servers(), "GET /api/admin/servers"),
     (lambda c: c.poll_data(), "GET /api/tasks/queue/polldata/all"),
     (lambda c: c.poll_data("t"), "GET /api/tasks/queue/polldata taskType=t"),
     (
@@ -346,7 +351,25 @@ def test_a_server_that_stays_away_is_given_up_after_a_few_tries(stub, client, cl
         client.version()
     assert caught.value.retry_after_s == 2
     assert len(stub.requests) == 4
-    assert clock.waits == [2000, 2000, 2000]
+    assert len(clock.waits) == 3
+    assert all(2000 <= pause <= 3000 for pause in clock.waits), "as told, and spread out"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda c: c.poll_batch("t"),
+        lambda c: c.start_workflow("orders"),
+        lambda c: c.add_task_log("t-1", "x"),
+    ],
+)
+def test_what_an_overloaded_server_refused_is_sent_again_whatever_it_is(stub, client, clock, call):
+    busy = Reply(503, {"message": "busy", "code": "OVERLOADED"}, {"Retry-After": "1"})
+    stub.on("GET", "/api/.*", busy, Reply(200, []))
+    stub.on("POST", "/api/.*", busy, Reply(200, "id"))
+    call(client)
+    assert len(stub.requests) == 2
+    assert 1000 <= clock.waits[0] <= 1500
 
 
 def test_connections_are_kept_and_used_again(stub, client):

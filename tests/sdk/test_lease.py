@@ -245,3 +245,61 @@ def test_the_thread_wakes_for_a_lease_that_is_due_before_it_meant_to():
         assert clock.waits[0] > clock.waits[1] == 10_000
     finally:
         keeper.stop()
+
+
+def test_a_server_that_froze_does_not_keep_tasks_from_being_stopped_when_their_time_is_over(clock):
+    """Each extension waits for an answer; none waits beyond the end of any lease that is held."""
+    keeper = LeaseKeeper(LeaseServer(clock, StoreUnavailable()), clock)
+    lost_at: dict[str, int] = {}
+    long = held(keeper, clock, lease_s=300, taskId="long")
+    clock.advance(99_990)
+    short = held(keeper, clock, lease_s=30, taskId="short")
+    began = clock.now_ms
+    with (
+        long.context.when_cancelled(lambda: lost_at.update(long=clock.now_ms)),
+        short.context.when_cancelled(lambda: lost_at.update(short=clock.now_ms)),
+    ):
+        live(keeper, clock, 250_000)
+
+    assert lost_at["short"] - began == 30_000
+    assert 0 <= lost_at["long"] - began - (300_000 - 99_990) <= 1, "looked at a millisecond later"
+
+
+def test_task_that_is_lost_and_does_not_end_takes_no_time_from_other_extensions(clock):
+    server = LeaseServer(clock)
+    keeper = LeaseKeeper(server, clock)
+    stuck = held(keeper, clock, lease_s=30, taskId="stuck")
+    stuck.context.cancel()
+    clock.advance(31_000)
+    lease = held(keeper, clock, lease_s=30, taskId="fine")
+    assert stuck.is_lost()
+    assert keeper._patience_s(lease, clock.monotonic_ms()) == 10
+
+
+def test_one_answer_that_is_lost_keeps_no_other_lease_from_being_extended(clock):
+    server = LeaseServer(clock, StoreUnavailable(), 0)
+    keeper = LeaseKeeper(server, clock)
+    held(keeper, clock, lease_s=300, taskId="long")
+    clock.advance(99_990)
+    short = held(keeper, clock, lease_s=30, taskId="short")
+
+    live(keeper, clock, 250_000)
+
+    assert server.extended[0][1] == "long"
+    assert not short.context.cancelled.is_set()
+
+
+def test_a_lost_lease_stops_what_its_function_waits_for(clock):
+    server = LeaseServer(clock, Conflict())
+    keeper = LeaseKeeper(server, clock)
+    lease = held(keeper, clock)
+    stopped: list[object] = []
+    with (
+        lease.context.when_cancelled(lambda: stopped.append("first")),
+        lease.context.when_cancelled(lambda: stopped.append(1 / 0)),
+        lease.context.when_cancelled(lambda: stopped.append("last")),
+    ):
+        live(keeper, clock, 11_000)
+        assert stopped == ["first", "last"]
+    keeper.stop()
+    assert stopped == ["first", "last"]

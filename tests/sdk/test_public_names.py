@@ -5,10 +5,12 @@ from __future__ import annotations
 from conductor_py import sdk
 
 NAMES = """
-    Backoff Client Clock ConductorError ConfigurationError Conflict DefinitionError InvalidInput
-    LimitExceeded NonRetryableError NotFound PayloadKind PayloadTooLarge ResultStatus ServerFailure
-    StoreUnavailable SystemClock Task TaskCancelled TaskContext TaskInProgress TaskLog TaskResult
-    UnexpectedAnswer Violation Worker WorkerOptions WorkerTask task_context worker_task
+    Backoff CancelRequested Checkpoint Checkpoints ClaimLost Client Clock ConductorError
+    ConfigurationError Conflict DefinitionError EpochConflict InvalidInput LimitExceeded
+    NonRetryableError NotFound NotesConflict Overloaded PayloadKind PayloadTooLarge
+    ResultStatus ServerFailure StartingPoint StopRequested StoreUnavailable SystemClock Task
+    TaskCancelled TaskContext TaskInProgress TaskLog TaskRequest TaskResult UnexpectedAnswer
+    Violation Worker WorkerOptions WorkerTask task_context worker_task
 """
 
 

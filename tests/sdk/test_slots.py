@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
+
+import pytest
 
 from conductor_py.sdk.slots import Slots
 from tests.waiting import PATIENCE_S, until
@@ -27,6 +30,36 @@ def test_a_job_that_raises_frees_its_slot():
     slots.submit(lambda: int("absent"))
     assert slots.wait_idle(PATIENCE_S)
     done = threading.Event()
+    slots.submit(done.set)
+    assert done.wait(PATIENCE_S)
+    slots.close()
+
+
+@pytest.mark.parametrize("error", [asyncio.CancelledError(), SystemExit(3), KeyboardInterrupt()])
+def test_a_job_that_raises_what_is_no_exception_does_not_take_its_thread_along(error):
+    slots, done = Slots("t", 1), threading.Event()
+
+    def job():
+        raise error
+
+    slots.submit(job)
+    assert slots.wait_idle(PATIENCE_S)
+    slots.submit(done.set)
+    assert done.wait(PATIENCE_S)
+    slots.close()
+
+
+def test_a_thread_that_cannot_start_takes_no_slot(monkeypatch):
+    slots, done = Slots("t", 1), threading.Event()
+
+    def refuse(_):
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        with pytest.raises(RuntimeError, match="start new thread"):
+            slots.submit(done.set)
+    assert (slots.busy, slots.wait_free(0)) == (0, 1)
     slots.submit(done.set)
     assert done.wait(PATIENCE_S)
     slots.close()

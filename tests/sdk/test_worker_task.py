@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
+import threading
 from dataclasses import dataclass
 
 import pytest
@@ -19,6 +21,7 @@ from conductor_py.sdk import (
     worker_task,
 )
 from tests.sdk.tasks import task
+from tests.waiting import PATIENCE_S
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,25 @@ def test_a_non_retryable_error_fails_the_task_for_good(clock):
 def test_a_function_that_exits_fails_only_its_task(clock):
     result, _ = run(lambda: sys.exit(3), clock)
     assert (result.status, result.reason) == (ResultStatus.FAILED, "SystemExit: 3")
+
+
+class Panic(BaseException):
+    """What an extension module raises when it is broken."""
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (Panic("index out of bounds"), "Panic: index out of bounds"),
+        (asyncio.CancelledError(), "CancelledError"),
+    ],
+)
+def test_a_function_that_raises_what_is_no_exception_fails_only_its_task(clock, error, reason):
+    def work():
+        raise error
+
+    result, _ = run(work, clock)
+    assert (result.status, result.reason) == (ResultStatus.FAILED, reason)
 
 
 def test_a_bad_input_fails_for_good_and_the_function_is_not_called(clock):
@@ -181,3 +203,75 @@ def test_raise_if_cancelled_is_silent_while_the_task_is_ours(clock):
 def test_options_that_cannot_work_are_refused(options):
     with pytest.raises(ConfigurationError):
         worker_task(**options)
+
+
+def test_an_async_function_runs_to_its_end_and_knows_its_task(clock):
+    async def work(a: int):
+        await asyncio.to_thread(len, ())
+        task_context().log("hello")
+        return {"a": a}
+
+    result, context = run(work, clock, {"a": 3})
+    assert (result.status, result.output) == (ResultStatus.COMPLETED, {"a": 3})
+    assert [entry.line for entry in context.take_lines()] == ["hello"]
+
+
+def test_an_async_function_is_cancelled_when_its_task_is_lost(clock):
+    begun, cleaned = threading.Event(), threading.Event()
+
+    async def work():
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cleaned.set()
+
+    context = TaskContext(task(), clock)
+    results: list[TaskResult | None] = []
+    thread = threading.Thread(
+        target=lambda: results.append(worker_task("greet")(work).run(context, {}))
+    )
+    thread.start()
+    assert begun.wait(PATIENCE_S)
+    context.cancel()
+    thread.join(PATIENCE_S)
+
+    assert results == [None]
+    assert cleaned.is_set()
+
+
+def test_an_async_function_of_a_task_that_is_lost_already_is_cancelled_at_once(clock):
+    async def work():
+        await asyncio.Event().wait()
+
+    context = TaskContext(task(), clock)
+    context.cancel()
+    assert worker_task("greet")(work).run(context, {}) is None
+
+
+def test_an_async_function_that_cancels_itself_has_failed(clock):
+    async def work():
+        raise asyncio.CancelledError
+
+    result, _ = run(work, clock)
+    assert result.status is ResultStatus.FAILED
+    assert "not by its worker" in result.reason
+
+
+def test_a_sleep_ends_with_the_task(clock):
+    context = TaskContext(task(), clock)
+    context.sleep(5)
+    assert clock.now_ms == 1_005_000
+    context.cancel()
+    with pytest.raises(TaskCancelled):
+        context.sleep(5)
+
+
+def test_what_was_asked_for_in_a_block_that_ended_is_not_stopped(clock):
+    context, stopped = TaskContext(task(), clock), []
+    with context.when_cancelled(lambda: stopped.append(1)):
+        pass
+    context.cancel()
+    assert stopped == []
+    with context.when_cancelled(lambda: stopped.append(2)):
+        assert stopped == [2]

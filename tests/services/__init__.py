@@ -12,6 +12,9 @@ from tests.services.ports import free_port
 from tests.services.processes import Service
 from tests.services.redis_servers import NEWEST_REDIS, REDIS_PARAMS, RedisServer, start_redis
 from tests.services.search_servers import start_elasticsearch, start_opensearch
+from tests.services.spark_cluster import SparkCluster, start_spark_cluster
+from tests.services.sql_servers import SqlServer, start_mariadb, start_mysql, start_postgresql
+from tests.services.zookeeper import ZooKeeper, start_zookeeper
 
 __all__ = [
     "NEWEST_REDIS",
@@ -20,11 +23,19 @@ __all__ = [
     "ObjectStore",
     "RedisServer",
     "Service",
+    "SparkCluster",
+    "SqlServer",
+    "ZooKeeper",
     "absent",
     "free_port",
     "start_elasticsearch",
     "start_kafka",
+    "start_mariadb",
+    "start_mysql",
     "start_object_store",
     "start_opensearch",
+    "start_postgresql",
     "start_redis",
+    "start_spark_cluster",
+    "start_zookeeper",
 ]

@@ -34,7 +34,7 @@ def fetched(name: str, build: Callable[[Path], None]) -> Path:
     if place.is_dir():
         return place
     cache_dir().mkdir(parents=True, exist_ok=True)
-    with (cache_dir() / f"{name}.lock").open("w") as lock:
+    with (cache_dir() / "lock").open("w") as lock:  # one for all: apt and Maven share folders, too
         fcntl.flock(lock, fcntl.LOCK_EX)
         if place.is_dir():
             return place

@@ -64,6 +64,7 @@ def _properties(port: int, controller: int, data: Path) -> str:
         "controller.listener.names": "CONTROLLER",
         "inter.broker.listener.name": "PLAINTEXT",
         "log.dirs": str(data),
+        "broker.session.timeout.ms": "300000",
         "group.initial.rebalance.delay.ms": "0",
         **dict.fromkeys(_ONE, "1"),
     }

@@ -42,7 +42,8 @@ def is_running(pid: int) -> bool:
     return status.rpartition(")")[2].split()[0] != "Z"
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
+    """For a child, before it runs: be killed when the thread that started it ends."""
     if _LIBC is not None:
         _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
@@ -70,7 +71,7 @@ class Service:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,  # an interrupt at the terminal is for the tests
-                preexec_fn=_die_with_parent,  # noqa: PLW1509 - one system call, libc already loaded
+                preexec_fn=die_with_parent,  # noqa: PLW1509 - one system call, libc already loaded
             )
 
     @property

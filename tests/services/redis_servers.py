@@ -33,7 +33,13 @@ class RedisServer:
     """A running server on a unix socket; `name` says which one, `url` is for clients."""
 
     def __init__(
-        self, name: str, command: tuple[str, ...], env: dict[str, str], *, append_only: bool
+        self,
+        name: str,
+        command: tuple[str, ...],
+        env: dict[str, str],
+        *,
+        append_only: bool,
+        appendfsync: str = "everysec",
     ) -> None:
         self.name = name
         self._service = Service(name)
@@ -41,7 +47,7 @@ class RedisServer:
             *command,
             *("--port", "0", "--unixsocket", str(self.socket), "--unixsocketperm", "700"),
             *("--dir", str(self._service.folder), "--save", "", "--maxmemory-policy", "noeviction"),
-            *("--appendonly", "yes" if append_only else "no", "--appendfsync", "everysec"),
+            *("--appendonly", "yes" if append_only else "no", "--appendfsync", appendfsync),
         )
         self._env = env
 
@@ -54,6 +60,11 @@ class RedisServer:
     def url(self) -> str:
         """For `redis.from_url`."""
         return f"unix://{self.socket}"
+
+    @property
+    def pid(self) -> int:
+        """Of the running server."""
+        return self._service.pid
 
     def start(self) -> None:
         """Start, or start again after `kill`, on the same folder."""
@@ -158,10 +169,17 @@ REDIS_PARAMS = tuple(
 """Every supported server, for a fixture."""
 
 
-def start_redis(name: str = NEWEST_REDIS, *, append_only: bool = False) -> RedisServer:
+def server_command(name: str) -> tuple[tuple[str, ...], dict[str, str]]:
+    """What starts one of them, and its environment; Unobtainable when it is not there."""
+    return _SERVERS[name]()
+
+
+def start_redis(
+    name: str = NEWEST_REDIS, *, append_only: bool = False, appendfsync: str = "everysec"
+) -> RedisServer:
     """Start one of them by its name; Unobtainable when it is not there. The caller stops it."""
     command, env = _SERVERS[name]()
-    server = RedisServer(name, command, env, append_only=append_only)
+    server = RedisServer(name, command, env, append_only=append_only, appendfsync=appendfsync)
     server.start()
     return server
 

@@ -7,6 +7,7 @@ import urllib.error
 import urllib.request
 import zipfile
 from functools import partial
+from http.client import HTTPException
 from pathlib import Path
 
 from tests.services.cache import fetched, run, tool
@@ -45,7 +46,7 @@ class SearchServer:
         try:
             with urllib.request.urlopen(f"{self.url}/_cluster/health", timeout=2) as answer:
                 return bool(json.load(answer)["status"] in {"green", "yellow"})
-        except (OSError, urllib.error.URLError, ValueError, KeyError):
+        except (OSError, HTTPException, ValueError, KeyError):
             return False
 
 
@@ -119,6 +120,7 @@ import org.elasticsearch.env.Environment;
 import org.elasticsearch.node.InternalSettingsPreparer;
 import org.elasticsearch.node.Node;
 import org.elasticsearch.plugins.PluginsLoader;
+from http.client import HTTPException
 
 public class Server {
     public static void main(String[] args) throws Exception {

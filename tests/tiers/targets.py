@@ -64,24 +64,54 @@ def _thorough(name: str, shows: str, *options: str) -> Target:
     return Target(name=name, shows=shows, command=(sys.executable, *command))
 
 
-_DIVIDED = ("-n", "2", "--dist", "loadfile")
+def _program(name: str, shows: str, *command: str) -> Target:
+    return Target(name=name, shows=shows, command=(sys.executable, *command))
+
+
+_DIVIDED = ("-n", "2", "--dist", "loadgroup")
 TARGETS: Final = (
-    Target(
-        name="seeds",
-        shows="the fast tests in 20 new orders, with new examples each time",
-        command=(sys.executable, "-m", "tests.tiers.seeds", "20"),
+    _program(
+        "seeds",
+        "the fast tests in 20 new orders, with new examples each time",
+        *("-m", "tests.tiers.seeds", "20"),
     ),
     _thorough("versions", "every version of every real server, every client library", *_DIVIDED),
-    _thorough("chaos", "many random histories of executions, servers and stores", *_DIVIDED),
+    _thorough("histories", "many random histories of executions, servers and stores", *_DIVIDED),
     _thorough("fuzz", "hostile and random requests at length", *_DIVIDED),
     _thorough("docs", "the examples of the documentation", *_DIVIDED),
     _thorough("pages", "the pages in a real browser", *_DIVIDED),
     _thorough("stories", "whole deployments of real processes, with kills"),
+    _thorough("pipelines", "data pipelines on Spark, and their connectors on real systems"),
     _thorough("timing", "what is true of a quiet machine only: seconds that are promised"),
-    Target(
-        name="bench",
-        shows="speed, as ratios within one run; figures in benchmarks.md",
-        command=(sys.executable, "benchmarks/run.py"),
+    _thorough("simulation", "what the simulator finds, shrinks and repeats", *_DIVIDED),
+    _program(
+        "simulate",
+        "1,000 simulated deployments with faults",
+        *("-m", "conductor_py.testing.simulation", "--seeds", "1000", "--from", "0"),
+    ),
+    _program("mutants", "planted bugs, each caught", "-m", "tests.mutants", "--jobs", "2"),
+    _program(
+        "chaos",
+        "processes and Redis killed under load for five minutes, and nothing lost or done twice",
+        *("-m", "tests.chaos", "--seconds", "300", "--fsync", "always"),
+    ),
+    _program(
+        "chaos-spark",
+        "workers of data pipelines killed and frozen at every fault point",
+        *("-m", "tests.workers.pipelines.matrix"),
+    ),
+    _program(
+        "soak",
+        "15 minutes of half load: memory does not grow, queues are empty at the end",
+        *("-m", "tests.chaos.soak", "--minutes", "15"),
+    ),
+    _program(
+        "bench", "speed, as ratios within one run; figures in benchmarks.md", "benchmarks/run.py"
+    ),
+    _program(
+        "bench-spark",
+        "speed of Spark workers; figures in benchmarks-spark.md",
+        "benchmarks/spark_run.py",
     ),
 )
 MARKED: Final = frozenset(target.name for target in TARGETS if _MARKED in target.command)

@@ -1,4 +1,4 @@
-"""Lists, definitions, schedules, events and queues in a real browser, with everything clicked."""
+"""Lists, definitions, schedules, events, queues and workers in a real browser, all clicked."""
 
 import pytest
 
@@ -143,14 +143,31 @@ def test_a_queue_says_who_polls_it(tab, client):
     assert "poller-7" in row.inner_text()
 
 
-@pytest.mark.parametrize("path", ["/", "/definitions", "/schedules", "/events", "/queues"])
+def test_workers_and_servers_that_are_there_are_shown(tab, client):
+    load = {"taskType": "ui_load", "domain": "gpu", "running": 1, "capacity": 4}
+    sign = {"workerId": "ui-worker-<b>7</b>", "host": "ui-host", "version": "1.4"}
+    client.report_worker({**sign, "taskTypes": [load]})
+    tab.open("/workers")
+    row = tab.page.get_by_role("row", name="ui-worker-<b>7</b>")
+    row.wait_for()
+    shown = row.inner_text()
+    assert all(text in shown for text in ("ui-host", "1.4", "gpu:ui_load", "1 of 4", "ago"))
+    assert "term 1" in tab.page.locator("#servers").inner_text()
+    tab.page.get_by_label("Filter by worker").fill("nobody like that")
+    tab.page.get_by_text("No worker is there.").wait_for()
+
+
+_PAGES = ["/", "/definitions", "/schedules", "/events", "/queues", "/workers"]
+
+
+@pytest.mark.parametrize("path", _PAGES)
 def test_a_server_that_is_away_is_a_sentence_on_every_page(tab, path):
     tab.page.route("**/api/**", lambda route: route.abort())
     tab.open(path)
     tab.page.get_by_text("The server cannot be reached.").first.wait_for()
 
 
-@pytest.mark.parametrize("path", ["/", "/definitions", "/schedules", "/events", "/queues"])
+@pytest.mark.parametrize("path", _PAGES)
 def test_an_empty_server_is_no_blank_page(tab, path):
     empty = {"totalHits": 0, "results": []}
     tab.page.route(

@@ -8,6 +8,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 from urllib.parse import urlsplit
 
+from tests.waiting import PATIENCE_S
+
 
 class StubServer:
     """Speaks the few calls that a worker makes; use as a context manager."""
@@ -20,6 +22,10 @@ class StubServer:
         self.polls = 0
         #: Claim tokens that moved on: extending them is answered 409.
         self.superseded: set[int] = set()
+        #: While cleared, nothing is answered: the server is frozen.
+        self.awake = threading.Event()
+        self.awake.set()
+        self.signs: list[dict[str, Any]] = []
         stub = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -37,6 +43,9 @@ class StubServer:
                     status = 404
                 self._answer(status, json.dumps(polled))
 
+            def do_DELETE(self) -> None:
+                self._answer(200, "")
+
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers.get("content-length", 0)))
                 if self.path.endswith("/extend"):
@@ -48,9 +57,10 @@ class StubServer:
                     stub.results.append(json.loads(body))
                     self._answer(200, "id", "text/plain")
                 else:
-                    self._answer(200, "{}")
+                    self._answer(200, stub.told(self.path, body))
 
             def _answer(self, status: int, body: str, kind: str = "application/json") -> None:
+                stub.awake.wait(PATIENCE_S)
                 data = body.encode()
                 self.send_response(status)
                 self.send_header("content-type", kind)
@@ -64,6 +74,13 @@ class StubServer:
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+
+    def told(self, path: str, body: bytes) -> str:
+        """Answer what else is posted; a sign of life is remembered."""
+        if not path.endswith("/workers"):
+            return "{}"
+        self.signs.append(json.loads(body))
+        return json.dumps({"leaseSeconds": 30})
 
     @property
     def url(self) -> str:

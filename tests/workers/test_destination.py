@@ -23,6 +23,7 @@ from conductor_workers.manifest import (
 from tests.workers.attempts import claim
 
 CRASH_POINTS = ["staged", "intended", "swapped", "published"]
+_ALL_POINTS = [*CRASH_POINTS, "retired"]
 
 
 class Crash(BaseException):
@@ -181,7 +182,7 @@ def test_a_superseded_claim_is_refused_after_any_crash_of_the_newer_one(
         slow.publish(staging, manifest, confirm=lambda: True)
 
 
-@pytest.mark.parametrize("point", [*CRASH_POINTS, "retired"])
+@pytest.mark.parametrize("point", _ALL_POINTS)
 def test_without_an_exchange_a_crash_is_mended_by_the_next_to_come(
     target: Path, point: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -274,3 +275,23 @@ def test_local_paths_are_taken(text: str) -> None:
 def test_other_paths_are_refused_with_a_sentence(text: str) -> None:
     with pytest.raises(DestinationRefused):
         local_path(text)
+
+
+@pytest.mark.parametrize(
+    ("point", "exchanges"),
+    [*((point, True) for point in CRASH_POINTS), *((point, False) for point in _ALL_POINTS)],
+)
+def test_what_a_killed_worker_had_published_is_the_output_of_the_next_one(
+    target: Path, point: str, *, exchanges: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not exchanges:
+        monkeypatch.setattr(module, "exchange", lambda _first, _second: False)
+    _write(Destination(target), claim(4, task="task-0"), "old")
+    _crash(target, claim(5), "once", point)
+    destination = Destination(target)
+    adopted = destination.adopted(claim(6))
+    shown = point in ("retired", "swapped", "published")
+    assert (adopted is not None and adopted.claim == claim(5)) is shown
+    assert _content(target) == ("once" if shown else "old")
+    assert destination.adopted(claim(6, task="task-2")) is None
+    assert destination.adopted(claim(3)) is None

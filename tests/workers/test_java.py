@@ -12,6 +12,7 @@ from conductor_py.errors import ConfigurationError
 from conductor_workers import java as discovery
 from conductor_workers.java import find_java
 from tests.services.absence import needs
+from tests.waiting import PATIENCE_S
 
 _ECHO = '#!/bin/sh\nprintf "%s\\n" "$@"\n'
 _OLD = "#!/bin/sh\necho 'openjdk version \"1.8.0_402\"' >&2\n"
@@ -28,6 +29,7 @@ def _runtime(home: Path, version: str, *, modules: str = "java.base jdk.incubato
 @pytest.fixture
 def nothing_packaged(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(discovery, "_packaged_home", lambda: None)
+    monkeypatch.setattr(discovery, "_ANSWER_WITHIN_S", PATIENCE_S)
 
 
 def test_java_home_wins_over_the_path(tmp_path: Path) -> None:

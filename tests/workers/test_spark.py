@@ -13,6 +13,8 @@ from pyspark.sql import SparkSession
 
 from conductor_py.model.json import JsonObject
 from conductor_workers.manifest import read_manifest
+from conductor_workers.pipelines.connectors import Epoch, Owner, SinkProblem
+from conductor_workers.pipelines.sinks.file import FileSink
 from conductor_workers.progress import monitored
 from conductor_workers.tasks.outcome import Outcome, Status, settle
 from conductor_workers.tasks.python import run_python
@@ -216,6 +218,49 @@ def test_a_repeat_of_the_same_claim_answers_what_was_published(
     assert again.output["metrics"] == first.output["metrics"] == {"n": 1}
 
 
+def test_who_takes_a_task_whose_worker_was_killed_after_publishing_reports_what_is_there(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    given: JsonObject = {
+        "sql": "SELECT uuid() AS a",
+        "output": {"path": str(tmp_path / "out"), "format": "json", "mode": "overwrite"},
+    }
+    first = _run(spark, FakeAttempt(given, claim(1)))
+    [file] = (tmp_path / "out").glob("part-*")
+    before = file.read_text()
+    taken_over = _run(spark, FakeAttempt(given, claim(2)))
+    assert first is not None
+    assert taken_over is not None
+    assert taken_over.output["repeated"] is True
+    assert taken_over.output["rowCount"] == first.output["rowCount"] == 1
+    assert file.read_text() == before
+    retried = _run(spark, FakeAttempt(given, claim(3, task="task-2")))
+    assert retried is not None
+    assert "repeated" not in retried.output
+
+
+def test_output_of_a_pipeline_is_read_by_its_manifests(spark: SparkSession, tmp_path: Path) -> None:
+    root = tmp_path / "a place"  # with a space
+    sink = FileSink(name="out", root=root, options={}, visibility="manifest")
+    epochs = [
+        Epoch(owner=Owner(task="e/load"), pipeline="p", sink="out", number=number, token=5)
+        for number in (1, 2)
+    ]
+    staged = [sink.stage(spark.range(5), epoch) for epoch in epochs]
+    sink.publish(staged[0], epochs[0], "hash")
+    given: JsonObject = {
+        "inputs": {"numbers": {"format": "parquet", "path": str(root)}},
+        "sql": "SELECT id FROM numbers",
+        "output": {"path": str(tmp_path / "an output")},
+    }
+    assert _sql(spark, given).output["rowCount"] == 5
+    outcome = _sql(spark, {**given, "output": {"path": str(root), "mode": "overwrite"}})
+    assert "belongs to data pipelines" in outcome.reason
+    replaced = FileSink(name="out", root=tmp_path / "an output", options={})
+    with pytest.raises(SinkProblem, match="SPARK_SQL"):
+        replaced.stage(spark.range(5), epochs[0])
+
+
 def test_a_cancelled_attempt_stops_its_jobs_and_reports_nothing(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -267,7 +312,7 @@ def test_progress_counts_stages_and_tasks_of_the_group_only(spark: SparkSession)
         progress = progress_of()
         return progress["tasks"]["done"] == 4 and not progress["jobs"]["active"]
 
-    until(is_told, 60, what="both jobs have ended")
+    until(is_told, what="both jobs have ended")
     progress = progress_of()
     assert progress["jobGroup"] == "counted-9"
     assert progress["jobs"] == {"total": 2, "active": 0}

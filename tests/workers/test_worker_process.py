@@ -7,7 +7,10 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,8 +22,9 @@ _STORY = pytest.mark.thorough(target="stories")
 
 _QUICK = "spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _SLOW = "SELECT max(hash(id)) FROM range(0, 9000000000000, 1, 4)"
-_START_WITHIN_S = 150
+_START_WITHIN_S = 300
 _END_WITHIN_S = 150
+_CANCELLED = "Cancelled a job group"
 
 
 @pytest.fixture
@@ -31,18 +35,67 @@ def server() -> Iterator[StubServer]:
 
 @pytest.fixture
 def worker(server: StubServer, tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A worker of one test, which may end it."""
+    with _worker(server, tmp_path) as process:
+        yield process
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A worker that many tests share, its server, and the tasks that it must not report."""
+
+    server: StubServer
+    folder: Path
+    lost: set[str] = field(default_factory=set)
+
+    def log(self) -> str:
+        """What the worker has said so far."""
+        return (self.folder / "log").read_text()
+
+    def result(self, task_id: str) -> dict[str, Any]:
+        """The one result of a task, as soon as it is there."""
+        until(lambda: self._results(task_id), _END_WITHIN_S, what=f"the result of {task_id}")
+        (result,) = self._results(task_id)
+        return result
+
+    def is_under_way(self, group: str) -> bool:
+        """Whether tasks of a job group were seen at work."""
+        told = [p for p in self.server.progress if p.get("jobGroup") == group]
+        return any(progress["tasks"]["active"] for progress in told)
+
+    def _results(self, task_id: str) -> list[dict[str, Any]]:
+        return [result for result in self.server.results if result["taskId"] == task_id]
+
+
+@pytest.fixture(scope="module")
+def standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standing]:
+    """A worker that nobody ends; it must keep silent to the end about what it has lost."""
+    with StubServer() as stub:
+        shared = Standing(stub, tmp_path_factory.mktemp("standing"))
+        with _worker(stub, shared.folder) as process:
+            _polling(stub)
+            yield shared
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(_END_WITHIN_S) == 0
+        assert shared.lost.isdisjoint(result["taskId"] for result in stub.results)
+
+
+@contextmanager
+def _worker(server: StubServer, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
     command = [sys.executable, "-m", "conductor_workers.launcher", "--server", server.url]
     command += ["--master", "local[2]", "--work-dir"]
-    command += [str(tmp_path / "work"), "--allow-module", "spark_samples", "--python-path"]
+    command += [str(folder / "work"), "--allow-module", "spark_samples", "--python-path"]
     command += [str(Path(__file__).with_name("modules"))]
-    command += ["--conf", _QUICK, "--grace", "120", "--lease", "30"]
+    command += ["--conf", _QUICK, "--grace", "120", "--lease", "60"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    with (tmp_path / "log").open("wb") as log:
+    with (folder / "log").open("wb") as log:
         process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
-    yield process
-    if process.poll() is None:
-        process.kill()
-    process.wait()
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait()
 
 
 def _polling(server: StubServer) -> None:
@@ -93,13 +146,11 @@ def test_a_worker_reports_with_its_claim_drains_on_sigterm_and_takes_its_jvm_alo
 
 
 def test_functions_of_the_python_path_run_in_sparks_python_processes_too(
-    server: StubServer, worker: subprocess.Popen[bytes]
+    standing: Standing,
 ) -> None:
-    _polling(server)
     given = {"function": "spark_samples:doubled", "arguments": {"count": 4}}
-    server.offer("task-1", given, kind="SPARK_PYTHON")
-    until(lambda: server.results)
-    [result] = server.results
+    standing.server.offer("doubled", given, kind="SPARK_PYTHON")
+    result = standing.result("doubled")
     assert result["status"] == "COMPLETED", result.get("reasonForIncompletion")
     assert result["outputData"]["doubled"] == [0, 2, 4, 6]
 
@@ -116,18 +167,52 @@ def test_a_killed_worker_leaves_no_jvm(server: StubServer, worker: subprocess.Po
 
 @_STORY
 def test_a_task_whose_claim_moved_is_cancelled_and_not_reported(
-    server: StubServer, worker: subprocess.Popen[bytes], tmp_path: Path
+    standing: Standing, tmp_path: Path
 ) -> None:
-    _polling(server)
-    server.offer("task-1", {"sql": _SLOW, "output": {"path": str(tmp_path / "out")}}, claim=7)
-    until(lambda: any(p.get("tasks", {}).get("active") for p in server.progress))
+    server = standing.server
+    standing.lost.add("moved")
+    server.offer("moved", {"sql": _SLOW, "output": {"path": str(tmp_path / "out")}}, claim=7)
+    until(lambda: standing.is_under_way("moved-7"))
     server.superseded.add(7)
-    server.offer("task-2", {"sql": "SELECT 2 AS x", "collect": 1}, claim=8)
-    until(lambda: server.results)
-    worker.send_signal(signal.SIGTERM)
-    assert worker.wait(_END_WITHIN_S) == 0
-    assert [result["taskId"] for result in server.results] == ["task-2"]
+    server.offer("next", {"sql": "SELECT 2 AS x", "collect": 1}, claim=8)
+    assert standing.result("next")["claimToken"] == 8
     assert not (tmp_path / "out").exists()
+
+
+@_STORY
+def test_a_task_whose_lease_cannot_be_extended_for_its_length_is_cancelled_and_not_reported(
+    standing: Standing, tmp_path: Path
+) -> None:
+    """The server freezes; the job group is cancelled after one lease, which frees the only slot."""
+    server = standing.server
+    standing.lost.add("frozen")
+    server.offer("frozen", {"sql": _SLOW, "output": {"path": str(tmp_path / "out")}}, claim=17)
+    until(lambda: standing.is_under_way("frozen-17"))
+    before = standing.log().count(_CANCELLED)
+    server.awake.clear()
+    try:
+        until(
+            lambda: standing.log().count(_CANCELLED) > before,
+            _END_WITHIN_S,
+            what="the jobs are cancelled",
+        )
+    finally:
+        server.awake.set()
+    server.offer("after", {"sql": "SELECT 2 AS x", "collect": 1}, claim=18)
+    assert standing.result("after")["claimToken"] == 18
+    assert not (tmp_path / "out").exists()
+
+
+@_STORY
+def test_a_worker_tells_which_spark_it_runs_and_how_busy_it_is(standing: Standing) -> None:
+    sign = until(lambda: standing.server.signs)[0]
+    assert sign["version"].startswith("spark-")
+    assert {load["taskType"] for load in sign["taskTypes"]} == {
+        "SPARK_SQL",
+        "SPARK_PYTHON",
+        "SPARK_PIPELINE",
+    }
+    assert all(load["running"] <= load["capacity"] for load in sign["taskTypes"])
 
 
 @_STORY

@@ -21,15 +21,16 @@ Where a crash may fall, and what the next ``prepare`` or ``publish`` finds:
 4. after the swap, before the fence knows: the manifest in the destination tells; the fence is
 brought up to date.
 
-A repeat by the same claim finds its own manifest and does nothing. A reader that listed the old
-files before a swap and opens them after it gets "file not found", never a mixture: data files carry
-unique names. A destination that holds files without a manifest or Spark's success mark was not
-written by us, and is never replaced.
+A repeat by the same task, under the same claim or a newer one, finds its own manifest and does
+nothing: what a killed worker had published is the output of whoever takes the task next. A reader
+that listed the old files before a swap and opens them after it gets "file not found", never a
+mixture: data files carry unique names. A destination that holds files without a manifest or Spark's
+success mark was not written by us, and is never replaced; nor is one that data pipelines add epochs
+to.
 """
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -39,9 +40,12 @@ from urllib.parse import unquote, urlsplit
 
 from conductor_py.errors import ConductorError
 from conductor_workers.attempt import AttemptEnded, Claim
+from conductor_workers.datafiles import sync_files
 from conductor_workers.exchange import exchange
 from conductor_workers.liveness import HeldDirectory, exclusive, hold, remove_if_abandoned
 from conductor_workers.manifest import (
+    COMMITS,
+    MANIFESTS,
     Fence,
     Manifest,
     Swap,
@@ -100,9 +104,22 @@ class Destination:
         self._at = at
 
     def published_by(self, claim: Claim) -> Manifest | None:
-        """Return the manifest of the present data when that very claim wrote it."""
+        """Return the manifest of the present data when that claim's task wrote it, under that claim
+        or one before.
+        """
         manifest = read_manifest(self.path)
-        return manifest if manifest is not None and manifest.claim == claim else None
+        if manifest is None or manifest.claim.token > claim.token:
+            return None
+        same = (manifest.claim.task_id, manifest.claim.owner) == (claim.task_id, claim.owner)
+        return manifest if same and claim.task_id else None
+
+    def adopted(self, claim: Claim) -> Manifest | None:
+        """Finish what a dead process left half-way, and return what that claim's task published."""
+        if not self._place.exists():
+            return None
+        with self._locked():
+            self._recovered()
+            return self.published_by(claim)
 
     def prepare(self, claim: Claim, *, overwrite: bool) -> Staging:
         """Raise the fence to that claim and return an empty staging place.
@@ -136,7 +153,7 @@ class Destination:
             AttemptEnded: the claim was superseded or the engine no longer confirms it.
         """
         write_manifest(staging.data, manifest)
-        _sync_tree(staging.data)
+        sync_files(staging.data, (file.path for file in manifest.files))
         self._at("staged")
         with self._locked():
             fence = self._recovered()
@@ -209,6 +226,8 @@ class Destination:
             )
         if not path.exists() or not any(path.iterdir()):
             return
+        if any((path / name).exists() for name in (COMMITS, MANIFESTS)):
+            raise DestinationRefused(f"{path} belongs to data pipelines; it is not replaced.")
         manifest = read_manifest(path)
         if manifest is None and not (path / _SPARK_SUCCESS).exists():
             raise DestinationRefused(
@@ -230,11 +249,3 @@ class Destination:
 
 def _published(fence: Fence, claim: Claim) -> Fence:
     return replace(fence, published=claim, swap=None)
-
-
-def _sync_tree(directory: Path) -> None:
-    for folder, _, names in os.walk(directory):
-        for name in names:
-            with (Path(folder) / name).open("rb") as file:
-                os.fsync(file.fileno())
-        sync_directory(Path(folder))

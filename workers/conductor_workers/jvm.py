@@ -27,8 +27,14 @@ _GUARD = Path(__file__).with_name("guard.py")
 _READY_WITHIN_S = 120
 _LOOK_EVERY_S = 0.02
 _STOP_WITHIN_S = 5
+_STDERR = 2
+_SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 #: Settings that a running JVM cannot take any more: they go on Spark's command line.
-_LAUNCH_PREFIXES = ("spark.driver.", "spark.jars", "spark.files", "spark.submit", "spark.master")
+_LAUNCH_PREFIXES = (
+    *("spark.driver.", "spark.jars", "spark.files", "spark.submit", "spark.master"),
+    # A cluster's own part of the launcher reads these before there is a session.
+    *("spark.archives", "spark.pyspark.", "spark.yarn.", "spark.kubernetes."),
+)
 
 
 class DriverJvm:
@@ -68,16 +74,17 @@ class DriverJvm:
         Raises:
             ConfigurationError: PySpark is not installed.
         """
-        spark_home = _spark_home()
+        home = spark_home()
         self._connection_file = Path(tempfile.mkdtemp(dir=self._work_dir)) / "connection"
         command = [sys.executable, "-I", "-S", str(_GUARD), str(os.getpid())]
-        command.append(str(spark_home / "bin" / "spark-submit"))
+        command.append(str(home / "bin" / "spark-submit"))
         for key, value in self._settings.items():
             if key.startswith(_LAUNCH_PREFIXES):
                 command += ["--conf", f"{key}={value}"]
         command.append("pyspark-shell")
+        # What a runtime says on its own account is no output of the worker's.
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, env=self._environment(spark_home)
+            command, stdin=subprocess.PIPE, stdout=_STDERR, env=self._environment(home)
         )
         logger.info(
             "Starting the driver JVM",
@@ -119,18 +126,24 @@ class DriverJvm:
             self._process.wait()
         logger.info("The driver JVM has ended", extra={"action": "jvm_stop"})
 
-    def _environment(self, spark_home: Path) -> dict[str, str]:
-        environment = {**os.environ, **self._additional}
+    def _environment(self, home: Path) -> dict[str, str]:
+        # Before the driver a small JVM composes its command; it ends before compiling pays off.
+        environment = {"SPARK_LAUNCHER_OPTS": _SHORT_LIVED, **os.environ, **self._additional}
         environment.update(
             JAVA_HOME=str(self._java.home),
-            SPARK_HOME=str(spark_home),
+            SPARK_HOME=str(home),
             SPARK_CONNECT_MODE="0",
             _PYSPARK_DRIVER_CONN_INFO_PATH=str(self._connection_file),
         )
         return environment
 
 
-def _spark_home() -> Path:
+def spark_home() -> Path:
+    """Return where Spark is installed.
+
+    Raises:
+        ConfigurationError: PySpark is not installed.
+    """
     try:
         import pyspark
     except ImportError as error:

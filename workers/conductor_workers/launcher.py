@@ -24,7 +24,7 @@ from conductor_py.sdk import Client, Worker
 
 logger = logging.getLogger(__name__)
 
-_TASK_TYPES = ("SPARK_SQL", "SPARK_PYTHON")
+_TASK_TYPES = ("SPARK_SQL", "SPARK_PYTHON", "SPARK_PIPELINE")
 _LOOK_AT_JVM_EVERY_S = 1.0
 _JVM_DIED = 1
 _CANNOT_START = 2
@@ -37,9 +37,20 @@ def default_work_dir() -> Path:
     return base / "conductor-spark-worker"
 
 
+def default_archive_dir() -> Path:
+    """Return where all workers of this user keep the archives of the JVM's classes."""
+    cache = os.environ.get("XDG_CACHE_HOME")
+    base = Path(cache) if cache else Path.home() / ".cache"
+    return base / "conductor-spark-worker"
+
+
 @click.command(context_settings={"show_default": True, "max_content_width": 100})
-@click.option("--server", required=True, envvar="CONDUCTOR_SERVER_URL", help="URL ending in /api.")
-@click.option("--master", default="local[*]", help="Spark master.")
+@click.option("--server", envvar="CONDUCTOR_SERVER_URL", help="URL ending in /api.  [required]")
+@click.option(
+    "--master",
+    default="local[*]",
+    help="Spark master: local[n], spark://host:port, yarn or k8s://….",
+)
 @click.option("--task-types", default=",".join(_TASK_TYPES), help="Task types, comma separated.")
 @click.option(
     "--concurrency", default=2, type=click.IntRange(1, 64), help="Tasks of a type at a time."
@@ -49,18 +60,30 @@ def default_work_dir() -> Path:
     "--python-path",
     multiple=True,
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Directory with modules for SPARK_PYTHON; repeatable.",
+    help="Directory with modules for SPARK_PYTHON and python transforms; repeatable.",
 )
 @click.option(
     "--allow-module",
     multiple=True,
-    help="Prefix of modules that SPARK_PYTHON may call; none are allowed by default; repeatable.",
+    help="Prefix of modules that SPARK_PYTHON and python transforms may call; none are allowed by "
+    "default; repeatable.",
 )
 @click.option(
     "--work-dir",
     default=None,
     type=click.Path(file_okay=False, path_type=Path),
     help="Temporary files of the session.  [default: in the user's state directory]",
+)
+@click.option(
+    "--class-archive",
+    default=None,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Archives of the JVM's classes: a second start takes half the time.  "
+    "[default: in the user's cache directory]",
+)
+@click.option("--no-class-archive", is_flag=True, help="Make and use no such archive.")
+@click.option(
+    "--prepare", is_flag=True, help="Make the class archive and end; for the build of an image."
 )
 @click.option("--conf", multiple=True, metavar="KEY=VALUE", help="Spark setting; repeatable.")
 @click.option(
@@ -72,7 +95,7 @@ def default_work_dir() -> Path:
 @click.option("--log-level", default="INFO", type=click.Choice(["DEBUG", "INFO", "WARNING"]))
 def main(
     *,
-    server: str,
+    server: str | None,
     master: str,
     task_types: str,
     concurrency: int,
@@ -80,12 +103,17 @@ def main(
     python_path: tuple[Path, ...],
     allow_module: tuple[str, ...],
     work_dir: Path | None,
+    class_archive: Path | None,
+    no_class_archive: bool,
+    prepare: bool,
     conf: tuple[str, ...],
     lease: int,
     grace: float,
     log_level: str,
 ) -> None:
     """Poll Spark task types from a Conductor server and run them in one Spark session."""
+    if server is None and not prepare:
+        raise click.MissingParameter(param_type="option", param_hint="'--server'")
     logging.basicConfig(
         level=log_level, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr
     )
@@ -94,7 +122,7 @@ def main(
     before = signal.signal(signal.SIGTERM, _exit_on)
     try:
         code = _serve(
-            server=server,
+            server=None if prepare else server,
             master=master,
             types=_chosen(task_types),
             concurrency=concurrency,
@@ -102,6 +130,7 @@ def main(
             python_path=python_path,
             allowed_modules=allow_module,
             work_dir=work_dir or default_work_dir(),
+            archive_dir=None if no_class_archive else class_archive or default_archive_dir(),
             settings=_settings(conf),
             lease_s=lease,
             grace_s=grace,
@@ -116,7 +145,7 @@ def main(
 
 def _serve(
     *,
-    server: str,
+    server: str | None,
     master: str,
     types: tuple[str, ...],
     concurrency: int,
@@ -124,13 +153,14 @@ def _serve(
     python_path: tuple[Path, ...],
     allowed_modules: tuple[str, ...],
     work_dir: Path,
+    archive_dir: Path | None,
     settings: dict[str, str],
     lease_s: int,
     grace_s: float,
 ) -> int:
     try:
         from conductor_workers.polled import SparkWorkerOptions, spark_worker_tasks
-        from conductor_workers.session import WorkerSession, default_settings
+        from conductor_workers.session import WorkerSession, chosen_settings
     except ImportError as error:
         raise ConfigurationError(
             "PySpark is not installed; run `pip install 'conductor-py[spark]'`."
@@ -138,7 +168,8 @@ def _serve(
     _make_importable(python_path)
     session = WorkerSession(
         work_dir=work_dir.resolve(),
-        settings=default_settings(master=master, concurrency=concurrency) | settings,
+        settings=chosen_settings(master=master, concurrency=concurrency, given=settings),
+        archive_dir=archive_dir,
     )
     options = SparkWorkerOptions(
         task_types=types,
@@ -146,11 +177,19 @@ def _serve(
         domain=domain,
         lease_s=lease_s,
         allowed_modules=allowed_modules,
+        pipelines_dir=str(work_dir.resolve() / "pipelines"),
     )
     try:
         session.start()
+        if server is None:  # only the archive was wanted
+            return 0
         with Client(server) as client:
-            worker = Worker(client, spark_worker_tasks(client, session, options), grace_s=grace_s)
+            worker = Worker(
+                client,
+                spark_worker_tasks(client, session, options),
+                version=f"spark-{session.spark.version}",
+                grace_s=grace_s,
+            )
             died = _watch_jvm(session.alive, worker)
             worker.run()
         return _JVM_DIED if died.is_set() else 0

@@ -1,24 +1,31 @@
-"""The stored forms that stand beside written data: the manifest in it and the fence next to it.
+"""The stored forms that stand beside written data: manifests in it and the fence next to it.
 
-``_commit.json`` inside a destination says which task wrote it, under which claim, and which files
-belong to it. The fence, outside, remembers the newest claim of every owner and what is being
-published right now. Both are JSON with a format number; a newer format is refused and left alone.
+A manifest says who wrote some files, under which claim, and which files these are. ``_commit.json``
+at the top of a directory is the manifest of all that lies there: the directory is replaced as a
+whole. Below ``_commits`` and ``_manifests`` lies one for each epoch of a data pipeline, and epochs
+add up. The fence, outside of a directory, remembers the newest claim of every owner and what is
+being published right now. All are JSON with a format number; a newer format is refused and left
+alone.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast
+from typing import Final, Protocol, cast
 
 from conductor_py.errors import ConductorError
 from conductor_py.model.json import JsonObject, JsonValue
 from conductor_workers.attempt import Claim
 
-MANIFEST_NAME = "_commit.json"
+MANIFEST_NAME: Final = "_commit.json"
+#: Where the manifests of epochs lie: of files that any reader sees, and of files that count only
+#: because a manifest names them.
+COMMITS: Final = "_commits"
+MANIFESTS: Final = "_manifests"
 _FORMAT = 1
 #: Claims of owners that never published are kept this many at most, the newest ones.
 _CLAIMS_KEPT = 64
@@ -40,14 +47,23 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """What one attempt wrote; ``metrics`` is what its output says beyond the counts."""
+    """What one attempt wrote; ``metrics`` is what its output says beyond the counts.
+
+    ``epoch`` and ``record_hash`` tell which commit of a data pipeline it is, of which ``line`` of
+    attempts; an epoch of 0 is all that there is. ``takes_back`` are the first and the last epoch of
+    the line that readers see no more from the moment on in which this manifest is there.
+    """
 
     claim: Claim
     data_format: str
     row_count: int
-    schema: str
     files: tuple[DataFile, ...]
+    schema: str = ""
     metrics: JsonObject = field(default_factory=dict)
+    epoch: int = 0
+    line: int = 0
+    record_hash: str = ""
+    takes_back: tuple[int, int] | None = None
 
     @property
     def total_bytes(self) -> int:
@@ -75,8 +91,29 @@ class Fence:
     swap: Swap | None = None
 
 
-def write_manifest(directory: Path, manifest: Manifest) -> None:
-    """Write the manifest into that directory; it is there whole or not at all."""
+class Place(Protocol):
+    """Where named files lie: a directory, or a prefix of a bucket."""
+
+    def read(self, name: str) -> bytes:
+        """Return a file's content. Raises ``FileNotFoundError``."""
+
+    def names(self, prefix: str) -> tuple[str, ...]:
+        """Return the names below a directory, in order."""
+
+
+def visible_files(place: Place) -> tuple[str, ...]:
+    """Return the names of all files there that are committed, whoever wrote them.
+
+    Raises ``UnknownFormat``.
+    """
+    by_line: dict[tuple[str, int], list[Manifest]] = {}
+    for folder, manifest in _manifests(place):
+        by_line.setdefault((folder, manifest.line), []).append(manifest)
+    return tuple(file.path for found in by_line.values() for file in _shown(found))
+
+
+def manifest_text(manifest: Manifest) -> bytes:
+    """Write a manifest as it is stored."""
     document: JsonObject = {
         "format": _FORMAT,
         **_claim_document(manifest.claim),
@@ -84,28 +121,47 @@ def write_manifest(directory: Path, manifest: Manifest) -> None:
         "rowCount": manifest.row_count,
         "schema": manifest.schema,
         "metrics": manifest.metrics,
+        "epoch": manifest.epoch,
+        "line": manifest.line,
+        "record": manifest.record_hash,
+        "takesBack": None if manifest.takes_back is None else list(manifest.takes_back),
         "files": [{"path": file.path, "bytes": file.bytes} for file in manifest.files],
     }
-    _write(directory / MANIFEST_NAME, document)
+    return json.dumps(document, indent=1).encode()
 
 
-def read_manifest(directory: Path) -> Manifest | None:
-    """Read the manifest of that directory; None when there is none."""
-    document = _read(directory / MANIFEST_NAME)
-    if document is None:
-        return None
+def manifest_of(text: str | bytes, where: object) -> Manifest:
+    """Read what ``manifest_text`` writes. Raises ``UnknownFormat``."""
+    document = _known(text, where)
     files = cast("list[Mapping[str, JsonValue]]", document["files"])
+    taken = cast("list[int] | None", document.get("takesBack"))
     return Manifest(
         claim=_claim(document),
         data_format=str(document["dataFormat"]),
         row_count=int(cast("int", document["rowCount"])),
         schema=str(document["schema"]),
         metrics=cast("JsonObject", document.get("metrics") or {}),
+        epoch=int(cast("int", document.get("epoch", 0))),
+        line=int(cast("int", document.get("line", 0))),
+        record_hash=str(document.get("record", "")),
+        takes_back=None if taken is None else (taken[0], taken[1]),
         files=tuple(
             DataFile(path=str(file["path"]), bytes=int(cast("int", file["bytes"])))
             for file in files
         ),
     )
+
+
+def write_manifest(directory: Path, manifest: Manifest) -> None:
+    """Write the manifest into that directory; it is there whole or not at all."""
+    _write(directory / MANIFEST_NAME, manifest_text(manifest))
+
+
+def read_manifest(directory: Path) -> Manifest | None:
+    """Read the manifest of all that lies in that directory; None when there is none."""
+    path = directory / MANIFEST_NAME
+    text = _text(path)
+    return None if text is None else manifest_of(text, path)
 
 
 def write_fence(path: Path, fence: Fence) -> None:
@@ -120,14 +176,15 @@ def write_fence(path: Path, fence: Fence) -> None:
         if swap is None
         else {**_claim_document(swap.claim), "staged": swap.staged, "retired": swap.retired},
     }
-    _write(path, document)
+    _write(path, json.dumps(document, indent=1).encode())
 
 
 def read_fence(path: Path) -> Fence:
     """Read the fence; an empty one where nobody wrote yet."""
-    document = _read(path)
-    if document is None:
+    text = _text(path)
+    if text is None:
         return Fence()
+    document = _known(text, path)
     published = cast("Mapping[str, JsonValue] | None", document["published"])
     swap = cast("Mapping[str, JsonValue] | None", document["swap"])
     return Fence(
@@ -160,24 +217,42 @@ def _claim(document: Mapping[str, JsonValue]) -> Claim:
     )
 
 
-def _write(path: Path, document: JsonObject) -> None:
+def _manifests(place: Place) -> Iterator[tuple[str, Manifest]]:
+    for name in (MANIFEST_NAME, *place.names(COMMITS), *place.names(MANIFESTS)):
+        try:
+            yield name.rpartition("/")[0], manifest_of(place.read(name), name)
+        except FileNotFoundError:
+            continue
+
+
+def _shown(line: list[Manifest]) -> Iterator[DataFile]:
+    gone = [manifest.takes_back for manifest in line if manifest.takes_back is not None]
+    for manifest in line:
+        if not any(first <= manifest.epoch <= last for first, last in gone):
+            yield from manifest.files
+
+
+def _write(path: Path, content: bytes) -> None:
     aside = path.with_name(f"{path.name}.new")
-    with aside.open("w", encoding="utf-8") as file:
-        json.dump(document, file, indent=1)
+    with aside.open("wb") as file:
+        file.write(content)
         file.flush()
         os.fsync(file.fileno())
     aside.replace(path)
     sync_directory(path.parent)
 
 
-def _read(path: Path) -> Mapping[str, JsonValue] | None:
+def _text(path: Path) -> str | None:
     try:
-        text = path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8")
     except (FileNotFoundError, NotADirectoryError):
         return None
+
+
+def _known(text: str | bytes, where: object) -> Mapping[str, JsonValue]:
     document = cast("Mapping[str, JsonValue]", json.loads(text))
     if document.get("format") != _FORMAT:
         raise UnknownFormat(
-            f"{path} has format {document.get('format')}; this worker knows {_FORMAT}."
+            f"{where} has format {document.get('format')}; this worker knows {_FORMAT}."
         )
     return document

@@ -19,21 +19,25 @@ from conductor_py.sdk import (
     ConductorError,
     ResultStatus,
     TaskContext,
+    TaskRequest,
     TaskResult,
     WorkerOptions,
     WorkerTask,
     task_context,
 )
 from conductor_workers.attempt import Attempt, Claim, claim_of
+from conductor_workers.pipelines.engine_store import EngineStore
+from conductor_workers.pipelines.job import Bench
 from conductor_workers.progress import monitored
 from conductor_workers.session import WorkerSession
-from conductor_workers.tasks.outcome import settle
+from conductor_workers.tasks.outcome import Outcome, Status, settle
+from conductor_workers.tasks.pipeline import run_pipelines
 from conductor_workers.tasks.python import run_python
 from conductor_workers.tasks.sql import run_sql
 
 logger = logging.getLogger(__name__)
 
-TASK_TYPES = ("SPARK_SQL", "SPARK_PYTHON")
+TASK_TYPES = ("SPARK_SQL", "SPARK_PYTHON", "SPARK_PIPELINE")
 _EXTEND_WITHIN_S = 5.0
 
 
@@ -46,6 +50,8 @@ class SparkWorkerOptions:
     domain: str | None = None
     lease_s: int = 30
     allowed_modules: tuple[str, ...] = ()
+    pipelines_dir: str = ""
+    """Where pipelines keep their large parts when a job names no ``work_dir``."""
 
 
 class PolledAttempt:
@@ -92,7 +98,7 @@ class PolledAttempt:
         if task.claim_token is None:
             return True
         try:
-            self._client.extend_task(
+            answer = self._client.extend_task(
                 task.task_id,
                 task.claim_token,
                 self._lease_s,
@@ -101,7 +107,7 @@ class PolledAttempt:
                 timeout_s=_EXTEND_WITHIN_S,
             )
         except (Conflict, NotFound):
-            self.cancelled.set()
+            self._context.cancel()
             return False
         except ConductorError as error:
             logger.warning(
@@ -109,6 +115,7 @@ class PolledAttempt:
                 extra={"action": "lease_not_extended", "error": error.message},
             )
             return False
+        self._context.asked(TaskRequest.from_json(answer.get("request")))
         return True
 
 
@@ -120,9 +127,11 @@ def spark_worker_tasks(
         "SPARK_SQL": lambda attempt: run_sql(session.spark, attempt),
         "SPARK_PYTHON": lambda attempt: run_python(session.spark, attempt, options.allowed_modules),
     }
+    functions = {name: _function(client, session, options, run) for name, run in runs.items()}
+    functions["SPARK_PIPELINE"] = _pipelines(client, session, options)
     return [
         WorkerTask(
-            _function(client, session, options, runs[task_type]),
+            functions[task_type],
             WorkerOptions(
                 name=task_type,
                 domain=options.domain,
@@ -147,18 +156,55 @@ def _function(
             given,  # type: ignore[arg-type]  # it was decoded from JSON
             lease_s=options.lease_s,
         )
-        context = session.spark.sparkContext
-        # One scheduler pool a worker thread: a bounded number of them, and a fair share to each.
-        context.setLocalProperty("spark.scheduler.pool", current_thread().name)
-        with monitored(context, attempt):
-            outcome = settle(attempt, lambda: run(attempt))
-        if outcome is None:
-            attempt.cancelled.set()
-            return TaskResult.failed("The attempt has ended.")
-        return TaskResult(
-            status=ResultStatus(outcome.status.value),
-            output=outcome.output,
-            reason=outcome.reason or None,
-        )
+
+        def watched() -> JsonObject:
+            context = session.spark.sparkContext
+            # One scheduler pool a worker thread: a bounded number, and a fair share to each.
+            context.setLocalProperty("spark.scheduler.pool", current_thread().name)
+            with monitored(context, attempt):
+                return run(attempt)
+
+        return _result(session, attempt, settle(attempt, watched))
 
     return carry_out
+
+
+def _pipelines(
+    client: Client, session: WorkerSession, options: SparkWorkerOptions
+) -> Callable[..., object]:
+    """Return the function of SPARK_PIPELINE: its pipelines have job groups and pools of their own,
+    and tell their progress themselves.
+    """
+
+    def carry_out(**given: object) -> TaskResult:
+        context = task_context()
+        attempt = PolledAttempt(
+            client,
+            context,
+            given,  # type: ignore[arg-type]  # it was decoded from JSON
+            lease_s=options.lease_s,
+        )
+        bench = Bench(
+            spark=session.spark, work_dir=options.pipelines_dir, modules=options.allowed_modules
+        )
+        store = EngineStore(client, context)
+        outcome = settle(
+            attempt, lambda: run_pipelines(bench, attempt, store, lambda: context.request)
+        )
+        return _result(session, attempt, outcome)
+
+    return carry_out
+
+
+def _result(session: WorkerSession, attempt: Attempt, outcome: Outcome | None) -> TaskResult:
+    """Return what is reported. What failed because the session has ended is not the task's fault:
+    its lease ends, and another worker gets it without a retry being used up.
+    """
+    if outcome is None or (outcome.status is not Status.COMPLETED and not session.alive()):
+        attempt.cancelled.set()
+        return TaskResult.failed("The attempt has ended.")
+    return TaskResult(
+        status=ResultStatus(outcome.status.value),
+        output=outcome.output,
+        reason=outcome.reason or None,
+    )

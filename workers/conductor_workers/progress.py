@@ -25,6 +25,7 @@ from conductor_workers.attempt import Attempt
 logger = logging.getLogger(__name__)
 
 _LOOK_EVERY_S = 1.0
+_SEE_CANCELLED_EVERY_S = 0.1
 _CANCEL_EVERY_S = 0.5
 
 
@@ -126,8 +127,9 @@ def _watch(context: SparkContext, attempt: Attempt, group: str, finished: thread
 def _cancel_when_told(
     context: SparkContext, attempt: Attempt, group: str, finished: threading.Event
 ) -> None:
-    while not finished.is_set():
-        if not attempt.cancelled.wait(_CANCEL_EVERY_S):
+    # Looked for, and not waited for: the end of the attempt must not wait for its cancellation.
+    while not finished.wait(_SEE_CANCELLED_EVERY_S):
+        if not attempt.cancelled.is_set():
             continue
         try:
             context.cancelJobGroup(group)

@@ -12,20 +12,36 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from conductor_py.errors import ConfigurationError
-from conductor_workers.java import find_java
-from conductor_workers.jvm import DriverJvm
+from conductor_workers.bounds import BOUNDS
+from conductor_workers.class_archive import OPTIONS, ClassArchive, class_archive, rehearse
+from conductor_workers.driver import has_ended
+from conductor_workers.java import Java, find_java
+from conductor_workers.jvm import DriverJvm, spark_home
 from conductor_workers.liveness import HeldDirectory, hold, remove_if_abandoned
+from conductor_workers.masters import (
+    LOOPBACK,
+    lacking,
+    master_settings,
+    read_master,
+    task_python,
+)
+from conductor_workers.pipelines import faults
 
 logger = logging.getLogger(__name__)
 
-_LOOPBACK = "127.0.0.1"
+_EXECUTOR_WITHIN_S = 120.0
 _SESSION_PREFIX = "session-"
+#: There is nothing there, and its name never changes.
+_NO_CONFIGURATION = Path(__file__).with_name("no-configuration")
 _QUIET_LOGGING = """\
 rootLogger.level = error
 rootLogger.appenderRef.console.ref = console
@@ -38,9 +54,12 @@ appender.console.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
 
 
 def default_settings(*, master: str, concurrency: int) -> dict[str, str]:
-    """Return the settings that a session starts from; the user's own ones win."""
-    settings = {
-        "spark.master": master,
+    """Return the settings that a session starts from; the user's own ones win.
+
+    Raises:
+        ConfigurationError: no worker can have that master.
+    """
+    return {
         "spark.app.name": "conductor-spark-worker",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -51,32 +70,44 @@ def default_settings(*, master: str, concurrency: int) -> dict[str, str]:
         # Small tasks must not queue behind a large one.
         "spark.scheduler.mode": "FAIR" if concurrency > 1 else "FIFO",
         "spark.driver.memory": "1g",
+        **BOUNDS,
+        **master_settings(read_master(master), cores=os.cpu_count() or 1),
     }
-    if is_local(master):
-        cores = os.cpu_count() or 1
-        settings |= {
-            "spark.driver.host": _LOOPBACK,
-            "spark.driver.bindAddress": _LOOPBACK,
-            "spark.sql.shuffle.partitions": str(max(2, cores)),
-        }
-    return settings
 
 
-def is_local(master: str) -> bool:
-    """Say whether that master runs everything in the driver JVM."""
-    return master.partition("[")[0] == "local"
+def chosen_settings(*, master: str, concurrency: int, given: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings of a session whose user has given some. A master among those wins over
+    ``master``, and what follows from a master follows from the one that wins.
+
+    Raises:
+        ConfigurationError: no worker can have that master.
+    """
+    winner = given.get("spark.master", master)
+    return default_settings(master=winner, concurrency=concurrency) | dict(given)
 
 
 class WorkerSession:
     """Owns the driver JVM and the session in it; ``start`` and ``stop`` from the main thread."""
 
-    def __init__(self, *, work_dir: Path, settings: Mapping[str, str]) -> None:
-        """Prepare a session with these settings; nothing is started yet."""
+    def __init__(
+        self, *, work_dir: Path, settings: Mapping[str, str], archive_dir: Path | None = None
+    ) -> None:
+        """Prepare a session with these settings; nothing is started yet.
+
+        With ``archive_dir`` the JVM starts from an archive of its classes that is kept there, and
+        makes it when there is none.
+
+        Raises:
+            ConfigurationError: no worker can have the master that they name.
+        """
         self._work_dir = work_dir
+        self._archive_dir = archive_dir
         self._settings = dict(settings)
+        self._master = read_master(self._settings.setdefault("spark.master", "local[*]"))
         self._directory: HeldDirectory | None = None
         self._jvm: DriverJvm | None = None
         self._session: SparkSession | None = None
+        self._from_archive = False
 
     @property
     def spark(self) -> SparkSession:
@@ -91,15 +122,22 @@ class WorkerSession:
         return None if self._jvm is None else self._jvm.pid
 
     def alive(self) -> bool:
-        """Say whether the driver JVM still runs."""
-        return self._jvm is not None and self._jvm.alive()
+        """Say whether the driver JVM still runs, and its context in it."""
+        if self._jvm is None or not self._jvm.alive():
+            return False
+        return self._session is None or not has_ended(self._session.sparkContext)
 
     def start(self) -> None:
         """Find Java, start the JVM and the session; returns when SQL can be run.
 
         Raises:
-            ConfigurationError: there is no usable Java or PySpark, or the JVM does not come up.
+            ConfigurationError: there is no usable Java or PySpark, the JVM does not come up, or
+                the cluster gives nothing.
         """
+        missing = lacking(self._master, self._settings, os.environ)
+        if missing:
+            raise ConfigurationError(missing)
+        faults.arm()
         self._work_dir.mkdir(parents=True, exist_ok=True)
         java = find_java(os.environ, self._work_dir)
         _remove_leftovers(self._work_dir)
@@ -109,32 +147,75 @@ class WorkerSession:
         place = self._directory.path
         self._settings.setdefault("spark.local.dir", str(place / "local"))
         self._settings.setdefault("spark.sql.warehouse.dir", str(place / "warehouse"))
-        self._jvm = DriverJvm(
-            java=java, work_dir=place, settings=self._settings, environment=self._environment(place)
-        )
-        self._jvm.launch()
-        self._session = self._connected(self._jvm.await_ready())
-        # The first query loads most of Spark's classes: now, and not inside somebody's claim.
-        self._session.range(1).count()
+        archive = self._archive(java)
+        environment = self._environment(place)
+        gateway = self._launched(java, place, environment, archive)
+        self._session = self._connected(gateway)
+        self._warm(self._session)
+        if archive is not None:
+            self._settle(archive, self._session)
         logger.info("The Spark session is up", extra={"action": "session_start"})
+
+    def _archive(self, java: Java) -> ClassArchive | None:
+        if self._archive_dir is None:
+            return None
+        return class_archive(self._archive_dir, java, spark_home(), self._settings)
+
+    def _launched(
+        self,
+        java: Java,
+        place: Path,
+        environment: Mapping[str, str],
+        archive: ClassArchive | None,
+    ) -> dict[str, str]:
+        """Start the JVM and return how to reach it; without the archive if it does not start with
+        it.
+        """
+        settings = self._settings if archive is None else archive.settings(self._settings)
+        used = self._from_archive = archive is not None and archive.exists
+        self._jvm = DriverJvm(java=java, work_dir=place, settings=settings, environment=environment)
+        self._jvm.launch()
+        try:
+            return self._jvm.await_ready()
+        except ConfigurationError:
+            if archive is None or not used:
+                raise
+            archive.drop("The JVM does not start with it.")
+        return self._launched(java, place, environment, None)
+
+    def _settle(self, archive: ClassArchive, spark: SparkSession) -> None:
+        """Make the archive after the first start, and look whether it was used after others."""
+        if not self._from_archive:
+            if archive.exists:  # another worker's, made meanwhile
+                return
+            if self._master.on_this_machine:
+                rehearse(spark)
+            archive.make(spark.sparkContext._gateway)  # noqa: SLF001 - PySpark's way to its JVM
+        elif archive.used_by(self.jvm_pid or 0):
+            archive.keep_fresh()
+        else:
+            archive.drop("It does not fit this Java or this class path.")
 
     def _environment(self, place: Path) -> dict[str, str]:
         """Return what the JVM is told beside its settings."""
         environment = {}
-        if is_local(self._settings.get("spark.master", "")):
-            environment["SPARK_LOCAL_IP"] = os.environ.get("SPARK_LOCAL_IP", _LOOPBACK)
+        if self._master.on_this_machine:
+            environment["SPARK_LOCAL_IP"] = os.environ.get("SPARK_LOCAL_IP", LOOPBACK)
         if "SPARK_CONF_DIR" not in os.environ:
-            configuration = place / "conf"
-            configuration.mkdir()
-            (configuration / "log4j2.properties").write_text(_QUIET_LOGGING, encoding="utf-8")
-            environment["SPARK_CONF_DIR"] = str(configuration)
+            # On the class path, where an archive of classes allows no folder that holds anything.
+            environment["SPARK_CONF_DIR"] = str(_NO_CONFIGURATION)
+            quiet = place / "log4j2.properties"
+            quiet.write_text(_QUIET_LOGGING, encoding="utf-8")
+            said = f'"-Dlog4j2.configurationFile={quiet.as_uri()}"'
+            # In front: what the user says wins.
+            self._settings[OPTIONS] = f"{said} {self._settings.get(OPTIONS, '')}".strip()
         return environment
 
     def _connected(self, gateway: Mapping[str, str]) -> SparkSession:
         """Let PySpark join the JVM that runs already, in its own way: by environment variables."""
-        if is_local(self._settings.get("spark.master", "")):
-            # Functions run in this interpreter, not in whichever `python3` is on PATH.
-            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        python = task_python(self._master, self._settings, os.environ, sys.executable)
+        if python is not None:
+            os.environ["PYSPARK_PYTHON"] = python
         # It prints the stack of every mistake in a statement; the task says it in its reason.
         logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
         builder = SparkSession.builder
@@ -143,9 +224,31 @@ class WorkerSession:
         os.environ.update(gateway)
         try:
             return builder.getOrCreate()
+        except (Py4JError, OSError) as error:
+            raise ConfigurationError(
+                f"Spark does not start on {self._master.address}: {_first_line(error)}"
+            ) from error
         finally:
             for name in gateway:  # the secret is nobody else's business
                 os.environ.pop(name, None)
+
+    def _warm(self, spark: SparkSession) -> None:
+        """Run the first query, which loads most of Spark's classes: now, not in somebody's claim.
+
+        On a cluster it also waits for an executor, which may never come.
+        """
+        waiting = threading.Timer(_EXECUTOR_WITHIN_S, spark.sparkContext.cancelAllJobs)
+        waiting.daemon = True
+        waiting.start()
+        try:
+            spark.range(1).count()
+        except (Py4JError, PySparkException, OSError) as error:
+            raise ConfigurationError(
+                f"{self._master.address} ran no job of this worker within "
+                f"{_EXECUTOR_WITHIN_S:.0f} s: {_first_line(error)}"
+            ) from error
+        finally:
+            waiting.cancel()
 
     def stop(self) -> None:
         """End the session and the JVM, and delete the session's directory. Never raises for a JVM
@@ -159,6 +262,12 @@ class WorkerSession:
         if self._directory is not None:
             self._directory.release(delete=True)
             self._directory = None
+
+
+def _first_line(error: Exception) -> str:
+    """Return what an error says, without the stacks of the driver and of Python."""
+    told = getattr(error, "java_exception", None)
+    return str(told if told is not None else error).strip().partition("\n")[0]
 
 
 def _remove_leftovers(work_dir: Path) -> None:

@@ -32,7 +32,7 @@ _CHUNK: Final = 1024 * 1024
 
 
 class DirectoryContents:
-    """``ServedContents`` over the directory ``root``, which is made when missing.
+    """``ServedContents`` over the directory ``root``, which is made when it is first used.
 
     ``base_url`` is the origin of its URLs; empty: they are paths of the server that is asked.
     """
@@ -55,9 +55,8 @@ class DirectoryContents:
         self._base_url = base_url.rstrip("/")
         self._expiry_ms = expiry_ms
         self._max_bytes = max_bytes
-        with _wrapped():
-            root.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._secret = stored_secret(root / _SECRET) if signed else None
+        self._is_signed = signed
+        self._known_secret: bytes | None = None
 
     @property
     def storage_type(self) -> str:
@@ -88,6 +87,7 @@ class DirectoryContents:
     def begin_parts(self, file_id: str) -> str:
         upload_id = uuid4().hex
         with _wrapped():
+            self._make_root()
             self._parts(file_id, upload_id).mkdir(parents=True)
         return upload_id
 
@@ -115,15 +115,16 @@ class DirectoryContents:
     def check_token(
         self, token: str, method: str, file_id: str, *, upload_id: str = "", part: int = 0
     ) -> None:
-        if self._secret is None:
+        if not self._is_signed:
             return
-        grant = verify(token, self._secret, method=method, now_ms=self._now_ms())
+        grant = verify(token, self._secret(), method=method, now_ms=self._now_ms())
         if grant.path != _granted(file_id, upload_id, part):
             raise UrlRefused("The URL is for another file.")
 
     def open_upload(self, file_id: str, upload_id: str, part: int) -> _Received:
         if not part:
             with _wrapped():
+                self._make_root()
                 self._folder(file_id).mkdir(parents=True, exist_ok=True)
             return _Received(self._folder(file_id) / _DRAFT, max_bytes=self._max_bytes)
         parts = self._parts(file_id, upload_id)
@@ -142,7 +143,7 @@ class DirectoryContents:
         query: dict[str, str] = {}
         if part:
             query |= {"uploadId": upload_id, "partNumber": str(part)}
-        if self._secret is not None:
+        if self._is_signed:
             grant = Grant(
                 method=method,
                 path=_granted(record.file_id, upload_id, part),
@@ -150,10 +151,21 @@ class DirectoryContents:
                 max_bytes=self._max_bytes,
                 content_type="",
             )
-            query["token"] = sign(grant, self._secret)
+            query["token"] = sign(grant, self._secret())
         path = f"/api/files/content/{quote(record.workflow_id, safe='')}/{record.file_id}"
         url = f"{self._base_url}{path}" + (f"?{urlencode(query)}" if query else "")
         return SignedUrl(url=url, expires_ms=expires_ms)
+
+    def _secret(self) -> bytes:
+        if self._known_secret is None:
+            with _wrapped():
+                self._make_root()
+                self._known_secret = stored_secret(self._root / _SECRET)
+        return self._known_secret
+
+    def _make_root(self) -> None:
+        # By itself: a folder made on the way to another one would be open to others.
+        self._root.mkdir(parents=True, exist_ok=True, mode=0o700)
 
     def _folder(self, file_id: str) -> Path:
         # Two digits more keep a listing of a million files bearable.

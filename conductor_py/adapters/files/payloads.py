@@ -3,6 +3,9 @@
 Any number of processes of one machine may share the directory. A reader sees a whole document or
 none, a crash leaves at most a temporary file. A path becomes a file name only after
 ``checked_path``, so nothing outside the directory can be reached.
+
+A directory without its secret is not the directory: a mount is gone, and what is below it is empty.
+Nothing in it counts as missing then, and nothing is written there.
 """
 
 from __future__ import annotations
@@ -35,14 +38,17 @@ DEFAULT_MAX_BYTES = 64 * 1024 * 1024
 
 _SECRET_NAME = "signing-secret"  # noqa: S105 - a file name
 _SECRET_BYTES = 32
+_AWAY = (
+    f"The payload directory has no {_SECRET_NAME}: it is new, or what it is mounted from is away."
+)
 
 
 class FilePayloads:
-    """``Payloads`` and ``ServedPayloads`` over the directory ``root``, which is made when missing.
+    """``Payloads`` and ``ServedPayloads`` over the directory ``root``.
 
-    ``base_url`` is where the API serves the URLs. The signing secret is a file in ``root`` that
-    the first process makes, readable by its owner only; removing it makes every URL that is out
-    invalid.
+    ``base_url`` is where the API serves the URLs. The signing secret is a file in ``root``, for
+    its owner's eyes only. Whoever first writes or makes a URL makes both; until then nothing is
+    touched. Removing the secret, with all processes stopped, makes every URL that is out invalid.
     """
 
     def __init__(
@@ -59,9 +65,7 @@ class FilePayloads:
         self._now_ms = now_ms
         self._expiry_ms = expiry_ms
         self._max_bytes = max_bytes
-        with _wrapped():
-            root.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._secret = stored_secret(root / _SECRET_NAME)
+        self._known_secret: bytes | None = None
 
     def write_location(self, kind: PayloadKind, requested_path: str | None = None) -> Location:
         return self._location("PUT", mint_path(kind))
@@ -71,32 +75,36 @@ class FilePayloads:
 
     def put(self, kind: PayloadKind, document: bytes) -> str:
         path = mint_path(kind)
+        self._secret()
         with _FileUpload(self._file(path), max_bytes=len(document)) as upload:
             upload.write(document)
         return path
 
     def get(self, path: str) -> bytes:
-        with _wrapped():
-            return self._file(path).read_bytes()
+        file = self._file(path)
+        with self._present():
+            return file.read_bytes()
 
     def size(self, path: str) -> int:
-        with _wrapped():
-            return self._file(path).stat().st_size
+        file = self._file(path)
+        with self._present():
+            return file.stat().st_size
 
     def delete(self, path: str) -> None:
         with _wrapped():
             self._file(path).unlink(missing_ok=True)
 
     def open_upload(self, token: str, content_type: str) -> _FileUpload:
-        grant = verify(token, self._secret, method="PUT", now_ms=self._now_ms())
+        grant = verify(token, self._secret(), method="PUT", now_ms=self._now_ms())
         if content_type.strip().lower() != grant.content_type:
             raise UrlRefused(f"The URL is for content of type {grant.content_type}.")
         return _FileUpload(self._file(grant.path), max_bytes=grant.max_bytes)
 
     def open_download(self, token: str) -> BinaryIO:
-        grant = verify(token, self._secret, method="GET", now_ms=self._now_ms())
-        with _wrapped():
-            return self._file(grant.path).open("rb")
+        grant = verify(token, self._secret(), method="GET", now_ms=self._now_ms())
+        file = self._file(grant.path)
+        with self._present():
+            return file.open("rb")
 
     def _location(self, method: str, path: str) -> Location:
         grant = Grant(
@@ -106,7 +114,33 @@ class FilePayloads:
             max_bytes=self._max_bytes,
             content_type=CONTENT_TYPE,
         )
-        return Location(uri=f"{self._base_url}/{sign(grant, self._secret)}", path=path)
+        return Location(uri=f"{self._base_url}/{sign(grant, self._secret())}", path=path)
+
+    def _secret(self) -> bytes:
+        """The secret, of a directory that is there."""
+        with _wrapped():
+            if self._known_secret is None:
+                self._root.mkdir(parents=True, exist_ok=True, mode=0o700)
+                self._known_secret = stored_secret(self._root / _SECRET_NAME)
+            elif not self._is_there():
+                raise StoreUnavailable(_AWAY)
+        return self._known_secret
+
+    @contextlib.contextmanager
+    def _present(self) -> Iterator[None]:
+        """Tell what is missing in the directory from what is missing with it."""
+        try:
+            with _wrapped():
+                yield
+        except NotFound as error:
+            with _wrapped():
+                is_there = self._is_there()
+            if not is_there:
+                raise StoreUnavailable(_AWAY) from error
+            raise
+
+    def _is_there(self) -> bool:
+        return (self._root / _SECRET_NAME).exists()
 
     def _file(self, path: str) -> Path:
         folder, name = checked_path(path).rsplit("/", 1)

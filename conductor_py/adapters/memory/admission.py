@@ -7,6 +7,7 @@ from typing import Final
 from conductor_py.adapters.memory.space import Execution, Partition
 from conductor_py.model.ids import ExecutionId
 from conductor_py.ports.admission import Admission
+from conductor_py.ports.permits import workflow_limit
 
 _AT_ONCE: Final = 100
 _ALL: Final = 2**62
@@ -15,12 +16,19 @@ _ALL: Final = 2**62
 def has_room(partition: Partition, asked: Admission, now: int) -> bool:
     """Tell whether an execution may begin at once; whoever waits goes first."""
     admitted = partition.admitted[asked.key]
-    if len(admitted) >= asked.limit:
-        for member in admitted.upto(_ALL, _AT_ONCE):
-            if _alive(partition, member) is None:
-                admitted.drop(member)
-    _admit_waiting(partition, asked, now)
-    return len(admitted) < asked.limit and not len(partition.waiting[asked.key])
+    limit = _most(partition, asked.key, asked.limit, shared=asked.shared)
+    if len(admitted) >= limit:
+        drop_dead(partition, asked.key)
+    admit_waiting(partition, asked.key, asked.admitted, now, shared=asked.shared)
+    return len(admitted) < limit and not len(partition.waiting[asked.key])
+
+
+def drop_dead(partition: Partition, key: str) -> None:
+    """Forget those among the first that are admitted who have ended."""
+    admitted = partition.admitted[key]
+    for member in admitted.upto(_ALL, _AT_ONCE):
+        if _alive(partition, member) is None:
+            admitted.drop(member)
 
 
 def enter(
@@ -43,7 +51,7 @@ def leave(
     """Free the place of an execution; returns who is admitted for it."""
     partition.waiting[asked.key].drop(execution)
     partition.admitted[asked.key].drop(execution)
-    return _admit_waiting(partition, asked, now)
+    return admit_waiting(partition, asked.key, asked.admitted, now, shared=asked.shared)
 
 
 def count_again(partition: Partition, execution: Execution, now: int) -> None:
@@ -53,22 +61,29 @@ def count_again(partition: Partition, execution: Execution, now: int) -> None:
         partition.admitted[key].put(execution.id, now)
 
 
-def _admit_waiting(partition: Partition, asked: Admission, now: int) -> tuple[ExecutionId, ...]:
-    admitted, waiting = partition.admitted[asked.key], partition.waiting[asked.key]
+def admit_waiting(
+    partition: Partition, key: str, event: bytes, now: int, *, shared: bool
+) -> tuple[ExecutionId, ...]:
+    """Admit those that wait, in order, as long as there is room; returns who they are."""
+    admitted, waiting = partition.admitted[key], partition.waiting[key]
     woken: list[ExecutionId] = []
     for member in waiting.upto(_ALL, _AT_ONCE):
         execution = _alive(partition, member)
         if execution is not None:
             limit = execution.header().get("alim", 0)
             assert isinstance(limit, int)
-            if len(admitted) >= limit:
+            if len(admitted) >= _most(partition, key, limit, shared=shared):
                 break
             admitted.put(member, now)
-            execution.inbox.append(asked.admitted)
+            execution.inbox.append(event)
             partition.timers[execution.home].put(f"x:{member}", now)
             woken.append(execution.id)
         waiting.drop(member)
     return tuple(woken)
+
+
+def _most(partition: Partition, key: str, limit: int, *, shared: bool) -> int:
+    return partition.holdings[workflow_limit(key)].under(limit) if shared else limit
 
 
 def _alive(partition: Partition, member: str) -> Execution | None:

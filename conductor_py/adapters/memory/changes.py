@@ -175,6 +175,7 @@ class Applier:
             inbox=[child.event],
         )
         partition.executions[child.execution] = started
+        partition.restoring.pop(child.execution, None)
         count_reference(partition, plan_of(started), 1)
         partition.timers[parent.home].put(f"x:{child.execution}", now_ms + FALLBACK_MS)
         partition.running[child.name].put(child.execution, now_ms)
@@ -190,7 +191,8 @@ class Applier:
         partition = self._partition
         for effect in changes.effects:
             partition.effects[effect.id] = (self._execution.version, effect.document)
-            partition.outbox.put(effect.id, effect.due_ms or self._now_ms)
+            due = effect.due_ms
+            partition.outbox.put(effect.id, due if due > 0 else self._now_ms + due)
         if changes.effects:
             number = self._space.partitions.index(partition)
             self._topics[f"e:{number}"] = None

@@ -11,6 +11,8 @@ import json
 from dataclasses import dataclass, fields
 from typing import Final, NamedTuple
 
+import orjson
+
 from conductor_py.adapters.memory.space import Execution
 
 OPEN: Final = frozenset({"SCHEDULED", "IN_PROGRESS"})
@@ -57,7 +59,7 @@ class ClaimSide:
 def claim_side(execution: Execution, seq: int) -> ClaimSide:
     """Read the claim side of an attempt, a fresh one when it has none."""
     text = execution.fields.get(f"c:{seq}")
-    return ClaimSide() if text is None else ClaimSide(**json.loads(text))
+    return ClaimSide() if text is None else ClaimSide(**orjson.loads(text))
 
 
 class Attempt(NamedTuple):
@@ -79,6 +81,7 @@ class Attempt(NamedTuple):
     ref: str
     vector: str
     tells_start: bool
+    root: int
 
     @property
     def lane(self) -> tuple[str, str]:
@@ -88,7 +91,7 @@ class Attempt(NamedTuple):
 
 def attempt_of(text: bytes) -> Attempt:
     """Read the state of an attempt."""
-    a = json.loads(text)
+    a = orjson.loads(text)
     return Attempt(
         status=a.get("st", ""),
         generation=a.get("gen"),
@@ -106,6 +109,7 @@ def attempt_of(text: bytes) -> Attempt:
         ref=a.get("ref", ""),
         vector=a.get("it", ""),
         tells_start=bool(a.get("tell")),
+        root=a.get("root", 0),
     )
 
 

@@ -18,7 +18,7 @@ class MemoryMetadataStore:
             if create and version in versions:
                 return False
             versions[version] = document
-            self._space.revision += 1
+            self._space.raise_revision()
             return True
 
     def workflow(self, name: str, version: int | None) -> bytes | None:
@@ -40,7 +40,7 @@ class MemoryMetadataStore:
         with self._space.lock:
             if self._space.workflows.get(name, {}).pop(version, None) is None:
                 return False
-            self._space.revision += 1
+            self._space.raise_revision()
             return True
 
     def put_task(self, name: str, document: bytes, *, must_exist: bool) -> bool:
@@ -48,7 +48,7 @@ class MemoryMetadataStore:
             if must_exist and name not in self._space.tasks:
                 return False
             self._space.tasks[name] = document
-            self._space.revision += 1
+            self._space.raise_revision()
             return True
 
     def tasks(self, names: tuple[str, ...] | None) -> dict[str, bytes]:
@@ -61,13 +61,13 @@ class MemoryMetadataStore:
         with self._space.lock:
             if self._space.tasks.pop(name, None) is None:
                 return False
-            self._space.revision += 1
+            self._space.raise_revision()
             return True
 
     def put_schema(self, name: str, version: int, document: bytes) -> None:
         with self._space.lock:
             self._space.schemas[name, version] = document
-            self._space.revision += 1
+            self._space.raise_revision()
 
     def schema(self, name: str, version: int | None) -> bytes | None:
         with self._space.lock:
@@ -87,7 +87,7 @@ class MemoryMetadataStore:
         with self._space.lock:
             if self._space.schemas.pop((name, version), None) is None:
                 return False
-            self._space.revision += 1
+            self._space.raise_revision()
             return True
 
     def put_tags(self, noun: str, name: str, before: bytes | None, after: bytes | None) -> bool:
@@ -98,7 +98,7 @@ class MemoryMetadataStore:
                 self._space.tags.pop((noun, name), None)
             else:
                 self._space.tags[noun, name] = after
-            self._space.revision += 1
+            self._space.raise_revision()
             return True
 
     def tags(self, noun: str) -> dict[str, bytes]:
@@ -109,3 +109,6 @@ class MemoryMetadataStore:
     def revision(self, partition: int) -> int:
         with self._space.lock:
             return self._space.revision
+
+    def retell(self) -> int:
+        return 0

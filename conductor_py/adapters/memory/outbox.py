@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from conductor_py.adapters.memory.space import MemorySpace
 from conductor_py.ports.outbox import Pending
+
+_TAKING_OUT: Final = frozenset({"remove", "forget"})
 
 
 class MemoryOutbox:
@@ -23,11 +26,26 @@ class MemoryOutbox:
                 state.outbox.put(effect, now + lease_ms)
             return self.read(partition, due)
 
-    def confirm(self, partition: int, done: Sequence[tuple[str, int]]) -> int:
+    def due(self) -> tuple[int, ...]:
         with self._space.lock:
+            now = self._space.clock()
+            heads = [partition.outbox.first() for partition in self._space.partitions]
+            return tuple(at for at, head in enumerate(heads) if head is not None and head[0] <= now)
+
+    def life(self, _partition: int) -> str:
+        return f"life {self._space.life}"
+
+    def confirm(self, partition: int, done: Sequence[tuple[str, int]], life: str = "") -> int:
+        with self._space.lock:
+            if life not in {"", self.life(partition)}:
+                return 0
             state, gone = self._space.partition(partition), 0
             for effect, stamp in done:
                 if effect in state.effects and state.effects[effect][0] == stamp:
+                    execution, _, kind = effect.rpartition(":")
+                    stored = state.executions.get(execution) if kind in _TAKING_OUT else None
+                    if stored is not None and stored.stands_as_of(stamp):
+                        continue
                     del state.effects[effect]
                     state.outbox.drop(effect)
                     gone += 1

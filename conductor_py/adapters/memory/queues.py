@@ -14,12 +14,14 @@ from conductor_py.adapters.memory.claims import (
 )
 from conductor_py.adapters.memory.space import Execution, MemorySpace, Partition
 from conductor_py.model.ids import ExecutionId, split_task_id, task_id
-from conductor_py.ports.queues import Claimed, Poll, PollData, PollReply
+from conductor_py.ports.permits import task_limit
+from conductor_py.ports.queues import Claimed, Poll, PollData, PollReply, Short
 from conductor_py.ports.store import Outcome
 
 NEVER: Final = 2**53 - 1
 _HEADS: Final = 200
 _POLL_DATA_MS: Final = 1_000
+_SHORT_MS: Final = 1_000
 
 
 @dataclass(slots=True)
@@ -42,13 +44,20 @@ class _Polling:
     claimed: list[Claimed] = field(default_factory=list)
     retry_at_ms: int = 0
     stopped: bool = False
+    short: Short | None = None
+    leased: int = 0
 
     def run(self) -> PollReply:
+        leased = self.poll.leased
+        self.leased = leased.claims if leased and self.now_ms <= leased.until_ms else 0
         for shard in self.poll.shards:
             if not self.stopped and len(self.claimed) < self.poll.count:
                 self._serve((self.poll.queue, shard))
         return PollReply(
-            now_ms=self.now_ms, claimed=tuple(self.claimed), retry_at_ms=self.retry_at_ms
+            now_ms=self.now_ms,
+            claimed=tuple(self.claimed),
+            retry_at_ms=self.retry_at_ms,
+            short=self.short,
         )
 
     def _sooner(self, at_ms: int) -> None:
@@ -68,12 +77,11 @@ class _Polling:
                 self.stopped = True
                 return
             ready.drop(head[1])
+        if len(ready):
+            self._sooner(self.now_ms)
 
     def _promote(self, lane: tuple[str, str]) -> None:
         delayed = self.partition.delayed[lane]
-        head = delayed.first()
-        if head is not None and head[0] > self.now_ms:
-            self._sooner(head[0])
         for member in delayed.upto(self.now_ms, _HEADS):
             delayed.drop(member)
             execution, seq = split_task_id(member)
@@ -81,6 +89,9 @@ class _Polling:
             state = present.fields.get(f"a:{seq}") if present else None
             if state is not None:
                 self.partition.ready[lane].put(member, attempt_of(state).score)
+        head = delayed.first()
+        if head is not None:
+            self._sooner(max(head[0], self.now_ms))
 
     def _look_at(self, member: str) -> bool:
         """Look at one head: it leaves the queue (true), or the poll stops at it."""
@@ -98,6 +109,7 @@ class _Polling:
         documents = (execution.fields.get(f"{name}:{seq}") for name in "aio")
         size = len(execution.fields.get("h", b"")) + sum(len(text or b"") for text in documents)
         if self.claimed and size > self.room:
+            self._sooner(self.now_ms)
             return False
         limits = self._limits(attempt)
         at_ms = self._limited_until(attempt.definition, limits)
@@ -119,15 +131,34 @@ class _Polling:
             permits = self.partition.permits[definition]
             for member in permits.upto(self.now_ms, len(permits)):
                 permits.drop(member)
-            first = permits.first()
-            if first is not None and len(permits) >= limits.concurrent:
-                return first[0]
-        if limits.rate > 0:
+            most = limits.concurrent
+            if self.poll.shared:
+                most = self.partition.holdings[task_limit(definition)].under(most)
+            if len(permits) >= most:
+                first = permits.first()
+                self._stop_short(definition, "limit", limits)
+                return first[0] if first is not None else self.now_ms + _SHORT_MS
+        if limits.rate > 0 and self.poll.shared:
+            leased = self.poll.leased
+            if leased is None or leased.definition != definition or self.leased < 1:
+                self._stop_short(definition, "rate", limits)
+                return self.now_ms + _SHORT_MS
+        elif limits.rate > 0:
             claims = self.partition.rates[definition]
             claims[:] = [at for at in claims if at > self.now_ms - limits.window_ms]
             if len(claims) >= limits.rate:
                 return claims[0] + limits.window_ms
         return 0
+
+    def _stop_short(self, definition: str, what: str, limits: _Limits) -> None:
+        if self.poll.shared:
+            self.short = Short(
+                definition=definition,
+                what=what,
+                limit=limits.concurrent,
+                rate=limits.rate,
+                window_ms=limits.window_ms,
+            )
 
     def _hand_out(self, execution: Execution, seq: int, attempt: Attempt, limits: _Limits) -> None:
         now, lease_ms, response_ms = self.now_ms, self.poll.lease_ms, attempt.response_ms
@@ -153,7 +184,9 @@ class _Polling:
             timers.drop(f"a:{member}")
         if limits.concurrent > 0:
             self.partition.permits[attempt.definition].put(member, claim.until or NEVER)
-        if limits.rate > 0:
+        if limits.rate > 0 and self.poll.shared:
+            self.leased -= 1
+        elif limits.rate > 0:
             self.partition.rates[attempt.definition].append(now)
         self.claimed.append(
             Claimed(
@@ -169,6 +202,16 @@ class _Polling:
         )
 
 
+def _record(  # noqa: PLR0917
+    state: Partition, name: str, domain: str, worker: str, shards: tuple[str, ...], now_ms: int
+) -> None:
+    last = state.poll_data.get((name, domain))
+    looked = {**(last.shards if last else {}), **dict.fromkeys(shards, now_ms)}
+    state.poll_data[name, domain] = PollData(
+        queue=name, domain=domain, worker=worker, at_ms=now_ms, shards=looked
+    )
+
+
 class MemoryTaskQueues:
     """``TaskQueues`` in memory."""
 
@@ -181,10 +224,12 @@ class MemoryTaskQueues:
             now, state = self._space.clock(), self._space.partition(partition)
             reply = _Polling(state, poll, now, poll.max_bytes).run()
             if poll.poll_name:
-                name = (poll.poll_name, poll.poll_domain)
-                worker, at_ms = state.poll_data.get(name, ("", 0))
-                if worker != poll.worker or now - at_ms >= _POLL_DATA_MS:
-                    state.poll_data[name] = (poll.worker, now)
+                last = state.poll_data.get((poll.poll_name, poll.poll_domain))
+                at_ms = 0 if last is None or last.worker != poll.worker else last.at_ms
+                looked_at = last.shards.get(poll.shards[0], 0) if last and poll.shards else at_ms
+                if now - min(at_ms, looked_at) >= _POLL_DATA_MS:
+                    names = (poll.poll_name, poll.poll_domain, poll.worker)
+                    _record(state, *names, poll.shards, now)
             return reply
 
     def extend(  # noqa: PLR0917
@@ -227,9 +272,28 @@ class MemoryTaskQueues:
                     permits.put(member, side.until)
             return Outcome.OK, side.until
 
-    def names(self, partition: int) -> frozenset[str]:
+    def waiting(self, queue: str, shards: tuple[str, ...]) -> frozenset[int]:
         with self._space.lock:
-            return frozenset(queue for queue, _ in self._space.partition(partition).lanes)
+            return frozenset(
+                number
+                for number, partition in enumerate(self._space.partitions)
+                if any(
+                    len(partition.ready[queue, shard]) or len(partition.delayed[queue, shard])
+                    for shard in shards
+                )
+            )
+
+    def record_poll(
+        self, name: str, domain: str, worker: str, shards: tuple[str, ...], now_ms: int
+    ) -> None:
+        with self._space.lock:
+            _record(self._space.home_of(name), name, domain, worker, shards, now_ms)
+
+    def names(self, partition: int | None) -> frozenset[str]:
+        with self._space.lock:
+            every = self._space.partitions
+            places = every if partition is None else (self._space.partition(partition),)
+            return frozenset(queue for place in places for queue, _ in place.lanes)
 
     def sizes(self, partition: int) -> dict[tuple[str, str], tuple[int, int]]:
         with self._space.lock:
@@ -241,9 +305,5 @@ class MemoryTaskQueues:
 
     def poll_data(self, partition: int) -> tuple[PollData, ...]:
         with self._space.lock:
-            return tuple(
-                PollData(queue=queue, domain=domain, worker=worker, at_ms=at_ms)
-                for (queue, domain), (worker, at_ms) in sorted(
-                    self._space.partition(partition).poll_data.items()
-                )
-            )
+            found = self._space.partition(partition).poll_data
+            return tuple(found[name] for name in sorted(found))

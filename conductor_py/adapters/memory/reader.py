@@ -9,6 +9,7 @@ from conductor_py.adapters.memory.changes import answer_of
 from conductor_py.adapters.memory.references import count_reference, plan_of
 from conductor_py.adapters.memory.space import Execution, MemorySpace
 from conductor_py.model.ids import ExecutionId
+from conductor_py.ports.reader import Beside
 from conductor_py.ports.restore import LEAVES_AGAIN_MS, Restore
 from conductor_py.ports.store import Outcome
 
@@ -59,11 +60,27 @@ class MemoryExecutionReader:
             target = self._space.of(execution).executions.get(execution)
             return () if target is None else tuple(target.log)
 
+    def beside(self, execution: ExecutionId) -> Beside:
+        with self._space.lock:
+            target = self._space.of(execution).executions.get(execution)
+            if target is None:
+                return Beside()
+            return Beside(logs=tuple(target.log), checkpoints=dict(target.checkpoints))
+
+    def begin_restore(self, execution: ExecutionId, token: str) -> str | None:
+        with self._space.lock:
+            partition = self._space.of(execution)
+            if execution in partition.executions:
+                return None
+            return partition.restoring.setdefault(execution, token)
+
     def restore(self, restore: Restore) -> Outcome:
         with self._space.lock:
             now, partition = self._space.clock(), self._space.of(restore.execution)
             if restore.execution in partition.executions:
                 return Outcome.EXISTS
+            if partition.restoring.get(restore.execution) != restore.token:
+                return Outcome.GONE
             if any(plan not in partition.plans for plan in restore.plans):
                 return Outcome.NEED_PLAN
             for plan in restore.plans:
@@ -80,8 +97,10 @@ class MemoryExecutionReader:
                 highest_claim=restore.claim,
                 fields=dict(restore.fields),
                 log=list(restore.logs),
+                checkpoints=dict(restore.checkpoints),
             )
             partition.executions[restore.execution] = restored
+            del partition.restoring[restore.execution]
             count_reference(partition, plan_of(restored), 1)
             partition.effects[restore.effect] = (restored.version, b'{"kind":"remove"}')
             partition.outbox.put(restore.effect, now + LEAVES_AGAIN_MS)

@@ -4,17 +4,18 @@ given to decide.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Sequence
 from typing import Final
+
+import orjson
 
 from conductor_py.adapters.memory.claims import attempt_of
 from conductor_py.adapters.memory.space import Execution, Partition
 from conductor_py.ports.store import Loaded
 
 _EVENTS: Final = 1000
-_ATTEMPTS: Final = 64
+_ATTEMPTS: Final = 256
 _BYTES: Final = 1 << 20
 _VECTOR = re.compile(r"#\*(\d+)\Z")
 _ATTEMPT_EVENT = re.compile(rb"(\d+) ")
@@ -81,7 +82,7 @@ def loaded(partition: Partition, execution: Execution, now_ms: int) -> Loaded:
         plan = partition.plans.get(attempt.plan)
         wanted = (plan.reads.get(attempt.ref) or plan.reads.get("*")) if plan is not None else None
         if wanted is not None:
-            reads += (expand_vector(read, attempt.vector) for read in json.loads(wanted))
+            reads += (expand_vector(read, attempt.vector) for read in orjson.loads(wanted))
     reader.read(reads)
     reader.found["h"] = execution.fields.get("h", b"")
     return Loaded(

@@ -51,11 +51,11 @@ class MemoryScheduleStore:
             self._state.records.pop(name, None)
             return self._state.stored.pop(name, None) is not None
 
-    def claim_due(self, limit: int, lease_ms: int) -> tuple[int, tuple[StoredSchedule, ...]]:
+    def claim_due(self, limit: int, lease_ms: int) -> tuple[int, tuple[StoredSchedule, ...], int]:
         with self._space.lock:
             now = self._space.clock()
             if self._state.halted:
-                return now, ()
+                return now, (), 0
             claimed = []
             for name in self._state.due.upto(now, limit):
                 known = self._state.stored[name]
@@ -63,7 +63,8 @@ class MemoryScheduleStore:
                 self._state.stored[name] = taken
                 self._state.due.put(name, now + lease_ms)
                 claimed.append(taken)
-            return now, tuple(claimed)
+            head = self._state.due.first()
+            return now, tuple(claimed), 0 if head is None else head[0]
 
     def settle(self, settlement: ScheduleSettlement) -> bool:
         with self._space.lock:

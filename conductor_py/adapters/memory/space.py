@@ -6,16 +6,19 @@ while they look and write, so that every call is one step.
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import orjson
+
 from conductor_py.adapters.memory.ordered import ScoreSet
 from conductor_py.errors import StoreUnavailable
-from conductor_py.model.ids import ExecutionId, partition_of
+from conductor_py.model.ids import ExecutionId, home_partition, partition_of
+from conductor_py.ports.permits import TOKEN_KEPT_MS
+from conductor_py.ports.queues import PollData
 from conductor_py.ports.schedules import StoredSchedule
 from conductor_py.ports.wakeups import FAMILY
 
@@ -41,10 +44,14 @@ class Execution:
     answers: dict[str, tuple[int, bytes | None]] = field(default_factory=dict)
     parked: set[int] = field(default_factory=set)
     log: list[tuple[int, int, str]] = field(default_factory=list)
+    checkpoints: dict[str, bytes] = field(default_factory=dict)
+    """What its long tasks keep, see ports/checkpoints.py."""
+    setback: tuple[int, int, int, str] | None = None
+    """Version, tries, since, reason: how often a decision on that version has failed."""
 
     def header(self) -> dict[str, object]:
         """Read the hot header."""
-        loaded: dict[str, object] = json.loads(self.fields.get("h", b"{}"))
+        loaded: dict[str, object] = orjson.loads(self.fields.get("h", b"{}"))
         return loaded
 
     def first_seq(self) -> int:
@@ -57,6 +64,10 @@ class Execution:
         """Tell whether something of an ended execution is still to be cleaned up."""
         return bool(self.header().get("drain"))
 
+    def stands_as_of(self, version: int) -> bool:
+        """Tell whether it has ended with that version, and nothing of it is to be cleaned up."""
+        return self.terminal and self.version == version and not self.is_draining()
+
 
 @dataclass(slots=True, kw_only=True)
 class Plan:
@@ -68,6 +79,34 @@ class Plan:
     owner: ExecutionId | None
 
 
+@dataclass(slots=True)
+class Permitted:
+    """Permits that a partition has of a limit over several, under a token, by a limit."""
+
+    token: int = 0
+    number: int = 0
+    limit: int = 0
+
+    def is_forgotten(self, used: int, now_ms: int) -> bool:
+        """Tell whether it is too long ago to matter; nothing of it may be in use."""
+        return self.number == 0 and used == 0 and self.token <= now_ms - TOKEN_KEPT_MS
+
+    def under(self, limit: int) -> int:
+        """Tell how many may be in use; what was given under a higher limit does not count."""
+        return min(self.number, limit) if self.limit <= limit else 0
+
+
+@dataclass(slots=True)
+class Shares:
+    """Who has how many permits of a limit, kept at its home: partition -> (token, number), and who
+    seeks some, since when.
+    """
+
+    has: dict[int, tuple[int, int]] = field(default_factory=dict)
+    seekers: dict[int, int] = field(default_factory=dict)
+    newest: int = 0
+
+
 Lane = tuple[str, str]
 
 
@@ -76,6 +115,8 @@ class Partition:
     """What one hash tag holds in Redis."""
 
     executions: dict[str, Execution] = field(default_factory=dict)
+    restoring: dict[str, str] = field(default_factory=dict)
+    """The tokens of executions that are being brought back."""
     ready: defaultdict[Lane, ScoreSet] = field(default_factory=lambda: defaultdict(ScoreSet))
     delayed: defaultdict[Lane, ScoreSet] = field(default_factory=lambda: defaultdict(ScoreSet))
     lanes: set[Lane] = field(default_factory=set)
@@ -93,7 +134,12 @@ class Partition:
     admitted: defaultdict[str, ScoreSet] = field(default_factory=lambda: defaultdict(ScoreSet))
     waiting: defaultdict[str, ScoreSet] = field(default_factory=lambda: defaultdict(ScoreSet))
     running: defaultdict[str, ScoreSet] = field(default_factory=lambda: defaultdict(ScoreSet))
-    poll_data: dict[tuple[str, str], tuple[str, int]] = field(default_factory=dict)
+    poll_data: dict[tuple[str, str], PollData] = field(default_factory=dict)
+    holdings: defaultdict[str, Permitted] = field(default_factory=lambda: defaultdict(Permitted))
+    shares: defaultdict[str, Shares] = field(default_factory=lambda: defaultdict(Shares))
+    leased_rates: defaultdict[str, dict[str, int]] = field(
+        default_factory=lambda: defaultdict(dict)
+    )
 
 
 @dataclass(slots=True)
@@ -143,6 +189,8 @@ class MemorySpace:
         self.tags: dict[tuple[str, str], bytes] = {}
         self.schedules = Schedules()
         self.revision = 0
+        self.life = 1
+        self.audit: dict[str, int] = {}
         self.events = Events()
         self.woken = threading.Condition()
         self.tickets: defaultdict[str, int] = defaultdict(int)
@@ -156,9 +204,19 @@ class MemorySpace:
                 f"partition {number} is not one of this deployment's {len(self.partitions)}"
             ) from None
 
+    def home_of(self, name: str) -> Partition:
+        """Find the partition of what is about all of them."""
+        return self.partitions[home_partition(name, len(self.partitions))]
+
     def of(self, execution: ExecutionId) -> Partition:
         """Find the partition of an execution."""
         return self.partition(partition_of(execution))
+
+    def raise_revision(self) -> None:
+        """Say that definitions changed: a time, so that one that was lost is not given to something
+        else.
+        """
+        self.revision = max(self.revision + 1, self.clock())
 
     def publish(self, topic: str) -> None:
         """Wake whoever waits for a topic."""

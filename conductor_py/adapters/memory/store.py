@@ -11,7 +11,9 @@ from conductor_py.adapters.memory.claims import attempt_of, claim_side, is_open
 from conductor_py.adapters.memory.reads import FieldReader, loaded
 from conductor_py.adapters.memory.references import count_reference, plan_of
 from conductor_py.adapters.memory.space import Execution, MemorySpace, Partition
+from conductor_py.codec.event import digest_of
 from conductor_py.model.ids import ExecutionId
+from conductor_py.ports.inspector import QUARANTINE, SCRIPTS
 from conductor_py.ports.store import (
     Changes,
     ClaimGuard,
@@ -87,6 +89,7 @@ class MemoryExecutionStore:
             status=changes.status,
         )
         partition.executions[start.execution] = execution
+        partition.restoring.pop(start.execution, None)
         Applier(self._space, partition, execution, now).apply(changes)
         if changes.admission is not None:
             enter(partition, execution, changes.admission, now, room=room)
@@ -129,8 +132,14 @@ class MemoryExecutionStore:
             found = loaded(partition, execution, now) if won else None
             return ReportReply(outcome=Outcome.OK, now_ms=now, loaded=found)
 
-    def send(
-        self, execution: ExecutionId, operation: str, event: bytes, holder: str, lease_ms: int
+    def send(  # noqa: PLR0917 - as the port has it
+        self,
+        execution: ExecutionId,
+        operation: str,
+        event: bytes,
+        holder: str,
+        lease_ms: int,
+        most: int = 0,
     ) -> SendReply:
         with self._space.lock:
             now, partition = self._space.clock(), self._space.of(execution)
@@ -140,6 +149,8 @@ class MemoryExecutionStore:
             kept = answer_of(target, operation, now)
             if kept is not None and kept[1] is not None:
                 return SendReply(outcome=Outcome.OK, now_ms=now, answer=kept[1])
+            if kept is None and 0 < most <= len(target.inbox):
+                return SendReply(outcome=Outcome.LIMITED, now_ms=now)
             mine = kept is not None and target.holder == holder
             if kept is None:
                 target.inbox.append(event)
@@ -157,7 +168,7 @@ class MemoryExecutionStore:
             due = partition.timers[target.home].scores.get(f"x:{execution}")
             if not target.inbox and (due is None or due > now):
                 return None
-            if self._take and target.lease_until > now and target.holder != holder:
+            if target.lease_until > now and target.holder != holder:
                 return None
             self._try_lease(partition, target, holder, lease_ms, now, mine=True)
             return loaded(partition, target, now)
@@ -174,16 +185,24 @@ class MemoryExecutionStore:
             _set_wake(partition, target, target.lease_until)
             return True
 
-    def postpone(self, execution: ExecutionId, holder: str, seen: int, delay_ms: int) -> bool:
+    def postpone(
+        self,
+        execution: ExecutionId,
+        holder: str,
+        seen: int,
+        delay_ms: int,
+        *,
+        for_script: bool = False,
+    ) -> bool:
         with self._space.lock:
             now, partition = self._space.clock(), self._space.of(execution)
             target = partition.executions.get(execution)
             if target is None:
                 return False
-            if self._take:
-                if target.holder != holder or target.lease_until <= now:
-                    return False
-                target.holder, target.lease_until = "", 0
+            if self._take and (target.holder != holder or target.lease_until <= now):
+                return False
+            if target.holder != QUARANTINE:
+                target.holder, target.lease_until = SCRIPTS if for_script else "", 0
             more = target.base + len(target.inbox) - 1 > seen
             _set_wake(partition, target, now if more else now + delay_ms)
             return True
@@ -223,6 +242,7 @@ class MemoryExecutionStore:
             or (revives and changes.generation == execution.generation)
             or commit.first_event != execution.base
             or commit.consumed < execution.base - 1
+            or not _has_seen(execution, commit)
         ):
             return Outcome.STALE
         if any(_moved(execution, guard) for guard in commit.guards):
@@ -235,10 +255,9 @@ class MemoryExecutionStore:
         self, partition: Partition, execution: Execution, commit: Commit, now: int
     ) -> tuple[Loaded | None, tuple[ExecutionId, ...]]:
         changes, was_terminal = commit.changes, execution.terminal
-        used = min(commit.consumed - execution.base + 1, len(execution.inbox))
-        if used > 0:
-            del execution.inbox[:used]
-            execution.base += used
+        used = commit.consumed - execution.base + 1
+        del execution.inbox[:used]
+        execution.base += used
         execution.version, execution.last = max(execution.version + 1, now), commit.operation
         execution.terminal, execution.generation = changes.terminal, changes.generation
         execution.status = changes.status
@@ -259,7 +278,7 @@ class MemoryExecutionStore:
             count_reference(partition, plan_of(execution), 1)
         if changes.terminal != was_terminal:
             self._list(partition, execution, commit.name, now)
-        others = execution.holder != commit.holder and execution.lease_until > now
+        others = execution.holder not in (commit.holder, QUARANTINE) and execution.lease_until > now
         keep = bool(execution.inbox) and not commit.let_go and not others
         if keep and self._take:
             execution.holder, execution.lease_until = commit.holder, now + commit.lease_ms
@@ -290,7 +309,7 @@ class MemoryExecutionStore:
         mine: bool = False,
     ) -> bool:
         """Take the lease if that is free, or already ``mine``; arms the wake-up either way."""
-        if self._take and execution.lease_until > now and not mine:
+        if execution.lease_until > now and not mine:
             timers = partition.timers[execution.home]
             timers.put_earlier(f"x:{execution.id}", execution.lease_until)
             return False
@@ -346,6 +365,12 @@ def _moved(execution: Execution, guard: ClaimGuard) -> bool:
     claim = claim_side(execution, guard.seq)
     same = (claim.k, claim.until) == (guard.claim, guard.until_ms)
     return bool(claim.closed) or not (same or (guard.claim == 0 and not claim.held))
+
+
+def _has_seen(execution: Execution, commit: Commit) -> bool:
+    """Whether the events to consume are those that were read."""
+    used = commit.consumed - execution.base + 1
+    return used == 0 or digest_of(execution.inbox[:used]) == commit.seen
 
 
 def _refuse_result(execution: Execution, report: Report) -> Outcome | None:

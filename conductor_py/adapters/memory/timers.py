@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from conductor_py.adapters.memory.changes import Applier
 from conductor_py.adapters.memory.claims import attempt_of, claim_side, is_open
+from conductor_py.adapters.memory.inspector import setback_of
+from conductor_py.adapters.memory.quarantine import count_setback
 from conductor_py.adapters.memory.reads import loaded
-from conductor_py.adapters.memory.space import MemorySpace, Partition
+from conductor_py.adapters.memory.space import Execution, MemorySpace, Partition
 from conductor_py.model.ids import ExecutionId, split_task_id
+from conductor_py.ports.inspector import QUARANTINE
+from conductor_py.ports.quarantine import SUSPECT, VANISHED, QuarantineBounds
 from conductor_py.ports.store import Loaded
 
 REFIRE_MS: Final = 30_000
+_SUSPECTS_WAIT_MS: Final = 200
+_DEFAULT: Final = QuarantineBounds()
 
 
 class MemoryTimers:
@@ -19,10 +26,19 @@ class MemoryTimers:
     lease.
     """
 
-    def __init__(self, space: MemorySpace, *, take_lease: bool = True) -> None:
-        """Share the space with the other ports."""
+    def __init__(
+        self,
+        space: MemorySpace,
+        *,
+        take_lease: bool = True,
+        bounds: QuarantineBounds = _DEFAULT,
+    ) -> None:
+        """Share the space with the other ports; ``bounds`` say when an execution whose deciders
+        vanish goes into quarantine.
+        """
         self._space = space
         self._take = take_lease
+        self._bounds = bounds
 
     def claim_due(
         self, partition: int, shard: str, limit: int, holder: str, lease_ms: int
@@ -36,12 +52,13 @@ class MemoryTimers:
                 elif self._fire_attempt(state, shard, member, now):
                     order[member[2:38]] = None
             lease = (holder, now + lease_ms)
-            won = (self._try(state, ExecutionId(name), lease, now) for name in order)
-            tried = list(zip(order, won, strict=True))
-            for name, _ in tried:
-                if name not in state.executions:
-                    state.timers[shard].drop(f"x:{name}")
-            return tuple(found for _, found in tried if found is not None)
+            due = [self._due(state, shard, ExecutionId(name), now) for name in order]
+            found = [one for one in due if one is not None]
+            clean = [one for one, is_suspect in found if not is_suspect]
+            suspects = [one for one, is_suspect in found if is_suspect]
+            for later in suspects[1:]:
+                state.timers[later.home].put(f"x:{later.id}", now + _SUSPECTS_WAIT_MS)
+            return tuple(self._hand_out(state, one, lease, now) for one in clean + suspects[:1])
 
     def _fire_attempt(self, state: Partition, shard: str, member: str, now: int) -> bool:
         """Tell the inbox, once for each deadline; false when there was nothing to tell."""
@@ -65,11 +82,13 @@ class MemoryTimers:
         execution.fields[f"c:{seq}"] = claim.encode()
         return True
 
-    def _try(
-        self, state: Partition, name: ExecutionId, lease: tuple[str, int], now: int
-    ) -> Loaded | None:
+    def _due(
+        self, state: Partition, shard: str, name: ExecutionId, now: int
+    ) -> tuple[Execution, bool] | None:
+        """An execution that is to be decided, and whether it is to be handed out alone."""
         execution = state.executions.get(name)
         if execution is None:
+            state.timers[shard].drop(f"x:{name}")
             return None
         timers, member = state.timers[execution.home], f"x:{name}"
         if execution.terminal and not execution.inbox and not execution.is_draining():
@@ -79,13 +98,40 @@ class MemoryTimers:
             applier = Applier(self._space, state, execution, now)
             applier.unpark()
             applier.publish()
-        if self._take and execution.lease_until > now:
+        if execution.lease_until > now:
             timers.put(member, execution.lease_until)
             return None
-        timers.put(member, lease[1])
+        if execution.holder == QUARANTINE:
+            execution.holder, execution.lease_until = "", 0
+        elif self._take and execution.lease_until > 0:
+            tries = count_setback(state, execution, VANISHED, self._bounds, now)
+            if tries >= SUSPECT or execution.holder == QUARANTINE:
+                return None
+        setback = setback_of(execution)
+        is_suspect = setback is not None and setback.tries >= SUSPECT and setback.reason == VANISHED
+        return execution, is_suspect
+
+    def _hand_out(
+        self, state: Partition, execution: Execution, lease: tuple[str, int], now: int
+    ) -> Loaded:
+        state.timers[execution.home].put(f"x:{execution.id}", lease[1])
         if self._take:
             execution.holder, execution.lease_until = lease
         return loaded(state, execution, now)
+
+    def due(self, shards: Sequence[str]) -> tuple[tuple[int, str], ...]:
+        with self._space.lock:
+            now = self._space.clock()
+            heads = (
+                (number, shard, partition.timers[shard].first())
+                for number, partition in enumerate(self._space.partitions)
+                for shard in shards
+            )
+            return tuple(
+                (number, shard)
+                for number, shard, head in heads
+                if head is not None and head[0] <= now
+            )
 
     def next_due_ms(self, partition: int, shard: str) -> int:
         with self._space.lock:

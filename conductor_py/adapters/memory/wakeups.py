@@ -29,6 +29,10 @@ class MemoryWakeups:
         with self._space.woken:
             return self._space.tickets[topic]
 
+    def tickets(self, topic: str) -> tuple[int, ...]:
+        # Who publishes does not say where: every partition may be meant.
+        return (self.ticket(topic),) * len(self._space.partitions)
+
     def wait_any(self, seen: Mapping[str, int], timeout_s: float) -> None:
         tickets = self._space.tickets
         with self._space.woken:

@@ -6,14 +6,21 @@ socket, its standard input, and ends when that closes. Limits on processor time,
 memory are the kernel's, set here, so that an endless native loop ends by itself, also in a child
 whose parent was killed meanwhile.
 
+What is started only keeps: programs run in its fork, the runner. A runner that a program took down
+has a successor within a millisecond, where a new interpreter would cost everybody else forty. Both
+are one process group, so that one signal reaches both. The parent says when to fork: it stops the
+group now and then, and one that stood still before it was bound to its keeper's life would outlive
+a parent that is killed meanwhile.
+
 Every program gets a context that no program has run in: what a script does to prototypes and
 globals ends with it. The next context is made while the child is idle.
 
-Wire, both ways: a length of four bytes, then that many bytes. A request is two frames: a JSON
-object (``language``, ``source``, ``check``, ``time_ms`` of processor time, ``wall_ms``), and the
-JSON text of the bindings, of the input where the language is jq. An answer is one
-frame: a letter (``R`` ready, ``V`` value, ``E`` error, ``T`` time, ``M`` memory), then JSON text or
-a message.
+Wire, both ways: a length of four bytes, then that many bytes. An empty frame lets the keeper fork;
+it is owed at the start and after each answer ``M`` or ``D``. A request is two frames: a JSON object
+(``language``, ``source``, ``check``, ``time_ms`` of processor time, ``wall_ms``), and the JSON text
+of the bindings, of the input where the language is jq. An answer is one frame: a letter (``K`` the
+keeper is ready, ``R`` the runner is ready, ``V`` value, ``E`` error, ``T`` time, ``M`` memory,
+``D`` the runner died), then JSON text, a message or the number of the signal.
 """
 
 from __future__ import annotations
@@ -28,12 +35,19 @@ import re
 import resource
 import signal
 import sys
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NoReturn
 
 _STACK_BYTES = 1 << 20
 _WALL_GRACE_S = 2.0
 _GRACE_S = 0.02
 _SET_PARENT_DEATH_SIGNAL = 1
+_LEAST_NICE = 19
+#: How a runner ends whose memory may be in pieces.
+_SPENT = 3
+#: What ends a runner in the middle of a program, when its request has been read and no answer
+#: begun: the socket is between two frames.
+_ENDS_OF_A_PROGRAM = (signal.SIGPROF, signal.SIGALRM, signal.SIGSEGV, signal.SIGABRT)
 
 # The three functions keep the engine's own eval and stringify, which a script can no longer change.
 # `evaluate` is not named eval: an indirect call runs the program at global level, with its
@@ -68,7 +82,7 @@ def _well_formed(text: str) -> str:
     )
 
 
-class _JavaScript:
+class JavaScript:
     """Runs one program a context, the next context ready."""
 
     def __init__(self, engine: Any, memory_bytes: int) -> None:  # noqa: ANN401 - has no types
@@ -102,7 +116,7 @@ class _JavaScript:
             return _failure(str(error))
 
 
-class _Jq:
+class Jq:
     """Runs jq filters; compiling takes longer than most of them run, so the last ones are kept."""
 
     _KEPT = 64
@@ -175,6 +189,19 @@ def _die_with_parent() -> None:
         ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
 
 
+def _to_background() -> None:
+    """Run only while nothing else wants the processor; for good.
+
+    Where processes are scheduled by session, this one's goes to the background, too.
+    """
+    with contextlib.suppress(OSError, AttributeError):  # each helps alone; not every system has it
+        os.setpriority(os.PRIO_PROCESS, 0, _LEAST_NICE)
+    with contextlib.suppress(OSError, AttributeError):
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+    with contextlib.suppress(OSError), open("/proc/self/autogroup", "w") as autogroup:  # noqa: PTH123
+        autogroup.write(str(_LEAST_NICE))
+
+
 def _confine(address_space_bytes: int) -> None:
     for name, limit in (
         ("RLIMIT_AS", address_space_bytes),
@@ -207,15 +234,8 @@ def _load(name: str, path: str) -> Any:  # noqa: ANN401 - extensions have no typ
     return module
 
 
-def main() -> None:
-    """Serve requests until the parent closes the socket."""
-    quickjs_path, jq_path, memory_bytes, address_space_bytes, result_bytes = sys.argv[1:]
-    _die_with_parent()
-    os.environ.clear()  # the interpreter itself adds its locale
-    javascript = _JavaScript(_load("_quickjs", quickjs_path), int(memory_bytes))
-    jq = _Jq(_load("jq", jq_path) if jq_path else None)
-    _confine(int(address_space_bytes))
-    _write_frame(b"R")
+def _serve(javascript: JavaScript, jq: Jq, result_bytes: int) -> NoReturn:
+    """Answer requests until the parent closes the socket."""
     while True:
         request = json.loads(_read_frame())
         data = _read_frame().decode()
@@ -223,12 +243,56 @@ def main() -> None:
         language = jq if request["language"] == "jq" else javascript
         answer = language.answer(request, data)
         _lift_limits()
-        if len(answer) > int(result_bytes):
-            answer = b"EThe result is larger than %d bytes" % int(result_bytes)
+        if len(answer) > result_bytes:
+            answer = b"EThe result is larger than %d bytes" % result_bytes
         _write_frame(answer)
+        if answer == b"M":
+            sys.exit(_SPENT)
         del request, data, answer
         if language is javascript:
             javascript.prepare()
+
+
+def _keep(serve: Callable[[], NoReturn]) -> None:
+    """Let one runner after the other serve, and tell of each that a program took down."""
+    keeper = os.getpid()
+    _write_frame(b"K")
+    while True:
+        _read_frame()
+        runner = os.fork()
+        if not runner:
+            _run(serve, keeper)
+        code = os.waitstatus_to_exitcode(os.waitpid(runner, 0)[1])
+        if -code in _ENDS_OF_A_PROGRAM:
+            _write_frame(b"D%d" % -code)
+        elif code != _SPENT:
+            return  # the parent closed the socket, or nobody knows what is on it
+
+
+def _run(serve: Callable[[], NoReturn], keeper: int) -> NoReturn:
+    code = 1
+    try:
+        _die_with_parent()
+        if os.getppid() == keeper:  # else it was killed before this process said so
+            _write_frame(b"R")
+            serve()
+    except SystemExit as exited:
+        code = int(exited.code or 0)
+    finally:
+        os._exit(code)
+
+
+def main() -> None:
+    """Keep runners until the parent closes the socket, or ends this process."""
+    quickjs_path, jq_path, memory_bytes, address_space_bytes, result_bytes, when = sys.argv[1:]
+    _die_with_parent()
+    os.environ.clear()  # the interpreter itself adds its locale
+    javascript = JavaScript(_load("_quickjs", quickjs_path), int(memory_bytes))
+    jq = Jq(_load("jq", jq_path) if jq_path else None)
+    if when == "idle":
+        _to_background()
+    _confine(int(address_space_bytes))
+    _keep(lambda: _serve(javascript, jq, int(result_bytes)))
 
 
 if __name__ == "__main__":

@@ -1,9 +1,11 @@
 """Script processes: started when first needed, lent to one caller at a time, killed when late.
 
 The pool keeps at most its number of children and a bounded queue of callers. A child that missed
-its deadline or died is never lent again: the next caller gets a new one. Children of a background
-pool run only while nothing else wants the processor. The pool knows nothing of scripts; it carries
-frames (see ``child``).
+its deadline or died is never lent again: the next caller gets a new one. One that merely says that
+a program took its runner down has the next runner already. Children that rest run
+behind all others, and in bursts: one that never paused would cost others their wake-ups even at the
+lowest priority. The pool knows nothing of scripts; it carries frames
+(see ``child``).
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -28,25 +31,36 @@ _CHILD = Path(__file__).with_name("child.py")
 _START_S = 15.0
 #: What the interpreter maps before it runs any script, with room for one copy of input and result.
 _INTERPRETER_BYTES = 256 << 20
-_ENDED_BY_TIME = (-signal.SIGPROF, -signal.SIGALRM)
-_LEAST_NICE = 19
+_ENDED_BY_TIME = (signal.SIGPROF, signal.SIGALRM)
+#: How long a child that rests runs at a time, and rests at most while it starts.
+_BURST_S = 0.001
+_STARTING_REST_S = 0.019
+#: Behind others, and yet within its time on a busy machine.
+_NICE = 10
 
 
 class OutOfTime(Exception):
-    """The child did not answer by its deadline; it is dead now."""
+    """The request has used up its time."""
+
+
+class Starved(Exception):
+    """The deadline passed before the request had used up its time; the child is dead now."""
 
 
 class ChildDied(Exception):
-    """The child ended in the middle of a request."""
+    """The request took down what ran it."""
 
 
 class Child:
     """One script process and the socket to it. Not safe to share between threads."""
 
-    def __init__(self, *, memory_bytes: int, result_bytes: int, background: bool = False) -> None:
+    def __init__(
+        self, *, memory_bytes: int, result_bytes: int, rest_s: float = 0.0, idle: bool = False
+    ) -> None:
         """Start it; it is not ready before ``wait_ready`` returned.
 
-        In the ``background`` it runs only while nothing else wants the processor, once it is ready.
+        With a ``rest_s`` it rests that long after each millisecond, and has a small share where
+        others want the processor. An ``idle`` one has none then, once it is ready.
         """
         quickjs, jq = _path_of("_quickjs"), _path_of("jq")
         if not quickjs:
@@ -54,10 +68,12 @@ class Child:
         self._socket, theirs = socket.socketpair()
         address_space = _INTERPRETER_BYTES + 2 * memory_bytes + 4 * result_bytes
         sizes = map(str, (memory_bytes, address_space, result_bytes))
-        command = [sys.executable, "-I", "-S", "-B", str(_CHILD), quickjs, jq, *sizes]
+        when = "idle" if idle else "always"
+        command = [sys.executable, "-I", "-S", "-B", str(_CHILD), quickjs, jq, *sizes, when]
         # Its own session: an interrupt from the terminal is for the server, which then closes the
         # socket.
-        with theirs:
+        with contextlib.ExitStack() as unused, theirs:
+            unused.callback(self._socket.close)
             self._process = subprocess.Popen(
                 command,
                 stdin=theirs.fileno(),
@@ -67,7 +83,11 @@ class Child:
                 cwd="/",
                 start_new_session=True,
             )
-        self._background = background
+            unused.pop_all()
+        self._rest_s = rest_s
+        if rest_s:
+            with contextlib.suppress(OSError, AttributeError):
+                os.setpriority(os.PRIO_PROCESS, self._process.pid, _NICE)
 
     @property
     def pid(self) -> int:
@@ -75,16 +95,21 @@ class Child:
         return self._process.pid
 
     def wait_ready(self) -> None:
-        """Wait for the child's first frame. Raises LimitExceeded when it does not come."""
+        """Wait until it can take a request. Raises LimitExceeded when that takes too long."""
+        deadline = time.monotonic() + _START_S
+        if self._rest_s:
+            self._run_in_bursts(deadline, min(self._rest_s, _STARTING_REST_S))
         try:
-            self._receive(time.monotonic() + _START_S)
-        except (OutOfTime, ChildDied) as error:
+            self._receive(deadline)
+            self._renew(deadline)
+        except (Starved, ChildDied) as error:
             raise LimitExceeded("No script process could be started; try again") from error
-        if self._background:
-            _to_background(self._process.pid)
 
     def call(self, request: bytes, data: bytes, timeout_s: float) -> bytes:
-        """Send both frames, return the answer; raises OutOfTime or ChildDied, and is dead then."""
+        """Send both frames, return the answer.
+
+        Raises OutOfTime, Starved or ChildDied; look whether it ``is_alive`` then.
+        """
         deadline = time.monotonic() + timeout_s
         head = len(request).to_bytes(4, "big") + request + len(data).to_bytes(4, "big")
         try:
@@ -92,24 +117,64 @@ class Child:
             self._socket.sendall(head + data)
         except TimeoutError as error:
             self.kill()
-            raise OutOfTime from error
+            raise Starved from error
         except OSError as error:
             raise self._lost() from error
-        return self._receive(deadline)
+        if self._rest_s:
+            self._run_in_bursts(deadline, self._rest_s)
+        answer = self._receive(deadline)
+        if answer[:1] in (b"D", b"M"):
+            self._renew(time.monotonic() + _START_S)
+        if answer[:1] == b"D":
+            raise _end_of_runner(int(answer[1:]))
+        return answer
 
     def kill(self) -> None:
         """End it now, reap it and close the socket."""
-        self._process.kill()
+        self.interrupt()
         self._process.wait()
         self._socket.close()
 
     def interrupt(self) -> None:
         """End it from another thread than the borrower's, who sees it die and reaps it."""
-        self._process.send_signal(signal.SIGKILL)
+        self._signal(signal.SIGKILL)
 
     def is_alive(self) -> bool:
-        """Whether it can be lent again."""
-        return self._socket.fileno() >= 0 and self._process.poll() is None
+        """Whether it can be lent again; it cannot when it says something that nobody asked for."""
+        if self._socket.fileno() < 0 or self._process.poll() is not None:
+            return False
+        heard = select.poll()
+        heard.register(self._socket, select.POLLIN)
+        return not heard.poll(0)
+
+    def _renew(self, deadline: float) -> None:
+        """Let it fork the next runner; it must not stand still before that is ready."""
+        try:
+            self._socket.sendall(bytes(4))
+        except OSError as error:
+            raise self._lost() from error
+        self._receive(deadline)
+
+    def _signal(self, number: signal.Signals) -> None:
+        """Send a signal to the process and its runner, which are a group of their own."""
+        if self._process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):  # reaped by another thread just now
+                os.killpg(self._process.pid, number)
+
+    def _run_in_bursts(self, deadline: float, rest_s: float) -> None:
+        """Let it run and rest in turn until it has something to say."""
+        heard = select.poll()
+        heard.register(self._socket, select.POLLIN)
+        try:
+            while time.monotonic() < deadline:
+                self._signal(signal.SIGCONT)
+                if heard.poll(_BURST_S * 1000):
+                    break
+                self._signal(signal.SIGSTOP)
+                if heard.poll(rest_s * 1000):
+                    break
+        finally:  # one that stands still would never read its next request
+            self._signal(signal.SIGCONT)
 
     def _receive(self, deadline: float) -> bytes:
         size = int.from_bytes(self._read(4, deadline), "big")
@@ -124,7 +189,7 @@ class Child:
                 chunk = self._socket.recv(min(size - len(chunks), 1 << 20))
             except TimeoutError as error:
                 self.kill()
-                raise OutOfTime from error
+                raise Starved from error
             except OSError as error:
                 raise self._lost() from error
             if not chunk:
@@ -132,26 +197,14 @@ class Child:
             chunks += chunk
         return bytes(chunks)
 
-    def _lost(self) -> OutOfTime | ChildDied:
-        """Reap a child whose socket is closed, and say whether a limit of time ended it."""
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(1)
-        self.kill()  # which changes nothing of how a process ends that is about to
-        code = self._process.returncode
-        return OutOfTime() if code in _ENDED_BY_TIME else ChildDied(f"exit code {code}")
+    def _lost(self) -> ChildDied:
+        """Reap a child whose socket is closed."""
+        self.kill()
+        return ChildDied(f"exit code {self._process.returncode}")
 
 
-def _to_background(pid: int) -> None:
-    """Let a process run only while nothing else wants the processor; for good.
-
-    Where processes are scheduled by session, its session goes to the background, too.
-    """
-    with contextlib.suppress(OSError, AttributeError):  # each helps alone; not every system has it
-        os.setpriority(os.PRIO_PROCESS, pid, _LEAST_NICE)
-    with contextlib.suppress(OSError, AttributeError):
-        os.sched_setscheduler(pid, os.SCHED_IDLE, os.sched_param(0))
-    with contextlib.suppress(OSError):
-        Path(f"/proc/{pid}/autogroup").write_text(str(_LEAST_NICE))
+def _end_of_runner(number: int) -> OutOfTime | ChildDied:
+    return OutOfTime() if number in _ENDED_BY_TIME else ChildDied(f"signal {number}")
 
 
 def _path_of(extension: str) -> str:
@@ -171,15 +224,19 @@ class ChildPool:
         result_bytes: int,
         queue_limit: int,
         queue_wait_ms: int,
-        background: bool = False,
+        rest_s: float = 0.0,
+        idle: bool = False,
     ) -> None:
-        """Remember the limits; the first child starts with the first caller."""
+        """Remember the limits; the first child starts with the first caller. See ``Child`` for
+        ``rest_s`` and ``idle``.
+        """
         self._size = size
         self._memory_bytes = memory_bytes
         self._result_bytes = result_bytes
         self._queue_limit = queue_limit
         self._queue_wait_s = queue_wait_ms / 1000
-        self._background = background
+        self._rest_s = rest_s
+        self._idle_only = idle
         self._reset()
 
     def _reset(self) -> None:
@@ -238,6 +295,8 @@ class ChildPool:
             raise
         with self._changed:
             self._lent.add(child)
+            if self._closed:  # since this caller got its permit
+                child.interrupt()
         return child
 
     def _await_permit(self, wait_s: float) -> None:
@@ -262,11 +321,15 @@ class ChildPool:
         return starting.result()
 
     def _start(self) -> Child:
-        child = Child(
-            memory_bytes=self._memory_bytes,
-            result_bytes=self._result_bytes,
-            background=self._background,
-        )
+        try:
+            child = Child(
+                memory_bytes=self._memory_bytes,
+                result_bytes=self._result_bytes,
+                rest_s=self._rest_s,
+                idle=self._idle_only,
+            )
+        except OSError as error:  # too many processes or files just now, say
+            raise LimitExceeded("No script process could be started; try again") from error
         try:
             child.wait_ready()
         except LimitExceeded:

@@ -47,14 +47,18 @@ class LongPrograms:
         found = self._known.get(_name(language, source))
         return found is not None and found.failed
 
-    def add(self, language: str, source: str, *, failed: bool = False) -> None:
-        """Put a program on probation, for longer than the last time."""
+    def add(self, language: str, source: str, *, failed: bool | None = None) -> None:
+        """Put a program on probation, for longer than the last time.
+
+        ``failed``: whether it has, given all its time; ``None`` is what was known before.
+        """
         name = _name(language, source)
         with self._lock:
             before = self._known.pop(name, None)
             times = before.times + 1 if before else 1
             term_s = min(_FIRST_TERM_S * 2 ** min(times - 1, 10), _LONGEST_TERM_S)
-            failed = failed or (before is not None and before.failed)
+            if failed is None:
+                failed = before is not None and before.failed
             self._known[name] = _Probation(times, self._monotonic() + term_s, failed)
             if len(self._known) > _KEPT:
                 self._known.popitem(last=False)

@@ -4,21 +4,25 @@ Turns evaluations into requests and answers into results. A script that will not
 the engine's own limit where that works, and by killing its process a moment later where it does
 not.
 
-There are two lanes. A program begins in the quick one, where it has a short slice of processor
+There are three lanes. A program begins in the quick one, where it has a short slice of processor
 time. One that does not end within it is run again, from its beginning and with all the time that a
-script may have, in the long lane, whose processes run only while nothing else wants the processor.
-What took long or did damage is known by its text and goes to the long lane at once for a while.
+script may have, in the long lane, whose processes run behind all others. What took long or did
+damage is known by its text and goes to the long lane at once for a while, and what has failed there
+goes to the slow lane, which runs only while nothing else does: nobody feels it, and those that
+merely take long do not wait behind it. A program that was not given its time in these two has not
+failed; it is refused like one that finds no process, and comes again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import orjson
 
-from conductor_py.adapters.quickjs.pool import Child, ChildDied, ChildPool, OutOfTime
+from conductor_py.adapters.quickjs.pool import Child, ChildDied, ChildPool, OutOfTime, Starved
 from conductor_py.adapters.quickjs.programs import LongPrograms
 from conductor_py.errors import LimitExceeded
 from conductor_py.model.json import JsonObject
@@ -32,12 +36,18 @@ _MARGIN_S: Final = 0.1
 _SLICE_MS: Final = 50
 #: Wall time for its slice: it has to wait for the processor where others want it.
 _SLICE_WALL_MS: Final = 1_000
-#: Wall time in the long lane, in times of the limit: a program gets only what others leave.
-_STRETCH: Final = 4
+#: Rest after each millisecond, in the long and in the slow lane: a program has a fifth or a
+#: hundredth of a processor at most.
+_LONG_REST_S: Final = 0.004
+_SLOW_REST_S: Final = 0.099
+#: Wall time there, in times of the limit.
+_LONG_STRETCH: Final = 16
+_SLOW_STRETCH: Final = 256
 #: How long an attempt waits for a process of the quick lane.
 _ATTEMPT_WAIT_S: Final = 0.25
-#: Callers that may wait for the long lane: they hold threads that others need.
+#: Callers that may wait for those two: they hold threads that others need.
 _LONG_CALLERS: Final = 16
+_SLOW_CALLERS: Final = 4
 _KILLED: Final = Failure(message="The script took its process down", terminal=True, kind="killed")
 
 
@@ -73,21 +83,17 @@ class QuickJsScripts:
         """Start nothing; see the class."""
         self._time_limit_ms = time_limit_ms
         self._long_programs = LongPrograms()
-        self._quick = ChildPool(
-            size=workers,
+        pool = partial(
+            ChildPool,
             memory_bytes=memory_bytes,
             result_bytes=result_bytes,
-            queue_limit=queue_limit,
             queue_wait_ms=queue_wait_ms,
         )
-        self._long = ChildPool(
-            size=long_workers,
-            memory_bytes=memory_bytes,
-            result_bytes=result_bytes,
-            queue_limit=min(queue_limit, _LONG_CALLERS),
-            queue_wait_ms=queue_wait_ms,
-            background=True,
-        )
+        waiting = min(queue_limit, _LONG_CALLERS)
+        self._quick = pool(size=workers, queue_limit=queue_limit)
+        self._long = pool(size=long_workers, queue_limit=waiting, rest_s=_LONG_REST_S)
+        waiting = min(queue_limit, _SLOW_CALLERS)
+        self._slow = pool(size=1, queue_limit=waiting, rest_s=_SLOW_REST_S, idle=True)
 
     def evaluate(self, requests: Sequence[Evaluation]) -> tuple[ScriptResult, ...]:
         return tuple(self._evaluate(request) for request in requests)
@@ -101,6 +107,10 @@ class QuickJsScripts:
         except LimitExceeded:
             return None
 
+    def is_slow(self, request: Evaluation) -> bool:
+        language = _LANGUAGES.get(request.evaluator, "")
+        return self._long_programs.has_failed(language, request.expression)
+
     def check(self, expression: str, evaluator: str = "javascript") -> str | None:
         language = _LANGUAGES.get(evaluator)
         if language is None:
@@ -109,8 +119,8 @@ class QuickJsScripts:
         return result.message if isinstance(result, Failure) else None
 
     def close(self) -> None:
-        self._quick.close()
-        self._long.close()
+        for pool in (self._quick, self._long, self._slow):
+            pool.close()
 
     def _evaluate(self, request: Evaluation) -> ScriptResult:
         prepared = _prepared(request)
@@ -126,7 +136,10 @@ class QuickJsScripts:
             return None
         slice_ms = min(_SLICE_MS, self._time_limit_ms)
         with self._quick.lend(wait_s) as child:
-            result = self._run(child, request, slice_ms, _SLICE_WALL_MS)
+            try:
+                result = self._run(child, request, slice_ms, _SLICE_WALL_MS)
+            except Starved:
+                result = self._out_of_time()
         if isinstance(result, Value) or result.kind == "error":
             self._long_programs.forgive(request.language, request.source)
             return result
@@ -134,13 +147,18 @@ class QuickJsScripts:
         return None if result.kind == "time" and slice_ms < self._time_limit_ms else result
 
     def _in_long_lane(self, request: _Request) -> ScriptResult:
-        """Run a program with all its time; one that has failed before gets no time to wait."""
+        """Run a program with all its time; one that has failed so before, in the slow lane."""
         failed = self._long_programs.has_failed(request.language, request.source)
-        wall_ms = self._time_limit_ms * (1 if failed else _STRETCH)
-        with self._long.lend() as child:
-            result = self._run(child, request, self._time_limit_ms, wall_ms)
-        if isinstance(result, Failure) and result.kind != "error":
-            self._long_programs.add(request.language, request.source, failed=True)
+        pool, stretch = (self._slow, _SLOW_STRETCH) if failed else (self._long, _LONG_STRETCH)
+        with pool.lend() as child:
+            try:
+                wall_ms = self._time_limit_ms * stretch
+                result = self._run(child, request, self._time_limit_ms, wall_ms)
+            except Starved as error:
+                raise LimitExceeded("The machine is too busy for this script; try again") from error
+        succeeded = isinstance(result, Value) or result.kind == "error"
+        if failed != (not succeeded):
+            self._long_programs.add(request.language, request.source, failed=not succeeded)
         return result
 
     def _run(self, child: Child, request: _Request, time_ms: int, wall_ms: int) -> ScriptResult:
@@ -161,8 +179,6 @@ class QuickJsScripts:
             return self._out_of_time()
         except ChildDied:
             return _KILLED
-        if answer[:1] == b"M":
-            child.kill()  # its address space may be in pieces
         return self._result(answer[:1], answer[1:])
 
     def _result(self, letter: bytes, text: bytes) -> ScriptResult:

@@ -68,8 +68,8 @@ def _add_rare(arguments: list[Argument], changes: Changes) -> None:
         arguments += ("U", 0)
     if changes.admission:
         asked = changes.admission
-        arguments += ("L", 6, "leave" if asked.leave else "enter", asked.key, asked.limit)
-        arguments += (int(asked.reject), asked.admitted, asked.refused)
+        arguments += ("L", 7, "leave" if asked.leave else "enter", asked.key, asked.limit)
+        arguments += (int(asked.reject), asked.admitted, asked.refused, int(asked.shared))
 
 
 def _add_talk(arguments: list[Argument], changes: Changes) -> None:

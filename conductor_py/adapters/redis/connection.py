@@ -6,9 +6,9 @@ this is the hot path of the engine, so nothing stands between a script's argumen
 A call that may be repeated is sent once more on a fresh connection when the first try failed; the
 others fail with ``StoreUnavailable``.
 
-The seam for a cluster: everything goes through `Connection.call` and `Connection.pipeline` with
-the key that routes it first among the keys; a subclass that picks the node's connections by that
-key's slot is all that is missing.
+Everything goes through ``call``, ``each`` and ``pipeline`` with the key that routes it first among
+the keys: ``cluster.py`` picks the node by that key's slot, ``sentinel.py`` the server that is the
+primary just now.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import os
 import re
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, Final, Protocol, TypeAlias, cast
+from typing import Any, ClassVar, Final, Protocol, TypeAlias, cast
 
 from redis import connection as drivers
 from redis.backoff import NoBackoff
@@ -35,6 +35,8 @@ Reply: TypeAlias = Any
 class Wire(Protocol):
     """What is used of a driver's connection."""
 
+    def connect(self) -> None: ...
+
     def send_packed_command(self, command: Sequence[bytes], *, check_health: bool) -> None: ...
 
     def read_response(self) -> Reply: ...
@@ -46,7 +48,16 @@ _FLOOR: Final = (6, 2)
 _MAX_IDLE: Final = 64
 _PARSE = cast("Callable[[str], dict[str, Any]]", drivers.parse_url)
 _PLAIN: Final = drivers.Connection
-_BROKEN = (WireConnectionError, WireTimeoutError, OSError)
+BROKEN: Final = (WireConnectionError, WireTimeoutError, OSError)
+
+
+class Unreached(WireConnectionError):
+    """No server was found to send to: what was to be sent was not carried out."""
+
+
+def not_carried_out(error: StoreUnavailable) -> bool:
+    """Whether the command that failed so has certainly changed nothing, and may be sent again."""
+    return isinstance(error.__cause__, (Unreached, ReadOnlyError))
 
 
 def _packer() -> Callable[[Sequence[Argument]], bytes]:
@@ -83,6 +94,9 @@ class Connection:
     cached from the store is then doubtful.
     """
 
+    is_spread: ClassVar[bool] = False
+    """Whether partitions may be on several servers."""
+
     def __init__(
         self, url: str, *, socket_timeout_s: float = 5.0, ca_certs: str | None = None
     ) -> None:
@@ -106,15 +120,15 @@ class Connection:
         try:
             wire.send_packed_command((packed,), check_health=False)
             reply = wire.read_response()
-        except _BROKEN as error:
+        except BROKEN as error:
             self._break(wire)
             if again:
                 return self.call(*arguments, again=False)
-            raise StoreUnavailable(f"Redis does not answer: {error}") from error
-        except ReadOnlyError as error:  # this server was demoted: look for the new primary
-            self._break(wire)
-            raise StoreUnavailable("Redis is read-only here") from error
-        except ResponseError:
+            raise no_answer(error) from error
+        except ResponseError as error:
+            if _is_read_only(error):  # this server was demoted: look for the new primary
+                self._break(wire)
+                raise StoreUnavailable("Redis is read-only here") from ReadOnlyError(str(error))
             self._put(wire)
             raise
         except RedisError as error:
@@ -129,39 +143,64 @@ class Connection:
     def run(
         self, sha: str, source: str, key: str, arguments: Sequence[Argument], *, again: bool = True
     ) -> Reply:
-        """Run a script by its hash; a server that does not know it is given the source first."""
+        """Run a script by its hash; a server that does not know it (any more) is sent the source,
+        and knows it from then on.
+        """
         try:
             return self.call("EVALSHA", sha, 1, key, *arguments, again=again)
         except NoScriptError:
-            self.command("SCRIPT", "LOAD", source)
+            pass
         except ResponseError as error:
-            raise _refused(error) from error
+            raise refused(error) from error
         try:
-            return self.call("EVALSHA", sha, 1, key, *arguments, again=again)
+            return self.call("EVAL", source, 1, key, *arguments, again=again)
         except ResponseError as error:
-            raise _refused(error) from error
+            raise refused(error) from error
 
     def command(self, *arguments: Argument) -> Reply:
         """Send one plain command that may be repeated."""
         try:
             return self.call(*arguments)
         except ResponseError as error:
-            raise _refused(error) from error
+            raise refused(error) from error
 
     def pipeline(self, commands: Sequence[Sequence[Argument]]) -> list[Reply]:
         """Send several commands in one round trip; they are not one transaction, and may be
         repeated.
         """
+        replies = self.each(commands)
+        for reply in replies:
+            if isinstance(reply, StoreUnavailable):
+                raise reply
+            if isinstance(reply, ResponseError):
+                raise refused(reply) from reply
+        return replies
+
+    def each(self, commands: Sequence[Sequence[Argument]]) -> list[Reply]:
+        """Send several commands in one round trip. One that failed has its error in place of its
+        reply (``ResponseError``, ``StoreUnavailable``); the others are not concerned.
+        """
         wire = self._take()
         self.round_trips += 1
+        replies: list[Reply] = []
         try:
             wire.send_packed_command(tuple(map(pack, commands)), check_health=False)
-            replies = [wire.read_response() for _ in commands]
+            for _ in commands:
+                replies.append(_reply_or_error(wire))  # noqa: PERF401 - what came before a break counts
         except (RedisError, OSError) as error:
             self._break(wire)
-            raise StoreUnavailable(f"Redis does not answer: {error}") from error
+            away = no_answer(error)
+            away.__cause__ = error
+            return replies + [away] * (len(commands) - len(replies))
+        except BaseException:
+            wire.disconnect()
+            raise
         self._put(wire)
         return replies
+
+    def servers_of(self, keys: Sequence[str], *, fresh: bool = False) -> tuple[str, ...]:
+        """Name the server of each key, as far as is known; with ``fresh`` it is looked up."""
+        return ("",) * len(keys)
 
     def listener(self) -> Wire:
         """Make a connection of its own for pub/sub; the caller closes it."""
@@ -193,8 +232,12 @@ class Connection:
 
     def close(self) -> None:
         """Close the idle connections."""
-        while self._idle:
-            self._idle.pop().disconnect()
+        while True:
+            try:
+                wire = self._idle.pop()
+            except IndexError:  # by another thread that breaks at the same time, or there is none
+                return
+            wire.disconnect()
 
     def _take(self) -> Wire:
         if self._owner != os.getpid():  # a forked child must not speak on its parent's sockets
@@ -217,9 +260,10 @@ class Connection:
         wire.disconnect()
         self.close()
 
-    def _build(self, timeout_s: float | None) -> Wire:
+    def _build(self, timeout_s: float | None, **where: object) -> Wire:
+        """Make a connection; ``where`` replaces what the URL says."""
         return self._class(
-            **self._options,
+            **{**self._options, **where},
             socket_timeout=timeout_s,
             socket_connect_timeout=self._timeout_s,
             retry=Retry(NoBackoff(), 0),
@@ -227,5 +271,23 @@ class Connection:
         )
 
 
-def _refused(error: ResponseError) -> StoreUnavailable:
+def no_answer(error: Exception) -> StoreUnavailable:
+    """Say that a command was sent, or could not be, and nothing came back."""
+    return StoreUnavailable(f"Redis does not answer: {error}", unanswered=True)
+
+
+def refused(error: Exception) -> StoreUnavailable:
+    """Say that the server would not carry a command out."""
     return StoreUnavailable(f"Redis refused: {error}")
+
+
+def _is_read_only(error: ResponseError) -> bool:
+    # Redis 6.2 wraps what a command inside a script was told.
+    return isinstance(error, ReadOnlyError) or "-READONLY " in str(error)
+
+
+def _reply_or_error(wire: Wire) -> Reply:
+    try:
+        return wire.read_response()
+    except ResponseError as error:
+        return error

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from conductor_py.model.ids import home_partition
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyName:
@@ -29,18 +31,40 @@ def _key(name: str, kind: str, meaning: str, bound: str) -> KeyName:
 
 KEYS = (
     _key("exec:", "hash", "<execution>: its fields, see ports/store.py", "until removed"),
+    _key("quarantine", "zset", "failing since ms -> execution in quarantine", "not decided"),
+    _key("audit", "string", "what the last audit counted, JSON (partition 0)", "1"),
     _key("inbox:", "list", "<execution>: events not yet consumed", "trimmed by commit"),
     _key("ans:", "hash", "<execution>: operation -> '<ms>[ <answer>]'", "64, 60 s"),
     _key("park:", "set", "<execution>: attempts parked while paused", "open attempts"),
+    _key(
+        "ckpt:", "hash", "<execution>: what its long tasks keep, see ports/checkpoints.py", "64 MB"
+    ),
     _key("log:", "list", "<execution>: '<seq> <ms> <line>'", "10,000"),
     _key("queue:", "zset", "<queue>:<shard>: ready; score -> task id", "open attempts"),
     _key("delayed:", "zset", "<queue>:<shard>: delayed; due ms -> task id", "open attempts"),
     _key("queues", "set", "'<queue> newline <shard>' ever written", "task types x shards"),
     _key(
-        "polldata", "hash", "'<type> newline <domain>' -> '<ms> <worker>'", "task types x domains"
+        "polldata",
+        "hash",
+        "'<type> newline <domain>' -> '<ms> <worker>'; with ' newline <shard>' -> '<ms>'",
+        "task types x domains x shards",
     ),
     _key("limit:", "zset", "<task definition>: permits; claim end -> task id", "the limit"),
     _key("rate:", "zset", "<task definition>: claims of the window", "the rate, one window"),
+    _key(
+        "permits:",
+        "hash",
+        "<limit>: of several partitions this one keeps who has how many permits: partition -> "
+        "'<token> <number>'; s:<partition> who seeks some, since when",
+        "partitions; expires with the last permit",
+    ),
+    _key(
+        "permitted:",
+        "string",
+        "<limit>: '<token> <number> <limit>' of permits that this partition has",
+        "1 a limit; expires at 0",
+    ),
+    _key("rates:", "zset", "<task definition>: claims leased in all partitions", "as rate:"),
     _key("timers:", "zset", "<home>: due ms -> x:<execution> or a:<task id>", "1 an owner"),
     _key("outbox", "zset", "due ms -> effect id", "until confirmed"),
     _key("effects", "hash", "effect id -> '<stamp> <document>'", "until confirmed"),
@@ -108,22 +132,52 @@ KEYS = (
     _key("files", "hash", "file id -> its record (partition 0)", "1,000 an execution"),
     _key("files:due", "zset", "when to look at it, ms -> file id (partition 0)", "as files"),
     _key("files:of", "hash", "execution -> how many files it has (partition 0)", "as files"),
-    _key("servers", "hash", "server -> '<until ms> <configured>' (partition 0)", "live servers"),
-    _key("shards", "hash", "shard -> '<until ms> <server>' (partition 0)", "servers ever at once"),
+    _key(
+        "servers",
+        "hash",
+        "server -> '<until ms> <renewed ms> <configured shards>' (partition 0)",
+        "live servers",
+    ),
+    _key(
+        "shards",
+        "hash",
+        "shard -> '<until ms> <term> <server>' (partition 0)",
+        "servers ever at once",
+    ),
+    _key(
+        "signs",
+        "hash",
+        "key -> '<at ms> <until ms> <document>' of a sign of life (partition 0)",
+        "10,000",
+    ),
+    _key("signs:until", "zset", "until ms -> key of a sign of life (partition 0)", "as signs"),
+    _key("swept", "hash", "shard -> until ms its own sweeper fires (partition 0)", "as shards"),
 )
 
 
 class Namespace:
     """The keys of one deployment: ``{<namespace>:<partition>}:`` and what stands behind it."""
 
-    __slots__ = ("channel", "name", "partitions", "prefixes")
+    __slots__ = ("channels", "name", "partitions", "prefixes")
 
     def __init__(self, name: str, partitions: int = 1) -> None:
         """Take the namespace's name and its number of partitions, which never changes later."""
         self.name = name
         self.partitions = partitions
-        self.channel = f"{name}:wake"
+        self.channels = (
+            (f"{name}:wake",)
+            if partitions == 1
+            else tuple(f"{name}:wake:{number}" for number in range(partitions))
+        )
         self.prefixes = tuple(f"{{{name}:{number}}}:" for number in range(partitions))
+
+    def channel_of(self, kind: str, partition: int = 0) -> str:
+        """Where a partition publishes the topics of a kind."""
+        return f"{self.channels[partition]}:{kind}"
+
+    def home_of(self, name: str) -> int:
+        """Tell the partition where something by that name stands that is about all of them."""
+        return home_partition(name, self.partitions)
 
     def key(self, partition: int, name: str, rest: str = "") -> str:
         """Spell one key."""

@@ -1,13 +1,14 @@
 """Definitions in Redis: one copy, in partition 0, and a revision in every partition.
 
 A change and the revision of partition 0 move in one script; the other partitions are told right
-after. Should that be cut short, they are told by the next change.
+after. Should that be cut short, ``retell`` tells them.
 """
 
 from __future__ import annotations
 
 from conductor_py.adapters.redis.connection import Argument
 from conductor_py.adapters.redis.scripts import Scripts
+from conductor_py.errors import StoreUnavailable
 
 
 class RedisMetadataStore:
@@ -97,7 +98,7 @@ class RedisMetadataStore:
         return self._change("schema", name, f"{version} {name}", "delete", b"")
 
     def put_tags(self, noun: str, name: str, before: bytes | None, after: bytes | None) -> bool:
-        arguments: list[Argument] = [noun, name, before or b"", after or b""]
+        arguments: list[Argument] = [noun, name, before or b"", after or b"", self._scripts.now()]
         return self._told(self._scripts.run("change_tags", 0, arguments, again=False))
 
     def tags(self, noun: str) -> dict[str, bytes]:
@@ -109,8 +110,28 @@ class RedisMetadataStore:
         prefix = self._scripts.prefix(partition)
         return int(self._connection.command("GET", f"{prefix}meta:revision") or 0)
 
+    def retell(self) -> int:
+        prefixes = self._scripts.namespace.prefixes
+        if len(prefixes) == 1:
+            return 0
+        replies = self._connection.each([("GET", f"{prefix}meta:revision") for prefix in prefixes])
+        told = {
+            partition: int(reply or 0)
+            for partition, reply in enumerate(replies)
+            if not isinstance(reply, Exception)
+        }
+        if 0 not in told:
+            raise StoreUnavailable("The partition of the definitions does not answer")
+        newest = max(told.values())
+        if told[0] < newest:
+            newest += 1
+        behind = [partition for partition, revision in told.items() if revision < newest]
+        for partition in sorted(behind):
+            self._scripts.run("raise_revision", partition, (newest,))
+        return len(behind)
+
     def _change(self, kind: str, name: str, field: Argument, mode: str, document: bytes) -> bool:
-        arguments: list[Argument] = [kind, name, field, mode, document]
+        arguments: list[Argument] = [kind, name, field, mode, document, self._scripts.now()]
         return self._told(self._scripts.run("change_definition", 0, arguments, again=False))
 
     def _told(self, revision: int) -> bool:

@@ -21,8 +21,15 @@ class RedisOutbox:
         flat = self._scripts.run("take_effects", partition, arguments)
         return tuple(_pending(flat[at].decode(), flat[at + 1]) for at in range(0, len(flat), 2))
 
-    def confirm(self, partition: int, done: Sequence[tuple[str, int]]) -> int:
-        arguments: list[Argument] = [part for pair in done for part in pair]
+    def due(self) -> tuple[int, ...]:
+        replies = self._scripts.run_each("look_for_due", (self._scripts.now(), "outbox"))
+        return tuple(partition for partition, found in enumerate(replies) if found)
+
+    def life(self, partition: int) -> str:
+        return str(self._scripts.run("tell_life", partition, ()).decode())
+
+    def confirm(self, partition: int, done: Sequence[tuple[str, int]], life: str = "") -> int:
+        arguments: list[Argument] = [life, *(part for pair in done for part in pair)]
         return int(self._scripts.run("confirm_effects", partition, arguments)) if done else 0
 
     def postpone(self, partition: int, later: Sequence[tuple[str, int, int]]) -> int:
@@ -30,7 +37,10 @@ class RedisOutbox:
         return int(self._scripts.run("postpone_effects", partition, arguments)) if later else 0
 
     def order(self, partition: int, effects: Sequence[tuple[str, bytes]]) -> int:
-        arguments: list[Argument] = [self._scripts.now(), self._scripts.namespace.channel]
+        arguments: list[Argument] = [
+            self._scripts.now(),
+            self._scripts.namespace.channels[partition],
+        ]
         arguments += [part for effect in effects for part in effect]
         return int(self._scripts.run("order_effects", partition, arguments)) if effects else 0
 

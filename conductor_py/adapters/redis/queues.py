@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 from conductor_py.adapters.redis.changes import OUTCOMES
-from conductor_py.adapters.redis.connection import Argument
+from conductor_py.adapters.redis.connection import Argument, Reply, refused
 from conductor_py.adapters.redis.scripts import Scripts
+from conductor_py.errors import StoreUnavailable
 from conductor_py.model.ids import ExecutionId, partition_of
-from conductor_py.ports.queues import Claimed, Poll, PollData, PollReply
+from conductor_py.ports.queues import Claimed, Poll, PollData, PollReply, Short
 from conductor_py.ports.store import Outcome
 
 
@@ -31,6 +34,7 @@ class RedisTaskQueues:
             window,
             poll.poll_name,
             poll.poll_domain,
+            _shared(poll),
             *poll.shards,
         ]
         reply = self._scripts.run("poll_tasks", partition, arguments, again=False)
@@ -45,9 +49,10 @@ class RedisTaskQueues:
                 input=reply[at + 6],
                 output=reply[at + 7],
             )
-            for at in range(2, len(reply), 8)
+            for at in range(3, len(reply), 8)
         )
-        return PollReply(now_ms=reply[0], claimed=claimed, retry_at_ms=reply[1])
+        short = _short(reply[2]) if reply[2] else None
+        return PollReply(now_ms=reply[0], claimed=claimed, retry_at_ms=reply[1], short=short)
 
     def extend(  # noqa: PLR0917
         self,
@@ -66,10 +71,43 @@ class RedisTaskQueues:
         )
         return OUTCOMES[reply[0]], reply[1]
 
-    def names(self, partition: int) -> frozenset[str]:
-        connection, prefix = self._scripts.connection, self._scripts.prefix(partition)
-        entries = connection.command("SMEMBERS", f"{prefix}queues")
-        return frozenset(entry.decode().split("\n", 1)[0] for entry in entries)
+    def waiting(self, queue: str, shards: tuple[str, ...]) -> frozenset[int]:
+        if not shards:
+            return frozenset()
+        lanes = [f"{kind}:{queue}:{shard}" for shard in shards for kind in ("queue", "delayed")]
+        replies = self._look(
+            [
+                ("EXISTS", *(f"{prefix}{lane}" for lane in lanes))
+                for prefix in self._scripts.namespace.prefixes
+            ]
+        )
+        return frozenset(partition for partition, reply in enumerate(replies) if reply)
+
+    def record_poll(
+        self, name: str, domain: str, worker: str, shards: tuple[str, ...], now_ms: int
+    ) -> None:
+        prefix = self._scripts.prefix(self._scripts.namespace.home_of(name))
+        entries: list[Argument] = [f"{name}\n{domain}", f"{now_ms} {worker}"]
+        for shard in shards:
+            entries += (f"{name}\n{domain}\n{shard}", now_ms)
+        self._scripts.connection.command("HSET", f"{prefix}polldata", *entries)
+
+    def names(self, partition: int | None) -> frozenset[str]:
+        prefixes = self._scripts.namespace.prefixes
+        if partition is not None:
+            prefixes = (self._scripts.prefix(partition),)
+        replies = self._look([("SMEMBERS", f"{prefix}queues") for prefix in prefixes])
+        return frozenset(
+            entry.decode().split("\n", 1)[0] for reply in replies for entry in reply or ()
+        )
+
+    def _look(self, commands: list[tuple[str, ...]]) -> list[Reply]:
+        """Look into several partitions; the reply of one that does not answer is ``None``."""
+        replies = self._scripts.connection.each(commands)
+        away = [reply for reply in replies if isinstance(reply, Exception)]
+        if len(away) == len(replies):
+            raise away[0] if isinstance(away[0], StoreUnavailable) else refused(away[0])
+        return [None if isinstance(reply, Exception) else reply for reply in replies]
 
     def sizes(self, partition: int) -> dict[tuple[str, str], tuple[int, int]]:
         connection, prefix = self._scripts.connection, self._scripts.prefix(partition)
@@ -94,9 +132,35 @@ class RedisTaskQueues:
     def poll_data(self, partition: int) -> tuple[PollData, ...]:
         prefix = self._scripts.prefix(partition)
         flat = iter(self._scripts.connection.command("HGETALL", f"{prefix}polldata"))
-        found = []
+        last: dict[tuple[str, str], tuple[int, str]] = {}
+        shards: defaultdict[tuple[str, str], dict[str, int]] = defaultdict(dict)
         for field, value in zip(flat, flat, strict=True):
-            queue, domain = field.decode().split("\n", 1)
-            at_ms, worker = value.decode().split(" ", 1)
-            found.append(PollData(queue=queue, domain=domain, worker=worker, at_ms=int(at_ms)))
-        return tuple(sorted(found, key=lambda data: (data.queue, data.domain)))
+            queue, domain, *shard = field.decode().split("\n", 2)
+            if shard:
+                shards[queue, domain][shard[0]] = int(value)
+            else:
+                at_ms, worker = value.decode().split(" ", 1)
+                last[queue, domain] = int(at_ms), worker
+        return tuple(
+            PollData(queue=who[0], domain=who[1], worker=worker, at_ms=at_ms, shards=shards[who])
+            for who, (at_ms, worker) in sorted(last.items())
+        )
+
+
+def _shared(poll: Poll) -> str:
+    """Limits over several partitions, as the script wants them."""
+    if not poll.shared:
+        return ""
+    leased = poll.leased
+    return f"{leased.claims} {leased.until_ms} {leased.definition}" if leased else "0 0 "
+
+
+def _short(text: bytes) -> Short:
+    limit, rate, window_ms, what, definition = text.decode().split(" ", 4)
+    return Short(
+        definition=definition,
+        what=what,
+        limit=int(limit),
+        rate=int(rate),
+        window_ms=int(window_ms),
+    )

@@ -9,15 +9,15 @@ from conductor_py.adapters.redis.changes import OUTCOMES
 from conductor_py.adapters.redis.connection import Argument, Reply
 from conductor_py.adapters.redis.scripts import Scripts
 from conductor_py.model.ids import ExecutionId, partition_of
+from conductor_py.ports.reader import Beside
 from conductor_py.ports.restore import LEAVES_AGAIN_MS, Restore
 from conductor_py.ports.store import Outcome
 
 _LISTED: Final = 10_000
 _ANSWER_MS: Final = 60_000
-_STORE_FIELDS: Final = frozenset({"v", "l", "k"})
+_STORE_FIELDS: Final = frozenset({"v", "l", "k", "q"})
 #: Some milliseconds of Redis; executions of up to about 2,000 tasks are one page.
 _PAGE: Final = 10_000
-_RESTORE_TRIES: Final = 3
 _RESTORED_FIELDS: Final = 4_000
 _RESTORED_BYTES: Final = 4 << 20
 
@@ -86,28 +86,41 @@ class RedisExecutionReader:
         return OUTCOMES[self._scripts.run("append_log", partition_of(execution), arguments)]
 
     def logs(self, execution: ExecutionId) -> tuple[tuple[int, int, str], ...]:
-        entries = self._command("LRANGE", execution, "log:", 0, -1)
-        found = (entry.decode().split(" ", 2) for entry in entries)
-        return tuple((int(seq), int(created_ms), line) for seq, created_ms, line in found)
+        return _logs(self._command("LRANGE", execution, "log:", 0, -1))
+
+    def beside(self, execution: ExecutionId) -> Beside:
+        prefix = self._scripts.prefix(partition_of(execution))
+        entries, kept = self._scripts.connection.pipeline(
+            [
+                ("LRANGE", f"{prefix}log:{execution}", 0, -1),
+                ("HGETALL", f"{prefix}ckpt:{execution}"),
+            ]
+        )
+        return Beside(logs=_logs(entries), checkpoints=_by_name(kept))
+
+    def begin_restore(self, execution: ExecutionId, token: str) -> str | None:
+        arguments = (execution, token)
+        reply = self._scripts.run("begin_restore", partition_of(execution), arguments)
+        return reply[1].decode() if OUTCOMES[reply[0]] is Outcome.OK else None
 
     def restore(self, restore: Restore) -> Outcome:
-        partition = partition_of(restore.execution)
-        for _ in range(_RESTORE_TRIES):
-            for page in _pages(restore.fields):
-                arguments: list[Argument] = [restore.execution, *page]
-                reply = self._scripts.run("restore_fields", partition, arguments)
-                if OUTCOMES[reply] is Outcome.EXISTS:
-                    return Outcome.EXISTS
-            outcome = self._made_present(restore)
-            if outcome is not Outcome.GONE:
-                return outcome
-        return Outcome.GONE
+        kept = (("restore_fields", restore.fields), ("restore_checkpoints", restore.checkpoints))
+        for script, fields in kept:
+            for page in _pages(fields) if fields else ():
+                arguments: list[Argument] = [restore.execution, restore.token, *page]
+                reply = self._scripts.run(script, partition_of(restore.execution), arguments)
+                if OUTCOMES[reply] is not Outcome.OK:
+                    return OUTCOMES[reply]
+        return self._made_present(restore)
 
     def _made_present(self, restore: Restore) -> Outcome:
         arguments: list[Argument] = [
             self._scripts.now(),
-            self._scripts.namespace.channel,
+            self._scripts.namespace.channels[partition_of(restore.execution)],
             restore.execution,
+            restore.token,
+            len(restore.fields),
+            len(restore.checkpoints),
             restore.version,
             restore.home,
             restore.status,
@@ -132,6 +145,11 @@ class RedisExecutionReader:
     ) -> Reply:
         prefix = self._scripts.prefix(partition_of(execution))
         return self._scripts.connection.command(command, f"{prefix}{name}{execution}", *rest)
+
+
+def _logs(entries: Sequence[bytes]) -> tuple[tuple[int, int, str], ...]:
+    found = (entry.decode().split(" ", 2) for entry in entries)
+    return tuple((int(seq), int(created_ms), line) for seq, created_ms, line in found)
 
 
 def _by_name(flat: Sequence[bytes]) -> dict[str, bytes]:

@@ -43,11 +43,11 @@ class RedisScheduleStore:
     def delete(self, name: str) -> bool:
         return bool(self._scripts.run("delete_schedule", 0, (name,), again=False))
 
-    def claim_due(self, limit: int, lease_ms: int) -> tuple[int, tuple[StoredSchedule, ...]]:
+    def claim_due(self, limit: int, lease_ms: int) -> tuple[int, tuple[StoredSchedule, ...], int]:
         arguments = (self._scripts.now(), limit, lease_ms)
-        now, *flat = self._scripts.run("claim_schedules", 0, arguments, again=False)
+        now, next_ms, *flat = self._scripts.run("claim_schedules", 0, arguments, again=False)
         claimed = (_stored(flat[at].decode(), flat[at + 1]) for at in range(0, len(flat), 2))
-        return int(now), tuple(claimed)
+        return int(now), tuple(claimed), int(next_ms)
 
     def settle(self, settlement: ScheduleSettlement) -> bool:
         arguments: tuple[Argument, ...] = (

@@ -12,15 +12,21 @@ from collections.abc import Callable, Sequence
 from importlib.resources import files
 from typing import Final
 
-from conductor_py.adapters.redis.connection import Argument, Connection, Reply
+from redis.exceptions import NoScriptError, ResponseError
+
+from conductor_py.adapters.redis.connection import Argument, Connection, Reply, refused
 from conductor_py.adapters.redis.keys import Namespace
 from conductor_py.errors import StoreUnavailable
 
 HEADERS: Final = ("PURPOSE", "KEYS", "ARGV", "RETURNS", "INVARIANT", "BOUND")
 
 NAMES: Final = (
+    "acquire_checkpoints",
     "acquire_lease",
+    "adjust_permits",
     "append_log",
+    "append_notes",
+    "begin_restore",
     "change_definition",
     "change_file",
     "change_tags",
@@ -32,32 +38,47 @@ NAMES: Final = (
     "commit_decision",
     "confirm_effects",
     "delete_schedule",
+    "drop_savepoint",
     "extend_claim",
     "get_output",
     "hold_message",
+    "inspect_execution",
     "lease_shards",
+    "leave_quarantine",
+    "lease_rate",
     "load_fields",
+    "look_for_due",
     "order_effects",
     "poll_tasks",
     "postpone_decision",
     "postpone_effects",
+    "put_checkpoint",
     "put_output",
     "put_plan",
     "put_schedule",
+    "put_signs",
     "raise_revision",
+    "read_checkpoints",
     "record_actions",
     "release_shards",
     "remove_execution",
     "renew_lease",
     "report_result",
+    "request_checkpoint",
     "requeue_schedule",
+    "restore_checkpoints",
     "restore_execution",
     "restore_fields",
     "send_event",
+    "set_back_decision",
+    "settle_rate",
     "settle_schedule",
     "settle_target",
+    "share_permits",
     "start_execution",
+    "sweep_shards",
     "take_effects",
+    "tell_life",
 )
 
 _INCLUDE = re.compile(r"^-- @include (\w+)$", re.MULTILINE)
@@ -119,6 +140,35 @@ class Scripts:
             raise StoreUnavailable(
                 f"partition {partition} is not one of this deployment's {self.namespace.partitions}"
             ) from None
+
+    def run_each(self, name: str, arguments: Sequence[Argument]) -> list[Reply]:
+        """Run one script, which only looks, in every partition: one round trip a node. The reply of
+        a partition that does not answer is ``None``; ``StoreUnavailable`` when none does.
+        """
+        partitions = range(self.namespace.partitions)
+        replies = self.run_in(name, [(partition, arguments) for partition in partitions])
+        away = [reply for reply in replies if isinstance(reply, StoreUnavailable)]
+        if len(away) == len(replies):
+            raise away[-1]
+        return [None if isinstance(reply, StoreUnavailable) else reply for reply in replies]
+
+    def run_in(self, name: str, calls: Sequence[tuple[int, Sequence[Argument]]]) -> list[Reply]:
+        """Run one script, which may be repeated, in some partitions, each with its arguments: one
+        round trip a node. In place of a reply that did not come is its ``StoreUnavailable``.
+        """
+        sha = self._shas[name]
+        replies = self.connection.each(
+            [("EVALSHA", sha, 1, self.prefix(partition), *given) for partition, given in calls]
+        )
+        for at, (reply, (partition, given)) in enumerate(zip(replies, calls, strict=True)):
+            if isinstance(reply, NoScriptError):
+                try:
+                    replies[at] = self.run(name, partition, given)
+                except StoreUnavailable as error:
+                    replies[at] = error
+            elif isinstance(reply, ResponseError):
+                replies[at] = refused(reply)
+        return replies
 
     def run(
         self, name: str, partition: int, arguments: Sequence[Argument], *, again: bool = True

@@ -17,6 +17,7 @@ from conductor_py.adapters.redis.changes import (
 )
 from conductor_py.adapters.redis.connection import Argument
 from conductor_py.adapters.redis.scripts import Scripts
+from conductor_py.model.changing import made
 from conductor_py.model.ids import ExecutionId, partition_of
 from conductor_py.ports.store import (
     Commit,
@@ -52,7 +53,7 @@ class RedisExecutionStore:
     ) -> None:
         """Keep an idempotency key for ``idempotency_ms``."""
         self._scripts = scripts
-        self._channel = scripts.namespace.channel
+        self._channels = scripts.namespace.channels
         self._fencing = int(fencing)
         self._take = int(take_lease)
         self._idempotency_ms = idempotency_ms
@@ -62,9 +63,10 @@ class RedisExecutionStore:
 
     def start(self, start: Start) -> StartReply:
         key, revision = start.idempotency_key, start.meta_revision
+        partition = partition_of(start.execution)
         arguments: list[Argument] = [
             self._scripts.now(),
-            self._channel,
+            self._channels[partition],
             start.execution,
             token(start.operation),
             start.home,
@@ -79,7 +81,7 @@ class RedisExecutionStore:
             self._take,
         ]
         add_changes(arguments, start.changes)
-        reply = self._scripts.run("start_execution", partition_of(start.execution), arguments)
+        reply = self._scripts.run("start_execution", partition, arguments)
         outcome = OUTCOMES[reply[0]]
         if outcome is Outcome.OK:
             more = loaded_of(reply[3])
@@ -88,13 +90,13 @@ class RedisExecutionStore:
         return StartReply(outcome=outcome, now_ms=reply[1], existing=existing)
 
     def report(self, report: Report) -> ReportReply:
-        output = report.output
+        output, partition = report.output, partition_of(report.execution)
         reply = self._scripts.run(
             "report_result",
-            partition_of(report.execution),
+            partition,
             (
                 self._scripts.now(),
-                self._channel,
+                self._channels[partition],
                 report.execution,
                 report.seq,
                 report.claim,
@@ -106,18 +108,25 @@ class RedisExecutionStore:
                 report.lease_ms,
                 self._take,
             ),
+            again=not report.once,
         )
         outcome = OUTCOMES[reply[0]]
         loaded = loaded_of(reply[2]) if outcome is Outcome.OK else None
-        return ReportReply(outcome=outcome, now_ms=reply[1], loaded=loaded)
+        return made(ReportReply, outcome=outcome, now_ms=reply[1], loaded=loaded)
 
-    def send(
-        self, execution: ExecutionId, operation: str, event: bytes, holder: str, lease_ms: int
+    def send(  # noqa: PLR0917 - as the port has it
+        self,
+        execution: ExecutionId,
+        operation: str,
+        event: bytes,
+        holder: str,
+        lease_ms: int,
+        most: int = 0,
     ) -> SendReply:
         reply = self._scripts.run(
             "send_event",
             partition_of(execution),
-            (self._scripts.now(), execution, operation, event, holder, lease_ms, self._take),
+            (self._scripts.now(), execution, operation, event, holder, lease_ms, self._take, most),
         )
         outcome = OUTCOMES[reply[0]]
         if outcome is not Outcome.OK:
@@ -139,14 +148,24 @@ class RedisExecutionStore:
         arguments = (self._scripts.now(), execution, holder, lease_ms)
         return bool(self._scripts.run("renew_lease", partition_of(execution), arguments))
 
-    def postpone(self, execution: ExecutionId, holder: str, seen: int, delay_ms: int) -> bool:
-        arguments = (self._scripts.now(), execution, holder, self._take, seen, delay_ms)
+    def postpone(
+        self,
+        execution: ExecutionId,
+        holder: str,
+        seen: int,
+        delay_ms: int,
+        *,
+        for_script: bool = False,
+    ) -> bool:
+        now, script = self._scripts.now(), int(for_script)
+        arguments = (now, execution, holder, self._take, seen, delay_ms, script)
         return bool(self._scripts.run("postpone_decision", partition_of(execution), arguments))
 
     def commit(self, commit: Commit) -> CommitReply:
+        partition = partition_of(commit.execution)
         arguments: list[Argument] = [
             self._scripts.now(),
-            self._channel,
+            self._channels[partition],
             commit.execution,
             token(commit.operation),
             commit.version,
@@ -159,10 +178,11 @@ class RedisExecutionStore:
             self._fencing,
             self._take,
             commit.first_event,
+            commit.seen,
         ]
         add_changes(arguments, commit.changes)
         add_guards(arguments, commit.guards)
-        reply = self._scripts.run("commit_decision", partition_of(commit.execution), arguments)
+        reply = self._scripts.run("commit_decision", partition, arguments)
         outcome = OUTCOMES[reply[0]]
         if outcome is not Outcome.OK:
             return CommitReply(outcome=outcome, now_ms=reply[1])

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Final
+
 from conductor_py.adapters.redis.changes import loaded_of
 from conductor_py.adapters.redis.scripts import Scripts
+from conductor_py.ports.quarantine import QuarantineBounds
 from conductor_py.ports.store import Loaded
+
+_DEFAULT: Final = QuarantineBounds()
 
 
 class RedisTimers:
@@ -12,10 +18,19 @@ class RedisTimers:
     lease.
     """
 
-    def __init__(self, scripts: Scripts, *, take_lease: bool = True) -> None:
-        """Share the scripts of the namespace."""
+    def __init__(
+        self,
+        scripts: Scripts,
+        *,
+        take_lease: bool = True,
+        bounds: QuarantineBounds = _DEFAULT,
+    ) -> None:
+        """Share the scripts of the namespace; ``bounds`` say when an execution whose deciders
+        vanish goes into quarantine.
+        """
         self._scripts = scripts
         self._take = int(take_lease)
+        self._bounds = bounds
 
     def claim_due(
         self, partition: int, shard: str, limit: int, holder: str, lease_ms: int
@@ -25,15 +40,26 @@ class RedisTimers:
             partition,
             (
                 self._scripts.now(),
-                self._scripts.namespace.channel,
+                self._scripts.namespace.channels[partition],
                 shard,
                 limit,
                 holder,
                 lease_ms,
                 self._take,
+                self._bounds.tries,
+                self._bounds.wait_ms,
             ),
         )
         return tuple(found for entry in reply if (found := loaded_of(entry)) is not None)
+
+    def due(self, shards: Sequence[str]) -> tuple[tuple[int, str], ...]:
+        names = [f"timers:{shard}" for shard in shards]
+        replies = self._scripts.run_each("look_for_due", (self._scripts.now(), *names))
+        return tuple(
+            (partition, shards[number - 1])
+            for partition, found in enumerate(replies)
+            for number in found or ()
+        )
 
     def next_due_ms(self, partition: int, shard: str) -> int:
         prefix = self._scripts.prefix(partition)

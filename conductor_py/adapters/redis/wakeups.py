@@ -1,4 +1,6 @@
-"""Wake-ups from Redis: one listening thread a process, one condition for all who wait.
+"""Wake-ups from Redis: one listening thread a process, which wakes those who wait for what it hears
+and nobody else: a hundred idle long polls cost a commit nothing. It listens to the kinds of topics
+that were asked for, and to no others: the first ticket of a kind subscribes to it.
 
 A ticket is the number of times a topic was published to this process, plus the number of times the
 connection was made: after a reconnect nobody knows what was missed, so everybody looks again.
@@ -8,16 +10,17 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Final
 
 from redis.exceptions import RedisError
 
 from conductor_py.adapters.redis.connection import Connection, Wire, pack
 from conductor_py.adapters.redis.keys import Namespace
-from conductor_py.ports.wakeups import FAMILY
+from conductor_py.errors import StoreUnavailable
+from conductor_py.ports.wakeups import FAMILY, KINDS
 
 _log = logging.getLogger(__name__)
 
@@ -25,87 +28,159 @@ _TOPICS_KEPT: Final = 10_000
 _PAUSE_S: Final = 0.2
 
 
+class _Waiter:
+    """One who waits; woken once, under the lock of the wake-ups."""
+
+    __slots__ = ("_turn", "woken")
+
+    def __init__(self) -> None:
+        self.woken = False
+        self._turn = threading.Lock()
+        self._turn.acquire()
+
+    def wake(self) -> None:
+        if not self.woken:
+            self.woken = True
+            self._turn.release()
+
+    def wait(self, timeout_s: float) -> None:
+        self._turn.acquire(timeout=max(timeout_s, 0.0))
+
+
 class RedisWakeups:
     """``Wakeups`` on Redis; the thread starts with the first ticket and is a daemon."""
 
     def __init__(self, connection: Connection, namespace: Namespace) -> None:
-        """Listen to the channel of the namespace, from the first use on."""
+        """Listen to the channels of the namespace, from the first use on."""
         self._connection = connection
-        self._channel = namespace.channel
-        self._woken = threading.Condition()
+        self._namespace = namespace
+        self._partitions = {
+            namespace.channel_of(kind, partition).encode(): partition
+            for kind in KINDS
+            for partition in range(namespace.partitions)
+        }
+        self._kinds: set[str] = set()
+        self._lock = threading.Lock()
+        self._waiting: dict[str, set[_Waiter]] = {}
         self._tickets: OrderedDict[str, int] = OrderedDict()
-        self._floor = 1
+        self._apart: dict[str, list[int]] = {}
+        self._floors = dict.fromkeys(KINDS, 1)
         self._started = False
         self._closed = threading.Event()
         self._wire: Wire | None = None
 
     def wait(self, topic: str, timeout_s: float, seen: int) -> int:
-        deadline = time.monotonic() + timeout_s
-        with self._woken:
-            self._start()
-            while self._now(topic) <= seen and not self._closed.is_set():
-                left = deadline - time.monotonic()
-                if left <= 0 or not self._woken.wait(left):
-                    break
+        self.wait_any({topic: seen}, timeout_s)
+        with self._lock:
             return self._now(topic)
 
     def ticket(self, topic: str) -> int:
-        with self._woken:
-            self._start()
+        with self._lock:
+            self._listen_for((topic,))
             return self._now(topic)
 
+    def tickets(self, topic: str) -> tuple[int, ...]:
+        with self._lock:
+            self._listen_for((topic,))
+            apart = self._apart.get(topic)
+            if apart is None:
+                if len(self._apart) >= _TOPICS_KEPT:
+                    self._apart.clear()
+                apart = self._apart[topic] = [self._floor(topic)] * self._namespace.partitions
+            return tuple(apart)
+
     def wait_any(self, seen: Mapping[str, int], timeout_s: float) -> None:
-        with self._woken:
-            self._start()
-            self._woken.wait_for(
-                lambda: (
-                    self._closed.is_set()
-                    or any(self._now(topic) > ticket for topic, ticket in seen.items())
-                ),
-                timeout_s,
-            )
+        with self._lock:
+            self._listen_for(seen)
+            happened = any(self._now(topic) > ticket for topic, ticket in seen.items())
+            if happened or self._closed.is_set():
+                return
+            waiter = _Waiter()
+            for topic in seen:
+                self._waiting.setdefault(topic, set()).add(waiter)
+        waiter.wait(timeout_s)
+        with self._lock:
+            waiter.woken = True
+            for topic in seen:
+                self._leave(topic, waiter)
 
     def wake(self, topic: str) -> None:
-        with self._woken:
+        with self._lock:
             self._count(topic)
-            self._woken.notify_all()
 
     def close(self) -> None:
         self._closed.set()
-        with self._woken:
+        with self._lock:
             wire = self._wire
-            self._woken.notify_all()
+            self._wake(tuple(self._waiting))
         if wire is not None:
             wire.disconnect()
 
+    def _wake(self, topics: Iterable[str]) -> None:
+        for topic in topics:
+            for waiter in self._waiting.pop(topic, ()):
+                waiter.wake()
+
+    def _leave(self, topic: str, waiter: _Waiter) -> None:
+        waiting = self._waiting.get(topic)
+        if waiting is not None:
+            waiting.discard(waiter)
+            if not waiting:
+                del self._waiting[topic]
+
     def _now(self, topic: str) -> int:
-        return self._tickets.get(topic, self._floor)
+        return self._tickets.get(topic) or self._floor(topic)
+
+    def _floor(self, topic: str) -> int:
+        return self._floors.get(topic[:1], 1)
 
     def _count(self, topic: str) -> None:
         self._tickets[topic] = self._now(topic) + 1
         self._tickets.move_to_end(topic)
+        self._wake((topic,))
         if len(self._tickets) > _TOPICS_KEPT:
-            _, dropped = self._tickets.popitem(last=False)
-            self._floor = max(self._floor, dropped)
+            oldest, dropped = self._tickets.popitem(last=False)
+            self._floors[oldest[:1]] = max(self._floor(oldest), dropped)
 
-    def _start(self) -> None:
-        if not self._started and not self._closed.is_set():
+    def _heard(self, topic: str, channel: bytes) -> None:
+        self._count(topic)
+        apart = self._apart.get(topic)
+        if apart is not None:
+            apart[self._partitions[channel]] += 1
+
+    def _listen_for(self, topics: Iterable[str]) -> None:
+        """Have the thread hear of these; what is published before it does wakes all who wait."""
+        kinds = {topic[:1] for topic in topics} & KINDS - self._kinds
+        if kinds:
+            self._kinds |= kinds
+            if self._wire is not None:
+                with suppress(RedisError, OSError):  # the thread sees it, and connects anew
+                    self._subscribe(self._wire, kinds)
+        if self._kinds and not self._started and not self._closed.is_set():
             self._started = True
             threading.Thread(target=self._listen, name="wakeups", daemon=True).start()
+
+    def _subscribe(self, wire: Wire, kinds: Iterable[str]) -> None:
+        channels = (
+            self._namespace.channel_of(kind, partition)
+            for kind in sorted(kinds)
+            for partition in range(self._namespace.partitions)
+        )
+        wire.send_packed_command((pack(("SUBSCRIBE", *channels)),), check_health=False)
 
     def _listen(self) -> None:
         warned = False
         while not self._closed.is_set():
-            wire = self._connection.listener()
+            wire: Wire | None = None
             try:
-                command = pack(("SUBSCRIBE", self._channel))
-                wire.send_packed_command((command,), check_health=False)
-                with self._woken:
+                wire = self._connection.listener()
+                with self._lock:
+                    self._subscribe(wire, self._kinds)
                     self._wire = wire
                 while not self._closed.is_set():
                     self._hear(wire.read_response())
                     warned = False
-            except (RedisError, OSError, ValueError, AttributeError) as error:
+            except (StoreUnavailable, RedisError, OSError, ValueError, AttributeError) as error:
                 if not self._closed.is_set() and not warned:
                     warned = True
                     _log.warning(
@@ -113,18 +188,29 @@ class RedisWakeups:
                         extra={"action": "wakeups_interrupted", "error": str(error)},
                     )
             finally:
-                wire.disconnect()
+                with self._lock:
+                    self._wire = None
+                if wire is not None:
+                    wire.disconnect()
             self._closed.wait(_PAUSE_S)
 
     def _hear(self, reply: list[bytes]) -> None:
-        with self._woken:
+        with self._lock:
             if reply[0] == b"message":
                 topic = reply[2].decode()
-                self._count(topic)
+                self._heard(topic, reply[1])
                 family, within, _ = topic.partition(FAMILY)
                 if within:
-                    self._count(family + within)
+                    self._heard(family + within, reply[1])
             else:
-                self._floor = 1 + max(self._floor, *self._tickets.values(), 0)
-                self._tickets.clear()
-            self._woken.notify_all()
+                self._look_again(reply[1].decode()[-1:])
+
+    def _look_again(self, kind: str) -> None:
+        """From now on a kind is heard; nobody knows what was missed of it."""
+        known = [topic for topic in self._tickets if topic[:1] == kind]
+        highest = max((self._tickets.pop(topic) for topic in known), default=0)
+        self._floors[kind] = 1 + max(self._floors[kind], highest)
+        for topic, apart in self._apart.items():
+            if topic[:1] == kind:
+                apart[:] = [ticket + 1 for ticket in apart]
+        self._wake([topic for topic in self._waiting if topic[:1] == kind])

@@ -1,8 +1,7 @@
 """``EffectQueue`` on RQ: one job a batch, forgotten as soon as it is done.
 
 A job lives as long as the outbox holds its effects back; after that they are in a newer job. A
-queue that nobody serves stays short, because a full one drops batches, which the outbox offers
-again.
+queue that nobody serves stays short, because nothing is handed on while it has no room.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from redis.exceptions import RedisError
+from redis.exceptions import ReadOnlyError, RedisError
 from rq import Queue
 from rq.serializers import JSONSerializer
 
@@ -20,7 +19,10 @@ from conductor_py.errors import StoreUnavailable
 
 _TIMEOUT_S: Final = 5.0
 _FAILURE_TTL_S: Final = 3600
-_JOBS: Final = 1000
+_READY: Final = 8
+"""Jobs that wait: enough to keep several workers busy until the relay looks again."""
+_IN_A_ROW: Final = 4
+"""Batches that go before the others, until one goes behind them."""
 
 
 class RqEffectQueue:
@@ -29,16 +31,30 @@ class RqEffectQueue:
     def __init__(self, url: str, *, namespace: str, lease_ms: int) -> None:
         """Connect lazily."""
         self._lease_s = max(lease_ms // 1000, 1)
+        self._in_a_row = 0
         self._queue = Queue(
             queue_name(namespace),
             connection=connect(url, timeout_s=_TIMEOUT_S),
             serializer=JSONSerializer(),
         )
 
-    def enqueue(self, partition: int, ids: Sequence[str]) -> None:
+    def has_room(self) -> bool:
         try:
-            if self._queue.count >= _JOBS:
-                return
+            return int(self._queue.count) < _READY
+        except RedisError as error:
+            raise StoreUnavailable(f"The effects queue does not answer: {error}") from error
+
+    def enqueue(self, partition: int, ids: Sequence[str]) -> None:
+        self._put(partition, ids, at_front=False)
+
+    def enqueue_first(self, partition: int, ids: Sequence[str]) -> None:
+        # Workers empty a queue before it has room again, but for those that are put in front.
+        at_front = self._in_a_row < _IN_A_ROW
+        self._in_a_row = self._in_a_row + 1 if at_front else 0
+        self._put(partition, ids, at_front=at_front)
+
+    def _put(self, partition: int, ids: Sequence[str], *, at_front: bool) -> None:
+        try:
             self._queue.enqueue_call(
                 NAME,
                 args=(partition, list(ids)),
@@ -47,6 +63,11 @@ class RqEffectQueue:
                 ttl=self._lease_s,
                 failure_ttl=_FAILURE_TTL_S,
                 description=f"{len(ids)} effects",
+                at_front=at_front,
             )
+        except ReadOnlyError as error:
+            # It is not the primary any more, and its open connections would lead there for ever.
+            self._queue.connection.connection_pool.disconnect()
+            raise StoreUnavailable("The effects queue is read-only here") from error
         except RedisError as error:
             raise StoreUnavailable(f"The effects queue does not answer: {error}") from error

@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 from types import FrameType
-from typing import Final
+from typing import Any, Final
 
 from redis.exceptions import RedisError
 from rq import Queue
@@ -38,11 +38,20 @@ class _EffectsWorker(SimpleWorker):
     def request_stop(self, signum: object, frame: object) -> None:
         """Note it, and stop after the job under way; at once when that takes too long."""
         self.asked_to_stop = True
-        # A worker that lost Redis looks for it for ever. What it left undone comes again.
-        last_resort = threading.Timer(_STOP_S, os._exit, (1,))
+        # A worker that lost Redis looks for it for ever. It ends as it was asked to, all the same:
+        # what it left undone comes again.
+        last_resort = threading.Timer(_STOP_S, os._exit, (0,))
         last_resort.daemon = True
         last_resort.start()
         super().request_stop(signum, frame)  # type: ignore[no-untyped-call]
+
+    def stop_listening(self) -> None:
+        """End the thread that listens for commands: it would look for Redis for ever, beside that
+        of the next worker.
+        """
+        thread: Any = self.pubsub_thread
+        if thread is not None:
+            thread.stop()
 
 
 def work(url: str, *, namespace: str, handler: Handler) -> None:
@@ -76,6 +85,8 @@ def _served(url: str, name: str) -> bool:
             extra={"action": "effects_queue_away", "error": str(error)},
         )
     finally:
+        if worker is not None:
+            worker.stop_listening()
         connection.close()
     return worker is not None and worker.asked_to_stop
 

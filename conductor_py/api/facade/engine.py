@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from conductor_py.api.facade.checkpoints import Checkpoints
 from conductor_py.api.facade.definitions import Definitions, Schemas, Tags, Values
 from conductor_py.api.facade.events import Events
 from conductor_py.api.facade.executions import (
@@ -16,8 +17,10 @@ from conductor_py.api.facade.executions import (
     Steering,
     Trials,
 )
+from conductor_py.api.facade.oversight import Auditor, Quarantine, Why
 from conductor_py.api.facade.schedules import Schedules
 from conductor_py.api.facade.tasks import PayloadLocations, Tasks
+from conductor_py.api.facade.workers import Shards, Workers
 from conductor_py.model.json import JsonObject
 
 
@@ -41,6 +44,10 @@ class EngineFacade(Protocol):
         """Tasks."""
 
     @property
+    def checkpoints(self) -> Checkpoints:
+        """What long tasks keep."""
+
+    @property
     def definitions(self) -> Definitions:
         """Definitions."""
 
@@ -57,6 +64,18 @@ class EngineFacade(Protocol):
         """Looking at an execution now."""
 
     @property
+    def why(self) -> Why:
+        """Why executions do not move."""
+
+    @property
+    def auditor(self) -> Auditor:
+        """Audits of the store."""
+
+    @property
+    def quarantine(self) -> Quarantine:
+        """Executions that cannot be decided."""
+
+    @property
     def messages(self) -> Messages:
         """Messages to executions."""
 
@@ -67,6 +86,14 @@ class EngineFacade(Protocol):
     @property
     def schedules(self) -> Schedules:
         """Schedules."""
+
+    @property
+    def workers(self) -> Workers:
+        """Workers that are there."""
+
+    @property
+    def shards(self) -> Shards:
+        """Servers and their shards."""
 
     @property
     def payloads(self) -> PayloadLocations:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from conductor_py.decider import control
+from conductor_py.decider import control, timeouts
 from conductor_py.decider.workspace import Workspace
 from conductor_py.model.decision import Answer
 from conductor_py.model.event import Operation
@@ -21,9 +21,11 @@ def signal(ws: Workspace, operation: Operation) -> Answer:
     attempt = ws.attempt(seq) if isinstance(seq, int) and not ws.over else None
     current = attempt is not None and attempt.open and attempt.generation == ws.header.generation
     spot = ws.spot_of(attempt) if attempt is not None and current else None
-    if attempt is None or spot is None or attempt.type != "WAIT":
+    claim = ws.claim(attempt.seq) if attempt is not None and spot is not None else None
+    if attempt is None or spot is None or claim is None or claim.closed or attempt.type != "WAIT":
         message = f"No WAIT of workflow {ws.id} is open at {seq}"
         return Answer(operation=operation.id, error="CONFLICT", message=message)
+    timeouts.guard(ws, attempt, claim)  # a result that comes first counts
     given = operation.arguments.get("output")
     output = {
         **ws.document(f"o:{attempt.seq}"),

@@ -107,7 +107,8 @@ def check(ws: Workspace, plan: Plan, ref: str, vector: Vector) -> None:
         control.finish(ws, spot, attempt, TaskStatus.COMPLETED, output=output)
     elif state.iteration >= ws.limits.iterations:
         status = TaskStatus.FAILED_WITH_TERMINAL_ERROR
-        reason = f"More than {ws.limits.iterations} iterations"
+        most = ws.limits.iterations
+        reason = f"More than {most} iterations (conductor.limits.loopIterations)"
         control.finish(ws, spot, attempt, status, reason=reason)
     else:
         _iterate(ws, spot, attempt, state.iteration + 1, items)

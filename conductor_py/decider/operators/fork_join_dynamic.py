@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from conductor_py.decider import control, joins, operators
+from conductor_py.decider import control, joins, operators, skipping
 from conductor_py.decider.need import FragmentWanted, Read, Refusal, digest
 from conductor_py.decider.operators.join import open_join
 from conductor_py.decider.plan import Node, Plan
@@ -82,7 +82,7 @@ def _open(  # noqa: PLR0917 - the fork, its join, its branches
     prepared = JoinState(seq=0, expected=len(plan.branches))
     ws.states["j:" + joining.key] = prepared
     if len(plan.branches) > _TOGETHER:
-        open_join(ws, joining, plan.branches)
+        _open_join(ws, joining, plan)
         ws.agenda.appendleft(Step("branches", plan, "0", spot.vector))
         return
     steps = [Step("open", plan, ref, spot.vector) for ref in plan.branches]
@@ -97,6 +97,12 @@ def join_of(ws: Workspace, fragment: Plan, ref: str, step: Step) -> None:
         return
     spot = Spot(parent, node, step.vector)
     if not control.in_ended_loop(ws, spot):
+        _open_join(ws, spot, fragment)
+
+
+def _open_join(ws: Workspace, spot: Spot, fragment: Plan) -> None:
+    """Open the JOIN of a fragment, unless it was skipped before it was reached."""
+    if not skipping.skipped(ws, spot):
         open_join(ws, spot, fragment.branches)
 
 
@@ -220,6 +226,10 @@ def _with_input(task: JsonObject, own: JsonObject) -> JsonObject:
 def _checked(
     ws: Workspace, spot: Spot, tasks: tuple[JsonObject, ...]
 ) -> tuple[JsonObject, ...] | Refusal:
+    most = ws.limits.branches
+    if len(tasks) > most:
+        more = f"{len(tasks)} branches are more than the {most} that a fork may have"
+        return Refusal(f"Dynamic fork: {more} (conductor.limits.forkBranches)")
     refs = [str(task["taskReferenceName"]) for task in tasks]
     seen = _brought_before(ws, spot, refs) if ws.header.fragments or ws.hashes else set()
     for ref in refs:

@@ -28,7 +28,7 @@ def open_join(ws: Workspace, spot: Spot, refs: tuple[str, ...]) -> None:
     exclusive = spot.node.task.type == "EXCLUSIVE_JOIN"
     prepared = ws.state(key, JoinState)
     if exclusive or prepared is None or prepared.seq or prepared.closed:
-        prepared = _count_settled(ws, spot, refs, refs)
+        prepared = count_settled(ws, spot, refs, refs)
     shown: dict[str, JsonValue] = {"joinOn": list(refs)}
     if exclusive and spot.node.task.default_exclusive_join_task:
         shown["defaultExclusiveJoinTask"] = list(spot.node.task.default_exclusive_join_task)
@@ -55,14 +55,14 @@ def prepare_join(ws: Workspace, fork: Spot, join: Node, inside: frozenset[str]) 
     refs = tuple(dict.fromkeys(join.task.join_on))
     spot = Spot(fork.plan, join, fork.vector)
     outside = tuple(ref for ref in refs if ref not in inside)
-    ws.states["j:" + spot.key] = _count_settled(ws, spot, refs, outside)
+    ws.states["j:" + spot.key] = count_settled(ws, spot, refs, outside)
 
 
 def recount(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
     """Count anew for an open join whose definition has changed."""
     refs = tuple(dict.fromkeys(spot.node.task.join_on))
     exclusive = attempt.type == "EXCLUSIVE_JOIN"
-    counted = _count_settled(ws, spot, refs, refs)
+    counted = count_settled(ws, spot, refs, refs)
     key = "j:" + spot.key
     expected = 0 if exclusive else counted.expected
     ws.states[key] = replace(counted, seq=attempt.seq, expected=expected)
@@ -127,7 +127,7 @@ def names(value: JsonValue) -> list[str]:
     return [str(one) for one in value] if isinstance(value, (list, tuple)) else []
 
 
-def _count_settled(
+def count_settled(
     ws: Workspace, spot: Spot, refs: tuple[str, ...], looked_up: Iterable[str]
 ) -> JoinState:
     """What has settled already. A reference that no plan knows and nothing has brought can never

@@ -31,6 +31,7 @@ from conductor_py.model.ids import ExecutionId, derived_execution_id, partition_
 from conductor_py.model.json import JsonObject, JsonValue
 from conductor_py.model.status import TaskStatus, WorkflowStatus
 
+_LONGEST_REASON = 500
 _FIRST_LOOK_MS = 1_000
 _LAST_LOOK_MS = 60_000
 _LOOKS = 8
@@ -72,8 +73,10 @@ def resume(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
     if params is None:
         _refuse(ws, spot, attempt, "SUB_WORKFLOW needs 'subWorkflowParam'")
         return
-    if ws.header.depth + 1 > ws.limits.depth:
-        _refuse(ws, spot, attempt, f"Sub-workflows are nested deeper than {ws.limits.depth}")
+    most = ws.limits.depth
+    if ws.header.depth + 1 > most:
+        reason = f"Sub-workflows are nested deeper than {most} (conductor.limits.subWorkflowDepth)"
+        _refuse(ws, spot, attempt, reason)
         return
     wanted = _wanted(ws, params)
     if isinstance(wanted, Refusal):
@@ -156,9 +159,16 @@ def ended(ws: Workspace, spot: Spot, attempt: Attempt, child: str, state: ChildS
     status = _STATUS_OF.get(state.status, TaskStatus.FAILED)
     reason = None
     if not status.successful:
-        name = f"Sub workflow {child} {state.status.value}"
-        reason = f"{name}: {state.reason}" if state.reason else name
+        reason = _because(f"Sub workflow {child} {state.status.value}", state.reason)
     control.finish(ws, spot, attempt, status, output=output, reason=reason)
+
+
+def _because(name: str, reason: str | None) -> str:
+    """Of a long reason the end is kept: it says what happened where all this began."""
+    if not reason:
+        return name
+    room = _LONGEST_REASON - len(name) - len(": … ")
+    return f"{name}: {reason}" if len(reason) <= room else f"{name}: … {reason[-room:]}"
 
 
 def _order(  # noqa: PLR0917 - what a child is made of

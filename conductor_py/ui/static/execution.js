@@ -12,6 +12,7 @@ import { jsonBlock, payload } from "./payload.js";
 import { tabs } from "./tabs.js";
 import { TaskTable, factList } from "./task_table.js";
 import { Timings } from "./timings.js";
+import { WhyLine } from "./why.js";
 
 const FIRST_TASKS = 1000;
 const CLOSED_EVERY_MS = 15_000;
@@ -32,6 +33,7 @@ const operations = new Operations(() => refresher.now());
 const graph = new GraphView(graphBox, choose);
 const table = new TaskTable(tableBox, () => choose(null), operations);
 const timings = new Timings(timingsPanel);
+const whyLine = new WhyLine(id);
 
 let limit = FIRST_TASKS;
 let seen = "";
@@ -59,6 +61,7 @@ async function load() {
       seen = signature;
     }
     clearFailure();
+    whyLine.update(execution);
     return closed ? CLOSED_EVERY_MS : 0;
   } catch (error) {
     showFailure(error);

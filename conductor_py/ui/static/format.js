@@ -67,7 +67,7 @@ export function moment(ms) {
 export function size(count) {
   if (count < 1000) return `${count} B`;
   if (count < 1e6) return `${(count / 1e3).toFixed(count < 1e4 ? 1 : 0)} kB`;
-  return `${(count / 1e6).toFixed(1)} MB`;
+  return count < 1e9 ? `${(count / 1e6).toFixed(1)} MB` : `${(count / 1e9).toFixed(1)} GB`;
 }
 
 /** The beginning of an id, enough to tell a few dozen apart. */

@@ -4,6 +4,7 @@ import { Refresher, get } from "./api.js";
 import { clearFailure, showFailure } from "./banner.js";
 import { byId, h, put } from "./dom.js";
 import { clip, count, duration, nowMs } from "./format.js";
+import { loadQuarantine } from "./quarantine.js";
 
 const SHOWN = 1000;
 const WORKERS = 5;
@@ -13,6 +14,7 @@ async function load() {
     const [sizes, polls] = await Promise.all([get("/api/tasks/queue/all"), get("/api/tasks/queue/polldata/all")]);
     clearFailure();
     draw(sizes ?? {}, polls ?? []);
+    await loadQuarantine();
     return 0;
   } catch (error) {
     showFailure(error);

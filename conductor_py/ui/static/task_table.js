@@ -1,10 +1,13 @@
 // The tasks of an execution: one row a reference and iteration, its attempts and payloads inside.
 
 import { CallFailed, executionAddress, get } from "./api.js";
+import { checkpointsOf } from "./checkpoint_view.js";
 import { copyButton, h, icon, put } from "./dom.js";
 import { clip, count, duration, instant, live, longText, moment, nowMs, shortId } from "./format.js";
 import { isFailed, isOpen, pill, statusLook, typeLook } from "./looks.js";
 import { payload, rememberOpen } from "./payload.js";
+import { pipelineProgress } from "./pipeline_progress.js";
+import { pipelineCut } from "./pipeline_view.js";
 import { factsOf } from "./task_facts.js";
 
 const PAGE = 200;
@@ -228,6 +231,8 @@ function attempt(task, number, of, operations) {
     progressOf(task),
     factList(facts),
     buttonsOf(operations.ofTask(task, number === of)),
+    pipelineCut(task),
+    checkpointsOf(task),
     payload("Input", task.inputData, { path: task.externalInputPayloadStoragePath, key: `${id}:input` }),
     payload("Output", task.outputData, { path: task.externalOutputPayloadStoragePath, key: `${id}:output` }),
     logs(id),
@@ -247,6 +252,8 @@ export function factList(facts) {
 }
 
 function progressOf(task) {
+  const pipelines = pipelineProgress(task);
+  if (pipelines) return [pipelines, task.progress && payload("Progress", task.progress, { key: `${task.taskId}:progress` })];
   const fraction = fractionOf(task.progress ?? task.outputData?.progress);
   if (fraction === null) return task.progress ? payload("Progress", task.progress, { key: `${task.taskId}:progress` }) : null;
   const percent = `${Math.round(fraction * 100)} %`;

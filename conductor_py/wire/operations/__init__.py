@@ -8,9 +8,12 @@ from __future__ import annotations
 from conductor_py.wire.operations import (
     administration,
     bulk,
+    checkpoints,
     events,
     files,
     metadata,
+    oversight,
+    pipelines,
     queues,
     schedules,
     schemas,
@@ -18,6 +21,7 @@ from conductor_py.wire.operations import (
     tags,
     tasks,
     values,
+    workers,
     workflows,
 )
 from conductor_py.wire.operations.operation import HTML, NOTHING, OBJECT, TEXT, Operation
@@ -26,6 +30,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *workflows.OPERATIONS,
     *bulk.OPERATIONS,
     *tasks.OPERATIONS,
+    *checkpoints.OPERATIONS,
     *metadata.OPERATIONS,
     *tags.OPERATIONS,
     *schemas.OPERATIONS,
@@ -33,7 +38,10 @@ OPERATIONS: tuple[Operation, ...] = (
     *queues.OPERATIONS,
     *schedules.OPERATIONS,
     *administration.OPERATIONS,
+    *oversight.OPERATIONS,
+    *pipelines.OPERATIONS,
     *values.OPERATIONS,
+    *workers.OPERATIONS,
     *files.OPERATIONS,
     *system.OPERATIONS,
 )

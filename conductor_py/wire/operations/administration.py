@@ -18,6 +18,11 @@ OPERATIONS: tuple[Operation, ...] = (
         "Task[]",
         "start:integer count:integer",
     ),
+    get(
+        "/api/admin/servers",
+        "List the servers that are there, with their shards and terms",
+        "LiveServer[]",
+    ),
     post(
         "/api/admin/sweep/requeue/{workflow_id}",
         "Decide now what is owed to an execution; answers whether it is open",

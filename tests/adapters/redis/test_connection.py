@@ -1,12 +1,15 @@
 """What `Connection` promises: errors wrapped, broken connections replaced, nothing sent twice."""
 
 import threading
+from collections import deque
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from conductor_py.adapters.redis.connection import Connection, pack, pack_plainly
 from conductor_py.errors import ConfigurationError, StoreUnavailable
+from tests.conformance.stores import Clock, redis_store
 from tests.conftest import RealRedis
 from tests.services import RedisServer, start_redis
 from tests.waiting import PATIENCE_S
@@ -22,6 +25,22 @@ def connection(newest_redis: RealRedis) -> Iterator[Connection]:
 def test_server_that_is_not_there_is_unavailable() -> None:
     with pytest.raises(StoreUnavailable):
         Connection("unix:///nowhere/at/all").command("PING")
+
+
+class EmptiedInBetween(deque[Any]):
+    """What another thread empties right after it was looked at."""
+
+    def __bool__(self) -> bool:
+        was_there = len(self) > 0
+        self.clear()
+        return was_there
+
+
+def test_two_threads_may_close_the_idle_connections_at_once(connection: Connection) -> None:
+    connection.command("PING")
+    connection._idle = EmptiedInBetween(connection._idle)
+    connection.close()
+    assert connection.command("PING") == b"PONG"
 
 
 def test_error_of_a_command_leaves_the_connection_usable(connection: Connection) -> None:
@@ -46,6 +65,14 @@ def test_command_that_must_not_be_repeated_fails_on_a_broken_connection(
     with pytest.raises(StoreUnavailable):
         connection.call("INCR", "n", again=False)
     assert connection.call("INCR", "n", again=False) == 1
+
+
+def test_a_server_that_was_killed_has_another_life(fragile_redis: RedisServer) -> None:
+    outbox = redis_store(fragile_redis.url, Clock()).outbox
+    before = outbox.life(0)
+    fragile_redis.kill()
+    fragile_redis.start()
+    assert outbox.life(0) not in {before, ""}
 
 
 def test_restarted_server_is_found_again(fragile_redis: RedisServer) -> None:

@@ -1,8 +1,11 @@
 """The listener of wake-ups lives through a lost connection, and then wakes everybody."""
 
-from conductor_py.adapters.redis.connection import Connection
+import pytest
+
+from conductor_py.adapters.redis.connection import Connection, Wire
 from conductor_py.adapters.redis.keys import Namespace
 from conductor_py.adapters.redis.wakeups import RedisWakeups
+from conductor_py.errors import StoreUnavailable
 from tests.conftest import RealRedis
 from tests.waiting import PATIENCE_S, until
 
@@ -12,13 +15,56 @@ def test_lost_connection_is_made_again_and_wakes_everybody(newest_redis: RealRed
     namespace = Namespace("test")
     wakeups = RedisWakeups(connection, namespace)
     wakeups.ticket("q:task")
-    until(lambda: connection.command("PUBLISH", namespace.channel, "q:task") == 1)
+    until(lambda: connection.command("PUBLISH", namespace.channel_of("q"), "q:task") == 1)
     until(lambda: wakeups.ticket("q:task") > wakeups.ticket("x:never-published"))
     seen = {topic: wakeups.ticket(topic) for topic in ("q:task", "x:never-published")}
     connection.command("CLIENT", "KILL", "TYPE", "pubsub")
     for topic, ticket in seen.items():
         assert wakeups.wait(topic, PATIENCE_S, ticket) > ticket
-    until(lambda: connection.command("PUBLISH", namespace.channel, "q:task") == 1)
+    until(lambda: connection.command("PUBLISH", namespace.channel_of("q"), "q:task") == 1)
+    wakeups.close()
+    connection.close()
+
+
+def test_store_that_is_away_when_the_listener_connects_is_asked_again(
+    newest_redis: RealRedis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection, namespace = (
+        Connection(newest_redis.url, socket_timeout_s=PATIENCE_S),
+        Namespace("test"),
+    )
+    connect, tries = connection.listener, iter((True, True))
+
+    def listener() -> Wire:
+        if next(tries, False):
+            raise StoreUnavailable("The primary does not answer.")
+        return connect()
+
+    monkeypatch.setattr(connection, "listener", listener)
+    wakeups = RedisWakeups(connection, namespace)
+    wakeups.ticket("q:task")
+    until(lambda: connection.command("PUBLISH", namespace.channel_of("q"), "q:task") == 1)
+    wakeups.close()
+    connection.close()
+
+
+def test_a_process_hears_only_of_what_it_waits_for(newest_redis: RealRedis) -> None:
+    connection, namespace = (
+        Connection(newest_redis.url, socket_timeout_s=PATIENCE_S),
+        Namespace("test"),
+    )
+    wakeups = RedisWakeups(connection, namespace)
+    heard = {kind: namespace.channel_of(kind) for kind in "eoqx"}
+
+    def listeners() -> dict[str, int]:
+        return {k: int(connection.command("PUBLISH", heard[k], f"{k}:this")) for k in heard}
+
+    wakeups.ticket("w:own")
+    wakeups.ticket("q:task")
+    until(lambda: listeners() == {"e": 0, "o": 0, "q": 1, "x": 0})
+    before = wakeups.ticket("x:execution")
+    assert wakeups.wait("x:execution", PATIENCE_S, before) > before  # it looks again, as it listens
+    until(lambda: listeners() == {"e": 0, "o": 0, "q": 1, "x": 1})
     wakeups.close()
     connection.close()
 
@@ -27,8 +73,8 @@ def test_listener_ends_when_closed(newest_redis: RealRedis) -> None:
     connection = Connection(newest_redis.url, socket_timeout_s=PATIENCE_S)
     wakeups = RedisWakeups(connection, Namespace("test"))
     wakeups.ticket("q:task")
-    until(lambda: connection.command("PUBLISH", "test:wake", "q:task") == 1)
+    until(lambda: connection.command("PUBLISH", "test:wake:q", "q:task") == 1)
     wakeups.close()
-    until(lambda: connection.command("PUBLISH", "test:wake", "q:task") == 0)
+    until(lambda: connection.command("PUBLISH", "test:wake:q", "q:task") == 0)
     assert wakeups.wait("q:other", 3_600, 99) <= 99
     connection.close()

@@ -18,6 +18,7 @@ from conductor_py.model.json import JsonObject
 from conductor_workers.attempt import Attempt, AttemptEnded
 from conductor_workers.destination import DestinationRefused
 from conductor_workers.manifest import UnknownFormat
+from conductor_workers.pipelines.beginning import JobChanged
 
 _REASON_LENGTH = 500
 _SQLSTATE_TAIL = re.compile(r"\s*SQLSTATE: \w{5}.*$", re.DOTALL)
@@ -41,6 +42,15 @@ class Outcome:
     reason: str = ""
 
 
+class PartlyDone(Exception):
+    """The task failed, and what it did until then counts; a retry goes on from there."""
+
+    def __init__(self, reason: str, output: JsonObject) -> None:
+        """Say why, and what was done."""
+        super().__init__(reason)
+        self.output = output
+
+
 class TaskRefused(Exception):
     """The task can never work as it is; the message says why."""
 
@@ -54,8 +64,10 @@ def settle(attempt: Attempt, work: Callable[[], JsonObject]) -> Outcome | None:
         return _completed(work())
     except InvalidInput as error:
         return _failure(Status.FAILED_WITH_TERMINAL_ERROR, error.message)
-    except (TaskRefused, DestinationRefused, UnknownFormat) as error:
+    except (TaskRefused, DestinationRefused, JobChanged, UnknownFormat) as error:
         return _failure(Status.FAILED_WITH_TERMINAL_ERROR, str(error))
+    except PartlyDone as error:
+        return Outcome(status=Status.FAILED, output=error.output, reason=shortened(str(error)))
     except AttemptEnded as error:
         # Said all the same when the engine did not tell us so: it knows which claim counts.
         return None if attempt.cancelled.is_set() else _failure(Status.FAILED, str(error))

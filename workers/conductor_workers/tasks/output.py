@@ -11,7 +11,7 @@ they were written.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,8 +21,9 @@ from py4j.protocol import Py4JError
 
 from conductor_py.model.json import JsonObject, JsonValue
 from conductor_workers.attempt import Attempt, AttemptEnded
+from conductor_workers.datafiles import FileForm, data_files
 from conductor_workers.destination import Destination, DestinationRefused, Staging, local_path
-from conductor_workers.manifest import DataFile, Manifest
+from conductor_workers.manifest import Manifest
 from conductor_workers.tasks.document import Document, invalid
 
 if TYPE_CHECKING:
@@ -40,11 +41,9 @@ class OutputSpec:
     """Where a frame goes and how it is written."""
 
     path: Path
-    format: str
+    form: FileForm
     overwrite: bool
-    partition_by: tuple[str, ...]
     coalesce: int | None
-    options: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,11 +67,13 @@ def read_output_spec(document: Document) -> OutputSpec:
         raise invalid(document.at("path"), error.message) from error
     spec = OutputSpec(
         path=path,
-        format=document.choice("format", ("parquet", "csv", "json", "orc"), "parquet"),
+        form=FileForm(
+            format=document.choice("format", ("parquet", "csv", "json", "orc"), "parquet"),
+            options=document.named_texts("options"),
+            partition_by=document.texts("partitionBy"),
+        ),
         overwrite=document.choice("mode", ("overwrite", "error"), "error") == "overwrite",
-        partition_by=document.texts("partitionBy"),
         coalesce=document.whole("coalesce", least=1, most=_MOST_COALESCED),
-        options=document.named_texts("options"),
     )
     document.done()
     return spec
@@ -100,11 +101,12 @@ class OutputWriter:
     @property
     def readable_staged(self) -> bool:
         """Say whether what is staged can be read back exactly as it was."""
-        return self._spec.format in _COUNTED_BY_FOOTER and not self._spec.partition_by
+        form = self._spec.form
+        return form.format in _COUNTED_BY_FOOTER and not form.partition_by
 
     def published_before(self) -> Manifest | None:
-        """Return the manifest when this very claim published already (and its report was lost)."""
-        return self._destination.published_by(self._attempt.claim)
+        """Return the manifest when this very task published already (and its report was lost)."""
+        return self._destination.adopted(self._attempt.claim)
 
     def prepare(self) -> None:
         """Raise the fence and open the staging place, before any work is done.
@@ -120,12 +122,8 @@ class OutputWriter:
     def stage(self, frame: DataFrame) -> Path:
         """Write the frame to staging and return where."""
         staging = self._prepared()
-        spec = self._spec
-        written = frame if spec.coalesce is None else frame.coalesce(spec.coalesce)
-        writer = written.write.format(spec.format).options(**dict(spec.options)).mode("error")
-        if spec.partition_by:
-            writer = writer.partitionBy(*spec.partition_by)
-        writer.save(staging.data.as_uri())
+        coalesce = self._spec.coalesce
+        self._spec.form.write(frame if coalesce is None else frame.coalesce(coalesce), staging.data)
         return staging.data
 
     def publish(
@@ -141,10 +139,10 @@ class OutputWriter:
             raise AttemptEnded("The attempt was cancelled before its output was published.")
         manifest = Manifest(
             claim=self._attempt.claim,
-            data_format=self._spec.format,
+            data_format=self._spec.form.format,
             row_count=row_count,
             schema=schema_ddl(frame),
-            files=_data_files(staging.data),
+            files=data_files(staging.data),
             metrics=metrics or {},
         )
         return self._destination.publish(staging, manifest, confirm=self._attempt.confirm)
@@ -209,14 +207,3 @@ def first_rows(frame: DataFrame, count: int) -> Rows:
 def schema_ddl(frame: DataFrame) -> str:
     """Return the frame's columns as an input's ``schema`` could name them."""
     return ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in frame.schema)
-
-
-def _data_files(directory: Path) -> tuple[DataFile, ...]:
-    found = (
-        path
-        for path in sorted(directory.rglob("*"))
-        if path.is_file() and not path.name.startswith((".", "_"))
-    )
-    return tuple(
-        DataFile(path=str(path.relative_to(directory)), bytes=path.stat().st_size) for path in found
-    )

@@ -19,12 +19,17 @@ import time
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from conductor_py.model.json import JsonObject, JsonValue
 from conductor_workers.attempt import Attempt
+from conductor_workers.datafiles import address
+from conductor_workers.destination import DestinationRefused, local_path
+from conductor_workers.manifest import MANIFESTS, visible_files
+from conductor_workers.pipelines.storage.local import LocalStorage
 from conductor_workers.tasks.document import Document, invalid
 from conductor_workers.tasks.outcome import TaskRefused, shortened
 from conductor_workers.tasks.output import (
@@ -133,7 +138,9 @@ def _deliver(
     if writer is not None:
         staged = writer.stage(frame)
         if read_back:
-            result = own.read.schema(frame.schema).format(writer.spec.format).load(staged.as_uri())
+            result = (
+                own.read.schema(frame.schema).format(writer.spec.form.format).load(address(staged))
+            )
     if measures_result:
         result.createOrReplaceTempView(_RESULT_VIEW)
     measured = _measured(own, spec.metrics)
@@ -162,7 +169,32 @@ def _load(own: SparkSession, source: InputSpec) -> DataFrame:
     reader = own.read.format(source.format).options(**dict(source.options))
     if source.schema is not None:
         reader = reader.schema(source.schema)
-    return reader.load(source.path)
+    files = _committed(source)
+    if files is None:
+        return reader.load(source.path)
+    if not files and source.schema is not None:
+        return own.createDataFrame([], source.schema)
+    return reader.load(files)
+
+
+def _committed(source: InputSpec) -> list[str] | None:
+    """List the files of a directory where manifests decide; None for any other path.
+
+    Raises ``TaskRefused`` for what only a data pipeline can read.
+    """
+    try:
+        root = local_path(source.path)
+    except DestinationRefused:
+        return None
+    if not (root / MANIFESTS).is_dir():
+        return None
+    names = visible_files(LocalStorage(root))
+    where = f"$.inputs.{source.view}.path: {source.path}"
+    if any("=" in step for name in names for step in Path(name).parts[:-1]):
+        raise TaskRefused(f"{where} has manifests and partitions; read it with a data pipeline.")
+    if not names and source.schema is None:
+        raise TaskRefused(f"{where} shows no file yet, and there is no schema.")
+    return [address(root / name) for name in names]
 
 
 def _measured(own: SparkSession, metrics: Mapping[str, str]) -> JsonObject:

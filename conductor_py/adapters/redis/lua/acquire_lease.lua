@@ -17,7 +17,7 @@ if not present[1] then
 end
 local record = read_record(present[1])
 local ends, owner = lease_of(present[3])
-if ARGV[5] == '1' and ends > now and owner ~= holder then
+if ends > now and owner ~= holder then
   return {'BUSY', now}
 end
 local timers = P .. 'timers:' .. record.home

@@ -1,10 +1,12 @@
 -- PURPOSE    Put or delete one definition and raise the revision of this partition.
 -- KEYS       prefix of partition 0 (every key used is it and a name of keys.py)
 -- ARGV       kind (workflow | task | schema), name, field (version; the name for a task, both for a schema), mode (put |
---            create | update | delete), document
+--            create | update | delete), document, now
 -- RETURNS    the new revision, 0 when nothing changed
 -- INVARIANT  Nobody reads the new definition under the old revision.
 -- BOUND      Constant.
+-- @include time
+-- @include revision
 local P, kind, name, field, mode = KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local key = P .. 'meta:workflow:' .. name
 if kind == 'task' then
@@ -27,4 +29,4 @@ else
     redis.call('SADD', P .. 'meta:workflows', name)
   end
 end
-return redis.call('INCR', P .. 'meta:revision')
+return next_revision(P, store_now(ARGV[6]))

@@ -1,10 +1,12 @@
 -- PURPOSE    Replace the tags of one definition, if they are still those that the caller saw, and raise the
 --            revision of this partition.
 -- KEYS       prefix of partition 0 (every key used is it and a name of keys.py)
--- ARGV       noun (workflow | task), name, tags before, tags after (empty: none)
+-- ARGV       noun (workflow | task), name, tags before, tags after (empty: none), now
 -- RETURNS    the new revision, 0 when the tags are others
 -- INVARIANT  Two who change the tags of one definition do not undo each other.
 -- BOUND      Constant.
+-- @include time
+-- @include revision
 local key = KEYS[1] .. 'meta:tags:' .. ARGV[1]
 if (redis.call('HGET', key, ARGV[2]) or '') ~= ARGV[3] then
   return 0
@@ -14,4 +16,4 @@ if ARGV[4] == '' then
 else
   redis.call('HSET', key, ARGV[2], ARGV[4])
 end
-return redis.call('INCR', KEYS[1] .. 'meta:revision')
+return next_revision(KEYS[1], store_now(ARGV[5]))

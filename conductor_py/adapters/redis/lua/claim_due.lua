@@ -1,10 +1,10 @@
 -- PURPOSE    Fire due timers of one home shard and take the leases of their executions.
 -- KEYS       prefix of the partition's keys (every key used is it and a name of keys.py; executions are read out of
 --            the timers)
--- ARGV       now, channel, home, limit, holder, lease in ms, take the lease
+-- ARGV       now, channel, home, limit, holder, lease in ms, take the lease, tries before quarantine, wait there in ms
 -- RETURNS    {loaded, …}
 -- INVARIANT  A firing moves an entry, it never pops it; an entry goes only when its owner has ended. One event a
---            deadline.
+--            deadline. An execution that may be what kills its deciders is handed out last, one at a time.
 -- BOUND      The limit; of each execution events 1,000, fields 1 MB.
 -- @include time
 -- @include record
@@ -14,6 +14,7 @@
 -- @include read
 -- @include loaded
 -- @include unpark
+-- @include setback
 local P, now, channel, timers = KEYS[1], store_now(ARGV[1]), ARGV[2], KEYS[1] .. 'timers:' .. ARGV[3]
 local lease_ms, take = tonumber(ARGV[6]), ARGV[7] == '1'
 local order, seen = {}, {}
@@ -55,10 +56,34 @@ for _, member in ipairs(redis.call('ZRANGE', timers, '-inf', int(now), 'BYSCORE'
   end
 end
 
-local out = {}
+local out, suspects = {}, {}
+
+local function hand_out(id, record, header)
+  local key, until_ms = P .. 'exec:' .. id, int(now + lease_ms)
+  redis.call('ZADD', timers, until_ms, 'x:' .. id)
+  if take then
+    redis.call('HSET', key, 'l', until_ms .. ' ' .. ARGV[5])
+  end
+  out[#out + 1] = loaded(P, id, record, header, now)
+end
+
+-- Is it a suspect, does it wait? Counts one setback more when whoever took its lease has vanished with it.
+local function suspected(id, record, lease, counted)
+  local ends, owner = lease_of(lease)
+  if owner == QUARANTINE then
+    redis.call('ZREM', P .. 'quarantine', id)
+    redis.call('HSET', P .. 'exec:' .. id, 'l', '')
+  elseif take and ends > 0 then
+    local tries, kept = set_back(P, id, record, counted, VANISHED, tonumber(ARGV[8]), tonumber(ARGV[9]), now)
+    return tries > 1, kept or tries > 1
+  end
+  local tries, _, reason = setback_of(counted, record.version)
+  return tries > 1 and reason == VANISHED, false
+end
+
 for _, id in ipairs(order) do
   local key, member = P .. 'exec:' .. id, 'x:' .. id
-  local present = redis.call('HMGET', key, 'v', 'h', 'l')
+  local present = redis.call('HMGET', key, 'v', 'h', 'l', 'q')
   local record = present[1] and read_record(present[1])
   local waiting = record and redis.call('EXISTS', P .. 'inbox:' .. id) == 1
   if not record or (record.terminal and not waiting and not is_draining(present[2])) then
@@ -68,16 +93,26 @@ for _, id in ipairs(order) do
     if record.status ~= 'PAUSED' and redis.call('EXISTS', P .. 'park:' .. id) == 1 then
       unpark(P, channel, id)
     end
-    if take and ends > now then
+    if ends > now then
       redis.call('ZADD', timers, int(ends), member)
-    else
-      local until_ms = int(now + lease_ms)
-      redis.call('ZADD', timers, until_ms, member)
-      if take then
-        redis.call('HSET', key, 'l', until_ms .. ' ' .. ARGV[5])
+    elseif ends > 0 or present[4] then
+      local suspect, waits = suspected(id, record, present[3], present[4])
+      if suspect and not waits then
+        suspects[#suspects + 1] = {id, record, present[2] or ''}
+      elseif not waits then
+        hand_out(id, record, present[2] or '')
       end
-      out[#out + 1] = loaded(P, id, record, present[2] or '', now)
+    else
+      hand_out(id, record, present[2] or '')
     end
+  end
+end
+-- One comes last, when all others are decided; the rest a little later: they must not keep those behind them waiting.
+for n, suspect in ipairs(suspects) do
+  if n == 1 then
+    hand_out(suspect[1], suspect[2], suspect[3])
+  else
+    redis.call('ZADD', timers, int(now + 200), 'x:' .. suspect[1])
   end
 end
 return out

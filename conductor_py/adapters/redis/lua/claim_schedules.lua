@@ -1,13 +1,13 @@
 -- PURPOSE    Claim the schedules that are due, longest due first, until the end of a lease.
 -- KEYS       prefix of partition 0 (every key used is it and a name of keys.py)
 -- ARGV       now, limit, lease in ms
--- RETURNS    {now, name, '<version> <generation> <next ms> <armed> <tries> <document>', …}
+-- RETURNS    {now, next due (0: none waits), name, '<version> <generation> <next ms> <armed> <tries> <document>', …}
 -- INVARIANT  A claimed schedule stays in the due set.
 -- BOUND      The limit.
 -- @include time
 -- @include schedule
 local P, now, limit, lease_ms = KEYS[1], store_now(ARGV[1]), ARGV[2], tonumber(ARGV[3])
-local out = {now}
+local out = {now, 0}
 if redis.call('EXISTS', P .. 'schedules:halted') == 1 then
   return out
 end
@@ -22,4 +22,6 @@ for _, name in ipairs(redis.call('ZRANGE', P .. 'schedules:due', '-inf', int(now
     redis.call('ZREM', P .. 'schedules:due', name)
   end
 end
+local head = redis.call('ZRANGE', P .. 'schedules:due', 0, 0, 'WITHSCORES')
+out[2] = tonumber(head[2] or 0)
 return out

@@ -1,13 +1,14 @@
 -- PURPOSE    Apply the changes of one decision if what it read is still so.
 -- KEYS       prefix of the partition's keys (every key used is it and a name of keys.py)
 -- ARGV       now, channel, id, operation, version, home, name, last event consumed, holder, lease in ms, let go,
---            fencing, take the lease, first event read, status, terminal, generation, due, sections
+--            fencing, take the lease, first event read, their digest, status, terminal, generation, due, sections
 -- RETURNS    {OK, now, version, loaded | false[, executions admitted]} {STALE | CLAIM_MOVED | NEED_PLAN | GONE, now}
 -- INVARIANT  All or nothing. A repeat is known by its operation before versions are compared. Fencing off removes
---            the comparison of versions only: generation, terminal, claims and event numbers are structure. A child
---            that it creates is counted by its plan, and a header that names another plan moves the count.
--- BOUND      The number of arguments; events returned: 1,000; parked entries returned to queues: 2,000; executions
---            admitted: 100.
+--            the comparison of versions only: generation, terminal, claims and events are structure. What leaves the
+--            inbox is what was read: a server that lost its last writes gives the same numbers to other events. A
+--            child that it creates is counted by its plan, and a header that names another plan moves the count.
+-- BOUND      The number of arguments; events compared, and returned: 1,000; parked entries returned to queues: 2,000;
+--            executions admitted: 100.
 -- @include time
 -- @include record
 -- @include lease
@@ -20,11 +21,12 @@
 -- @include unpark
 -- @include references
 -- @include apply
+-- @include permits
 -- @include admission
 local P, now, channel, id, operation = KEYS[1], store_now(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
 local key, inbox = P .. 'exec:' .. id, P .. 'inbox:' .. id
 local consumed, holder, lease_ms = tonumber(ARGV[8]), ARGV[9], tonumber(ARGV[10])
-local terminal, generation, due = ARGV[16] == '1', tonumber(ARGV[17]), tonumber(ARGV[18])
+local terminal, generation, due = ARGV[17] == '1', tonumber(ARGV[18]), tonumber(ARGV[19])
 
 local present = redis.call('HMGET', key, 'v', 'l', 'h')
 if not present[1] then
@@ -45,7 +47,11 @@ if generation < record.generation or (record.terminal and not terminal and gener
   or tonumber(ARGV[14]) ~= record.base or consumed < record.base - 1 then
   return {'STALE', now}
 end
-local sections = read_sections(19)
+local used = consumed - record.base + 1
+if used > 0 and redis.sha1hex(table.concat(redis.call('LRANGE', inbox, 0, used - 1), '\n')) ~= ARGV[15] then
+  return {'STALE', now}
+end
+local sections = read_sections(20)
 if sections.G then
   local claims = attempts_in(key, sections.G, 3, {'c:'})
   for n = 1, #claims do
@@ -65,12 +71,11 @@ end
 
 touch_plans(old_plans, now)
 local waiting = redis.call('LLEN', inbox)
-local used = math.min(consumed - record.base + 1, waiting)
 if used > 0 then
   redis.call('LTRIM', inbox, used, -1)
   record.base = record.base + used
 end
-local left = waiting - math.max(used, 0) + own_events(sections, id)
+local left = waiting - used + own_events(sections, id)
 local asked, woken = sections.L, nil
 local enters = asked and ARGV[asked[1]] == 'enter'
 local room = enters and has_room(P, asked, now)
@@ -79,8 +84,12 @@ if enters and (room or ARGV[asked[1] + 3] == '1') then
 end
 local ended, began = terminal and not record.terminal, record.terminal and not terminal
 record.version, record.last = math.max(record.version + 1, now), operation
-record.terminal, record.generation, record.status = terminal, generation, ARGV[15]
-local others = owner ~= holder and ends > now
+record.terminal, record.generation, record.status = terminal, generation, ARGV[16]
+local quarantined = owner == 'quarantine'
+if quarantined then
+  redis.call('ZREM', P .. 'quarantine', id)
+end
+local others = owner ~= holder and ends > now and not quarantined
 local keep = left > 0 and ARGV[11] == '0' and not others
 local lease = keep and ARGV[13] == '1' and int(now + lease_ms) .. ' ' .. holder or (others and present[2] or '')
 local parked = apply_changes(P, channel, id, record, lease, ARGV[7], sections, now)

@@ -2,17 +2,26 @@
 -- KEYS       prefix of the partition's keys (every key used is it and a name of keys.py; executions and their
 --            timers are read out of the queue)
 -- ARGV       now, queue, worker, count, lease in ms, byte bound, live limit, live rate, its window in ms, name and
---            domain the poll is recorded under, shards
--- RETURNS    {now, retry at, id, seq, claim, header, state, claim side, input | false, output | false, …}
--- INVARIANT  What is handed out is open, in no queue and held by one claim; limits hold; versions do not move. The
+--            domain the poll is recorded under, limits over several partitions ('' or '<claims> <until> <definition>':
+--            so many claims of that definition's rate may be made until then), shards
+-- RETURNS    {now, retry at (0: nothing is known to come, now: more may be there), '' | '<limit> <rate> <window> <used up> <definition>', id, seq, claim, header, state,
+--            claim side, input | false, output | false, …}
+-- INVARIANT  What is handed out is open, in no queue and held by one claim; limits hold, those over several
+--            partitions by the permits that this one has and by claims that were leased; versions do not move. The
 --            first claim of an attempt that tells when it starts is an event of its execution.
 -- BOUND      200 heads and 200 delayed entries a shard; bytes after the first attempt.
 -- @include time
 -- @include record
 -- @include claim
+-- @include permits
 local P, now, queue, worker = KEYS[1], store_now(ARGV[1]), ARGV[2], ARGV[3]
 local count, lease_ms, room = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
-local out, taken, stop = {now, 0}, 0, false
+local out, taken, stop = {now, 0, ''}, 0, false
+local shared, leased, leased_of = ARGV[12] ~= '', 0, nil
+if shared then
+  local claims, until_ms, definition = string.match(ARGV[12], '^(%d+) (%d+) (.*)$')
+  leased, leased_of = now <= tonumber(until_ms) and tonumber(claims) or 0, definition
+end
 
 local function sooner(at)
   if out[2] == 0 or at < out[2] then
@@ -37,20 +46,36 @@ local function promote(lane)
       redis.call('ZADD', P .. 'queue:' .. lane, cjson.decode(state).score, member)
     end
   end
+  next_due = redis.call('ZRANGE', delayed, 0, 0, 'WITHSCORES')
+  if next_due[1] then
+    sooner(math.max(tonumber(next_due[2]), now))
+  end
+end
+
+local function used_up(what, a, limit, rate, window)
+  out[3] = string.format('%d %d %d %s %s', limit, rate, window, what, a.def)
 end
 
 -- When may one more be claimed? 0: now.
 local function limited_until(a)
   local limit = tonumber(ARGV[7]) or a.lim or 0
+  local rate, window = tonumber(ARGV[8]) or a.rl or 0, tonumber(ARGV[9]) or a.rw or 0
   if limit > 0 then
     local key = P .. 'limit:' .. a.def
     redis.call('ZREMRANGEBYSCORE', key, '-inf', int(now))
-    if redis.call('ZCARD', key) >= limit then
-      return tonumber(redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]), limit
+    if redis.call('ZCARD', key) >= (shared and permitted(P, 't:' .. a.def, limit) or limit) then
+      if shared then
+        used_up('limit', a, limit, rate, window)
+      end
+      return tonumber(redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')[2] or now + 1000), limit
     end
   end
-  local rate, window = tonumber(ARGV[8]) or a.rl or 0, tonumber(ARGV[9]) or a.rw or 0
-  if rate > 0 and window > 0 then
+  if rate > 0 and window > 0 and shared then
+    if a.def ~= leased_of or leased < 1 then
+      used_up('rate', a, limit, rate, window)
+      return now + 1000, limit
+    end
+  elseif rate > 0 and window > 0 then
     local key = P .. 'rate:' .. a.def
     redis.call('ZREMRANGEBYSCORE', key, '-inf', int(now - window))
     if redis.call('ZCARD', key) >= rate then
@@ -92,7 +117,9 @@ local function hand_out(member, seq, present, record, a, c, limit, window)
   if limit > 0 then
     redis.call('ZADD', P .. 'limit:' .. a.def, int(c['until'] > 0 and c['until'] or 9007199254740991), member)
   end
-  if window then
+  if window and shared then
+    leased = leased - 1
+  elseif window then
     redis.call('ZADD', P .. 'rate:' .. a.def, int(now), member .. ':' .. int(c.k))
     redis.call('PEXPIRE', P .. 'rate:' .. a.def, int(window))
   end
@@ -123,6 +150,7 @@ local function look_at(ready, member)
   end
   local size = #present[2] + #present[4] + (present[6] and #present[6] or 0) + (present[7] and #present[7] or 0)
   if taken > 0 and size > room then
+    sooner(now)
     stop = true
     return
   end
@@ -137,7 +165,7 @@ local function look_at(ready, member)
   redis.call('ZREM', ready, member)
 end
 
-for i = 12, #ARGV do
+for i = 13, #ARGV do
   if stop or taken >= count then
     break
   end
@@ -157,13 +185,20 @@ for i = 12, #ARGV do
       end
     end
   end
+  if not stop and looked >= 200 and redis.call('EXISTS', ready) == 1 then
+    sooner(now)
+  end
 end
 if ARGV[10] ~= '' then
   local field = ARGV[10] .. '\n' .. ARGV[11]
-  local last = redis.call('HGET', P .. 'polldata', field)
-  local at, who = string.match(last or '0 ', '^(%d+) (.*)$')
-  if who ~= worker or now - tonumber(at) >= 1000 then
-    redis.call('HSET', P .. 'polldata', field, int(now) .. ' ' .. worker)
+  local last = redis.call('HMGET', P .. 'polldata', field, field .. '\n' .. (ARGV[13] or ''))
+  local at, who = string.match(last[1] or '0 ', '^(%d+) (.*)$')
+  if who ~= worker or now - tonumber(at) >= 1000 or now - tonumber(last[2] or 0) >= 1000 then
+    local set = {field, int(now) .. ' ' .. worker}
+    for i = 13, #ARGV do
+      set[#set + 1], set[#set + 2] = field .. '\n' .. ARGV[i], int(now)
+    end
+    redis.call('HSET', P .. 'polldata', unpack(set))
   end
 end
 return out

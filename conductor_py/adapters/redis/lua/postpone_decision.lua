@@ -1,6 +1,6 @@
 -- PURPOSE    Give the decide lease up for a while: the execution's timer is due later, or now when more has come.
 -- KEYS       prefix of the partition's keys (every key used is it and a name of keys.py)
--- ARGV       now, id, holder, take the lease, last event seen, delay in ms
+-- ARGV       now, id, holder, take the lease, last event seen, delay in ms, waits for a script
 -- RETURNS    1, or 0 when the lease was lost
 -- INVARIANT  Only the holder gives up. The inbox does not change.
 -- BOUND      Constant.
@@ -19,8 +19,9 @@ local due = now + tonumber(ARGV[6])
 if record.base + redis.call('LLEN', P .. 'inbox:' .. id) - 1 > tonumber(ARGV[5]) then
   due = now
 end
-if ARGV[4] == '1' then
-  redis.call('HSET', key, 'l', '')
+-- Free, and says what it waits for. Quarantine is not this holder's to end.
+if owner ~= 'quarantine' then
+  redis.call('HSET', key, 'l', ARGV[7] == '1' and '0 scripts' or '')
 end
 redis.call('ZADD', P .. 'timers:' .. record.home, int(due), 'x:' .. id)
 return 1

@@ -2,14 +2,15 @@
 -- KEYS       prefix of partition 0 (every key used is it and a name of keys.py)
 -- ARGV       server
 -- RETURNS    how many names went
--- INVARIANT  The names stay known, so a live server takes them over.
+-- INVARIANT  The names and their terms stay known, so a live server takes them over under higher ones.
 -- BOUND      Shard names ever at once.
 local P, gone = KEYS[1], 0
 redis.call('HDEL', P .. 'servers', ARGV[1])
 local flat = redis.call('HGETALL', P .. 'shards')
 for i = 1, #flat, 2 do
-  if string.match(flat[i + 1], '^%d+ (.*)$') == ARGV[1] then
-    redis.call('HSET', P .. 'shards', flat[i], '0 ')
+  local term, owner = string.match(flat[i + 1], '^%d+ (%d+) (.*)$')
+  if owner == ARGV[1] then
+    redis.call('HSET', P .. 'shards', flat[i], '0 ' .. term .. ' ')
     gone = gone + 1
   end
 end

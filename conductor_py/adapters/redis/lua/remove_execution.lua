@@ -19,6 +19,6 @@ if not record.terminal or record.version ~= tonumber(ARGV[2]) or redis.call('EXI
   return 'STALE'
 end
 count_reference(P, plan_of_header(present[2]), -1)
-redis.call('UNLINK', key, P .. 'ans:' .. id, P .. 'park:' .. id, P .. 'log:' .. id)
+redis.call('UNLINK', key, P .. 'ans:' .. id, P .. 'park:' .. id, P .. 'log:' .. id, P .. 'ckpt:' .. id)
 redis.call('ZREM', P .. 'timers:' .. record.home, 'x:' .. id)
 return 'OK'

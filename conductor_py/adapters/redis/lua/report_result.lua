@@ -23,7 +23,11 @@ end
 if not present[4] then
   return {'UNKNOWN_TASK', now}
 end
-local record, a, c = read_record(present[1]), cjson.decode(present[4]), read_claim(present[5])
+local record, c = read_record(present[1]), read_claim(present[5])
+-- Of an attempt that is held without a permit nothing is asked but whether it is open.
+local status, generation = string.match(present[4], '"st":%s*"([A-Z_]+)",%s*"gen":%s*(%d+)')
+local enough = status and c.held == 1 and c.permit == 0
+local a = enough and {st = status, gen = tonumber(generation)} or cjson.decode(present[4])
 if not is_open(record, present[2], tonumber(seq), a) or c.closed == 1 or (claim > 0 and c.done == claim) then
   return {'IGNORED', now}
 end
@@ -39,7 +43,7 @@ end_attempt(P, channel, record.home, id, seq, a, c)
 local waiting = redis.call('RPUSH', P .. 'inbox:' .. id, ARGV[7])
 c.done, c.held, c.closed, c.permit, c.at, c.upd = c.held == 1 and c.k or c.done, 0, 1, 0, 0, now
 local ends = lease_of(present[3])
-local won = ARGV[12] == '0' or ends <= now
+local won = ends <= now
 local until_ms = won and now + tonumber(ARGV[11]) or ends
 local set = {'c:' .. seq, write_claim(c)}
 if ARGV[8] == '1' then
@@ -52,7 +56,7 @@ end
 redis.call('HSET', key, unpack(set))
 if won then
   redis.call('ZADD', P .. 'timers:' .. record.home, int(until_ms), 'x:' .. id)
-  return {'OK', now, loaded(P, id, record, present[2], now, waiting == 1 and {ARGV[7]} or nil, seq, a)}
+  return {'OK', now, loaded(P, id, record, present[2], now, waiting == 1 and {ARGV[7]} or nil, seq, present[4])}
 end
 redis.call('ZADD', P .. 'timers:' .. record.home, 'LT', int(until_ms), 'x:' .. id)
 return {'OK', now, false}

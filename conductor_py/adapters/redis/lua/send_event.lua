@@ -1,7 +1,7 @@
 -- PURPOSE    Append the event of an operation or signal to the inbox, try the lease.
 -- KEYS       prefix of the partition's keys (every key used is it and a name of keys.py)
--- ARGV       now, id, operation, event, holder, lease in ms, take the lease
--- RETURNS    {OK, now, loaded | false, answer | false} {GONE, now}
+-- ARGV       now, id, operation, event, holder, lease in ms, take the lease, most events that may wait (0: any)
+-- RETURNS    {OK, now, loaded | false, answer | false} {GONE | LIMITED, now}
 -- INVARIANT  A repeat of the operation appends nothing. The version does not move.
 -- BOUND      Events returned: 1,000; fields: 1 MB; answers kept: 64.
 -- @include time
@@ -22,8 +22,12 @@ if answer and answer.answered then
   return {'OK', now, false, answer.text}
 end
 
+local most = tonumber(ARGV[8])
+if not answer and most > 0 and redis.call('LLEN', P .. 'inbox:' .. id) >= most then
+  return {'LIMITED', now}
+end
 local ends, owner = lease_of(present[3])
-local won = ARGV[7] == '0' or ends <= now or (answer ~= nil and owner == holder)
+local won = ends <= now or (answer ~= nil and owner == holder)
 local until_ms = won and now + tonumber(ARGV[6]) or ends
 if not answer then
   redis.call('RPUSH', P .. 'inbox:' .. id, ARGV[4])

@@ -20,6 +20,7 @@
 -- @include unpark
 -- @include references
 -- @include apply
+-- @include permits
 -- @include admission
 local P, now, channel = KEYS[1], store_now(ARGV[1]), ARGV[2]
 local id, operation, home, name = ARGV[3], ARGV[4], ARGV[5], ARGV[6]
@@ -62,6 +63,7 @@ if asked and not room and ARGV[asked[1] + 3] == '1' then
 end
 
 touch_plans(old_plans, now)
+redis.call('UNLINK', P .. 'exec:' .. id, P .. 'ckpt:' .. id)  -- of an attempt to restore one
 local record = {version = math.max(1, now), terminal = ARGV[16] == '1', generation = tonumber(ARGV[17]), base = 1,
   home = home, begun = operation, last = operation, status = ARGV[15]}
 local own = own_events(sections, id) > 0 or room

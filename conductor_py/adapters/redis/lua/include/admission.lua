@@ -1,5 +1,6 @@
 -- Workflow rate limits, see ports/admission.py. `asked` is the section {first, last}: enter or leave, key, limit,
--- reject, event when admitted, event when refused.
+-- reject, event when admitted, event when refused, limit over several partitions. Such a limit is held by the permits
+-- that this partition has.
 local function may_count(P, id)
   local present = redis.call('HGET', P .. 'exec:' .. id, 'v')
   return present and not read_record(present).terminal and read_record(present)
@@ -14,8 +15,12 @@ local function drop_dead(P, admitted)
   end
 end
 
+local function most(P, key, limit, shared)
+  return shared and permitted(P, 'w:' .. key, limit) or limit
+end
+
 -- Admits those that wait, in order, as long as there is room: 100 at most. Returns who they are.
-local function admit_waiting(P, key, event, now)
+local function admit_waiting(P, key, event, now, shared)
   local admitted, waiting, woken = P .. 'admitted:' .. key, P .. 'waiting:' .. key, {}
   for _ = 1, 100 do
     local id = redis.call('ZRANGE', waiting, 0, 0)[1]
@@ -25,7 +30,7 @@ local function admit_waiting(P, key, event, now)
     local record = may_count(P, id)
     if record then
       local header = redis.call('HGET', P .. 'exec:' .. id, 'h')
-      if redis.call('ZCARD', admitted) >= header_int(header, 'alim') then
+      if redis.call('ZCARD', admitted) >= most(P, key, header_int(header, 'alim'), shared) then
         break
       end
       redis.call('ZADD', admitted, int(now), id)
@@ -40,12 +45,13 @@ end
 
 -- May the execution begin at once? Whoever waits goes first.
 local function has_room(P, asked, now)
-  local key, limit = ARGV[asked[1] + 1], tonumber(ARGV[asked[1] + 2])
+  local key, shared = ARGV[asked[1] + 1], ARGV[asked[1] + 6] == '1'
+  local limit = most(P, key, tonumber(ARGV[asked[1] + 2]), shared)
   local admitted = P .. 'admitted:' .. key
   if redis.call('ZCARD', admitted) >= limit then
     drop_dead(P, admitted)
   end
-  admit_waiting(P, key, ARGV[asked[1] + 4], now)
+  admit_waiting(P, key, ARGV[asked[1] + 4], now, shared)
   return redis.call('ZCARD', admitted) < limit and redis.call('EXISTS', P .. 'waiting:' .. key) == 0
 end
 
@@ -71,7 +77,7 @@ local function leave(P, id, asked, now)
   local key = ARGV[asked[1] + 1]
   redis.call('ZREM', P .. 'waiting:' .. key, id)
   redis.call('ZREM', P .. 'admitted:' .. key, id)
-  return admit_waiting(P, key, ARGV[asked[1] + 4], now)
+  return admit_waiting(P, key, ARGV[asked[1] + 4], now, ARGV[asked[1] + 6] == '1')
 end
 
 -- An ended execution that is opened again counts at once, even above the limit.

@@ -163,7 +163,8 @@ local function apply_children(P, home, operation, section, now)
   while i <= section[2] do
     local child, name, n = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 4])
     local key = P .. 'exec:' .. child
-    if redis.call('EXISTS', key) == 0 then
+    if redis.call('HEXISTS', key, 'v') == 0 then
+      redis.call('UNLINK', key, P .. 'ckpt:' .. child)  -- of an attempt to restore one
       redis.call('HSET', key, 'v', write_record({version = math.max(1, now), terminal = false,
         generation = tonumber(ARGV[i + 2]), base = 1, home = home, begun = operation, last = operation,
         status = 'RUNNING'}))
@@ -191,7 +192,7 @@ local function apply_effects(P, channel, section, version, now)
   for i = section[1], section[2], 3 do
     local due = tonumber(ARGV[i + 2])
     redis.call('HSET', P .. 'effects', ARGV[i], int(version) .. ' ' .. ARGV[i + 1])
-    redis.call('ZADD', P .. 'outbox', int(due > 0 and due or now), ARGV[i])
+    redis.call('ZADD', P .. 'outbox', int(due > 0 and due or now + due), ARGV[i])
   end
   publish(channel, 'e:' .. string.match(P, ':(%d+)}'))
 end

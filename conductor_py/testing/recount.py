@@ -7,7 +7,7 @@ store, whoever has crashed in the middle of what.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from conductor_py.adapters.memory.claims import claim_side
@@ -30,37 +30,61 @@ from conductor_py.model.event import (
 )
 from conductor_py.model.execution import Attempt, Header, JoinState, LoopState
 from conductor_py.model.ids import ExecutionId, task_id
-from conductor_py.testing import MemoryEngine
+
+FindPlan = Callable[[str], Plan | None]
+"""A plan by its hash."""
 
 
-def complaints(engine: MemoryEngine, partition: Partition) -> list[str]:
-    """Everything that is wrong."""
-    entries: Counter[str] = Counter()
-    for lanes in (partition.ready, partition.delayed):
-        for members in lanes.values():
-            entries.update(members.scores.keys())
+def complaints(partition: Partition, find_plan: FindPlan, now_ms: int) -> list[str]:
+    """Say everything that is wrong in a partition."""
+    entries = queue_entries(partition)
     found = []
     for stored in list(partition.executions.values()):
-        one = _Recount(engine, partition, stored, entries)
-        found += [f"{stored.id} {complaint}" for complaint in one.complaints()]
+        found += complaints_about(stored, partition, entries, find_plan, now_ms)
     found += _permits(partition)
     found += _admission(partition)
     return found
 
 
+def complaints_about(
+    stored: Stored,
+    partition: Partition,
+    entries: Counter[str],
+    find_plan: FindPlan,
+    now_ms: int,
+) -> list[str]:
+    """Say everything that is wrong with one execution."""
+    one = _Recount(find_plan, partition, stored, entries, now_ms)
+    return [f"{stored.id} {complaint}" for complaint in one.complaints()]
+
+
+def queue_entries(partition: Partition) -> Counter[str]:
+    """Count the entries of each task in all queues, delayed ones too."""
+    entries: Counter[str] = Counter()
+    for lanes in (partition.ready, partition.delayed):
+        for members in lanes.values():
+            entries.update(members.scores.keys())
+    return entries
+
+
 def _permits(partition: Partition) -> Iterator[str]:
     held: Counter[str] = Counter()
+    limits: dict[str, int] = {}
     for stored in partition.executions.values():
         for name in stored.fields:
-            if name.startswith("c:"):
+            if name.startswith("c:") and b'"permit":1' in stored.fields[name]:
                 seq = int(name[2:])
-                if claim_side(stored, seq).permit:
-                    held[task_id(stored.id, seq)] += 1
+                held[task_id(stored.id, seq)] += 1
+                state = stored.fields.get(f"a:{seq}")
+                if state is not None:
+                    attempt = load_attempt(seq, state)
+                    limit = max(limits.get(attempt.definition, 0), attempt.limit)
+                    limits[attempt.definition] = limit
     for definition, permits in partition.permits.items():
         for member in permits.scores:
             if not held[member]:
                 yield f"permit of {definition} is held by {member}, which knows nothing of it"
-        if len(permits) > 1:
+        if len(permits) > max(limits.get(definition, 0), 1):
             yield f"{definition} is held more often than its limit: {list(permits.scores)}"
 
 
@@ -98,9 +122,15 @@ class _Recount:
     """One execution."""
 
     def __init__(
-        self, engine: MemoryEngine, partition: Partition, stored: Stored, entries: Counter[str]
+        self,
+        find_plan: FindPlan,
+        partition: Partition,
+        stored: Stored,
+        entries: Counter[str],
+        now_ms: int,
     ) -> None:
-        self.engine = engine
+        self.find_plan = find_plan
+        self.now_ms = now_ms
         self.partition = partition
         self.stored = stored
         self.entries = entries
@@ -257,11 +287,9 @@ class _Recount:
     # -- counts ------------------------------------------------------------------------------------
 
     def _plan(self, plan_hash: str) -> Plan | None:
-        snapshots: Any = self.engine.engine.executor._snapshots
         if plan_hash in self.header.former:
             plan_hash = self.header.plan
-        plan: Plan | None = snapshots.plan(0, plan_hash)
-        return plan
+        return self.find_plan(plan_hash)
 
     def _counts(self, open_: list[Attempt]) -> Iterator[str]:
         first = self.header.first_seq
@@ -307,7 +335,7 @@ class _Recount:
         )
         for name in [name for name in stored.fields if name.startswith("j:")]:
             state = known[name]
-            ws = Workspace(plan, execution, self.engine.clock.now_ms, Limits())
+            ws = Workspace(plan, execution, self.now_ms, Limits())
             found = joins.opened(ws, name) if isinstance(state, JoinState) else None
             if found is None or found[1].generation != self.header.generation:
                 continue
@@ -315,11 +343,11 @@ class _Recount:
             if attempt.type != "JOIN":
                 continue
             refs = tuple(joins.names(ws.document(f"i:{attempt.seq}").get("joinOn")))
-            fragment = revival._fragment_before(ws, spot)
+            fragment = revival.fragment_before(ws, spot)
             if fragment is not None:
-                anew = revival._counted(ws, spot, fragment)
+                anew = revival.counted(ws, spot, fragment)
             else:
-                anew = joins._count_settled(ws, spot, refs, refs)
+                anew = joins.count_settled(ws, spot, refs, refs)
             if (anew.expected, anew.settled) != (state.expected, state.settled):
                 yield f"join {name} counts {state}, recounted {anew}"
             if state.settled >= state.expected:

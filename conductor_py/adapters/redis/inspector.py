@@ -1,0 +1,264 @@
+"""Looking into Redis as an auditor does: one script an execution, pages of keys and of members."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Final
+from zlib import crc32
+
+import orjson
+
+from conductor_py.adapters.redis.connection import Argument, Reply
+from conductor_py.adapters.redis.reader import RedisExecutionReader
+from conductor_py.adapters.redis.scripts import Scripts
+from conductor_py.model.ids import ExecutionId, partition_of
+from conductor_py.ports.inspector import (
+    WALKED,
+    Inspection,
+    Place,
+    Setback,
+    Standing,
+    StoredKey,
+)
+
+_MOST_FIELDS: Final = 4_000
+_PLACED_AT_ONCE: Final = 500
+_PLACE: Final = 9
+_FOR_EVER: Final = -1
+_OPEN: Final = re.compile(rb'"st": ?"(SCHEDULED|IN_PROGRESS)"')
+_KIND = re.compile("|".join(re.escape(kind) for kind in sorted(WALKED, key=len, reverse=True)))
+_HASHES: Final = frozenset({"effects"})
+_OF_THE_STORE: Final = frozenset({"v", "l", "k", "q"})
+
+
+class RedisInspector:
+    """``Inspector`` on Redis."""
+
+    def __init__(self, scripts: Scripts) -> None:
+        """Share the scripts of the namespace."""
+        self._scripts = scripts
+        self._reader = RedisExecutionReader(scripts)
+        name = re.sub(r"([*?\[\]\\])", r"\\\1", scripts.namespace.name)
+        self._pattern = f"{{{name}:*}}:*"
+        self._key = re.compile(rf"\{{{re.escape(scripts.namespace.name)}:(\d+)\}}:(.*)", re.DOTALL)
+
+    # -- one execution -----------------------------------------------------------------------------
+
+    def inspect(self, execution: ExecutionId) -> Inspection | None:
+        reply = self._look(execution)
+        if reply is None:
+            return None
+        flat = reply[13]
+        if flat is not None:
+            names = iter(flat)
+            fields = {name.decode(): value for name, value in zip(names, names, strict=True)}
+            return _inspection(execution, reply, fields, _places(reply[14]))
+        found = self._reader.snapshot(execution)
+        if found is None:
+            return None
+        places: dict[int, Place] = {}
+        open_ = iter(_open_attempts(found[1]))
+        while seqs := tuple(islice(open_, _PLACED_AT_ONCE)):
+            reply = self._look(execution, *seqs)
+            if reply is None:
+                return None
+            places |= _places(reply[14])
+        return _inspection(execution, reply, dict(found[1]), places)
+
+    def _look(self, execution: ExecutionId, *seqs: int) -> Reply:
+        arguments = (self._scripts.now(), execution, _MOST_FIELDS, *seqs)
+        return self._scripts.run("inspect_execution", partition_of(execution), arguments)
+
+    def standings(self, executions: Sequence[ExecutionId]) -> dict[ExecutionId, Standing]:
+        known = [one for one in executions if partition_of(one) < self._partitions]
+        if not known:
+            return {}
+        records = self._scripts.connection.pipeline(
+            [("HGET", f"{self._scripts.prefix(partition_of(one))}exec:{one}", "v") for one in known]
+        )
+        return {
+            execution: _standing(record)
+            for execution, record in zip(known, records, strict=True)
+            if isinstance(record, bytes)
+        }
+
+    # -- all of them -------------------------------------------------------------------------------
+
+    def walk(self, cursor: str, limit: int) -> tuple[tuple[StoredKey, ...], str]:
+        place, mark, scanned = _cursor(cursor, self._partitions)
+        prefixes = self._scripts.namespace.prefixes
+        servers = self._scripts.connection.servers_of(prefixes, fresh=not cursor)
+        if mark != (known := _mark(servers)):  # partitions have moved: what was seen where is void
+            place, scanned = 0, "0"
+        # The first pattern says which server is meant, the last one counts.
+        route = f"{prefixes[place]}*"
+        at, names = self._scripts.connection.command(
+            "SCAN", scanned, "MATCH", route, "COUNT", limit, "MATCH", self._pattern
+        )
+        keys = tuple(key for name in names if (key := self._named(name.decode())) is not None)
+        if at != b"0":
+            return keys, f"{place}.{known}.{at.decode()}"
+        seen = set(servers[: place + 1])
+        later = (one for one in range(place + 1, self._partitions) if servers[one] not in seen)
+        following = next(later, None)
+        return keys, "" if following is None else f"{following}.{known}.0"
+
+    def members(
+        self, key: StoredKey, cursor: str, limit: int
+    ) -> tuple[tuple[tuple[str, int], ...], str]:
+        command = "HSCAN" if key.kind in _HASHES else "ZSCAN"
+        at, flat = self._scripts.connection.command(
+            command, self._spelled(key), cursor or "0", "COUNT", limit
+        )
+        members = tuple(
+            (flat[i].decode(), _number(flat[i + 1].split(b" ", 1)[0]))
+            for i in range(0, len(flat), 2)
+        )
+        return members, "" if at == b"0" else at.decode()
+
+    def stays(self, key: StoredKey) -> bool:
+        return int(self._scripts.connection.command("TTL", self._spelled(key))) == _FOR_EVER
+
+    def size(self, key: StoredKey) -> int:
+        command = "HLEN" if key.kind in _HASHES else "ZCARD"
+        return int(self._scripts.connection.command(command, self._spelled(key)))
+
+    def head(self, key: StoredKey, limit: int) -> tuple[tuple[str, int], ...]:
+        flat = self._scripts.connection.command(
+            "ZRANGE", self._spelled(key), 0, limit - 1, "WITHSCORES"
+        )
+        return tuple((flat[i].decode(), _number(flat[i + 1])) for i in range(0, len(flat), 2))
+
+    def scores(self, key: StoredKey, members: Sequence[str]) -> dict[str, int]:
+        if not members:
+            return {}
+        found = self._scripts.connection.command("ZMSCORE", self._spelled(key), *members)
+        return {
+            member: _number(score)
+            for member, score in zip(members, found, strict=True)
+            if score is not None
+        }
+
+    # -- what an audit found -----------------------------------------------------------------------
+
+    def record_audit(self, counts: Mapping[str, int]) -> None:
+        key = self._scripts.prefix(0) + "audit"
+        self._scripts.connection.command("SET", key, orjson.dumps(dict(counts)))
+
+    def last_audit(self) -> dict[str, int]:
+        text = self._scripts.connection.command("GET", self._scripts.prefix(0) + "audit")
+        found: dict[str, int] = orjson.loads(text) if text else {}
+        return found
+
+    @property
+    def _partitions(self) -> int:
+        return self._scripts.namespace.partitions
+
+    def _spelled(self, key: StoredKey) -> str:
+        return f"{self._scripts.prefix(key.partition)}{key.kind}{key.rest}"
+
+    def _named(self, name: str) -> StoredKey | None:
+        found = self._key.fullmatch(name)
+        kind = _KIND.match(found[2]) if found else None
+        if found is None or kind is None or int(found[1]) >= self._partitions:
+            return None
+        rest = found[2][kind.end() :]
+        if rest and not kind[0].endswith(":"):
+            return None
+        return StoredKey(int(found[1]), kind[0], rest)
+
+
+def _cursor(text: str, partitions: int) -> tuple[int, str, str]:
+    """Read a cursor: the first partition of the server that is looked at, the mark of the map it
+    was made under, the server's own cursor.
+    """
+    if not text:
+        return 0, "", "0"
+    place, _, rest = text.partition(".")
+    mark, _, scanned = rest.partition(".")
+    if not (place.isdigit() and scanned.isdigit() and int(place) < partitions):
+        raise ValueError(text)
+    return int(place), mark, scanned
+
+
+def _mark(servers: Sequence[str]) -> str:
+    return f"{crc32('|'.join(servers).encode()):x}"
+
+
+def _open_attempts(fields: Mapping[str, bytes]) -> Iterator[int]:
+    for name, state in fields.items():
+        if name.startswith("a:") and _OPEN.search(state):
+            yield int(name[2:])
+
+
+def _places(flat: Sequence[Reply]) -> dict[int, Place]:
+    found = {}
+    values = iter(flat)
+    while row := tuple(islice(values, _PLACE)):
+        seq, claim, ready, delayed, parked, timer, permit, ordered, published = row
+        found[seq] = Place(
+            seq=seq,
+            claim=claim,
+            ready=ready is not None,
+            delayed_ms=_number(delayed),
+            parked=bool(parked),
+            timer_ms=_number(timer),
+            permit_ms=_number(permit),
+            ordered=bool(ordered),
+            published=bool(published),
+        )
+    return found
+
+
+def _inspection(
+    execution: ExecutionId, reply: Reply, fields: dict[str, bytes], places: dict[int, Place]
+) -> Inspection:
+    words: list[Argument] = reply[1].decode().split(" ")
+    version, terminal, generation, base, home, _, _, status = words
+    until, _, holder = reply[2].decode().partition(" ")
+    effects = zip(reply[12][::2], reply[12][1::2], strict=True)
+    return Inspection(
+        execution=execution,
+        now_ms=reply[0],
+        version=int(version),
+        terminal=terminal == "1",
+        generation=int(generation),
+        status=str(status),
+        home=str(home),
+        first_event=int(base),
+        lease_until=int(until or 0),
+        holder=holder,
+        setback=setback_of(reply[3], int(version)),
+        waiting=reply[4],
+        events=tuple(reply[5]),
+        parked=reply[6],
+        due_ms=_number(reply[7]),
+        listed=bool(reply[8]),
+        counted=bool(reply[9]),
+        admitted=reply[10] is not None,
+        ahead=-1 if reply[11] is None else reply[11],
+        effects={kind.decode(): _number(due) for kind, due in effects if due is not None},
+        fields={name: value for name, value in fields.items() if name not in _OF_THE_STORE},
+        places=places,
+    )
+
+
+def setback_of(text: bytes | None, version: int) -> Setback | None:
+    """Read the field ``q``; what it says of another version is over."""
+    if not text:
+        return None
+    of_version, tries, since_ms, reason = text.decode(errors="replace").split(" ", 3)
+    if int(of_version) != version:
+        return None
+    return Setback(tries=int(tries), since_ms=int(since_ms), reason=reason)
+
+
+def _standing(record: bytes) -> Standing:
+    words = record.decode().split(" ")
+    return Standing(words[1] == "1", words[7], int(words[2]))
+
+
+def _number(score: bytes | None) -> int:
+    return 0 if score is None else int(float(score))

@@ -1,0 +1,114 @@
+"""Setbacks and quarantine in Redis: the counting is one script, so is the way out."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from conductor_py.adapters.redis.changes import OUTCOMES, loaded_of
+from conductor_py.adapters.redis.inspector import setback_of
+from conductor_py.adapters.redis.scripts import Scripts
+from conductor_py.model.ids import ExecutionId, partition_of
+from conductor_py.ports.inspector import QUARANTINE, Setback
+from conductor_py.ports.quarantine import QuarantineBounds, Quarantined
+from conductor_py.ports.store import Loaded, Outcome
+
+_DEFAULT: Final = QuarantineBounds()
+
+
+class RedisQuarantine:
+    """``QuarantineStore`` on Redis; the flag means what it means in ``RedisExecutionStore``."""
+
+    def __init__(
+        self, scripts: Scripts, bounds: QuarantineBounds = _DEFAULT, *, take_lease: bool = True
+    ) -> None:
+        """Share the scripts of the namespace."""
+        self._scripts = scripts
+        self._bounds = bounds
+        self._take = int(take_lease)
+
+    def set_back(
+        self, execution: ExecutionId, holder: str, version: int, reason: str
+    ) -> tuple[Outcome, bool]:
+        arguments = (
+            self._scripts.now(),
+            execution,
+            holder,
+            version,
+            reason,
+            self._bounds.tries,
+            self._bounds.wait_ms,
+        )
+        outcome, kept = self._scripts.run("set_back_decision", partition_of(execution), arguments)
+        return OUTCOMES[outcome], bool(kept)
+
+    def get(self, execution: ExecutionId) -> Quarantined | None:
+        return _quarantined(execution, self._read(execution))
+
+    def setbacks(self, execution: ExecutionId) -> int:
+        setback = _setback(self._read(execution))
+        return 0 if setback is None else setback.tries
+
+    def _read(self, execution: ExecutionId) -> list[bytes | None]:
+        key = f"{self._scripts.prefix(partition_of(execution))}exec:{execution}"
+        found: list[bytes | None] = self._scripts.connection.command("HMGET", key, "v", "l", "q")
+        return found
+
+    def listed(self, start: int, limit: int) -> tuple[tuple[Quarantined, ...], int]:
+        namespace, pipeline = self._scripts.namespace, self._scripts.connection.pipeline
+        most = start + limit
+        commands: list[tuple[str | int, ...]] = []
+        for prefix in namespace.prefixes:
+            commands.append(("ZCARD", f"{prefix}quarantine"))
+            commands.append(("ZRANGE", f"{prefix}quarantine", 0, max(most - 1, 0), "WITHSCORES"))
+        replies = pipeline(commands)
+        rows = sorted(
+            (int(float(flat[at + 1])), flat[at].decode(), number)
+            for number, flat in enumerate(replies[1::2])
+            for at in range(0, len(flat), 2)
+        )[start:most]
+        if not rows:
+            return (), sum(replies[::2])
+        states = pipeline(
+            [
+                ("HMGET", f"{namespace.prefixes[number]}exec:{name}", "v", "l", "q")
+                for _, name, number in rows
+            ]
+        )
+        found = [
+            _quarantined(ExecutionId(name), state)
+            for (_, name, _), state in zip(rows, states, strict=True)
+        ]
+        over = [row for row, one in zip(rows, found, strict=True) if one is None]
+        if over:  # taken up by somebody else when its wait was over
+            pipeline(
+                [
+                    ("ZREM", f"{namespace.prefixes[number]}quarantine", name)
+                    for _, name, number in over
+                ]
+            )
+        known = tuple(one for one in found if one is not None)
+        return known, sum(replies[::2]) - len(over)
+
+    def take(self, execution: ExecutionId, holder: str, lease_ms: int) -> Loaded | None:
+        arguments = (self._scripts.now(), execution, holder, lease_ms, self._take)
+        return loaded_of(self._scripts.run("leave_quarantine", partition_of(execution), arguments))
+
+
+def _setback(state: list[bytes | None]) -> Setback | None:
+    record, _, counted = state
+    return None if record is None else setback_of(counted, int(record.split(b" ", 1)[0]))
+
+
+def _quarantined(execution: ExecutionId, state: list[bytes | None]) -> Quarantined | None:
+    record, lease, _ = state
+    until, _, holder = (lease or b"").decode().partition(" ")
+    if record is None or holder != QUARANTINE:
+        return None
+    setback = _setback(state)
+    return Quarantined(
+        execution=execution,
+        since_ms=setback.since_ms if setback else 0,
+        tries=setback.tries if setback else 0,
+        reason=setback.reason if setback else "",
+        again_ms=int(until),
+    )

@@ -1,0 +1,1 @@
+"""Locks on executions in ZooKeeper."""

@@ -1,0 +1,345 @@
+"""Admission: what a process takes in at once, and the 503 for what it does not.
+
+A request *works* when it may use the processor, and *rests* while it waits for something to happen
+(a long poll, a call that waits for an execution): so many may work at once, the others wait their
+turn, and a rest gives the turn back. What cannot get one in time is refused with Retry-After, and
+nothing of it has happened. So the answers of what is accepted stay quick however much is asked, no
+client holds a turn by sending slowly, and a Redis that hangs holds a few threads, not all.
+"""
+
+from __future__ import annotations
+
+import io
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from conductor_py.api.errors import UNANSWERED
+from conductor_py.errors import ConductorError, Overloaded, StoreUnavailable
+
+if TYPE_CHECKING:
+    from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
+
+    from conductor_py.ports.wakeups import Wakeups
+
+_POLLS: Final = "/api/tasks/poll/"
+_ALWAYS: Final = ("/health", "/api/health", "/actuator/")
+_STREAMED: Final = ("/api/payloads/", "/api/files/")
+_READ_FIRST: Final = 1 << 20
+_MOST_LARGE: Final = 8
+_POLL_TURN: Final = 4
+_PROBES: Final = 2
+_FAILURES: Final = 3
+
+
+class Admission:
+    """The turns of one process. Safe for threads."""
+
+    def __init__(self, *, threads: int, working: int, resting: int, wait_s: float) -> None:
+        """``threads`` requests may be in at once, ``working`` of them work, ``resting`` are asked
+        to rest; one waits at most ``wait_s`` for its turn.
+        """
+        self._threads = threads
+        self._most_working = working
+        self._most_resting = resting
+        self._wait_s = wait_s
+        self._lock = threading.Lock()
+        self._own = threading.local()
+        self._in = self._working = self._resting = self._turns = self._failures = 0
+        self._refused = 0
+        self._back: deque[threading.Lock] = deque()
+        self._first: deque[threading.Lock] = deque()
+        self._polls: deque[threading.Lock] = deque()
+        self.reading = threading.BoundedSemaphore(max(1, threads // 2))
+        self.large = threading.BoundedSemaphore(max(1, min(_MOST_LARGE, threads // 2)))
+
+    def come_in(self, *, poll: bool) -> bool:
+        """Have a thread; polls leave a fourth of them to the others."""
+        with self._lock:
+            most = self._threads - self._threads // 4 if poll else self._threads
+            if self._in >= most:
+                self._refused += 1
+                return False
+            self._in += 1
+            return True
+
+    def go(self) -> None:
+        """Give the thread back."""
+        with self._lock:
+            self._in -= 1
+
+    def begin(self, *, poll: bool) -> bool:
+        """Wait for a turn to work; whether it came in time."""
+        turn: threading.Lock | None = None
+        with self._lock:
+            if self._is_away and self._working >= _PROBES:
+                self._refused += 1
+                return False
+            if self._working < self._most_working:
+                self._working += 1
+            else:
+                turn = self._join(self._polls if poll else self._first)
+        if turn is not None and not self._awaited(turn):
+            return False
+        self._own.works = True
+        return True
+
+    def end(self, *, failed: bool = False) -> None:
+        """Give the turn back; ``failed``: the store did not answer."""
+        self._failures = self._failures + 1 if failed else 0
+        if getattr(self._own, "works", False):
+            self._own.works = False
+            self._pass_on()
+
+    def refuse(self) -> None:
+        """Count a request that was not taken."""
+        with self._lock:
+            self._refused += 1
+
+    def rest(self, wait: Callable[[], Any]) -> Any:  # noqa: ANN401 - what ``wait`` returns
+        """Wait for something without a turn, and have it back before going on.
+
+        Raises ``StoreUnavailable`` when the store went away meanwhile.
+        """
+        if not getattr(self._own, "works", False):
+            return wait()
+        self._own.works = False
+        with self._lock:
+            self._resting += 1
+        self._pass_on()
+        try:
+            found = wait()
+        finally:
+            with self._lock:
+                self._resting -= 1
+        self._resume()
+        return found
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether so many rest that nobody else should."""
+        return self._resting >= self._most_resting
+
+    @property
+    def is_away(self) -> bool:
+        """Whether the store has not answered for a while."""
+        return self._is_away
+
+    def counts(self) -> Mapping[str, int]:
+        """How many are in, work, rest, wait for a turn, and were refused so far."""
+        with self._lock:
+            waiting = len(self._back) + len(self._first) + len(self._polls)
+            return {
+                "in": self._in,
+                "working": self._working,
+                "resting": self._resting,
+                "waiting": waiting,
+                "refused": self._refused,
+            }
+
+    @property
+    def _is_away(self) -> bool:
+        return self._failures >= _FAILURES
+
+    @staticmethod
+    def _join(queue: deque[threading.Lock]) -> threading.Lock:
+        turn = threading.Lock()
+        turn.acquire()
+        queue.append(turn)
+        return turn
+
+    def _awaited(self, turn: threading.Lock) -> bool:
+        if turn.acquire(timeout=self._wait_s):
+            return True
+        with self._lock:
+            for queue in (self._first, self._polls):
+                if turn in queue:
+                    queue.remove(turn)
+                    self._refused += 1
+                    return False
+        return True  # it was passed on in this very moment
+
+    def _resume(self) -> None:
+        if self._is_away:
+            raise StoreUnavailable("Redis does not answer.")
+        turn: threading.Lock | None = None
+        with self._lock:
+            if self._working < self._most_working:
+                self._working += 1
+            else:
+                turn = self._join(self._back)
+        if turn is not None:
+            turn.acquire()
+        self._own.works = True
+
+    def _pass_on(self) -> None:
+        """Who rested goes first, then what is no poll; every fourth turn is a poll's."""
+        with self._lock:
+            self._turns += 1
+            order = (self._back, self._first, self._polls)
+            if self._turns % _POLL_TURN == 0:
+                order = (self._back, self._polls, self._first)
+            for queue in order:
+                if queue:
+                    queue.popleft().release()
+                    return
+            self._working -= 1
+
+
+class RestingWakeups:
+    """``Wakeups`` whose waits are rests."""
+
+    def __init__(self, wakeups: Wakeups, admission: Admission) -> None:
+        """Wait on these, without a turn."""
+        self._wakeups = wakeups
+        self._admission = admission
+
+    def wait(self, topic: str, timeout_s: float, seen: int) -> int:
+        found: int = self._admission.rest(lambda: self._wakeups.wait(topic, timeout_s, seen))
+        return found
+
+    def wait_any(self, seen: Mapping[str, int], timeout_s: float) -> None:
+        self._admission.rest(lambda: self._wakeups.wait_any(seen, timeout_s))
+
+    def ticket(self, topic: str) -> int:
+        return self._wakeups.ticket(topic)
+
+    def tickets(self, topic: str) -> tuple[int, ...]:
+        return self._wakeups.tickets(topic)
+
+    def wake(self, topic: str) -> None:
+        self._wakeups.wake(topic)
+
+    def close(self) -> None:
+        self._wakeups.close()
+
+
+# -- in front of the application -------------------------------------------------------------------
+
+
+def admitted(
+    application: WSGIApplication, admission: Admission, *, instance: str
+) -> WSGIApplication:
+    """Wrap an application. Health and metrics are always answered."""
+    return _Gate(application, admission, instance).serve
+
+
+class _Gate:
+    """In front of an application: it lets in, has wait, and refuses."""
+
+    def __init__(self, application: WSGIApplication, admission: Admission, instance: str) -> None:
+        self._application = application
+        self._admission = admission
+        self._busy = _refusal(Overloaded(), instance)
+        self._away = _refusal(StoreUnavailable("Redis does not answer."), instance)
+
+    def serve(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        path = environ["PATH_INFO"]
+        if path.startswith(_ALWAYS):
+            return self._application(environ, start_response)
+        poll = path.startswith(_POLLS)
+        if not self._admission.come_in(poll=poll):
+            return self._refused(start_response, read=False)
+        try:
+            if path.startswith(_STREAMED) or not _is_small(environ):
+                return self._alone(environ, start_response)
+            if _has_body(environ) and not _read_first(self._admission, environ):
+                self._admission.refuse()
+                return self._refused(start_response, read=False)
+            return self._worked(environ, start_response, poll=poll)
+        finally:
+            self._admission.go()
+
+    def _worked(
+        self, environ: WSGIEnvironment, start_response: StartResponse, *, poll: bool
+    ) -> Iterable[bytes]:
+        if not self._admission.begin(poll=poll):
+            return self._refused(start_response, read=True)
+        try:
+            return self._application(environ, start_response)
+        finally:
+            self._admission.end(failed=environ.get(UNANSWERED, False))
+
+    def _alone(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        """Serve what is large, and takes as long as its client does: a few at once, no turn."""
+        large = self._admission.large
+        if not large.acquire(blocking=False):
+            self._admission.refuse()
+            return self._refused(start_response, read=False)
+        try:
+            answer = self._application(environ, start_response)
+        except BaseException:
+            large.release()
+            raise
+        return _Lasting(answer, large.release)
+
+    def _refused(self, start_response: StartResponse, *, read: bool) -> Iterable[bytes]:
+        body = self._away if self._admission.is_away else self._busy
+        headers = [
+            ("Content-Type", "application/json"),
+            ("Content-Length", str(len(body))),
+            ("Retry-After", "1"),
+        ]
+        if not read:
+            headers.append(("Connection", "close"))
+        start_response("503 SERVICE UNAVAILABLE", headers)
+        return [body]
+
+
+class _Lasting:
+    """An answer that is not over before it has gone out."""
+
+    def __init__(self, answer: Iterable[bytes], over: Callable[[], object]) -> None:
+        self._answer = answer
+        self._chunks = iter(answer)
+        self._over = over
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        return next(self._chunks)
+
+    def close(self) -> None:
+        over, self._over = self._over, lambda: None
+        over()
+        close = getattr(self._answer, "close", None)
+        if close is not None:
+            close()
+
+
+def _refusal(error: ConductorError, instance: str) -> bytes:
+    return orjson.dumps(
+        {
+            "status": 503,
+            "message": error.message,
+            "retryable": True,
+            "instance": instance,
+            "code": error.code,
+        }
+    )
+
+
+def _has_body(environ: WSGIEnvironment) -> bool:
+    return environ.get("CONTENT_LENGTH", "0") not in {"", "0"}
+
+
+def _is_small(environ: WSGIEnvironment) -> bool:
+    if "HTTP_TRANSFER_ENCODING" in environ:
+        return False
+    size = environ.get("CONTENT_LENGTH") or "0"
+    return size.isdecimal() and int(size) <= _READ_FIRST
+
+
+def _read_first(admission: Admission, environ: WSGIEnvironment) -> bool:
+    """Take the body off its client, who may be slow, before there is a turn."""
+    if not admission.reading.acquire(blocking=False):
+        return False
+    try:
+        environ["wsgi.input"] = io.BytesIO(environ["wsgi.input"].read())
+    finally:
+        admission.reading.release()
+    return True

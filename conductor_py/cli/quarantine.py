@@ -1,0 +1,63 @@
+"""``conductor-py quarantine``: executions that cannot be decided."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import click
+
+from conductor_py.cli.connection import client, connected
+from conductor_py.cli.printing import moment, objects, print_json, print_table, say
+
+_COLUMNS: Final = ("workflowId", "failing since", "tries", "next try", "reason")
+
+
+@click.group()
+def quarantine() -> None:
+    """List what cannot be decided, and try it again."""
+
+
+@quarantine.command("list")
+@click.option("--start", type=click.IntRange(0), default=0, help="Executions to leave out.")
+@click.option("--size", type=click.IntRange(1), default=100, help="Executions to print at most.")
+@connected
+def list_(start: int, size: int, *, server: str, as_json: bool) -> None:
+    """List the executions in quarantine, longest failing first."""
+    with client(server) as conductor:
+        found = conductor.list_quarantine(start=start, size=size)
+    if as_json:
+        print_json(found)
+        return
+    rows = [
+        (
+            str(one.get("workflowId")),
+            moment(one.get("since")),
+            str(one.get("tries")),
+            moment(one.get("retryAt")),
+            str(one.get("reason")),
+        )
+        for one in objects(found.get("results"))
+    ]
+    print_table(_COLUMNS, rows)
+    say(f"{len(rows)} of {found.get('totalHits', 0)}", err=True)
+
+
+@quarantine.command()
+@click.argument("workflow_id", required=False)
+@click.option("--all", "every", is_flag=True, help="All that are in quarantine now.")
+@connected
+def retry(workflow_id: str | None, *, every: bool, server: str, as_json: bool) -> int:
+    """Try WORKFLOW_ID again, or --all. Exit code 1 when one still cannot be decided."""
+    if (workflow_id is None) == (not every):
+        raise click.UsageError("give a WORKFLOW_ID or --all")
+    with client(server) as conductor:
+        found = conductor.retry_quarantined(workflow_id)
+    failed = int(not found["decided"]) if workflow_id else found["failed"]
+    if as_json:
+        print_json(found)
+    elif workflow_id:
+        said = "is decided and out of quarantine" if not failed else "still cannot be decided"
+        say(f"{workflow_id} {said}.", err=True)
+    else:
+        say(f"{found['decided']} are out of quarantine, {failed} are not.", err=True)
+    return 1 if failed else 0

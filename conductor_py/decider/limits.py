@@ -1,0 +1,28 @@
+"""Bounds of one decision, and of an execution."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """From the settings; what each means stands there, 0 ``messages`` switches them off.
+
+    Of a decision: ``attempts``, ``rounds``, ``bytes``. Of an execution: ``depth``, ``lost``,
+    ``tasks``, ``iterations``, ``branches`` and those of its messages.
+    """
+
+    attempts: int = 1000
+    rounds: int = 4000
+    bytes: int = 4_000_000
+    depth: int = 2000
+    lost: int = 10
+    tasks: int = 200_000
+    iterations: int = 100_000
+    branches: int = 100_000
+    messages: int = 1000
+    message_batch: int = 100
+    message_ttl_ms: int = 86_400_000
+    task_notices: bool = False
+    workflow_notices: bool = False

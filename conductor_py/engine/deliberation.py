@@ -1,0 +1,157 @@
+"""Deliberation: a decision is made by asking ``decide``, fetching what it lacks, and asking again.
+
+It writes nothing; what has been fetched is lost with the decision.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from conductor_py.codec.event import load_event
+from conductor_py.codec.execution import UnknownFormat, load_field
+from conductor_py.decider.decide import abandon, decide
+from conductor_py.decider.need import Need
+from conductor_py.decider.plan import Plan
+from conductor_py.decider.workspace import Execution, Limits
+from conductor_py.engine.encoding import Encoder
+from conductor_py.engine.failure_reports import FailureReports
+from conductor_py.engine.long_scripts import PutOff, without_long_scripts
+from conductor_py.engine.needs import Fetcher
+from conductor_py.engine.snapshots import Snapshots
+from conductor_py.model.decision import Decision
+from conductor_py.model.event import Event
+from conductor_py.model.execution import Attempt
+from conductor_py.ports.store import Changes, Loaded
+
+_LOG = logging.getLogger(__name__)
+_MAX_REASON = 500
+_MAX_QUESTIONS = 16
+
+
+class Moved(Exception):
+    """Somebody else has decided on the execution since it was read."""
+
+
+class Deliberation:
+    """Makes decisions. Safe for threads."""
+
+    def __init__(  # noqa: PLR0917 - one collaborator a step
+        self,
+        snapshots: Snapshots,
+        fetcher: Fetcher,
+        encoder: Encoder,
+        reports: FailureReports,
+        pick_shard: Callable[[str], str],
+        limits: Limits,
+    ) -> None:
+        """``pick_shard`` maps an execution's home shard to the shard of its next queue entry."""
+        self._snapshots = snapshots
+        self._fetcher = fetcher
+        self._encoder = encoder
+        self._reports = reports
+        self._pick_shard = pick_shard
+        self._limits = limits
+
+    def known(self, loaded: Loaded) -> dict[str, object]:
+        """Read what the store has brought along; nothing when it is of an unknown format."""
+        known: dict[str, object] = {}
+        try:
+            for name, stored in loaded.fields.items():
+                known[name] = load_field(name, stored)
+        except UnknownFormat:
+            _LOG.warning(
+                "An execution has an unknown stored format and is left alone",
+                extra={"action": "unknown_format", "workflow_id": loaded.execution},
+            )
+            return {}
+        fragments = {a.plan for a in known.values() if isinstance(a, Attempt)}
+        for plan_hash in fragments:
+            fragment = self._snapshots.peek(plan_hash)
+            if fragment is not None:
+                known[f"plan:{plan_hash}"] = fragment
+        return known
+
+    def decided(
+        self,
+        plan: Plan,
+        execution: Execution,
+        known: dict[str, object],
+        events: tuple[Event, ...],
+        now_ms: int,
+        *,
+        version: int | None = None,
+        renew: Callable[[], object] | None = None,
+        birth: Mapping[str, bytes] | None = None,
+    ) -> tuple[Decision, Changes]:
+        """Decide, fetching what is needed. Raises ``Moved`` when the execution moved on meanwhile.
+
+        A decision stays small: after many questions what is complete is committed by itself, and
+        one that is too large in bytes is made of fewer attempts. The rest is its continuation, and
+        so is what needs a script that takes long. Raises ``PutOff`` when there is nothing else.
+        """
+        limits, questions, turns = self._limits, 0, 0
+        while True:
+            decision = decide(plan, execution, events, now_ms, limits)
+            if isinstance(decision, Need):
+                questions += 1
+                if questions > _MAX_QUESTIONS and decision.rounds:
+                    limits = replace(limits, rounds=decision.rounds)
+                    continue
+                if decision.slow and renew is not None:
+                    renew()
+                try:
+                    if not self._fetcher.fulfil(execution.id, decision, known, version=version):
+                        raise Moved
+                except PutOff:
+                    less = without_long_scripts(limits, events, decision.rounds, turns)
+                    if less is None:
+                        raise
+                    limits, events = less
+                    turns += 1
+                continue
+            changes = self._encoder.changes(
+                execution.id, decision, self._pick_shard, now_ms, birth=birth
+            )
+            if not isinstance(changes, Changes):
+                known.update(changes)
+                continue
+            made = decision.header.next_seq - execution.header.next_seq
+            if made > 1 and sum(map(len, changes.fields.values())) > limits.bytes:
+                limits = replace(limits, attempts=made // 2)
+                continue
+            return decision, self._reports.add(execution.id, decision, changes)
+
+    def abandoned(
+        self,
+        plan: Plan,
+        execution: Execution,
+        events: tuple[Event, ...],
+        now_ms: int,
+        broken: Exception,
+    ) -> tuple[Decision, Changes]:
+        """End an execution that cannot be decided; raises ``broken`` when not even that can be."""
+        decision = abandon(plan, execution, events, now_ms, named(broken))
+        changes = self._encoder.changes(execution.id, decision, self._pick_shard, now_ms)
+        if not isinstance(changes, Changes):
+            raise broken
+        return decision, changes
+
+
+def events_of(loaded: Loaded) -> tuple[Event, ...] | None:
+    """Read the events; ``None`` when one is of an unknown kind."""
+    try:
+        return tuple(load_event(event) for event in loaded.events)
+    except UnknownFormat:
+        _LOG.warning(
+            "An execution has an event of an unknown kind and is left alone",
+            extra={"action": "unknown_format", "workflow_id": loaded.execution},
+        )
+        return None
+
+
+def named(broken: Exception) -> str:
+    """Say what went wrong. What the user sent may be in there, half of a surrogate pair too."""
+    text = f"internal error: {type(broken).__name__}: {broken}"
+    return text.encode(errors="replace").decode()[:_MAX_REASON]

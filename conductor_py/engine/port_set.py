@@ -1,0 +1,62 @@
+"""The ports of one engine, an adapter behind each. Which these are is decided above (``wiring``,
+``testing``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from conductor_py.engine.files import FilePorts
+from conductor_py.ports.checkpoints import CheckpointStore
+from conductor_py.ports.events import EventStore, Sink, Webhook
+from conductor_py.ports.inspector import Inspector
+from conductor_py.ports.lock import Lock
+from conductor_py.ports.metadata import MetadataStore, PlanStore
+from conductor_py.ports.named_values import NamedValues
+from conductor_py.ports.outbox import Outbox
+from conductor_py.ports.output_cache import OutputCache
+from conductor_py.ports.payloads import Payloads
+from conductor_py.ports.permits import Permits
+from conductor_py.ports.presence import Presence
+from conductor_py.ports.quarantine import QuarantineStore
+from conductor_py.ports.queues import TaskQueues
+from conductor_py.ports.reader import ExecutionReader
+from conductor_py.ports.schedules import ScheduleStore
+from conductor_py.ports.scripts import Scripts
+from conductor_py.ports.search import Search
+from conductor_py.ports.store import ExecutionStore
+from conductor_py.ports.timers import Timers
+from conductor_py.ports.wakeups import Wakeups
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ports:
+    """One adapter a port."""
+
+    store: ExecutionStore
+    reader: ExecutionReader
+    queues: TaskQueues
+    permits: Permits
+    timers: Timers
+    outbox: Outbox
+    metadata: MetadataStore
+    events: EventStore
+    plans: PlanStore
+    wakeups: Wakeups
+    payloads: Payloads
+    search: Search
+    scripts: Scripts
+    secrets: NamedValues
+    environment: NamedValues
+    cache: OutputCache
+    schedules: ScheduleStore
+    presence: Presence
+    inspector: Inspector
+    quarantine: QuarantineStore
+    checkpoints: CheckpointStore
+    sinks: Mapping[str, Sink] = field(default_factory=dict)
+    webhook: Webhook | None = None
+    files: FilePorts | None = None
+    lock: Lock | None = None
+    """Who decides, when that is not the lease inside the store."""

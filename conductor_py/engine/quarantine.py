@@ -1,0 +1,133 @@
+"""Quarantine as operators see it: what is in it, another try, and an end without one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from conductor_py.decider.workspace import Execution
+from conductor_py.engine.executor import Driven, Executor
+from conductor_py.engine.setbacks import UNREADABLE, Setbacks
+from conductor_py.engine.snapshots import Snapshots
+from conductor_py.errors import ConductorError, Conflict, NotFound
+from conductor_py.model.event import Operation
+from conductor_py.model.execution import Header
+from conductor_py.model.ids import ExecutionId, is_execution_id, partition_of
+from conductor_py.model.json import JsonObject
+from conductor_py.ports.quarantine import Quarantined, QuarantineStore
+from conductor_py.ports.store import Loaded
+
+_BATCH = 100
+
+
+class Quarantine:
+    """The executions that are in quarantine."""
+
+    def __init__(
+        self, store: QuarantineStore, executor: Executor, snapshots: Snapshots, partitions: int
+    ) -> None:
+        """Work over these collaborators."""
+        self._store = store
+        self._executor = executor
+        self._snapshots = snapshots
+        self._partitions = partitions
+
+    def listed(self, *, start: int, size: int) -> tuple[Sequence[JsonObject], int]:
+        """List them, longest failing first, with how many there are."""
+        found, total = self._store.listed(start, size)
+        return [quarantined_to_json(one) for one in found], total
+
+    def count(self) -> int:
+        """Count them."""
+        return self._store.listed(0, 0)[1]
+
+    def find(self, execution: str) -> Quarantined | None:
+        """Look at one; ``None`` when it is not in quarantine, or nowhere."""
+        if not is_execution_id(execution) or partition_of(ExecutionId(execution)) >= (
+            self._partitions
+        ):
+            return None
+        return self._store.get(ExecutionId(execution))
+
+    def retry(self, execution: str) -> bool:
+        """Try one again now; whether it was decided. If not it is tried again: soon, when something
+        did not answer, else as ``find`` says then; what went wrong is in the log. ``NotFound``: it
+        is not in quarantine.
+        """
+        taken = self._take(execution)
+        if taken is None:
+            raise NotFound(f"Workflow {execution} is not in quarantine")
+        self._executor.go_on(*taken)
+        return self._is_decided(ExecutionId(execution))
+
+    def retry_all(self) -> tuple[int, int]:
+        """Try all again that are in quarantine now; how many were decided, and how many not."""
+        chosen: list[ExecutionId] = []
+        while True:
+            found, total = self._store.listed(len(chosen), _BATCH)
+            chosen.extend(one.execution for one in found)
+            if len(chosen) >= total:
+                break
+        decided = 0
+        for execution in dict.fromkeys(chosen):
+            try:
+                decided += self.retry(execution)
+            except NotFound:  # it has left by itself, or somebody else is trying just now
+                decided += self._is_decided(execution)
+        return decided, len(set(chosen)) - decided
+
+    def end(self, execution: str, reason: str | None) -> bool:
+        """End one, whatever waits in its inbox; false when it is not in quarantine. ``Conflict``
+        for one that cannot even be read.
+        """
+        taken = self._take(execution)
+        if taken is None:
+            return False
+        driven = self._end(*taken, reason)
+        self._executor.follow(driven.touched)
+        return True
+
+    def _is_decided(self, execution: ExecutionId) -> bool:
+        """Out of quarantine is not enough: a try that found something away leaves it as well."""
+        return self._store.setbacks(execution) == 0
+
+    def _take(self, execution: str) -> tuple[Loaded, str] | None:
+        """Take one out, with the name of who has its lease now."""
+        found = self.find(execution)
+        if found is None:
+            return None
+        holder = self._executor.name()
+        loaded = self._store.take(found.execution, holder, self._executor.lease_ms)
+        return None if loaded is None else (loaded, holder)
+
+    def _end(self, loaded: Loaded, holder: str, reason: str | None) -> Driven:
+        deliberation = self._executor.deliberation
+        known = deliberation.known(loaded)
+        header = known.get("h")
+        if not isinstance(header, Header):
+            Setbacks(self._store).add(loaded, holder, UNREADABLE)
+            raise Conflict(f"Workflow {loaded.execution} cannot be ended: {UNREADABLE}.")
+        partition = partition_of(loaded.execution)
+        plan = self._snapshots.plan(partition, header.plan) or self._snapshots.stand_in(header)
+        execution = Execution(id=loaded.execution, header=header, known=known)
+        event = Operation(id=holder, name="terminate", arguments={"reason": reason})
+        now_ms = loaded.now_ms
+        try:
+            decided = deliberation.decided(
+                plan, execution, known, (event,), now_ms, version=loaded.version
+            )
+        except Exception as broken:
+            if isinstance(broken, ConductorError) and broken.retryable:
+                raise
+            decided = deliberation.abandoned(plan, execution, (event,), now_ms, broken)
+        return self._executor.carry_through(loaded, header, decided, holder)
+
+
+def quarantined_to_json(one: Quarantined) -> JsonObject:
+    """Write one for people and programs."""
+    return {
+        "workflowId": one.execution,
+        "since": one.since_ms,
+        "tries": one.tries,
+        "reason": one.reason,
+        "retryAt": one.again_ms,
+    }

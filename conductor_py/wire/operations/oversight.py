@@ -1,0 +1,38 @@
+"""The endpoints that watch over executions."""
+
+from __future__ import annotations
+
+from conductor_py.wire.operations.operation import OBJECT, Operation, get, post
+
+OPERATIONS: tuple[Operation, ...] = (
+    get(
+        "/api/workflow/{workflow_id}/why",
+        "Say why an execution is not moving, and what to do about it",
+        OBJECT,
+    ),
+    get(
+        "/api/admin/audit",
+        "Audit a page of the store: violations of the invariants, with ids",
+        OBJECT,
+        "cursor:string size:integer",
+    ),
+    get("/api/admin/audit/{workflow_id}", "Audit one execution", OBJECT),
+    get(
+        "/api/admin/quarantine",
+        "List the executions that cannot be decided, with the reasons",
+        OBJECT,
+        "start:integer size:integer",
+    ),
+    post(
+        "/api/admin/quarantine/retry",
+        "Try all executions in quarantine again; answers how many were decided",
+        OBJECT,
+        "",
+    ),
+    post(
+        "/api/admin/quarantine/{workflow_id}/retry",
+        "Try an execution in quarantine again; answers whether it was decided",
+        OBJECT,
+        "",
+    ),
+)

@@ -1,0 +1,33 @@
+"""The connectors of the how-to pass the contract suite that it tells of."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs/how-to/write-a-connector.md"
+
+pytestmark = [pytest.mark.spark, pytest.mark.thorough(target="docs"), pytest.mark.timeout(300)]
+
+
+def test_the_connectors_of_the_page_keep_their_promises(tmp_path: Path) -> None:
+    text = PAGE.read_text()
+    blocks = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    others = re.findall(r"^```py\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    (tmp_path / "test_acme.py").write_text("\n".join(blocks))
+    (tmp_path / "conftest.py").write_text(next(b for b in others if "spark_session" in b))
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", "test_acme.py"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'workers'}"},
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert re.search(r"\b2\d passed", done.stdout), done.stdout[-500:]

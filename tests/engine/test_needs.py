@@ -1,0 +1,33 @@
+"""What decide is told: all of it of the version that it decides on."""
+
+from __future__ import annotations
+
+from conductor_py.decider.need import Need, Read
+from conductor_py.engine.needs import Fetcher
+from conductor_py.engine.snapshots import Snapshots
+from conductor_py.model.ids import ExecutionId
+from conductor_py.testing import MemoryEngine
+from tests.builders import simple, workflow
+
+_WANTED = Need({"vars": Read("vars")})
+
+
+def _fetcher(engine: MemoryEngine) -> Fetcher:
+    ports = engine.ports
+    snapshots = Snapshots(ports.metadata, ports.plans)
+    return Fetcher(
+        ports.store, snapshots, ports.payloads, ports.scripts, lambda _, __: "", ports.cache
+    )
+
+
+def test_what_is_read_is_of_the_version_that_is_decided_on(engine: MemoryEngine) -> None:
+    """I9: once a commit came in between, nothing of what was asked for is told."""
+    started = ExecutionId(engine.start(workflow("w", simple("a"), simple("b"))))
+    found = engine.ports.store.load(started, ["h"])
+    assert found is not None
+    known: dict[str, object] = {}
+    assert _fetcher(engine).fulfil(started, _WANTED, known, found[0])
+    engine.run("a")
+    known = {}
+    assert not _fetcher(engine).fulfil(started, _WANTED, known, found[0])
+    assert known == {}

@@ -1,0 +1,557 @@
+"""Bugs in the engine around the decider, and in the archive."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.mutants.mutant import ENGINE, MEMORY, Edit, Mutant
+
+CHAOS: Final = (
+    "tests/decider/test_chaos.py::test_whatever_is_done_stays_sound_ends_and_leaves_nothing"
+)
+EXECUTOR: Final = "tests/engine/test_executor.py"
+RESULTS: Final = "tests/engine/test_results.py"
+LEAVING: Final = "tests/engine/test_leaving.py"
+STARTING_AGAIN: Final = "tests/engine/test_starting_again.py"
+RACES: Final = "tests/anomalies/test_races.py"
+ENDINGS: Final = "tests/anomalies/test_endings.py"
+ATOMICITY: Final = "tests/anomalies/test_atomicity.py"
+SNAPSHOTS: Final = "tests/engine/test_snapshots.py"
+SHARDING: Final = "tests/engine/test_sharding.py"
+SYSTEM_WORKER: Final = "tests/engine/test_system_worker.py"
+SCHEDULER: Final = "tests/engine/test_scheduler.py"
+KEYED: Final = "tests/decider/test_keyed_sub_workflow.py"
+
+DECIDING: Final = (
+    Mutant(
+        id="one-more-consumed",
+        bug="A commit says that it consumed one event more than its decision was given.",
+        breaks=("I4", "I6"),
+        edits=(
+            Edit(
+                f"{ENGINE}/executor.py",
+                "consumed=loaded.first_event + len(loaded.events) - 1,",
+                "consumed=loaded.first_event + len(loaded.events),",
+            ),
+        ),
+        caught_by=(RACES, CHAOS),
+    ),
+    Mutant(
+        id="guards-left-out",
+        bug="The executor does not pass on which claims a decision has seen.",
+        breaks=("I1", "A-8"),
+        edits=(
+            Edit(
+                f"{ENGINE}/executor.py",
+                "for g in decision.guards\n            ),",
+                "for g in decision.guards[:0]\n            ),",
+            ),
+        ),
+        caught_by=("tests/decider/test_timeouts.py", RACES, CHAOS),
+    ),
+    Mutant(
+        id="need-plan-not-answered",
+        bug="The executor does not store the snapshot that the store asks a commit for.",
+        breaks=("I4", "I9"),
+        edits=(
+            Edit(
+                f"{ENGINE}/executor.py",
+                "        if reply.outcome is Outcome.NEED_PLAN:\n            self._snapshots.store("
+                "partition_of(commit.execution), commit.changes.plans)\n",
+                "        if reply.outcome is Outcome.NEED_PLAN:\n",
+            ),
+        ),
+        caught_by=(EXECUTOR,),
+    ),
+    Mutant(
+        id="operation-id-per-try",
+        bug="An operation that its caller names gets a new id at each try.",
+        breaks=("I5", "I7", "A-60"),
+        edits=(
+            Edit(
+                f"{ENGINE}/operations.py",
+                "operation = id_ or holder",
+                "operation = holder",
+            ),
+        ),
+        caught_by=("tests/engine/test_events.py", KEYED),
+    ),
+    Mutant(
+        id="operation-answered-at-once",
+        bug="An operation is answered when it is in the inbox, not when it is carried out.",
+        breaks=("A-13",),
+        edits=(
+            Edit(
+                f"{ENGINE}/operations.py",
+                "        if reply.loaded is not None:\n            driven",
+                "        if reply.loaded is None:\n            return {}\n"
+                "        if reply.loaded is not None:\n            driven",
+            ),
+        ),
+        caught_by=("tests/engine/test_steering.py",),
+    ),
+    Mutant(
+        id="accepted-fails-its-caller",
+        bug="What breaks after a result was accepted is raised to whoever sent it.",
+        breaks=("I6",),
+        edits=(
+            Edit(
+                f"{ENGINE}/executor.py",
+                '                extra={"action": "decide_failed"},\n            )\n'
+                "        return Driven()",
+                '                extra={"action": "decide_failed"},\n            )\n'
+                "            raise\n        return Driven()",
+            ),
+        ),
+        caught_by=(EXECUTOR,),
+    ),
+    Mutant(
+        id="poison-stops-the-sweeper",
+        bug="An execution that cannot be decided ends the sweeper's round for the others.",
+        breaks=("I4", "A-36"),
+        edits=(
+            Edit(
+                f"{ENGINE}/sweeper.py",
+                '                    extra={"action": "decide_failed", '
+                '"workflow_id": loaded.execution},\n                )\n',
+                '                    extra={"action": "decide_failed", '
+                '"workflow_id": loaded.execution},\n                )\n                break\n',
+            ),
+        ),
+        caught_by=("tests/engine/test_sweeper.py",),
+    ),
+    Mutant(
+        id="sweeper-serves-one-shard",
+        bug="The sweeper fires the timers of its server's first shard only.",
+        breaks=("I4",),
+        edits=(
+            Edit(
+                f"{ENGINE}/sweeper.py",
+                "self._shard(0, shard) for shard in self._shards.to_sweep())",
+                "self._shard(0, shard) for shard in self._shards.to_sweep()[:1])",
+            ),
+        ),
+        caught_by=(SHARDING,),
+    ),
+    Mutant(
+        id="sweeper-serves-one-partition",
+        bug="The sweeper fires the timers of the first partition only.",
+        breaks=("I4",),
+        edits=(
+            Edit(
+                f"{ENGINE}/sweeper.py",
+                "lambda due: self._shard(*due)",
+                "lambda due: self._shard(0, due[1])",
+            ),
+        ),
+        caught_by=("tests/engine/test_sweeper.py", KEYED),
+    ),
+    Mutant(
+        id="tasks-leave-home",
+        bug="Under localOnly a task goes to the shard of whoever decides, not to its home.",
+        breaks=("I3",),
+        edits=(
+            Edit(
+                f"{ENGINE}/shards.py",
+                "        if self.strategy == LOCAL_ONLY:\n            return home\n",
+                "        if self.strategy == LOCAL_ONLY:\n            return self.home\n",
+            ),
+        ),
+        caught_by=(SHARDING,),
+    ),
+)
+
+STORED: Final = (
+    Mutant(
+        id="reopened-left-out",
+        bug="A task that is in progress and waits for somebody takes no second result.",
+        breaks=("I6",),
+        edits=(Edit(f"{ENGINE}/encoding.py", "reopened=decision.reopened,", "reopened=(),"),),
+        caught_by=("tests/decider/test_simple_operators.py", RESULTS, CHAOS),
+    ),
+    Mutant(
+        id="resume-leaves-parked",
+        bug="A resume does not bring the parked entries back to their queues.",
+        breaks=("I3", "I4"),
+        edits=(
+            Edit(
+                f"{ENGINE}/encoding.py",
+                "unpark=header.status is WorkflowStatus.RUNNING and header.last_retried_at > 0,",
+                "unpark=header.status is WorkflowStatus.PAUSED and header.last_retried_at > 0,",
+            ),
+        ),
+        caught_by=("tests/engine/test_pausing.py", CHAOS),
+    ),
+    Mutant(
+        id="outbox-skipped",
+        bug="What goes to an execution of another partition is not put into the outbox.",
+        breaks=("I4", "I8", "A-46"),
+        edits=(
+            Edit(
+                f"{ENGINE}/encoding.py",
+                "*(_post(sender, send) for send in decision.sends if _is_abroad(sender, send)),",
+                "",
+            ),
+        ),
+        caught_by=(KEYED,),
+    ),
+    Mutant(
+        id="place-kept-by-the-failed",
+        bug="Only an execution that completes gives back its place under a rate limit.",
+        breaks=("I4", "I10"),
+        edits=(
+            Edit(
+                f"{ENGINE}/encoding.py",
+                "if header.admission_key and header.status.terminal:",
+                "if header.admission_key and header.status is WorkflowStatus.COMPLETED:",
+            ),
+        ),
+        caught_by=("tests/engine/test_workflow_rate_limit.py", CHAOS),
+    ),
+    Mutant(
+        id="leaves-before-its-start-is-over",
+        bug="What has ended leaves at once, while its start may still be sent again.",
+        breaks=("I5",),
+        edits=(
+            Edit(
+                f"{ENGINE}/assembly.py",
+                "remove_after_ms=max(remove_after_ms, stays_ms),",
+                "remove_after_ms=remove_after_ms,",
+            ),
+        ),
+        caught_by=(STARTING_AGAIN,),
+    ),
+    Mutant(
+        id="started-again-after-it-left",
+        bug="A start that is sent again late starts what has ended and left once more.",
+        breaks=("I5",),
+        edits=(
+            Edit(
+                f"{ENGINE}/executions.py",
+                "if reply.outcome is Outcome.CLOCK and self._search.archived(",
+                "if reply.outcome is Outcome.GONE and self._search.archived(",
+            ),
+        ),
+        caught_by=(STARTING_AGAIN,),
+    ),
+    Mutant(
+        id="claim-token-dropped",
+        bug="The claim that a worker names is not passed on with its result.",
+        breaks=("I1", "I6", "A-53"),
+        edits=(
+            Edit(
+                f"{ENGINE}/results.py", "            claim=sized.claim,\n", "            claim=0,\n"
+            ),
+        ),
+        caught_by=(RESULTS,),
+    ),
+    Mutant(
+        id="late-worker-not-told",
+        bug="A worker whose claim was lost is told that its result was taken.",
+        breaks=("I6", "A-53"),
+        edits=(
+            Edit(
+                f"{ENGINE}/results.py",
+                "        if result.claim and lost:\n            raise",
+                "        if result.claim and lost and outcome is Outcome.OK:\n            raise",
+            ),
+        ),
+        caught_by=(RESULTS,),
+    ),
+    Mutant(
+        id="definition-read-live",
+        bug="A sub-workflow whose version is not named is looked up when its task opens.",
+        breaks=("I9",),
+        edits=(
+            Edit(
+                f"{ENGINE}/snapshots.py",
+                "pinned = self._latest(definition.tasks)",
+                "pinned = self._latest(())",
+            ),
+        ),
+        caught_by=(SNAPSHOTS, "tests/decider/test_sub_workflow.py"),
+    ),
+    Mutant(
+        id="moved-definition-not-reread",
+        bug="A start that is told that definitions moved tries again with the ones it has.",
+        breaks=("I9",),
+        edits=(
+            Edit(
+                f"{ENGINE}/executions.py",
+                "                case Outcome.META_MOVED:\n"
+                "                    self._snapshots.forget_heads()\n",
+                "                case Outcome.META_MOVED:\n                    continue\n",
+            ),
+        ),
+        caught_by=(SNAPSHOTS,),
+    ),
+    Mutant(
+        id="read-of-another-version",
+        bug="A decision mixes what it was given with fields of a later version.",
+        breaks=("I9",),
+        edits=(
+            Edit(
+                f"{ENGINE}/needs.py",
+                "if found is None or (version is not None and found[0] != version):",
+                "if found is None or (version is not None and found[0] < version):",
+            ),
+        ),
+        caught_by=("tests/engine/test_needs.py",),
+    ),
+)
+
+LEAVES: Final = (
+    Mutant(
+        id="effects-confirmed-first",
+        bug="Effects are confirmed before they are carried out.",
+        breaks=("I7", "A-65"),
+        edits=(
+            Edit(
+                f"{ENGINE}/effects.py",
+                "            wanted = by_kind.pop(kind, [])\n",
+                "            wanted = by_kind.pop(kind, [])\n            self._outbox.confirm("
+                "partition, [(effect.id, effect.stamp) for effect in wanted], life)\n",
+            ),
+        ),
+        caught_by=(LEAVING, "tests/engine/test_events.py", ENDINGS),
+    ),
+    Mutant(
+        id="relay-forgets-what-it-handed-on",
+        bug="The relay confirms effects when it has handed their ids on.",
+        breaks=("I7", "A-65"),
+        edits=(
+            Edit(
+                f"{ENGINE}/sweeper.py",
+                "            self._enqueue(partition, others)\n",
+                "            self._enqueue(partition, others)\n"
+                "            self._outbox.confirm("
+                "partition, [(effect.id, effect.stamp) for effect in due])\n",
+            ),
+        ),
+        caught_by=("tests/engine/test_sweeper.py", LEAVING),
+    ),
+    Mutant(
+        id="removed-before-its-archive",
+        bug="An execution is removed at the version that it has, not at the archive's.",
+        breaks=("I7", "A-38"),
+        edits=(
+            Edit(
+                f"{ENGINE}/effects.py",
+                "self._reader.remove(execution, archived.version)",
+                'self._reader.remove(execution, (self._store.load(execution, ["h"]) or (0,))[0])',
+            ),
+        ),
+        caught_by=(LEAVING, ENDINGS),
+    ),
+    Mutant(
+        id="removed-without-archive",
+        bug="An execution that the archive does not have counts as archived.",
+        breaks=("I7", "A-38"),
+        edits=(
+            Edit(
+                f"{ENGINE}/effects.py",
+                "            return self._unarchived(partition, execution, effect)\n",
+                "            return True\n",
+            ),
+        ),
+        caught_by=(LEAVING, ENDINGS),
+    ),
+    Mutant(
+        id="older-summary-wins",
+        bug="The index takes what comes, an older version over a newer one.",
+        breaks=("I7", "A-62"),
+        edits=(
+            Edit(
+                f"{MEMORY}/search.py",
+                "if held is None or held.version < entry.version:",
+                "if held is None or held.version != entry.version:",
+            ),
+        ),
+        caught_by=(ENDINGS, "tests/conformance/test_search.py -k memory"),
+    ),
+    Mutant(
+        id="restored-without-plans",
+        bug="An execution comes back from the archive without the definitions it uses.",
+        breaks=("I9",),
+        edits=(
+            Edit(
+                f"{ENGINE}/restoring.py",
+                "        self._snapshots.adopt(kept.plans)\n",
+                "",
+            ),
+        ),
+        caught_by=("tests/engine/test_restoring.py",),
+    ),
+    Mutant(
+        id="archive-read-before-the-attempt",
+        bug="An attempt to bring an execution back begins after its archive was read.",
+        breaks=("I7",),
+        edits=(
+            Edit(
+                f"{ENGINE}/restoring.py",
+                "        token = self._reader.begin_restore(",
+                "        stored = self._search.kept(execution)\n"
+                "        token = self._reader.begin_restore(",
+            ),
+            Edit(
+                f"{ENGINE}/restoring.py",
+                "EXISTS\n        stored = self._search.kept(execution)\n",
+                "EXISTS\n",
+            ),
+        ),
+        caught_by=("tests/engine/test_restoring.py",),
+    ),
+    Mutant(
+        id="restored-claims-begin-anew",
+        bug="An execution comes back without the highest claim that it had issued.",
+        breaks=("I1",),
+        edits=(Edit(f"{ENGINE}/restoring.py", "claim=kept.claim,", "claim=0,"),),
+        caught_by=("tests/engine/test_restoring.py",),
+    ),
+    Mutant(
+        id="keyed-start-under-a-new-id",
+        bug="A start that an effect asks for gets a random id: done twice, it starts two.",
+        breaks=("I7", "I8", "A-47"),
+        edits=(
+            Edit(
+                f"{ENGINE}/keyed_starts.py",
+                "started = self._executions.start(request, cause=name)",
+                "started = self._executions.start(request)",
+            ),
+        ),
+        caught_by=("tests/decider/test_start_workflow.py", KEYED),
+    ),
+    Mutant(
+        id="event-starts-under-a-new-id",
+        bug="An event handler's start gets a random id: a repeated message starts two.",
+        breaks=("I7", "A-60"),
+        edits=(
+            Edit(
+                f"{ENGINE}/event_actions.py",
+                "self._executions.start(request, cause=wanted.identity)",
+                "self._executions.start(request)",
+            ),
+        ),
+        caught_by=("tests/engine/test_events.py",),
+    ),
+    Mutant(
+        id="schedule-fires-per-server",
+        bug="The id of what an instant starts is made of when it was claimed.",
+        breaks=("I5",),
+        edits=(
+            Edit(
+                f"{ENGINE}/scheduler.py",
+                "instant, cause = stored.next_ms, cause_of(stored)",
+                'instant, cause = stored.next_ms, f"{cause_of(stored)} {before_ms}"',
+            ),
+        ),
+        caught_by=(SCHEDULER, "tests/engine/test_scheduler_faults.py"),
+    ),
+    Mutant(
+        id="schedule-starts-after-its-claim",
+        bug="A scheduler that was held up starts an instant though its claim has ended.",
+        breaks=("I5",),
+        edits=(
+            Edit(
+                f"{ENGINE}/executions.py",
+                "if before_ms and max(start.now_ms, self._clock.now_ms()) > before_ms:",
+                "if before_ms and start.now_ms < 0:",
+            ),
+        ),
+        caught_by=(SCHEDULER, "tests/engine/test_scheduler_faults.py"),
+    ),
+    Mutant(
+        id="notice-overtakes",
+        bug="A notice is delivered though the one before it of that execution waits.",
+        breaks=("I7", "A-18"),
+        edits=(
+            Edit(
+                f"{ENGINE}/notifications.py",
+                "if order.previous in waiting:",
+                "if order.previous in waiting and not order.previous:",
+            ),
+        ),
+        caught_by=("tests/engine/test_notifications.py",),
+    ),
+    Mutant(
+        id="notice-forgotten-when-refused",
+        bug="A notice that nobody took is confirmed.",
+        breaks=("I7", "A-65"),
+        edits=(
+            Edit(
+                f"{ENGINE}/notifications.py",
+                "            if problem is not None:\n                again_at",
+                "            if problem is None:\n                again_at",
+            ),
+        ),
+        caught_by=("tests/engine/test_notifications.py",),
+    ),
+)
+
+SYSTEM: Final = (
+    Mutant(
+        id="system-claims-not-kept",
+        bug="The system-task worker does not extend the claims of calls that take long.",
+        breaks=("I4", "A-31"),
+        edits=(
+            Edit(f"{ENGINE}/claim_keeper.py", "elif now >= hold.due:", "elif now >= hold.until:"),
+        ),
+        caught_by=(SYSTEM_WORKER,),
+    ),
+    Mutant(
+        id="system-report-without-claim",
+        bug="The system-task worker reports without its claim.",
+        breaks=("I1", "I6", "A-7"),
+        edits=(
+            Edit(
+                f"{ENGINE}/system_worker.py",
+                "            claim=hold.claim,\n",
+                "            claim=0,\n",
+            ),
+        ),
+        caught_by=(SYSTEM_WORKER,),
+    ),
+    Mutant(
+        id="system-claims-without-slots",
+        bug="The system-task worker claims more than it can begin.",
+        breaks=("I4",),
+        edits=(
+            Edit(
+                f"{ENGINE}/system_worker.py",
+                "wanted = min(lane.slots.free, self._options.max_poll)",
+                "wanted = self._options.max_poll if lane.slots.free else 0",
+            ),
+        ),
+        caught_by=(SYSTEM_WORKER,),
+    ),
+    Mutant(
+        id="cancelled-call-reported-failed",
+        bug="A call that fails as it was cancelled, its claim being lost, is reported.",
+        breaks=("A-35",),
+        edits=(
+            Edit(
+                f"{ENGINE}/system_worker.py",
+                "            if call.cancelled.is_set() and result.status.terminal",
+                "            if not call.task_id and result.status.terminal",
+            ),
+        ),
+        caught_by=(SYSTEM_WORKER,),
+    ),
+    Mutant(
+        id="system-failure-uses-no-report",
+        bug="A call whose input cannot be read is reported as failed and costs a retry.",
+        breaks=("A-35",),
+        edits=(
+            Edit(
+                f"{ENGINE}/system_worker.py",
+                "        except StoreUnavailable:\n            raise\n"
+                "        except Exception as error:  # noqa: BLE001 - whatever it is, it costs "
+                "this task alone\n",
+                "        except Exception as error:\n",
+            ),
+        ),
+        caught_by=(SYSTEM_WORKER,),
+    ),
+)
+
+PLANTED: Final = (*DECIDING, *STORED, *LEAVES, *SYSTEM)

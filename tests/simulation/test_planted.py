@@ -1,0 +1,21 @@
+"""A check that never fails proves nothing: each planted bug is found, by what it breaks."""
+
+from __future__ import annotations
+
+import pytest
+
+from conductor_py.testing.simulation.runner import simulate_seeds
+from tests.simulation.planted import PLANTED, Planted
+
+_PATIENCE = 400
+
+
+@pytest.mark.thorough(target="simulation")
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("bug", PLANTED, ids=lambda bug: bug.name)
+def test_finds_a_planted_bug(bug: Planted, monkeypatch: pytest.MonkeyPatch) -> None:
+    bug.plant(monkeypatch)
+    found = simulate_seeds(0, _PATIENCE, fail_fast=True)
+    assert found.failures, f"{_PATIENCE} seeds, and nobody noticed that it {bug.name}"
+    seed, invariant, sentence = found.failures[0]
+    assert invariant in bug.invariants, (seed, invariant, sentence)

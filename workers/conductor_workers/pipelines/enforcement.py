@@ -1,0 +1,138 @@
+"""Gives rows their declared types, and says of each row that does not fit why it is bad.
+
+Text is cast with ``try_cast``, so one bad value costs its row and not the job: the reason is kept
+in the column ``_bad`` and the row as it came in ``_raw``; a frame with ``_at`` gets ``_code`` too.
+With ``cast_errors: null`` such a value is NULL and the row good; with ``fail`` the job fails in
+Spark's words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from conductor_py.pipelines import spec
+from conductor_workers.pipelines.connectors import AT, BAD, CODE, RAW
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import StructField, StructType
+
+#: Columns of a file that the schema does not name, as JSON, when they are to be captured.
+EXTRA: Final = "_extra"
+_NESTED: Final = ("struct", "array", "map")
+_UNREADABLE: Final = "UNREADABLE_ROW"
+_WRONG_TYPE: Final = "WRONG_TYPE"
+_MISSING: Final = "MISSING_VALUE"
+
+
+def enforced(
+    frame: DataFrame,
+    schema: StructType,
+    rule: spec.Schema,
+    *,
+    formats: Mapping[str, str] | None = None,
+) -> DataFrame:
+    """Return the columns of ``schema`` from a frame of text columns (and ``_raw``, set where a row
+    could not be taken apart at all), with ``_bad`` and ``_raw``.
+
+    ``formats`` are Spark's patterns for ``date`` and ``timestamp`` columns.
+    """
+    from pyspark.sql import functions as f
+
+    typed = []
+    reasons = [_Reason(_UNREADABLE, f.col(RAW).isNotNull(), f.lit("the row cannot be taken apart"))]
+    for field in schema:
+        if field.name not in frame.columns:
+            typed.append(f.lit(None).cast(field.dataType).alias(field.name))
+            continue
+        text = f.col(_quoted(field.name))
+        value = _value(text, field, strict=rule.cast_errors == "fail", formats=formats or {})
+        typed.append(value.alias(field.name))
+        if rule.cast_errors == "bad_row" and field.dataType.typeName() != "string":
+            sentence = f.concat(
+                f.lit(f"{field.name}: "),
+                f.left(text, f.lit(60)),
+                f.lit(f" is no {field.dataType.simpleString()}"),
+            )
+            reasons.append(_Reason(_WRONG_TYPE, text.isNotNull() & value.isNull(), sentence))
+        if not _nullable(rule, field.name):
+            reasons.append(_missing(field.name, value))
+    whole = f.coalesce(f.col(RAW), _as_json(frame, without=(RAW, AT)))
+    return frame.select(*typed, *_verdict(frame, reasons, whole))
+
+
+def demanded(frame: DataFrame, rule: spec.Schema) -> DataFrame:
+    """Mark rows of a typed frame that lack a value they must have."""
+    from pyspark.sql import functions as f
+
+    reasons = [
+        _missing(column.name, f.col(_quoted(column.name)))
+        for column in rule.columns
+        if not column.nullable and column.name in frame.columns
+    ]
+    if not reasons:
+        return frame
+    kept = [f.col(_quoted(name)) for name in frame.columns if name != AT]
+    return frame.select(*kept, *_verdict(frame, reasons, _as_json(frame, without=(AT,))))
+
+
+def declared(rule: spec.Schema) -> str:
+    """Return a declared schema as Spark writes one."""
+    return ", ".join(f"{_quoted(column.name)} {column.type}" for column in rule.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reason:
+    """Why a row may be bad: one word, when it is so, and a sentence."""
+
+    code: str
+    holds: Column
+    sentence: Column
+
+
+def _missing(name: str, value: Column) -> _Reason:
+    from pyspark.sql import functions as f
+
+    return _Reason(_MISSING, value.isNull(), f.lit(f"{name}: is missing"))
+
+
+def _verdict(frame: DataFrame, reasons: Sequence[_Reason], whole: Column) -> Iterator[Column]:
+    """Return what is said of a row: the first reason, and the whole row where there is one."""
+    from pyspark.sql import functions as f
+
+    bad = f.coalesce(*(f.when(each.holds, each.sentence) for each in reasons))
+    yield bad.alias(BAD)
+    yield f.when(bad.isNotNull(), whole).alias(RAW)
+    if AT in frame.columns:
+        yield f.coalesce(*(f.when(each.holds, f.lit(each.code)) for each in reasons)).alias(CODE)
+        yield f.col(AT)
+
+
+def _as_json(frame: DataFrame, *, without: Sequence[str]) -> Column:
+    from pyspark.sql import functions as f
+
+    return f.to_json(f.struct(*(_quoted(name) for name in frame.columns if name not in without)))
+
+
+def _value(text: Column, field: StructField, *, strict: bool, formats: Mapping[str, str]) -> Column:
+    from pyspark.sql import functions as f
+
+    kind = field.dataType.typeName()
+    if kind == "string":
+        return text
+    if kind in _NESTED:
+        return f.from_json(text, field.dataType.simpleString())
+    pattern = formats.get(kind)
+    if pattern and kind in ("timestamp", "date"):
+        return f.try_to_timestamp(text, f.lit(pattern)).cast(field.dataType)
+    return text.cast(field.dataType) if strict else text.try_cast(field.dataType)
+
+
+def _nullable(rule: spec.Schema, name: str) -> bool:
+    return all(column.nullable for column in rule.columns if column.name == name)
+
+
+def _quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"

@@ -1,0 +1,114 @@
+"""Named points in a round where a test may let the worker fail.
+
+Nothing happens unless ``CONDUCTOR_PY_FAULT`` is set when the process is armed; it is
+``point[#pass]:action``: at the ``pass``-th time (1) that ``point`` is reached, ``kill`` the process
+that owns the job, ``kill-tree`` or ``freeze`` its whole process group, ``raise`` an error, or
+``delay`` for ``CONDUCTOR_PY_FAULT_SECONDS``. ``CONDUCTOR_PY_FAULT_MARK`` names a file that is made
+first, so that a fault happens once.
+
+The points: F1 before and F2 after the assignment is noted, F3 inside a task, F4 between two sinks,
+F5 after the job, F6 before and F7 after the commit is sent, F8 before, F9 in the middle and F11
+after the publication, F10 inside a database's transaction, F12 before the end is written, F13 in a
+discovery page, F14 while keyed state is written or in a batch of a streaming query, F15 after a
+publication, before the engine is told of it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+_ARMED_BY: Final = "CONDUCTOR_PY_FAULT"
+_HOST: Final = "CONDUCTOR_PY_FAULT_HOST"
+_FORM: Final = re.compile(r"(?P<point>[A-Za-z]\w*)(#(?P<nth>\d+))?:(?P<action>[a-z-]+)")
+
+
+class InjectedFault(Exception):
+    """A test wanted this point to fail."""
+
+
+@dataclass(slots=True)
+class _Fault:
+    point: str
+    action: str
+    left: int
+    mark: Path | None
+    seconds: float
+    host: int
+
+
+def reach(point: str) -> None:
+    """Say that this point is reached; does nothing in production."""
+    fault = _armed_fault()
+    if fault is not None and fault.point == point:
+        _fail(fault)
+
+
+def _fail(fault: _Fault) -> None:
+    with _lock:
+        fault.left -= 1
+        if fault.left != 0 or not _first(fault.mark):
+            return
+    if fault.action == "raise":
+        raise InjectedFault(f"the point {fault.point} was told to fail")
+    if fault.action == "delay":
+        time.sleep(fault.seconds)
+    elif fault.action == "kill":
+        os.kill(fault.host, signal.SIGKILL)
+    elif fault.action == "kill-tree":
+        os.killpg(os.getpgid(fault.host), signal.SIGKILL)
+    elif fault.action == "freeze":
+        os.killpg(os.getpgid(fault.host), signal.SIGSTOP)
+
+
+def _first(mark: Path | None) -> bool:
+    if mark is None:
+        return True
+    try:
+        mark.touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    return True
+
+
+def arm() -> None:
+    """Look whether a fault is wanted of this process; before it starts those that run its tasks,
+    which inherit who owns the job.
+    """
+    _armed_fault()
+
+
+@cache
+def _armed_fault() -> _Fault | None:
+    return _armed(os.environ)
+
+
+def _armed(environment: Mapping[str, str]) -> _Fault | None:
+    text = environment.get(_ARMED_BY)
+    if not text:
+        return None
+    form = _FORM.fullmatch(text)
+    if form is None:
+        raise ValueError(f"{_ARMED_BY} must look like F8#1:kill, not {text!r}")
+    mark = environment.get(f"{_ARMED_BY}_MARK")
+    # Tasks run in other processes: they are told which one owns the job.
+    host = int(os.environ.setdefault(_HOST, str(os.getpid())))
+    return _Fault(
+        point=form["point"],
+        action=form["action"],
+        left=int(form["nth"] or 1),
+        mark=Path(mark) if mark else None,
+        seconds=float(environment.get(f"{_ARMED_BY}_SECONDS", "0")),
+        host=host,
+    )
+
+
+_lock: Final = threading.Lock()

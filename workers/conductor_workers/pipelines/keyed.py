@@ -1,0 +1,184 @@
+"""Transforms that remember keys from round to round: ``dedup`` and ``aggregate``.
+
+What they remember is rows in the work directory, by hash bucket: a base and a delta each epoch;
+after some deltas a new base. The record names them, so a round that was not decided changes
+nothing, and a successor with any parallelism goes on from the same rows: bucket ``b`` is written by
+task ``b % parallelism``.
+
+``dedup`` remembers the keys it has let pass. ``aggregate`` (``emit: running``) remembers partial
+measures, and shows, each round, the groups that the round touched.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from conductor_py.pipelines import spec
+from conductor_workers.pipelines import faults
+from conductor_workers.pipelines.kept_rows import read_rows, write_rows
+from conductor_workers.pipelines.transforms import TransformRefused
+from conductor_workers.pipelines.workplace import Workplace
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+BUCKET: Final = "_bucket"
+_DELTAS: Final = 10
+_MEASURE: Final = re.compile(r"\s*(count|sum|min|max|avg)\s*\((.*)\)\s*", re.IGNORECASE | re.DOTALL)
+_ADDED_UP: Final = {"count": "sum", "sum": "sum", "min": "min", "max": "max"}
+
+State = Mapping[str, Any]
+"""What a record keeps of one transform: ``base``, ``deltas``, ``schema``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keeping:
+    """Where, and under which epoch, a round keeps state."""
+
+    spark: SparkSession
+    workplace: Workplace
+    epoch: int
+    buckets: int
+    parallelism: int
+
+
+def keys_of(node: spec.Transform) -> tuple[str, ...]:
+    """Return the columns that a transform remembers by."""
+    return tuple(node.settings["keys" if node.kind == "dedup" else "group_by"])
+
+
+def once_each(
+    node: spec.Transform, frame: DataFrame, state: State | None, keeping: Keeping
+) -> DataFrame:
+    """Return the first row of each key that did not pass before."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as f
+
+    keys = keys_of(node)
+    order = f.xxhash64(*(f.col(name) for name in frame.columns))
+    place = Window.partitionBy(*keys).orderBy(order)
+    first = frame.withColumn("_place", f.row_number().over(place)).where("_place = 1")
+    fresh = first.drop("_place")
+    if state is None:
+        return fresh
+    passed = _remembered(state, keeping)
+    same = f.lit(True)
+    for name in keys:
+        same = same & fresh[name].eqNullSafe(passed[name])
+    return fresh.join(passed, same, "left_anti")
+
+
+def partial_sums(node: spec.Transform, frame: DataFrame) -> DataFrame:
+    """Return what this round adds to each group, by the parts of the measures."""
+    from pyspark.sql import functions as f
+
+    parts = [f.expr(text).alias(name) for name, text, _ in _parts(node)]
+    return frame.groupBy(*keys_of(node)).agg(*parts)
+
+
+def totals(
+    node: spec.Transform, state: State | None, fresh: DataFrame, keeping: Keeping
+) -> DataFrame:
+    """Return the measures, over all rounds, of the groups that ``fresh`` touches."""
+    from pyspark.sql import functions as f
+
+    keys = keys_of(node)
+    sums = _added_up(node, state, fresh, keeping)
+    same = f.lit(True)
+    for name in keys:
+        same = same & sums[name].eqNullSafe(fresh[name])
+    touched = sums.join(fresh, same, "left_semi")
+    measures = cast("Mapping[str, str]", node.settings["measures"])
+    return touched.select(*keys, *(_shown(node, name) for name in measures))
+
+
+def remember(
+    node: spec.Transform, fresh: DataFrame, state: State | None, keeping: Keeping
+) -> State:
+    """Keep what a round adds (keys, or partial sums) and return the state after it."""
+    from pyspark.sql import functions as f
+
+    keys = keys_of(node)
+    known = state or {}
+    deltas = list(known.get("deltas", ()))
+    kept = fresh.select(*keys) if node.kind == "dedup" else fresh
+    compact = len(deltas) + 1 >= _DELTAS
+    if compact:
+        kept = (
+            _remembered(known, keeping).unionByName(kept)
+            if node.kind == "dedup"
+            else _added_up(node, state, kept, keeping)
+        )
+    bucket = f.pmod(f.xxhash64(*keys), f.lit(keeping.buckets)).cast("int")
+    placed = kept.withColumn(BUCKET, bucket)
+    written = placed.repartitionById(
+        keeping.parallelism, f.pmod(f.col(BUCKET), f.lit(keeping.parallelism)).cast("int")
+    ).sortWithinPartitions(BUCKET)
+    name = keeping.workplace.frame(f"state-{node.id}", keeping.epoch)
+    faults.reach("F14")
+    write_rows(keeping.workplace, name, written)
+    if compact:
+        return {"base": name, "deltas": [], "schema": kept.schema.jsonValue()}
+    return {**known, "deltas": [*deltas, name], "schema": kept.schema.jsonValue()}
+
+
+def names_in(state: State) -> Iterator[str]:
+    """Return the names of all rows that a state consists of."""
+    if state.get("base"):
+        yield str(state["base"])
+    yield from state.get("deltas", ())
+    if state.get("directory"):
+        yield str(state["directory"])
+
+
+def _remembered(state: State, keeping: Keeping) -> DataFrame:
+    from pyspark.sql.types import StructType
+
+    schema = StructType.fromJson(cast("dict[str, Any]", state["schema"]))
+    return read_rows(keeping.spark, keeping.workplace, names_in(state), schema)
+
+
+def _added_up(
+    node: spec.Transform, state: State | None, fresh: DataFrame, keeping: Keeping
+) -> DataFrame:
+    from pyspark.sql import functions as f
+
+    rows = fresh if state is None else _remembered(state, keeping).unionByName(fresh)
+    parts = [f.expr(f"{adder}(`{name}`)").alias(name) for name, _, adder in _parts(node)]
+    return rows.groupBy(*keys_of(node)).agg(*parts)
+
+
+def _parts(node: spec.Transform) -> Sequence[tuple[str, str, str]]:
+    """Return name, expression and adding function of what each measure is kept as."""
+    parts = []
+    measures = cast("Mapping[str, str]", node.settings["measures"])
+    for name, text in measures.items():
+        kind, argument = _measure(node, name, text)
+        if kind == "avg":
+            parts.append((f"{name}_sum", f"sum({argument})", "sum"))
+            parts.append((f"{name}_count", f"count({argument})", "sum"))
+        else:
+            parts.append((name, f"{kind}({argument})", _ADDED_UP[kind]))
+    return parts
+
+
+def _shown(node: spec.Transform, name: str) -> Column:
+    from pyspark.sql import functions as f
+
+    kind, _ = _measure(node, name, str(node.settings["measures"][name]))
+    if kind == "avg":
+        return f.expr(f"try_divide(`{name}_sum`, `{name}_count`)").alias(name)
+    return f.col(f"`{name}`")
+
+
+def _measure(node: spec.Transform, name: str, text: str) -> tuple[str, str]:
+    found = _MEASURE.fullmatch(text)
+    if found is None or found[2].strip().lower().startswith("distinct "):
+        raise TransformRefused(
+            f"{node.id}: the measure {name} must be count, sum, min, max or avg of something, "
+            f"not {text!r}."
+        )
+    return found[1].lower(), found[2]

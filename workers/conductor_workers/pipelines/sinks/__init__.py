@@ -1,0 +1,1 @@
+"""Where data goes to: one module each kind of sink."""

@@ -1,0 +1,316 @@
+"""``file`` in a bucket: CSV, JSON lines, Parquet and ORC read by ranges, with the very version that
+was found.
+
+Settings: those of files on disks, with ``paths`` like ``s3://bucket/orders/*.csv`` (``*`` stays
+within a folder, ``**`` does not; a path that ends with ``/`` means all below it), and how to reach
+the store (see ``storage.s3``). Every request names the etag of the listing: an object that was
+replaced since is ``SOURCE_CHANGED``, never a mixture.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from urllib.parse import urlsplit
+
+from conductor_py.errors import ConfigurationError
+from conductor_py.pipelines import spec
+from conductor_py.pipelines.record import SplitDescriptor
+from conductor_workers.pipelines.connectors import RAW, Discovery, SourceProblem, SplitReader
+from conductor_workers.pipelines.enforcement import demanded
+from conductor_workers.pipelines.reading import frame_of
+from conductor_workers.pipelines.registry import Place
+from conductor_workers.pipelines.shapes import arrow_schema
+from conductor_workers.pipelines.sinks.bucket import bucket_of
+from conductor_workers.pipelines.sources.committed import committed, fixed_part
+from conductor_workers.pipelines.sources.file import FileSource, TypedLines
+from conductor_workers.pipelines.sources.listing import CutRule, extended, grouped
+from conductor_workers.pipelines.sources.pieces import GroupReader, LineReader
+from conductor_workers.pipelines.storage import StoreAway
+from conductor_workers.pipelines.storage.s3 import Listed, S3Storage, matching
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+_TEXT: Final = ("csv", "json")
+_COMPRESSED: Final = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".xz", ".deflate")
+_SAMPLE_BYTES: Final = 4 << 20
+_WORTH_CUTTING: Final = 2
+_PATTERN: Final = re.compile(r"[*?].*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BucketFiles:
+    """``Files`` of a bucket."""
+
+    storage: S3Storage
+
+    def open(self, split: SplitDescriptor) -> BinaryIO:
+        """See ``Files``."""
+        return self.place(split)
+
+    def place(self, split: SplitDescriptor) -> BinaryIO:
+        """See ``Files``."""
+        about = split.descriptor
+        return self.storage.open(
+            str(about["path"]), size=int(about["size"]), etag=str(about["etag"])
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BucketSource:
+    """``Source`` of the kind. ``like`` is the same node as if its files were on a disk."""
+
+    name: str
+    storage: S3Storage
+    patterns: tuple[str, ...]
+    like: FileSource
+    rule: CutRule = field(default_factory=CutRule)
+    watch: bool = False
+
+    def schema(self, spark: SparkSession) -> StructType:
+        """Take the declared columns, else those of the first object."""
+        if self.like.declared is not None:
+            return self.like.schema(spark)
+        first = next((each for each in self.found() if each.size), None)
+        if first is None:
+            raise SourceProblem(
+                "SOURCE_UNAVAILABLE",
+                f"{self.name}: no object of the bucket {self.storage.bucket} matches, and without "
+                "one or a declared schema the columns are not known.",
+                retryable=True,
+            )
+        with tempfile.TemporaryDirectory() as folder:
+            sample = Path(folder) / f"sample{Path(first.name).suffix}"
+            sample.write_bytes(self._sampled(first))
+            return replace(self.like, patterns=(str(sample),)).schema(spark)
+
+    def enumerator(self, restored: Mapping[str, Any]) -> BucketEnumerator:
+        """See ``Source``."""
+        return BucketEnumerator(self, restored)
+
+    def extends(self, snapshot: Mapping[str, Any]) -> bool:
+        """See ``Extending``."""
+        return extended(self.patterns, snapshot)
+
+    def reader(self, schema: StructType) -> SplitReader:
+        """See ``Source``. A value that does not fit is NULL here; ``frame`` sets its row aside."""
+        if self.like.format not in _TEXT:
+            groups = GroupReader(
+                format=self.like.format, schema=arrow_schema(schema), files=self._files
+            )
+            return _Explained(self.name, groups)
+        return _Explained(self.name, TypedLines(self._lines(schema), arrow_schema(schema)))
+
+    def frame(
+        self, spark: SparkSession, splits: Sequence[SplitDescriptor], schema: StructType
+    ) -> DataFrame | None:
+        """See ``NativeSource``."""
+        if self.like.format in _TEXT:
+            lines = self._lines(schema)
+            columns = ", ".join(f"`{name}` string" for name in (*lines.columns, RAW))
+            text = spark.createDataFrame([], columns).schema
+            named = _Explained(self.name, lines)
+            rows = frame_of(spark, named, splits, text, placed=self.like.placing)
+            return self.like.with_types(rows, schema)
+        rows = frame_of(spark, self.reader(schema), splits, schema, placed=self.like.placing)
+        return rows if self.like.declared is None else demanded(rows, self.like.declared)
+
+    def placed(
+        self, spark: SparkSession, splits: Sequence[SplitDescriptor], schema: StructType
+    ) -> DataFrame | None:
+        """See ``Placing``."""
+        placing = replace(self, like=replace(self.like, placing=True))
+        return placing.frame(spark, splits, schema)
+
+    def found(self) -> list[Listed]:
+        """List the objects that match, each once, by name."""
+        try:
+            by_name: dict[str, Listed] = {}
+            for pattern in self.patterns:
+                whole = f"{pattern}**" if pattern.endswith("/") or not pattern else pattern
+                below = list(self.storage.listed(_PATTERN.sub("", whole)))
+                found = {each.name: each for each in matching(below, whole)}
+                names = committed(found, self._place, base=fixed_part(whole))
+                by_name.update((name, found[name]) for name in names)
+        except StoreAway as error:
+            raise _away(self.name, error) from error
+        except FileNotFoundError as error:
+            raise SourceProblem(
+                "SOURCE_UNAVAILABLE", f"{self.name}: there is no bucket {self.storage.bucket}."
+            ) from error
+        return [by_name[name] for name in sorted(by_name)]
+
+    def _place(self, root: str) -> S3Storage:
+        steps = (self.storage.prefix, root)
+        return replace(self.storage, prefix="/".join(step for step in steps if step))
+
+    def cut(self, listed: Listed) -> Iterator[SplitDescriptor]:
+        """Cut an object into splits, as files on disks are cut."""
+        whole = {"path": listed.name, "size": listed.size, "etag": listed.etag}
+        cuttable = not listed.name.endswith(_COMPRESSED) and self.rule.by != "file"
+        if not cuttable or listed.size <= self.rule.size * _WORTH_CUTTING:
+            yield SplitDescriptor(ord=0, descriptor=whole, bytes=listed.size)
+        elif self.like.format in _TEXT:
+            for start in range(0, listed.size, self.rule.size):
+                piece = {"start": start, "length": min(self.rule.size, listed.size - start)}
+                yield SplitDescriptor(ord=0, descriptor={**whole, **piece}, bytes=piece["length"])
+        else:
+            for first, sizes in grouped(self._units(listed), self.rule.size):
+                yield SplitDescriptor(
+                    ord=0,
+                    descriptor={**whole, "first": first, "count": len(sizes)},
+                    bytes=sum(size for size, _ in sizes),
+                    rows=sum(rows for _, rows in sizes),
+                )
+
+    @property
+    def _files(self) -> BucketFiles:
+        return BucketFiles(storage=self.storage)
+
+    def _lines(self, schema: StructType) -> LineReader:
+        return replace(self.like.lines(schema), files=self._files)
+
+    def _sampled(self, first: Listed) -> bytes:
+        """Return enough of an object to see its columns: whole lines, or the whole of it."""
+        try:
+            if self.like.format not in _TEXT or first.size <= _SAMPLE_BYTES:
+                return self.storage.part(first.name, 0, first.size, first.etag)
+            content = self.storage.part(first.name, 0, _SAMPLE_BYTES, first.etag)
+        except StoreAway as error:
+            raise _away(self.name, error) from error
+        return content[: content.rfind(b"\n") + 1]
+
+    def _units(self, listed: Listed) -> list[tuple[int, int]]:
+        """Return bytes and rows of each row group or stripe."""
+        with self.storage.open(listed.name, size=listed.size, etag=listed.etag) as file:
+            if self.like.format == "parquet":
+                import pyarrow.parquet as pq
+
+                meta = pq.read_metadata(file)
+                groups = [meta.row_group(at) for at in range(meta.num_row_groups)]
+                return [(each.total_byte_size, each.num_rows) for each in groups]
+            from pyarrow import orc
+
+            stripes = orc.ORCFile(file)
+            each_size = listed.size // max(1, stripes.nstripes)
+            return [(each_size, stripes.nrows // max(1, stripes.nstripes))] * stripes.nstripes
+
+
+class BucketEnumerator:
+    """Lists by name; a watched place is listed again each time, and what is new comes by age.
+
+    What was found is thousands of names, and no part of the snapshot.
+    """
+
+    def __init__(self, source: BucketSource, restored: Mapping[str, Any]) -> None:
+        """Go on from a snapshot."""
+        self._source = source
+        self._seen = set[str]()
+        # What comes first, if it is still there: so many of its splits were returned.
+        self._cutting = str(restored.get("cutting", ""))
+        self._parts = int(restored.get("parts", 0))
+
+    def discover(self, *, first_ord: int, limit: int) -> Discovery:
+        """See ``SplitEnumerator``."""
+        found: list[SplitDescriptor] = []
+        for listed in self._coming():
+            if listed.name != self._cutting:
+                self._cutting, self._parts = listed.name, 0
+            for piece in list(self._source.cut(listed))[self._parts :]:
+                if len(found) == limit:
+                    return Discovery(found=tuple(found), complete=False)
+                found.append(replace(piece, ord=first_ord + len(found)))
+                self._parts += 1
+            self._passed(listed)
+        return Discovery(found=tuple(found), complete=not self._source.watch)
+
+    def recall(self, found: Iterable[SplitDescriptor]) -> None:
+        """See ``Recalling``."""
+        paths = (str(split.descriptor["path"]) for split in found)
+        self._seen = {path for path in paths if path != self._cutting}
+
+    def snapshot(self) -> Mapping[str, Any]:
+        """See ``SplitEnumerator``."""
+        patterns = list(self._source.patterns)
+        return {"patterns": patterns, "cutting": self._cutting, "parts": self._parts}
+
+    def close(self) -> None:
+        """Clients are the process's."""
+
+    def _coming(self) -> list[Listed]:
+        new = (each for each in self._source.found() if each.name not in self._seen)
+        return sorted(new, key=self._place)
+
+    def _place(self, listed: Listed) -> tuple[bool, float, str]:
+        age = listed.modified if self._source.watch else 0.0
+        return listed.name != self._cutting, age, listed.name
+
+    def _passed(self, listed: Listed) -> None:
+        self._cutting, self._parts = "", 0
+        self._seen.add(listed.name)
+
+
+@dataclass(frozen=True, slots=True)
+class _Explained:
+    """A reader whose store may be away, or have another object by now."""
+
+    node: str
+    reader: SplitReader
+
+    def read(self, split: SplitDescriptor) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from self.reader.read(split)
+        except FileNotFoundError as error:
+            raise _changed(self.node, split) from error
+        except StoreAway as error:
+            raise _away(self.node, error) from error
+        except SourceProblem as problem:
+            # Readers of files take what the store said for a broken file.
+            if isinstance(problem.__cause__, StoreAway):
+                raise _away(self.node, problem.__cause__) from problem
+            if isinstance(problem.__cause__, FileNotFoundError):
+                raise _changed(self.node, split) from problem
+            raise
+
+
+def open_source(node: spec.Source, place: Place) -> BucketSource:
+    """Make the source of a node."""
+    settings = place.settings(node)
+    paths = settings.texts("paths")
+    buckets = {urlsplit(path).netloc for path in paths}
+    if len(buckets) != 1:
+        raise ConfigurationError(f"{node.id}.paths must be of one bucket.")
+    rule = node.split or spec.SplitRule(by="file")
+    watch = settings.flag("watch", default=False)
+    return BucketSource(
+        name=node.id,
+        storage=bucket_of(settings, f"s3://{buckets.pop()}"),
+        patterns=tuple(path.partition("://")[2].partition("/")[2] for path in paths),
+        like=FileSource(
+            name=node.id,
+            patterns=(),
+            format=settings.choice("format", ("csv", "json", "parquet", "orc"), "parquet"),
+            options=settings.named_texts("options"),
+            declared=node.schema,
+        ),
+        rule=CutRule(by=rule.by, size=rule.size_bytes),
+        watch=watch,
+    )
+
+
+def _changed(node: str, split: SplitDescriptor) -> SourceProblem:
+    path = split.descriptor["path"]
+    return SourceProblem(
+        "SOURCE_CHANGED", f"{node}: the object {path} was replaced or deleted since it was found."
+    )
+
+
+def _away(node: str, error: StoreAway) -> SourceProblem:
+    return SourceProblem("SOURCE_UNAVAILABLE", f"{node}: {error}", retryable=True)

@@ -1,0 +1,202 @@
+"""What transforms that remember nothing make of their inputs, in one round."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, cast
+
+from conductor_py.pipelines import spec
+from conductor_py.pipelines.chance import moments, with_time_pinned
+from conductor_py.pipelines.plan import Reach
+from conductor_py.pipelines.reaches import is_timed
+from conductor_workers.pipelines.event_time import joined
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    Frames = Mapping[str, DataFrame]
+
+_SEES_ALL: Final = re.compile(
+    r"^[\s:|+-]*(Aggregate|Join|Window|Sort|Distinct|Deduplicate|GlobalLimit|Intersect|Except|Offset)\b",
+    re.MULTILINE,
+)
+_VIEW: Final = re.compile(r"SubqueryAlias (\S+)$")
+_FUNCTION: Final = re.compile(r"(?P<module>[A-Za-z_][\w.]*):(?P<name>[A-Za-z]\w*)")
+
+
+class TransformRefused(Exception):
+    """A transform can never work as it is declared; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shop:
+    """What transforms work with: a session of the pipeline's own, what SQL takes for now (in
+    milliseconds since 1970), and the modules that may be imported (prefixes).
+    """
+
+    spark: SparkSession
+    now_ms: int
+    modules: tuple[str, ...] = ()
+
+
+def transformed(node: spec.Transform, inputs: Frames, reach: Reach, shop: Shop) -> DataFrame:
+    """Apply a transform that keeps no state. Raises ``TransformRefused``."""
+    told = told_the_time(node, inputs, shop.now_ms)
+    made = _KINDS[node.kind](told, inputs, shop)
+    if told is not node and node.kind == "sql":
+        # A column without a name is named as its expression, and that must not tell the time.
+        made = made.toDF(*_sql(node, inputs, shop).columns)
+    if reach is not Reach.BLOCKING:
+        _refuse_chance(node, made)
+    if node.kind == "sql" and reach is Reach.ROW:
+        _refuse_blocking(node, made)
+    if node.parallelism and node.kind != "union":
+        made = made.repartition(node.parallelism)
+    return made
+
+
+def told_the_time(node: spec.Transform, inputs: Frames, now_ms: int) -> spec.Transform:
+    """Return a transform whose SQL takes that instant for now."""
+    if not any(moments(node)):
+        return node
+    columns = frozenset(name.lower() for each in inputs.values() for name in each.columns)
+    return with_time_pinned(node, now_ms, columns)
+
+
+def _sql(node: spec.Transform, inputs: Frames, shop: Shop) -> DataFrame:
+    for name, frame in inputs.items():
+        frame.createOrReplaceTempView(name)
+    return shop.spark.sql(str(node.settings["query"]))
+
+
+def _map(node: spec.Transform, inputs: Frames, shop: Shop) -> DataFrame:
+    del shop
+    (frame,) = inputs.values()
+    select = cast("Mapping[str, str]", node.settings["select"])
+    made = [f"{expression} AS `{name}`" for name, expression in select.items()]
+    if node.settings.get("keep_others"):
+        made = [f"`{name}`" for name in frame.columns if name not in select] + made
+    return frame.selectExpr(*made)
+
+
+def _filter(node: spec.Transform, inputs: Frames, shop: Shop) -> DataFrame:
+    del shop
+    (frame,) = inputs.values()
+    return frame.where(str(node.settings["where"]))
+
+
+def _union(node: spec.Transform, inputs: Frames, shop: Shop) -> DataFrame:
+    """Put inputs together; each gives at most its share of ``parallelism`` tasks."""
+    del shop
+    frames = list(inputs.values())
+    if node.parallelism:
+        share = max(1, node.parallelism // len(frames))
+        frames = [frame.coalesce(share) for frame in frames]
+    made = frames[0]
+    for frame in frames[1:]:
+        made = made.unionByName(frame)
+    return made
+
+
+def _lookup(node: spec.Transform, inputs: Frames, shop: Shop) -> DataFrame:
+    from pyspark.sql import functions as f
+
+    del shop
+    main, side = inputs["main"], inputs["side"]
+    pairs = cast("list[tuple[str, str]]", node.settings["on"])
+    condition = f.lit(True)
+    for left, right in pairs:
+        condition = condition & (main[left] == side[right])
+    joined = main.join(f.broadcast(side), condition, str(node.settings.get("how", "left")))
+    # The side's keys say nothing new; a column of both is the main input's.
+    for name in side.columns:
+        if name in main.columns or name in {right for _, right in pairs}:
+            joined = joined.drop(side[name])
+    return joined
+
+
+def _join(node: spec.Transform, inputs: Frames, shop: Shop) -> DataFrame:
+    del shop
+    left, right = inputs["left"], inputs["right"]
+    if is_timed(node):
+        return joined(node, left, right)
+    pairs = cast("list[tuple[str, str]]", node.settings["on"])
+    condition = [left[one] == right[other] for one, other in pairs]
+    how = str(node.settings.get("how", "inner"))
+    if all(one == other for one, other in pairs):
+        # Brought together by name: one column of each pair is left, whatever the join.
+        return left.join(right, [one for one, _ in pairs], how)
+    return left.join(right, condition, how)
+
+
+def _python(node: spec.Transform, inputs: Frames, shop: Shop) -> DataFrame:
+    from pyspark.sql import DataFrame
+
+    text = str(node.settings["function"])
+    found = _FUNCTION.fullmatch(text)
+    if found is None:
+        raise TransformRefused(f"{node.id}: {text} must look like package.module:function.")
+    module = found["module"]
+    if not any(module == each or module.startswith(f"{each}.") for each in shop.modules):
+        raise TransformRefused(
+            f"{node.id}: module {module} is not allowed on this worker; start it with "
+            "--allow-module."
+        )
+    try:
+        function = getattr(importlib.import_module(module), found["name"])
+    except (ImportError, AttributeError) as error:
+        raise TransformRefused(f"{node.id}: {text} cannot be had: {error}") from error
+    made = function(dict(inputs), dict(node.settings.get("arguments", {})))
+    if not isinstance(made, DataFrame):
+        raise TransformRefused(f"{node.id}: {text} returned no frame.")
+    return made
+
+
+_KINDS: Final[Mapping[str, Callable[[spec.Transform, Frames, Shop], DataFrame]]] = {
+    "sql": _sql,
+    "map": _map,
+    "filter": _filter,
+    "union": _union,
+    "lookup": _lookup,
+    "join": _join,
+    "python": _python,
+}
+
+
+def _refuse_chance(node: spec.Transform, made: DataFrame) -> None:
+    """What is drawn would be drawn anew when a round is redone."""
+    if not made._jdf.queryExecution().analyzed().deterministic():  # noqa: SLF001
+        raise TransformRefused(
+            f"{node.id}: it draws values, which are others when a round is redone; take them from "
+            "the rows, such as xxhash64 of a key."
+        )
+
+
+def _refuse_blocking(node: spec.Transform, made: DataFrame) -> None:
+    """A round shows a query a part of its input only: its answer would be wrong, quietly."""
+    plan = made._jdf.queryExecution().analyzed().toString()  # noqa: SLF001
+    own = _own_lines(plan, frozenset(node.inputs))
+    found = _SEES_ALL.search("\n".join(own))
+    if found:
+        raise TransformRefused(
+            f"{node.id}: its query must see all rows at once ({found[1]}), and a round shows it "
+            'some; declare "reach": "blocking", or use aggregate, dedup, lookup or join.'
+        )
+
+
+def _own_lines(plan: str, inputs: frozenset[str]) -> list[str]:
+    """Return the lines of a plan's tree without what lies below the inputs' views."""
+    own, below = [], None
+    for line in plan.splitlines():
+        depth = len(line) - len(line.lstrip(" :|+-"))
+        if below is not None and depth > below:
+            continue
+        below = None
+        own.append(line)
+        view = _VIEW.search(line)
+        if view and view[1] in inputs:
+            below = depth
+    return own
