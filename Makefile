@@ -12,7 +12,7 @@ REAL := (service or spark or acceptance) and not thorough
 ORDER := $(if $(SEED),--randomly-seed=$(SEED) --hypothesis-seed=$(SEED),--randomly-seed=1 --hypothesis-profile=fixed)
 DIVIDED := -q -n $(JOBS) --dist loadgroup $(ORDER)
 
-.PHONY: help install format lint type contracts fast check real test test-all run bench bench-spark \
+.PHONY: help install format lint type contracts fast check real test test-all test-report run bench bench-spark \
 	bench-compare mutants simulate chaos chaos-spark soak schemas config-example clean
 
 help: ## print this list
@@ -60,6 +60,9 @@ test-all: $(INSTALLED) ## what takes long or needs luck, target by target; write
 
 test-%: $(INSTALLED) ## [SEED=n] one target of test-all: seeds versions histories fuzz docs pages stories pipelines timing simulation simulate mutants chaos chaos-spark soak bench bench-spark
 	$(BIN)/python -m tests.tiers.targets $*
+
+test-report: $(INSTALLED) ## write docs/reference/test-report.md from the last run of each target
+	$(BIN)/python -m tests.tiers.targets --report
 
 run: $(INSTALLED) ## start a server and a Spark worker, and run the tutorial's pipeline
 	exec $(BIN)/python -m conductor_workers.demo

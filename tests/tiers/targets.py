@@ -1,20 +1,23 @@
 """The targets of `make test-all`: one after the other, or some by name, a line of result each.
 
-    python -m tests.tiers.targets            all of them, and the report of the run
+    python -m tests.tiers.targets            all of them, and the report
     python -m tests.tiers.targets NAME ...   these, with what they print
+    python -m tests.tiers.targets --report   the report of each target's last run
 
 A target is a program of its own. Its exit status is the verdict and the last line that it prints is
 its figure. Seeds are drawn anew in every run, printed, and kept in the report; what a target prints
-is kept in a file.
+is kept in a file, and so is its result: hours of work that are cut off are not lost.
 """
 
+import json
+import os
 import platform
 import re
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -27,6 +30,8 @@ _SEED = re.compile(r"^seed (\d+)$", re.MULTILINE)
 _RULES = re.compile(r"^=+ | =+$")
 _MOST_REASONS = 12
 _LONGEST_REASON = 160
+# Some targets write the page of their figures: that is no change of what the next ones run.
+_NOT_PAGES = ":(exclude)docs/reference"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,9 +45,14 @@ class Target:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """How a target ended; `reasons` are the lines that say what is wrong, `seed` may be empty."""
+    """How a target ended: on which commit and day, with which figure.
+
+    `reasons` are the lines that say what is wrong; `seed` may be empty.
+    """
 
     target: Target
+    commit: str
+    date: str
     status: int
     figure: str
     seconds: int
@@ -120,7 +130,7 @@ MARKED: Final = frozenset(target.name for target in TARGETS if _MARKED in target
 
 def carry_out(target: Target, *, shown: bool) -> Result:
     """Run one target to its end; its output goes to its file, and to the terminal if `shown`."""
-    began = time.monotonic()
+    began, commit, date = time.monotonic(), _commit(), datetime.now(UTC).date().isoformat()
     LOGS.mkdir(exist_ok=True)
     log = LOGS / target.name
     with (
@@ -144,6 +154,8 @@ def carry_out(target: Target, *, shown: bool) -> Result:
     seed = _SEED.search(text)
     return Result(
         target=target,
+        commit=commit,
+        date=date,
         status=process.returncode,
         figure=_RULES.sub("", text.rstrip().rpartition("\n")[2]),
         seconds=round(time.monotonic() - began),
@@ -152,26 +164,46 @@ def carry_out(target: Target, *, shown: bool) -> Result:
     )
 
 
+def keep(result: Result) -> None:
+    """Put a result beside what its target printed, in place of the last one."""
+    kept = asdict(result)
+    del kept["target"]
+    (LOGS / f"{result.target.name}.json").write_text(json.dumps(kept))
+
+
+def kept(target: Target) -> Result | None:
+    """How the target ended when it last ran in this tree; None if it never did."""
+    try:
+        result = json.loads((LOGS / f"{target.name}.json").read_text())
+    except FileNotFoundError:
+        return None
+    return Result(target=target, **result | {"reasons": tuple(result["reasons"])})
+
+
 def line_of(result: Result) -> str:
     """What the terminal says of a target."""
     return f"{result.target.name:10} {result.verdict:5} {result.seconds:5} s  {result.figure}\n"
 
 
-def report(results: Sequence[Result], *, commit: str, date: str) -> str:
-    """The page of a run."""
-    return "".join(_page(results, commit, date))
+def report(results: Sequence[Result], missing: Sequence[Target] = ()) -> str:
+    """The page: what each target said when it last ran, and which were not run."""
+    return "".join(_page(results, missing))
 
 
-def _page(results: Sequence[Result], commit: str, date: str) -> Iterator[str]:
-    yield "# Report of the last `make test-all`\n\n"
-    yield "Written by `make test-all`; targets: [testing](../explanation/testing.md).\n\n"
-    yield f"Commit {commit}, {date}, {platform.system()} {platform.machine()}, "
+def _page(results: Sequence[Result], missing: Sequence[Target]) -> Iterator[str]:
+    yield "# Report of `make test-all`\n\n"
+    yield "What each target said when it last ran: by `make test-all` or `make test-report`.\n"
+    yield "What they are: [testing](../explanation/testing.md).\n\n"
+    yield f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, "
     yield f"Python {platform.python_version()}.\n\n"
-    yield "| target | shows | verdict | figure | seconds | seed |\n|---|---|---|---|---:|---:|\n"
+    yield "| target | shows | verdict | figure | seconds | seed | commit | date |\n"
+    yield "|---|---|---|---|---:|---:|---|---|\n"
     for result in results:
         target = result.target
-        yield f"| `{target.name}` | {target.shows} | {result.verdict} "
-        yield f"| {_cell(result.figure)} | {result.seconds} | {result.seed} |\n"
+        yield f"| `{target.name}` | {target.shows} | {result.verdict} | {_cell(result.figure)} "
+        yield f"| {result.seconds} | {result.seed} | {result.commit} | {result.date} |\n"
+    for target in missing:
+        yield f"| `{target.name}` | {target.shows} | not run | | | | | |\n"
     for result in results:
         if result.reasons or result.status:
             yield f"\n## What is not green in `{result.target.name}`\n\n"
@@ -193,22 +225,37 @@ def _said(*command: str) -> str:
     return done.stdout.strip()
 
 
+def _commit() -> str:
+    changed = (
+        " with changes" if _said("git", "status", "--porcelain", "--", ".", _NOT_PAGES) else ""
+    )
+    return _said("git", "rev-parse", "--short", "HEAD") + changed
+
+
+def write_report() -> None:
+    """Write the page from the kept results."""
+    last = [kept(target) for target in TARGETS]
+    missing = [target for target, result in zip(TARGETS, last, strict=True) if result is None]
+    REPORT.write_text(report([result for result in last if result is not None], missing))
+
+
 def main(names: Sequence[str]) -> int:
     """Run the named targets, or all and write the report; 1 when one of them is red."""
+    if list(names) == ["--report"]:
+        write_report()
+        return 0
     known = {target.name: target for target in TARGETS}
     if unknown := [name for name in names if name not in known]:
         sys.stderr.write(f"no such target: {', '.join(unknown)}; there are {', '.join(known)}\n")
         return 2
-    commit = _said("git", "rev-parse", "--short", "HEAD")
-    changed = " with changes" if _said("git", "status", "--porcelain") else ""
     results = []
     for target in [known[name] for name in names] or TARGETS:
         results.append(carry_out(target, shown=bool(names)))
+        keep(results[-1])
         sys.stdout.write(line_of(results[-1]))
         sys.stdout.flush()
     if not names:
-        date = datetime.now(UTC).date().isoformat()
-        REPORT.write_text(report(results, commit=commit + changed, date=date))
+        write_report()
     return int(any(result.status for result in results))
 
 

@@ -2,10 +2,22 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.tiers.targets import TARGETS, Result, Target, carry_out, line_of, main, report
+from tests.tiers import targets
+from tests.tiers.targets import (
+    TARGETS,
+    Result,
+    Target,
+    carry_out,
+    keep,
+    kept,
+    line_of,
+    main,
+    report,
+)
 
 _ROOT = Path(__file__).parents[2]
 _PROGRAM = """
@@ -21,6 +33,17 @@ raise SystemExit({status})
 def _target(status: int) -> Target:
     program = _PROGRAM.format(status=status)
     return Target(name="some", shows="something", command=(sys.executable, "-c", program))
+
+
+def _result(**given: Any) -> Result:
+    usual: dict[str, Any] = {
+        "commit": "abc",
+        "date": "2026-01-02",
+        "seconds": 0,
+        "seed": "",
+        "reasons": (),
+    }
+    return Result(**usual | given)
 
 
 def test_the_verdict_is_the_exit_status_and_the_figure_the_last_line() -> None:
@@ -40,20 +63,31 @@ def test_a_report_lists_every_target_and_what_is_not_green() -> None:
     many = ("FAILED x",) * 13
     page = report(
         [
-            Result(target=sound, status=0, figure="2 passed", seconds=7, seed="5", reasons=()),
-            Result(target=wrong, status=1, figure="1 | 2", seconds=8, seed="", reasons=many),
-            Result(target=wrong, status=2, figure="no rule", seconds=0, seed="", reasons=()),
+            _result(target=sound, status=0, figure="2 passed", seconds=7, seed="5"),
+            _result(target=wrong, status=1, figure="1 | 2", seconds=8, reasons=many),
+            _result(target=wrong, status=2, figure="no rule"),
         ],
-        commit="abc",
-        date="2026-01-02",
+        [Target(name="b", shows="two", command=())],
     )
-    assert "Commit abc, 2026-01-02, " in page
-    assert "| `a` | one | green | 2 passed | 7 | 5 |" in page
-    assert "| `some` | something | red | 1 \\| 2 | 8 |  |" in page
+    assert "| `a` | one | green | 2 passed | 7 | 5 | abc | 2026-01-02 |" in page
+    assert "| `some` | something | red | 1 \\| 2 | 8 |  | abc | 2026-01-02 |" in page
+    assert "| `b` | two | not run |" in page
     assert "not green in `a`" not in page
     assert page.count("- `FAILED x`") == 12
     assert "- and 1 more" in page
     assert "- it ended with 2: no rule" in page
+
+
+def test_a_result_is_kept_until_its_target_runs_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(targets, "LOGS", tmp_path)
+    target = _target(1)
+    assert kept(target) is None
+    keep(first := carry_out(target, shown=False))
+    assert kept(target) == first
+    keep(second := _result(target=target, status=0, figure="fine", reasons=("a", "b")))
+    assert kept(target) == second
 
 
 def test_an_unknown_target_is_named_beside_those_that_there_are(
