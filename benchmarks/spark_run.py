@@ -7,6 +7,7 @@ import json
 import os
 import platform
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -68,21 +69,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     }
     figures = given.reference / _FIGURES.name
     failed: list[str] = []
+    told: Counter[str] = Counter()
     with ground(given.data / f"scratch-{os.getpid()}", given.data, pairs=given.pairs) as at:
         for name in chosen:
             try:
                 results = list(TARGETS[name](at))
             except (RuntimeError, OSError, LookupError, ValueError) as error:
-                print(f"{name} could not be measured: {error!r}", file=sys.stderr)
+                print(f"red: {name} could not be measured: {error!r}")
                 failed.append(name)
                 continue
             for each in results:
                 verdict = "" if each.wanted is None else "met" if each.is_met else "missed"
+                told[verdict] += 1
                 print(f"{each.target} {each.title}: {each.value:.3g} {each.unit} {verdict}")
                 print(f"   wanted at most {each.wanted}; {each.note}", flush=True)
             measured = with_results(kept(figures), results, facts)
             figures.write_text(json.dumps(measured, indent=1) + "\n")
             (given.reference / _PAGE.name).write_text(page(measured, _remarks()))
+    print(f"{told['met']} targets met, {told['missed']} missed, {len(failed)} not measured")
     return 1 if failed else 0
 
 

@@ -120,7 +120,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _PAGE.write_text(page)
     failed = shortfalls(figures, floors)
     for sentence in failed:
-        print(sentence, file=sys.stderr)
+        print(f"red: {sentence}")
+    missed = sum(not figure.is_on_target for figure in figures)
+    print(
+        f"{len(figures)} figures, {missed} beyond what is wanted, {len(failed)} below their floor"
+    )
     return 1 if failed else 0
 
 

@@ -38,7 +38,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the deployment is ended
     outcome = run(plan, click.echo, keep=True)
     for violation in outcome.violations[:_SHOWN]:
-        click.echo(f"{violation.kind}: {violation.execution} {violation.sentence}")
+        click.echo(f"red: {violation.kind}: {violation.execution} {violation.sentence}")
     if len(outcome.violations) > _SHOWN:
         click.echo(f"… and {len(outcome.violations) - _SHOWN} more")
     for line, count in list(outcome.logged.items())[:_SHOWN]:
@@ -46,6 +46,10 @@ def main() -> int:
     for milliseconds, where in outcome.standstills:
         click.echo(f"stood still {milliseconds / 1000:.1f} s: {where}")
     click.echo(table(outcome))
+    click.echo(
+        f"{outcome.acknowledged:,} executions, {outcome.kills} kills -9, "
+        f"{len(outcome.violations)} violations"
+    )
     return 1 if outcome.violations else 0
 
 

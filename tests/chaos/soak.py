@@ -235,8 +235,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the deployment is ended
     soaked = soak(asked.minutes, click.echo)
     for sentence in soaked.wrong[:20]:
-        click.echo(sentence)
+        click.echo(f"red: {sentence}")
     click.echo(table(soaked))
+    click.echo(f"{soaked.executions:,} executions, {len(soaked.wrong)} things wrong")
     return 0 if soaked.is_good else 1
 
 

@@ -82,9 +82,9 @@ def main(arguments: Sequence[str]) -> int:
             outcomes = on_all(_planted, chosen)
     minutes = (time.monotonic() - began) / 60
     survivors = [outcome for outcome in outcomes if not outcome.caught]
-    _say(f"\n{len(outcomes)} planted, {len(survivors)} survive, {minutes:.1f} min")
     for outcome in survivors:
-        _say(f"  {outcome.mutant.id}: {outcome.mutant.bug}")
+        _say(f"red: {outcome.mutant.id}: {outcome.mutant.bug}")
+    _say(f"{len(outcomes)} planted, {len(survivors)} survive, {minutes:.1f} min")
     if not (asked.ids or asked.unchecked):
         _write(outcomes, jobs=asked.jobs, seeds=asked.seeds, minutes=minutes)
     return 1 if survivors else 0

@@ -25,7 +25,7 @@ from typing import Final
 ROOT: Final = Path(__file__).parents[2]
 REPORT: Final = ROOT / "docs/reference/test-report.md"
 LOGS: Final = ROOT / ".test-all"
-_WRONG = re.compile(r"^(?:FAILED|ERROR) \S+\.py\S*.*|^red: .*", re.MULTILINE)
+_WRONG = re.compile(r"^(?:FAILED|ERROR) (?:\S+\.py\S*|seed \d+:).*|^red: .*", re.MULTILINE)
 _SEED = re.compile(r"^seed (\d+)$", re.MULTILINE)
 _RULES = re.compile(r"^=+ | =+$")
 _MOST_REASONS = 12
@@ -138,6 +138,7 @@ def carry_out(target: Target, *, shown: bool) -> Result:
         subprocess.Popen(
             target.command,
             cwd=ROOT,
+            env=os.environ | {"PYTHONUNBUFFERED": "1"},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

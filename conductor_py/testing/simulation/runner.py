@@ -335,12 +335,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     report(found)
     for name, value in found.rows():
         _say(f"{name:<40} {value:>16}")
-    _say(f"{'seconds':<40} {found.seconds:>16,.1f}")
     for seed, invariant, sentence in found.failures[:20]:
         _say(f"FAILED seed {seed}: {invariant}: {sentence}")
     if not given.no_shrink:
         for seed, _, _ in found.failures[:_SHRUNK]:
             _say("\n".join(explain(*made_small(seed))))
+    _say(f"{found.seeds:,} seeds, {len(found.failures)} failures, {found.seconds:,.0f} s")
     return 1 if found.failures else 0
 
 

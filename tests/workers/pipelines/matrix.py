@@ -201,7 +201,7 @@ def main() -> int:
     asked = parser.parse_args()
     only = tuple(filter(None, asked.only.split(",")))
     place = Path(tempfile.mkdtemp(prefix="chaos-spark-"))
-    bad = 0
+    played_rows = bad = 0
     with judging_session(place) as spark:
         scenes = settings(spark, place / "inputs")
         for number, row in enumerate(rows(everything=asked.all)):
@@ -213,14 +213,16 @@ def main() -> int:
                 verdict = played(scenes[row.scene], room, row)
             except AssertionError as error:
                 verdict = Verdict(wrong=[str(error)])
-            bad += bool(verdict.wrong)
-            told = f"WRONG: {verdict.wrong}" if verdict.wrong else f"right; {verdict.left}"
+            played_rows, bad = played_rows + 1, bad + bool(verdict.wrong)
             took = time.monotonic() - began
+            told = "WRONG" if verdict.wrong else f"right; {verdict.left}"
             sys.stdout.write(f"{row!s:<36} {took:5.0f} s  {told}\n")
+            for sentence in verdict.wrong:
+                sys.stdout.write(f"red: {row}: {sentence}\n")
             sys.stdout.flush()
             shutil.rmtree(room, ignore_errors=True)
     shutil.rmtree(place, ignore_errors=True)
-    sys.stdout.write(f"{bad} rows with mismatches\n")
+    sys.stdout.write(f"{played_rows} rows, {bad} with mismatches\n")
     return 1 if bad else 0
 
 
