@@ -52,6 +52,8 @@ class Journal:
         self._lock = threading.Lock()
         self.started: list[Started] = []
         self.operated: list[Json] = []
+        #: When each execution's end was first asked for: it may be taken in from then on.
+        self.terminations: dict[str, int] = {}
         self.counts: Counter[str] = Counter()
         self.failures: list[str] = []
 
@@ -222,12 +224,13 @@ class Load:
         )
 
     def _terminate(self, execution: str, _: Json) -> None:
-        self._later(
-            random.uniform(0, 3),
-            lambda: self._insist(
+        def terminate() -> None:
+            self._journal.terminations[execution] = _now_ms()
+            self._insist(
                 "terminate", execution, lambda client: client.terminate_workflow(execution, "chaos")
-            ),
-        )
+            )
+
+        self._later(random.uniform(0, 3), terminate)
 
     def _recover(self, execution: str, given: Json) -> None:
         status = self._status(execution)

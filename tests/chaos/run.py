@@ -247,6 +247,7 @@ class Chaos:
             reports=[line for line in worker_lines(self._folder) if line["event"] == "accepted"],
             restarts=self._store.restarts,
             forgetful=self._plan.fsync != "always",
+            terminations=self._journal.terminations,
             rest=rest,
         )
         begun = [line for line in worker_lines(self._folder) if line["event"] == "begun"]

@@ -174,6 +174,18 @@ def test_a_result_that_came_after_the_end_of_its_attempt_may_be_ignored() -> Non
     assert _kinds(_evidence(document, reports=[_report(at=800)])) == ["lost"]
 
 
+def test_a_result_that_came_after_its_execution_was_to_be_terminated_may_be_ignored() -> None:
+    document = _document("chaos_late")
+    for task in document["tasks"]:
+        task["status"] = "CANCELED"
+
+    def kinds(asked: int) -> list[str]:
+        return _kinds(_evidence(document, reports=[_report(at=800)], terminations={_ID: asked}))
+
+    assert "lost" not in kinds(asked=800)
+    assert "lost" in kinds(asked=801)
+
+
 def test_a_child_without_its_task_and_a_task_without_its_child_are_named() -> None:
     orphan = _document() | {"parentWorkflowTaskId": "x-1"}
     parent = _document("chaos_nested")

@@ -45,7 +45,8 @@ class Evidence:
 
     ``documents`` are all executions that can be read, by id; ``attempts`` their stored attempts;
     ``open`` the ids of what has not ended; ``reports`` the lines of the workers; ``restarts`` are
-    those of Redis, and ``forgetful`` says that they may lose the last moment.
+    those of Redis, and ``forgetful`` says that they may lose the last moment; ``terminations`` say
+    when the end of an execution was first asked for.
     """
 
     started: Sequence[Started]
@@ -56,6 +57,7 @@ class Evidence:
     reports: Sequence[Json] = ()
     restarts: Sequence[Restart] = ()
     forgetful: bool = False
+    terminations: Mapping[str, int] = field(default_factory=dict)
     rest: Mapping[str, int] = field(default_factory=dict)
     #: What a forgetful Redis took, counted: it is no violation there.
     forgotten: Counter[str] = field(default_factory=Counter)
@@ -127,7 +129,10 @@ class Evidence:
             return "" if begun_again else "a result was accepted for a task that is not there"
         if task["status"] == report["status"] and task["outputData"] == report["output"]:
             return ""
-        ended_before = task["status"] != "COMPLETED" and task["endTime"] <= report["at"]
+        end = task["endTime"]
+        if task["status"] == "CANCELED":  # events are taken in the order that they came in
+            end = min(end, self.terminations.get(report["task"][:36], end))
+        ended_before = task["status"] != "COMPLETED" and end <= report["at"]
         if ended_before or (report["status"] == "FAILED" and task["status"] == "FAILED"):
             return ""
         return f"{report['status']} was accepted, but the task is {task['status']}"

@@ -510,7 +510,7 @@ def test_an_attempt_does_not_wait_behind_others_for_long(queue_limit: int) -> No
 
 def test_hostile_programs_leave_the_quick_lane_to_others() -> None:
     scripts = QuickJsScripts(workers=1, time_limit_ms=_AMPLE_MS)
-    hostile = threading.Thread(target=lambda: _run(scripts, "while (true) { 'hostile' }"))
+    hostile = _endless_caller(scripts, "while (true) { 'hostile' }")
     hostile.start()
     try:
         busy = _running(scripts._long)
@@ -527,7 +527,7 @@ def test_hostile_programs_leave_the_quick_lane_to_others() -> None:
 def test_what_takes_long_runs_in_the_background(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool.Child, "__init__", _in_its_lane)
     scripts = QuickJsScripts(workers=1, time_limit_ms=_AMPLE_MS)
-    caller = threading.Thread(target=lambda: _run(scripts, "while (true) { 'background' }"))
+    caller = _endless_caller(scripts, "while (true) { 'background' }")
     try:
         caller.start()
         runner = _runner(_running(scripts._long))
@@ -546,11 +546,7 @@ def test_what_has_failed_runs_only_while_nothing_else_does(
     scripts = QuickJsScripts(workers=1, time_limit_ms=_SHORT_MS)
     program = "while (true) { 'failed before' }"
 
-    def again() -> None:
-        with contextlib.suppress(LimitExceeded):  # it is closed while it runs
-            _run(scripts, program)
-
-    caller = threading.Thread(target=again)
+    caller = _endless_caller(scripts, program)
     try:
         monkeypatch.setattr(lanes, "_SLICE_MS", 2)
         assert isinstance(_run(scripts, program), Failure)
@@ -568,15 +564,41 @@ def test_what_has_failed_runs_only_while_nothing_else_does(
 
 @reads_proc
 @pytest.mark.parametrize("whom", ["keeper", "runner"])
-def test_a_killed_child_fails_its_script_as_killed(whom: str) -> None:
+def test_a_script_is_run_once_more_when_somebody_kills_its_child(
+    whom: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    called, call = list[str](), pool.Child.call
+
+    def killed_first(child: pool.Child, request: bytes, data: bytes, timeout_s: float) -> bytes:
+        called.append("again" if called else "first")
+        if called == ["first"]:
+            _kill(child, whom)
+        return call(child, request, data, timeout_s)
+
+    scripts = QuickJsScripts(workers=1, time_limit_ms=_AMPLE_MS)
+    try:
+        assert _run(scripts, "1 + 1") == Value(value=2)
+        monkeypatch.setattr(pool.Child, "call", killed_first)
+        assert _run(scripts, "1 + 2") == Value(value=3)
+    finally:
+        scripts.close()
+    assert called == ["first", "again"]
+
+
+@reads_proc
+@pytest.mark.parametrize("whom", ["keeper", "runner"])
+def test_a_script_whose_child_is_killed_each_time_fails_as_killed(whom: str) -> None:
     scripts = QuickJsScripts(workers=1, time_limit_ms=_AMPLE_MS)
     results: list[ScriptResult] = []
     caller = threading.Thread(target=lambda: results.append(_run(scripts, "while (true) {}")))
     try:
         caller.start()
-        child = _running(scripts._long)
-        _await_work(_runner(child))
-        os.kill(child.pid if whom == "keeper" else _runner(child), signal.SIGKILL)
+        first = _running(scripts._long)
+        _await_work(_runner(first))
+        _kill(first, whom)
+        (again,) = until(lambda: scripts._long._lent - {first}, what="another try")
+        _await_work(_runner(again))
+        _kill(again, whom)
         caller.join(PATIENCE_S)
     finally:
         scripts.close()
@@ -612,7 +634,7 @@ def test_a_full_queue_is_refused_as_retryable(queue_limit: int, queue_wait_ms: i
     scripts = QuickJsScripts(
         workers=1, time_limit_ms=_AMPLE_MS, queue_limit=queue_limit, queue_wait_ms=queue_wait_ms
     )
-    caller = threading.Thread(target=lambda: _run(scripts, "while (true) {}"))
+    caller = _endless_caller(scripts, "while (true) {}")
     try:
         caller.start()
         _running(scripts._long)
@@ -676,6 +698,23 @@ def _running(lane: pool.ChildPool) -> pool.Child:
     """The one process of a lane, once a program has it."""
     (child,) = until(lambda: list(lane._lent), what="a program in the lane")
     return child
+
+
+def _endless_caller(scripts: QuickJsScripts, program: str) -> threading.Thread:
+    """A caller of a program that runs until its processes are closed."""
+
+    def run() -> None:
+        with contextlib.suppress(LimitExceeded):
+            _run(scripts, program)
+
+    return threading.Thread(target=run)
+
+
+def _kill(child: pool.Child, whom: str) -> None:
+    """As an operator does it, or a machine that is short of memory; the runner goes either way."""
+    runner = _runner(child)
+    os.kill(child.pid if whom == "keeper" else runner, signal.SIGKILL)
+    until(lambda: not is_running(runner), what="the end of the runner")
 
 
 def _runner(child: pool.Child) -> int:

@@ -32,6 +32,7 @@ _START_S = 15.0
 #: What the interpreter maps before it runs any script, with room for one copy of input and result.
 _INTERPRETER_BYTES = 256 << 20
 _ENDED_BY_TIME = (signal.SIGPROF, signal.SIGALRM)
+_ENDED_BY_ITSELF = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)
 #: How long a child that rests runs at a time, and rests at most while it starts.
 _BURST_S = 0.001
 _STARTING_REST_S = 0.019
@@ -49,6 +50,10 @@ class Starved(Exception):
 
 class ChildDied(Exception):
     """The request took down what ran it."""
+
+
+class ChildKilled(Exception):
+    """Somebody else ended what ran the request: an operator, or a machine short of memory."""
 
 
 class Child:
@@ -102,13 +107,13 @@ class Child:
         try:
             self._receive(deadline)
             self._renew(deadline)
-        except (Starved, ChildDied) as error:
+        except (Starved, ChildDied, ChildKilled) as error:
             raise LimitExceeded("No script process could be started; try again") from error
 
     def call(self, request: bytes, data: bytes, timeout_s: float) -> bytes:
         """Send both frames, return the answer.
 
-        Raises OutOfTime, Starved or ChildDied; look whether it ``is_alive`` then.
+        Raises OutOfTime, Starved, ChildDied or ChildKilled; look whether it ``is_alive`` then.
         """
         deadline = time.monotonic() + timeout_s
         head = len(request).to_bytes(4, "big") + request + len(data).to_bytes(4, "big")
@@ -123,10 +128,14 @@ class Child:
         if self._rest_s:
             self._run_in_bursts(deadline, self._rest_s)
         answer = self._receive(deadline)
+        ended = signal.Signals(int(answer[1:])) if answer[:1] == b"D" else None
+        if ended and ended not in _ENDED_BY_TIME + _ENDED_BY_ITSELF:
+            self.kill()  # nobody knows whether the runner had read the request
+            raise ChildKilled(ended.name)
         if answer[:1] in (b"D", b"M"):
             self._renew(time.monotonic() + _START_S)
-        if answer[:1] == b"D":
-            raise _end_of_runner(int(answer[1:]))
+        if ended:
+            raise OutOfTime if ended in _ENDED_BY_TIME else ChildDied(ended.name)
         return answer
 
     def kill(self) -> None:
@@ -197,14 +206,10 @@ class Child:
             chunks += chunk
         return bytes(chunks)
 
-    def _lost(self) -> ChildDied:
-        """Reap a child whose socket is closed."""
+    def _lost(self) -> ChildKilled:
+        """Reap a child whose socket is closed: no program ends the one that keeps its runner."""
         self.kill()
-        return ChildDied(f"exit code {self._process.returncode}")
-
-
-def _end_of_runner(number: int) -> OutOfTime | ChildDied:
-    return OutOfTime() if number in _ENDED_BY_TIME else ChildDied(f"signal {number}")
+        return ChildKilled(f"exit code {self._process.returncode}")
 
 
 def _path_of(extension: str) -> str:

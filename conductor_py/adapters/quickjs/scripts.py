@@ -11,6 +11,8 @@ damage is known by its text and goes to the long lane at once for a while, and w
 goes to the slow lane, which runs only while nothing else does: nobody feels it, and those that
 merely take long do not wait behind it. A program that was not given its time in these two has not
 failed; it is refused like one that finds no process, and comes again.
+
+A program whose process somebody else has killed is run once more: it may well be innocent.
 """
 
 from __future__ import annotations
@@ -22,7 +24,14 @@ from typing import Final
 
 import orjson
 
-from conductor_py.adapters.quickjs.pool import Child, ChildDied, ChildPool, OutOfTime, Starved
+from conductor_py.adapters.quickjs.pool import (
+    Child,
+    ChildDied,
+    ChildKilled,
+    ChildPool,
+    OutOfTime,
+    Starved,
+)
 from conductor_py.adapters.quickjs.programs import LongPrograms
 from conductor_py.errors import LimitExceeded
 from conductor_py.model.json import JsonObject
@@ -140,14 +149,17 @@ class QuickJsScripts:
                 result = self._run(child, request, slice_ms, _SLICE_WALL_MS)
             except Starved:
                 result = self._out_of_time()
+            except ChildKilled:
+                return None
         if isinstance(result, Value) or result.kind == "error":
             self._long_programs.forgive(request.language, request.source)
             return result
         self._long_programs.add(request.language, request.source)
         return None if result.kind == "time" and slice_ms < self._time_limit_ms else result
 
-    def _in_long_lane(self, request: _Request) -> ScriptResult:
+    def _in_long_lane(self, request: _Request, *, again: bool = False) -> ScriptResult:
         """Run a program with all its time; one that has failed so before, in the slow lane."""
+        result: ScriptResult | None = None
         failed = self._long_programs.has_failed(request.language, request.source)
         pool, stretch = (self._slow, _SLOW_STRETCH) if failed else (self._long, _LONG_STRETCH)
         with pool.lend() as child:
@@ -156,6 +168,10 @@ class QuickJsScripts:
                 result = self._run(child, request, self._time_limit_ms, wall_ms)
             except Starved as error:
                 raise LimitExceeded("The machine is too busy for this script; try again") from error
+            except ChildKilled:
+                result = _KILLED if again else None
+        if result is None:
+            return self._in_long_lane(request, again=True)
         succeeded = isinstance(result, Value) or result.kind == "error"
         if failed != (not succeeded):
             self._long_programs.add(request.language, request.source, failed=not succeeded)
