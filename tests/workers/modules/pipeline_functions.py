@@ -20,3 +20,10 @@ def drawn(inputs: Mapping[str, DataFrame], arguments: Mapping[str, Any]) -> Data
     del arguments
     (frame,) = inputs.values()
     return frame.withColumn("drawn", f.rand())
+
+
+def counted(inputs: Mapping[str, DataFrame], arguments: Mapping[str, Any]) -> DataFrame:
+    """How many rows there are: of each round, if rounds were shown to it."""
+    del arguments
+    (frame,) = inputs.values()
+    return frame.groupBy().count()

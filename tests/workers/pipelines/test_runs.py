@@ -131,16 +131,27 @@ def test_rows_pass_through_sql_map_filter_union_and_python(trial: Trial) -> None
     assert rows.where("number = id * 20").count() >= 100
 
 
-def test_a_query_that_must_see_everything_is_refused_before_it_is_wrong(trial: Trial) -> None:
+@pytest.mark.parametrize(
+    ("kind", "more", "told"),
+    [
+        ("sql", {"query": "SELECT count(*) AS n FROM i"}, "Aggregate"),
+        ("map", {"select": {"n": "count(*)"}}, "Aggregate"),
+        ("map", {"select": {"n": "row_number() OVER (ORDER BY id)"}}, "Window"),
+        ("filter", {"where": "id IN (SELECT max(id) FROM i)"}, "Aggregate"),
+        ("python", {"function": "tests.workers.modules.pipeline_functions:counted"}, "Aggregate"),
+    ],
+)
+def test_what_must_see_everything_is_refused_before_it_is_wrong(
+    trial: Trial, kind: str, more: dict[str, Any], told: str
+) -> None:
+    out = trial.place / "out"
     job = job_of(
-        [generated("a", 1000)],
-        [files("out", "sums_out", trial.place / "out")],
-        [_node("sql", "sums", {"t": "a_rows"}, query="SELECT count(*) AS n FROM t")],
+        [generated("a", 1000)], [files("out", "t_out", out)], [_node(kind, "t", "a_rows", **more)]
     )
     result = trial.run(job)
     assert not result.finished
     ((_, reason),) = result.failures
-    assert "Aggregate" in reason
+    assert told in reason
     assert "blocking" in reason
 
 

@@ -216,7 +216,8 @@ class _Running:
         else:
             ground = self._ground
             shop = Shop(ground.spark, now_ms=self._task.began_ms, modules=ground.modules)
-            made = transformed(node, inputs, reach, shop)
+            sides = frozenset(k for k, output in node.inputs.items() if self._is_lookup(output))
+            made = transformed(node, inputs, reach, shop, sides=sides)
         known[node.output] = made
         self._shared(node.output)
 

@@ -13,17 +13,14 @@ from conductor_py.pipelines.chance import moments, with_time_pinned
 from conductor_py.pipelines.plan import Reach
 from conductor_py.pipelines.reaches import is_timed
 from conductor_workers.pipelines.event_time import joined
+from conductor_workers.pipelines.row_wise import needs_more_than_a_row
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     Frames = Mapping[str, DataFrame]
 
-_SEES_ALL: Final = re.compile(
-    r"^[\s:|+-]*(Aggregate|Join|Window|Sort|Distinct|Deduplicate|GlobalLimit|Intersect|Except|Offset)\b",
-    re.MULTILINE,
-)
-_VIEW: Final = re.compile(r"SubqueryAlias (\S+)$")
+_BY_ROW: Final = frozenset(("sql", "map", "filter", "python"))
 _FUNCTION: Final = re.compile(r"(?P<module>[A-Za-z_][\w.]*):(?P<name>[A-Za-z]\w*)")
 
 
@@ -42,8 +39,20 @@ class Shop:
     modules: tuple[str, ...] = ()
 
 
-def transformed(node: spec.Transform, inputs: Frames, reach: Reach, shop: Shop) -> DataFrame:
-    """Apply a transform that keeps no state. Raises ``TransformRefused``."""
+def transformed(
+    node: spec.Transform,
+    inputs: Frames,
+    reach: Reach,
+    shop: Shop,
+    *,
+    sides: frozenset[str] = frozenset(),
+) -> DataFrame:
+    """Apply a transform that keeps no state. Raises ``TransformRefused``.
+
+    ``sides`` names the inputs that each round shows whole.
+    """
+    if node.kind in _BY_ROW:
+        inputs = {name: _viewed(name, frame, shop.spark) for name, frame in inputs.items()}
     told = told_the_time(node, inputs, shop.now_ms)
     made = _KINDS[node.kind](told, inputs, shop)
     if told is not node and node.kind == "sql":
@@ -51,8 +60,8 @@ def transformed(node: spec.Transform, inputs: Frames, reach: Reach, shop: Shop) 
         made = made.toDF(*_sql(node, inputs, shop).columns)
     if reach is not Reach.BLOCKING:
         _refuse_chance(node, made)
-    if node.kind == "sql" and reach is Reach.ROW:
-        _refuse_blocking(node, made)
+    if node.kind in _BY_ROW and reach is not Reach.BLOCKING:
+        _refuse_more_than_rows(node, made, sides)
     if node.parallelism and node.kind != "union":
         made = made.repartition(node.parallelism)
     return made
@@ -66,9 +75,15 @@ def told_the_time(node: spec.Transform, inputs: Frames, now_ms: int) -> spec.Tra
     return with_time_pinned(node, now_ms, columns)
 
 
+def _viewed(name: str, frame: DataFrame, spark: SparkSession) -> DataFrame:
+    """Give an input its name: for queries, and where a plan is told from what it is made of."""
+    quoted = "`" + name.replace("`", "``") + "`"
+    frame.createOrReplaceTempView(quoted)
+    return spark.table(quoted)
+
+
 def _sql(node: spec.Transform, inputs: Frames, shop: Shop) -> DataFrame:
-    for name, frame in inputs.items():
-        frame.createOrReplaceTempView(name)
+    del inputs  # the query has their names
     return shop.spark.sql(str(node.settings["query"]))
 
 
@@ -175,28 +190,13 @@ def _refuse_chance(node: spec.Transform, made: DataFrame) -> None:
         )
 
 
-def _refuse_blocking(node: spec.Transform, made: DataFrame) -> None:
-    """A round shows a query a part of its input only: its answer would be wrong, quietly."""
+def _refuse_more_than_rows(node: spec.Transform, made: DataFrame, sides: frozenset[str]) -> None:
+    """A round shows a part of the input only: the answer would be wrong, quietly."""
+    (main,) = node.inputs.keys() - sides
     plan = made._jdf.queryExecution().analyzed().toString()  # noqa: SLF001
-    own = _own_lines(plan, frozenset(node.inputs))
-    found = _SEES_ALL.search("\n".join(own))
-    if found:
+    why = needs_more_than_a_row(plan, main, sides, opaque=node.kind == "python")
+    if why is not None:
         raise TransformRefused(
-            f"{node.id}: its query must see all rows at once ({found[1]}), and a round shows it "
-            'some; declare "reach": "blocking", or use aggregate, dedup, lookup or join.'
+            f"{node.id}: {why}, and a round shows it a part of its input; use aggregate, dedup, "
+            'lookup or join, or sql or python that declare "reach": "blocking".'
         )
-
-
-def _own_lines(plan: str, inputs: frozenset[str]) -> list[str]:
-    """Return the lines of a plan's tree without what lies below the inputs' views."""
-    own, below = [], None
-    for line in plan.splitlines():
-        depth = len(line) - len(line.lstrip(" :|+-"))
-        if below is not None and depth > below:
-            continue
-        below = None
-        own.append(line)
-        view = _VIEW.search(line)
-        if view and view[1] in inputs:
-            below = depth
-    return own
