@@ -7,9 +7,10 @@ from conductor_py.codec.event import dump_event
 from conductor_py.codec.execution import load_header
 from conductor_py.engine.encoding import PayloadLimits
 from conductor_py.errors import Conflict, NotFound, PayloadTooLarge, StoreUnavailable
-from conductor_py.model.event import Continue, Operation
+from conductor_py.model.event import Continue, Operation, ResultReported
 from conductor_py.model.ids import ExecutionId
 from conductor_py.model.json import JsonObject
+from conductor_py.model.status import TaskStatus
 from conductor_py.testing import FakeClock, MemoryEngine, memory_engine
 from tests.builders import (
     pass_time,
@@ -159,3 +160,19 @@ def test_continuation_of_another_generation_is_void(engine: MemoryEngine) -> Non
         reply = engine.ports.store.send(started, f"{generation}", dump_event(stray), "d", 3_000)
         engine.engine.executor.drive(reply.loaded, "d")
     assert engine.statuses(started) == {"a": "SCHEDULED"}
+
+
+@pytest.mark.parametrize("status", [TaskStatus.FAILED, TaskStatus.COMPLETED])
+def test_event_about_an_attempt_that_has_ended_is_void(
+    engine: MemoryEngine, status: TaskStatus
+) -> None:
+    """I2, I5."""
+    started = ExecutionId(engine.start(workflow("w", simple("a"), simple("b"))))
+    engine.run("a")
+    (before,) = tasks_of(engine, started, "a")
+    engine.clock.advance(seconds=1)
+    stray = ResultReported(seq=1, status=status, worker="another")
+    reply = engine.ports.store.send(started, "stray", dump_event(stray), "d", 3_000)
+    engine.engine.executor.drive(reply.loaded, "d")
+    assert tasks_of(engine, started, "a") == [before]
+    assert engine.statuses(started) == {"a": "COMPLETED", "b": "SCHEDULED"}

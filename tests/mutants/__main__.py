@@ -84,9 +84,9 @@ def main(arguments: Sequence[str]) -> int:
     survivors = [outcome for outcome in outcomes if not outcome.caught]
     for outcome in survivors:
         _say(f"red: {outcome.mutant.id}: {outcome.mutant.bug}")
-    _say(f"{len(outcomes)} planted, {len(survivors)} survive, {minutes:.1f} min")
     if not (asked.ids or asked.unchecked):
         _write(outcomes, jobs=asked.jobs, seeds=asked.seeds, minutes=minutes)
+    _say(f"{len(outcomes)} planted, {len(survivors)} survive, {minutes:.1f} min")
     return 1 if survivors else 0
 
 

@@ -19,8 +19,9 @@ from typing import Final
 from tests.mutants.tree import Copy
 from tests.mutants.verdict import ENVIRONMENT
 
-LIMIT_S: Final = 120
-_TEST_S: Final = 60
+LIMIT_S: Final = 200
+#: More than the patience of a test, which tells better what is wrong than its end does.
+_TEST_S: Final = 90
 _SUMMARY: Final = 300
 _PR_SET_PDEATHSIG: Final = 1
 _LIBC: Final = ctypes.CDLL(None) if sys.platform == "linux" else None

@@ -25,13 +25,18 @@ KEYED: Final = "tests/decider/test_keyed_sub_workflow.py"
 DECIDING: Final = (
     Mutant(
         id="one-more-consumed",
-        bug="A commit says that it consumed one event more than its decision was given.",
+        bug="A commit consumes one event more than its decision was given, and nobody compares.",
         breaks=("I4", "I6"),
         edits=(
             Edit(
                 f"{ENGINE}/executor.py",
                 "consumed=loaded.first_event + len(loaded.events) - 1,",
                 "consumed=loaded.first_event + len(loaded.events),",
+            ),
+            Edit(
+                "conductor_py/adapters/memory/store.py",
+                "return used == 0 or digest_of(execution.inbox[:used]) == commit.seen",
+                "return used >= 0",
             ),
         ),
         caught_by=(RACES, CHAOS),
