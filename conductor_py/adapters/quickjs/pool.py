@@ -32,7 +32,6 @@ _START_S = 15.0
 #: What the interpreter maps before it runs any script, with room for one copy of input and result.
 _INTERPRETER_BYTES = 256 << 20
 _ENDED_BY_TIME = (signal.SIGPROF, signal.SIGALRM)
-_ENDED_BY_ITSELF = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)
 #: How long a child that rests runs at a time, and rests at most while it starts.
 _BURST_S = 0.001
 _STARTING_REST_S = 0.019
@@ -128,14 +127,10 @@ class Child:
         if self._rest_s:
             self._run_in_bursts(deadline, self._rest_s)
         answer = self._receive(deadline)
-        ended = signal.Signals(int(answer[1:])) if answer[:1] == b"D" else None
-        if ended and ended not in _ENDED_BY_TIME + _ENDED_BY_ITSELF:
-            self.kill()  # nobody knows whether the runner had read the request
-            raise ChildKilled(ended.name)
         if answer[:1] in (b"D", b"M"):
             self._renew(time.monotonic() + _START_S)
-        if ended:
-            raise OutOfTime if ended in _ENDED_BY_TIME else ChildDied(ended.name)
+        if answer[:1] == b"D":
+            raise _end_of_runner(int(answer[1:]))
         return answer
 
     def kill(self) -> None:
@@ -207,9 +202,13 @@ class Child:
         return bytes(chunks)
 
     def _lost(self) -> ChildKilled:
-        """Reap a child whose socket is closed: no program ends the one that keeps its runner."""
+        """Reap a child whose socket is closed: it tells of a program that has ended its runner."""
         self.kill()
         return ChildKilled(f"exit code {self._process.returncode}")
+
+
+def _end_of_runner(number: int) -> OutOfTime | ChildDied:
+    return OutOfTime() if number in _ENDED_BY_TIME else ChildDied(f"signal {number}")
 
 
 def _path_of(extension: str) -> str:
