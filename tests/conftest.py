@@ -278,7 +278,7 @@ def mariadb_server() -> Iterator[str]:
 @pytest.fixture(scope="session")
 def mysql_server() -> Iterator[str]:
     """The URL of a database of a real MySQL, for the session; tests name their own tables. It is a
-    download of 550 MB, so its tests are thorough: MariaDB speaks the same protocol.
+    download of 550 MB, and MariaDB speaks the same protocol: one kind of each tells enough.
     """
     server = _or_absent(start_mysql)
     yield server.url

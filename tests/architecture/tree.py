@@ -13,7 +13,7 @@ _CACHES = {
     *(".import_linter_cache", ".mypy_cache", ".pytest_cache", ".ruff_cache"),
 }
 # What builds and runs leave at the top.
-_LEFTOVERS = {"artifacts", "build", "data", "dist", "spark-warehouse"}
+_LEFTOVERS = {".test-all", "artifacts", "build", "data", "dist", "spark-warehouse"}
 _CORE = {"errors", "model", "pipelines", "decider"}
 _TEXT = {
     *(".cfg", ".css", ".html", ".js", ".json", ".lua", ".md", ".properties", ".py", ".sh", ".toml"),

@@ -23,8 +23,9 @@ from tests.workers.connectors.conftest import Sql
 
 pytestmark = [pytest.mark.spark, pytest.mark.service, pytest.mark.xdist_group("spark")]
 
-_MYSQL = pytest.mark.thorough(target="versions")
-DATABASES = ("sqlite", "postgresql", "mariadb")
+_ANOTHER_SERVER = pytest.mark.thorough(target="versions")
+_MARIADB = pytest.param("mariadb", marks=_ANOTHER_SERVER)
+DATABASES = ("sqlite", "postgresql", _MARIADB)
 PEOPLE = [(n if n % 10 else None, f"name {n}", n / 4) for n in range(1, 96)]
 COLUMNS = "id BIGINT, name VARCHAR(40), share DOUBLE PRECISION"
 
@@ -78,7 +79,7 @@ class TestTextKeyRanges(_Source):
     split = by_key("name", 13)
 
 
-@_MYSQL
+@_ANOTHER_SERVER
 class TestMysqlKeyRanges(TestTextKeyRanges):
     """MySQL is near enough to MariaDB for one kind of source and one of sink."""
 
@@ -128,7 +129,7 @@ class TestUpsert(_Sink):
     settings: ClassVar[dict[str, object]] = {"write": "upsert", "key": ["id"]}
 
 
-@_MYSQL
+@_ANOTHER_SERVER
 class TestMysqlUpsert(TestUpsert):
     @pytest.fixture
     def sql(self, mysql) -> Sql:
@@ -182,7 +183,10 @@ TYPED = {
         (*_COMMON, 1, "a,b", '{"a": 1}'),
     ),
 }
-KINDS = [pytest.param(kind, marks=_MYSQL) if kind == "mysql" else kind for kind in TYPED]
+KINDS = [
+    pytest.param(kind, marks=_ANOTHER_SERVER) if kind in {"mariadb", "mysql"} else kind
+    for kind in TYPED
+]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -253,6 +257,7 @@ def test_a_key_that_many_rows_share_is_one_range(sql, tmp_path, spark):
     assert len(splits) == 3
 
 
+@_ANOTHER_SERVER
 def test_keys_that_only_the_database_holds_equal_are_not_lost(mariadb, tmp_path, spark):
     rows = [(n, "aA"[n % 2] if n < 30 else f"b{n}", 0.5) for n in range(40)]
     mariadb.fill(COLUMNS, rows)
@@ -325,8 +330,8 @@ def test_a_value_of_another_type_names_column_and_value(sqlite, tmp_path, spark)
     [
         ("sqlite", "BEGIN EXCLUSIVE"),
         ("postgresql", "LOCK TABLE {0} IN ACCESS EXCLUSIVE MODE"),
-        ("mariadb", "LOCK TABLES {0} WRITE"),
-        pytest.param("mysql", "LOCK TABLES {0} WRITE", marks=_MYSQL),
+        pytest.param("mariadb", "LOCK TABLES {0} WRITE", marks=_ANOTHER_SERVER),
+        pytest.param("mysql", "LOCK TABLES {0} WRITE", marks=_ANOTHER_SERVER),
     ],
 )
 def test_a_locked_table_is_worth_another_try(kind, lock, request, tmp_path, spark):
@@ -396,9 +401,8 @@ def test_epochs_and_rows_are_one_transaction(sql, tmp_path, spark):
     assert found.epoch == 1
 
 
-@pytest.mark.parametrize(
-    ("kind", "engine"), [("mariadb", "Aria"), pytest.param("mysql", "MyISAM", marks=_MYSQL)]
-)
+@_ANOTHER_SERVER
+@pytest.mark.parametrize(("kind", "engine"), [("mariadb", "Aria"), ("mysql", "MyISAM")])
 def test_a_table_without_transactions_is_refused(kind, engine, request, tmp_path, spark):
     sql = request.getfixturevalue(kind)
     sql.run(f"CREATE TABLE {sql.table} (id BIGINT, name TEXT) ENGINE={engine}")

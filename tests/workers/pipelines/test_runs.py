@@ -21,6 +21,7 @@ from tests.workers.pipelines.jobs import Job, Trial, figures, files, generated, 
 
 pytestmark = pytest.mark.spark
 
+_AT_LENGTH = pytest.mark.thorough(target="pipelines")
 _COLUMNS = [
     {"name": "id", "type": "bigint", "nullable": False},
     {"name": "amount", "type": "decimal(8,2)"},
@@ -77,7 +78,14 @@ def test_a_finished_job_reads_nothing_again(trial: Trial) -> None:
     assert sorted(out.glob("*.parquet")) == names
 
 
-@pytest.mark.parametrize("data_format", ["csv", "json", "parquet", "orc"])
+@pytest.mark.parametrize(
+    "data_format",
+    [
+        "csv",
+        "parquet",
+        *(pytest.param(each, marks=_AT_LENGTH) for each in ("json", "orc")),
+    ],
+)
 @pytest.mark.parametrize("cut", [None, 5000])
 def test_files_of_each_format_are_read_whole_and_in_pieces(
     trial: Trial, data_format: str, cut: int | None
@@ -175,7 +183,7 @@ def test_a_lookup_sees_its_side_whole_and_as_it_was(trial: Trial) -> None:
     assert rows.where("name IS NULL").count() == 2500
 
 
-@pytest.mark.thorough(target="pipelines")
+@_AT_LENGTH
 def test_duplicates_are_dropped_across_rounds(trial: Trial) -> None:
     out = trial.place / "out"
     job = job_of(
@@ -194,6 +202,7 @@ def test_duplicates_are_dropped_across_rounds(trial: Trial) -> None:
     assert (rows.count(), rows.select("k").distinct().count()) == (900, 900)
 
 
+@_AT_LENGTH
 def test_a_join_and_a_sum_see_everything_through_exchanges(trial: Trial) -> None:
     out = trial.place / "out"
     job = job_of(
@@ -220,6 +229,7 @@ def test_a_join_and_a_sum_see_everything_through_exchanges(trial: Trial) -> None
     assert found == wanted
 
 
+@_AT_LENGTH
 def test_running_sums_of_all_rounds_replace_those_before(trial: Trial) -> None:
     database = trial.place / "sums.db"
     job = job_of(
@@ -357,7 +367,7 @@ def _has_rows(out: Path) -> bool:
     return False
 
 
-@pytest.mark.thorough(target="pipelines")
+@_AT_LENGTH
 @pytest.mark.parametrize(
     ("wish", "left"),
     [(Wish.CANCEL, PipelineState.CANCELLED), (Wish.ABANDON, PipelineState.RUNNING)],

@@ -15,7 +15,7 @@ from conductor_workers.pipelines.commit import Ledger
 from tests.waiting import PATIENCE_S
 from tests.workers.pipelines.jobs import Job, Trial, generated, job_of
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.thorough(target="pipelines")]
 
 _ROWS = 600
 
