@@ -15,21 +15,39 @@ from typing import Final
 
 from conductor_py.pipelines.spec import Transform
 
+_DRAWING: Final = (
+    *("rand", "randn", "random", "randstr", "uniform", "uuid", "shuffle", "current_time"),
+    *("input_file_name", "input_file_block_start", "input_file_block_length"),
+    *("monotonically_increasing_id", "spark_partition_id"),
+)
+_TELLING: Final = (
+    *("now", "current_timestamp", "current_date", "curdate", "localtimestamp", "unix_timestamp"),
+)
 _TEXT: Final = r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`|--[^\n]*|/\*.*?\*/"
 _DRAWN: Final = (
-    r"(?<![.\w])(?:rand|randn|random|randstr|uniform|uuid|shuffle|current_time|input_file_name"
-    r"|input_file_block_start|input_file_block_length|monotonically_increasing_id"
-    r"|spark_partition_id)(?=\s*\()"
+    rf"(?<![.\w])(?:{'|'.join(_DRAWING)})(?=\s*\()"
     r"|(?<![.\w])(?:date|timestamp|timestamp_ltz|timestamp_ntz)\s*"
     r"'\s*(?:now|today|tomorrow|yesterday)\s*'"
 )
-_CALLED: Final = "now|current_timestamp|current_date|curdate|localtimestamp|unix_timestamp"
+_CALLED: Final = "|".join(_TELLING)
 _BARE: Final = "current_timestamp|current_date|localtimestamp"
 _WORD: Final = re.compile(
     rf"(?P<text>{_TEXT})|(?P<drawn>{_DRAWN})"
     rf"|(?<![.\w])(?:(?P<called>{_CALLED})\s*\(\s*\)|(?P<bare>{_BARE})\b(?!\s*[(.]))",
     re.IGNORECASE | re.DOTALL,
 )
+UNSEEN: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        **dict.fromkeys(_DRAWING, "it has another value when a round is redone"),
+        **dict.fromkeys(
+            (f"{name}()" for name in _TELLING),
+            "what tells the time is written without quotes around its name",
+        ),
+    }
+)
+"""What must not be left when the time is pinned, for who reads SQL as Spark does: why, by function;
+with brackets behind the name when it is called without arguments.
+"""
 _INSTANT: Final = "timestamp_micros({us})"
 _AT: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -46,13 +64,13 @@ _SQL: Final = {"sql": "query", "filter": "where", "map": "select", "aggregate": 
 
 def chances(node: Transform) -> Iterator[tuple[str, str]]:
     """List what is drawn anew each time in a transform's SQL: a path below it, and the word."""
-    for path, text in _texts(node):
+    for path, text in statements(node):
         yield from ((path, each["drawn"]) for each in _WORD.finditer(text) if each["drawn"])
 
 
 def moments(node: Transform) -> Iterator[tuple[str, str]]:
     """List what tells the time in a transform's SQL, likewise."""
-    for path, text in _texts(node):
+    for path, text in statements(node):
         for each in _WORD.finditer(text):
             if told := each["called"] or each["bare"]:
                 yield path, told
@@ -82,7 +100,8 @@ def with_time_pinned(node: Transform, at_ms: int, columns: frozenset[str]) -> Tr
     return replace(node, settings={**node.settings, name: there})
 
 
-def _texts(node: Transform) -> Iterator[tuple[str, str]]:
+def statements(node: Transform) -> Iterator[tuple[str, str]]:
+    """List the SQL in a transform: a path below it, and the text."""
     name = _SQL.get(node.kind)
     given = node.settings.get(name) if name else None
     if isinstance(given, str):

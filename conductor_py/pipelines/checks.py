@@ -26,9 +26,19 @@ from conductor_py.pipelines.reaches import is_lookup, is_timed, reach_of
 from conductor_py.pipelines.spec import Guarantee, Job, Sink, Transform
 
 _TAKES_LOOKUPS: Final = frozenset({"sql", "python"})
-_OF_THE_WORKER: Final = (
-    *("spark.master", "spark.app.", "spark.driver.", "spark.executor.", "spark.submit."),
-    *("spark.jars", "spark.plugins", "spark.scheduler.", "spark.kubernetes.", "spark.yarn."),
+#: How queries are understood and carried out. Others name classes, catalogs, places, credentials.
+_OF_A_JOB: Final = tuple(
+    f"spark.sql.{name}"
+    for name in (
+        *("adaptive.", "ansi.enabled", "autoBroadcastJoinThreshold", "broadcastTimeout"),
+        *("caseSensitive", "cbo.", "codegen.", "csv.", "cteRecursion", "datetime.", "decimal"),
+        *("execution.arrow.", "files.", "function.", "groupBy", "inMemoryColumnarStorage."),
+        *("join.", "json.", "leafNodeDefaultParallelism", "legacy.", "mapKeyDedupPolicy"),
+        *("maxBroadcastTableSize", "objectHashAggregate.", "optimizer.", "orc.", "orderByOrdinal"),
+        *("parquet.", "pivotMaxValues", "session.timeZone", "shuffle", "sort"),
+        *("sources.bucketing.", "statistics.", "storeAssignmentPolicy", "streaming.stateStore."),
+        *("subexpressionElimination.", "timestampType", "window."),
+    )
 )
 
 
@@ -173,8 +183,10 @@ def _environment(job: Job) -> Iterator[Finding]:
             if getattr(errors, name) is not None:
                 yield f".errors.{name}", "has no effect while bad_rows is fail: none is allowed"
     for name in env.spark:
-        if not name.startswith("spark."):
-            yield f".spark['{name}']", "must begin with spark."
-        elif name.startswith(_OF_THE_WORKER):
-            message = "cannot be set by a job: it belongs to the worker's configuration"
+        if not name.startswith(_OF_A_JOB) or name.lower().endswith("class"):
+            message = (
+                "cannot be set by a job, which may say how its queries are carried out"
+                " (spark.sql.shuffle.partitions and the like): it belongs to the worker's"
+                " configuration"
+            )
             yield f".spark['{name}']", message

@@ -107,6 +107,18 @@ def test_event_time_and_rate_of_a_source():
             "$.env.spark['spark.master']",
             "worker",
         ),
+        *(
+            (
+                lambda b, name=name: b["env"]["spark"].update({name: "x"}),
+                f"$.env.spark['{name}']",
+                "belongs to the worker",
+            )
+            for name in (
+                *("spark.hadoop.fs.s3a.endpoint", "spark.sql.catalog.lake", "spark.sql.extensions"),
+                *("spark.sql.variable.substitute", "spark.sql.runSQLOnFiles", "shuffle"),
+                *("spark.sql.parquet.output.committer.class", "spark.sql.warehouse.dir"),
+            )
+        ),
         (lambda b: b["sources"][0].update(kind="ftp"), "$.sources[0].kind", "one of file"),
         (lambda b: b["sources"][0].update(paths=[]), "$.sources[0].paths", "empty"),
         (lambda b: b["sources"][0].update(paths=[3]), "$.sources[0].paths[0]", "string"),

@@ -69,6 +69,12 @@ def default_archive_dir() -> Path:
     "default; repeatable.",
 )
 @click.option(
+    "--any-sql",
+    is_flag=True,
+    help="Let tasks run all that Spark's SQL can do: programs, files and tables by name, methods "
+    "of the JVM. Whoever may register a definition can then do here what the worker can.",
+)
+@click.option(
     "--work-dir",
     default=None,
     type=click.Path(file_okay=False, path_type=Path),
@@ -102,6 +108,7 @@ def main(
     domain: str | None,
     python_path: tuple[Path, ...],
     allow_module: tuple[str, ...],
+    any_sql: bool,
     work_dir: Path | None,
     class_archive: Path | None,
     no_class_archive: bool,
@@ -129,6 +136,7 @@ def main(
             domain=domain,
             python_path=python_path,
             allowed_modules=allow_module,
+            any_sql=any_sql,
             work_dir=work_dir or default_work_dir(),
             archive_dir=None if no_class_archive else class_archive or default_archive_dir(),
             settings=_settings(conf),
@@ -152,6 +160,7 @@ def _serve(
     domain: str | None,
     python_path: tuple[Path, ...],
     allowed_modules: tuple[str, ...],
+    any_sql: bool,
     work_dir: Path,
     archive_dir: Path | None,
     settings: dict[str, str],
@@ -177,6 +186,7 @@ def _serve(
         domain=domain,
         lease_s=lease_s,
         allowed_modules=allowed_modules,
+        any_sql=any_sql,
         pipelines_dir=str(work_dir.resolve() / "pipelines"),
     )
     try:

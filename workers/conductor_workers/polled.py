@@ -50,6 +50,8 @@ class SparkWorkerOptions:
     domain: str | None = None
     lease_s: int = 30
     allowed_modules: tuple[str, ...] = ()
+    any_sql: bool = False
+    """Whether tasks may run all that Spark's SQL can do, and not only queries of their inputs."""
     pipelines_dir: str = ""
     """Where pipelines keep their large parts when a job names no ``work_dir``."""
 
@@ -124,7 +126,7 @@ def spark_worker_tasks(
 ) -> list[WorkerTask[..., object]]:
     """Return the worker tasks of the chosen task types, run in that session."""
     runs: Mapping[str, Callable[[Attempt], JsonObject]] = {
-        "SPARK_SQL": lambda attempt: run_sql(session.spark, attempt),
+        "SPARK_SQL": lambda attempt: run_sql(session.spark, attempt, any_sql=options.any_sql),
         "SPARK_PYTHON": lambda attempt: run_python(session.spark, attempt, options.allowed_modules),
     }
     functions = {name: _function(client, session, options, run) for name, run in runs.items()}
@@ -185,7 +187,10 @@ def _pipelines(
             lease_s=options.lease_s,
         )
         bench = Bench(
-            spark=session.spark, work_dir=options.pipelines_dir, modules=options.allowed_modules
+            spark=session.spark,
+            work_dir=options.pipelines_dir,
+            modules=options.allowed_modules,
+            any_sql=options.any_sql,
         )
         store = EngineStore(client, context)
         outcome = settle(

@@ -85,6 +85,7 @@ class Trial:
     spark: SparkSession
     place: Path
     keeper: Keeper = field(default_factory=Keeper)
+    any_sql: bool = False
 
     def run(self, job: Job, *, token: int = 1, **more: Any) -> JobResult:
         """Run that job as the attempt with that token."""
@@ -96,7 +97,12 @@ class Trial:
         """Make a run of that job, as the attempt with that token."""
         read = read_job(job)
         modules = ("tests.workers.modules", "tests.workers.pipelines")
-        bench = Bench(spark=self.spark, work_dir=str(self.place / "work"), modules=modules)
+        bench = Bench(
+            spark=self.spark,
+            work_dir=str(self.place / "work"),
+            modules=modules,
+            any_sql=self.any_sql,
+        )
         return JobRun(read, cut(read), store or self.store(token), bench, **more)
 
     def stopped_after(self, job: Job, epochs: int, *, token: int = 1) -> None:

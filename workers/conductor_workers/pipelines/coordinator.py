@@ -26,6 +26,7 @@ from conductor_workers.pipelines.connectors import Concluding, Withdrawing
 from conductor_workers.pipelines.control import Control, Wish
 from conductor_workers.pipelines.intake import Intake
 from conductor_workers.pipelines.job_group import end_group
+from conductor_workers.pipelines.judging import refuse_other_than_queries
 from conductor_workers.pipelines.pace import Pace
 from conductor_workers.pipelines.recovery import collect, recover
 from conductor_workers.pipelines.rounds import DEAD_LETTER, Ground, Harvest, Round, run_round
@@ -147,6 +148,8 @@ class PipelineCoordinator:
             self._view.state = "FINISHED"
             self._view.count(came_back.restored.accounts, {})
             return PipelineState.FINISHED
+        if not self._ground.any_sql:
+            refuse_other_than_queries(self._ground)
         intake = Intake(self._ground, came_back.restored, SplitTable(self._ground.workplace))
         self._pace.begin(intake.accounts, self._record.sources)
         ground = self._ground

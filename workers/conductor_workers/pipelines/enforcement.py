@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from conductor_py.pipelines import spec
 from conductor_workers.pipelines.connectors import AT, BAD, CODE, RAW
+from conductor_workers.statements import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -47,7 +48,7 @@ def enforced(
         if field.name not in frame.columns:
             typed.append(f.lit(None).cast(field.dataType).alias(field.name))
             continue
-        text = f.col(_quoted(field.name))
+        text = f.col(quoted(field.name))
         value = _value(text, field, strict=rule.cast_errors == "fail", formats=formats or {})
         typed.append(value.alias(field.name))
         if rule.cast_errors == "bad_row" and field.dataType.typeName() != "string":
@@ -68,19 +69,19 @@ def demanded(frame: DataFrame, rule: spec.Schema) -> DataFrame:
     from pyspark.sql import functions as f
 
     reasons = [
-        _missing(column.name, f.col(_quoted(column.name)))
+        _missing(column.name, f.col(quoted(column.name)))
         for column in rule.columns
         if not column.nullable and column.name in frame.columns
     ]
     if not reasons:
         return frame
-    kept = [f.col(_quoted(name)) for name in frame.columns if name != AT]
+    kept = [f.col(quoted(name)) for name in frame.columns if name != AT]
     return frame.select(*kept, *_verdict(frame, reasons, _as_json(frame, without=(AT,))))
 
 
 def declared(rule: spec.Schema) -> str:
     """Return a declared schema as Spark writes one."""
-    return ", ".join(f"{_quoted(column.name)} {column.type}" for column in rule.columns)
+    return ", ".join(f"{quoted(column.name)} {column.type}" for column in rule.columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +114,7 @@ def _verdict(frame: DataFrame, reasons: Sequence[_Reason], whole: Column) -> Ite
 def _as_json(frame: DataFrame, *, without: Sequence[str]) -> Column:
     from pyspark.sql import functions as f
 
-    return f.to_json(f.struct(*(_quoted(name) for name in frame.columns if name not in without)))
+    return f.to_json(f.struct(*(quoted(name) for name in frame.columns if name not in without)))
 
 
 def _value(text: Column, field: StructField, *, strict: bool, formats: Mapping[str, str]) -> Column:
@@ -132,7 +133,3 @@ def _value(text: Column, field: StructField, *, strict: bool, formats: Mapping[s
 
 def _nullable(rule: spec.Schema, name: str) -> bool:
     return all(column.nullable for column in rule.columns if column.name == name)
-
-
-def _quoted(name: str) -> str:
-    return f"`{name.replace('`', '``')}`"

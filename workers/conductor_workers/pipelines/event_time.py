@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from conductor_py.pipelines import spec
 from conductor_py.pipelines.reaches import is_timed
+from conductor_workers.statements import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -35,7 +36,7 @@ def timed(node: spec.Transform, input_name: str, rows: DataFrame) -> DataFrame:
     from pyspark.sql import functions as f
 
     setting = f"{input_name}_time" if node.kind == "join" else "time"
-    return rows.withColumn(TIME, f.expr(f"try_cast(`{node.settings[setting]}` AS timestamp)"))
+    return rows.withColumn(TIME, f.expr(f"try_cast({quoted(node.settings[setting])} AS timestamp)"))
 
 
 def is_late(node: spec.Transform, watermark_ms: int | None) -> Column:
@@ -97,7 +98,8 @@ def streamed(node: spec.Transform, rows: Mapping[str, DataFrame]) -> DataFrame:
 def grouped(node: spec.Transform, rows: DataFrame) -> DataFrame:
     """Return the measures of each group of rows that are all there; of each window, if it has."""
     if not is_timed(node):
-        return rows.groupBy(*node.settings.get("group_by", ())).agg(*_measures(node))
+        names = node.settings.get("group_by", ())
+        return rows.groupBy(*map(quoted, names)).agg(*_measures(node))
     (name,) = node.inputs
     return _windows(node, timed(node, name, rows).where(f"{TIME} IS NOT NULL"))
 
@@ -116,12 +118,12 @@ def _windows(node: spec.Transform, rows: DataFrame) -> DataFrame:
 
     groups = [str(name) for name in node.settings.get("group_by", ())]
     window = f.window(TIME, _interval(node, "window_s"), f"{_slide_ms(node)} milliseconds")
-    made = rows.groupBy(*groups, window.alias(_WINDOW)).agg(*_measures(node))
+    made = rows.groupBy(*map(quoted, groups), window.alias(_WINDOW)).agg(*_measures(node))
     return made.select(
-        *(f.col(f"`{name}`") for name in groups),
+        *(f.col(quoted(name)) for name in groups),
         f.col(f"{_WINDOW}.start").alias("window_start"),
         f.col(f"{_WINDOW}.end").alias("window_end"),
-        *(f.col(f"`{name}`") for name in node.settings["measures"]),
+        *(f.col(quoted(name)) for name in node.settings["measures"]),
     )
 
 
@@ -143,7 +145,7 @@ def _partners(
         right = right.withWatermark(_RIGHT, lateness)
     how, pairs = str(node.settings["how"]), _pairs(node)
     most = f.expr(f"INTERVAL '{_ms(node, 'within_s') / 1000:.3f}' SECOND")
-    same = [left[f"`{one}`"] == right[f"`{other}`"] for one, other in pairs]
+    same = [left[quoted(one)] == right[quoted(other)] for one, other in pairs]
     near = (right[_RIGHT] >= left[_LEFT] - most) & (right[_RIGHT] <= left[_LEFT] + most)
     found = left.join(right, reduce(lambda some, more: some & more, [*same, near]), how)
     if how in {"semi", "anti"}:
@@ -159,14 +161,14 @@ def _columns(
 
     def key(name: str) -> Column:
         if how == "full":
-            return f.coalesce(left[f"`{name}`"], right[f"`{name}`"]).alias(name)
-        return (right if how == "right" else left)[f"`{name}`"]
+            return f.coalesce(left[quoted(name)], right[quoted(name)]).alias(name)
+        return (right if how == "right" else left)[quoted(name)]
 
     shared = [one for one, other in pairs if one == other]
     return [
         *(key(name) for name in shared),
-        *(left[f"`{name}`"] for name in left.columns if name not in shared),
-        *(right[f"`{name}`"] for name in right.columns if name not in shared),
+        *(left[quoted(name)] for name in left.columns if name not in shared),
+        *(right[quoted(name)] for name in right.columns if name not in shared),
     ]
 
 

@@ -15,6 +15,7 @@ from conductor_py.pipelines.record import SourceState, SplitDescriptor
 from conductor_workers.pipelines.kept_rows import read_values, write_rows
 from conductor_workers.pipelines.keyed import BUCKET
 from conductor_workers.pipelines.workplace import Workplace
+from conductor_workers.statements import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -51,7 +52,7 @@ def write_exchange(frame: DataFrame, known: Exchange | None, writing: Writing) -
     from pyspark.sql import functions as f
 
     buckets = writing.buckets if writing.keys else _ONE
-    columns = [f.col(f"`{name}`") for name in writing.keys]
+    columns = [f.col(quoted(name)) for name in writing.keys]
     bucket = f.pmod(f.hash(*columns), f.lit(buckets)) if columns else f.lit(0)
     tasks = min(writing.parallelism, buckets)
     placed = frame.withColumn(BUCKET, bucket.cast("int"))

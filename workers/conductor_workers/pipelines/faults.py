@@ -4,7 +4,8 @@ Nothing happens unless ``CONDUCTOR_PY_FAULT`` is set when the process is armed; 
 ``point[#pass]:action``: at the ``pass``-th time (1) that ``point`` is reached, ``kill`` the process
 that owns the job, ``kill-tree`` or ``freeze`` its whole process group, ``raise`` an error, or
 ``delay`` for ``CONDUCTOR_PY_FAULT_SECONDS``. ``CONDUCTOR_PY_FAULT_MARK`` names a file that is made
-first, so that a fault happens once.
+first, so that a fault happens once; with it the passes of all processes count together, those that
+run tasks among them, however many they are.
 
 The points: F1 before and F2 after the assignment is noted, F3 inside a task, F4 between two sinks,
 F5 after the job, F6 before and F7 after the commit is sent, F8 before, F9 in the middle and F11
@@ -15,6 +16,7 @@ publication, before the engine is told of it.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import signal
@@ -39,10 +41,11 @@ class InjectedFault(Exception):
 class _Fault:
     point: str
     action: str
-    left: int
+    nth: int
     mark: Path | None
     seconds: float
     host: int
+    passes: int = 0
 
 
 def reach(point: str) -> None:
@@ -54,9 +57,10 @@ def reach(point: str) -> None:
 
 def _fail(fault: _Fault) -> None:
     with _lock:
-        fault.left -= 1
-        if fault.left != 0 or not _first(fault.mark):
+        if _passes(fault) != fault.nth:
             return
+    if fault.mark is not None:
+        fault.mark.touch()
     if fault.action == "raise":
         raise InjectedFault(f"the point {fault.point} was told to fail")
     if fault.action == "delay":
@@ -69,14 +73,16 @@ def _fail(fault: _Fault) -> None:
         os.killpg(os.getpgid(fault.host), signal.SIGSTOP)
 
 
-def _first(mark: Path | None) -> bool:
-    if mark is None:
-        return True
-    try:
-        mark.touch(exist_ok=False)
-    except FileExistsError:
-        return False
-    return True
+def _passes(fault: _Fault) -> int:
+    """Count this pass; return how many there were."""
+    if fault.mark is None:
+        fault.passes += 1
+        return fault.passes
+    with fault.mark.with_suffix(".passes").open("ab") as counted:
+        fcntl.flock(counted, fcntl.LOCK_EX)
+        counted.write(b".")
+        counted.flush()
+        return counted.tell()
 
 
 def arm() -> None:
@@ -104,7 +110,7 @@ def _armed(environment: Mapping[str, str]) -> _Fault | None:
     return _Fault(
         point=form["point"],
         action=form["action"],
-        left=int(form["nth"] or 1),
+        nth=int(form["nth"] or 1),
         mark=Path(mark) if mark else None,
         seconds=float(environment.get(f"{_ARMED_BY}_SECONDS", "0")),
         host=host,

@@ -32,6 +32,7 @@ from conductor_workers.pipelines.store import Fenced, JobStore
 from conductor_workers.pipelines.trouble import SessionLost, session_lost
 from conductor_workers.pipelines.view import View
 from conductor_workers.pipelines.workplace import Workplace, forget_lines, line_address, run_name
+from conductor_workers.statements import SETTINGS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -55,6 +56,8 @@ class Bench:
     spark: SparkSession
     work_dir: str
     modules: tuple[str, ...] = ()
+    any_sql: bool = False
+    """Whether jobs may run all that Spark's SQL can do."""
     secrets: Secrets = field(default_factory=WorkerSecrets)
 
 
@@ -240,7 +243,8 @@ class JobRun:
     def _ground(self, plan: PipelinePlan) -> Ground:
         job, bench, owner = self._job, self._bench, self._store.owner
         session = bench.spark.newSession()
-        for key, value in {**job.env.spark, **_SESSION}.items():
+        judged = {} if bench.any_sql else SETTINGS
+        for key, value in {**job.env.spark, **_SESSION, **judged}.items():
             session.conf.set(key, value)
         session.sparkContext.setLocalProperty("spark.scheduler.pool", plan.id)
         place = Place(
@@ -263,6 +267,7 @@ class JobRun:
             dead_letter=None if job.dead_letter is None else open_sink(job.dead_letter, place),
             parallelism=self._parallelism,
             modules=bench.modules,
+            any_sql=bench.any_sql,
         )
 
     @property

@@ -21,6 +21,7 @@ from conductor_workers.pipelines import faults
 from conductor_workers.pipelines.kept_rows import read_rows, write_rows
 from conductor_workers.pipelines.transforms import TransformRefused
 from conductor_workers.pipelines.workplace import Workplace
+from conductor_workers.statements import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -76,7 +77,7 @@ def partial_sums(node: spec.Transform, frame: DataFrame) -> DataFrame:
     from pyspark.sql import functions as f
 
     parts = [f.expr(text).alias(name) for name, text, _ in _parts(node)]
-    return frame.groupBy(*keys_of(node)).agg(*parts)
+    return frame.groupBy(*map(quoted, keys_of(node))).agg(*parts)
 
 
 def totals(
@@ -147,8 +148,8 @@ def _added_up(
     from pyspark.sql import functions as f
 
     rows = fresh if state is None else _remembered(state, keeping).unionByName(fresh)
-    parts = [f.expr(f"{adder}(`{name}`)").alias(name) for name, _, adder in _parts(node)]
-    return rows.groupBy(*keys_of(node)).agg(*parts)
+    parts = [f.expr(f"{adder}({quoted(name)})").alias(name) for name, _, adder in _parts(node)]
+    return rows.groupBy(*map(quoted, keys_of(node))).agg(*parts)
 
 
 def _parts(node: spec.Transform) -> Sequence[tuple[str, str, str]]:
@@ -170,8 +171,9 @@ def _shown(node: spec.Transform, name: str) -> Column:
 
     kind, _ = _measure(node, name, str(node.settings["measures"][name]))
     if kind == "avg":
-        return f.expr(f"try_divide(`{name}_sum`, `{name}_count`)").alias(name)
-    return f.col(f"`{name}`")
+        total, count = quoted(f"{name}_sum"), quoted(f"{name}_count")
+        return f.expr(f"try_divide({total}, {count})").alias(name)
+    return f.col(quoted(name))
 
 
 def _measure(node: spec.Transform, name: str, text: str) -> tuple[str, str]:

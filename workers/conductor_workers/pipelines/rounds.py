@@ -76,6 +76,7 @@ class Ground:
     dead_letter: Sink | None
     parallelism: int
     modules: tuple[str, ...] = ()
+    any_sql: bool = False
 
     def source(self, name: str) -> spec.Source:
         """Return a source's node."""

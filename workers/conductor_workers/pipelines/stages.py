@@ -13,6 +13,7 @@ from conductor_workers.pipelines.intake import Intake
 from conductor_workers.pipelines.kept_rows import write_rows
 from conductor_workers.pipelines.reading import rows_of
 from conductor_workers.pipelines.rounds import Ground, pinned, unpinned
+from conductor_workers.statements import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -102,6 +103,6 @@ class StageInputs:
         enumerator.close()
         rows = rows_of(self._ground.spark, self._ground.sources[name], found, self._schemas[name])
         kept = self._ground.workplace.frame(f"lookup-{name}", epoch)
-        columns = [f"`{column}`" for column in self._schemas[name].names]
+        columns = [quoted(column) for column in self._schemas[name].names]
         write_rows(self._ground.workplace, kept, rows.selectExpr(*columns))
         return kept

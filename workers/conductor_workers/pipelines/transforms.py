@@ -14,6 +14,7 @@ from conductor_py.pipelines.plan import Reach
 from conductor_py.pipelines.reaches import is_timed
 from conductor_workers.pipelines.event_time import joined
 from conductor_workers.pipelines.row_wise import needs_more_than_a_row
+from conductor_workers.statements import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -77,9 +78,8 @@ def told_the_time(node: spec.Transform, inputs: Frames, now_ms: int) -> spec.Tra
 
 def _viewed(name: str, frame: DataFrame, spark: SparkSession) -> DataFrame:
     """Give an input its name: for queries, and where a plan is told from what it is made of."""
-    quoted = "`" + name.replace("`", "``") + "`"
-    frame.createOrReplaceTempView(quoted)
-    return spark.table(quoted)
+    frame.createOrReplaceTempView(quoted(name))
+    return spark.table(quoted(name))
 
 
 def _sql(node: spec.Transform, inputs: Frames, shop: Shop) -> DataFrame:
@@ -91,10 +91,15 @@ def _map(node: spec.Transform, inputs: Frames, shop: Shop) -> DataFrame:
     del shop
     (frame,) = inputs.values()
     select = cast("Mapping[str, str]", node.settings["select"])
-    made = [f"{expression} AS `{name}`" for name, expression in select.items()]
+    made = [named(expression, name) for name, expression in select.items()]
     if node.settings.get("keep_others"):
-        made = [f"`{name}`" for name in frame.columns if name not in select] + made
+        made = [quoted(name) for name in frame.columns if name not in select] + made
     return frame.selectExpr(*made)
+
+
+def named(expression: str, name: str) -> str:
+    """Return an expression that is the column of that name; it may end with a comment."""
+    return f"{expression}\n AS {quoted(name)}"
 
 
 def _filter(node: spec.Transform, inputs: Frames, shop: Shop) -> DataFrame:

@@ -7,21 +7,22 @@
      "output": {"path": "/data/delays", "format": "parquet", "mode": "overwrite"},
      "metrics": {"carriers": "SELECT count(*) FROM result"}, "collect": 10}
 
-Metrics are single values; they may read the views and ``result``, are evaluated before the data is
-published, and go into the task's output with the counts. Rows go there only by ``collect``: at most
-1,000 and 256 kB of them.
+Statements are queries of the inputs; before the last one, ``CREATE TEMP VIEW … AS`` a query may
+give one a name (see ``statements``). Metrics are single values; they may read the views and
+``result``, are evaluated before the data is published, and go into the task's output with the
+counts. Rows go there only by ``collect``: at most 1,000 and 256 kB of them.
 """
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 
 from conductor_py.model.json import JsonObject, JsonValue
@@ -30,6 +31,7 @@ from conductor_workers.datafiles import address
 from conductor_workers.destination import DestinationRefused, local_path
 from conductor_workers.manifest import MANIFESTS, visible_files
 from conductor_workers.pipelines.storage.local import LocalStorage
+from conductor_workers.statements import SETTINGS, Judge, StatementRefused, quoted
 from conductor_workers.tasks.document import Document, invalid
 from conductor_workers.tasks.outcome import TaskRefused, shortened
 from conductor_workers.tasks.output import (
@@ -65,7 +67,8 @@ class SqlSpec:
     """The whole input of a SPARK_SQL task."""
 
     inputs: tuple[InputSpec, ...]
-    statements: tuple[str, ...]
+    statements: Mapping[str, str]
+    """By JSON path, in their order."""
     output: OutputSpec | None
     collect: int
     metrics: Mapping[str, str]
@@ -85,7 +88,11 @@ def read_sql_spec(value: JsonObject) -> SqlSpec:
     output = document.child("output")
     spec = SqlSpec(
         inputs=inputs,
-        statements=statements if sql is None else (sql,),
+        statements=(
+            {f"{document.at('statements')}[{at}]": each for at, each in enumerate(statements)}
+            if sql is None
+            else {document.at("sql"): sql}
+        ),
         output=None if output is None else read_output_spec(output),
         collect=document.whole("collect", least=1, most=MOST_ROWS) or 0,
         metrics=document.named_texts("metrics"),
@@ -94,12 +101,14 @@ def read_sql_spec(value: JsonObject) -> SqlSpec:
     return spec
 
 
-def run_sql(spark: SparkSession, attempt: Attempt) -> JsonObject:
+def run_sql(spark: SparkSession, attempt: Attempt, *, any_sql: bool = False) -> JsonObject:
     """Run the task in a session of its own and return its output.
+
+    ``any_sql``: whoever defines tasks may run all that Spark's SQL can do.
 
     Raises:
         InvalidInput: the input is malformed.
-        TaskRefused: a metric is not one value.
+        TaskRefused: a statement may not be run, or a metric is not one value.
         AttemptEnded: the claim was lost on the way.
     """
     started = time.monotonic()
@@ -113,13 +122,37 @@ def run_sql(spark: SparkSession, attempt: Attempt) -> JsonObject:
             writer.prepare()
             cleanup.callback(writer.discard)
         own = spark.newSession()
+        if not any_sql:
+            _refuse_other_than_queries(own, spec)
         for source in spec.inputs:
             _load(own, source).createOrReplaceTempView(source.view)
-        frame = own.sql(spec.statements[0])
-        for statement in spec.statements[1:]:
-            frame = own.sql(statement)
-        output = _deliver(own, spec, frame, writer, cleanup)
+        *before, last = spec.statements.values()
+        for statement in before:
+            own.sql(statement)
+        output = _deliver(own, spec, own.sql(last), writer, cleanup)
     return {**output, "durationMs": round((time.monotonic() - started) * 1000)}
+
+
+def _refuse_other_than_queries(own: SparkSession, spec: SqlSpec) -> None:
+    for key, value in SETTINGS.items():
+        own.conf.set(key, value)
+    judge, views = Judge(own), [source.view for source in spec.inputs]
+    for path, statement in spec.statements.items():
+        with _telling(path):
+            made = judge.statement(statement, views)
+        views += [] if made is None else [made]
+    for name, sql in spec.metrics.items():
+        with _telling(f"$.metrics.{name}"):
+            for each in (sql, f"SELECT {_value(sql)}"):
+                judge.query(each, [*views, _RESULT_VIEW])
+
+
+@contextmanager
+def _telling(path: str) -> Iterator[None]:
+    try:
+        yield
+    except (StatementRefused, ParseException) as error:
+        raise TaskRefused(f"{path}: {shortened(str(error))}") from error
 
 
 def _deliver(
@@ -203,14 +236,17 @@ def _measured(own: SparkSession, metrics: Mapping[str, str]) -> JsonObject:
         return {}
     for name, sql in metrics.items():
         _refuse_wide(own, name, sql)
-    columns = ", ".join(
-        f"(\n{sql}\n) AS `{name.replace('`', '``')}`" for name, sql in metrics.items()
-    )
+    columns = ", ".join(f"{_value(sql)} AS {quoted(name)}" for name, sql in metrics.items())
     values = own.sql(f"SELECT {columns}")
     rows = first_rows(values, 1).rows
     if not rows:
         raise TaskRefused("$.metrics: the values are larger than an output may be.")
     return {"metrics": rows[0]}
+
+
+def _value(sql: str) -> str:
+    """Return a query as a value in another one; a comment at its end does not swallow the rest."""
+    return f"(\n{sql}\n)"
 
 
 def _refuse_wide(own: SparkSession, name: str, sql: str) -> None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from conductor_py.pipelines.record import SplitDescriptor
 from conductor_workers.pipelines.connectors import Outlook
+from conductor_workers.statements import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -82,7 +83,7 @@ def in_files(
     """Return the rows in as many partitions as files are wanted; the rows of a folder together."""
     wanted = files_wanted(outlook, target)
     if partition_by and wanted > 1:
-        return frame.repartition(wanted, *(f"`{name}`" for name in partition_by))
+        return frame.repartition(wanted, *(quoted(name) for name in partition_by))
     if wanted >= outlook.cores and wanted > 1:
         return frame.coalesce(wanted)
     return frame.repartition(wanted)

@@ -32,6 +32,7 @@ from conductor_workers.pipelines.sources.listing import CutRule, extended, group
 from conductor_workers.pipelines.sources.pieces import GroupReader, LineReader
 from conductor_workers.pipelines.storage import StoreAway
 from conductor_workers.pipelines.storage.s3 import Listed, S3Storage, matching
+from conductor_workers.statements import quoted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -114,7 +115,7 @@ class BucketSource:
         """See ``NativeSource``."""
         if self.like.format in _TEXT:
             lines = self._lines(schema)
-            columns = ", ".join(f"`{name}` string" for name in (*lines.columns, RAW))
+            columns = ", ".join(f"{quoted(name)} string" for name in (*lines.columns, RAW))
             text = spark.createDataFrame([], columns).schema
             named = _Explained(self.name, lines)
             rows = frame_of(spark, named, splits, text, placed=self.like.placing)

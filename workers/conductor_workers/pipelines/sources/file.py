@@ -32,6 +32,7 @@ from conductor_workers.pipelines.sources.listing import (
     unchanged,
 )
 from conductor_workers.pipelines.sources.pieces import GroupReader, LineReader, header_of
+from conductor_workers.statements import quoted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -317,7 +318,7 @@ def _named(schema: pa.Schema) -> StructType:
 
 
 def _all_text(names: Sequence[str]) -> str:
-    return ", ".join(f"`{name.replace('`', '``')}` string" for name in names)
+    return ", ".join(f"{quoted(name)} string" for name in names)
 
 
 def _text_schema(spark: SparkSession, names: Sequence[str]) -> StructType:

@@ -32,6 +32,7 @@ from conductor_workers.pipelines.enforcement import demanded
 from conductor_workers.pipelines.reading import frame_of
 from conductor_workers.pipelines.registry import Place
 from conductor_workers.pipelines.shapes import NotOfType, arrow_schema, shaped
+from conductor_workers.statements import quoted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -84,7 +85,7 @@ class JdbcSource:
         else:
             fields = self._found()
         return spark.createDataFrame(
-            [], ", ".join(f"`{name}` {kind}" for name, kind in fields)
+            [], ", ".join(f"{quoted(name)} {kind}" for name, kind in fields)
         ).schema
 
     def enumerator(self, restored: Mapping[str, Any]) -> JdbcEnumerator:

@@ -32,6 +32,7 @@ from conductor_workers.pipelines.reading import frame_of
 from conductor_workers.pipelines.registry import Place
 from conductor_workers.pipelines.shapes import NotOfType, arrow_schema, shaped
 from conductor_workers.pipelines.sources.pieces import as_text
+from conductor_workers.statements import quoted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -121,7 +122,9 @@ class KafkaSource:
         """See ``NativeSource``: for JSON, with messages that are not as declared as bad rows."""
         if self.format != "json" or self.declared is None:
             return None
-        columns = ", ".join([*(f"`{field.name}` string" for field in schema), f"{RAW} string"])
+        columns = ", ".join(
+            [*(f"{quoted(field.name)} string" for field in schema), f"{RAW} string"]
+        )
         read = f"{columns}, {OFFSET} bigint" if self.placing else columns
         wanted = arrow_schema(spark.createDataFrame([], read).schema)
         text = spark.createDataFrame([], columns).schema

@@ -1,0 +1,45 @@
+"""Whether all SQL of a pipeline is what a worker runs for a stranger; before its first round."""
+
+from __future__ import annotations
+
+from pyspark.errors import ParseException
+
+from conductor_py.pipelines import spec
+from conductor_py.pipelines.chance import UNSEEN, statements, with_time_pinned
+from conductor_workers.pipelines.rounds import Ground
+from conductor_workers.pipelines.transforms import TransformRefused, named
+from conductor_workers.statements import Judge, StatementRefused
+from conductor_workers.tasks.outcome import shortened
+
+
+def refuse_other_than_queries(ground: Ground) -> None:
+    """Look at the queries and expressions of all its nodes. Raises ``TransformRefused``."""
+    judge, names = Judge(ground.spark, UNSEEN), frozenset(ground.plan.nodes)
+    for transform in ground.job.transforms:
+        if transform.id in names:
+            _look_at(judge, transform)
+    for sink in ground.job.sinks:
+        if sink.id in names and sink.kind == "assert":
+            for check, text in sink.settings.get("checks", {}).items():
+                _passed(judge, f"{sink.id}.checks.{check}", text)
+
+
+def _look_at(judge: Judge, node: spec.Transform) -> None:
+    for path, text in statements(with_time_pinned(node, 0, frozenset())):
+        where = f"{node.id}{path}"
+        if node.kind == "map":
+            _passed(judge, where, named(text, path.removeprefix(".select.")))
+        elif node.kind == "sql":
+            _passed(judge, where, text, node)
+        else:
+            _passed(judge, where, text)
+
+
+def _passed(judge: Judge, where: str, text: str, node: spec.Transform | None = None) -> None:
+    try:
+        if node is None:
+            judge.expression(text)
+        else:
+            judge.query(text, node.inputs)
+    except (StatementRefused, ParseException) as error:
+        raise TransformRefused(f"{where}: {shortened(str(error))}") from error
