@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import StructField, StructType
 
-#: Columns of a file that the schema does not name, as JSON, when they are to be captured.
-EXTRA: Final = "_extra"
 _NESTED: Final = ("struct", "array", "map")
 _UNREADABLE: Final = "UNREADABLE_ROW"
 _WRONG_TYPE: Final = "WRONG_TYPE"

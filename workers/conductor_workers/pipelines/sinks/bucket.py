@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -34,6 +34,7 @@ from conductor_workers.pipelines.connectors import (
     sink_key,
     task_key,
 )
+from conductor_workers.pipelines.csv_form import form_options, header_line
 from conductor_workers.pipelines.registry import Place
 from conductor_workers.pipelines.settings import NodeSettings
 from conductor_workers.pipelines.sinks.object_writer import ObjectWriter, prepared
@@ -79,7 +80,7 @@ class BucketSink:
         writer = ObjectWriter(
             storage=self.storage,
             format=self.format,
-            header=",".join(self._csv_header(frame)),
+            header=self._header(frame),
             hidden=hidden,
             folder="" if hidden else f"{self._home(epoch.task_key)}/{epoch.name}/{once}",
             stem=f"part-{epoch.key}-{epoch.name}",
@@ -211,10 +212,11 @@ class BucketSink:
             where=f"the bucket {self.storage.bucket}",
         )
 
-    def _csv_header(self, frame: DataFrame) -> Iterable[str]:
+    def _header(self, frame: DataFrame) -> str:
         if self.format != "csv" or self.options.get("header") != "true":
-            return ()
-        return [name for name in frame.columns if name not in self.partition_by]
+            return ""
+        names = (name for name in frame.columns if name not in self.partition_by)
+        return header_line(names, self.options)
 
     def _away(self, error: StoreAway) -> SinkProblem:
         return SinkProblem("SINK_UNAVAILABLE", f"{self.name}: {error}")
@@ -223,12 +225,13 @@ class BucketSink:
 def open_sink(node: spec.Sink, place: Place) -> BucketSink:
     """Make the sink of a node."""
     settings = place.settings(node)
+    form = settings.choice("format", _FORMATS, "parquet")
     visibility = settings.choice("visibility", ("publish", "manifest"), "publish")
     return BucketSink(
         name=node.id,
         storage=bucket_of(settings, settings.text("path")),
-        format=settings.choice("format", _FORMATS, "parquet"),
-        options=settings.named_texts("options"),
+        format=form,
+        options=form_options(form, settings.named_texts("options")),
         partition_by=settings.texts("partition_by"),
         visibility="manifest" if visibility == "manifest" else "publish",
         target_bytes=settings.whole("target_file_size", TARGET_BYTES),

@@ -39,6 +39,7 @@ from conductor_workers.pipelines.connectors import (
     sink_key,
     task_key,
 )
+from conductor_workers.pipelines.csv_form import form_options
 from conductor_workers.pipelines.observing import counted
 from conductor_workers.pipelines.sinks.proofs import Proofs, Visibility
 from conductor_workers.pipelines.sinks.sizes import TARGET_BYTES, RowBytes, in_files
@@ -65,7 +66,9 @@ def open_sink(node: spec.Sink, place: Place) -> FileSink:
         root=local_path(str(settings["path"])),
         format=form,
         row_bytes=RowBytes(form),
-        options={key: _word(value) for key, value in settings.get("options", {}).items()},
+        options=form_options(
+            form, {key: _word(value) for key, value in settings.get("options", {}).items()}
+        ),
         partition_by=tuple(settings.get("partition_by", ())),
         visibility=settings.get("visibility", "publish"),
         target_bytes=int(settings.get("target_file_size", TARGET_BYTES)),

@@ -20,16 +20,18 @@ from urllib.parse import urlsplit
 from conductor_py.errors import ConfigurationError
 from conductor_py.pipelines import spec
 from conductor_py.pipelines.record import SplitDescriptor
-from conductor_workers.pipelines.connectors import RAW, Discovery, SourceProblem, SplitReader
+from conductor_workers.pipelines.connectors import Discovery, SourceProblem, SplitReader
+from conductor_workers.pipelines.csv_form import form_options, whole_only
 from conductor_workers.pipelines.enforcement import demanded
 from conductor_workers.pipelines.reading import frame_of
 from conductor_workers.pipelines.registry import Place
 from conductor_workers.pipelines.shapes import arrow_schema
 from conductor_workers.pipelines.sinks.bucket import bucket_of
 from conductor_workers.pipelines.sources.committed import committed, fixed_part
+from conductor_workers.pipelines.sources.compression import is_compressed
 from conductor_workers.pipelines.sources.file import FileSource, TypedLines
 from conductor_workers.pipelines.sources.listing import CutRule, extended, grouped
-from conductor_workers.pipelines.sources.pieces import GroupReader, LineReader
+from conductor_workers.pipelines.sources.pieces import LineReader
 from conductor_workers.pipelines.storage import StoreAway
 from conductor_workers.pipelines.storage.s3 import Listed, S3Storage, matching
 from conductor_workers.statements import quoted
@@ -40,7 +42,6 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 _TEXT: Final = ("csv", "json")
-_COMPRESSED: Final = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".xz", ".deflate")
 _SAMPLE_BYTES: Final = 4 << 20
 _WORTH_CUTTING: Final = 2
 _PATTERN: Final = re.compile(r"[*?].*")
@@ -103,9 +104,7 @@ class BucketSource:
     def reader(self, schema: StructType) -> SplitReader:
         """See ``Source``. A value that does not fit is NULL here; ``frame`` sets its row aside."""
         if self.like.format not in _TEXT:
-            groups = GroupReader(
-                format=self.like.format, schema=arrow_schema(schema), files=self._files
-            )
+            groups = replace(self.like.groups(schema), files=self._files)
             return _Explained(self.name, groups)
         return _Explained(self.name, TypedLines(self._lines(schema), arrow_schema(schema)))
 
@@ -115,7 +114,7 @@ class BucketSource:
         """See ``NativeSource``."""
         if self.like.format in _TEXT:
             lines = self._lines(schema)
-            columns = ", ".join(f"{quoted(name)} string" for name in (*lines.columns, RAW))
+            columns = ", ".join(f"{quoted(name)} string" for name in lines.made)
             text = spark.createDataFrame([], columns).schema
             named = _Explained(self.name, lines)
             rows = frame_of(spark, named, splits, text, placed=self.like.placing)
@@ -155,7 +154,7 @@ class BucketSource:
     def cut(self, listed: Listed) -> Iterator[SplitDescriptor]:
         """Cut an object into splits, as files on disks are cut."""
         whole = {"path": listed.name, "size": listed.size, "etag": listed.etag}
-        cuttable = not listed.name.endswith(_COMPRESSED) and self.rule.by != "file"
+        cuttable = not is_compressed(listed.name) and self.rule.by != "file"
         if not cuttable or listed.size <= self.rule.size * _WORTH_CUTTING:
             yield SplitDescriptor(ord=0, descriptor=whole, bytes=listed.size)
         elif self.like.format in _TEXT:
@@ -289,7 +288,11 @@ def open_source(node: spec.Source, place: Place) -> BucketSource:
     if len(buckets) != 1:
         raise ConfigurationError(f"{node.id}.paths must be of one bucket.")
     rule = node.split or spec.SplitRule(by="file")
+    form = settings.choice("format", ("csv", "json", "parquet", "orc"), "parquet")
     watch = settings.flag("watch", default=False)
+    options = form_options(form, settings.named_texts("options"))
+    if odd := whole_only(form, options):
+        raise settings.refused(f"options.{odd[0]}", "is heeded for files on disks only")
     return BucketSource(
         name=node.id,
         storage=bucket_of(settings, f"s3://{buckets.pop()}"),
@@ -297,8 +300,8 @@ def open_source(node: spec.Source, place: Place) -> BucketSource:
         like=FileSource(
             name=node.id,
             patterns=(),
-            format=settings.choice("format", ("csv", "json", "parquet", "orc"), "parquet"),
-            options=settings.named_texts("options"),
+            format=form,
+            options=options,
             declared=node.schema,
         ),
         rule=CutRule(by=rule.by, size=rule.size_bytes),

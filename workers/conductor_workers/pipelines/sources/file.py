@@ -19,10 +19,14 @@ from typing import TYPE_CHECKING, Any, Final
 from conductor_py.pipelines import spec
 from conductor_py.pipelines.record import SplitDescriptor
 from conductor_workers.pipelines.connectors import RAW, SourceProblem, SplitReader
-from conductor_workers.pipelines.enforcement import EXTRA, declared, demanded, enforced
+from conductor_workers.pipelines.csv_form import form_options, quote_of, separator_of, whole_only
+from conductor_workers.pipelines.enforcement import declared, demanded, enforced
 from conductor_workers.pipelines.places import placed_by_spark
 from conductor_workers.pipelines.reading import frame_of
+from conductor_workers.pipelines.settings import SettingRefused
 from conductor_workers.pipelines.shapes import arrow_schema
+from conductor_workers.pipelines.sources.compression import decompressed
+from conductor_workers.pipelines.sources.drift import EXTRA, LENIENT, DriftRule
 from conductor_workers.pipelines.sources.listing import (
     CutRule,
     FileEnumerator,
@@ -51,11 +55,14 @@ def open_source(node: spec.Source, place: Place) -> FileSource:
     del place
     settings = node.settings
     rule = node.split or spec.SplitRule(by="file")
+    form = str(settings.get("format", "parquet"))
     return FileSource(
         name=node.id,
         patterns=tuple(_local(path) for path in settings["paths"]),
-        format=str(settings.get("format", "parquet")),
-        options={key: _word(value) for key, value in settings.get("options", {}).items()},
+        format=form,
+        options=form_options(
+            form, {key: _word(value) for key, value in settings.get("options", {}).items()}
+        ),
         declared=node.schema,
         rule=CutRule(by=rule.by, size=rule.size_bytes),
         watch=bool(settings.get("watch", False)),
@@ -97,7 +104,7 @@ class FileSource:
     def enumerator(self, restored: Mapping[str, Any]) -> FileEnumerator:
         """See ``Source``."""
         rule = self.rule
-        if self.options.get("multiLine") == "true":
+        if whole_only(self.format, self.options):
             rule = CutRule(by="file", size=rule.size)
         return file_enumerator(restored, self.patterns, self.format, rule, watch=self.watch)
 
@@ -109,7 +116,7 @@ class FileSource:
         """See ``Source``."""
         if self.format in _TEXT:
             return TypedLines(self.lines(schema), arrow_schema(schema))
-        return GroupReader(format=self.format, schema=arrow_schema(schema))
+        return self.groups(schema)
 
     def frame(
         self, spark: SparkSession, splits: Sequence[SplitDescriptor], schema: StructType
@@ -117,8 +124,14 @@ class FileSource:
         """See ``NativeSource``."""
         for split in splits:
             unchanged(split)
-        whole = [each for each in splits if not _is_piece(each)]
-        pieces = [each for each in splits if _is_piece(each)]
+        apart = self._read_apart
+        if apart and (odd := whole_only(self.format, self.options)):
+            raise SettingRefused(
+                f"{self.name}.options.{odd[0]} cannot be heeded while schema tells of columns that "
+                "come or go."
+            )
+        whole = [each for each in splits if not apart and not _is_piece(each)]
+        pieces = [each for each in splits if apart or _is_piece(each)]
         frames: list[DataFrame] = []
         if whole:
             paths = [str(each.descriptor["path"]) for each in whole]
@@ -153,12 +166,12 @@ class FileSource:
             "enforceSchema": "true",
         }
         if self.format == "json":
-            names = tuple(each.name for each in schema if each.name != EXTRA)
+            names = _without_extra(schema)
             rows = spark.read.options(**options).schema(_all_text((*names, RAW))).json(paths)
             yield self.with_types(self._native(rows), schema)
             return
         for names, group in self._by_header(paths, schema).items():
-            self._check_columns(names, group[0], schema)
+            self._drift.check(names, _without_extra(schema), group[0])
             rows = spark.read.options(**options).schema(_all_text((*names, RAW))).csv(group)
             captured = self._captured(self._native(rows), names, schema)
             yield self.with_types(captured, schema)
@@ -168,26 +181,21 @@ class FileSource:
     ) -> Iterator[DataFrame]:
         wanted = arrow_schema(schema)
         for path in paths:
-            self._check_types(path, wanted)
+            # Spark would read a column that vanished as NULL, and say nothing.
+            self._drift.check_types(_footer(path, self.format), wanted, path)
         rows = spark.read.options(**self.options).schema(schema).format(self.format).load(paths)
         yield self._demanded(self._native(rows))
 
     def _piece_frame(
         self, spark: SparkSession, splits: list[SplitDescriptor], schema: StructType
     ) -> DataFrame:
-        paths = sorted({str(each.descriptor["path"]) for each in splits})
         if self.format in _TEXT:
-            for names, group in self._by_header(paths, schema).items():
-                self._check_columns(names, group[0], schema)
             lines = self.lines(schema)
-            text = _text_schema(spark, (*lines.columns, RAW))
+            text = _text_schema(spark, lines.made)
             rows = frame_of(spark, lines, splits, text, placed=self.placing)
             return self.with_types(rows, schema)
-        wanted = arrow_schema(schema)
-        for path in paths:
-            self._check_types(path, wanted)
-        groups = GroupReader(format=self.format, schema=wanted)
-        return self._demanded(frame_of(spark, groups, splits, schema, placed=self.placing))
+        rows = frame_of(spark, self.groups(schema), splits, schema, placed=self.placing)
+        return self._demanded(rows)
 
     def _native(self, rows: DataFrame) -> DataFrame:
         return placed_by_spark(rows) if self.placing else rows
@@ -209,67 +217,56 @@ class FileSource:
         """Return what reads the lines of the node's files, each column as text."""
         return LineReader(
             format=self.format,
-            columns=tuple(each.name for each in schema if each.name != EXTRA),
+            columns=_without_extra(schema),
             header=self._has_header,
-            separator=self._separator,
-            quote=self.options.get("quote", '"'),
+            separator=separator_of(self.options),
+            quote=quote_of(self.options),
             null_text=self.options.get("nullValue", ""),
             numbered=self.placing,
+            drift=self._drift,
         )
+
+    def groups(self, schema: StructType) -> GroupReader:
+        """Return what reads the row groups or stripes of the node's files."""
+        return GroupReader(format=self.format, schema=arrow_schema(schema), drift=self._drift)
+
+    @property
+    def _drift(self) -> DriftRule:
+        if self.format == "json" and self.declared is None:
+            return LENIENT  # a row has what it has
+        return DriftRule.of(self.declared)
+
+    @property
+    def _read_apart(self) -> bool:
+        """Whether whole files are read in tasks of ours, too: Spark tells nothing of what a schema
+        does not name, nor which keys of JSON are there.
+        """
+        if self.format == "json":
+            return self._drift != LENIENT
+        return self._drift.captures and self.format != "csv"
 
     @property
     def _has_header(self) -> bool:
         return self.format == "csv" and self.options.get("header") == "true"
 
-    @property
-    def _separator(self) -> str:
-        return self.options.get("sep", self.options.get("delimiter", ","))
-
     def _by_header(self, paths: list[str], schema: StructType) -> dict[tuple[str, ...], list[str]]:
         """Group files by their columns; an empty file has none and is left out by Spark."""
         grouped: dict[tuple[str, ...], list[str]] = {}
-        declared_names = tuple(each.name for each in schema if each.name != EXTRA)
+        declared_names = _without_extra(schema)
         for path in paths:
             names = declared_names
             if self._has_header:
-                names = _header(path, self._separator, self.options.get("quote", '"')) or names
+                names = _header(path, self.options) or names
             grouped.setdefault(names, []).append(path)
         return grouped
-
-    def _check_columns(self, names: tuple[str, ...], path: str, schema: StructType) -> None:
-        wanted = tuple(each.name for each in schema if each.name != EXTRA)
-        missing = [name for name in wanted if name not in names]
-        extra = [name for name in names if name not in wanted]
-        if missing and (self.declared is None or self.declared.missing_columns == "fail"):
-            raise SourceProblem(
-                "SCHEMA_CHANGED", f"The file {path} has no column {', '.join(missing)}."
-            )
-        if extra and self.declared is not None and self.declared.extra_columns == "fail":
-            raise SourceProblem(
-                "SCHEMA_CHANGED", f"The file {path} has a column more: {', '.join(extra)}."
-            )
 
     def _captured(self, rows: DataFrame, names: tuple[str, ...], schema: StructType) -> DataFrame:
         if EXTRA not in schema.names:
             return rows
         from pyspark.sql import functions as f
 
-        extra = [f.col(name) for name in names if name not in schema.names]
+        extra = [f.col(quoted(name)) for name in names if name not in schema.names]
         return rows.withColumn(EXTRA, f.to_json(f.struct(*extra)) if extra else f.lit(None))
-
-    def _check_types(self, path: str, wanted: pa.Schema) -> None:
-        """Look at a footer: Spark would read a column that vanished as NULL, and say nothing."""
-        present = _footer(path, self.format)
-        self._check_columns(tuple(present.names), path, _named(wanted))
-        for column in wanted:
-            if column.name not in present.names:
-                continue
-            there = present.field(column.name).type
-            if not _compatible(there, column.type):
-                raise SourceProblem(
-                    "SCHEMA_CHANGED",
-                    f"The file {path} has {column.name} as {there}, not as {column.type}.",
-                )
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,10 +308,8 @@ def _scalar(value: Any, kind: Any) -> Any:  # noqa: ANN401 - pyarrow has no type
         return None
 
 
-def _named(schema: pa.Schema) -> StructType:
-    from pyspark.sql.types import StringType, StructField, StructType
-
-    return StructType([StructField(name, StringType()) for name in schema.names])
+def _without_extra(schema: StructType) -> tuple[str, ...]:
+    return tuple(each.name for each in schema if each.name != EXTRA)
 
 
 def _all_text(names: Sequence[str]) -> str:
@@ -340,37 +335,9 @@ def _footer(path: str, data_format: str) -> pa.Schema:
         ) from error
 
 
-def _compatible(there: Any, wanted: Any) -> bool:  # noqa: ANN401 - pyarrow has no types
-    """Say whether the one can be read as the other without loss."""
-    import pyarrow as pa
-    from pyarrow import types
-
-    if there.equals(wanted) or types.is_nested(there) or types.is_nested(wanted):
-        return bool(types.is_nested(there) == types.is_nested(wanted))
-    for same in (types.is_temporal, _is_text, pa.types.is_binary):
-        if same(there) or same(wanted):
-            return bool(same(there) and same(wanted))
-    if types.is_integer(there) and types.is_integer(wanted):
-        return bool(there.bit_width <= wanted.bit_width)
-    if types.is_floating(there) and types.is_floating(wanted):
-        return bool(there.bit_width <= wanted.bit_width)
-    return bool(types.is_decimal(there) and types.is_decimal(wanted))
-
-
-def _is_text(kind: Any) -> bool:  # noqa: ANN401 - pyarrow has no types
-    from pyarrow import types
-
-    return bool(types.is_string(kind) or types.is_large_string(kind))
-
-
-def _header(path: str, separator: str, quote: str) -> tuple[str, ...]:
-    if path.endswith(".gz"):
-        import gzip
-
-        with gzip.open(path, "rb") as file:
-            return header_of(file.readline(), separator=separator, quote=quote)
-    with Path(path).open("rb") as file:
-        return header_of(file.readline(), separator=separator, quote=quote)
+def _header(path: str, options: Mapping[str, str]) -> tuple[str, ...]:
+    with Path(path).open("rb") as stored, decompressed(stored, path) as file:
+        return header_of(file.readline(), options)
 
 
 def _is_piece(split: SplitDescriptor) -> bool:

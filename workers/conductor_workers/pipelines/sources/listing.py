@@ -20,9 +20,9 @@ from conductor_py.pipelines.record import SplitDescriptor
 from conductor_workers.pipelines import faults
 from conductor_workers.pipelines.connectors import Discovery, SourceProblem
 from conductor_workers.pipelines.sources.committed import committed, fixed_part
+from conductor_workers.pipelines.sources.compression import is_compressed
 from conductor_workers.pipelines.storage.local import LocalStorage
 
-_COMPRESSED: Final = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".xz", ".deflate")
 #: A file that is only a little too large is read whole: Spark reads whole files faster.
 _WORTH_CUTTING: Final = 2
 
@@ -156,7 +156,7 @@ def file_enumerator(
 def _cut(file: Found, data_format: str, rule: CutRule) -> Iterator[SplitDescriptor]:
     whole = {"path": file.path, "size": file.size, "mtime_ns": file.mtime_ns}
     large = file.size > rule.size * _WORTH_CUTTING
-    if not large or rule.by == "file" or file.path.endswith(_COMPRESSED):
+    if not large or rule.by == "file" or is_compressed(file.path):
         yield SplitDescriptor(ord=0, descriptor=whole, bytes=file.size)
     elif rule.by == "bytes" and data_format in ("csv", "json"):
         for start in range(0, file.size, rule.size):

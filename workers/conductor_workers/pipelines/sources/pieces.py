@@ -8,14 +8,17 @@ types and finds those that do not fit.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Protocol
 
 from conductor_py.pipelines.record import SplitDescriptor
 from conductor_workers.pipelines.connectors import RAW, SourceProblem
+from conductor_workers.pipelines.csv_form import names_in
 from conductor_workers.pipelines.places import ROW
+from conductor_workers.pipelines.sources.compression import decompressed, is_compressed
+from conductor_workers.pipelines.sources.drift import EXTRA, LENIENT, DriftRule, captured, in_json
 from conductor_workers.pipelines.sources.listing import unchanged
 from conductor_workers.pipelines.storage import StoreAway
 
@@ -66,26 +69,44 @@ class LineReader:
     null_text: str = ""
     numbered: bool = False
     """Whether the batches have the rows' numbers in the split, from 0, in ``_row``."""
+    drift: DriftRule = LENIENT
     files: Files = LocalFiles()
 
+    @property
+    def made(self) -> tuple[str, ...]:
+        """The columns of the batches but for ``_row``."""
+        return (*self.columns, *((EXTRA,) if self.drift.captures else ()), RAW)
+
     def read(self, split: SplitDescriptor) -> Iterator[pa.RecordBatch]:
-        """See ``SplitReader``; the batches have ``columns`` and ``_raw``, all text."""
+        """See ``SplitReader``; the batches have ``columns``, ``_extra`` if it is captured, and
+        ``_raw``, all text.
+        """
+        path = str(split.descriptor["path"])
         start = int(split.descriptor.get("start", 0))
         length = int(split.descriptor.get("length", split.descriptor["size"]))
-        with self.files.open(split) as file:
+        with self.files.open(split) as stored, decompressed(stored, path) as file:
             names = self._names(file)
-            content = _lines_of(file, start, length)
+            if is_compressed(path):  # never cut
+                file.seek(0)
+                content = file.read()
+            else:
+                content = _lines_of(file, start, length)
         if start == 0:
             content = content.removeprefix(_BOM)
             if self.format == "csv" and self.header:
                 content = content.partition(_NEWLINE)[2]
-        if content.strip():
-            yield from self._csv(content, names) if self.format == "csv" else self._json(content)
+        if not content.strip():
+            return
+        if self.format == "json":
+            yield from self._json(content, path)
+            return
+        self.drift.check(names, self.columns, path)
+        yield from self._csv(content, names)
 
     def _names(self, file: BinaryIO) -> tuple[str, ...]:
         if self.format != "csv" or not self.header:
             return self.columns
-        return header_of(file.readline(), separator=self.separator, quote=self.quote)
+        return header_of(file.readline(), {"sep": self.separator, "quote": self.quote})
 
     def _csv(self, content: bytes, names: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
@@ -114,26 +135,46 @@ class LineReader:
         )
         none = pa.nulls(table.num_rows, pa.string())
         columns = [table[name] if name in names else none for name in self.columns]
+        if self.drift.captures:
+            extra = {n: table[n].to_pylist() for n in names if n not in self.columns}
+            columns.append(pa.array(list(captured(extra, table.num_rows)), pa.string()))
         whole = [n for n in range(table.num_rows + len(odd)) if n not in odd] if odd else None
         yield from self._batches([*columns, none], whole or range(table.num_rows))
         if odd:
             nothing = pa.nulls(len(odd), pa.string())
             texts = pa.array(list(odd.values()), pa.string())
-            yield from self._batches([*([nothing] * len(self.columns)), texts], list(odd))
+            yield from self._batches([*([nothing] * len(columns)), texts], list(odd))
 
-    def _json(self, content: bytes) -> Iterator[pa.RecordBatch]:
+    def _json(self, content: bytes, path: str) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
 
         lines = [line for line in content.split(_NEWLINE) if line.strip()]
         for at in range(0, len(lines), _ROWS):
-            rows = [_fields(line, self.columns) for line in lines[at : at + _ROWS]]
+            rows = [self._fields(line, path) for line in lines[at : at + _ROWS]]
             columns = [pa.array(list(column), pa.string()) for column in zip(*rows, strict=True)]
             yield from self._batches(columns, range(at, at + len(rows)))
+
+    def _fields(self, line: bytes, path: str) -> list[str | None]:
+        import json
+
+        try:
+            document = json.loads(line)
+        except ValueError:
+            document = None
+        if not isinstance(document, dict):
+            nothing = [None] * (len(self.made) - 1)
+            return [*nothing, line.decode("utf-8", "replace").rstrip("\r")]
+        self.drift.check(document, self.columns, f"{path}, a row of it,")
+        found = [as_text(document.get(name)) for name in self.columns]
+        if self.drift.captures:
+            extra = {name: each for name, each in document.items() if name not in self.columns}
+            found.append(in_json(extra) if extra else None)
+        return [*found, None]
 
     def _batches(self, columns: list[Any], numbers: Sequence[int]) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
 
-        names = [*self.columns, RAW]
+        names = [*self.made]
         if self.numbered:
             columns, names = [*columns, pa.array(numbers, pa.int64())], [*names, ROW]
         yield from pa.table(columns, names=names).to_batches(max_chunksize=_ROWS)
@@ -184,6 +225,7 @@ class GroupReader:
 
     format: str
     schema: pa.Schema
+    drift: DriftRule = LENIENT
     files: Files = LocalFiles()
 
     def read(self, split: SplitDescriptor) -> Iterator[pa.RecordBatch]:
@@ -207,19 +249,25 @@ class GroupReader:
     def _tables(self, place: str | BinaryIO | _Heard, split: SplitDescriptor) -> Iterator[pa.Table]:
         import pyarrow as pa
 
+        path = str(split.descriptor["path"])
         first = int(split.descriptor.get("first", 0))
         if self.format == "parquet":
             import pyarrow.parquet as pq
 
             with pq.ParquetFile(place) as file:
+                there = file.schema_arrow
+                self.drift.check_types(there, self.schema, path)
                 count = int(split.descriptor.get("count", file.num_row_groups))
-                wanted = [name for name in self.schema.names if name in file.schema_arrow.names]
+                wanted = there.names
+                if not self.drift.captures:
+                    wanted = [name for name in self.schema.names if name in there.names]
                 for number in range(first, first + count):
                     yield file.read_row_group(number, columns=wanted)
             return
         from pyarrow import orc
 
         stripes = orc.ORCFile(place)
+        self.drift.check_types(stripes.schema, self.schema, path)
         count = int(split.descriptor.get("count", stripes.nstripes))
         for number in range(first, first + count):
             yield pa.Table.from_batches([stripes.read_stripe(number)])
@@ -228,21 +276,27 @@ class GroupReader:
         import pyarrow as pa
 
         columns = [
-            table[field.name].cast(field.type)
+            self._extra(table)
+            if field.name == EXTRA and self.drift.captures
+            else table[field.name].cast(field.type)
             if field.name in table.column_names
             else pa.nulls(table.num_rows, field.type)
             for field in self.schema
         ]
         return pa.Table.from_arrays(columns, schema=self.schema)
 
+    def _extra(self, table: pa.Table) -> pa.Array:
+        import pyarrow as pa
 
-def header_of(line: bytes, *, separator: str, quote: str) -> tuple[str, ...]:
+        names = [name for name in table.column_names if name not in self.schema.names]
+        found = {name: table[name].to_pylist() for name in names}
+        return pa.array(list(captured(found, table.num_rows)), pa.string())
+
+
+def header_of(line: bytes, options: Mapping[str, str]) -> tuple[str, ...]:
     """Return the column names that a first line gives."""
-    import csv
-
     text = line.removeprefix(_BOM).decode("utf-8", "replace").rstrip("\r\n")
-    rows = csv.reader([text], delimiter=separator, quotechar=quote or None)
-    return tuple(next(rows, []))
+    return names_in(text, options)
 
 
 def _lines_of(file: BinaryIO, start: int, length: int) -> bytes:
@@ -266,18 +320,6 @@ def _after_newline(file: BinaryIO, position: int) -> int:
             return position + at + 1
         position += len(chunk)
     return position
-
-
-def _fields(line: bytes, columns: tuple[str, ...]) -> list[str | None]:
-    import json
-
-    try:
-        document = json.loads(line)
-    except ValueError:
-        document = None
-    if not isinstance(document, dict):
-        return [*([None] * len(columns)), line.decode("utf-8", "replace").rstrip("\r")]
-    return [*(as_text(document.get(name)) for name in columns), None]
 
 
 def as_text(value: object) -> str | None:

@@ -1,0 +1,85 @@
+"""CSV as pipelines write and read it, whoever does: by RFC 4180, where Spark has its own way.
+
+A quote inside a quoted value is written twice; Spark would put a backslash before it, and read back
+no other form. Blanks at the ends of a value stay; Spark would write it without. Whoever wants
+Spark's ways sets ``escape`` and ``ignoreLeadingWhiteSpace``.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping
+
+_QUOTE = '"'
+_TIMES = ("dateFormat", "timestampFormat")
+#: Options that readers of pieces heed as Spark does.
+_HEEDED = {
+    "csv": ("header", "sep", "delimiter", "quote", "nullValue", "inferSchema", *_TIMES),
+    "json": _TIMES,
+}
+
+
+def form_options(format: str, options: Mapping[str, str]) -> dict[str, str]:
+    """Return Spark's options of a format, completed."""
+    if format != "csv":
+        return dict(options)
+    kept = {"ignoreLeadingWhiteSpace": "false", "ignoreTrailingWhiteSpace": "false"}
+    return {"escape": quote_of(options), **kept, **options}
+
+
+def whole_only(format: str, options: Mapping[str, str]) -> list[str]:
+    """List the options that Spark alone heeds: files read with them are not cut."""
+    if format not in _HEEDED:
+        return []
+    plain = form_options(format, {"quote": quote_of(options), "multiLine": "false"})
+    return sorted(
+        name
+        for name, text in options.items()
+        if name not in _HEEDED[format] and plain.get(name) != text
+    )
+
+
+def quote_of(options: Mapping[str, str]) -> str:
+    """Return the character around values; empty for none."""
+    return options.get("quote", _QUOTE)
+
+
+def separator_of(options: Mapping[str, str]) -> str:
+    """Return what stands between values."""
+    return options.get("sep", options.get("delimiter", ","))
+
+
+def escape_of(options: Mapping[str, str]) -> str:
+    """Return what stands before a quote inside a value; empty where the quote is written twice."""
+    escape = options.get("escape", "")
+    return "" if escape == quote_of(options) else escape
+
+
+def header_line(names: Iterable[str], options: Mapping[str, str]) -> str:
+    """Return the line that names the columns."""
+    line, quote = io.StringIO(), quote_of(options)
+    csv.writer(
+        line,
+        delimiter=separator_of(options),
+        quotechar=quote or None,
+        quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE,
+        escapechar=escape_of(options) or None,
+        doublequote=not escape_of(options),
+        lineterminator="",
+    ).writerow(names)
+    return line.getvalue()
+
+
+def names_in(line: str, options: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the column names that a first line gives."""
+    quote = quote_of(options)
+    rows = csv.reader(
+        [line],
+        delimiter=separator_of(options),
+        quotechar=quote or None,
+        quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE,
+        escapechar=escape_of(options) or None,
+        doublequote=not escape_of(options),
+    )
+    return tuple(next(rows, []))

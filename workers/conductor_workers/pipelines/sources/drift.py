@@ -1,0 +1,119 @@
+"""Schema drift: what a source does about a file whose columns are not those of its schema."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from conductor_py.pipelines import spec
+from conductor_workers.pipelines.connectors import SourceProblem
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+#: Columns of a file that the schema does not name, as JSON, when they are to be captured.
+EXTRA: Final = "_extra"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriftRule:
+    """What is done about columns that the schema does not name (``ignore``, ``fail``, ``capture``),
+    and about those that a file has not (``null``, ``fail``).
+    """
+
+    extra: str = "ignore"
+    missing: str = "null"
+
+    @classmethod
+    def of(cls, declared: spec.Schema | None) -> DriftRule:
+        """Take the rule of a declared schema; one that was inferred is what all files must have."""
+        if declared is None:
+            return cls(missing="fail")
+        return cls(extra=declared.extra_columns, missing=declared.missing_columns)
+
+    @property
+    def captures(self) -> bool:
+        """Whether columns that the schema does not name become one more, ``_extra``."""
+        return self.extra == "capture"
+
+    def check(self, found: Iterable[str], wanted: Sequence[str], place: str) -> None:
+        """Compare the columns of a file with those wanted. Raises ``SCHEMA_CHANGED``."""
+        there = tuple(found)
+        missing = [name for name in wanted if name not in there]
+        if missing and self.missing == "fail":
+            raise changed(f"{place} has no column {', '.join(missing)}.")
+        extra = [name for name in there if name not in wanted]
+        if extra and self.extra == "fail":
+            raise changed(f"{place} has a column more: {', '.join(extra)}.")
+
+    def check_types(self, there: pa.Schema, wanted: pa.Schema, place: str) -> None:
+        """Compare the columns of a typed file with those wanted, their types too.
+
+        Raises ``SCHEMA_CHANGED``.
+        """
+        names = [name for name in wanted.names if name != EXTRA]
+        self.check(there.names, names, place)
+        for name in names:
+            if name not in there.names:
+                continue
+            found, meant = there.field(name).type, wanted.field(name).type
+            if not _readable(found, meant):
+                raise changed(f"{place} has {name} as {found}, not as {meant}.")
+
+
+LENIENT: Final = DriftRule()
+"""What is not there is NULL, and what is not asked for is not looked at."""
+
+
+def changed(sentence: str) -> SourceProblem:
+    """Return the problem of a file that is not as the schema says."""
+    return SourceProblem("SCHEMA_CHANGED", f"The file {sentence}")
+
+
+def captured(columns: Mapping[str, Sequence[Any]], count: int) -> Iterator[str | None]:
+    """Return columns as JSON, row by row, without NULLs; None for all ``count`` rows if there are
+    no columns.
+    """
+    if not columns:
+        yield from (None for _ in range(count))
+        return
+    for row in zip(*columns.values(), strict=True):
+        yield in_json(dict(zip(columns, row, strict=True)))
+
+
+def in_json(values: Mapping[str, Any]) -> str:
+    """Return what a row has beside its schema as ``_extra`` holds it."""
+    kept = {name: value for name, value in values.items() if value is not None}
+    return json.dumps(kept, ensure_ascii=False, separators=(",", ":"), default=_plain)
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    return str(value)
+
+
+def _readable(there: Any, wanted: Any) -> bool:  # noqa: ANN401 - pyarrow has no types
+    """Say whether the one can be read as the other without loss."""
+    import pyarrow as pa
+    from pyarrow import types
+
+    if there.equals(wanted) or types.is_nested(there) or types.is_nested(wanted):
+        return bool(types.is_nested(there) == types.is_nested(wanted))
+    for same in (types.is_temporal, _is_text, pa.types.is_binary):
+        if same(there) or same(wanted):
+            return bool(same(there) and same(wanted))
+    if types.is_integer(there) and types.is_integer(wanted):
+        return bool(there.bit_width <= wanted.bit_width)
+    if types.is_floating(there) and types.is_floating(wanted):
+        return bool(there.bit_width <= wanted.bit_width)
+    return bool(types.is_decimal(there) and types.is_decimal(wanted))
+
+
+def _is_text(kind: Any) -> bool:  # noqa: ANN401 - pyarrow has no types
+    from pyarrow import types
+
+    return bool(types.is_string(kind) or types.is_large_string(kind))
