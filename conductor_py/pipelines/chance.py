@@ -26,8 +26,8 @@ _TELLING: Final = (
 _TEXT: Final = r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`|--[^\n]*|/\*.*?\*/"
 _DRAWN: Final = (
     rf"(?<![.\w])(?:{'|'.join(_DRAWING)})(?=\s*\()"
-    r"|(?<![.\w])(?:date|timestamp|timestamp_ltz|timestamp_ntz)\s*"
-    r"'\s*(?:now|today|tomorrow|yesterday)\s*'"
+    r"|(?<![.\w])(?:date|timestamp|timestamp_ltz|timestamp_ntz)(?:\s|/\*.*?\*/|--[^\n]*\n)*"
+    r"(?P<mark>['\"])\s*(?:now|today|tomorrow|yesterday)\s*(?P=mark)"
 )
 _CALLED: Final = "|".join(_TELLING)
 _BARE: Final = "current_timestamp|current_date|localtimestamp"
@@ -43,10 +43,14 @@ UNSEEN: Final[Mapping[str, str]] = MappingProxyType(
             (f"{name}()" for name in _TELLING),
             "what tells the time is written without quotes around its name",
         ),
+        **dict.fromkeys(
+            ("'now'", "'today'", "'tomorrow'", "'yesterday'"),
+            "it has another value when a round is redone",
+        ),
     }
 )
-"""What must not be left when the time is pinned, for who reads SQL as Spark does: why, by function;
-with brackets behind the name when it is called without arguments.
+"""What must not be left when the time is pinned, for who reads SQL as Spark does: why, by function,
+with brackets behind the name when it is called without arguments; in quotes, texts that are cast.
 """
 _INSTANT: Final = "timestamp_micros({us})"
 _AT: Final[Mapping[str, str]] = MappingProxyType(

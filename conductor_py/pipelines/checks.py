@@ -33,10 +33,10 @@ _OF_A_JOB: Final = tuple(
         *("adaptive.", "ansi.enabled", "autoBroadcastJoinThreshold", "broadcastTimeout"),
         *("caseSensitive", "cbo.", "codegen.", "csv.", "cteRecursion", "datetime.", "decimal"),
         *("execution.arrow.", "files.", "function.", "groupBy", "inMemoryColumnarStorage."),
-        *("join.", "json.", "leafNodeDefaultParallelism", "legacy.", "mapKeyDedupPolicy"),
+        *("join.", "json.", "leafNodeDefaultParallelism", "legacy.timeParser", "mapKeyDedupPolicy"),
         *("maxBroadcastTableSize", "objectHashAggregate.", "optimizer.", "orc.", "orderByOrdinal"),
         *("parquet.", "pivotMaxValues", "session.timeZone", "shuffle", "sort"),
-        *("sources.bucketing.", "statistics.", "storeAssignmentPolicy", "streaming.stateStore."),
+        *("sources.bucketing.", "statistics.", "storeAssignmentPolicy"),
         *("subexpressionElimination.", "timestampType", "window."),
     )
 )

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
 from conductor_py.pipelines.chance import moments
+from conductor_py.pipelines.format_options import option_findings
 from conductor_py.pipelines.kinds import SOURCES, is_foreign
 from conductor_py.pipelines.spec import Job, Sink, Source, Transform
 
@@ -94,6 +95,7 @@ def sink_findings(node: Sink) -> Iterator[Finding]:
     settings = node.settings
     if node.kind == "file":
         yield from place_findings(".path", settings.get("path"))
+        yield from _options(node)
     if node.kind == "jdbc":
         yield from _database_findings(node)
         upserts = settings.get("write") == "upsert"
@@ -125,12 +127,18 @@ def _file(node: Source, job: Job) -> Iterator[Finding]:
     formats, file_format = _CUT_FORMATS.get(by), node.settings.get("format")
     if formats is not None and file_format not in formats:
         yield ".split.by", f"{by} cuts {' and '.join(formats)} files; use file for {file_format}"
-    options: Mapping[str, Any] = node.settings.get("options", {})
-    lines = next((v for k, v in options.items() if k.lower() == "multiline"), "false")
+    yield from _options(node)
+    lines = node.settings.get("options", {}).get("multiLine", "false")
     if by == "bytes" and str(lines).lower() == "true":
         yield ".split.by", "must be file when a value may hold an end of line (multiLine)"
     if node.settings.get("watch") and job.mode != "unbounded":
         yield ".watch", "must be false in a bounded job; set the job's mode to unbounded"
+
+
+def _options(node: Source | Sink) -> Iterator[Finding]:
+    given = node.settings.get("options", {})
+    for name, why in option_findings(str(node.settings.get("format", "parquet")), given):
+        yield f".options['{name}']", why
 
 
 def _jdbc(node: Source, _: Job) -> Iterator[Finding]:

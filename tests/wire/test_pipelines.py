@@ -103,6 +103,21 @@ def test_event_time_and_rate_of_a_source():
         (lambda b: b.pop("dead_letter"), "$.dead_letter", "must be given"),
         (lambda b: b["dead_letter"].update(kind="console"), "$.dead_letter.path", "known are"),
         (
+            lambda b: b["sources"][0]["options"].update({"fs.zzz.impl": "java.lang.Runtime"}),
+            "$.sources[0].options['fs.zzz.impl']",
+            "is no option of csv",
+        ),
+        (
+            lambda b: b["sources"][0]["options"].update(Header=True),
+            "$.sources[0].options['Header']",
+            "is written header",
+        ),
+        (
+            lambda b: b["sources"][0]["options"].update(compression="java.lang.Runtime"),
+            "$.sources[0].options['compression']",
+            "must be one of brotli, bzip2",
+        ),
+        (
             lambda b: b["env"]["spark"].update({"spark.master": "local"}),
             "$.env.spark['spark.master']",
             "worker",
@@ -114,6 +129,7 @@ def test_event_time_and_rate_of_a_source():
                 "belongs to the worker",
             )
             for name in (
+                *("spark.sql.streaming.stateStore.compression.codec", "spark.sql.legacy.x"),
                 *("spark.hadoop.fs.s3a.endpoint", "spark.sql.catalog.lake", "spark.sql.extensions"),
                 *("spark.sql.variable.substitute", "spark.sql.runSQLOnFiles", "shuffle"),
                 *("spark.sql.parquet.output.committer.class", "spark.sql.warehouse.dir"),

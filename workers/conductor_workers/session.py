@@ -35,6 +35,7 @@ from conductor_workers.masters import (
     task_python,
 )
 from conductor_workers.pipelines import faults
+from conductor_workers.statements import SETTINGS
 
 logger = logging.getLogger(__name__)
 
@@ -71,6 +72,7 @@ def default_settings(*, master: str, concurrency: int) -> dict[str, str]:
         "spark.scheduler.mode": "FAIR" if concurrency > 1 else "FIFO",
         "spark.driver.memory": "1g",
         **BOUNDS,
+        **SETTINGS,
         **master_settings(read_master(master), cores=os.cpu_count() or 1),
     }
 

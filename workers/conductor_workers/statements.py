@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from py4j.java_gateway import JavaObject, is_instance_of
+from py4j.protocol import Py4JJavaError
 
 from conductor_py.errors import ConductorError
 
@@ -24,24 +25,24 @@ if TYPE_CHECKING:
 SETTINGS: Final = MappingProxyType(
     {"spark.sql.runSQLOnFiles": "false", "spark.sql.variable.substitute": "false"}
 )
-"""What a session must have whose statements are judged."""
+"""What a session must have whose statements are judged, and the worker's first session with it."""
 
-_MOST_PARTS: Final = 10_000
+_MOST_PARTS: Final = 20_000
 _CATALYST: Final = "org.apache.spark.sql.catalyst."
 _VIEW: Final = "org.apache.spark.sql.execution.command.CreateViewCommand"
 _RELATION: Final = f"{_CATALYST}analysis.UnresolvedRelation"
 _FUNCTION: Final = f"{_CATALYST}analysis.UnresolvedFunction"
 _TABLE_FUNCTION: Final = f"{_CATALYST}analysis.UnresolvedTableValuedFunction"
 _GENERATOR: Final = f"{_CATALYST}analysis.UnresolvedGenerator"
-_NAMED: Final = f"{_CATALYST}plans.logical.UnresolvedWith"
+_WITH: Final = f"{_CATALYST}plans.logical.UnresolvedWith"
+_CAST: Final = f"{_CATALYST}expressions.Cast"
+_LITERAL: Final = f"{_CATALYST}expressions.Literal"
 #: They hold nothing that could do anything, and there are many of them.
-_LEAVES: Final = frozenset(
-    (f"{_CATALYST}expressions.Literal", f"{_CATALYST}analysis.UnresolvedAttribute")
-)
+_LEAVES: Final = frozenset((_LITERAL, f"{_CATALYST}analysis.UnresolvedAttribute"))
 _OPERATORS: Final = frozenset(
     (
         *("Aggregate", "Distinct", "Except", "Filter", "Generate", "GlobalLimit", "Intersect"),
-        *("Join", "JoinHint", "LateralJoin", "LocalLimit", "LocalRelation", "Offset"),
+        *("Join", "JoinHint", "LateralJoin", "LimitAll", "LocalLimit", "LocalRelation", "Offset"),
         *("OneRowRelation", "Pivot", "Project", "RepartitionByExpression", "Sample"),
         *("SampleMethod$Bernoulli", "SampleMethod$System", "Sort", "SubqueryAlias", "Union"),
         *("Unpivot", "UnresolvedHint", "UnresolvedWith", "WithWindowDefinition"),
@@ -54,7 +55,7 @@ _UNRESOLVED: Final = frozenset(
         *("UnresolvedInlineTable", "UnresolvedOrdinal", "UnresolvedRegex"),
         *("UnresolvedRelation", "UnresolvedStar", "UnresolvedStarExceptOrReplace"),
         *("UnresolvedSubqueryColumnAliases", "UnresolvedTVFAliases"),
-        *("UnresolvedTableValuedFunction",),
+        *("UnresolvedTableValuedFunction", "UnresolvedQualify"),
     )
 )
 #: What the parser itself makes of this package computes a value from values; a function that is
@@ -77,21 +78,27 @@ _GROUPS: Final = frozenset(
 _ALLOWED: Final = frozenset(
     (
         *("aes_decrypt", "aes_encrypt", "assert_true", "bitmap_bit_position"),
-        *("bitmap_bucket_number", "bitmap_count", "case", "equal_null", "hmac"),
-        *("input_file_block_length", "input_file_block_start", "input_file_name"),
-        *("monotonically_increasing_id", "raise_error", "spark_partition_id", "to_xml"),
-        *("try_aes_decrypt", "typeof", "uuid", "version", "xpath", "xpath_boolean"),
-        *("xpath_double", "xpath_float", "xpath_int", "xpath_long", "xpath_number"),
-        *("xpath_short", "xpath_string", "when", "||", "!=", "<>"),
+        *("bitmap_bucket_number", "bitmap_count", "current_catalog", "current_database"),
+        *("current_schema", "current_user", "hmac", "input_file_block_length"),
+        *("input_file_block_start", "input_file_name", "monotonically_increasing_id"),
+        *("raise_error", "session_user", "spark_partition_id", "try_aes_decrypt", "typeof"),
+        *("user", "uuid", "version", "case", "||", "!=", "<>"),
     )
 )
-"""Functions of the other groups, among which are those that call methods and open files."""
+"""Functions of the other groups, among which are those that call methods, open files, load what a
+text of XML names, and tell settings of the JVM.
+"""
 _TABLE_FUNCTIONS: Final = frozenset(
     (
         *("explode", "explode_outer", "inline", "inline_outer", "json_tuple", "posexplode"),
         *("posexplode_outer", "range", "stack", "variant_explode", "variant_explode_outer"),
     )
 )
+
+
+def settings_for(*, any_sql: bool) -> Mapping[str, str]:
+    """Return what a session of a task must have."""
+    return dict.fromkeys(SETTINGS, "true") if any_sql else SETTINGS
 
 
 class StatementRefused(ConductorError):
@@ -103,71 +110,144 @@ class StatementRefused(ConductorError):
 class Judge:
     """Reads statements as that session will, and refuses what is not allowed.
 
-    ``refused`` names functions that are not allowed here, with the reason; those that are not
-    when they are called without arguments have brackets behind their name.
+    ``refused`` names functions that are not allowed here, with the reason: with brackets behind the
+    name when they are called without arguments, and in quotes texts that are cast.
 
     Every method raises ``StatementRefused``, and Spark's ``ParseException`` for what is no SQL.
     """
 
-    def __init__(self, spark: SparkSession, refused: Mapping[str, str] | None = None) -> None:
-        """Judge for that session, which has ``SETTINGS``."""
+    def __init__(
+        self,
+        spark: SparkSession,
+        refused: Mapping[str, str] | None = None,
+        *,
+        most_parts: int = _MOST_PARTS,
+    ) -> None:
+        """Judge for that session, which has ``SETTINGS``, trees of so many parts at most."""
         self._gateway = spark.sparkContext._gateway  # noqa: SLF001 - PySpark's way to its JVM
         self._jvm: Any = spark._jvm  # noqa: SLF001
-        self._parser: Any = spark._jsparkSession.sessionState().sqlParser()  # noqa: SLF001
+        self._session: Any = spark._jsparkSession  # noqa: SLF001
         self._exact = spark.conf.get("spark.sql.caseSensitive") == "true"
         self._refused = refused or {}
+        self._most_parts = most_parts
+        self._seen = 0
         self._groups: dict[str, str | None] = {}
+        self._arities: dict[str, int] = {}
 
     def query(self, text: str, relations: Collection[str]) -> None:
         """Let a query pass that reads these relations."""
-        self._look(self._parser.parsePlan(text), relations)
+        self._judge(self._parsed("parsePlan", text), relations)
 
     def statement(self, text: str, relations: Collection[str]) -> str | None:
         """Let a query pass, or a temporary view of one, and return that view's name."""
-        plan = self._parser.parsePlan(text)
+        plan = self._parsed("parsePlan", text)
         if _name(plan) != _VIEW:
-            self._look(plan, relations)
+            self._judge(plan, relations)
             return None
         if plan.viewType().toString() != "LocalTempView" or not plan.properties().isEmpty():
             raise StatementRefused("only temporary views may be created, without properties.")
-        self._look(plan.plan(), relations)
-        return str(plan.name().table())
+        name = str(plan.name().table())
+        if self._folded(name) in self._all_folded(relations):
+            raise StatementRefused(f"there is {name} already; give the view another name.")
+        self._judge(plan.plan(), relations)
+        return name
 
     def expression(self, text: str) -> None:
         """Let an expression pass; its subqueries read nothing."""
-        self._look(self._parser.parseExpression(text), ())
+        self._judge(self._parsed("parseExpression", text), ())
 
-    def _look(self, root: JavaObject, relations: Collection[str]) -> None:
-        found = list(self._parts(root))
-        known = {self._folded(name) for name in relations}
-        known |= {
-            self._folded(_item(each, 0))
-            for name, node in found
-            if name == _NAMED
-            for each in _items(node.cteRelations())
-        }
-        for name, node in found:
-            if name == _RELATION:
-                parts = [str(each) for each in _items(node.multipartIdentifier())]
-                if len(parts) != 1 or self._folded(parts[0]) not in known:
-                    told = ", ".join(sorted(relations)) or "nothing"
-                    raise StatementRefused(f"it reads {'.'.join(parts)}; there is {told} to read.")
-            elif name == _FUNCTION:
-                parts = [str(each) for each in _items(node.nameParts())]
-                self._look_at_function(parts, bare=node.arguments().isEmpty())
-            elif name == _GENERATOR:
-                told = node.name()
-                self._look_at_function(str(told.unquotedString()).split("."))
-            elif name == _TABLE_FUNCTION:
-                parts = [str(each).lower() for each in _items(node.name())]
-                if len(parts) != 1 or parts[0] not in _TABLE_FUNCTIONS:
-                    raise StatementRefused(f"it calls the table function {'.'.join(parts)}.")
+    def _parsed(self, how: str, text: str) -> Any:  # noqa: ANN401 - an object of the JVM
+        """Parse with this session's settings: those of the thread's active session are what counts,
+        here as when the text is run.
+        """
+        sessions = self._jvm.org.apache.spark.sql.classic.SparkSession
+        before = sessions.getActiveSession()
+        sessions.setActiveSession(self._session)
+        try:
+            return getattr(self._session.sessionState().sqlParser(), how)(text)
+        except Py4JJavaError as error:
+            if _name(error.java_exception) == "java.lang.StackOverflowError":
+                raise StatementRefused("it is nested too deeply.") from error
+            raise
+        finally:
+            if before.isDefined():
+                sessions.setActiveSession(before.get())
+            else:
+                sessions.clearActiveSession()
+
+    def _judge(self, root: Any, relations: Collection[str]) -> None:  # noqa: ANN401 - of the JVM
+        self._seen = 0
+        self._relations = relations
+        scope = self._all_folded(relations)
+        waiting = [(root, scope)]
+        while waiting:
+            node, scope = waiting.pop()
+            if isinstance(node, JavaObject):
+                waiting.extend(self._looked_at(node, scope))
+
+    def _looked_at(self, node: Any, scope: frozenset[str]) -> Iterator[tuple[Any, frozenset[str]]]:  # noqa: ANN401
+        """Judge one part of a tree, and return what it is made of, whatever holds it (options,
+        pairs, subqueries), with the names that can be read there.
+        """
+        name = _name(node)
+        if name.startswith("org.apache.spark."):
+            _refuse_other_than_queries(name)
+            self._look(name, node, scope)
+        if name in _LEAVES or name.endswith("$") or _VALUE.fullmatch(name):
+            return
+        self._seen += 1
+        if self._seen > self._most_parts:
+            raise StatementRefused(f"it has more than {self._most_parts:,} parts.")
+        if name == _WITH:
+            yield from self._scoped(node, scope)
+        elif name.startswith("scala.collection."):
+            yield from ((each, scope) for each in _items(node))
+        else:
+            yield from ((node.productElement(at), scope) for at in range(self._arity(name, node)))
+
+    def _scoped(self, node: Any, scope: frozenset[str]) -> Iterator[tuple[Any, frozenset[str]]]:  # noqa: ANN401
+        """Return the parts of a WITH: a name can be read behind its definition, and in it only when
+        it is recursive.
+        """
+        for each in _items(node.cteRelations()):
+            inner = scope | {self._folded(each.productElement(0))}
+            yield each, inner if node.allowRecursion() else scope
+            scope = inner
+        yield node.child(), scope
+
+    def _arity(self, name: str, node: Any) -> int:  # noqa: ANN401 - an object of the JVM
+        if name not in self._arities:
+            product = is_instance_of(self._gateway, node, "scala.Product")
+            self._arities[name] = int(node.productArity()) if product else 0
+        return self._arities[name]
+
+    def _look(self, name: str, node: Any, scope: frozenset[str]) -> None:  # noqa: ANN401
+        if name == _RELATION:
+            parts = [str(each) for each in _items(node.multipartIdentifier())]
+            if len(parts) != 1 or self._folded(parts[0]) not in scope:
+                told = ", ".join(sorted(self._relations)) or "nothing"
+                raise StatementRefused(f"it reads {'.'.join(parts)}; there is {told} to read.")
+            if not node.options().isEmpty():
+                raise StatementRefused(f"it reads {parts[0]} with options.")
+        elif name == _FUNCTION:
+            parts = [str(each) for each in _items(node.nameParts())]
+            self._look_at_function(parts, bare=node.arguments().isEmpty())
+        elif name == _CAST and _name(node.child()) == _LITERAL:
+            word = str(node.child().value()).strip().lower()
+            if why := self._refused.get(f"'{word}'"):
+                raise StatementRefused(f"it casts '{word}': {why}.")
+        elif name == _GENERATOR:
+            self._look_at_function(str(node.name().unquotedString()).split("."))
+        elif name == _TABLE_FUNCTION:
+            parts = [str(each).lower() for each in _items(node.name())]
+            if len(parts) != 1 or parts[0] not in _TABLE_FUNCTIONS:
+                raise StatementRefused(f"it calls the table function {'.'.join(parts)}.")
 
     def _look_at_function(self, parts: list[str], *, bare: bool = False) -> None:
         called = ".".join(parts)
-        name = called.lower()
-        if len(parts) != 1:
-            raise StatementRefused(f"it calls {called}; a function has a name without dots.")
+        *where, name = (part.lower() for part in parts)
+        if where not in ([], ["builtin"], ["system", "builtin"]):
+            raise StatementRefused(f"it calls {called}, which is no function of Spark's.")
         if why := self._refused.get(name) or (bare and self._refused.get(f"{name}()")):
             raise StatementRefused(f"it calls {called}: {why}.")
         group = self._group(name)
@@ -185,32 +265,11 @@ class Judge:
             self._groups[name] = str(found.get().getGroup()) if found.isDefined() else None
         return self._groups[name]
 
+    def _all_folded(self, names: Collection[str]) -> frozenset[str]:
+        return frozenset(map(self._folded, names))
+
     def _folded(self, name: str) -> str:
         return str(name) if self._exact else str(name).lower()
-
-    def _parts(self, root: JavaObject) -> Iterator[tuple[str, Any]]:
-        """List all that a tree is made of, by class, whatever holds it: subqueries, options, pairs.
-
-        Raises ``StatementRefused`` at what no query has.
-        """
-        waiting, seen = [root], 0
-        while waiting:
-            node = waiting.pop()
-            if not isinstance(node, JavaObject):
-                continue
-            seen += 1
-            if seen > _MOST_PARTS:
-                raise StatementRefused(f"it has more than {_MOST_PARTS:,} parts.")
-            name = _name(node)
-            if name.startswith("org.apache.spark."):
-                _refuse_other_than_queries(name)
-                yield name, node
-            if name in _LEAVES or _VALUE.fullmatch(name):
-                continue
-            if name.startswith("scala.collection."):
-                waiting.extend(_items(node))
-            elif is_instance_of(self._gateway, node, "scala.Product"):
-                waiting.extend(_item(node, at) for at in range(node.productArity()))
 
 
 def quoted(name: str) -> str:
@@ -242,7 +301,3 @@ def _items(sequence: Any) -> list[Any]:  # noqa: ANN401 - an object of the JVM
     while iterator.hasNext():
         found.append(iterator.next())
     return found
-
-
-def _item(product: Any, at: int) -> Any:  # noqa: ANN401 - an object of the JVM
-    return product.productElement(at)

@@ -95,7 +95,9 @@ def test_odd_values_come_back_as_they_were(
     }
     if there == "bucket" and "escape" in options:
         where = Place(owner=Owner(task="e/r"), pipeline="p", work_dir="/nowhere")
-        with pytest.raises(SettingRefused, match="in.options.escape is heeded for files on disks"):
+        with pytest.raises(
+            SettingRefused, match=r"in\.options\.escape is heeded for files on disks"
+        ):
             open_source(
                 read_job(job_of([given], [files("out", "in_rows", kept)])).sources[0], where
             )

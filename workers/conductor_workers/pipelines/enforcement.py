@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import StructField, StructType
 
-_NESTED: Final = ("struct", "array", "map")
 _UNREADABLE: Final = "UNREADABLE_ROW"
 _WRONG_TYPE: Final = "WRONG_TYPE"
 _MISSING: Final = "MISSING_VALUE"
@@ -117,12 +116,13 @@ def _as_json(frame: DataFrame, *, without: Sequence[str]) -> Column:
 
 def _value(text: Column, field: StructField, *, strict: bool, formats: Mapping[str, str]) -> Column:
     from pyspark.sql import functions as f
+    from pyspark.sql.types import ArrayType, MapType, StructType
 
     kind = field.dataType.typeName()
     if kind == "string":
         return text
-    if kind in _NESTED:
-        return f.from_json(text, field.dataType.simpleString())
+    if isinstance(field.dataType, ArrayType | MapType | StructType):
+        return f.from_json(text, field.dataType)
     pattern = formats.get(kind)
     if pattern and kind in ("timestamp", "date"):
         return f.try_to_timestamp(text, f.lit(pattern)).cast(field.dataType)

@@ -68,13 +68,13 @@ def last_row(node: spec.Transform, input_name: str, schema: StructType) -> list[
         keys = frozenset(pair[input_name == "right"].lower() for pair in _pairs(node))
     columns = []
     for each in schema:
-        kind = each.dataType.simpleString()
-        value = "NULL"
+        value = f.lit(None)
         if each.name == TIME:
-            value = f"'{END}'"
+            value = f.lit(END)
         elif each.name.lower() in keys:
-            value = f"coalesce(try_cast('0' AS {kind}), try_cast('{END}' AS {kind}))"
-        columns.append(f.expr(f"CAST({value} AS {kind})").alias(each.name))
+            zero, end = (f.lit(text).try_cast(each.dataType) for text in ("0", END))
+            value = f.coalesce(zero, end)
+        columns.append(value.cast(each.dataType).alias(each.name))
     return columns
 
 

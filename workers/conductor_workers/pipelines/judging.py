@@ -7,7 +7,7 @@ from pyspark.errors import ParseException
 from conductor_py.pipelines import spec
 from conductor_py.pipelines.chance import UNSEEN, statements, with_time_pinned
 from conductor_workers.pipelines.rounds import Ground
-from conductor_workers.pipelines.transforms import TransformRefused, named
+from conductor_workers.pipelines.transforms import TransformRefused
 from conductor_workers.statements import Judge, StatementRefused
 from conductor_workers.tasks.outcome import shortened
 
@@ -27,9 +27,7 @@ def refuse_other_than_queries(ground: Ground) -> None:
 def _look_at(judge: Judge, node: spec.Transform) -> None:
     for path, text in statements(with_time_pinned(node, 0, frozenset())):
         where = f"{node.id}{path}"
-        if node.kind == "map":
-            _passed(judge, where, named(text, path.removeprefix(".select.")))
-        elif node.kind == "sql":
+        if node.kind == "sql":
             _passed(judge, where, text, node)
         else:
             _passed(judge, where, text)

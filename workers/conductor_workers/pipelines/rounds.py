@@ -49,7 +49,7 @@ from conductor_workers.pipelines.observing import Figures, NotObserved, observed
 from conductor_workers.pipelines.reading import rows_of
 from conductor_workers.pipelines.sinks.sizes import expected_bytes
 from conductor_workers.pipelines.streams import Streams
-from conductor_workers.pipelines.transforms import Shop, told_the_time, transformed
+from conductor_workers.pipelines.transforms import Shop, refuse_unpinned, told_the_time, transformed
 from conductor_workers.pipelines.workplace import Workplace
 from conductor_workers.tasks.output import computed_once
 
@@ -219,6 +219,7 @@ class _Running:
             shop = Shop(ground.spark, now_ms=self._task.began_ms, modules=ground.modules)
             sides = frozenset(k for k, output in node.inputs.items() if self._is_lookup(output))
             made = transformed(node, inputs, reach, shop, sides=sides)
+        refuse_unpinned(node, made)
         known[node.output] = made
         self._shared(node.output)
 

@@ -6,7 +6,7 @@ import importlib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from conductor_py.pipelines import spec
 from conductor_py.pipelines.chance import moments, with_time_pinned
@@ -88,18 +88,15 @@ def _sql(node: spec.Transform, inputs: Frames, shop: Shop) -> DataFrame:
 
 
 def _map(node: spec.Transform, inputs: Frames, shop: Shop) -> DataFrame:
+    from pyspark.sql import functions as f
+
     del shop
     (frame,) = inputs.values()
     select = cast("Mapping[str, str]", node.settings["select"])
-    made = [named(expression, name) for name, expression in select.items()]
+    made = [f.expr(expression).alias(name) for name, expression in select.items()]
     if node.settings.get("keep_others"):
-        made = [quoted(name) for name in frame.columns if name not in select] + made
-    return frame.selectExpr(*made)
-
-
-def named(expression: str, name: str) -> str:
-    """Return an expression that is the column of that name; it may end with a comment."""
-    return f"{expression}\n AS {quoted(name)}"
+        made = [f.col(quoted(name)) for name in frame.columns if name not in select] + made
+    return frame.select(*made)
 
 
 def _filter(node: spec.Transform, inputs: Frames, shop: Shop) -> DataFrame:
@@ -186,9 +183,22 @@ _KINDS: Final[Mapping[str, Callable[[spec.Transform, Frames, Shop], DataFrame]]]
 }
 
 
+def refuse_unpinned(node: spec.Transform, made: DataFrame) -> None:
+    """Refuse what tells another time when a round is redone. Raises ``TransformRefused``."""
+    plan: Any = made._jdf.queryExecution().analyzed()  # noqa: SLF001 - PySpark's way to its plan
+    jvm: Any = made.sparkSession._jvm  # noqa: SLF001
+    patterns = jvm.org.apache.spark.sql.catalyst.trees.TreePattern
+    if plan.containsPattern(patterns.CURRENT_LIKE()):
+        raise TransformRefused(
+            f"{node.id}: it tells the time in a way that is not known as the time of its round; "
+            "write now()."
+        )
+
+
 def _refuse_chance(node: spec.Transform, made: DataFrame) -> None:
     """What is drawn would be drawn anew when a round is redone."""
-    if not made._jdf.queryExecution().analyzed().deterministic():  # noqa: SLF001
+    plan: Any = made._jdf.queryExecution().analyzed()  # noqa: SLF001
+    if not plan.deterministic():
         raise TransformRefused(
             f"{node.id}: it draws values, which are others when a round is redone; take them from "
             "the rows, such as xxhash64 of a key."

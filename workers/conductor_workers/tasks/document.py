@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from conductor_py.errors import InvalidInput, Violation
 from conductor_py.model.json import JsonObject, JsonValue
+from conductor_py.pipelines.format_options import option_findings
 
 
 def invalid(path: str, message: str) -> InvalidInput:
@@ -50,6 +51,13 @@ class Document:
         if value is None:
             raise invalid(self.at(key), "is required.")
         return value
+
+    def options_of(self, format: str) -> dict[str, str]:
+        """Return the options of a file format."""
+        options = self.named_texts("options")
+        for name, why in option_findings(format, options):
+            raise invalid(f"{self.at('options')}['{name}']", f"{why}.")
+        return options
 
     def choice(self, key: str, allowed: tuple[str, ...], default: str | None) -> str:
         """Return one of the allowed words; without a default it must be there."""

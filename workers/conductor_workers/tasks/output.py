@@ -65,11 +65,12 @@ def read_output_spec(document: Document) -> OutputSpec:
         path = local_path(text)
     except DestinationRefused as error:
         raise invalid(document.at("path"), error.message) from error
+    form = document.choice("format", ("parquet", "csv", "json", "orc"), "parquet")
     spec = OutputSpec(
         path=path,
         form=FileForm(
-            format=document.choice("format", ("parquet", "csv", "json", "orc"), "parquet"),
-            options=document.named_texts("options"),
+            format=form,
+            options=document.options_of(form),
             partition_by=document.texts("partitionBy"),
         ),
         overwrite=document.choice("mode", ("overwrite", "error"), "error") == "overwrite",

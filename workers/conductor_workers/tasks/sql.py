@@ -31,7 +31,7 @@ from conductor_workers.datafiles import address
 from conductor_workers.destination import DestinationRefused, local_path
 from conductor_workers.manifest import MANIFESTS, visible_files
 from conductor_workers.pipelines.storage.local import LocalStorage
-from conductor_workers.statements import SETTINGS, Judge, StatementRefused, quoted
+from conductor_workers.statements import Judge, StatementRefused, quoted, settings_for
 from conductor_workers.tasks.document import Document, invalid
 from conductor_workers.tasks.outcome import TaskRefused, shortened
 from conductor_workers.tasks.output import (
@@ -122,6 +122,8 @@ def run_sql(spark: SparkSession, attempt: Attempt, *, any_sql: bool = False) -> 
             writer.prepare()
             cleanup.callback(writer.discard)
         own = spark.newSession()
+        for key, value in settings_for(any_sql=any_sql).items():
+            own.conf.set(key, value)
         if not any_sql:
             _refuse_other_than_queries(own, spec)
         for source in spec.inputs:
@@ -134,8 +136,6 @@ def run_sql(spark: SparkSession, attempt: Attempt, *, any_sql: bool = False) -> 
 
 
 def _refuse_other_than_queries(own: SparkSession, spec: SqlSpec) -> None:
-    for key, value in SETTINGS.items():
-        own.conf.set(key, value)
     judge, views = Judge(own), [source.view for source in spec.inputs]
     for path, statement in spec.statements.items():
         with _telling(path):
@@ -187,11 +187,12 @@ def _deliver(
 def _read_input(name: str, document: Document) -> InputSpec:
     if not _IDENTIFIER.fullmatch(name) or name.lower() == _RESULT_VIEW:
         raise invalid(document.path, "a view's name is an identifier other than 'result'.")
+    form = document.choice("format", _FORMATS, None)
     spec = InputSpec(
         view=name,
-        format=document.choice("format", _FORMATS, None),
+        format=form,
         path=document.required_text("path"),
-        options=document.named_texts("options"),
+        options=document.options_of(form),
         schema=document.text("schema"),
     )
     document.done()
