@@ -231,6 +231,7 @@ def test_a_statement_that_takes_long_to_look_at_is_refused(session: SparkSession
     judge.query(f"SELECT * FROM a WHERE k IN ({', '.join(map(str, range(5000)))})", ("a",))
 
 
+@pytest.mark.thorough(target="pipelines")
 def test_a_statement_that_is_too_deep_to_be_read_is_refused(judge: Judge) -> None:
     text = "SELECT " + "(" * 5000 + "1" + ")" * 5000
     assert "nested too deeply" in _refused(lambda: judge.query(text, ()))
@@ -438,6 +439,7 @@ def test_a_time_that_is_not_that_of_the_round_is_refused(
     assert "tells the time" in reason
 
 
+@pytest.mark.thorough(target="pipelines")
 def test_fields_of_a_column_have_any_name_where_rows_wait_for_the_end(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -486,6 +488,7 @@ def test_what_a_sink_asserts_is_judged_too(spark: SparkSession, tmp_path: Path) 
     assert reason.startswith("s.checks.home: it calls java_method")
 
 
+@pytest.mark.thorough(target="pipelines")
 def test_a_column_may_have_any_name_and_is_no_more_than_a_name(
     spark: SparkSession, tmp_path: Path
 ) -> None:

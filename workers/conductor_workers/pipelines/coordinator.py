@@ -34,13 +34,7 @@ from conductor_workers.pipelines.splits import SplitTable
 from conductor_workers.pipelines.stages import StageInputs
 from conductor_workers.pipelines.store import Fenced, JobStore
 from conductor_workers.pipelines.streams import Streams
-from conductor_workers.pipelines.trouble import (
-    SessionLost,
-    Trouble,
-    Verdict,
-    session_lost,
-    trouble,
-)
+from conductor_workers.pipelines.trouble import SessionLost, Trouble, Verdict, session_lost, trouble
 from conductor_workers.pipelines.view import View
 
 logger = logging.getLogger(__name__)
@@ -148,11 +142,10 @@ class PipelineCoordinator:
             self._view.state = "FINISHED"
             self._view.count(came_back.restored.accounts, {})
             return PipelineState.FINISHED
-        if not self._ground.any_sql:
-            refuse_other_than_queries(self._ground)
-        intake = Intake(self._ground, came_back.restored, SplitTable(self._ground.workplace))
-        self._pace.begin(intake.accounts, self._record.sources)
         ground = self._ground
+        refuse_other_than_queries(ground)
+        intake = Intake(ground, came_back.restored, SplitTable(ground.workplace))
+        self._pace.begin(intake.accounts, self._record.sources)
         streams = self._streams = Streams(ground.spark, ground.workplace, self._control)
         try:
             return self._rounds(intake)
