@@ -347,6 +347,11 @@ def _outcome(spark: SparkSession, given: Mapping[str, Any], *, any_sql: bool = F
             "$.metrics.m: [PARSE_SYNTAX_ERROR]",
         ),
         ({"sql": "SELEC 1"}, "$.sql: [PARSE_SYNTAX_ERROR]"),
+        ({"sql": "CREATE TEMP VIEW v AS SELECT 1"}, "$.sql: the last statement must be a query"),
+        (
+            {"inputs": {"a": {"format": "csv", "path": "/x", "options": {"fs.z.impl": "Y"}}}},
+            "$.inputs.a.options['fs.z.impl']: is no option of csv",
+        ),
     ],
 )
 def test_a_task_with_such_a_statement_ends_for_good_and_has_done_nothing(

@@ -130,6 +130,7 @@ class Judge:
         self._exact = spark.conf.get("spark.sql.caseSensitive") == "true"
         self._refused = refused or {}
         self._most_parts = most_parts
+        self._relations: Collection[str] = ()
         self._seen = 0
         self._groups: dict[str, str | None] = {}
         self._arities: dict[str, int] = {}
@@ -176,8 +177,7 @@ class Judge:
                 sessions.clearActiveSession()
 
     def _judge(self, root: Any, relations: Collection[str]) -> None:  # noqa: ANN401 - of the JVM
-        self._seen = 0
-        self._relations = relations
+        self._relations, self._seen = relations, 0
         scope = self._all_folded(relations)
         waiting = [(root, scope)]
         while waiting:

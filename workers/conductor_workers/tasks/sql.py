@@ -137,9 +137,12 @@ def run_sql(spark: SparkSession, attempt: Attempt, *, any_sql: bool = False) -> 
 
 def _refuse_other_than_queries(own: SparkSession, spec: SqlSpec) -> None:
     judge, views = Judge(own), [source.view for source in spec.inputs]
+    last = list(spec.statements)[-1]
     for path, statement in spec.statements.items():
         with _telling(path):
             made = judge.statement(statement, views)
+            if made is not None and path == last:
+                raise StatementRefused("the last statement must be a query; it makes the output.")
         views += [] if made is None else [made]
     for name, sql in spec.metrics.items():
         with _telling(f"$.metrics.{name}"):

@@ -42,12 +42,10 @@ class DriftRule:
     def check(self, found: Iterable[str], wanted: Sequence[str], place: str) -> None:
         """Compare the columns of a file with those wanted. Raises ``SCHEMA_CHANGED``."""
         there = tuple(found)
-        missing = [name for name in wanted if name not in there]
-        if missing and self.missing == "fail":
-            raise changed(f"{place} has no column {', '.join(missing)}.")
-        extra = [name for name in there if name not in wanted]
-        if extra and self.extra == "fail":
-            raise changed(f"{place} has a column more: {', '.join(extra)}.")
+        if self.missing == "fail" and (gone := [name for name in wanted if name not in there]):
+            raise changed(f"{place} has no column {', '.join(gone)}.")
+        if self.extra == "fail" and (more := [name for name in there if name not in wanted]):
+            raise changed(f"{place} has a column more: {', '.join(more)}.")
 
     def check_types(self, there: pa.Schema, wanted: pa.Schema, place: str) -> None:
         """Compare the columns of a typed file with those wanted, their types too.
