@@ -36,6 +36,7 @@ _KEYS: Final = {
     "kafka": ("key", "value"),
 }
 """Settings that name columns of a node's only input, by the kind of transform or sink."""
+_NESTED: Final = frozenset({"array", "map", "struct", "variant"})
 _COMPARED: Final = frozenset({"number", "time", "string", "boolean"})
 _INSTANTS: Final = frozenset({"number", "time"})
 
@@ -56,6 +57,7 @@ def column_findings(job: Job) -> Iterator[Violation]:
             yield from _union(inputs, f"{path}.inputs")
         elif len(inputs) == 1:
             columns = next(iter(inputs.values()))
+            yield from _held(node, columns, path)
             for setting in _KEYS.get(node.kind, ()):
                 named = node.settings.get(setting, ())
                 if isinstance(named, str):
@@ -118,6 +120,18 @@ def _missing(named: Iterable[tuple[str, str]], columns: Columns | None) -> Itera
         if name.lower() not in columns:
             message = f"is no column of what it reads; there are {', '.join(columns)}"
             yield Violation(path=path, message=message, invalid_value=name)
+
+
+def _held(node: Node, columns: Columns | None, path: str) -> Iterator[Violation]:
+    """Look for columns that a sink's form has no place for."""
+    is_csv = node.kind == "file" and node.settings.get("format") == "csv"
+    if not isinstance(node, Sink) or not (is_csv or node.kind == "jdbc"):
+        return
+    for name, type_ in (columns or {}).items():
+        if type_ is not None and type_.partition("<")[0] in _NESTED:
+            place = "CSV" if is_csv else "a table"
+            message = f"has {name} as {type_}, and {place} holds single values; use to_json({name})"
+            yield Violation(path=f"{path}.input", message=message, invalid_value=name)
 
 
 def _of_source(node: Source, columns: Columns | None, path: str) -> Iterator[Violation]:

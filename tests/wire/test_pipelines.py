@@ -475,3 +475,20 @@ def test_published_schema_takes_what_is_taken_and_refuses_what_is_refused():
         edit(wrong)
         assert not schema.is_valid(wrong)
         _wrong(wrong)
+
+
+@pytest.mark.parametrize("format", ["csv", None])
+def test_a_sink_of_single_values_takes_no_column_of_several(format):
+    columns = [{"name": "id", "type": "bigint"}, {"name": "tags", "type": "ARRAY<string>"}]
+    given = source("a", kind="file", paths=["/in"], format="json", schema={"columns": columns})
+    given.pop("rows")
+    table = {"kind": "jdbc", "url": "sqlite:////tmp/t.db", "table": "t"}
+    form = {"kind": "file", "format": format, "path": "/out"} if format else table
+    taker = {"id": "out", "input": "a_out"}
+    body = job([given], [], [taker | form])
+    ((path, message),) = _wrong(body).items()
+    assert path == "$.sinks[0].input"
+    assert "has tags as array<string>, and" in message
+    assert message.endswith("use to_json(tags)")
+    body["sinks"] = [taker | {"kind": "file", "format": "json", "path": "/out"}]
+    assert read_job(body).sinks

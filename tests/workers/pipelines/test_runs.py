@@ -164,6 +164,13 @@ def test_what_must_see_everything_is_refused_before_it_is_wrong_whatever_sql_is_
     assert "blocking" in reason
 
 
+def test_rows_without_a_column_are_refused(trial: Trial) -> None:
+    node = _node("sql", "t", "a_rows", query="SELECT * EXCEPT (id) FROM (SELECT id FROM i)")
+    job = job_of([generated("a", 10)], [files("out", "t_out", trial.place / "out")], [node])
+    ((_, reason),) = trial.run(job).failures
+    assert reason == "t: its rows have no column."
+
+
 def test_a_lookup_sees_its_side_whole_and_as_it_was(trial: Trial) -> None:
     side = trial.place / "side.csv"
     side.write_text("key,name\n" + "".join(f"{n},name-{n}\n" for n in range(10)))

@@ -59,6 +59,8 @@ def transformed(
     if told is not node and node.kind == "sql":
         # A column without a name is named as its expression, and that must not tell the time.
         made = made.toDF(*_sql(node, inputs, shop).columns)
+    if not made.columns:
+        raise TransformRefused(f"{node.id}: its rows have no column.")
     if reach is not Reach.BLOCKING:
         _refuse_chance(node, made)
     if node.kind in _BY_ROW and reach is not Reach.BLOCKING:
