@@ -22,6 +22,7 @@ from conductor_workers.pipelines.storage.s3 import S3Storage, _client
 from conductor_workers.testing import SinkContract, SinkTarget, SourceContract, SourceSample
 from conductor_workers.testing.sinks import rows_of
 from conductor_workers.testing.sources import walked
+from tests.workers.connectors.test_files import content_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.service, pytest.mark.xdist_group("spark")]
 
@@ -318,6 +319,19 @@ class TestRowGroups(SourceContract):
         return SourceSample(
             source=source_of(bucket, "in/*.parquet", format="parquet", split=split), rows=DATA
         )
+
+
+@pytest.mark.thorough(target="pipelines")
+class TestFormats(SourceContract):
+    @pytest.fixture(params=[("json", "bytes"), ("json", "file"), ("orc", "stripes")])
+    def sample(self, request, bucket):
+        form, by = request.param
+        for part in range(3):
+            content = content_of(DATA[part * 100 : part * 100 + 100], form)
+            storage_of(bucket).create(f"in/{part}.{form}", content)
+        rule = spec.SplitRule(by=by, size_bytes=500)
+        source = source_of(bucket, "in/*", format=form, split=rule, schema=SCHEMA)
+        return SourceSample(source=source, rows=DATA)
 
 
 class TestWatched(SourceContract):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
 from functools import partial
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import orc
 
 from conductor_py.pipelines import spec
 from conductor_workers.manifest import visible_files
@@ -60,6 +63,38 @@ class TestJson(SourceContract):
         lines = (json.dumps({"id": number, "name": name}) + "\n" for number, name in DATA)
         (tmp_path / "a.jsonl").write_text("".join(lines))
         return SourceSample(source=source_of(tmp_path, format="json"), rows=DATA)
+
+
+@pytest.mark.thorough(target="pipelines")
+class TestPieces(SourceContract):
+    @pytest.fixture(
+        params=[
+            ("json", "bytes"),
+            ("parquet", "file"),
+            ("parquet", "row_groups"),
+            ("orc", "file"),
+            ("orc", "stripes"),
+        ]
+    )
+    def sample(self, request, tmp_path):
+        form, by = request.param
+        for part in range(3):
+            content = content_of(DATA[part * 100 : part * 100 + 100], form)
+            (tmp_path / f"{part}.{form}").write_bytes(content)
+        rule = spec.SplitRule(by=by, size_bytes=500)
+        return SourceSample(source=source_of(tmp_path, format=form, split=rule), rows=DATA)
+
+
+def content_of(rows, format: str) -> bytes:
+    named = [{"id": number, "name": name} for number, name in rows]
+    if format == "json":
+        return "".join(json.dumps(row) + "\n" for row in named).encode()
+    buffer = io.BytesIO()
+    if format == "parquet":
+        pq.write_table(pa.Table.from_pylist(named), buffer, row_group_size=20)
+    else:
+        orc.write_table(pa.Table.from_pylist(named), buffer)
+    return buffer.getvalue()
 
 
 def sink_of(path, settings):
