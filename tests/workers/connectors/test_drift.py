@@ -37,7 +37,7 @@ _PLACES = [
     pytest.param("objects", marks=_BUCKET),
 ]
 #: The first file is as declared; the second one has one column less and two more.
-_ROWS = (
+_ROWS: tuple[list[dict[str, Any]], ...] = (
     [{"id": 1, "name": "one"}, {"id": 2, "name": "two"}],
     [{"id": 3, "note": 'a "b" ü', "n": 7}, {"id": 4, "note": None, "n": 8}],
 )
@@ -84,7 +84,7 @@ def place(request: pytest.FixtureRequest, tmp_path) -> tuple[Put, dict[str, Any]
     return put, {**given, "cut": True} if request.param == "pieces" else given
 
 
-def _rows(spark, given: dict[str, Any], format: str, **rule: str) -> list[dict[str, Any]]:
+def _rows(spark, given: dict[str, Any], format: str, **rule: Any) -> list[dict[str, Any]]:
     settings = dict(given)
     split = None
     if settings.pop("cut", False):
@@ -102,7 +102,9 @@ def _rows(spark, given: dict[str, Any], format: str, **rule: str) -> list[dict[s
             "options": {"header": "true"} if format == "csv" else {},
         },
     )
-    source = open_source(node, Place(owner=Owner(task="e/r"), pipeline="p", work_dir="/nowhere"))
+    source: Any = open_source(
+        node, Place(owner=Owner(task="e/r"), pipeline="p", work_dir="/nowhere")
+    )
     splits, _ = walked(SourceSample(source=source, rows=()), limit=99)
     frame = source.frame(spark, splits, source.schema(spark))
     found = [row.asDict() for row in frame.collect()]
@@ -110,7 +112,7 @@ def _rows(spark, given: dict[str, Any], format: str, **rule: str) -> list[dict[s
     return sorted(found, key=lambda row: row["id"])
 
 
-def _problem(spark, given: dict[str, Any], format: str, **rule: str) -> str:
+def _problem(spark, given: dict[str, Any], format: str, **rule: Any) -> str:
     with pytest.raises((SourceProblem, PySparkException)) as caught:
         _rows(spark, given, format, **rule)
     told = trouble(caught.value)
