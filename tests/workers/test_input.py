@@ -44,7 +44,8 @@ def test_a_whole_sql_input_is_read() -> None:
             "metrics": {"n": "SELECT count(*) FROM result"},
         }
     )
-    assert spec.inputs[0].options == {"header": "true"}
+    blanks = {"ignoreLeadingWhiteSpace": "false", "ignoreTrailingWhiteSpace": "false"}
+    assert spec.inputs[0].options == {"header": "true", "escape": '"', **blanks}
     assert spec.output is not None
     assert spec.output.path == Path("/data/out")
     assert (spec.output.overwrite, spec.output.coalesce, spec.collect) == (True, 1, 10)

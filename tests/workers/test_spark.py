@@ -333,6 +333,31 @@ def call(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Callable[[Json
     return run
 
 
+def test_a_module_that_is_allowed_may_run_any_sql(
+    call: Callable[[JsonObject], Outcome], tmp_path: Path
+) -> None:
+    (tmp_path / "a.txt").write_text("one\ntwo\n")
+    path = str(tmp_path / "a.txt")
+    outcome = call({"function": "spark_samples:lines", "arguments": {"path": path}})
+    assert outcome.output["lines"] == ["one", "two"], outcome.reason
+
+
+def test_values_that_csv_must_quote_come_back_as_they_were(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    odd = ['say "x"', "a,b", "back\\slash", '"', " wide ", 'end\\"']
+    listed = ", ".join(f"r'{text}'" for text in odd)
+    place: JsonObject = {"path": str(tmp_path / "out"), "format": "csv"}
+    place = {**place, "options": {"header": True}}
+    query = f"SELECT posexplode(array({listed})) AS (n, text)"
+    written = _sql(spark, {"sql": query, "output": place})
+    assert written.status is Status.COMPLETED, written.reason
+    source: JsonObject = {**place, "schema": "n int, text string"}
+    read = _sql(spark, {"inputs": {"i": source}, "sql": "SELECT * FROM i ORDER BY n", "collect": 9})
+    rows: Any = read.output["rows"]
+    assert [row["text"] for row in rows] == odd
+
+
 def test_a_function_that_returns_a_frame_has_it_written(
     call: Callable[[JsonObject], Outcome], tmp_path: Path
 ) -> None:

@@ -11,7 +11,7 @@ import pytest
 from pyspark.errors import ParseException
 from pyspark.sql import SparkSession
 
-from conductor_workers.statements import SETTINGS, Judge, StatementRefused
+from conductor_workers.statements import Judge, StatementRefused, own_session
 from conductor_workers.tasks.outcome import Outcome, Status, settle
 from conductor_workers.tasks.sql import run_sql
 from tests.workers.attempts import FakeAttempt
@@ -195,10 +195,7 @@ _STATEMENTS = (
 
 @pytest.fixture(scope="module")
 def session(spark: SparkSession) -> SparkSession:
-    own = spark.newSession()
-    for key, value in SETTINGS.items():
-        own.conf.set(key, value)
-    return own
+    return own_session(spark, any_sql=False)
 
 
 @pytest.fixture

@@ -96,9 +96,12 @@ _TABLE_FUNCTIONS: Final = frozenset(
 )
 
 
-def settings_for(*, any_sql: bool) -> Mapping[str, str]:
-    """Return what a session of a task must have."""
-    return dict.fromkeys(SETTINGS, "true") if any_sql else SETTINGS
+def own_session(spark: SparkSession, *, any_sql: bool) -> SparkSession:
+    """Make a session for a task: for statements that are judged, or for any."""
+    own = spark.newSession()
+    for key, value in SETTINGS.items():
+        own.conf.set(key, "true" if any_sql else value)
+    return own
 
 
 class StatementRefused(ConductorError):

@@ -27,6 +27,14 @@ def test_names_of_columns_are_read_as_they_are_written() -> None:
         assert names_in(header_line(names, options), options) == names
 
 
+def test_separators_are_those_of_spark() -> None:
+    assert header_line(["a", "b"], {"sep": "\\t"}) == "a\tb"
+    assert header_line(["a", "b"], {"sep": "||"}) == "a||b"
+    assert names_in("a||b", {"sep": "||"}) == ("a", "b")
+    assert whole_only("csv", form_options("csv", {"sep": "||"})) == ["sep"]
+    assert whole_only("csv", form_options("csv", {"sep": "\\t"})) == []
+
+
 def test_what_spark_alone_heeds_is_told() -> None:
     plain = {"header": "true", "sep": ";", "nullValue": "-", "multiLine": "false"}
     assert whole_only("csv", form_options("csv", plain)) == []

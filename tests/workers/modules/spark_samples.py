@@ -17,6 +17,12 @@ def numbers(spark: SparkSession, arguments: JsonObject) -> DataFrame:
     return spark.range(count).withColumnRenamed("id", "n")
 
 
+def lines(spark: SparkSession, arguments: JsonObject) -> JsonObject:
+    """What a file holds that SQL names."""
+    rows = spark.sql(f"SELECT value FROM text.`{arguments['path']}`").collect()
+    return {"lines": [row["value"] for row in rows]}
+
+
 def total(spark: SparkSession, arguments: JsonObject) -> JsonObject:
     """A mapping."""
     [row] = numbers(spark, arguments).groupBy().sum("n").collect()

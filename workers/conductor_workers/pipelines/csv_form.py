@@ -1,4 +1,4 @@
-"""CSV as pipelines write and read it, whoever does: by RFC 4180, where Spark has its own way.
+"""CSV as the worker writes and reads it, whoever does: by RFC 4180, where Spark has its own way.
 
 A quote inside a quoted value is written twice; Spark would put a backslash before it, and read back
 no other form. Blanks at the ends of a value stay; Spark would write it without. Whoever wants
@@ -20,10 +20,14 @@ _HEEDED = {
 }
 
 
-def form_options(format: str, options: Mapping[str, str]) -> dict[str, str]:
-    """Return Spark's options of a format, completed."""
+def form_options(format: str, given: Mapping[str, object]) -> dict[str, str]:
+    """Return Spark's options of a format as the texts that Spark takes, completed."""
+    options = {
+        name: str(value).lower() if isinstance(value, bool) else str(value)
+        for name, value in given.items()
+    }
     if format != "csv":
-        return dict(options)
+        return options
     kept = {"ignoreLeadingWhiteSpace": "false", "ignoreTrailingWhiteSpace": "false"}
     return {"escape": quote_of(options), **kept, **options}
 
@@ -36,7 +40,8 @@ def whole_only(format: str, options: Mapping[str, str]) -> list[str]:
     return sorted(
         name
         for name, text in options.items()
-        if name not in _HEEDED[format] and plain.get(name) != text
+        if (name not in _HEEDED[format] and plain.get(name) != text)
+        or (name in {"sep", "delimiter"} and len(separator_of(options)) != 1)
     )
 
 
@@ -47,7 +52,8 @@ def quote_of(options: Mapping[str, str]) -> str:
 
 def separator_of(options: Mapping[str, str]) -> str:
     """Return what stands between values."""
-    return options.get("sep", options.get("delimiter", ","))
+    separator = options.get("sep", options.get("delimiter", ","))
+    return "\t" if separator == "\\t" else separator
 
 
 def escape_of(options: Mapping[str, str]) -> str:
@@ -58,10 +64,12 @@ def escape_of(options: Mapping[str, str]) -> str:
 
 def header_line(names: Iterable[str], options: Mapping[str, str]) -> str:
     """Return the line that names the columns."""
-    line, quote = io.StringIO(), quote_of(options)
+    line, quote, separator = io.StringIO(), quote_of(options), separator_of(options)
+    if len(separator) != 1:
+        return separator.join(names)
     csv.writer(
         line,
-        delimiter=separator_of(options),
+        delimiter=separator,
         quotechar=quote or None,
         quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE,
         escapechar=escape_of(options) or None,
@@ -73,10 +81,12 @@ def header_line(names: Iterable[str], options: Mapping[str, str]) -> str:
 
 def names_in(line: str, options: Mapping[str, str]) -> tuple[str, ...]:
     """Return the column names that a first line gives."""
-    quote = quote_of(options)
+    quote, separator = quote_of(options), separator_of(options)
+    if len(separator) != 1:
+        return tuple(line.split(separator))
     rows = csv.reader(
         [line],
-        delimiter=separator_of(options),
+        delimiter=separator,
         quotechar=quote or None,
         quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE,
         escapechar=escape_of(options) or None,

@@ -32,7 +32,7 @@ from conductor_workers.pipelines.store import Fenced, JobStore
 from conductor_workers.pipelines.trouble import SessionLost, session_lost
 from conductor_workers.pipelines.view import View
 from conductor_workers.pipelines.workplace import Workplace, forget_lines, line_address, run_name
-from conductor_workers.statements import settings_for
+from conductor_workers.statements import own_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -242,9 +242,8 @@ class JobRun:
 
     def _ground(self, plan: PipelinePlan) -> Ground:
         job, bench, owner = self._job, self._bench, self._store.owner
-        session = bench.spark.newSession()
-        allowed = settings_for(any_sql=bench.any_sql)
-        for key, value in {**job.env.spark, **_SESSION, **allowed}.items():
+        session = own_session(bench.spark, any_sql=bench.any_sql)
+        for key, value in {**job.env.spark, **_SESSION}.items():
             session.conf.set(key, value)
         session.sparkContext.setLocalProperty("spark.scheduler.pool", plan.id)
         place = Place(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from pyspark.errors import ParseException
 
 from conductor_py.pipelines import spec
@@ -31,18 +33,15 @@ def refuse_other_than_queries(ground: Ground) -> None:
 
 def _look_at(judge: Judge, node: spec.Transform) -> None:
     for path, text in statements(with_time_pinned(node, 0, frozenset())):
-        where = f"{node.id}{path}"
-        if node.kind == "sql":
-            _passed(judge, where, text, node)
-        else:
-            _passed(judge, where, text)
+        _passed(judge, f"{node.id}{path}", text, node.inputs if node.kind == "sql" else None)
 
 
-def _passed(judge: Judge, where: str, text: str, node: spec.Transform | None = None) -> None:
+def _passed(judge: Judge, where: str, text: str, relations: Collection[str] | None = None) -> None:
+    """Let a query of these relations pass; without any it is an expression."""
     try:
-        if node is None:
+        if relations is None:
             judge.expression(text)
         else:
-            judge.query(text, node.inputs)
+            judge.query(text, relations)
     except (StatementRefused, ParseException) as error:
         raise TransformRefused(f"{where}: {shortened(str(error))}") from error

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from conductor_py.errors import InvalidInput, Violation
 from conductor_py.model.json import JsonObject, JsonValue
 from conductor_py.pipelines.format_options import option_findings
+from conductor_workers.pipelines.csv_form import form_options
 
 
 def invalid(path: str, message: str) -> InvalidInput:
@@ -53,11 +54,11 @@ class Document:
         return value
 
     def options_of(self, format: str) -> dict[str, str]:
-        """Return the options of a file format."""
+        """Return Spark's options of a file format, completed."""
         options = self.named_texts("options")
         for name, why in option_findings(format, options):
             raise invalid(f"{self.at('options')}['{name}']", f"{why}.")
-        return options
+        return form_options(format, options)
 
     def choice(self, key: str, allowed: tuple[str, ...], default: str | None) -> str:
         """Return one of the allowed words; without a default it must be there."""

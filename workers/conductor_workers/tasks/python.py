@@ -22,6 +22,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from conductor_py.model.json import JsonObject, JsonValue
 from conductor_workers.attempt import Attempt
+from conductor_workers.statements import own_session
 from conductor_workers.tasks.document import Document, invalid
 from conductor_workers.tasks.outcome import TaskRefused
 from conductor_workers.tasks.output import (
@@ -96,7 +97,8 @@ def run_python(spark: SparkSession, attempt: Attempt, allowed: tuple[str, ...]) 
             return {**manifest_output(writer.spec, repeated), "repeated": True}
         writer.prepare()
     try:
-        returned = function(spark.newSession(), spec.arguments)
+        # Whoever runs the worker has allowed the module, and with it what it does.
+        returned = function(own_session(spark, any_sql=True), spec.arguments)
         output = _delivered(spec, returned, writer)
     finally:
         if writer is not None:

@@ -31,7 +31,7 @@ from conductor_workers.datafiles import address
 from conductor_workers.destination import DestinationRefused, local_path
 from conductor_workers.manifest import MANIFESTS, visible_files
 from conductor_workers.pipelines.storage.local import LocalStorage
-from conductor_workers.statements import Judge, StatementRefused, quoted, settings_for
+from conductor_workers.statements import Judge, StatementRefused, own_session, quoted
 from conductor_workers.tasks.document import Document, invalid
 from conductor_workers.tasks.outcome import TaskRefused, shortened
 from conductor_workers.tasks.output import (
@@ -121,9 +121,7 @@ def run_sql(spark: SparkSession, attempt: Attempt, *, any_sql: bool = False) -> 
                 return {**manifest_output(writer.spec, repeated), "repeated": True}
             writer.prepare()
             cleanup.callback(writer.discard)
-        own = spark.newSession()
-        for key, value in settings_for(any_sql=any_sql).items():
-            own.conf.set(key, value)
+        own = own_session(spark, any_sql=any_sql)
         if not any_sql:
             _refuse_other_than_queries(own, spec)
         for source in spec.inputs:

@@ -37,6 +37,7 @@ from conductor_workers.pipelines.sinks.search_client import Refused, SearchClien
 from conductor_workers.pipelines.staged import StagedLost, StagingPlace
 from conductor_workers.pipelines.storage import open_storage
 from conductor_workers.pipelines.store import Fenced
+from conductor_workers.statements import quoted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -83,7 +84,7 @@ class ElasticsearchSink:
                 f"{self._staging.sink}: the rows have no column {missing[0]}, which the id needs.",
                 retryable=False,
             )
-        names = [f.col("`" + name.replace("`", "``") + "`") for name in frame.columns]
+        names = [f.col(quoted(name)) for name in frame.columns]
         # Spark's own JSON: one form of moments and decimals for ids and for documents.
         keys = [f.to_json(f.struct(names[frame.columns.index(n)])) for n in self._target.id_from]
         documents = frame.select(

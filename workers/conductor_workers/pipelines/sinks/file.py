@@ -66,9 +66,7 @@ def open_sink(node: spec.Sink, place: Place) -> FileSink:
         root=local_path(str(settings["path"])),
         format=form,
         row_bytes=RowBytes(form),
-        options=form_options(
-            form, {key: _word(value) for key, value in settings.get("options", {}).items()}
-        ),
+        options=form_options(form, settings.get("options", {})),
         partition_by=tuple(settings.get("partition_by", ())),
         visibility=settings.get("visibility", "publish"),
         target_bytes=int(settings.get("target_file_size", TARGET_BYTES)),
@@ -276,9 +274,3 @@ def _remove_empty(directory: Path, root: Path) -> None:
         except OSError:
             return
         directory = directory.parent
-
-
-def _word(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value)

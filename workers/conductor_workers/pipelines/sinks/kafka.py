@@ -34,6 +34,7 @@ from conductor_workers.pipelines.sinks.kafka_marks import Mark, Marks, produce
 from conductor_workers.pipelines.staged import StagedLost, StagingPlace
 from conductor_workers.pipelines.storage import open_storage
 from conductor_workers.pipelines.store import Fenced
+from conductor_workers.statements import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -247,7 +248,7 @@ def open_sink(node: spec.Sink, place: Place) -> KafkaSink:
 def _named(name: str) -> Column:
     from pyspark.sql import functions as f
 
-    return f.col("`" + name.replace("`", "``") + "`")
+    return f.col(quoted(name))
 
 
 def _bytes(frame: DataFrame, name: str) -> Column:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from urllib.parse import quote
 
 from conductor_workers.pipelines.storage.s3 import S3Storage
+from conductor_workers.statements import quoted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -113,7 +114,7 @@ def prepared(
     """Return the rows as a writer wants them: their folder beside their columns, or their line."""
     from pyspark.sql import functions as f
 
-    named = {name: f.col("`" + name.replace("`", "``") + "`") for name in frame.columns}
+    named = {name: f.col(quoted(name)) for name in frame.columns}
     steps = [
         f.concat(f.lit(f"{name}="), f.coalesce(named[name].cast("string"), f.lit(_NO_VALUE)))
         for name in partition_by

@@ -43,9 +43,9 @@ class DriftRule:
         """Compare the columns of a file with those wanted. Raises ``SCHEMA_CHANGED``."""
         there = tuple(found)
         if self.missing == "fail" and (gone := [name for name in wanted if name not in there]):
-            raise changed(f"{place} has no column {', '.join(gone)}.")
+            raise _changed(f"{place} has no column {', '.join(gone)}.")
         if self.extra == "fail" and (more := [name for name in there if name not in wanted]):
-            raise changed(f"{place} has a column more: {', '.join(more)}.")
+            raise _changed(f"{place} has a column more: {', '.join(more)}.")
 
     def check_types(self, there: pa.Schema, wanted: pa.Schema, place: str) -> None:
         """Compare the columns of a typed file with those wanted, their types too.
@@ -59,16 +59,11 @@ class DriftRule:
                 continue
             found, meant = there.field(name).type, wanted.field(name).type
             if not _readable(found, meant):
-                raise changed(f"{place} has {name} as {found}, not as {meant}.")
+                raise _changed(f"{place} has {name} as {found}, not as {meant}.")
 
 
 LENIENT: Final = DriftRule()
 """What is not there is NULL, and what is not asked for is not looked at."""
-
-
-def changed(sentence: str) -> SourceProblem:
-    """Return the problem of a file that is not as the schema says."""
-    return SourceProblem("SCHEMA_CHANGED", f"The file {sentence}")
 
 
 def captured(columns: Mapping[str, Sequence[Any]], count: int) -> Iterator[str | None]:
@@ -115,3 +110,7 @@ def _is_text(kind: Any) -> bool:  # noqa: ANN401 - pyarrow has no types
     from pyarrow import types
 
     return bool(types.is_string(kind) or types.is_large_string(kind))
+
+
+def _changed(sentence: str) -> SourceProblem:
+    return SourceProblem("SCHEMA_CHANGED", f"The file {sentence}")

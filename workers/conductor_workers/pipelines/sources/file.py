@@ -60,9 +60,7 @@ def open_source(node: spec.Source, place: Place) -> FileSource:
         name=node.id,
         patterns=tuple(_local(path) for path in settings["paths"]),
         format=form,
-        options=form_options(
-            form, {key: _word(value) for key, value in settings.get("options", {}).items()}
-        ),
+        options=form_options(form, settings.get("options", {})),
         declared=node.schema,
         rule=CutRule(by=rule.by, size=rule.size_bytes),
         watch=bool(settings.get("watch", False)),
@@ -346,9 +344,3 @@ def _is_piece(split: SplitDescriptor) -> bool:
 
 def _local(path: str) -> str:
     return path.removeprefix("file://")
-
-
-def _word(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value)
