@@ -84,9 +84,9 @@ chaos: $(INSTALLED) ## kill processes for SECONDS (300) with FSYNC (always, ever
 	$(BIN)/python -m tests.chaos --seconds $(or $(SECONDS),300) --fsync $(or $(FSYNC),always) \
 		--seed $(or $(SEED),1)
 
-chaos-spark: $(INSTALLED) ## kill and freeze workers of data pipelines at every fault point [ONLY=F8,F9] [SCENE=event-time] [ALL=1]
-	$(BIN)/python -m tests.workers.pipelines.matrix $(if $(ONLY),--only $(ONLY)) \
-		$(if $(SCENE),--scene $(SCENE)) $(if $(ALL),--all)
+chaos-spark: $(INSTALLED) ## strike data pipelines at every fault point [ONLY=F8,F9] [SCENE=bounded] [STRIKE=jvm] [GO_ON=1]
+	$(BIN)/python -m tests.workers.pipelines.chaos $(if $(ONLY),--only $(ONLY)) \
+		$(if $(SCENE),--scene $(SCENE)) $(if $(STRIKE),--strike $(STRIKE)) $(if $(GO_ON),--go-on)
 
 soak: $(INSTALLED) ## half load for MINUTES (15): memory must not grow, queues must be empty at the end
 	$(BIN)/python -m tests.chaos.soak --minutes $(or $(MINUTES),15)

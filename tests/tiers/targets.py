@@ -107,8 +107,8 @@ TARGETS: Final = (
     ),
     _program(
         "chaos-spark",
-        "workers of data pipelines killed and frozen at every fault point",
-        *("-m", "tests.workers.pipelines.matrix"),
+        "data pipelines struck at every fault point: worker, JVM and engine killed, worker frozen",
+        *("-m", "tests.workers.pipelines.chaos", "--go-on"),
     ),
     _program(
         "soak",

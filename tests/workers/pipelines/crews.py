@@ -1,4 +1,6 @@
-"""Attempts at a job as real processes: killed or frozen at a named point, and their successors."""
+"""Attempts at a job as real processes: struck while they are held at a named point, and their
+successors.
+"""
 
 from __future__ import annotations
 
@@ -7,25 +9,70 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, Self
 
+from tests.acceptance.deployment import name_of, with_descendants
 from tests.waiting import PATIENCE_S, until
 from tests.workers.pipelines.stores import StoreServer
 
 _ROOT = Path(__file__).parents[3]
 _WITHIN_S = 300.0
+QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Starts soon: a life of some seconds."""
 
 
-@dataclass(frozen=True, slots=True)
+class Victim(StrEnum):
+    """What of an attempt is killed with -9, or frozen."""
+
+    DRIVER = "driver"
+    """The Python process that has the task: its coordinators, its lease."""
+    JVM = "jvm"
+    WORKER = "worker"
+    """All of its processes at once."""
+
+
+@dataclass(slots=True)
 class AttemptProcess:
     """A host's process, leader of its process group."""
 
     token: int
     process: subprocess.Popen[bytes]
     log: Path
+    mark: Path
+    """The file that tells that the fault was met."""
+    stopped: list[int] = field(default_factory=list)
+    """The frozen ones."""
+
+    def met(self) -> bool:
+        """Wait until it is held at its fault; False when it ended instead."""
+        until(lambda: self.mark.exists() or self.process.poll() is not None, _WITHIN_S)
+        return self.process.poll() is None
+
+    def kill(self, victim: Victim) -> None:
+        """Kill it with -9, while it is held; what is left of it goes on."""
+        family = with_descendants(self.process.pid)
+        if victim is Victim.JVM:
+            family = [pid for pid in family if name_of(pid) == "java"]
+        elif victim is Victim.DRIVER:
+            family = [self.process.pid]
+        signalled(family, signal.SIGKILL)
+        self._release()
+
+    def freeze(self) -> None:
+        """Stop all of its processes, those that Spark puts into groups of their own among them."""
+        signalled([self.process.pid], signal.SIGSTOP)
+        while left := set(with_descendants(self.process.pid)) - set(self.stopped):
+            signalled(left, signal.SIGSTOP)
+            self.stopped += left
+        self._release()
+
+    def _release(self) -> None:
+        self.mark.with_suffix(".released").touch()
 
     def ended(self, within_s: float = _WITHIN_S) -> int:
         """Wait for its end and return its exit code."""
@@ -34,21 +81,28 @@ class AttemptProcess:
         except subprocess.TimeoutExpired:
             raise AssertionError(f"attempt {self.token} did not end: {self.said()}") from None
 
-    def frozen(self) -> bool:
-        """Say whether it stands still."""
-        stat = Path(f"/proc/{self.process.pid}/stat")
-        with suppress(FileNotFoundError, IndexError):
-            return stat.read_text().rpartition(")")[2].split()[0] in ("T", "t")
-        return False
-
     def wake(self) -> None:
-        """Let it and its children go on."""
-        with suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGCONT)
+        """Let what is frozen go on."""
+        signalled(self.stopped, signal.SIGCONT)
+        self.stopped.clear()
+
+    def end(self) -> None:
+        """Kill what is left of it."""
+        if self.process.poll() is None:
+            self.stopped += with_descendants(self.process.pid)
+        signalled(self.stopped, signal.SIGKILL)
+        self.process.wait(PATIENCE_S)
 
     def said(self) -> str:
         """Return the end of its log."""
         return self.log.read_text()[-4000:]
+
+
+def signalled(pids: Iterable[int], number: signal.Signals) -> None:
+    """Send those that are still there a signal."""
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)
 
 
 @dataclass(slots=True)
@@ -87,11 +141,12 @@ class Crew:
                 }
             )
         )
+        mark = self.place / f"mark-{token}"
         environment = {
             **os.environ,
             "PYTHONPATH": f"{_ROOT}{os.pathsep}{_ROOT / 'workers'}",
             "CONDUCTOR_PY_FAULT": fault,
-            "CONDUCTOR_PY_FAULT_MARK": str(self.place / f"mark-{token}"),
+            "CONDUCTOR_PY_FAULT_MARK": str(mark),
         }
         log = self.place / f"log-{token}"
         with log.open("wb") as file:
@@ -103,14 +158,9 @@ class Crew:
                 stderr=file,
                 start_new_session=True,
             )
-        attempt = AttemptProcess(token, process, log)
+        attempt = AttemptProcess(token, process, log, mark)
         self.running.append(attempt)
         return attempt
-
-    def await_frozen(self, attempt: AttemptProcess) -> bool:
-        """Wait until it stands still; False when it ended instead."""
-        until(lambda: attempt.frozen() or attempt.process.poll() is not None, _WITHIN_S)
-        return attempt.process.poll() is None
 
     def await_taken(self, token: int) -> None:
         """Wait until that token holds the task."""
@@ -145,7 +195,5 @@ class Crew:
     def __exit__(self, *_: object) -> None:
         """Kill what still runs."""
         for attempt in self.running:
-            with suppress(ProcessLookupError):
-                os.killpg(attempt.process.pid, signal.SIGKILL)
-            attempt.process.wait(PATIENCE_S)
+            attempt.end()
         self.server.__exit__()

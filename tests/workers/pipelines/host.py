@@ -17,6 +17,7 @@ from conductor_py.wire.pipelines import read_job
 from conductor_workers.pipelines.job import Bench, JobRun
 from conductor_workers.session import WorkerSession, default_settings
 from tests.services.cache import cache_dir
+from tests.workers.pipelines.crews import QUICK_JVM
 from tests.workers.pipelines.reads import KEPT, reads_of
 from tests.workers.pipelines.stores import RemoteJobStore
 
@@ -29,7 +30,7 @@ def main() -> int:
     asked: dict[str, Any] = json.loads(Path(sys.argv[1]).read_text())
     place = Path(asked["place"])
     settings = default_settings(master=asked["master"], concurrency=2)
-    settings["spark.driver.extraJavaOptions"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    settings["spark.driver.extraJavaOptions"] = QUICK_JVM
     settings |= KEPT | asked["settings"]
     session = WorkerSession(
         work_dir=place / f"session-{asked['token']}",
@@ -46,7 +47,7 @@ def main() -> int:
             modules=("tests.workers.pipelines", "shipped"),
         )
         result = JobRun(job, cut(job), store, bench).run()
-        if result.finished:
+        if result.finished and session.alive():
             told = {"document": result.document, "read": reads_of(session.spark)}
             Path(asked["result"]).write_text(json.dumps(told))
     finally:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import zipfile
 from contextlib import suppress
 from pathlib import Path
@@ -16,10 +14,11 @@ from tests.services import SparkCluster
 from tests.services.processes import is_running
 from tests.services.spark_cluster import EXECUTOR_SETTINGS
 from tests.waiting import until
+from tests.workers.pipelines.chaos.bounded_scene import BoundedScene
+from tests.workers.pipelines.chaos.oracle import disorder
 from tests.workers.pipelines.crews import Crew
 from tests.workers.pipelines.host import FENCED, FINISHED
 from tests.workers.pipelines.jobs import Job, files, generated
-from tests.workers.pipelines.scenes import Scene
 
 pytestmark = [
     pytest.mark.spark,
@@ -87,7 +86,7 @@ def _has_parts(staging: Path) -> bool:
 def test_a_job_on_a_cluster_outlives_a_worker_of_the_cluster_and_its_driver(
     spark: SparkSession, spark_cluster: SparkCluster, tmp_path: Path
 ) -> None:
-    scene = Scene.made(spark, tmp_path / "inputs")
+    scene = BoundedScene.made(spark, tmp_path / "inputs")
     job = _with_shipped(scene.job(tmp_path, splits=4), tmp_path)
     settings = EXECUTOR_SETTINGS | {
         "spark.driver.memory": "512m",
@@ -111,7 +110,7 @@ def test_a_job_on_a_cluster_outlives_a_worker_of_the_cluster_and_its_driver(
 
         assert second.ended() == FINISHED, second.said()
         assert scene.misread(left, crew.result(2)) == []
-        assert scene.mismatches(tmp_path, crew) == []
+        assert scene.mismatches(tmp_path) + disorder(crew.server.keeper) == []
         shipped = spark.read.parquet(str(tmp_path / "marked"))
         assert sorted(row["id"] for row in shipped.collect()) == list(range(40))
 
@@ -120,7 +119,7 @@ def test_a_driver_that_wakes_on_a_cluster_after_its_task_was_given_away_changes_
     spark: SparkSession, spark_cluster: SparkCluster, tmp_path: Path
 ) -> None:
     """Its executors are not frozen: what they were told to write, they write meanwhile."""
-    scene = Scene.made(spark, tmp_path / "inputs")
+    scene = BoundedScene.made(spark, tmp_path / "inputs")
     settings = EXECUTOR_SETTINGS | {
         "spark.driver.memory": "512m",
         "spark.cores.max": "1",  # each of the two gets an executor
@@ -133,8 +132,7 @@ def test_a_driver_that_wakes_on_a_cluster_after_its_task_was_given_away_changes_
         crew.await_epochs(2)
         staging = tmp_path / "files" / "_staging"
         until(lambda: _has_parts(staging), _WITHIN_S, what="tasks write")
-        os.killpg(zombie.process.pid, signal.SIGSTOP)
-        assert crew.await_frozen(zombie)
+        zombie.freeze()
         left = scene.left(keeper)
 
         second = crew.start(2, cores=1)
@@ -145,4 +143,4 @@ def test_a_driver_that_wakes_on_a_cluster_after_its_task_was_given_away_changes_
 
         assert {token for _, _, token, _ in keeper.history} == {1, 2}
         assert scene.misread(left, crew.result(2)) == []
-        assert scene.mismatches(tmp_path, crew) == []
+        assert scene.mismatches(tmp_path) + disorder(crew.server.keeper) == []

@@ -2,10 +2,11 @@
 
 Nothing happens unless ``CONDUCTOR_PY_FAULT`` is set when the process is armed; it is
 ``point[#pass]:action``: at the ``pass``-th time (1) that ``point`` is reached, ``kill`` the process
-that owns the job, ``kill-tree`` or ``freeze`` its whole process group, ``raise`` an error, or
-``delay`` for ``CONDUCTOR_PY_FAULT_SECONDS``. ``CONDUCTOR_PY_FAULT_MARK`` names a file that is made
-first, so that a fault happens once; with it the passes of all processes count together, those that
-run tasks among them, however many they are.
+that owns the job, ``raise`` an error, or ``hold``: stand still there until somebody who watches has
+done what he wanted. ``CONDUCTOR_PY_FAULT_MARK`` names a file that is made first, so that a fault
+happens once; with it the passes of all processes count together, those that run tasks among them,
+however many they are. What is held goes on when there is a file of that name with the suffix
+``.released``.
 
 The points: F1 before and F2 after the assignment is noted, F3 inside a task, F4 between two sinks,
 F5 after the job, F6 before and F7 after the commit is sent, F8 before, F9 in the middle and F11
@@ -30,7 +31,8 @@ from typing import Final
 
 _ARMED_BY: Final = "CONDUCTOR_PY_FAULT"
 _HOST: Final = "CONDUCTOR_PY_FAULT_HOST"
-_FORM: Final = re.compile(r"(?P<point>[A-Za-z]\w*)(#(?P<nth>\d+))?:(?P<action>[a-z-]+)")
+_FORM: Final = re.compile(r"(?P<point>[A-Za-z]\w*)(#(?P<nth>\d+))?:(?P<action>kill|raise|hold)")
+_LOOK_EVERY_S: Final = 0.01
 
 
 class InjectedFault(Exception):
@@ -43,7 +45,6 @@ class _Fault:
     action: str
     nth: int
     mark: Path | None
-    seconds: float
     host: int
     passes: int = 0
 
@@ -63,14 +64,12 @@ def _fail(fault: _Fault) -> None:
         fault.mark.touch()
     if fault.action == "raise":
         raise InjectedFault(f"the point {fault.point} was told to fail")
-    if fault.action == "delay":
-        time.sleep(fault.seconds)
-    elif fault.action == "kill":
+    if fault.action == "kill":
         os.kill(fault.host, signal.SIGKILL)
-    elif fault.action == "kill-tree":
-        os.killpg(os.getpgid(fault.host), signal.SIGKILL)
-    elif fault.action == "freeze":
-        os.killpg(os.getpgid(fault.host), signal.SIGSTOP)
+    elif fault.mark is not None:
+        released = fault.mark.with_suffix(".released")
+        while not released.exists():
+            time.sleep(_LOOK_EVERY_S)
 
 
 def _passes(fault: _Fault) -> int:
@@ -105,6 +104,8 @@ def _armed(environment: Mapping[str, str]) -> _Fault | None:
     if form is None:
         raise ValueError(f"{_ARMED_BY} must look like F8#1:kill, not {text!r}")
     mark = environment.get(f"{_ARMED_BY}_MARK")
+    if form["action"] == "hold" and not mark:
+        raise ValueError(f"{_ARMED_BY}_MARK must name a file: who would know that it is held?")
     # Tasks run in other processes: they are told which one owns the job.
     host = int(os.environ.setdefault(_HOST, str(os.getpid())))
     return _Fault(
@@ -112,7 +113,6 @@ def _armed(environment: Mapping[str, str]) -> _Fault | None:
         action=form["action"],
         nth=int(form["nth"] or 1),
         mark=Path(mark) if mark else None,
-        seconds=float(environment.get(f"{_ARMED_BY}_SECONDS", "0")),
         host=host,
     )
 

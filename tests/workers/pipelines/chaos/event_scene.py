@@ -16,10 +16,9 @@ from typing import Any, Final
 from pyspark.sql import DataFrame, SparkSession
 
 from conductor_py.pipelines.record_form import record_from_json
-from tests.workers.pipelines.crews import Crew
+from tests.workers.pipelines.chaos.oracle import mismatches
+from tests.workers.pipelines.chaos.setting import Left
 from tests.workers.pipelines.jobs import Job, figures, files, generated, job_of
-from tests.workers.pipelines.oracle import mismatches
-from tests.workers.pipelines.scenes import Left
 from tests.workers.pipelines.stores import Keeper
 
 _ROWS: Final = 720
@@ -117,7 +116,7 @@ class EventScene:
         described["env"]["round"] = {"min_s": 0.01, "min_bytes": 1 << 20, "max_splits": 4}
         return described
 
-    def mismatches(self, place: Path, crew: Crew) -> list[str]:
+    def mismatches(self, place: Path) -> list[str]:
         """Compare what is below that place with the truth."""
         seen = figures(self._table(place))
         table = [] if seen == self.wanted["sums"] else [f"table: {seen}, not {self.wanted['sums']}"]
@@ -127,7 +126,6 @@ class EventScene:
             wanted=self.wanted,
             outputs={name: (place / name, kind) for name, kind in outputs.items()},
             place=place,
-            keeper=crew.server.keeper,
         )
 
     def left(self, keeper: Keeper) -> Left:

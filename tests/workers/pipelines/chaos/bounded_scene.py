@@ -6,8 +6,6 @@ ours), puts them together and writes two sinks; another one drops duplicates, wh
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,9 +15,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from conductor_py.pipelines.intervals import Intervals
 from conductor_py.pipelines.record_form import record_from_json
-from tests.workers.pipelines.crews import Crew
+from tests.workers.pipelines.chaos.oracle import mismatches
+from tests.workers.pipelines.chaos.setting import Left
+from tests.workers.pipelines.chaos.tables import numbers_in
 from tests.workers.pipelines.jobs import Job, figures, files, generated, job_of
-from tests.workers.pipelines.oracle import mismatches
 from tests.workers.pipelines.stores import Keeper
 
 _ROWS = 4000
@@ -28,23 +27,7 @@ _QUERY = "SELECT id, number, concat(text, '!') AS text FROM i WHERE number % 10 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Left:
-    """What has not been read: ``rows`` of the files that Spark reads itself, if there are any, and
-    what is ``done`` of each source, in splits; ``ended``: transforms that let go what they held.
-    """
-
-    done: dict[str, int]
-    rows: int | None = None
-    ended: frozenset[str] = frozenset()
-
-    def __str__(self) -> str:
-        """Say it in a few words."""
-        told = f"{sum(self.done.values())} splits done and not read again"
-        return told if self.rows is None else f"{told}; {self.rows} rows of files were left"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scene:
+class BoundedScene:
     """See the module. ``wanted`` are the figures of the truth by sink."""
 
     spark: SparkSession
@@ -52,7 +35,7 @@ class Scene:
     wanted: dict[str, tuple[int, int, int]]
 
     @classmethod
-    def made(cls, spark: SparkSession, inputs: Path) -> Scene:
+    def made(cls, spark: SparkSession, inputs: Path) -> BoundedScene:
         """Write the inputs and work out the truth."""
         rows = _numbers(spark, 0, _ROWS)
         rows.repartition(2).write.option("header", True).csv(str(inputs / "csv"))
@@ -139,9 +122,9 @@ class Scene:
         described["env"]["buckets"] = 8
         return described
 
-    def mismatches(self, place: Path, crew: Crew) -> list[str]:
+    def mismatches(self, place: Path) -> list[str]:
         """Compare what is below that place with the truth."""
-        seen = figures(self._table(place))
+        seen = figures(numbers_in(self.spark, place))
         table = (
             [] if seen == self.wanted["table"] else [f"table: {seen}, not {self.wanted['table']}"]
         )
@@ -154,7 +137,6 @@ class Scene:
                 "keys": (place / "keys", "parquet"),
             },
             place=place,
-            keeper=crew.server.keeper,
         )
 
     def left(self, keeper: Keeper) -> Left:
@@ -194,11 +176,6 @@ class Scene:
 
     def _files(self) -> list[Path]:
         return list((self.inputs / "parquet").glob("*.parquet"))
-
-    def _table(self, place: Path) -> DataFrame:
-        with closing(sqlite3.connect(place / "table.db")) as connection:
-            rows = connection.execute("SELECT id, number, text FROM numbers").fetchall()
-        return self.spark.createDataFrame(rows, "id bigint, number bigint, text string")
 
 
 def _map(name: str, given: str, select: dict[str, str]) -> Job:

@@ -11,9 +11,10 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -31,10 +32,9 @@ def mismatches(
     wanted: dict[str, tuple[int, int, int]],
     outputs: dict[str, tuple[Path, str]],
     place: Path,
-    keeper: Keeper,
 ) -> list[str]:
-    """Return what is wrong, in sentences; ``outputs`` are path and format by sink, ``place`` is
-    where the job works.
+    """Return what is wrong with what is there, in sentences; ``outputs`` are path and format by
+    sink, ``place`` is where the job works.
     """
     found: list[str] = []
     for name, (path, data_format) in outputs.items():
@@ -42,15 +42,19 @@ def mismatches(
         if seen != wanted[name]:
             found.append(f"{name}: rows, hashes and keys are {seen}, not {wanted[name]}")
         found += [f"{name}: {sentence}" for sentence in _untidy(path)]
-    found += _disordered(keeper.history)
-    found += _undone(keeper)
-    found += _staged(place / "work")
-    return found + list(_gaps(place / "table.db"))
+    return [*found, *_staged(place / "work"), *_gaps(place / "table.db")]
 
 
-def _undone(keeper: Keeper) -> Iterator[str]:
-    for pipeline, part in keeper.parts.items():
-        for name, state in record_from_json(part["record"]).sources.items():
+def disorder(keeper: Keeper) -> list[str]:
+    """Return what is wrong with what the engine was told."""
+    records = {pipeline: part["record"] for pipeline, part in keeper.parts.items()}
+    return [*_disordered(keeper.history), *undone(records)]
+
+
+def undone(records: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """Say which splits are neither done nor set aside, by the last record of each pipeline."""
+    for pipeline, record in records.items():
+        for name, state in record_from_json(record).sources.items():
             if state.done | state.quarantined != Intervals.range(0, state.discovered):
                 yield f"{pipeline}: of {state.discovered} splits of {name} {state.done} are done"
 
