@@ -172,8 +172,8 @@ class CheckpointStore(Protocol):
         """
 
     def wanted(self, execution: ExecutionId, seq: int) -> bytes | None:
-        """Read the field ``q`` if somebody asks something of the task; ``None`` too when it is
-        gone.
+        """Read the field ``q`` if somebody asks something of the task, and one that asks for a
+        pause while the execution is paused; ``None`` too when it is gone.
         """
 
     def places(self, execution: ExecutionId) -> tuple[str, ...]:

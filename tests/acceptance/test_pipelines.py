@@ -290,3 +290,45 @@ def test_a_job_that_is_edited_while_it_is_stopped_goes_on_as_it_was_edited(
     assert sorted(row["id"] for row in rows if row["form"] == "old") == before
     assert 0 < len(before) < _ROWS
     assert {row["form"] for row in rows} == {"old", "new"}
+
+
+def test_a_pause_of_the_workflow_holds_its_pipelines_and_its_end_frees_the_worker(
+    deployment: Deployment, tmp_path: Path
+) -> None:
+    api = deployment.server()
+    _worker(deployment, api, "worker")
+    held, endless, small = (tmp_path / name for name in ("held", "endless", "small"))
+    workflow = _started(api.client, _job(held))
+    newest = _epochs(api.client, workflow)
+    until(lambda: newest() >= 2, _RUN_S, what="two epochs are decided")
+
+    def shows() -> str:
+        tasks: Any = api.client.get_workflow(workflow)["tasks"]
+        (pipeline,) = tasks[-1].get("progress", {}).get("pipelines", [{}])
+        return str(pipeline.get("state"))
+
+    api.client.pause_workflow(workflow)
+    until(lambda: shows() == "PAUSED", _RUN_S, what="the pipeline rests")
+    rested = newest()
+    until(lambda: shows() == "PAUSED", _RUN_S)
+    assert newest() == rested
+    api.client.resume_workflow(workflow)
+    until(lambda: newest() > rested, _RUN_S, what="it goes on")
+    api.client.terminate_workflow(workflow, "enough")
+
+    # It has all cores of the worker, and for days: what comes after it runs when it is gone.
+    busy = _job(endless)
+    days = "SELECT max(hash(id)) FROM range(0, 9000000000000, 1, 4)"
+    node = {"id": "busy", "kind": "sql", "inputs": {"i": "rows"}, "output": "made"}
+    busy["transforms"] = [node | {"query": f"SELECT id FROM i WHERE id > ({days})"}]
+    busy["sinks"][0]["input"] = "made"
+    workflow = _started(api.client, busy)
+    until(lambda: shows() == "RUNNING", _RUN_S, what="it is busy")
+    api.client.terminate_workflow(workflow, "enough")
+    little = _job(small)
+    little["sources"][0] |= {"rows": 2000}
+    after = _started(api.client, little)
+    until(lambda: status(api.client, after) == "COMPLETED", _RUN_S, what="the next is done")
+    assert _ids(small) == list(range(2000))
+    assert _ids(endless) == []
+    assert 0 < len(_ids(held)) < _ROWS

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
-from conductor_py.codec.checkpoints import load_place, load_places
+from conductor_py.codec.checkpoints import load_place, load_places, load_wanted
 from conductor_py.model.checkpoints import KeptPlace, StartingPoint, Wanted
 from conductor_py.model.ids import ExecutionId
 from conductor_py.ports.checkpoints import Checkpoint, Holder, Notes, Reply, Request, Verdict
@@ -373,6 +373,22 @@ def test_a_request_stays_until_the_next(store: Store) -> None:
     assert ok(store.checkpoints.request(execution, 2, Request(action="RUN"))) == 3
     assert store.checkpoints.wanted(execution, 2) is None
     assert read(store, second).wanted is None
+
+
+def test_a_pause_is_asked_for_while_the_execution_is_paused(store: Store) -> None:
+    holder = held(store)
+    execution = holder.execution
+    store.commit(store.sent(execution), replace(running(), status="PAUSED"))
+    assert load_wanted(store.checkpoints.wanted(execution, 1) or b"") == Wanted(
+        action="PAUSE", number=0, at_ms=0
+    )
+    ok(store.checkpoints.request(execution, 1, Request(action="CANCEL")))
+    wanted = load_wanted(store.checkpoints.wanted(execution, 1) or b"")
+    assert wanted is not None
+    assert wanted.action == "CANCEL"
+    ok(store.checkpoints.request(execution, 1, Request(action="RUN")))
+    store.commit(store.sent(execution), running())
+    assert store.checkpoints.wanted(execution, 1) is None
 
 
 def test_a_request_ends_with_its_generation(store: Store) -> None:

@@ -245,6 +245,27 @@ def test_what_is_forgotten_leaves_nothing(memory: MemoryEngine) -> None:
     assert not memory.ports.reader.beside(execution).checkpoints  # type: ignore[arg-type]
 
 
+def test_a_paused_workflow_asks_its_long_tasks_to_pause(memory: MemoryEngine) -> None:
+    execution = memory.start(_workflow())
+    task, _ = _taken(memory)
+    checkpoints, steering = memory.engine.checkpoints, memory.engine.steering
+    steering.pause(execution)
+    wanted = checkpoints.wanted(task["taskId"])
+    assert wanted is not None
+    assert wanted.action == "PAUSE"
+    steering.resume(execution)
+    assert checkpoints.wanted(task["taskId"]) is None
+    steering.pause(execution)
+    checkpoints.ask(execution, "copy", "STOP")
+    wanted = checkpoints.wanted(task["taskId"])
+    assert wanted is not None
+    assert wanted.action == "STOP"
+    checkpoints.ask(execution, "copy", "RUN")
+    wanted = checkpoints.wanted(task["taskId"])
+    assert wanted is not None
+    assert wanted.action == "PAUSE"
+
+
 def test_a_stopped_task_goes_on_at_once_when_it_is_resumed(memory: MemoryEngine) -> None:
     execution = memory.start(_workflow())
     task, _ = _taken(memory)

@@ -117,6 +117,8 @@ class MemoryCheckpoints:
         def look(place: Place, target: Execution) -> Reply:
             hidden = place.old is not None or place.request(target.generation).action == "RUN"
             shown = {} if hidden else {"q": target.checkpoints[f"q:{place.name}"]}
+            if hidden and target.status == "PAUSED":
+                shown = {"q": b"0 0 0 PAUSE - 0"}
             return Reply(verdict=Verdict.OK, shown=shown)
 
         shown = self._at(execution, seq, look).shown

@@ -4,7 +4,8 @@
 --            e<epoch> or s<savepoint>
 -- RETURNS    {OK, 0, '', name, value, …} or, with a part, {OK, 0, '', x, that record} when there is one;
 --            {UNKNOWN_TASK | GONE, 0, ''}
--- INVARIANT  Writes nothing. What another line of attempts has kept does not show.
+-- INVARIANT  Writes nothing. What another line of attempts has kept does not show. Of a paused execution's
+--            task, of which nobody asks anything, a pause is wanted.
 -- BOUND      What one task may keep.
 -- @include record
 -- @include checkpoints
@@ -19,8 +20,11 @@ end
 local a = cjson.decode(present[2])
 local kept = read_place(P .. 'ckpt:' .. id, place_of(a), a.root or tonumber(seq))
 if ARGV[3] == 'wanted' then
-  local wanted = not kept.old and read_request(kept, read_record(present[1]).generation).action ~= 'RUN'
-  return wanted and {'OK', 0, '', 'q', redis.call('HGET', kept.key, 'q:' .. kept.place)} or {'OK', 0, ''}
+  local record = read_record(present[1])
+  if not kept.old and read_request(kept, record.generation).action ~= 'RUN' then
+    return {'OK', 0, '', 'q', redis.call('HGET', kept.key, 'q:' .. kept.place)}
+  end
+  return record.status == 'PAUSED' and {'OK', 0, '', 'q', '0 0 0 PAUSE - 0'} or {'OK', 0, ''}
 end
 if ARGV[4] == '' then
   return shown(kept, read_record(present[1]).generation, ARGV[3] == 'whole', {'OK', 0, ''})
