@@ -23,10 +23,10 @@ _MARK = "=== next block ==="
 _BEGIN = "set -eu\ntrap 'kill $(jobs -p) 2> /dev/null || true' EXIT\n"
 
 
-def test_orders_are_loaded_once_although_the_worker_is_killed(
+def test_flights_are_loaded_once_although_the_worker_is_killed(
     server_url: str, postgresql_server: str, tmp_path: Path
 ) -> None:
-    _follow("orders", server_url, tmp_path, CONDUCTOR_SECRET_WAREHOUSE=postgresql_server)
+    _follow("pipeline", server_url, tmp_path, CONDUCTOR_SECRET_WAREHOUSE=postgresql_server)
 
 
 def test_a_watched_folder_is_left_with_a_savepoint_and_gone_on_with(
