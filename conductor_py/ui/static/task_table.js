@@ -226,8 +226,8 @@ function attempt(task, number, of, operations) {
     "section",
     { class: `attempt tone-${statusLook(task.status).tone}` },
     h("div", { class: "attempt-head" }, of > 1 && h("h3", {}, `Attempt ${number} of ${of}`), pill(task.status), task.retried && h("span", { class: "tag" }, "superseded"), h("span", { class: "quiet" }, live(instant(task.startTime), isOpen(task.status) ? 0 : instant(task.endTime) || instant(task.startTime)))),
-    // A retry carries the reason of the attempt before it.
-    task.reasonForIncompletion && task.status !== "COMPLETED" && h("p", { class: "why" }, longText(task.reasonForIncompletion)),
+    // A retry carries the reason of the attempt before it; what is complete has one if it left something out.
+    task.reasonForIncompletion && h("p", { class: task.status === "COMPLETED" ? "quiet" : "why" }, longText(task.reasonForIncompletion)),
     progressOf(task),
     factList(facts),
     buttonsOf(operations.ofTask(task, number === of)),

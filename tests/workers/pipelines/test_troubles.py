@@ -61,6 +61,7 @@ def test_a_poison_split_is_found_and_set_aside(trial: Trial) -> None:
         "quarantined": 1,
     }
     assert "no such thing" in pipeline["lastError"]["message"]
+    assert result.remark == "Finished without 1 of 8 splits, which were set aside."
     ids = {row["id"] for row in trial.rows(trial.place / "out").collect()}
     assert ids == set(range(4000)) - set(range(1000, 1500))
 

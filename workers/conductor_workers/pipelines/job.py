@@ -78,6 +78,17 @@ class JobResult:
         return all(state is PipelineState.FINISHED for state in self.states.values())
 
     @property
+    def remark(self) -> str:
+        """What a job that is finished has left out, as it was told to; empty for nothing."""
+        pipelines = self.document["pipelines"]
+        aside = sum(each["splits"].get("quarantined", 0) for each in pipelines)
+        found = sum(each["splits"].get("discovered", 0) for each in pipelines)
+        bad = sum(each["rows"]["bad"] for each in pipelines)
+        lacks = [f"{aside} of {found} splits, which were set aside"] if aside else []
+        lacks += [f"{bad} bad rows"] if bad else []
+        return f"Finished without {', and without '.join(lacks)}." if lacks else ""
+
+    @property
     def failures(self) -> Iterator[tuple[str, str]]:
         """The pipelines that failed, with their reasons."""
         for each in self.document["pipelines"]:

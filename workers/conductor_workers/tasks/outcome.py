@@ -21,6 +21,9 @@ from conductor_workers.manifest import UnknownFormat
 from conductor_workers.pipelines.beginning import JobChanged
 
 _REASON_LENGTH = 500
+_PYTHON_STACK = "Traceback (most recent call last):"
+#: The line below a stack that tells what was raised: its class, with its module, and what it says.
+_RAISED = re.compile(r"^(?:\w+\.)*(?=\w+(?:: |$))", re.MULTILINE)
 _SQLSTATE_TAIL = re.compile(r"\s*SQLSTATE: \w{5}.*$", re.DOTALL)
 _OUTPUT_BYTES = 512 * 1024
 
@@ -35,7 +38,7 @@ class Status(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """The end of an attempt; ``reason`` is empty for a success."""
+    """The end of an attempt; ``reason`` of a success says what it has left out, if anything."""
 
     status: Status
     output: JsonObject
@@ -55,13 +58,18 @@ class TaskRefused(Exception):
     """The task can never work as it is; the message says why."""
 
 
-def settle(attempt: Attempt, work: Callable[[], JsonObject]) -> Outcome | None:
-    """Do the work and say how it ended; None when there is nobody left to report to."""
+def settle(attempt: Attempt, work: Callable[[], JsonObject | Outcome]) -> Outcome | None:
+    """Do the work and say how it ended; None when there is nobody left to report to. What it
+    returns is the output of a success, or tells itself.
+    """
     from py4j.protocol import Py4JError
     from pyspark.errors import AnalysisException, ParseException, PySparkException
 
     try:
-        return _completed(work())
+        done = work()
+        if not isinstance(done, Outcome):
+            done = Outcome(status=Status.COMPLETED, output=done)
+        return _bounded(done)
     except InvalidInput as error:
         return _failure(Status.FAILED_WITH_TERMINAL_ERROR, error.message)
     except (TaskRefused, DestinationRefused, JobChanged, UnknownFormat) as error:
@@ -80,8 +88,14 @@ def settle(attempt: Attempt, work: Callable[[], JsonObject]) -> Outcome | None:
 
 
 def shortened(message: str) -> str:
-    """Return Spark's own sentence without the plan, the stack and the SQL state that follow it."""
+    """Return Spark's own sentence without the plan, the stack and the SQL state that follow it; of
+    what was raised in Python in a task, what it said.
+    """
     sentence = _SQLSTATE_TAIL.sub("", message.strip())
+    if _PYTHON_STACK in sentence:
+        stack = sentence.rpartition(_PYTHON_STACK)[2]
+        raised = _RAISED.search(stack)
+        sentence = sentence if raised is None else stack[raised.end() :]
     for mark in ("\nDriver stacktrace:", "\n== SQL", "\n\tat ", ";\n'"):
         sentence = sentence.partition(mark)[0]
     sentence = " ".join(sentence.split())
@@ -90,15 +104,15 @@ def shortened(message: str) -> str:
     return sentence or "Spark gave no reason."
 
 
-def _completed(output: JsonObject) -> Outcome:
-    size = len(json.dumps(output).encode())
+def _bounded(outcome: Outcome) -> Outcome:
+    size = len(json.dumps(outcome.output).encode())
     if size > _OUTPUT_BYTES:
         return _failure(
             Status.FAILED_WITH_TERMINAL_ERROR,
             f"The output has {size} bytes; a Spark task may answer {_OUTPUT_BYTES}. "
             "Write the data with 'output' instead.",
         )
-    return Outcome(status=Status.COMPLETED, output=output)
+    return outcome
 
 
 def _failure(status: Status, reason: str) -> Outcome:

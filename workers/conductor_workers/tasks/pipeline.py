@@ -28,7 +28,7 @@ from conductor_workers.pipelines.control import Wish
 from conductor_workers.pipelines.job import Bench, JobResult, JobRun
 from conductor_workers.pipelines.store import JobStore
 from conductor_workers.tasks.document import Document, invalid
-from conductor_workers.tasks.outcome import PartlyDone
+from conductor_workers.tasks.outcome import Outcome, PartlyDone, Status
 
 logger = logging.getLogger(__name__)
 
@@ -39,8 +39,8 @@ Asked = Callable[[], TaskRequest | None]
 """What an operator wants of the task now."""
 
 
-def run_pipelines(bench: Bench, attempt: Attempt, store: JobStore, asked: Asked) -> JsonObject:
-    """Run the attempt's job and return the task's output.
+def run_pipelines(bench: Bench, attempt: Attempt, store: JobStore, asked: Asked) -> Outcome:
+    """Run the attempt's job and return how the task ends: complete, with what was left out told.
 
     Raises:
         InvalidInput: the input is malformed; the path says where.
@@ -70,7 +70,7 @@ def run_pipelines(bench: Bench, attempt: Attempt, store: JobStore, asked: Asked)
         raise StopRequested(refused.message) from refused
     if not result.fenced and not attempt.cancelled.is_set():
         attempt.report_progress(result.document)  # a stopped task has no output
-    return _output(result, attempt)
+    return Outcome(status=Status.COMPLETED, output=_output(result, attempt), reason=result.remark)
 
 
 @contextmanager
