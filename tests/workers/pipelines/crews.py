@@ -45,8 +45,8 @@ class AttemptProcess:
     log: Path
     mark: Path
     """The file that tells that the fault was met."""
-    stopped: list[int] = field(default_factory=list)
-    """The frozen ones."""
+    family: list[int] = field(default_factory=list)
+    """All of its processes when it was struck."""
 
     def met(self) -> bool:
         """Wait until it is held at its fault; False when it ended instead."""
@@ -56,19 +56,22 @@ class AttemptProcess:
     def kill(self, victim: Victim) -> None:
         """Kill it with -9, while it is held; what is left of it goes on."""
         family = with_descendants(self.process.pid)
-        if victim is Victim.JVM:
-            family = [pid for pid in family if name_of(pid) == "java"]
-        elif victim is Victim.DRIVER:
-            family = [self.process.pid]
-        signalled(family, signal.SIGKILL)
+        chosen = {
+            Victim.DRIVER: family[:1],
+            Victim.JVM: [pid for pid in family if _is_java(pid)],
+            Victim.WORKER: family,
+        }[victim]
+        assert chosen, f"there is no {victim}: {self.said()}"
+        self.family += family
+        signalled(chosen, signal.SIGKILL)
         self._release()
 
     def freeze(self) -> None:
         """Stop all of its processes, those that Spark puts into groups of their own among them."""
         signalled([self.process.pid], signal.SIGSTOP)
-        while left := set(with_descendants(self.process.pid)) - set(self.stopped):
+        while left := set(with_descendants(self.process.pid)) - set(self.family):
             signalled(left, signal.SIGSTOP)
-            self.stopped += left
+            self.family += left
         self._release()
 
     def _release(self) -> None:
@@ -83,14 +86,13 @@ class AttemptProcess:
 
     def wake(self) -> None:
         """Let what is frozen go on."""
-        signalled(self.stopped, signal.SIGCONT)
-        self.stopped.clear()
+        signalled(self.family, signal.SIGCONT)
 
     def end(self) -> None:
-        """Kill what is left of it."""
+        """Kill what is left of it: of those that have no parent any more, too."""
         if self.process.poll() is None:
-            self.stopped += with_descendants(self.process.pid)
-        signalled(self.stopped, signal.SIGKILL)
+            self.family += with_descendants(self.process.pid)
+        signalled(self.family, signal.SIGKILL)
         self.process.wait(PATIENCE_S)
 
     def said(self) -> str:
@@ -103,6 +105,13 @@ def signalled(pids: Iterable[int], number: signal.Signals) -> None:
     for pid in pids:
         with suppress(ProcessLookupError):
             os.kill(pid, number)
+
+
+def _is_java(pid: int) -> bool:
+    try:
+        return name_of(pid) == "java"
+    except FileNotFoundError:  # it has ended
+        return False
 
 
 @dataclass(slots=True)

@@ -8,13 +8,15 @@ from typing import Final
 
 from tests.workers.pipelines.chaos.oracle import disorder
 from tests.workers.pipelines.chaos.rows import Row, Strike
-from tests.workers.pipelines.chaos.setting import Left, Setting
+from tests.workers.pipelines.chaos.setting import Left, Setting, is_compared
 from tests.workers.pipelines.crews import AttemptProcess, Crew, Victim
 from tests.workers.pipelines.host import FENCED, FINISHED, LOST, OTHERWISE
 
 _BEFORE_ITS_DECISION: Final = "F5#1:kill"
 #: How SQLite says that another process has the database.
 _LOCKED: Final = "database is locked"
+#: Where no job of Spark may be left to run.
+_AT_THE_END: Final = ("F12",)
 _KILLED: Final = {
     Strike.DRIVER: Victim.DRIVER,
     Strike.TWICE: Victim.DRIVER,
@@ -25,7 +27,7 @@ _KILLED: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What is wrong after a row, and what the successor had left to read."""
+    """What is wrong after a row, and what the successor had left to read, if that was compared."""
 
     wrong: list[str]
     left: Left | None = None
@@ -43,7 +45,8 @@ def played(scene: Setting, place: Path, row: Row) -> Verdict:
             first.kill(_KILLED[row.strike])
             code = first.ended()
             # Without its JVM a driver may still do what needs no Spark, the end of a job included.
-            if code >= 0 and not (row.strike is Strike.JVM and code in (LOST, FINISHED)):
+            left_alive = (LOST, FINISHED) if row.point in _AT_THE_END else (LOST,)
+            if code >= 0 and not (row.strike is Strike.JVM and code in left_alive):
                 return Verdict(wrong=[f"the one that was struck ended with {code}: {first.said()}"])
         token = 2
         if row.strike is Strike.TWICE:
@@ -59,10 +62,12 @@ def played(scene: Setting, place: Path, row: Row) -> Verdict:
             # It stood still while it held the table: the engine would give the task once more.
             left, token = scene.left(crew.server.keeper), token + 1
             found += _succeeded(crew, row, token, None)[0]
-        if not found:
-            found = scene.misread(left, crew.result(token)) + scene.mismatches(place)
-            found += disorder(crew.server.keeper)
-        return Verdict(wrong=found, left=left)
+        if found:
+            return Verdict(wrong=found)
+        result = crew.result(token)
+        found = scene.misread(left, result) + scene.mismatches(place)
+        found += disorder(crew.server.keeper)
+        return Verdict(wrong=found, left=left if is_compared(result) else None)
 
 
 def _succeeded(

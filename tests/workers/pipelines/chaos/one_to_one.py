@@ -61,7 +61,9 @@ class OneToOne:
             "create": True,
         }
         sink = files("files", "rows", place / "files") if self.sink == "files" else table
-        return job_of([source], [sink])
+        described = job_of([source], [sink])
+        described["env"]["round"]["max_splits"] = 3  # three rounds
+        return described
 
     def mismatches(self, place: Path) -> list[str]:
         """Compare what is below that place with the truth."""

@@ -7,6 +7,7 @@ cores it is killed together with the server, and another worker takes the task o
 from __future__ import annotations
 
 import os
+import signal
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -19,7 +20,7 @@ from tests.waiting import until
 from tests.workers.pipelines.chaos.attempts_struck import Verdict
 from tests.workers.pipelines.chaos.rows import Row
 from tests.workers.pipelines.chaos.setting import Setting
-from tests.workers.pipelines.crews import QUICK_JVM
+from tests.workers.pipelines.crews import QUICK_JVM, signalled
 
 _WITHIN_S: Final = 300.0
 
@@ -74,12 +75,14 @@ class Room:
             until(lambda: first.mark.exists() or first.has_ended(), _WITHIN_S, what="the fault")
             if first.has_ended():
                 return Verdict(wrong=[f"the fault was not met: {first.log[-4000:]}"])
-            api.kill()
-            if row.after != row.before:
+            signalled(api.family(), signal.SIGKILL)
+            api.wait()
+            if row.after == row.before:
+                first.release()  # while the engine is away
+                api.start()
+            else:
                 end(first)
-            api.start()
-            first.release()
-            if row.after != row.before:
+                api.start()
                 worker("second", row.after)
             until(lambda: _status(api, workflow) != "RUNNING", _WITHIN_S, what="the end")
             wrong = _unfinished(api, workflow)
