@@ -16,7 +16,7 @@ from conductor_py.sdk import Client
 from conductor_workers.manifest import visible_files
 from conductor_workers.pipelines.storage.local import LocalStorage
 from tests.acceptance.deployment import Api, Deployment
-from tests.acceptance.programs import Program
+from tests.acceptance.pipeline_worker import PipelineWorker, started
 from tests.acceptance.stories import status
 from tests.waiting import PATIENCE_S, until
 
@@ -28,32 +28,18 @@ pytestmark = [
 ]
 
 _RUN_S = 180.0
-_QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _ROWS = 40_000
 _ROWS_PER_SECOND = 1000
 """So that a job outlasts what is done to it."""
 _JVM_DIED = 1
 
 
-class _Worker(Program):
-    """A worker of SPARK_PIPELINE; its lease is the shortest there is."""
-
-    def __init__(self, folder: Path, server_url: str, shared: Path) -> None:
-        super().__init__(
-            folder,
-            *("-m", "conductor_workers.launcher", "--server", server_url),
-            *("--task-types", "SPARK_PIPELINE", "--lease", "5", "--grace", "1"),
-            *("--work-dir", str(shared), "--master", "local[2,4]"),
-            *("--conf", f"spark.driver.extraJavaOptions={_QUICK_JVM}"),
-        )
-
-
-def _worker(deployment: Deployment, api: Api, name: str) -> _Worker:
+def _worker(deployment: Deployment, api: Api, name: str) -> PipelineWorker:
     url, shared = f"http://127.0.0.1:{api.port}/api", deployment.folder / "shared"
-    started = _Worker(deployment.folder / name, url, shared)
-    deployment.processes.append(started)
-    started.start()
-    return started
+    worker = PipelineWorker(deployment.folder / name, url, work_dir=shared)
+    deployment.processes.append(worker)
+    worker.start()
+    return worker
 
 
 def _job(place: Path) -> dict[str, Any]:
@@ -83,18 +69,6 @@ def _job(place: Path) -> dict[str, Any]:
     }
 
 
-def _started(client: Client, job: dict[str, Any]) -> str:
-    task = {
-        "name": "load",
-        "taskReferenceName": "load",
-        "type": "SPARK_PIPELINE",
-        "inputParameters": {"job": job},
-        "taskDefinition": {"name": "load", "retryCount": 0, "retryDelaySeconds": 0},
-    }
-    definition: Any = {"name": "pipelines", "version": 1, "tasks": [task]}
-    return client.start_workflow(definition=definition, input={})
-
-
 def _epochs(client: Client, workflow: str) -> Callable[[], int]:
     def newest() -> int:
         kept: Any = client.workflow_checkpoints(workflow)
@@ -122,7 +96,7 @@ def test_a_job_completes_though_it_is_stopped_and_all_that_runs_it_is_killed(
         until(lambda: newest() >= wanted, _RUN_S, what=f"{epochs} epochs more are decided")
 
     first = _worker(deployment, api, "first")
-    workflow = _started(api.client, _job(tmp_path))
+    workflow = started(api.client, _job(tmp_path))
     newest = _epochs(api.client, workflow)
     await_more(2)
 
@@ -203,7 +177,7 @@ def test_a_job_that_was_sent_back_to_a_savepoint_ends_like_one_that_was_not(
     _worker(deployment, api, "worker")
     ask = ("--server", f"http://127.0.0.1:{api.port}/api")
     back, straight = tmp_path / "back", tmp_path / "straight"
-    workflow = _started(api.client, _once_each(back))
+    workflow = started(api.client, _once_each(back))
     newest = _epochs(api.client, workflow)
 
     def told(*command: str) -> tuple[int, str]:
@@ -227,7 +201,7 @@ def test_a_job_that_was_sent_back_to_a_savepoint_ends_like_one_that_was_not(
     assert refused != 0
     assert f"epoch {late} is published already; --rewind would take it back" in reason
     assert told("resume-task", workflow, "load", "--savepoint", "early", "--rewind")[0] == 0
-    control = _started(api.client, _once_each(straight))
+    control = started(api.client, _once_each(straight))
     both = (workflow, control)
     until(
         lambda: {status(api.client, each) for each in both} == {"COMPLETED"},
@@ -298,7 +272,7 @@ def test_a_pause_of_the_workflow_holds_its_pipelines_and_its_end_frees_the_worke
     api = deployment.server()
     _worker(deployment, api, "worker")
     held, endless, small = (tmp_path / name for name in ("held", "endless", "small"))
-    workflow = _started(api.client, _job(held))
+    workflow = started(api.client, _job(held))
     newest = _epochs(api.client, workflow)
     until(lambda: newest() >= 2, _RUN_S, what="two epochs are decided")
 
@@ -322,12 +296,12 @@ def test_a_pause_of_the_workflow_holds_its_pipelines_and_its_end_frees_the_worke
     node = {"id": "busy", "kind": "sql", "inputs": {"i": "rows"}, "output": "made"}
     busy["transforms"] = [node | {"query": f"SELECT id FROM i WHERE id > ({days})"}]
     busy["sinks"][0]["input"] = "made"
-    workflow = _started(api.client, busy)
+    workflow = started(api.client, busy)
     until(lambda: shows() == "RUNNING", _RUN_S, what="it is busy")
     api.client.terminate_workflow(workflow, "enough")
     little = _job(small)
     little["sources"][0] |= {"rows": 2000}
-    after = _started(api.client, little)
+    after = started(api.client, little)
     until(lambda: status(api.client, after) == "COMPLETED", _RUN_S, what="the next is done")
     assert _ids(small) == list(range(2000))
     assert _ids(endless) == []

@@ -22,8 +22,6 @@ from tests.workers.pipelines.stores import StoreServer
 
 _ROOT = Path(__file__).parents[3]
 _WITHIN_S = 300.0
-QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""Starts soon: a life of some seconds."""
 
 
 class Victim(StrEnum):

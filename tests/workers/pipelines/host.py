@@ -16,8 +16,8 @@ from conductor_py.pipelines.cutting import cut
 from conductor_py.wire.pipelines import read_job
 from conductor_workers.pipelines.job import Bench, JobRun
 from conductor_workers.session import WorkerSession, default_settings
+from tests.acceptance.pipeline_worker import QUICK_JVM
 from tests.services.cache import cache_dir
-from tests.workers.pipelines.crews import QUICK_JVM
 from tests.workers.pipelines.reads import KEPT, reads_of
 from tests.workers.pipelines.stores import RemoteJobStore
 

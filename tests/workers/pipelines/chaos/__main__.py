@@ -23,6 +23,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from conductor_workers.testing.session import spark_session
 from tests.acceptance.deployment import deployed
 from tests.workers.pipelines.chaos import attempts_struck, results
 from tests.workers.pipelines.chaos.attempts_struck import Verdict
@@ -33,7 +34,6 @@ from tests.workers.pipelines.chaos.results import Result
 from tests.workers.pipelines.chaos.rows import POINTS, Row, Strike, rows
 from tests.workers.pipelines.chaos.server_struck import Room
 from tests.workers.pipelines.chaos.setting import Setting
-from tests.workers.pipelines.judging import judging_session
 
 Play = Callable[[Row, Path], Verdict]
 
@@ -63,7 +63,7 @@ def playing(spark: SparkSession, place: Path) -> Iterator[Play]:
         yield played
 
 
-def _judged(play: Play, row: Row, place: Path) -> Result:
+def _judged(play: Play, row: Row, place: Path, commit: str, code: str) -> Result:
     began = time.monotonic()
     place.mkdir()
     try:
@@ -76,8 +76,8 @@ def _judged(play: Play, row: Row, place: Path) -> Result:
         wrong=tuple(verdict.wrong),
         left="" if verdict.left is None else str(verdict.left),
         seconds=round(time.monotonic() - began),
-        commit=results.commit(),
-        code=results.code(),
+        commit=commit,
+        code=code,
     )
 
 
@@ -99,12 +99,13 @@ def main() -> int:
         and asked.strike in (None, row.strike)
     ]
     found = results.known() if asked.go_on else {}
+    commit, code = results.commit(), results.code()
     place = Path(tempfile.mkdtemp(prefix="chaos-spark-"))
-    with judging_session(place) as spark, playing(spark, place) as play:
+    with spark_session(place / "judge") as spark, playing(spark, place) as play:
         for number, row in enumerate(chosen):
             if str(row) in found and not found[str(row)].wrong:
                 continue
-            result = found[str(row)] = _judged(play, row, place / f"row-{number}")
+            result = found[str(row)] = _judged(play, row, place / f"row-{number}", commit, code)
             results.keep(result)
             told = "WRONG" if result.wrong else f"right; {result.left}".removesuffix("; ")
             sys.stdout.write(f"{row!s:<36} {result.seconds:5} s  {told}\n")

@@ -17,12 +17,6 @@ _BEFORE_ITS_DECISION: Final = "F5#1:kill"
 _LOCKED: Final = "database is locked"
 #: Where no job of Spark may be left to run.
 _AT_THE_END: Final = ("F12",)
-_KILLED: Final = {
-    Strike.DRIVER: Victim.DRIVER,
-    Strike.TWICE: Victim.DRIVER,
-    Strike.JVM: Victim.JVM,
-    Strike.WORKER: Victim.WORKER,
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +36,8 @@ def played(scene: Setting, place: Path, row: Row) -> Verdict:
         if row.strike is Strike.FREEZE:
             first.freeze()
         else:
-            first.kill(_KILLED[row.strike])
+            twice = row.strike is Strike.TWICE
+            first.kill(Victim.DRIVER if twice else Victim(row.strike))
             code = first.ended()
             # Without its JVM a driver may still do what needs no Spark, the end of a job included.
             left_alive = (LOST, FINISHED) if row.point in _AT_THE_END else (LOST,)

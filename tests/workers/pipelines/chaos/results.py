@@ -56,11 +56,12 @@ def keep(result: Result) -> None:
 
 def known() -> dict[str, Result]:
     """The last result of each row, of the code that is there."""
-    if not _KEPT.exists() or code() == "changed":
+    now = code()
+    if not _KEPT.exists() or now == "changed":
         return {}
     lines = (json.loads(line) for line in _KEPT.read_text().splitlines())
     results = [Result(**{**line, "wrong": tuple(line["wrong"])}) for line in lines]
-    return {each.row: each for each in results if each.code == code()}
+    return {each.row: each for each in results if each.code == now}
 
 
 def table(results: Iterable[Result]) -> str:
@@ -93,7 +94,8 @@ def write_page(results: Mapping[str, Result]) -> None:
         "",
         "Written by the program; points, scenes and columns are those of",
         "[the page about it](chaos.md). Each cell says how many of its rows were right: one with",
-        "the same number of cores afterwards, one with fewer, one with more.",
+        "the same number of cores afterwards, one with fewer, one with more; by event time and for",
+        "what dies twice one of these in turn.",
         "",
         f"{len(everyone)} rows, **{len(bad)} with mismatches**, in {minutes} minutes.",
         f"Finished on {datetime.now(UTC).date()}; commit {', '.join(commits)}.",

@@ -6,7 +6,6 @@ cores it is killed together with the server, and another worker takes the task o
 
 from __future__ import annotations
 
-import os
 import signal
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,32 +13,24 @@ from typing import Any, Final
 
 from conductor_py.errors import ConductorError
 from tests.acceptance.deployment import Api, Deployment
+from tests.acceptance.pipeline_worker import PipelineWorker, started
 from tests.acceptance.programs import Program
-from tests.services.cache import cache_dir
 from tests.waiting import until
 from tests.workers.pipelines.chaos.attempts_struck import Verdict
 from tests.workers.pipelines.chaos.rows import Row
 from tests.workers.pipelines.chaos.setting import Setting
-from tests.workers.pipelines.crews import QUICK_JVM, signalled
+from tests.workers.pipelines.crews import signalled
 
 _WITHIN_S: Final = 300.0
 
 
-class _Worker(Program):
-    """A worker of SPARK_PIPELINE; its lease is the shortest there is."""
+class _Worker(PipelineWorker):
+    """One that is held at its fault."""
 
     def __init__(self, folder: Path, url: str, *, cores: int, fault: str = "") -> None:
         self.mark = folder / "mark"
-        super().__init__(
-            folder,
-            *("-m", "conductor_workers.launcher", "--server", url),
-            *("--task-types", "SPARK_PIPELINE", "--lease", "5", "--grace", "1"),
-            *("--work-dir", str(folder / "session"), "--master", f"local[{cores},4]"),
-            *("--class-archive", str(cache_dir() / "classes")),
-            *("--conf", f"spark.driver.extraJavaOptions={QUICK_JVM}"),
-            environment=os.environ
-            | {"CONDUCTOR_PY_FAULT": fault, "CONDUCTOR_PY_FAULT_MARK": str(self.mark)},
-        )
+        armed = {"CONDUCTOR_PY_FAULT": fault, "CONDUCTOR_PY_FAULT_MARK": str(self.mark)}
+        super().__init__(folder, url, work_dir=folder / "session", cores=cores, environment=armed)
 
     def has_ended(self) -> bool:
         return self.process is None or self.process.poll() is not None
@@ -64,14 +55,16 @@ class Room:
 
         def worker(name: str, cores: int, fault: str = "") -> _Worker:
             url = f"http://127.0.0.1:{api.port}/api"
-            started = _Worker(place / name, url, cores=cores, fault=fault)
-            workers.append(started)
-            started.start()
-            return started
+            begun = _Worker(place / name, url, cores=cores, fault=fault)
+            workers.append(begun)
+            begun.start()
+            return begun
 
         try:
             first = worker("first", row.before, row.fault)
-            workflow = _started(api, scene.job(place), place)
+            job = scene.job(place)
+            job["env"]["work_dir"] = str(place / "work")
+            workflow = started(api.client, job)
             until(lambda: first.mark.exists() or first.has_ended(), _WITHIN_S, what="the fault")
             if first.has_ended():
                 return Verdict(wrong=[f"the fault was not met: {first.log[-4000:]}"])
@@ -97,19 +90,6 @@ def end(worker: Program) -> None:
     alone = Deployment(worker.folder)
     alone.processes.append(worker)
     alone.end()
-
-
-def _started(api: Api, job: dict[str, Any], place: Path) -> str:
-    job["env"]["work_dir"] = str(place / "work")
-    task = {
-        "name": "load",
-        "taskReferenceName": "load",
-        "type": "SPARK_PIPELINE",
-        "inputParameters": {"job": job},
-        "taskDefinition": {"name": "load", "retryCount": 0, "retryDelaySeconds": 0},
-    }
-    definition: Any = {"name": "chaos", "version": 1, "tasks": [task]}
-    return api.client.start_workflow(definition=definition, input={})
 
 
 def _status(api: Api, workflow: str) -> str:
