@@ -47,7 +47,7 @@ def test_a_whole_sql_input_is_read() -> None:
     blanks = {"ignoreLeadingWhiteSpace": "false", "ignoreTrailingWhiteSpace": "false"}
     assert spec.inputs[0].options == {"header": "true", "escape": '"', **blanks}
     assert spec.output is not None
-    assert spec.output.path == Path("/data/out")
+    assert spec.output.place == Path("/data/out")
     assert (spec.output.overwrite, spec.output.coalesce, spec.collect) == (True, 1, 10)
 
 
@@ -73,7 +73,7 @@ def test_a_whole_sql_input_is_read() -> None:
         ({"sql": "SELECT 1", "collect": 1001}, "$.collect"),
         ({"sql": "SELECT 1", "collect": True}, "$.collect"),
         ({"sql": "SELECT 1", "output": {"format": "csv"}}, "$.output.path"),
-        ({"sql": "SELECT 1", "output": {"path": "s3a://b/k"}}, "$.output.path"),
+        ({"sql": "SELECT 1", "output": {"path": "s3a://b/"}}, "$.output.path"),
         ({"sql": "SELECT 1", "output": {"path": "/a/b", "mode": "append"}}, "$.output.mode"),
         ({"sql": "SELECT 1", "output": {"path": "/a/b", "coalesce": 0}}, "$.output.coalesce"),
         (

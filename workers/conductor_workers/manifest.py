@@ -51,7 +51,8 @@ class Manifest:
 
     ``epoch`` and ``record_hash`` tell which commit of a data pipeline it is, of which ``line`` of
     attempts; an epoch of 0 is all that there is. ``takes_back`` are the first and the last epoch of
-    the line that readers see no more from the moment on in which this manifest is there.
+    the line that readers see no more from the moment on in which this manifest is there. ``claims``
+    are those of a fence, where there is no other place for one.
     """
 
     claim: Claim
@@ -64,6 +65,7 @@ class Manifest:
     line: int = 0
     record_hash: str = ""
     takes_back: tuple[int, int] | None = None
+    claims: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def total_bytes(self) -> int:
@@ -125,6 +127,7 @@ def manifest_text(manifest: Manifest) -> bytes:
         "line": manifest.line,
         "record": manifest.record_hash,
         "takesBack": None if manifest.takes_back is None else list(manifest.takes_back),
+        "claims": dict(manifest.claims),
         "files": [{"path": file.path, "bytes": file.bytes} for file in manifest.files],
     }
     return json.dumps(document, indent=1).encode()
@@ -145,6 +148,7 @@ def manifest_of(text: str | bytes, where: object) -> Manifest:
         line=int(cast("int", document.get("line", 0))),
         record_hash=str(document.get("record", "")),
         takes_back=None if taken is None else (taken[0], taken[1]),
+        claims=cast("Mapping[str, int]", document.get("claims") or {}),
         files=tuple(
             DataFile(path=str(file["path"]), bytes=int(cast("int", file["bytes"])))
             for file in files

@@ -17,6 +17,11 @@ def numbers(spark: SparkSession, arguments: JsonObject) -> DataFrame:
     return spark.range(count).withColumnRenamed("id", "n")
 
 
+def parities(spark: SparkSession, _arguments: JsonObject) -> DataFrame:
+    """A frame of ten rows of two kinds."""
+    return spark.range(10).selectExpr("id", "if(id % 2 = 0, 'even', 'odd') AS parity")
+
+
 def lines(spark: SparkSession, arguments: JsonObject) -> JsonObject:
     """What a file holds that SQL names."""
     rows = spark.sql(f"SELECT value FROM text.`{arguments['path']}`").collect()

@@ -4,8 +4,9 @@
      "coalesce": 1, "options": {"header": true}}
 
 The data is written to staging, counted, listed in a manifest, and published as a whole (see
-``destination``). The task's own output names where it lies and how much it is; the rows stay where
-they were written.
+``targets``). The task's own output names where it lies and how much it is; the rows stay where they
+were written. ``path`` may be ``s3://bucket/prefix``; the environment of the worker says how to
+reach the store.
 """
 
 from __future__ import annotations
@@ -21,10 +22,12 @@ from py4j.protocol import Py4JError
 
 from conductor_py.model.json import JsonObject, JsonValue
 from conductor_workers.attempt import Attempt, AttemptEnded
-from conductor_workers.datafiles import FileForm, data_files
-from conductor_workers.destination import Destination, DestinationRefused, Staging, local_path
+from conductor_workers.datafiles import FileForm
+from conductor_workers.destination import DestinationRefused
 from conductor_workers.manifest import Manifest
+from conductor_workers.pipelines.storage.s3 import S3Storage
 from conductor_workers.tasks.document import Document, invalid
+from conductor_workers.tasks.targets import read_place, target_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -40,7 +43,7 @@ _COUNTED_BY_FOOTER = ("parquet", "orc")
 class OutputSpec:
     """Where a frame goes and how it is written."""
 
-    path: Path
+    place: Path | S3Storage
     form: FileForm
     overwrite: bool
     coalesce: int | None
@@ -62,12 +65,12 @@ def read_output_spec(document: Document) -> OutputSpec:
     """
     text = document.required_text("path")
     try:
-        path = local_path(text)
+        place = read_place(text)
     except DestinationRefused as error:
         raise invalid(document.at("path"), error.message) from error
     form = document.choice("format", ("parquet", "csv", "json", "orc"), "parquet")
     spec = OutputSpec(
-        path=path,
+        place=place,
         form=FileForm(
             format=form,
             options=document.options_of(form),
@@ -91,8 +94,7 @@ class OutputWriter:
         """Write for that attempt, by that specification."""
         self._spec = spec
         self._attempt = attempt
-        self._destination = Destination(spec.path)
-        self._staging: Staging | None = None
+        self._target = target_of(spec.place, spec.form)
 
     @property
     def spec(self) -> OutputSpec:
@@ -102,12 +104,12 @@ class OutputWriter:
     @property
     def readable_staged(self) -> bool:
         """Say whether what is staged can be read back exactly as it was."""
-        form = self._spec.form
-        return form.format in _COUNTED_BY_FOOTER and not form.partition_by
+        form, on_disk = self._spec.form, isinstance(self._spec.place, Path)
+        return on_disk and form.format in _COUNTED_BY_FOOTER and not form.partition_by
 
     def published_before(self) -> Manifest | None:
         """Return the manifest when this very task published already (and its report was lost)."""
-        return self._destination.adopted(self._attempt.claim)
+        return self._target.adopted(self._attempt.claim)
 
     def prepare(self) -> None:
         """Raise the fence and open the staging place, before any work is done.
@@ -116,16 +118,12 @@ class OutputWriter:
             AttemptEnded: a newer claim has been here.
             DestinationRefused: the destination is not ours to replace.
         """
-        self._staging = self._destination.prepare(
-            self._attempt.claim, overwrite=self._spec.overwrite
-        )
+        self._target.prepare(self._attempt.claim, overwrite=self._spec.overwrite)
 
-    def stage(self, frame: DataFrame) -> Path:
-        """Write the frame to staging and return where."""
-        staging = self._prepared()
+    def stage(self, frame: DataFrame) -> Path | None:
+        """Write the frame to staging; returns where it can be read back, if it can."""
         coalesce = self._spec.coalesce
-        self._spec.form.write(frame if coalesce is None else frame.coalesce(coalesce), staging.data)
-        return staging.data
+        return self._target.stage(frame if coalesce is None else frame.coalesce(coalesce))
 
     def publish(
         self, frame: DataFrame, *, row_count: int, metrics: JsonObject | None = None
@@ -135,7 +133,6 @@ class OutputWriter:
         Raises:
             AttemptEnded: the claim was lost before the data became visible.
         """
-        staging = self._prepared()
         if self._attempt.cancelled.is_set():
             raise AttemptEnded("The attempt was cancelled before its output was published.")
         manifest = Manifest(
@@ -143,33 +140,26 @@ class OutputWriter:
             data_format=self._spec.form.format,
             row_count=row_count,
             schema=schema_ddl(frame),
-            files=data_files(staging.data),
+            files=self._target.files(),
             metrics=metrics or {},
         )
-        return self._destination.publish(staging, manifest, confirm=self._attempt.confirm)
+        return self._target.publish(manifest, confirm=self._attempt.confirm)
 
     def discard(self) -> None:
         """Delete what is left in staging."""
-        if self._staging is not None:
-            self._destination.discard(self._staging)
-            self._staging = None
+        self._target.discard()
 
-    def _prepared(self) -> Staging:
-        assert self._staging is not None, "prepare comes first"
-        return self._staging
-
-
-def manifest_output(spec: OutputSpec, manifest: Manifest) -> dict[str, JsonValue]:
-    """Return what a task's output says about data that was published."""
-    return {
-        "rowCount": manifest.row_count,
-        "path": str(spec.path),
-        "format": manifest.data_format,
-        "files": len(manifest.files),
-        "bytes": manifest.total_bytes,
-        "schema": manifest.schema,
-        **manifest.metrics,
-    }
+    def told(self, manifest: Manifest) -> dict[str, JsonValue]:
+        """Return what a task's output says about data that was published."""
+        return {
+            "rowCount": manifest.row_count,
+            "path": self._target.address,
+            "format": manifest.data_format,
+            "files": len(manifest.files),
+            "bytes": manifest.total_bytes,
+            "schema": manifest.schema,
+            **manifest.metrics,
+        }
 
 
 @contextmanager

@@ -29,7 +29,6 @@ from conductor_workers.tasks.output import (
     OutputSpec,
     OutputWriter,
     computed_once,
-    manifest_output,
     read_output_spec,
 )
 
@@ -94,7 +93,7 @@ def run_python(spark: SparkSession, attempt: Attempt, allowed: tuple[str, ...]) 
     if writer is not None:
         repeated = writer.published_before()
         if repeated is not None:
-            return {**manifest_output(writer.spec, repeated), "repeated": True}
+            return {**writer.told(repeated), "repeated": True}
         writer.prepare()
     try:
         # Whoever runs the worker has allowed the module, and with it what it does.
@@ -140,4 +139,4 @@ def _delivered(
 def _written(frame: DataFrame, writer: OutputWriter) -> dict[str, JsonValue]:
     with computed_once(frame) as once:
         writer.stage(once)
-        return manifest_output(writer.spec, writer.publish(once, row_count=once.count()))
+        return writer.told(writer.publish(once, row_count=once.count()))

@@ -20,7 +20,6 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
@@ -28,11 +27,9 @@ from pyspark.sql import DataFrame, SparkSession
 from conductor_py.model.json import JsonObject, JsonValue
 from conductor_workers.attempt import Attempt
 from conductor_workers.datafiles import address
-from conductor_workers.destination import DestinationRefused, local_path
-from conductor_workers.manifest import MANIFESTS, visible_files
-from conductor_workers.pipelines.storage.local import LocalStorage
 from conductor_workers.statements import Judge, StatementRefused, own_session, quoted
 from conductor_workers.tasks.document import Document, invalid
+from conductor_workers.tasks.inputs import RESULT_VIEW, InputSpec, load_input, read_input
 from conductor_workers.tasks.outcome import TaskRefused, shortened
 from conductor_workers.tasks.output import (
     MOST_ROWS,
@@ -40,26 +37,11 @@ from conductor_workers.tasks.output import (
     OutputWriter,
     computed_once,
     first_rows,
-    manifest_output,
     read_output_spec,
     schema_ddl,
 )
 
-_RESULT_VIEW = "result"
 _NAMES_RESULT = re.compile(r"\bresult\b", re.IGNORECASE)
-_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
-_FORMATS = ("csv", "parquet", "json", "orc")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InputSpec:
-    """A source that becomes a view of that name."""
-
-    view: str
-    format: str
-    path: str
-    options: Mapping[str, str]
-    schema: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +63,7 @@ def read_sql_spec(value: JsonObject) -> SqlSpec:
         InvalidInput: something in it is wrong; the path says what.
     """
     document = Document(value)
-    inputs = tuple(_read_input(name, child) for name, child in document.children("inputs"))
+    inputs = tuple(read_input(name, child) for name, child in document.children("inputs"))
     sql, statements = document.text("sql"), document.texts("statements")
     if (sql is None) == (not statements):
         raise invalid(document.at("sql"), "exactly one of sql and statements is required.")
@@ -118,14 +100,14 @@ def run_sql(spark: SparkSession, attempt: Attempt, *, any_sql: bool = False) -> 
         if writer is not None:
             repeated = writer.published_before()
             if repeated is not None:
-                return {**manifest_output(writer.spec, repeated), "repeated": True}
+                return {**writer.told(repeated), "repeated": True}
             writer.prepare()
             cleanup.callback(writer.discard)
         own = own_session(spark, any_sql=any_sql)
         if not any_sql:
             _refuse_other_than_queries(own, spec)
         for source in spec.inputs:
-            _load(own, source).createOrReplaceTempView(source.view)
+            load_input(own, source).createOrReplaceTempView(source.view)
         *before, last = spec.statements.values()
         for statement in before:
             own.sql(statement)
@@ -145,7 +127,7 @@ def _refuse_other_than_queries(own: SparkSession, spec: SqlSpec) -> None:
     for name, sql in spec.metrics.items():
         with _telling(f"$.metrics.{name}"):
             for each in (sql, f"SELECT {_value(sql)}"):
-                judge.query(each, [*views, _RESULT_VIEW])
+                judge.query(each, [*views, RESULT_VIEW])
 
 
 @contextmanager
@@ -171,65 +153,18 @@ def _deliver(
     result = frame
     if writer is not None:
         staged = writer.stage(frame)
-        if read_back:
+        if read_back and staged is not None:
             result = (
                 own.read.schema(frame.schema).format(writer.spec.form.format).load(address(staged))
             )
     if measures_result:
-        result.createOrReplaceTempView(_RESULT_VIEW)
+        result.createOrReplaceTempView(RESULT_VIEW)
     measured = _measured(own, spec.metrics)
     collected = _collected(frame, spec.collect)
     if writer is None:
         return {"rowCount": result.count(), "schema": schema_ddl(frame), **measured, **collected}
     manifest = writer.publish(frame, row_count=result.count(), metrics=measured)
-    return {**manifest_output(writer.spec, manifest), **collected}
-
-
-def _read_input(name: str, document: Document) -> InputSpec:
-    if not _IDENTIFIER.fullmatch(name) or name.lower() == _RESULT_VIEW:
-        raise invalid(document.path, "a view's name is an identifier other than 'result'.")
-    form = document.choice("format", _FORMATS, None)
-    spec = InputSpec(
-        view=name,
-        format=form,
-        path=document.required_text("path"),
-        options=document.options_of(form),
-        schema=document.text("schema"),
-    )
-    document.done()
-    return spec
-
-
-def _load(own: SparkSession, source: InputSpec) -> DataFrame:
-    reader = own.read.format(source.format).options(**dict(source.options))
-    if source.schema is not None:
-        reader = reader.schema(source.schema)
-    files = _committed(source)
-    if files is None:
-        return reader.load(source.path)
-    if not files and source.schema is not None:
-        return own.createDataFrame([], source.schema)
-    return reader.load(files)
-
-
-def _committed(source: InputSpec) -> list[str] | None:
-    """List the files of a directory where manifests decide; None for any other path.
-
-    Raises ``TaskRefused`` for what only a data pipeline can read.
-    """
-    try:
-        root = local_path(source.path)
-    except DestinationRefused:
-        return None
-    if not (root / MANIFESTS).is_dir():
-        return None
-    names = visible_files(LocalStorage(root))
-    where = f"$.inputs.{source.view}.path: {source.path}"
-    if any("=" in step for name in names for step in Path(name).parts[:-1]):
-        raise TaskRefused(f"{where} has manifests and partitions; read it with a data pipeline.")
-    if not names and source.schema is None:
-        raise TaskRefused(f"{where} shows no file yet, and there is no schema.")
-    return [address(root / name) for name in names]
+    return {**writer.told(manifest), **collected}
 
 
 def _measured(own: SparkSession, metrics: Mapping[str, str]) -> JsonObject:

@@ -1,0 +1,213 @@
+"""SPARK_SQL and SPARK_PYTHON whose inputs and outputs lie in a bucket."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from pyspark.sql import SparkSession
+
+from conductor_py.model.json import JsonObject
+from conductor_workers.manifest import visible_files
+from conductor_workers.tasks.outcome import Outcome, Status, settle
+from conductor_workers.tasks.python import run_python
+from conductor_workers.tasks.sql import run_sql
+from tests.services.buckets import S3Bucket
+from tests.workers.attempts import FakeAttempt, claim
+from tests.workers.connectors.test_bucket import storage_of
+from tests.workers.pipelines.jobs import Trial, files, job_of
+
+pytestmark = pytest.mark.spark
+
+#: What a worker's environment says, and that of its tasks.
+_ENVIRONMENT = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
+_NUMBERS = "SELECT id, concat('row \"', id, '\"') AS text FROM range(100)"
+
+
+@pytest.fixture
+def known_bucket(
+    known_bucket: S3Bucket, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> S3Bucket:
+    """The session of the tests is older than the bucket: its tasks are told."""
+    for name in _ENVIRONMENT:
+        monkeypatch.setitem(spark.sparkContext.environment, name, os.environ[name])
+    return known_bucket
+
+
+def _settled(spark: SparkSession, attempt: FakeAttempt) -> Outcome:
+    outcome = settle(attempt, lambda: run_sql(spark, attempt))
+    assert outcome is not None
+    return outcome
+
+
+def _done(
+    spark: SparkSession, given: JsonObject, token: int = 1, task: str = "task-1"
+) -> JsonObject:
+    outcome = _settled(spark, FakeAttempt(given, claim(token, task=task)))
+    assert outcome.status is Status.COMPLETED, outcome.reason
+    return outcome.output
+
+
+def _made(
+    spark: SparkSession, bucket: S3Bucket, form: str = "parquet", **more: object
+) -> JsonObject:
+    output = {"path": f"s3://{bucket.name}/lake/numbers", "format": form, **more}
+    return _done(spark, {"sql": _NUMBERS, "output": output})  # type: ignore[dict-item]
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "parquet",
+        *(
+            pytest.param(each, marks=pytest.mark.thorough(target="pipelines"))
+            for each in ("csv", "json", "orc")
+        ),
+    ],
+)
+def test_what_one_task_wrote_another_reads(
+    spark: SparkSession, known_bucket: S3Bucket, form: str
+) -> None:
+    options = {"header": True} if form == "csv" else {}
+    output = _made(spark, known_bucket, form, options=options)
+    assert (output["rowCount"], output["path"]) == (100, f"s3://{known_bucket.name}/lake/numbers")
+    assert output["files"] == len(visible_files(storage_of(known_bucket, "lake/numbers")))
+    numbers: JsonObject = {
+        "format": form,
+        "path": str(output["path"]),
+        "options": options,
+        "schema": "id bigint, text string",
+    }
+    found = _done(
+        spark,
+        {
+            "inputs": {"numbers": numbers},
+            "sql": "SELECT * FROM numbers ORDER BY id",
+            "collect": 100,
+            "metrics": {"sum": "SELECT sum(id) FROM numbers"},
+        },
+    )
+    assert found["rows"] == [{"id": n, "text": f'row "{n}"'} for n in range(100)]
+    assert found["metrics"] == {"sum": 4950}
+
+
+@pytest.mark.thorough(target="pipelines")
+def test_columns_are_those_of_the_objects_when_none_are_named(
+    spark: SparkSession, known_bucket: S3Bucket
+) -> None:
+    path = str(_made(spark, known_bucket, "csv", options={"header": True})["path"])
+    numbers: JsonObject = {"format": "csv", "path": path, "options": {"header": True}}
+    found = _done(spark, {"inputs": {"i": numbers}, "sql": "SELECT * FROM i", "collect": 1})
+    assert found["schema"] == "id string, text string"
+
+
+@pytest.mark.thorough(target="pipelines")
+def test_a_result_without_rows_has_its_columns(spark: SparkSession, known_bucket: S3Bucket) -> None:
+    path = f"s3://{known_bucket.name}/lake/nothing"
+    none = "SELECT id, 'a' AS text FROM range(4) WHERE id > 9"
+    assert _done(spark, {"sql": none, "output": {"path": path}})["files"] == 0
+    empty: JsonObject = {
+        "inputs": {"i": {"format": "parquet", "path": path}},
+        "sql": "SELECT * FROM i",
+    }
+    found = _done(spark, empty)
+    assert (found["rowCount"], found["schema"]) == (0, "id bigint, text string")
+
+
+def test_a_result_replaces_the_one_before_and_a_repeat_does_nothing(
+    spark: SparkSession, known_bucket: S3Bucket
+) -> None:
+    output = {"path": f"s3://{known_bucket.name}/lake/few", "mode": "overwrite"}
+    storage = storage_of(known_bucket, "lake/few")
+    _done(spark, {"sql": "SELECT 1 AS a", "output": output})
+    before = visible_files(storage)
+    assert _done(spark, {"sql": "SELECT 2 AS a", "output": output}, 2)["repeated"] is True
+    assert visible_files(storage) == before
+    _done(spark, {"sql": "SELECT 3 AS a", "output": output}, 3, "task-2")
+    assert storage.names("data") == visible_files(storage) != before
+
+
+@pytest.mark.thorough(target="pipelines")
+def test_a_pipeline_reads_what_counts_of_a_tasks_output(
+    spark: SparkSession, known_bucket: S3Bucket, trial: Trial
+) -> None:
+    path = str(_made(spark, known_bucket)["path"])
+    storage_of(known_bucket, "lake/numbers").create("data/part-left.parquet", b"of a dead attempt")
+    source = {
+        "id": "in",
+        "kind": "file",
+        "output": "rows",
+        "format": "parquet",
+        "paths": [f"{path}/"],
+    }
+    result = trial.run(job_of([source], [files("out", "rows", trial.place / "out")]))
+    assert result.finished, list(result.failures)
+    assert trial.rows(trial.place / "out").count() == 100
+
+
+@pytest.mark.thorough(target="pipelines")
+def test_a_frame_of_a_function_goes_into_folders_by_its_values(
+    spark: SparkSession, known_bucket: S3Bucket
+) -> None:
+    attempt = FakeAttempt(
+        {
+            "function": "tests.workers.modules.spark_samples:parities",
+            "output": {
+                "path": f"s3://{known_bucket.name}/lake/parts",
+                "partitionBy": ["parity"],
+                "coalesce": 1,
+            },
+        }
+    )
+    outcome = settle(attempt, lambda: run_python(spark, attempt, ("tests.workers.modules",)))
+    assert outcome is not None
+    assert outcome.status is Status.COMPLETED, outcome.reason
+    folders = {name.split("/")[1] for name in visible_files(storage_of(known_bucket, "lake/parts"))}
+    assert folders == {"parity=even", "parity=odd"}
+
+
+def test_what_is_lost_on_the_way_leaves_nothing_behind(
+    spark: SparkSession, known_bucket: S3Bucket
+) -> None:
+    output = {"path": f"s3://{known_bucket.name}/lake/none"}
+    attempt = FakeAttempt({"sql": _NUMBERS, "output": output})
+    attempt.supersede()
+    assert _settled(spark, attempt).status is Status.FAILED
+    storage = storage_of(known_bucket, "lake/none")
+    assert storage.names("data") == ()
+    assert storage.begun("") == ()
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"output": {"path": "s3://lake"}}, "$.output.path: s3://lake must name a bucket and"),
+        ({"output": {"path": "gs://lake/out"}}, "$.output.path: gs://lake/out is not a local path"),
+        (
+            {
+                "inputs": {
+                    "i": {"format": "csv", "path": "s3://lake/in", "options": {"multiLine": True}}
+                }
+            },
+            "$.inputs.i.options.multiLine",
+        ),
+    ],
+)
+def test_addresses_and_options_that_cannot_be_are_refused(
+    spark: SparkSession, given: JsonObject, reason: str
+) -> None:
+    outcome = _settled(spark, FakeAttempt({"sql": "SELECT 1 AS a", **given}))
+    assert outcome.status is Status.FAILED_WITH_TERMINAL_ERROR
+    assert reason in outcome.reason
+
+
+def test_a_bucket_that_is_not_there_is_worth_another_try(
+    spark: SparkSession, known_bucket: S3Bucket
+) -> None:
+    for given in (
+        {"inputs": {"i": {"format": "csv", "path": "s3://no-such-bucket/in"}}},
+        {"output": {"path": "s3://no-such-bucket/out"}},
+    ):
+        outcome = _settled(spark, FakeAttempt({"sql": "SELECT 1 AS a", **given}))
+        assert outcome.status is Status.FAILED
+        assert "no-such-bucket" in outcome.reason
