@@ -20,16 +20,20 @@ same owner finds:
 2. before the manifest is there: nobody names the objects; they are deleted.
 3. before the old objects are deleted: older manifests still name them; they are deleted.
 
-Who lists the objects instead of reading the manifest sees new and old ones side by side for the
-moment between 2 and 3. A reader that took the names from one manifest and opens them after the next
-gets "not found", never a mixture.
+Whether a manifest was written is not known when its answer is lost. Then nothing is deleted, and
+the next attempt looks.
+
+Who lists the objects instead of reading the manifest sees new and old ones side by side from 1 to
+3, and what is left by an owner that never comes back until somebody publishes again. A reader that
+took the names from one manifest and opens them after the next gets "not found", never a mixture.
 """
 
 from __future__ import annotations
 
 import hashlib
+import logging
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -45,6 +49,8 @@ from conductor_workers.manifest import (
 )
 from conductor_workers.pipelines.storage import AlreadyThere, StoreAway
 from conductor_workers.pipelines.storage.s3 import S3Storage, UploadLost
+
+logger = logging.getLogger(__name__)
 
 DATA: Final = "data"
 _LOG: Final = f"{MANIFESTS}/output"
@@ -77,6 +83,10 @@ class BucketStaging:
         """What was uploaded."""
         found = (DataFile(path=str(each["name"]), bytes=int(each["bytes"])) for each in self.begun)
         return tuple(sorted(found, key=lambda file: file.path))
+
+
+class _TooLate(StoreAway):
+    """A manifest's number was chosen long ago: no reader has seen it."""
 
 
 class BucketDestination:
@@ -116,7 +126,10 @@ class BucketDestination:
         while True:
             newest = self._newest()
             self._refuse_superseded(newest, claim)
-            self._refuse_foreign(newest, claim, overwrite=overwrite)
+            self._refuse_foreign(newest)
+            # What an earlier attempt of the same reference published is this task's own output.
+            if not overwrite and newest.claim.owner not in (_NOBODY.owner, claim.owner):
+                raise DestinationRefused(f"{self.address} exists and the output's mode is 'error'.")
             raised = self._next(newest, newest, claim)
             if self._append(raised):
                 break
@@ -131,33 +144,52 @@ class BucketDestination:
 
         Raises:
             AttemptEnded: the claim was superseded or the engine no longer confirms it.
-            StoreAway: the store does not answer.
+            DestinationRefused: somebody else writes there by now.
+            StoreAway: the store does not answer; the data may be published or not.
         """
         self._at("staged")
         while True:
             newest = self._newest()
             repeated = _written_by(manifest.claim, newest)
             if repeated is not None:
+                shown = {file.path for file in repeated.files}
+                staging.begun = [each for each in staging.begun if each["name"] not in shown]
                 return repeated
             self._refuse_superseded(newest, manifest.claim)
+            self._refuse_foreign(newest)
             if not confirm():
                 raise AttemptEnded("The engine no longer confirms the claim.")
             self._complete(staging)
             self._at("completed")
             entry = self._next(newest, manifest, manifest.claim)
-            if self._append(entry):
+            try:
+                won = self._append(entry)
+            except _TooLate:
+                raise
+            except StoreAway:
+                staging.begun.clear()  # it may be there: who deletes now may delete what is shown
+                raise
+            if won:
                 break
         staging.begun.clear()
         self._at("published")
-        self._sweep(entry, manifest.claim)
+        try:
+            self._sweep(entry, manifest.claim)
+        except StoreAway as error:
+            # The data is there; whoever publishes next deletes what is left.
+            told = {"action": "objects_left", "error": str(error)}
+            logger.warning("Objects that nobody reads are left", extra=told)
         return manifest
 
     def discard(self, staging: BucketStaging) -> None:
-        """Delete what an attempt uploaded and did not publish."""
-        for each in staging.begun:
-            self._storage.abort(str(each["name"]), str(each["upload"]))
-            if staging.completed:
-                self._storage.delete(str(each["name"]))
+        """Delete what an attempt uploaded and did not publish, its tried tasks' too."""
+        if not staging.begun:
+            return
+        for name, upload in self._storage.begun(f"{DATA}/"):
+            if name.rpartition("/")[2].startswith(f"{staging.stem}-"):
+                self._storage.abort(name, upload)
+        if staging.completed:
+            self._storage.delete_objects([str(each["name"]) for each in staging.begun])
         staging.begun.clear()
 
     def _complete(self, staging: BucketStaging) -> None:
@@ -195,38 +227,47 @@ class BucketDestination:
     def _append(self, entry: Manifest) -> bool:
         """Write a manifest; False when another one has that number.
 
-        Raises ``StoreAway`` when this was so long after its number was chosen that the others of
-        its time are deleted.
+        Raises ``StoreAway`` when it is not known whether it is there, and when that was so long
+        after its number was chosen that the others of its time are deleted.
         """
         name = f"{_LOG}/{entry.epoch:06d}.json"
         try:
             self._storage.create(name, manifest_text(entry))
         except AlreadyThere:
-            return False
-        if _number(self._numbered()[-1]) >= entry.epoch + _KEPT:
-            self._storage.delete(name)
-            raise StoreAway(f"{self.address}: it was replaced {_KEPT} times meanwhile.")
+            return self._is_there(name, entry)  # by a request whose answer was lost
+        try:
+            last = _number(self._numbered()[-1])
+        except StoreAway:
+            return True
+        if last >= entry.epoch + _KEPT:
+            self._storage.delete_objects([name])
+            raise _TooLate(f"{self.address}: it was replaced {_KEPT} times meanwhile.")
         return True
 
+    def _is_there(self, name: str, entry: Manifest) -> bool:
+        try:
+            found = manifest_of(self._storage.read(name), name)
+        except FileNotFoundError:
+            return False
+        return (found.claim, found.files, found.claims) == (entry.claim, entry.files, entry.claims)
+
     def _sweep(self, newest: Manifest, claim: Claim) -> None:
-        """Delete what no reader needs: objects of manifests before, whatever older attempts of that
-        claim's owner have left, and the oldest manifests.
+        """Delete what no reader needs: objects of manifests before, what older attempts have left,
+        and the oldest manifests.
+
+        What other owners have left goes only when that claim's data is shown: whoever is older
+        cannot publish any more.
         """
         visible = {file.path for file in newest.files}
-        old = [name for name in self._numbered() if _number(name) < newest.epoch]
-        for name in old:
-            self._delete(file for file in self._named(name) if file not in visible)
-        for name in old[: -_KEPT + 1]:
-            self._storage.delete(name)
+        log = [name for name in self._numbered() if _number(name) < newest.epoch]
+        there = set(self._storage.names(DATA)) - visible
+        gone = {name for name in log for name in self._named(name)} & there if there else set()
+        shows = newest.claim == claim
+        gone |= {name for name in there if _is_left(name, claim, of_others=shows)}
+        self._storage.delete_objects([*sorted(gone), *log[: -_KEPT + 1]])
         for name, upload in self._storage.begun(f"{DATA}/"):
-            if _is_older(name, claim):
+            if _is_left(name, claim, of_others=False) or (shows and _is_own(name, claim)):
                 self._storage.abort(name, upload)
-        left = (name for name in self._storage.names(DATA) if _is_older(name, claim))
-        self._delete(name for name in left if name not in visible)
-
-    def _delete(self, names: Iterable[str]) -> None:
-        for name in names:
-            self._storage.delete(name)
 
     def _named(self, manifest: str) -> tuple[str, ...]:
         try:
@@ -244,21 +285,17 @@ class BucketDestination:
                 f"{self.address} belongs to claim {token}; claim {claim.token} came too late."
             )
 
-    def _refuse_foreign(self, newest: Manifest, claim: Claim, *, overwrite: bool) -> None:
-        if newest.epoch == 0:
-            names = self._storage.names("")
-            if any(name.startswith((f"{COMMITS}/", f"{MANIFESTS}/")) for name in names):
-                raise DestinationRefused(
-                    f"{self.address} belongs to data pipelines; it is not replaced."
-                )
-            if names:
-                raise DestinationRefused(
-                    f"{self.address} holds objects that no task's output wrote; they are not "
-                    "replaced."
-                )
-        # What an earlier attempt of the same reference published is this task's own output.
-        elif not overwrite and newest.claim.owner not in (_NOBODY.owner, claim.owner):
-            raise DestinationRefused(f"{self.address} exists and the output's mode is 'error'.")
+    def _refuse_foreign(self, newest: Manifest) -> None:
+        log = f"{_LOG}/"
+        proofs = (*self._storage.names(COMMITS), *self._storage.names(MANIFESTS))
+        if any(not name.startswith(log) for name in proofs):
+            raise DestinationRefused(
+                f"{self.address} belongs to data pipelines; it is not replaced."
+            )
+        if newest.epoch == 0 and any(not name.startswith(log) for name in self._storage.names("")):
+            raise DestinationRefused(
+                f"{self.address} holds objects that no task's output wrote; they are not replaced."
+            )
 
 
 def _written_by(claim: Claim, newest: Manifest) -> Manifest | None:
@@ -270,11 +307,20 @@ def _owner(claim: Claim) -> str:
     return hashlib.sha256(claim.owner.encode()).hexdigest()[:16]
 
 
-def _is_older(name: str, claim: Claim) -> bool:
+def _is_own(name: str, claim: Claim) -> bool:
     found = _PART.fullmatch(name)
-    return (
-        found is not None and found["owner"] == _owner(claim) and int(found["token"]) < claim.token
+    return found is not None and (found["owner"], found["token"]) == (
+        _owner(claim),
+        str(claim.token),
     )
+
+
+def _is_left(name: str, claim: Claim, *, of_others: bool) -> bool:
+    """Whether an attempt before that claim has uploaded it."""
+    found = _PART.fullmatch(name)
+    if found is None or int(found["token"]) >= claim.token:
+        return False
+    return of_others or found["owner"] == _owner(claim)
 
 
 def _number(name: str) -> int:

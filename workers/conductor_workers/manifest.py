@@ -27,6 +27,7 @@ MANIFEST_NAME: Final = "_commit.json"
 COMMITS: Final = "_commits"
 MANIFESTS: Final = "_manifests"
 _FORMAT = 1
+_LOOKS = 5
 #: Claims of owners that never published are kept this many at most, the newest ones.
 _CLAIMS_KEPT = 64
 
@@ -109,7 +110,7 @@ def visible_files(place: Place) -> tuple[str, ...]:
     Raises ``UnknownFormat``.
     """
     by_line: dict[tuple[str, int], list[Manifest]] = {}
-    for folder, manifest in _manifests(place):
+    for folder, manifest in _standing(place):
         by_line.setdefault((folder, manifest.line), []).append(manifest)
     return tuple(file.path for found in by_line.values() for file in _shown(found))
 
@@ -221,12 +222,20 @@ def _claim(document: Mapping[str, JsonValue]) -> Claim:
     )
 
 
-def _manifests(place: Place) -> Iterator[tuple[str, Manifest]]:
-    for name in (MANIFEST_NAME, *place.names(COMMITS), *place.names(MANIFESTS)):
-        try:
-            yield name.rpartition("/")[0], manifest_of(place.read(name), name)
-        except FileNotFoundError:
-            continue
+def _standing(place: Place) -> list[tuple[str, Manifest]]:
+    """Read all manifests; again, when one was replaced between being listed and being read."""
+    found: list[tuple[str, Manifest]] = []
+    for _ in range(_LOOKS):
+        names = (*place.names(COMMITS), *place.names(MANIFESTS))
+        found, gone = [], False
+        for name in (MANIFEST_NAME, *names):
+            try:
+                found.append((name.rpartition("/")[0], manifest_of(place.read(name), name)))
+            except FileNotFoundError:
+                gone = gone or name != MANIFEST_NAME
+        if not gone:
+            break
+    return found
 
 
 def _shown(line: list[Manifest]) -> Iterator[DataFile]:

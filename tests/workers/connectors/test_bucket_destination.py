@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -10,8 +12,11 @@ from conductor_workers.attempt import AttemptEnded, Claim
 from conductor_workers.bucket_destination import DATA, BucketDestination, BucketStaging
 from conductor_workers.destination import DestinationRefused
 from conductor_workers.manifest import Manifest, visible_files
+from conductor_workers.pipelines.connectors import SourceProblem
+from conductor_workers.pipelines.sources.bucket import BucketSource
+from conductor_workers.pipelines.sources.file import FileSource
 from conductor_workers.pipelines.storage import StoreAway
-from conductor_workers.pipelines.storage.s3 import S3Storage
+from conductor_workers.pipelines.storage.s3 import Listed, S3Storage
 from tests.services.buckets import S3Bucket
 from tests.workers.attempts import claim
 from tests.workers.connectors.test_bucket import storage_of
@@ -243,3 +248,150 @@ def test_what_others_wrote_is_not_replaced(storage: S3Storage, name: str, why: s
     with pytest.raises(DestinationRefused, match=why):
         _write(storage, claim(5), "mine")
     assert storage.names("") == (name,)
+
+
+def test_a_prefix_that_pipelines_add_to_meanwhile_is_not_replaced(storage: S3Storage) -> None:
+    _write(storage, claim(5), "old")
+    destination = BucketDestination(storage)
+    staging = destination.prepare(claim(6, task="task-2"), overwrite=True)
+    manifest = _stage(storage, staging, "new")
+    storage.create("_manifests/key/000001.json", b"theirs")
+    with pytest.raises(DestinationRefused, match="belongs to data pipelines"):
+        destination.publish(staging, manifest, confirm=lambda: True)
+    with pytest.raises(DestinationRefused, match="belongs to data pipelines"):
+        destination.prepare(claim(7, task="task-3"), overwrite=True)
+    destination.discard(staging)
+    assert _there(storage) == ["old"]
+
+
+def _losing_answers(storage: S3Storage, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    """From now on a manifest is written, and whoever wrote it is not told so."""
+    create = S3Storage.create
+
+    def lost(self: S3Storage, name: str, content: bytes) -> None:
+        create(self, name, content)
+        if "_manifests" in name:
+            if how == "sent again":
+                create(self, name, content)
+            raise StoreAway("no answer")
+
+    monkeypatch.setattr(S3Storage, "create", lost)
+
+
+def test_a_manifest_whose_answer_was_lost_and_that_was_sent_again_counts(
+    storage: S3Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    destination = BucketDestination(storage)
+    staging = destination.prepare(claim(5), overwrite=True)
+    manifest = _stage(storage, staging, "new")
+    _losing_answers(storage, monkeypatch, "sent again")
+    destination.publish(staging, manifest, confirm=lambda: True)
+    destination.discard(staging)
+    assert _seen(storage) == _there(storage) == ["new"]
+
+
+def test_what_may_be_published_is_not_deleted_and_the_next_attempt_finds_it(
+    storage: S3Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    destination = BucketDestination(storage)
+    staging = destination.prepare(claim(5), overwrite=True)
+    manifest = _stage(storage, staging, "new")
+    _losing_answers(storage, monkeypatch, "lost")
+    with pytest.raises(StoreAway):
+        destination.publish(staging, manifest, confirm=lambda: True)
+    destination.discard(staging)
+    monkeypatch.undo()
+    assert _seen(storage) == _there(storage) == ["new"]
+    assert BucketDestination(storage).adopted(claim(6)) is not None
+
+
+def test_what_cannot_be_tidied_up_is_published_all_the_same(
+    storage: S3Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _write(storage, claim(5), "old")
+    destination = BucketDestination(storage)
+    staging = destination.prepare(claim(6, task="task-2"), overwrite=True)
+
+    def refused(_self: S3Storage, _names: object) -> None:
+        raise StoreAway("SlowDown")
+
+    monkeypatch.setattr(S3Storage, "delete_objects", refused)
+    destination.publish(staging, _stage(storage, staging, "new"), confirm=lambda: True)
+    monkeypatch.undo()
+    assert _seen(storage) == ["new"]
+    _write(storage, claim(7, task="task-3"), "newest")
+    assert _seen(storage) == _there(storage) == ["newest"]
+
+
+def test_uploads_that_a_tried_task_of_spark_forgot_are_dropped(storage: S3Storage) -> None:
+    destination = BucketDestination(storage)
+    staging = destination.prepare(claim(5), overwrite=True)
+    storage.begin(f"{DATA}/{staging.stem}-forgotten.txt", b"of a task that was tried again")
+    destination.publish(staging, _stage(storage, staging, "new"), confirm=lambda: True)
+    assert storage.begun("") == ()
+
+
+def test_what_a_dead_execution_had_completed_goes_with_the_next_publication(
+    storage: S3Storage,
+) -> None:
+    _crash(storage, claim(5), "dead", "completed")
+    _write(storage, claim(6, task="task-9", owner="execution-2/load"), "new")
+    assert _seen(storage) == _there(storage) == ["new"]
+
+
+def test_tidying_up_costs_the_same_however_often_it_was_done(
+    storage: S3Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deleted: list[int] = []
+    delete = S3Storage.delete_objects
+
+    def counted(self: S3Storage, names: Sequence[str]) -> None:
+        deleted.append(len(names))
+        delete(self, names)
+
+    monkeypatch.setattr(S3Storage, "delete_objects", counted)
+    for number in range(12):
+        _write(storage, claim(number + 1, task=f"task-{number}"), f"text-{number}")
+    assert max(deleted) <= 2  # the object of the one before, and a manifest
+
+
+def _reader(storage: S3Storage) -> BucketSource:
+    return BucketSource(
+        name="in",
+        storage=replace(storage, prefix=""),
+        patterns=(f"{storage.prefix}/",),
+        like=FileSource(name="in", patterns=(), format="csv"),
+    )
+
+
+@pytest.mark.parametrize("before", [(), ("old",)])
+def test_a_reader_whose_list_is_older_than_the_manifest_lists_again(
+    storage: S3Storage, monkeypatch: pytest.MonkeyPatch, before: tuple[str, ...]
+) -> None:
+    """Between the list and the look at the manifest the data is replaced."""
+    BucketDestination(storage).prepare(claim(1, owner="execution-0/load"), overwrite=True)
+    for text in before:
+        _write(storage, claim(1, owner="execution-0/load"), text)
+    replaced: list[str] = []
+    listed = S3Storage.listed
+
+    def late(self: S3Storage, prefix: str) -> Iterator[Listed]:
+        found = list(listed(self, prefix))
+        if self.prefix == "" and not replaced:
+            replaced.append(prefix)
+            _write(storage, claim(2), "new")
+        yield from found
+
+    monkeypatch.setattr(S3Storage, "listed", late)
+    found = _reader(storage).found()
+    assert [f"{storage.prefix}/{name}" for name in visible_files(storage)] == [
+        each.name for each in found
+    ]
+
+
+def test_a_reader_misses_no_object_that_a_manifest_names(storage: S3Storage) -> None:
+    manifest = _write(storage, claim(1), "gone")
+    storage.delete(manifest.files[0].path)
+    with pytest.raises(SourceProblem, match="and there is no such object") as caught:
+        _reader(storage).found()
+    assert caught.value.retryable

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -46,6 +48,11 @@ def _done(
     outcome = _settled(spark, FakeAttempt(given, claim(token, task=task)))
     assert outcome.status is Status.COMPLETED, outcome.reason
     return outcome.output
+
+
+def _rows(spark: SparkSession, given: JsonObject) -> list[Any]:
+    rows: Any = _done(spark, {**given, "collect": 100})["rows"]
+    return list(rows)
 
 
 def _made(
@@ -182,6 +189,16 @@ def test_what_is_lost_on_the_way_leaves_nothing_behind(
     ("given", "reason"),
     [
         ({"output": {"path": "s3://lake"}}, "$.output.path: s3://lake must name a bucket and"),
+        ({"output": {"path": "s3://lake/out-*"}}, "$.output.path: s3://lake/out-* must name"),
+        ({"output": {"path": "s3://me:secret@lake/out"}}, "$.output.path: An address of a bucket"),
+        (
+            {"output": {"path": "s3://lake/out", "options": {"compression": "gzip"}}},
+            "$.output.options.compression: is heeded on disks only",
+        ),
+        (
+            {"inputs": {"i": {"format": "csv", "path": "s3://me:secret@lake/in"}}},
+            "$.inputs.i.path: An address of a bucket",
+        ),
         ({"output": {"path": "gs://lake/out"}}, "$.output.path: gs://lake/out is not a local path"),
         (
             {
@@ -199,6 +216,96 @@ def test_addresses_and_options_that_cannot_be_are_refused(
     outcome = _settled(spark, FakeAttempt({"sql": "SELECT 1 AS a", **given}))
     assert outcome.status is Status.FAILED_WITH_TERMINAL_ERROR
     assert reason in outcome.reason
+    assert "secret" not in outcome.reason
+
+
+@pytest.mark.thorough(target="pipelines")
+def test_values_are_read_as_spark_reads_them_from_a_disk(
+    spark: SparkSession, known_bucket: S3Bucket, tmp_path: Path
+) -> None:
+    csv = "at,day,n,yes\n2024-01-01 10:00:00,2024-01-02,1,true\n,,x,\n"
+    made = '{"who": {"name": "Ada"}, "tags": ["a", "b"], "n": 1}\n{"who": null, "n": "x"}\n'
+    schemas = {
+        "csv": "at timestamp, day date, n int, yes boolean",
+        "json": "who struct<name: string>, tags array<string>, n int",
+    }
+    for form, text in (("csv", csv), ("json", made)):
+        storage_of(known_bucket, "in").create(f"a.{form}", text.encode())
+        (tmp_path / f"a.{form}").write_text(text)
+        found = [
+            _done(
+                spark,
+                {
+                    "inputs": {
+                        "i": {
+                            "format": form,
+                            "path": f"{place}/a.{form}",
+                            "schema": schemas[form],
+                            "options": {"header": True} if form == "csv" else {},
+                        }
+                    },
+                    "sql": "SELECT * FROM i",
+                    "collect": 10,
+                },
+            )["rows"]
+            for place in (f"s3://{known_bucket.name}/in", str(tmp_path))
+        ]
+        assert found[0] == found[1]
+
+
+@pytest.mark.thorough(target="pipelines")
+def test_a_row_that_cannot_be_taken_apart_fails_the_task_with_the_row(
+    spark: SparkSession, known_bucket: S3Bucket
+) -> None:
+    storage_of(known_bucket, "in").create("a.csv", b"a,b\n1,2\n3\n")
+    path = f"s3://{known_bucket.name}/in/a.csv"
+    given: JsonObject = {"format": "csv", "path": path, "options": {"header": True}}
+    outcome = _settled(
+        spark, FakeAttempt({"inputs": {"i": given}, "sql": "SELECT count(*) AS n FROM i"})
+    )
+    assert outcome.status is Status.FAILED
+    assert "the row cannot be taken apart" in outcome.reason
+
+
+@pytest.mark.thorough(target="pipelines")
+def test_keys_may_have_any_character_and_steps_above_an_input_mean_nothing(
+    spark: SparkSession, known_bucket: S3Bucket
+) -> None:
+    def read(key: str) -> object:
+        path = f"s3://{known_bucket.name}/{key}"
+        given: JsonObject = {"format": "csv", "path": path, "options": {"header": True}}
+        sql = "SELECT n FROM i ORDER BY n"
+        return [row["n"] for row in _rows(spark, {"inputs": {"i": given}, "sql": sql})]
+
+    storage = storage_of(known_bucket)
+    for key, number in (
+        ("env=prod/year1.csv", 1),
+        ("env=prod/year2.csv", 2),
+        ("env=prod/year/3.csv", 3),
+        ("env=prod/year#4.csv", 4),
+    ):
+        storage.create(key, f"n\n{number}\n".encode())
+    assert read("env=prod/year?.csv") == ["1", "2"]
+    assert read("env=prod/year#4.csv") == ["4"]
+    assert read("env=prod/year") == ["3"]
+    assert read("env=prod/") == ["1", "2", "3", "4"]
+
+
+@pytest.mark.thorough(target="pipelines")
+def test_folders_of_partitions_are_written_by_any_case_and_read_by_pipelines_only(
+    spark: SparkSession, known_bucket: S3Bucket
+) -> None:
+    path = f"s3://{known_bucket.name}/lake/days"
+    output: JsonObject = {"path": path, "partitionBy": ["DAY"]}
+    _done(spark, {"sql": "SELECT 1 AS n, 'Mo' AS day", "output": output})
+    assert "day=Mo" in visible_files(storage_of(known_bucket, "lake/days"))[0]
+    missing: JsonObject = {"path": f"{path}-2", "partitionBy": ["month"]}
+    refused = _settled(spark, FakeAttempt({"sql": "SELECT 1 AS n", "output": missing}))
+    assert refused.status is Status.FAILED_WITH_TERMINAL_ERROR
+    given: JsonObject = {"inputs": {"i": {"format": "parquet", "path": path}}, "sql": "SELECT 1"}
+    refused = _settled(spark, FakeAttempt(given))
+    assert refused.status is Status.FAILED_WITH_TERMINAL_ERROR
+    assert "has folders of partitions" in refused.reason
 
 
 def test_a_bucket_that_is_not_there_is_worth_another_try(

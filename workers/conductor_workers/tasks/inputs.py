@@ -13,35 +13,37 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
-from urllib.parse import urlsplit
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession, functions
 from pyspark.sql.types import StringType, StructField, StructType
 
+from conductor_py.errors import ConfigurationError
 from conductor_py.pipelines import spec
 from conductor_workers.bucket_destination import BucketDestination
 from conductor_workers.datafiles import address
 from conductor_workers.destination import DestinationRefused, local_path
 from conductor_workers.manifest import MANIFESTS, visible_files
-from conductor_workers.pipelines.connectors import SourceProblem
+from conductor_workers.pipelines.connectors import BAD, RAW, SourceProblem
 from conductor_workers.pipelines.csv_form import whole_only
-from conductor_workers.pipelines.reading import frame_of
 from conductor_workers.pipelines.sources.bucket import BucketSource
+from conductor_workers.pipelines.sources.committed import fixed_part
 from conductor_workers.pipelines.sources.file import FileSource
 from conductor_workers.pipelines.sources.listing import CutRule
 from conductor_workers.pipelines.storage.local import LocalStorage
-from conductor_workers.pipelines.storage.s3 import s3_storage
+from conductor_workers.pipelines.storage.s3 import bucket_and_key, s3_storage
 from conductor_workers.tasks.document import Document, invalid
 from conductor_workers.tasks.outcome import TaskRefused
-from conductor_workers.tasks.targets import BUCKETS
+from conductor_workers.tasks.targets import in_bucket
 
 RESULT_VIEW: Final = "result"
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 _CUT_BY: Final = {"csv": "bytes", "json": "bytes", "parquet": "row_groups", "orc": "stripes"}
-_MOST_SPLITS: Final = 1 << 31
+_WILD: Final = frozenset("*?")
+_SHOWN: Final = 200
+"""Characters of a row that a reason quotes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,8 +74,15 @@ def read_input(name: str, document: Document) -> InputSpec:
         options=document.options_of(form),
         schema=document.text("schema"),
     )
-    if _in_bucket(source) and (odd := whole_only(form, source.options)):
-        raise invalid(f"{document.at('options')}.{odd[0]}", "is heeded for files on disks only.")
+    if in_bucket(source.path):
+        if odd := whole_only(form, source.options):
+            raise invalid(
+                f"{document.at('options')}.{odd[0]}", "is heeded for files on disks only."
+            )
+        try:
+            bucket_and_key(source.path)
+        except ConfigurationError as error:
+            raise invalid(document.at("path"), error.message) from error
     document.done()
     return source
 
@@ -85,7 +94,7 @@ def load_input(own: SparkSession, source: InputSpec) -> DataFrame:
         TaskRefused: it can never be read as it is.
         OSError: the store does not answer.
     """
-    if _in_bucket(source):
+    if in_bucket(source.path):
         try:
             return _of_bucket(own, source)
         except SourceProblem as problem:
@@ -101,10 +110,6 @@ def load_input(own: SparkSession, source: InputSpec) -> DataFrame:
     if not files and source.schema is not None:
         return own.createDataFrame([], source.schema)
     return reader.load(files)
-
-
-def _in_bucket(source: InputSpec) -> bool:
-    return urlsplit(source.path).scheme in BUCKETS
 
 
 def _committed(source: InputSpec) -> list[str] | None:
@@ -127,47 +132,71 @@ def _committed(source: InputSpec) -> list[str] | None:
 
 def _refuse_partitions(source: InputSpec, names: tuple[str, ...]) -> None:
     if any("=" in step for name in names for step in Path(name).parts[:-1]):
-        raise TaskRefused(f"{source.where} has manifests and partitions; read it with a pipeline.")
+        raise TaskRefused(f"{source.where} has folders of partitions; read it with a pipeline.")
 
 
 def _of_bucket(own: SparkSession, source: InputSpec) -> DataFrame:
-    parts = urlsplit(source.path)
-    path = parts.path.lstrip("/")
+    bucket, key = bucket_and_key(source.path)
+    wild = bool(_WILD & set(key))
     # A name, and all that lies in a folder of that name: as a path of a disk may be either.
-    patterns = (path,) if not path or path.endswith("/") or "*" in path else (path, f"{path}/")
-    like = FileSource(
-        name=source.where,
-        patterns=(),
-        format=source.format,
-        options=source.options,
-        declared=None if source.schema is None else _declared(own, source.schema),
-    )
+    patterns = (key,) if not key or key.endswith("/") or wild else (key, f"{key}/")
     objects = BucketSource(
         name=source.where,
-        storage=s3_storage(f"s3://{parts.netloc}", {}),
+        storage=s3_storage(f"s3://{bucket}", {}),
         patterns=patterns,
-        like=like,
+        like=FileSource(
+            name=source.where,
+            patterns=(),
+            format=source.format,
+            options=source.options,
+            declared=None if source.schema is None else _declared(own, source.schema),
+        ),
         rule=CutRule(by=_CUT_BY[source.format]),
     )
-    names = tuple(each.name for each in objects.found())
-    _refuse_partitions(source, names)
-    if not names and source.schema is None:
+    found = objects.found()
+    _refuse_partitions(source, tuple(_below(key, each.name) for each in found))
+    if not found and source.schema is None and not wild:
         present = BucketDestination(s3_storage(source.path, {})).present()
-        if present is not None and present.schema:  # a result without rows has no object
+        if present is not None and not present.files:  # a result without rows has no object
             return own.createDataFrame([], present.schema)
-    schema = objects.schema(own)
+    schema = objects.schema_of(own, found)
     inferred = source.schema is None and source.options.get("inferSchema") == "true"
     if source.format == "csv" and source.schema is None and not inferred:  # as Spark reads it
         schema = StructType([StructField(each.name, StringType()) for each in schema])
-    found = objects.enumerator({}).discover(first_ord=0, limit=_MOST_SPLITS)
-    return frame_of(own, objects.reader(schema), found.found, schema)
+    splits = [piece for each in found for piece in objects.cut(each)]
+    numbered = [replace(piece, ord=at) for at, piece in enumerate(splits)]
+    return _whole_rows(source, objects.frame(own, numbered, schema))
+
+
+def _below(key: str, name: str) -> str:
+    """Return the steps of a name below what an input names."""
+    for folder in (key.rstrip("/"), fixed_part(key)):
+        if folder and name.startswith(f"{folder}/"):
+            return name.removeprefix(f"{folder}/")
+    return name
+
+
+def _whole_rows(source: InputSpec, rows: DataFrame | None) -> DataFrame:
+    """Refuse rows that cannot be taken apart, when they are read: there is nowhere to put them."""
+    assert rows is not None, "a bucket is always read by a frame"
+    if BAD not in rows.columns:
+        return rows
+    about = functions.concat_ws(
+        ": ",
+        functions.lit(source.where),
+        BAD,
+        functions.left(functions.col(RAW), functions.lit(_SHOWN)),
+    )
+    whole = functions.when(functions.col(BAD).isNull(), functions.lit(True))
+    return rows.where(whole.otherwise(functions.raise_error(about).cast("boolean"))).drop(BAD, RAW)
 
 
 def _declared(own: SparkSession, ddl: str) -> spec.Schema:
+    """A value that is not of its type is NULL, and any may be missing: as Spark reads files."""
     columns = own.createDataFrame([], ddl).schema
     return spec.Schema(
         columns=tuple(
-            spec.Column(name=each.name, type=each.dataType.simpleString(), nullable=each.nullable)
-            for each in columns
-        )
+            spec.Column(name=each.name, type=each.dataType.simpleString()) for each in columns
+        ),
+        cast_errors="null",
     )

@@ -12,6 +12,7 @@ reach the store.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -26,17 +27,21 @@ from conductor_workers.datafiles import FileForm
 from conductor_workers.destination import DestinationRefused
 from conductor_workers.manifest import Manifest
 from conductor_workers.pipelines.storage.s3 import S3Storage
+from conductor_workers.statements import quoted
 from conductor_workers.tasks.document import Document, invalid
 from conductor_workers.tasks.targets import read_place, target_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+_PLAIN_NAME = re.compile(r"[A-Za-z_]\w*")
 MOST_ROWS = 1000
 MOST_ROW_BYTES = 256 * 1024
 _MOST_COALESCED = 10_000
 #: Spark reads the number of rows of these from their footers.
 _COUNTED_BY_FOOTER = ("parquet", "orc")
+#: Options of Spark's writers of text, which are no part of a row.
+_OF_FILES = ("compression", "codec", "encoding", "lineSep")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,11 +74,16 @@ def read_output_spec(document: Document) -> OutputSpec:
     except DestinationRefused as error:
         raise invalid(document.at("path"), error.message) from error
     form = document.choice("format", ("parquet", "csv", "json", "orc"), "parquet")
+    options = document.options_of(form)
+    if not isinstance(place, Path):
+        for name in options:
+            if form in _COUNTED_BY_FOOTER or name in _OF_FILES:
+                raise invalid(f"{document.at('options')}.{name}", "is heeded on disks only.")
     spec = OutputSpec(
         place=place,
         form=FileForm(
             format=form,
-            options=document.options_of(form),
+            options=options,
             partition_by=document.texts("partitionBy"),
         ),
         overwrite=document.choice("mode", ("overwrite", "error"), "error") == "overwrite",
@@ -197,4 +207,8 @@ def first_rows(frame: DataFrame, count: int) -> Rows:
 
 def schema_ddl(frame: DataFrame) -> str:
     """Return the frame's columns as an input's ``schema`` could name them."""
-    return ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in frame.schema)
+    return ", ".join(
+        f"{field.name if _PLAIN_NAME.fullmatch(field.name) else quoted(field.name)} "
+        f"{field.dataType.simpleString()}"
+        for field in frame.schema
+    )

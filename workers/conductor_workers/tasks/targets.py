@@ -10,8 +10,8 @@ import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
-from urllib.parse import urlsplit
 
+from conductor_py.errors import ConfigurationError
 from conductor_workers.attempt import Claim
 from conductor_workers.bucket_destination import DATA, BucketDestination, BucketStaging
 from conductor_workers.datafiles import FileForm, data_files
@@ -21,15 +21,15 @@ from conductor_workers.pipelines.csv_form import header_line
 from conductor_workers.pipelines.sinks.object_writer import ObjectWriter, prepared
 from conductor_workers.pipelines.sinks.sizes import TARGET_BYTES
 from conductor_workers.pipelines.storage import StoreAway
-from conductor_workers.pipelines.storage.s3 import S3Storage, s3_storage
+from conductor_workers.pipelines.storage.s3 import S3Storage, bucket_and_key, s3_storage
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 logger = logging.getLogger(__name__)
 
-BUCKETS = ("s3", "s3a")
-"""Schemes of addresses of buckets."""
+_BUCKETS = ("s3", "s3a")
+_WILD = frozenset("*?[")
 
 
 class Target(Protocol):
@@ -133,7 +133,7 @@ class BucketTarget:
             once=uuid.uuid4().hex[:8],
             target_bytes=TARGET_BYTES,
         )
-        rows = prepared(frame, form.format, form.options, form.partition_by)
+        rows = prepared(frame, form.format, form.options, _columns(frame, form.partition_by))
         reported = rows.mapInArrow(writer, ObjectWriter.REPORT).collect()
         staging.begun += [json.loads(row["object"]) for row in reported]
         return None
@@ -151,7 +151,9 @@ class BucketTarget:
             self._destination.discard(self._staging)
         except StoreAway as error:
             # The next attempt of the same reference deletes it.
-            logger.warning("Uploads are left", extra={"action": "uploads_left", "error": error})
+            logger.warning(
+                "Uploads are left", extra={"action": "uploads_left", "error": str(error)}
+            )
         self._staging = None
 
     def _prepared(self) -> BucketStaging:
@@ -163,12 +165,20 @@ def read_place(text: str) -> Path | S3Storage:
     """Read an output's ``path``: a directory, or a prefix of a bucket. Raises
     ``DestinationRefused``.
     """
-    parts = urlsplit(text)
-    if parts.scheme not in BUCKETS:
+    if not in_bucket(text):
         return local_path(text)
-    if not parts.netloc or not parts.path.strip("/"):
-        raise DestinationRefused(f"{text} must name a bucket and a prefix in it.")
+    try:
+        _, key = bucket_and_key(text)
+    except ConfigurationError as error:
+        raise DestinationRefused(error.message) from error
+    if not key.strip("/") or set(key) & _WILD:
+        raise DestinationRefused(f"{text} must name a bucket and a prefix in it, without patterns.")
     return s3_storage(text, {})
+
+
+def in_bucket(text: str) -> bool:
+    """Say whether an address is one of a bucket."""
+    return text.partition("://")[0] in _BUCKETS
 
 
 def target_of(place: Path | S3Storage, form: FileForm) -> Target:
@@ -176,7 +186,16 @@ def target_of(place: Path | S3Storage, form: FileForm) -> Target:
     return DirectoryTarget(place, form) if isinstance(place, Path) else BucketTarget(place, form)
 
 
+def _columns(frame: DataFrame, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the frame's own names of columns, which Spark takes in any case."""
+    known = {name.lower(): name for name in frame.columns}
+    if missing := [name for name in names if name.lower() not in known]:
+        raise DestinationRefused(f"The result has no column {missing[0]} for partitionBy.")
+    return tuple(known[name.lower()] for name in names)
+
+
 def _header(frame: DataFrame, form: FileForm) -> str:
     if form.format != "csv" or form.options.get("header") != "true":
         return ""
-    return header_line((n for n in frame.columns if n not in form.partition_by), form.options)
+    folders = _columns(frame, form.partition_by)
+    return header_line((name for name in frame.columns if name not in folders), form.options)

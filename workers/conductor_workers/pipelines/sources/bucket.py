@@ -27,13 +27,13 @@ from conductor_workers.pipelines.reading import frame_of
 from conductor_workers.pipelines.registry import Place
 from conductor_workers.pipelines.shapes import arrow_schema
 from conductor_workers.pipelines.sinks.bucket import bucket_of
-from conductor_workers.pipelines.sources.committed import committed, fixed_part
+from conductor_workers.pipelines.sources.committed import ListedTooEarly, committed, fixed_part
 from conductor_workers.pipelines.sources.compression import is_compressed
 from conductor_workers.pipelines.sources.file import FileSource, TypedLines
 from conductor_workers.pipelines.sources.listing import CutRule, extended, grouped
 from conductor_workers.pipelines.sources.pieces import LineReader
 from conductor_workers.pipelines.storage import StoreAway
-from conductor_workers.pipelines.storage.s3 import Listed, S3Storage, matching
+from conductor_workers.pipelines.storage.s3 import Listed, S3Storage, pattern_form
 from conductor_workers.statements import quoted
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 _TEXT: Final = ("csv", "json")
 _SAMPLE_BYTES: Final = 4 << 20
 _WORTH_CUTTING: Final = 2
+_LISTS: Final = 5
 _PATTERN: Final = re.compile(r"[*?].*")
 
 
@@ -78,9 +79,13 @@ class BucketSource:
 
     def schema(self, spark: SparkSession) -> StructType:
         """Take the declared columns, else those of the first object."""
+        return self.schema_of(spark, () if self.like.declared is not None else self.found())
+
+    def schema_of(self, spark: SparkSession, found: Sequence[Listed]) -> StructType:
+        """Take the declared columns, else those of the first of these objects."""
         if self.like.declared is not None:
             return self.like.schema(spark)
-        first = next((each for each in self.found() if each.size), None)
+        first = next((each for each in found if each.size), None)
         if first is None:
             raise SourceProblem(
                 "SOURCE_UNAVAILABLE",
@@ -134,11 +139,7 @@ class BucketSource:
         try:
             by_name: dict[str, Listed] = {}
             for pattern in self.patterns:
-                whole = f"{pattern}**" if pattern.endswith("/") or not pattern else pattern
-                below = list(self.storage.listed(_PATTERN.sub("", whole)))
-                found = {each.name: each for each in matching(below, whole)}
-                names = committed(found, self._place, base=fixed_part(whole))
-                by_name.update((name, found[name]) for name in names)
+                by_name.update(self._matching(pattern))
         except StoreAway as error:
             raise _away(self.name, error) from error
         except FileNotFoundError as error:
@@ -146,6 +147,33 @@ class BucketSource:
                 "SOURCE_UNAVAILABLE", f"{self.name}: there is no bucket {self.storage.bucket}."
             ) from error
         return [by_name[name] for name in sorted(by_name)]
+
+    def _matching(self, pattern: str) -> dict[str, Listed]:
+        """List what counts. What somebody shows between the list and the look at his manifest is
+        listed again.
+        """
+        whole = f"{pattern}**" if pattern.endswith("/") or not pattern else pattern
+        form = pattern_form(whole)
+        for left in reversed(range(_LISTS)):
+            found = {each.name: each for each in self.storage.listed(_PATTERN.sub("", whole))}
+            try:
+                names = committed(
+                    found,
+                    self._place,
+                    base=fixed_part(whole),
+                    wanted=lambda name: form.fullmatch(name) is not None,
+                )
+            except ListedTooEarly as early:
+                if not left:
+                    raise SourceProblem(
+                        "SOURCE_UNAVAILABLE",
+                        f"{self.name}: a manifest names {early} in the bucket "
+                        f"{self.storage.bucket}, and there is no such object.",
+                        retryable=True,
+                    ) from early
+            else:
+                return {name: found[name] for name in names if form.fullmatch(name)}
+        raise AssertionError("the last look returns or raises")
 
     def _place(self, root: str) -> S3Storage:
         steps = (self.storage.prefix, root)

@@ -24,12 +24,26 @@ def fixed_part(pattern: str) -> str:
     return "/".join(steps[:wild])
 
 
-def committed(names: Iterable[str], at: Callable[[str], Place], *, base: str = "") -> list[str]:
+class ListedTooEarly(Exception):
+    """A manifest names what was not there when the names were listed."""
+
+
+def committed(
+    names: Iterable[str],
+    at: Callable[[str], Place],
+    *,
+    base: str = "",
+    wanted: Callable[[str], bool] = lambda _name: False,
+) -> list[str]:
     """Keep the names that are data; ``at`` gives the place of a folder of theirs, and ``base`` is
     the folder whose own steps hide nothing.
+
+    Raises ``ListedTooEarly`` when a manifest shows a name that is ``wanted`` and not among these.
     """
-    seen = [name for name in names if not _hidden(name.removeprefix(f"{base}/" if base else ""))]
-    roots = {root for name in seen for root in _roots(name)}
+    listed = list(names)
+    seen = [name for name in listed if not _hidden(name.removeprefix(f"{base}/" if base else ""))]
+    roots = {root for name in seen for root in _above(name, DATA)}
+    roots |= {root for name in listed for root in _above(name, MANIFESTS)}
     undecided: set[str] = set()
     for root in sorted(roots):
         place = at(root)
@@ -37,6 +51,8 @@ def committed(names: Iterable[str], at: Callable[[str], Place], *, base: str = "
             shown = {_joined(root, name) for name in visible_files(place)}
             below = _joined(root, f"{DATA}/")
             undecided.update(name for name in seen if name.startswith(below) and name not in shown)
+            if unseen := [name for name in shown.difference(listed) if wanted(name)]:
+                raise ListedTooEarly(min(unseen))
     return [name for name in seen if name not in undecided]
 
 
@@ -44,9 +60,10 @@ def _hidden(name: str) -> bool:
     return any(step.startswith((".", "_")) for step in name.split("/"))
 
 
-def _roots(name: str) -> Iterable[str]:
+def _above(name: str, folder: str) -> Iterable[str]:
+    """Return what stands above each step of that name."""
     steps = name.split("/")[:-1]
-    return ("/".join(steps[:at]) for at, step in enumerate(steps) if step == DATA)
+    return ("/".join(steps[:at]) for at, step in enumerate(steps) if step == folder)
 
 
 def _joined(root: str, name: str) -> str:

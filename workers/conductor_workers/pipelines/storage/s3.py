@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import io
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
-from urllib.parse import urlsplit
 
 from conductor_py.errors import ConfigurationError
 from conductor_workers.pipelines.storage import AlreadyThere, StoreAway
@@ -86,14 +86,23 @@ class S3Storage:
     def delete(self, name: str) -> None:
         with _answered(self.bucket, name):
             self._client.delete_object(Bucket=self.bucket, Key=self._key(name))
-        below = self.names(name)
-        for first in range(0, len(below), _DELETED_AT_ONCE):
-            keys = [{"Key": self._key(each)} for each in below[first : first + _DELETED_AT_ONCE]]
-            with _answered(self.bucket, name):
-                self._client.delete_objects(
+        self.delete_objects(self.names(name))
+
+    def delete_objects(self, names: Sequence[str]) -> None:
+        """Delete objects of these names; absent is deleted."""
+        for first in range(0, len(names), _DELETED_AT_ONCE):
+            some = names[first : first + _DELETED_AT_ONCE]
+            with _answered(self.bucket, some[0]):
+                answer = self._client.delete_objects(
                     Bucket=self.bucket,
-                    Delete={"Objects": keys, "Quiet": True},  # type: ignore[typeddict-item]
+                    Delete={"Objects": [{"Key": self._key(each)} for each in some], "Quiet": True},
                 )
+            for error in answer.get("Errors", ()):
+                if error.get("Code") not in _ABSENT:
+                    raise StoreAway(
+                        f"The bucket {self.bucket} refused to delete {error.get('Key')}: "
+                        f"{error.get('Code')}."
+                    )
 
     def listed(self, prefix: str) -> Iterator[Listed]:
         """Return the objects whose names begin so, in order of their names."""
@@ -244,18 +253,30 @@ class _RangedFile(io.RawIOBase):
 
 def s3_storage(uri: str, settings: Mapping[str, Any]) -> S3Storage:
     """Read ``s3://bucket/prefix``; ``settings`` as in the module, secrets resolved."""
-    parts = urlsplit(uri)
-    if not parts.netloc:
-        raise ConfigurationError(f"{uri} names no bucket.")
+    bucket, prefix = bucket_and_key(uri)
     return S3Storage(
-        bucket=parts.netloc,
-        prefix=parts.path.strip("/"),
+        bucket=bucket,
+        prefix=prefix.strip("/"),
         # Tasks may run where the environment says nothing.
         endpoint=settings.get("endpoint") or _from_environment("ENDPOINT_URL_S3", "ENDPOINT_URL"),
         region=settings.get("region") or _from_environment("REGION", "DEFAULT_REGION"),
         access_key=settings.get("access_key"),
         secret_key=settings.get("secret_key"),
     )
+
+
+def bucket_and_key(uri: str) -> tuple[str, str]:
+    """Take ``s3://bucket/key`` apart; a key may have any character.
+
+    Raises:
+        ConfigurationError: it names no bucket, or holds what may be a secret.
+    """
+    bucket, _, key = uri.partition("://")[2].partition("/")
+    if not bucket:
+        raise ConfigurationError(f"{uri} names no bucket.")
+    if "@" in bucket or ":" in bucket:
+        raise ConfigurationError("An address of a bucket holds no user and no port.")
+    return bucket, key
 
 
 def _from_environment(*names: str) -> str | None:
@@ -313,10 +334,8 @@ def _folder(prefix: str) -> str:
     return f"{prefix.rstrip('/')}/" if prefix else ""
 
 
-def matching(names: Sequence[Listed], pattern: str) -> list[Listed]:
+def pattern_form(pattern: str) -> re.Pattern[str]:
     """Return what matches a pattern (``*`` and ``?`` stay within a step, ``**`` does not)."""
-    import re
-
     translated = re.escape(pattern)
     for written, meant in (
         (r"\*\*/", "(?:.*/)?"),
@@ -325,5 +344,4 @@ def matching(names: Sequence[Listed], pattern: str) -> list[Listed]:
         (r"\?", "[^/]"),
     ):
         translated = translated.replace(written, meant)
-    form = re.compile(translated)
-    return [each for each in names if form.fullmatch(each.name)]
+    return re.compile(translated)
