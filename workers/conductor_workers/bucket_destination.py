@@ -42,6 +42,7 @@ from conductor_workers.destination import DestinationRefused
 from conductor_workers.manifest import (
     COMMITS,
     MANIFESTS,
+    OUTPUT_LOG,
     DataFile,
     Manifest,
     manifest_of,
@@ -53,25 +54,30 @@ from conductor_workers.pipelines.storage.s3 import S3Storage, UploadLost
 logger = logging.getLogger(__name__)
 
 DATA: Final = "data"
-_LOG: Final = f"{MANIFESTS}/output"
 _KEPT: Final = 10
 """So many manifests stay: a reader that has listed them may still open the newest of its list."""
 _CLAIMS_KEPT: Final = 64
 _NOBODY: Final = Claim(task_id="", token=0, owner="")
 _EMPTY: Final = Manifest(claim=_NOBODY, data_format="", row_count=0, files=())
-_PART: Final = re.compile(r"(?:.*/)?part-(?P<owner>[0-9a-f]{16})-t(?P<token>\d+)-[^/]*")
+_ENTRY: Final = re.compile(rf"{OUTPUT_LOG}/(?P<number>\d+)\.json")
+_PART: Final = re.compile(
+    rf"{DATA}/(?:[^/]*=[^/]*/)*part-(?P<owner>[0-9a-f]{{16}})-t(?P<token>\d+)-[^/]*"
+)
 
 
 @dataclass(slots=True, kw_only=True)
 class BucketStaging:
     """What an attempt uploads before anybody sees it: ``begun`` is what ``S3Storage.begin`` gave.
 
-    Its objects must be below ``DATA`` and have names that begin with ``stem``.
+    Its objects must be below ``DATA`` and have names that begin with ``stem``. ``completed``: some
+    of them may be objects by now. ``shown``: a manifest may name them, nothing may be deleted.
     """
 
     claim: Claim
+    overwrite: bool = True
     begun: list[Mapping[str, Any]] = field(default_factory=list)
     completed: bool = False
+    shown: bool = False
 
     @property
     def stem(self) -> str:
@@ -127,14 +133,12 @@ class BucketDestination:
             newest = self._newest()
             self._refuse_superseded(newest, claim)
             self._refuse_foreign(newest)
-            # What an earlier attempt of the same reference published is this task's own output.
-            if not overwrite and newest.claim.owner not in (_NOBODY.owner, claim.owner):
-                raise DestinationRefused(f"{self.address} exists and the output's mode is 'error'.")
+            self._refuse_present(newest, claim, overwrite=overwrite)
             raised = self._next(newest, newest, claim)
             if self._append(raised):
                 break
-        self._sweep(raised, claim)
-        return BucketStaging(claim=claim)
+        self._tidied(raised, claim)
+        return BucketStaging(claim=claim, overwrite=overwrite)
 
     def publish(
         self, staging: BucketStaging, manifest: Manifest, *, confirm: Callable[[], bool]
@@ -148,6 +152,7 @@ class BucketDestination:
             StoreAway: the store does not answer; the data may be published or not.
         """
         self._at("staged")
+        complete = False
         while True:
             newest = self._newest()
             repeated = _written_by(manifest.claim, newest)
@@ -156,35 +161,35 @@ class BucketDestination:
                 staging.begun = [each for each in staging.begun if each["name"] not in shown]
                 return repeated
             self._refuse_superseded(newest, manifest.claim)
+            self._refuse_present(newest, manifest.claim, overwrite=staging.overwrite)
             self._refuse_foreign(newest)
             if not confirm():
                 raise AttemptEnded("The engine no longer confirms the claim.")
-            self._complete(staging)
+            if not complete:
+                self._complete(staging)
+                complete = True
             self._at("completed")
             entry = self._next(newest, manifest, manifest.claim)
             try:
                 won = self._append(entry)
             except _TooLate:
                 raise
-            except StoreAway:
-                staging.begun.clear()  # it may be there: who deletes now may delete what is shown
+            except BaseException:
+                staging.shown = True  # it may be: the answer was lost
                 raise
             if won:
                 break
-        staging.begun.clear()
+        staging.shown = True
         self._at("published")
-        try:
-            self._sweep(entry, manifest.claim)
-        except StoreAway as error:
-            # The data is there; whoever publishes next deletes what is left.
-            told = {"action": "objects_left", "error": str(error)}
-            logger.warning("Objects that nobody reads are left", extra=told)
+        self._tidied(entry, manifest.claim)
         return manifest
 
     def discard(self, staging: BucketStaging) -> None:
         """Delete what an attempt uploaded and did not publish, its tried tasks' too."""
-        if not staging.begun:
+        if staging.shown:
             return
+        for each in staging.begun:
+            self._storage.abort(str(each["name"]), str(each["upload"]))
         for name, upload in self._storage.begun(f"{DATA}/"):
             if name.rpartition("/")[2].startswith(f"{staging.stem}-"):
                 self._storage.abort(name, upload)
@@ -227,18 +232,17 @@ class BucketDestination:
     def _append(self, entry: Manifest) -> bool:
         """Write a manifest; False when another one has that number.
 
-        Raises ``StoreAway`` when it is not known whether it is there, and when that was so long
-        after its number was chosen that the others of its time are deleted.
+        Raises ``StoreAway`` when it is not known whether it is there, or whether it counts, and
+        ``_TooLate`` when it does not: its number was chosen so long ago that the others of its time
+        are deleted.
         """
-        name = f"{_LOG}/{entry.epoch:06d}.json"
+        name = f"{OUTPUT_LOG}/{entry.epoch:06d}.json"
         try:
             self._storage.create(name, manifest_text(entry))
         except AlreadyThere:
-            return self._is_there(name, entry)  # by a request whose answer was lost
-        try:
-            last = _number(self._numbered()[-1])
-        except StoreAway:
-            return True
+            if not self._is_there(name, entry):  # else by a request whose answer was lost
+                return False
+        last = max(map(_number, self._numbered()), default=0)
         if last >= entry.epoch + _KEPT:
             self._storage.delete_objects([name])
             raise _TooLate(f"{self.address}: it was replaced {_KEPT} times meanwhile.")
@@ -251,6 +255,14 @@ class BucketDestination:
             return False
         return (found.claim, found.files, found.claims) == (entry.claim, entry.files, entry.claims)
 
+    def _tidied(self, newest: Manifest, claim: Claim) -> None:
+        try:
+            self._sweep(newest, claim)
+        except StoreAway as error:
+            # Nothing of it is shown; whoever comes next deletes what is left.
+            told = {"action": "objects_left", "error": str(error)}
+            logger.warning("Objects that nobody reads are left", extra=told)
+
     def _sweep(self, newest: Manifest, claim: Claim) -> None:
         """Delete what no reader needs: objects of manifests before, what older attempts have left,
         and the oldest manifests.
@@ -258,7 +270,7 @@ class BucketDestination:
         What other owners have left goes only when that claim's data is shown: whoever is older
         cannot publish any more.
         """
-        visible = {file.path for file in newest.files}
+        visible = {file.path for each in (newest, self._newest()) for file in each.files}
         log = [name for name in self._numbered() if _number(name) < newest.epoch]
         there = set(self._storage.names(DATA)) - visible
         gone = {name for name in log for name in self._named(name)} & there if there else set()
@@ -276,7 +288,8 @@ class BucketDestination:
             return ()
 
     def _numbered(self) -> list[str]:
-        return sorted(self._storage.names(_LOG), key=_number)
+        names = self._storage.names(OUTPUT_LOG)
+        return sorted((name for name in names if _ENTRY.fullmatch(name)), key=_number)
 
     def _refuse_superseded(self, newest: Manifest, claim: Claim) -> None:
         token = max(newest.claims.get(claim.owner, 0), newest.claim.token)
@@ -285,16 +298,26 @@ class BucketDestination:
                 f"{self.address} belongs to claim {token}; claim {claim.token} came too late."
             )
 
+    def _refuse_present(self, newest: Manifest, claim: Claim, *, overwrite: bool) -> None:
+        # What an earlier attempt of the same reference published is this task's own output.
+        if not overwrite and newest.claim.owner not in (_NOBODY.owner, claim.owner):
+            raise DestinationRefused(f"{self.address} exists and the output's mode is 'error'.")
+
     def _refuse_foreign(self, newest: Manifest) -> None:
-        log = f"{_LOG}/"
-        proofs = (*self._storage.names(COMMITS), *self._storage.names(MANIFESTS))
-        if any(not name.startswith(log) for name in proofs):
+        """Refuse a place where others write, too. ``newest`` decides whether data is an output's;
+        where one was begun since it was read, the next look does.
+        """
+        log = f"{OUTPUT_LOG}/"
+        others = [name for name in self._storage.names("") if not name.startswith(log)]
+        if any(name.startswith((f"{COMMITS}/", f"{MANIFESTS}/")) for name in others):
             raise DestinationRefused(
                 f"{self.address} belongs to data pipelines; it is not replaced."
             )
-        if newest.epoch == 0 and any(not name.startswith(log) for name in self._storage.names("")):
+        foreign = [name for name in others if newest.epoch == 0 or not _PART.fullmatch(name)]
+        if foreign and (newest.epoch or not self._newest().epoch):
             raise DestinationRefused(
-                f"{self.address} holds objects that no task's output wrote; they are not replaced."
+                f"{self.address} holds objects that no task's output wrote, such as {foreign[0]}; "
+                "they are not replaced."
             )
 
 

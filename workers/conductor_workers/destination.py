@@ -73,6 +73,7 @@ class Staging:
     claim: Claim
     data: Path
     held: HeldDirectory
+    overwrite: bool
 
 
 def local_path(text: str) -> Path:
@@ -141,7 +142,7 @@ class Destination:
             write_fence(
                 self._fence_file, replace(fence, claims={**fence.claims, claim.owner: claim.token})
             )
-        return Staging(claim=claim, data=held.path / _DATA, held=held)
+        return Staging(claim=claim, data=held.path / _DATA, held=held, overwrite=overwrite)
 
     def publish(
         self, staging: Staging, manifest: Manifest, *, confirm: Callable[[], bool]
@@ -151,6 +152,7 @@ class Destination:
 
         Raises:
             AttemptEnded: the claim was superseded or the engine no longer confirms it.
+            DestinationRefused: somebody else writes there by now.
         """
         write_manifest(staging.data, manifest)
         sync_files(staging.data, (file.path for file in manifest.files))
@@ -161,6 +163,7 @@ class Destination:
             if repeated is not None:
                 return repeated
             self._refuse_superseded(fence, manifest.claim)
+            self._refuse_foreign(manifest.claim, overwrite=staging.overwrite)
             if not confirm():
                 raise AttemptEnded("The engine no longer confirms the claim.")
             self._swap(fence, staging, manifest.claim)

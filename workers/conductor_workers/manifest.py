@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol, cast
@@ -26,6 +26,8 @@ MANIFEST_NAME: Final = "_commit.json"
 #: because a manifest names them.
 COMMITS: Final = "_commits"
 MANIFESTS: Final = "_manifests"
+#: Below it, the manifests of whom replaces a place as a whole.
+OUTPUT_LOG: Final = f"{MANIFESTS}/output"
 _FORMAT = 1
 _LOOKS = 5
 #: Claims of owners that never published are kept this many at most, the newest ones.
@@ -109,10 +111,21 @@ def visible_files(place: Place) -> tuple[str, ...]:
 
     Raises ``UnknownFormat``.
     """
+    return tuple(name for names in visible_by_folder(place).values() for name in names)
+
+
+def visible_by_folder(place: Place) -> Mapping[str, Sequence[str]]:
+    """Return the same, by the folder of the manifests that name them.
+
+    Raises ``UnknownFormat``.
+    """
     by_line: dict[tuple[str, int], list[Manifest]] = {}
     for folder, manifest in _standing(place):
         by_line.setdefault((folder, manifest.line), []).append(manifest)
-    return tuple(file.path for found in by_line.values() for file in _shown(found))
+    shown: dict[str, list[str]] = {}
+    for (folder, _), found in by_line.items():
+        shown.setdefault(folder, []).extend(file.path for file in _shown(found))
+    return shown
 
 
 def manifest_text(manifest: Manifest) -> bytes:
@@ -226,7 +239,8 @@ def _standing(place: Place) -> list[tuple[str, Manifest]]:
     """Read all manifests; again, when one was replaced between being listed and being read."""
     found: list[tuple[str, Manifest]] = []
     for _ in range(_LOOKS):
-        names = (*place.names(COMMITS), *place.names(MANIFESTS))
+        listed = (*place.names(COMMITS), *place.names(MANIFESTS))
+        names = [name for name in listed if name.endswith(".json")]
         found, gone = [], False
         for name in (MANIFEST_NAME, *names):
             try:

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from conductor_workers.attempt import AttemptEnded, Claim
 from conductor_workers.bucket_destination import DATA, BucketDestination, BucketStaging
 from conductor_workers.destination import DestinationRefused
-from conductor_workers.manifest import Manifest, visible_files
+from conductor_workers.manifest import (
+    MANIFESTS,
+    DataFile,
+    Manifest,
+    manifest_text,
+    visible_files,
+)
 from conductor_workers.pipelines.connectors import SourceProblem
 from conductor_workers.pipelines.sources.bucket import BucketSource
 from conductor_workers.pipelines.sources.file import FileSource
@@ -88,6 +96,15 @@ def test_nothing_shows_before_it_is_published(storage: S3Storage) -> None:
     destination.discard(staging)
     assert storage.begun("") == ()
     assert _seen(storage) == ["old"]
+
+
+def test_what_tasks_uploaded_before_another_failed_goes(storage: S3Storage) -> None:
+    """A Spark job that fails reports nothing of what its tasks have done."""
+    destination = BucketDestination(storage)
+    staging = destination.prepare(claim(5), overwrite=True)
+    storage.begin(f"{DATA}/day=1/{staging.stem}-00000-0-0-aaaa.parquet", b"x")
+    destination.discard(staging)
+    assert storage.begun("") == ()
 
 
 @pytest.mark.parametrize("successor_has_published", [False, True])
@@ -224,6 +241,166 @@ def test_one_that_slept_while_it_was_replaced_many_times_publishes_nothing(
     slow.discard(staging)
     assert _seen(storage) == _there(storage) == ["text-19"]
     assert len(storage.names("_manifests")) <= 10
+
+
+def _many_replace(storage: S3Storage, before: int) -> None:
+    """So many others publish that the manifests of before are deleted."""
+    for number in range(6):
+        other = claim(before, task=f"task-{number}", owner=f"execution-{number}/save")
+        _write(storage, other, f"text-{number}")
+
+
+@pytest.mark.parametrize("lost", ["the look after it", "the first answer"])
+def test_a_manifest_that_comes_too_late_is_none_whatever_answer_is_lost(
+    storage: S3Storage, monkeypatch: pytest.MonkeyPatch, lost: str
+) -> None:
+    """Else its writer would delete what newer manifests show."""
+    create, numbered = S3Storage.create, BucketDestination._numbered
+
+    def away(_self: BucketDestination) -> list[str]:
+        monkeypatch.setattr(BucketDestination, "_numbered", numbered)
+        raise StoreAway("SlowDown")
+
+    def created(self: S3Storage, name: str, content: bytes) -> None:
+        monkeypatch.setattr(S3Storage, "create", create)
+        create(self, name, content)
+        if lost == "the first answer":
+            create(self, name, content)  # the client sends it again
+        monkeypatch.setattr(BucketDestination, "_numbered", away)
+
+    def at(point: str) -> None:
+        if point == "completed":
+            _many_replace(storage, before=3)
+            monkeypatch.setattr(S3Storage, "create", created)
+
+    slow = BucketDestination(storage, at=at)
+    staging = slow.prepare(claim(10), overwrite=True)
+    with pytest.raises(StoreAway):
+        slow.publish(staging, _stage(storage, staging, "late"), confirm=lambda: True)
+    slow.discard(staging)
+    assert _seen(storage) == ["text-5"]
+
+
+def test_a_fence_that_is_raised_too_late_is_none(
+    storage: S3Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create, newest = S3Storage.create, BucketDestination._newest
+    _write(storage, claim(5), "five")
+
+    def again(self: S3Storage, name: str, content: bytes) -> None:
+        monkeypatch.setattr(S3Storage, "create", create)
+        create(self, name, content)
+        create(self, name, content)
+
+    def looked(self: BucketDestination) -> Manifest:
+        monkeypatch.setattr(BucketDestination, "_newest", newest)
+        found = newest(self)
+        _many_replace(storage, before=5)
+        monkeypatch.setattr(S3Storage, "create", again)
+        return found
+
+    monkeypatch.setattr(BucketDestination, "_newest", looked)
+    with pytest.raises(StoreAway, match="replaced 10 times"):
+        BucketDestination(storage).prepare(claim(6, task="task-2"), overwrite=True)
+    assert _seen(storage) == ["text-5"]
+
+
+def test_what_is_interrupted_while_it_decides_deletes_nothing(
+    storage: S3Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    destination = BucketDestination(storage)
+    staging = destination.prepare(claim(5), overwrite=True)
+    manifest = _stage(storage, staging, "new")
+    create = S3Storage.create
+
+    def interrupted(self: S3Storage, name: str, content: bytes) -> None:
+        create(self, name, content)
+        raise Crash
+
+    monkeypatch.setattr(S3Storage, "create", interrupted)
+    with pytest.raises(Crash):
+        destination.publish(staging, manifest, confirm=lambda: True)
+    destination.discard(staging)
+    assert _seen(storage) == ["new"]
+
+
+def test_uploads_are_completed_once_however_often_others_begin_meanwhile(
+    storage: S3Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    complete, completed = S3Storage.complete, []
+
+    def counted(self: S3Storage, begun: Mapping[str, Any]) -> None:
+        completed.append(begun["name"])
+        complete(self, begun)
+
+    others = iter(range(5))
+
+    def at(point: str) -> None:
+        number = next(others, None) if point == "completed" else None
+        if number is not None:
+            other = claim(50 + number, owner=f"execution-{number}/save")
+            BucketDestination(storage).prepare(other, overwrite=True)
+
+    monkeypatch.setattr(S3Storage, "complete", counted)
+    slow = BucketDestination(storage, at=at)
+    staging = slow.prepare(claim(5), overwrite=True)
+    slow.publish(staging, _stage(storage, staging, "new"), confirm=lambda: True)
+    assert (len(completed), next(others, None)) == (1, None)
+    assert _seen(storage) == ["new"]
+
+
+def test_two_that_begin_a_prefix_at_once_both_may(
+    storage: S3Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    newest = BucketDestination._newest
+
+    def looked(self: BucketDestination) -> Manifest:
+        monkeypatch.setattr(BucketDestination, "_newest", newest)
+        found = newest(self)
+        _write(storage, claim(3, owner="execution-2/save"), "theirs")
+        return found
+
+    monkeypatch.setattr(BucketDestination, "_newest", looked)
+    _write(storage, claim(5), "mine")
+    assert _seen(storage) == ["mine"]
+
+
+def test_of_two_that_may_not_replace_anything_one_publishes(storage: S3Storage) -> None:
+    slow = BucketDestination(storage)
+    staging = slow.prepare(claim(5), overwrite=False)
+    _write(storage, claim(4, owner="execution-2/save"), "theirs", overwrite=False)
+    with pytest.raises(DestinationRefused, match="mode is 'error'"):
+        slow.publish(staging, _stage(storage, staging, "mine"), confirm=lambda: True)
+    slow.discard(staging)
+    assert _seen(storage) == _there(storage) == ["theirs"]
+
+
+def test_marks_of_folders_and_strange_names_in_the_log_mean_nothing(storage: S3Storage) -> None:
+    for name in ("", "_manifests/output/"):
+        storage._client.put_object(Bucket=storage.bucket, Key=f"{storage.prefix}/{name}", Body=b"")
+    storage.create("_manifests/output/notes.txt", b"mine")
+    _write(storage, claim(5), "new")
+    assert storage.read("_manifests/output/notes.txt") == b"mine"
+    assert storage.names(DATA) == visible_files(storage)[:1]
+
+
+@pytest.mark.parametrize("name", ["extra.csv", "data/extra.csv", "data/sub/part-x.csv"])
+def test_what_others_add_to_a_prefix_stops_its_replacement(storage: S3Storage, name: str) -> None:
+    _write(storage, claim(5), "old")
+    storage.create(name, b"theirs")
+    with pytest.raises(DestinationRefused, match=f"such as {name}"):
+        _write(storage, claim(6, task="task-2"), "new")
+    assert storage.read(name) == b"theirs"
+    assert _seen(storage) == ["old"]
+
+
+def test_an_output_below_the_data_of_another_is_not_deleted(storage: S3Storage) -> None:
+    _write(storage, claim(2), "outer")
+    inner = replace(storage, prefix=f"{storage.prefix}/data/sub")
+    _write(inner, claim(3, owner="execution-2/save"), "inner")
+    with pytest.raises(DestinationRefused):
+        _write(storage, claim(5, task="task-2"), "outer")
+    assert _seen(inner) == ["inner"]
 
 
 def test_what_is_there_is_kept_unless_it_may_be_overwritten(storage: S3Storage) -> None:
@@ -395,3 +572,61 @@ def test_a_reader_misses_no_object_that_a_manifest_names(storage: S3Storage) -> 
     with pytest.raises(SourceProblem, match="and there is no such object") as caught:
         _reader(storage).found()
     assert caught.value.retryable
+
+
+def _epoch(storage: S3Storage, number: int, *, gone: bool = False) -> None:
+    """What a data pipeline adds with ``visibility: manifest``."""
+    name = f"{DATA}/k/{number:06d}-t1/part-{number}.csv"
+    if not gone:
+        storage.create(name, b"a\n1\n")
+    manifest = Manifest(
+        claim=claim(1),
+        data_format="csv",
+        row_count=1,
+        files=(DataFile(path=name, bytes=4),),
+        epoch=number,
+    )
+    storage.create(f"{MANIFESTS}/k-l0/{number:06d}.json", manifest_text(manifest))
+
+
+def test_a_reader_is_not_kept_waiting_by_a_pipeline_that_adds_epochs(
+    storage: S3Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One epoch more between each list and the look at its manifests."""
+    _epoch(storage, 1)
+    listed, epochs = S3Storage.listed, itertools.count(2)
+
+    def late(self: S3Storage, prefix: str) -> Iterator[Listed]:
+        found = list(listed(self, prefix))
+        if self.prefix == "":
+            _epoch(storage, next(epochs))
+        yield from found
+
+    monkeypatch.setattr(S3Storage, "listed", late)
+    assert len(_reader(storage).found()) == 1
+
+
+def test_an_object_of_a_pipeline_that_somebody_deleted_stops_no_reader(storage: S3Storage) -> None:
+    _epoch(storage, 1, gone=True)
+    _epoch(storage, 2)
+    assert len(_reader(storage).found()) == 1
+
+
+@pytest.mark.parametrize(
+    "foreign",
+    [
+        "in/registry/_manifests/revisions/sha256/ab/link",
+        "in/other/_manifests/output/000001.json",
+        "in-old/x/_manifests/m.avro",
+        "in-old/_manifests/output/000001.json",
+    ],
+)
+@pytest.mark.parametrize("patterns", [("in/*.csv",), ("in/a.csv",), ("in*/a.csv",)])
+def test_manifests_of_others_beside_what_is_read_are_not_looked_at(
+    storage: S3Storage, patterns: tuple[str, ...], foreign: str
+) -> None:
+    root = replace(storage, prefix="")
+    root.create("in/a.csv", b"a\n1\n")
+    root.create(foreign, b"\xff no JSON")
+    found = replace(_reader(storage), patterns=patterns).found()
+    assert [each.name for each in found] == ["in/a.csv"]

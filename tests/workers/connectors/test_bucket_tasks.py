@@ -318,3 +318,81 @@ def test_a_bucket_that_is_not_there_is_worth_another_try(
         outcome = _settled(spark, FakeAttempt({"sql": "SELECT 1 AS a", **given}))
         assert outcome.status is Status.FAILED
         assert "no-such-bucket" in outcome.reason
+
+
+@pytest.mark.thorough(target="pipelines")
+@pytest.mark.parametrize(
+    ("sql", "folders", "why"),
+    [
+        ("SELECT 1 AS a UNION ALL SELECT 2", ["a"], "all columns become folders"),
+        ("SELECT 1 AS n, 'Mo' AS day", ["day", "DAY"], "named twice"),
+        ("SELECT 1 AS n, array(1) AS day", ["day"], "cannot become folders: it is array<int>"),
+        ("SELECT NULL AS x", [], "x holds void"),
+        ("SELECT 1 AS `a``b`", [], "has a backtick"),
+        ("SELECT array(INTERVAL '1' DAY) AS x", [], "x holds interval day"),
+        ("SELECT named_struct('v', parse_json('{}')) AS x", [], "x holds variant"),
+    ],
+)
+def test_rows_that_objects_cannot_hold_are_refused_and_replace_nothing(
+    spark: SparkSession, known_bucket: S3Bucket, sql: str, folders: list[str], why: str
+) -> None:
+    before = _made(spark, known_bucket)
+    output = {"path": str(before["path"]), "partitionBy": folders, "mode": "overwrite"}
+    outcome = _settled(spark, FakeAttempt({"sql": sql, "output": output}, claim(2, task="task-2")))
+    assert outcome.status is Status.FAILED_WITH_TERMINAL_ERROR
+    assert why in outcome.reason
+    storage = storage_of(known_bucket, "lake/numbers")
+    assert len(visible_files(storage)) == before["files"]
+    assert storage.begun("") == ()
+
+
+@pytest.mark.thorough(target="pipelines")
+@pytest.mark.parametrize("name", ["aé", "a b", "_folder", "select"])
+@pytest.mark.parametrize("rows", [0, 1])
+def test_columns_may_have_any_name(
+    spark: SparkSession, known_bucket: S3Bucket, name: str, rows: int
+) -> None:
+    path = f"s3://{known_bucket.name}/lake/out"
+    made = f"SELECT 1 AS `{name}`, named_struct('{name}', 2) AS s FROM range({rows})"
+    _done(spark, {"sql": made, "output": {"path": path}})
+    source: JsonObject = {"i": {"format": "parquet", "path": path}}
+    found = _done(spark, {"inputs": source, "sql": "SELECT * FROM i", "collect": 2})
+    assert found["rows"] == [{name: 1, "s": {name: 2}}] * rows
+
+
+@pytest.mark.thorough(target="pipelines")
+def test_values_of_folders_are_written_as_on_disks(
+    spark: SparkSession, known_bucket: S3Bucket, tmp_path: Path
+) -> None:
+    values = "VALUES (1, ''), (2, NULL), (3, 'a b/c=%') AS t(n, day)"
+    for path in (str(tmp_path / "out"), f"s3://{known_bucket.name}/lake/out"):
+        given = {"path": path, "partitionBy": ["day"]}
+        _done(spark, {"sql": f"SELECT * FROM {values}", "output": given})
+    on_disk = {each.parent.name for each in (tmp_path / "out").rglob("part-*")}
+    in_bucket = visible_files(storage_of(known_bucket, "lake/out"))
+    assert {name.split("/")[-2] for name in in_bucket} == on_disk
+
+
+@pytest.mark.thorough(target="pipelines")
+def test_what_tasks_have_uploaded_goes_when_one_of_them_fails(
+    spark: SparkSession, known_bucket: S3Bucket
+) -> None:
+    odd = "IF(id = 39, CAST(raise_error('no') AS bigint), id)"
+    sql = f"SELECT id, {odd} AS odd FROM range(0, 40, 1, 4)"
+    output = {"path": f"s3://{known_bucket.name}/lake/out"}
+    outcome = _settled(spark, FakeAttempt({"sql": sql, "output": output}))
+    assert outcome.status is Status.FAILED
+    assert storage_of(known_bucket, "lake/out").begun("") == ()
+
+
+@pytest.mark.thorough(target="pipelines")
+def test_marks_of_folders_are_no_data(spark: SparkSession, known_bucket: S3Bucket) -> None:
+    storage = storage_of(known_bucket, "")
+    storage._client.put_object(Bucket=known_bucket.name, Key="in/", Body=b"")
+    storage.create("in/a.csv", b"n\n1\n")
+    source = {
+        "format": "csv",
+        "path": f"s3://{known_bucket.name}/in",
+        "options": {"header": "TRUE"},
+    }
+    assert _rows(spark, {"inputs": {"i": source}, "sql": "SELECT * FROM i"}) == [{"n": "1"}]  # type: ignore[dict-item]

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 
 _QUOTE = '"'
 _TIMES = ("dateFormat", "timestampFormat")
+_FLAGS = ("header", "inferSchema", "multiLine")
 #: Options that readers of pieces heed as Spark does.
 _HEEDED = {
     "csv": ("header", "sep", "delimiter", "quote", "nullValue", "inferSchema", *_TIMES),
@@ -23,7 +24,7 @@ _HEEDED = {
 def form_options(format: str, given: Mapping[str, object]) -> dict[str, str]:
     """Return Spark's options of a format as the texts that Spark takes, completed."""
     options = {
-        name: str(value).lower() if isinstance(value, bool) else str(value)
+        name: str(value).lower() if isinstance(value, bool) or name in _FLAGS else str(value)
         for name, value in given.items()
     }
     if format != "csv":

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from py4j.protocol import Py4JError
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from conductor_py.model.json import JsonObject, JsonValue
 from conductor_workers.attempt import Attempt, AttemptEnded
@@ -34,7 +35,7 @@ from conductor_workers.tasks.targets import read_place, target_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_PLAIN_NAME = re.compile(r"[A-Za-z_]\w*")
+_PLAIN_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 MOST_ROWS = 1000
 MOST_ROW_BYTES = 256 * 1024
 _MOST_COALESCED = 10_000
@@ -207,8 +208,18 @@ def first_rows(frame: DataFrame, count: int) -> Rows:
 
 def schema_ddl(frame: DataFrame) -> str:
     """Return the frame's columns as an input's ``schema`` could name them."""
-    return ", ".join(
-        f"{field.name if _PLAIN_NAME.fullmatch(field.name) else quoted(field.name)} "
-        f"{field.dataType.simpleString()}"
-        for field in frame.schema
-    )
+    return ", ".join(f"{_name(field.name)} {_type(field.dataType)}" for field in frame.schema)
+
+
+def _type(kind: DataType) -> str:
+    if isinstance(kind, StructType):
+        return f"struct<{','.join(f'{_name(each.name)}:{_type(each.dataType)}' for each in kind)}>"
+    if isinstance(kind, ArrayType):
+        return f"array<{_type(kind.elementType)}>"
+    if isinstance(kind, MapType):
+        return f"map<{_type(kind.keyType)},{_type(kind.valueType)}>"
+    return kind.simpleString()
+
+
+def _name(name: str) -> str:
+    return name if _PLAIN_NAME.fullmatch(name) else quoted(name)

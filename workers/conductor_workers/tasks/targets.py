@@ -18,7 +18,7 @@ from conductor_workers.datafiles import FileForm, data_files
 from conductor_workers.destination import Destination, DestinationRefused, Staging, local_path
 from conductor_workers.manifest import DataFile, Manifest
 from conductor_workers.pipelines.csv_form import header_line
-from conductor_workers.pipelines.sinks.object_writer import ObjectWriter, prepared
+from conductor_workers.pipelines.sinks.object_writer import ObjectWriter, prepared, unfit
 from conductor_workers.pipelines.sinks.sizes import TARGET_BYTES
 from conductor_workers.pipelines.storage import StoreAway
 from conductor_workers.pipelines.storage.s3 import S3Storage, bucket_and_key, s3_storage
@@ -123,6 +123,9 @@ class BucketTarget:
 
     def stage(self, frame: DataFrame) -> Path | None:
         staging, form = self._prepared(), self._form
+        folders = _columns(frame, form.partition_by)
+        if why := unfit(frame, form.format, folders):
+            raise DestinationRefused(f"{self.address}: {why}.")
         writer = ObjectWriter(
             storage=self._storage,
             format=form.format,
@@ -133,7 +136,7 @@ class BucketTarget:
             once=uuid.uuid4().hex[:8],
             target_bytes=TARGET_BYTES,
         )
-        rows = prepared(frame, form.format, form.options, _columns(frame, form.partition_by))
+        rows = prepared(frame, form.format, form.options, folders)
         reported = rows.mapInArrow(writer, ObjectWriter.REPORT).collect()
         staging.begun += [json.loads(row["object"]) for row in reported]
         return None
@@ -171,8 +174,10 @@ def read_place(text: str) -> Path | S3Storage:
         _, key = bucket_and_key(text)
     except ConfigurationError as error:
         raise DestinationRefused(error.message) from error
-    if not key.strip("/") or set(key) & _WILD:
-        raise DestinationRefused(f"{text} must name a bucket and a prefix in it, without patterns.")
+    if not key.strip("/") or key.startswith("/") or "//" in key or set(key) & _WILD:
+        raise DestinationRefused(
+            f"{text} must name a bucket and a prefix in it, without patterns and empty steps."
+        )
     return s3_storage(text, {})
 
 

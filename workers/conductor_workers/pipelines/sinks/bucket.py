@@ -37,7 +37,7 @@ from conductor_workers.pipelines.connectors import (
 from conductor_workers.pipelines.csv_form import form_options, header_line
 from conductor_workers.pipelines.registry import Place
 from conductor_workers.pipelines.settings import NodeSettings
-from conductor_workers.pipelines.sinks.object_writer import ObjectWriter, prepared
+from conductor_workers.pipelines.sinks.object_writer import ObjectWriter, prepared, unfit
 from conductor_workers.pipelines.sinks.proofs import Proofs, Visibility
 from conductor_workers.pipelines.sinks.sizes import TARGET_BYTES, in_files
 from conductor_workers.pipelines.staged import StagedLost
@@ -75,6 +75,8 @@ class BucketSink:
 
     def stage(self, frame: DataFrame, epoch: Epoch) -> Staged:
         """See ``Sink``. Of what tasks wrote, only what a successful job reported is named."""
+        if why := unfit(frame, self.format, self.partition_by):
+            raise SinkProblem("TYPE_UNSUPPORTED", f"{self.name}: {why}.", retryable=False)
         once = uuid.uuid4().hex[:8]
         hidden = self.visibility == "publish"
         writer = ObjectWriter(

@@ -19,14 +19,18 @@ from conductor_workers.statements import quoted
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import DataType
 
-_FOLDER: Final = "_folder"
-_LINE: Final = "_line"
+_FOLDER: Final = "_conductor_folder"
+_LINE: Final = "_conductor_line"
 _HELD_BYTES: Final = 256 << 20
 """What a task holds of all folders before it writes the largest."""
 _TRIED_BYTES: Final = 4 << 20
 """What is encoded once to see how large rows are when they are."""
 _NO_VALUE: Final = "__HIVE_DEFAULT_PARTITION__"
+_TYPED: Final = ("parquet", "orc")
+_ODD: Final = ("void", "variant")
+_NESTED: Final = ("array", "map", "struct", "variant")
 _PLAIN: Final = " !#$&()+,-.;<>@^_`|~"
 
 
@@ -108,6 +112,44 @@ class ObjectWriter:
         return buffer.getvalue()
 
 
+def unfit(frame: DataFrame, format: str, partition_by: tuple[str, ...]) -> str | None:
+    """Return why such rows cannot become objects; None when they can."""
+    kinds = {each.name: each.dataType for each in frame.schema}
+    given: set[str] = set()
+    for name in partition_by:
+        if name not in kinds:
+            return f"the rows have no column {name} for folders"
+        if name.lower() in given:
+            return f"the column {name} is named twice for folders"
+        if "/" in name or kinds[name].typeName() in _NESTED:
+            return f"the column {name} cannot become folders: it is {kinds[name].simpleString()}"
+        given.add(name.lower())
+    if len(given) == len(kinds):
+        return "all columns become folders, and none is left for the rows"
+    for name in kinds if format in _TYPED else ():
+        if "`" in name:  # Spark hands no such column to Python
+            return f"the name of the column {name} has a backtick; give it another one"
+        if name not in partition_by and (odd := _unwritable(kinds[name])):
+            return f"the column {name} holds {odd}, which {format} objects have not; cast it"
+    return None
+
+
+def _unwritable(kind: DataType) -> str | None:
+    """Return what of a type Arrow would write as something else."""
+    from pyspark.sql.types import ArrayType, MapType, StructType
+
+    if isinstance(kind, StructType):
+        inner = [each.dataType for each in kind]
+    elif isinstance(kind, MapType):
+        inner = [kind.keyType, kind.valueType]
+    else:
+        inner = [kind.elementType] if isinstance(kind, ArrayType) else []
+    name = kind.simpleString()
+    if name in _ODD or name.startswith("interval"):
+        return name
+    return next((odd for each in inner if (odd := _unwritable(each))), None)
+
+
 def prepared(
     frame: DataFrame, format: str, options: Mapping[str, str], partition_by: tuple[str, ...]
 ) -> DataFrame:
@@ -115,9 +157,11 @@ def prepared(
     from pyspark.sql import functions as f
 
     named = {name: f.col(quoted(name)) for name in frame.columns}
+    texts = {name: named[name].cast("string") for name in partition_by}
+    # Readers take a folder without a value for a mistake: as in Spark it stands for NULL, too.
     steps = [
-        f.concat(f.lit(f"{name}="), f.coalesce(named[name].cast("string"), f.lit(_NO_VALUE)))
-        for name in partition_by
+        f.concat(f.lit(f"{name}="), f.when(text != "", text).otherwise(f.lit(_NO_VALUE)))
+        for name, text in texts.items()
     ]
     # As text: Spark looks at the size of a batch after each row, and in lists that takes as long as
     # the batch is.

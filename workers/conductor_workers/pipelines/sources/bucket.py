@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 from conductor_py.errors import ConfigurationError
 from conductor_py.pipelines import spec
 from conductor_py.pipelines.record import SplitDescriptor
+from conductor_workers.manifest import OUTPUT_LOG
 from conductor_workers.pipelines.connectors import Discovery, SourceProblem, SplitReader
 from conductor_workers.pipelines.csv_form import form_options, whole_only
 from conductor_workers.pipelines.enforcement import demanded
@@ -27,7 +28,12 @@ from conductor_workers.pipelines.reading import frame_of
 from conductor_workers.pipelines.registry import Place
 from conductor_workers.pipelines.shapes import arrow_schema
 from conductor_workers.pipelines.sinks.bucket import bucket_of
-from conductor_workers.pipelines.sources.committed import ListedTooEarly, committed, fixed_part
+from conductor_workers.pipelines.sources.committed import (
+    DATA,
+    ListedTooEarly,
+    committed,
+    fixed_part,
+)
 from conductor_workers.pipelines.sources.compression import is_compressed
 from conductor_workers.pipelines.sources.file import FileSource, TypedLines
 from conductor_workers.pipelines.sources.listing import CutRule, extended, grouped
@@ -45,6 +51,7 @@ _TEXT: Final = ("csv", "json")
 _SAMPLE_BYTES: Final = 4 << 20
 _WORTH_CUTTING: Final = 2
 _LISTS: Final = 5
+_OUTPUT: Final = re.compile(rf"(?P<root>.*)/{OUTPUT_LOG}/\d+\.json")
 _PATTERN: Final = re.compile(r"[*?].*")
 
 
@@ -149,19 +156,19 @@ class BucketSource:
         return [by_name[name] for name in sorted(by_name)]
 
     def _matching(self, pattern: str) -> dict[str, Listed]:
-        """List what counts. What somebody shows between the list and the look at his manifest is
-        listed again.
-        """
+        """List what counts; again, when it was replaced as a whole before its manifest was read."""
         whole = f"{pattern}**" if pattern.endswith("/") or not pattern else pattern
         form = pattern_form(whole)
         for left in reversed(range(_LISTS)):
-            found = {each.name: each for each in self.storage.listed(_PATTERN.sub("", whole))}
+            listed = list(self.storage.listed(_PATTERN.sub("", whole)))
+            found = {each.name: each for each in listed if form.fullmatch(each.name)}
             try:
                 names = committed(
                     found,
                     self._place,
                     base=fixed_part(whole),
                     wanted=lambda name: form.fullmatch(name) is not None,
+                    places=_outputs(listed, whole),
                 )
             except ListedTooEarly as early:
                 if not left:
@@ -172,7 +179,7 @@ class BucketSource:
                         retryable=True,
                     ) from early
             else:
-                return {name: found[name] for name in names if form.fullmatch(name)}
+                return {name: found[name] for name in names}
         raise AssertionError("the last look returns or raises")
 
     def _place(self, root: str) -> S3Storage:
@@ -229,6 +236,13 @@ class BucketSource:
             stripes = orc.ORCFile(file)
             each_size = listed.size // max(1, stripes.nstripes)
             return [(each_size, stripes.nrows // max(1, stripes.nstripes))] * stripes.nstripes
+
+
+def _outputs(listed: Sequence[Listed], pattern: str) -> set[str]:
+    """Return the places of tasks' outputs whose data the pattern may match."""
+    roots = {found["root"] for each in listed if (found := _OUTPUT.fullmatch(each.name))}
+    steps = pattern.count("/")
+    return {root for root in roots if "**" in pattern or f"{root}/{DATA}/".count("/") <= steps}
 
 
 class BucketEnumerator:

@@ -112,6 +112,8 @@ class S3Storage:
             )
             found = [each for page in pages for each in page.get("Contents", ())]
         for each in sorted(found, key=lambda each: each["Key"]):
+            if each["Key"].endswith("/") and not each["Size"]:
+                continue  # a console's mark of a folder
             yield Listed(
                 name=self._name(each["Key"]),
                 size=each["Size"],
