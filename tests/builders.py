@@ -10,6 +10,8 @@ from conductor_py.model.status import TaskStatus
 from conductor_py.testing import MemoryEngine
 from conductor_py.testing.definitions import (
     Json,
+    conditions,
+    dag,
     do_while,
     dynamic_fork,
     for_each,
@@ -31,6 +33,8 @@ from conductor_py.testing.definitions import (
 
 __all__ = [
     "Json",
+    "conditions",
+    "dag",
     "do_while",
     "dynamic_fork",
     "extend",

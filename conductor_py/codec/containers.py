@@ -1,4 +1,4 @@
-"""What open joins and loops keep in an execution <-> model."""
+"""What open joins, loops and gates keep in an execution <-> model."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from conductor_py.model.execution import JoinState, LoopState
+from conductor_py.model.execution import GateState, JoinState, LoopState
 
 _Fields = dict[str, Any]
 
@@ -31,6 +31,26 @@ def dump_loop(state: LoopState) -> _Fields:
     if state.generation:
         fields["g"] = state.generation
     return fields
+
+
+def dump_gate(state: GateState) -> _Fields:
+    """The fields of the JSON object a gate is stored as; what is empty is left out."""
+    fields: _Fields = {"g": state.generation, "n": state.told}
+    counts = (("l", state.live), ("b", state.blocked), ("f", int(state.fresh)))
+    return fields | {name: value for name, value in (*counts, ("v", state.verdict)) if value}
+
+
+def load_gate(stored: bytes) -> GateState:
+    """Read what ``dump_gate`` wrote."""
+    fields: _Fields = orjson.loads(stored)
+    return GateState(
+        generation=fields["g"],
+        told=fields["n"],
+        live=fields.get("l", 0),
+        blocked=fields.get("b", 0),
+        fresh=bool(fields.get("f")),
+        verdict=fields.get("v", ""),
+    )
 
 
 def load_container(stored: bytes) -> JoinState | LoopState:

@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from conductor_py.codec.containers import dump_join, dump_loop, load_container
+from conductor_py.codec.containers import dump_gate, dump_join, dump_loop, load_container, load_gate
 from conductor_py.codec.interventions import (
     dump_intervention,
     load_postponed,
@@ -38,6 +38,7 @@ from conductor_py.model.execution import (
     Document,
     Ending,
     External,
+    GateState,
     Header,
     JoinState,
     LoopState,
@@ -123,6 +124,7 @@ _HEADER: tuple[tuple[str, str, Any], ...] = (
     ("former", "former", ()),
     ("notices", "told", 0),
     ("forgotten", "gone", 0),
+    ("final", "final", 0),
 )
 
 _ATTEMPT: tuple[tuple[str, str, Any], ...] = (
@@ -285,6 +287,7 @@ def load_claim(stored: bytes) -> ClaimSide:
 _STATES: dict[type, Callable[[Any], _Fields]] = {
     JoinState: dump_join,
     LoopState: dump_loop,
+    GateState: dump_gate,
     Walk: dump_walk,
     PermissiveFailures: dump_permissive,
     MessageQueue: dump_message_queue,
@@ -333,6 +336,7 @@ _LOADERS: dict[str, Callable[[bytes], object]] = {
     "o": load_document,
     "r": int,
     "j": load_container,
+    "g": load_gate,
     "d": bytes.decode,
     "m": load_document,
     "w": load_postponed,

@@ -11,13 +11,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from conductor_py.decider.expressions import Template, compile_template
-from conductor_py.decider.plan import Node, Plan
+from conductor_py.decider.plan import Gate, Node, Plan
 from conductor_py.model.changing import made
-from conductor_py.model.definitions import WorkflowDef, WorkflowTask, children_of
+from conductor_py.model.definitions import Relation, WorkflowDef, WorkflowTask, children_of
 from conductor_py.model.json import JsonValue
 
 _WITHOUT_TEMPLATE = frozenset(
     {
+        "CONDITIONS",
         "SWITCH",
         "DECISION",
         "FORK_JOIN",
@@ -36,6 +37,7 @@ _WITHOUT_TEMPLATE = frozenset(
 )
 """Types whose input ignores the task definition's ``inputTemplate`` (as Conductor's mappers do)."""
 
+_BEHIND = 20
 _READ_DOCUMENTS = {"input": "input", "variables": "vars", "output": "output"}
 
 
@@ -55,10 +57,13 @@ class _Layout:
 
 def compile_plan(definition: WorkflowDef, plan_hash: str) -> Plan:
     """Compile a snapshot (task definitions embedded)."""
-    layout = _lay_out(((definition.tasks, None, ()),))
+    dag = bool(definition.relations)
+    alone = tuple(((task,), None, ()) for task in definition.tasks)
+    layout = _lay_out(alone if dag else ((definition.tasks, None, ()),))
     outputs = compile_template(definition.output_parameters)
+    gates = _gates(definition) if dag else {}
     nodes = {
-        ref: _node(place, tuple(layout.joins.get(ref, ())), _inputs(place.task))
+        ref: _node(place, tuple(layout.joins.get(ref, ())), _inputs(place.task), gates.get(ref))
         for ref, place in layout.places.items()
     }
     first = definition.tasks[0].task_reference_name if definition.tasks else None
@@ -71,7 +76,41 @@ def compile_plan(definition: WorkflowDef, plan_hash: str) -> Plan:
         outputs=outputs,
         reads=reads,
         tells=_tells(nodes),
+        roots=tuple(ref for ref, gate in gates.items() if not gate.before),
     )
+
+
+def _gates(definition: WorkflowDef) -> dict[str, Gate]:
+    """The gates of a DAG. An edge from or to what is no task of it is none."""
+    rules = {task.task_reference_name: task.trigger_rule for task in definition.tasks}
+    before = dict.fromkeys(rules, 0)
+    after: dict[str, list[Relation]] = {ref: [] for ref in rules}
+    tests: dict[str, list[str]] = {}
+    for relation in definition.relations:
+        if relation.pre_task in rules and relation.post_task in rules:
+            before[relation.post_task] += 1
+            after[relation.pre_task].append(relation)
+            if relation.label == "test":
+                tests.setdefault(relation.post_task, []).append(relation.pre_task)
+    return {
+        ref: Gate(
+            rule=rule,
+            before=before[ref],
+            after=tuple(after[ref]),
+            handled=_is_handled(after[ref], rules),
+            tests=tuple(tests.get(ref, ())),
+        )
+        for ref, rule in rules.items()
+    }
+
+
+def _is_handled(after: list[Relation], rules: Mapping[str, str]) -> bool:
+    """Whether something looks at the failure of a task with these edges, and nothing is stopped by
+    it. What runs in any case (``always``, ``ALL_DONE``) is neither.
+    """
+    plain = {rules[each.post_task] for each in after if each.label == "ok"}
+    looked_at = "ANY_LIVE" in plain or any(each.label == "test" for each in after)
+    return looked_at and "ALL" not in plain
 
 
 def compile_fragment(
@@ -132,7 +171,9 @@ def _inputs(task: WorkflowTask) -> Template:
     return compile_template(input_template(task))
 
 
-def _node(place: _Place, joins: tuple[str, ...], inputs: Template | None) -> Node:
+def _node(
+    place: _Place, joins: tuple[str, ...], inputs: Template | None, gate: Gate | None = None
+) -> Node:
     return made(
         Node,
         ref=place.task.task_reference_name,
@@ -142,6 +183,7 @@ def _node(place: _Place, joins: tuple[str, ...], inputs: Template | None) -> Nod
         loops=place.loops,
         joins=joins,
         inputs=inputs,
+        gate=gate,
     )
 
 
@@ -207,7 +249,7 @@ def _reads(nodes: Mapping[str, Node], outputs: Template) -> dict[str, tuple[str,
     found: dict[tuple[object, ...], tuple[str, ...]] = {}
     reads: dict[str, tuple[str, ...]] = {}
     for ref, node in nodes.items():
-        place = (node.container, node.following, node.loops, node.joins)
+        place = (node.container, node.following, node.loops, node.joins, node.gate)
         known = found.get(place)
         if known is None:
             known = found[place] = _reads_after(nodes, node, outputs)
@@ -219,6 +261,8 @@ def _reads_after(nodes: Mapping[str, Node], node: Node, outputs: Template) -> tu
     """The reads that settling ``node`` is likely to cause, most of them exactly, the rest left to a
     Need.
     """
+    if node.gate is not None:
+        return _reads_behind(nodes, node.gate)
     depth = len(node.loops)
     reads: dict[str, None] = {}
     for join in node.joins:
@@ -236,6 +280,17 @@ def _reads_after(nodes: Mapping[str, Node], node: Node, outputs: Template) -> tu
         for target in _opened_with(nodes, place.following):
             if target.inputs is not None:
                 _add_roots(reads, target.inputs)
+    return tuple(reads)
+
+
+def _reads_behind(nodes: Mapping[str, Node], gate: Gate) -> tuple[str, ...]:
+    """The gates behind a task, and what those tasks read that it opens by itself."""
+    reads: dict[str, None] = {}
+    for relation in gate.after[:_BEHIND]:
+        node = nodes[relation.post_task]
+        reads[f"g:{node.ref}"] = None
+        if node.gate is not None and node.gate.before == 1 and node.inputs is not None:
+            _add_roots(reads, node.inputs)
     return tuple(reads)
 
 

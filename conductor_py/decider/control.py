@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from conductor_py.decider import caching, ending, joins, retries, scheduling, schemas
+from conductor_py.decider import caching, ending, gates, joins, retries, scheduling, schemas
 from conductor_py.decider.pausing import is_paused
 from conductor_py.decider.plan import Node, Plan
 from conductor_py.decider.workspace import Spot, Step, Workspace, place_key
@@ -204,6 +204,9 @@ def conclude(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
     elif not retries.may_retry(spot.node.task, attempt):
         _settle_failed(ws, spot, attempt)
     elif attempt.deadline and ws.now_ms >= attempt.deadline:
+        if ws.plan.is_dag:
+            _settle_failed(ws, spot, attempt)
+            return
         # An exhausted total timeout ends the execution even for optional tasks, as in Conductor.
         ending.fail(ws, attempt)
     else:
@@ -257,7 +260,9 @@ def _settle_failed(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
         attempt = replace(attempt, status=TaskStatus.COMPLETED_WITH_ERRORS)
         ws.put(attempt)
         settle(ws, spot, attempt)
-    elif task.permissive:
+    elif ws.plan.is_dag and gates.goes_on(ws, spot, attempt):
+        settle(ws, spot, attempt)
+    elif task.permissive and not ws.plan.is_dag:
         ending.note_permissive(ws, attempt)
         settle(ws, spot, attempt)
     else:
@@ -316,6 +321,9 @@ def advance(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
             ws.agenda.append(Step("open", plan, node.following, vector))
             return
         if node.container is None:
+            if node.gate is not None:
+                gates.settled(ws, node)
+                return
             if not plan.anchor:
                 ws.tail = True
                 return

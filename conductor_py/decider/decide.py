@@ -18,6 +18,7 @@ from conductor_py.decider import (
     bodies,
     control,
     ending,
+    gates,
     generations,
     jumping,
     notices,
@@ -251,7 +252,9 @@ def _start(ws: Workspace) -> None:
 
 
 def _begin(ws: Workspace) -> None:
-    if ws.plan.first is None:
+    if ws.plan.is_dag:
+        gates.begin(ws)
+    elif ws.plan.first is None:
         ws.tail = True
     elif not ws.over:
         ws.agenda.append(Step("open", ws.plan, ws.plan.first, Vector("")))
@@ -291,7 +294,7 @@ def _open(ws: Workspace, step: Step) -> None:
     spot = Spot(step.plan, node, step.vector) if node is not None else None
     if spot is None or control.in_ended_loop(ws, spot) or revival.arrived(ws, spot):
         return
-    if skipping.skipped(ws, spot):
+    if skipping.skipped(ws, spot) or skipping.prohibited(ws, spot):
         return
     operators.open_(ws, spot)
 
@@ -343,6 +346,9 @@ _STEPS: Mapping[str, Callable[[Workspace, Step], None]] = MappingProxyType(
         "loop": _check_loop,
         "conclude": _conclude_attempt,
         "deadline": _check_deadline,
+        "roots": gates.open_roots,
+        "gate": gates.act,
+        "tell": gates.tell,
         "walk": lambda ws, _: walks.go_on(ws),
         "fill": revival.fill,
         "jump": jumping.begin,
@@ -395,5 +401,5 @@ def _conclude(ws: Workspace) -> None:
             ending.end(ws, WorkflowStatus.FAILED, reason)
     elif ws.tail:
         ending.complete(ws)
-    else:
+    elif not (ws.plan.is_dag and gates.conclude(ws)):
         ending.end(ws, WorkflowStatus.FAILED, "Nothing left to do: no task is open or can follow")

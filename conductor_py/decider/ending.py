@@ -57,10 +57,21 @@ def complete(ws: Workspace) -> None:
 
 def note_permissive(ws: Workspace, attempt: Attempt) -> None:
     """Count the final failure of a permissive task, and keep its reason for the end."""
+    note_failure(ws, reason_of(attempt))
+
+
+def reason_of(attempt: Attempt) -> str:
+    """Why an attempt has failed."""
+    return attempt.reason or f"Task {wire_ref(attempt.ref, attempt.vector)} failed"
+
+
+def note_failure(ws: Workspace, reason: str, *, only_first: bool = False) -> None:
+    """Count what makes an execution fail when everything else is done, and keep the reason;
+    ``only_first``: unless there is one that says more.
+    """
     ws.permissive_failures += 1
     noted = _permissive(ws)
-    if len(noted.reasons) < _KEPT_REASONS:
-        reason = attempt.reason or f"Task {wire_ref(attempt.ref, attempt.vector)} failed"
+    if len(noted.reasons) < (1 if only_first else _KEPT_REASONS):
         reasons = (*noted.reasons, reason[:_LONGEST_REASON])
         ws.states["permissive"] = replace(noted, reasons=reasons)
 

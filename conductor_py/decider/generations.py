@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from conductor_py.decider import adoption, joins
+from conductor_py.decider import adoption, gates, joins
 from conductor_py.decider.graph import ancestry, at_tail, open_iteration
 from conductor_py.decider.need import Read
 from conductor_py.decider.plan import Plan
@@ -68,11 +68,16 @@ def begin(ws: Workspace, walk: Walk) -> None:
     ws.due_at = ws.now_ms + timeout_ms if timeout_ms > 0 else 0
     ws.open_attempts = ws.containers = ws.pending = ws.permissive_failures = 0
     ws.tail = False
+    ws.final = 0
     ws.states["end"] = None
     ws.states["walk"] = walk
     ws.documents["output"] = {}
     ws.order("index")
-    ws.agenda.append(Step("walk", ws.plan, "", NO_LOOP))
+    if ws.plan.is_dag and walk.kind != "restart":
+        ws.header = replace(ws.header, walk=0)
+        gates.begin(ws)
+    else:
+        ws.agenda.append(Step("walk", ws.plan, "", NO_LOOP))
     if ws.header.parent is not None:
         revived = ChildRevived(
             seq=ws.header.parent_seq, child=ws.id, child_generation=ws.header.generation
@@ -116,6 +121,8 @@ def child_revived(ws: Workspace, event: ChildRevived) -> None:
     spot = ws.spot_of(newest) if newest is not None else None
     if newest is None or spot is None or newest.child != event.child:
         return
+    if ws.plan.is_dag and (ws.over or not newest.open):
+        return  # what comes behind it has been told: only a recovery of the DAG takes that back
     if spot.node.task.optional or not _is_current(ws, spot):
         return
     if ws.over:

@@ -12,7 +12,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from conductor_py.decider.expressions import Template
-from conductor_py.model.definitions import WorkflowDef, WorkflowTask
+from conductor_py.model.definitions import Relation, WorkflowDef, WorkflowTask
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    """What decides whether a task of a DAG runs, and whom its end is told.
+
+    ``before`` is the number of edges that lead to it, ``after`` are those that lead away.
+    ``handled`` says that its failure is expected: something else follows from it, and no more.
+    ``tests`` are the tasks of whose end a CONDITIONS task judges.
+    """
+
+    rule: str
+    before: int
+    after: tuple[Relation, ...]
+    handled: bool
+    tests: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +38,7 @@ class Node:
     ``container`` is the reference of the SWITCH, FORK_JOIN or DO_WHILE it stands in, ``None`` on
     top. ``following`` is the next reference of the same list. ``loops`` are the DO_WHILEs around
     it, outermost first. ``joins`` are the JOINs that wait for it. ``inputs`` is its input, ``None``
-    to be compiled when opened (branches of a dynamic fork).
+    to be compiled when opened (branches of a dynamic fork). ``gate`` belongs to the tasks of a DAG.
     """
 
     ref: str
@@ -32,6 +48,7 @@ class Node:
     loops: tuple[str, ...]
     joins: tuple[str, ...]
     inputs: Template | None
+    gate: Gate | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +59,8 @@ class Plan:
     ``reads`` are, for each reference, the store reads that its completion is likely to need (``*``:
     for those not listed). In a fragment ``anchor`` names the reference that brought it and
     ``parent`` the plan that one stands in; ``branches`` are the first references of the branches of
-    a dynamic fork. ``tells`` says that one of its tasks has ``onStateChange``.
+    a dynamic fork. ``tells`` says that one of its tasks has ``onStateChange``. ``roots`` are the
+    references that a DAG begins with.
     """
 
     hash: str
@@ -55,3 +73,9 @@ class Plan:
     parent: str = ""
     branches: tuple[str, ...] = ()
     tells: bool = False
+    roots: tuple[str, ...] = ()
+
+    @property
+    def is_dag(self) -> bool:
+        """Whether its tasks follow each other by relations."""
+        return bool(self.roots)

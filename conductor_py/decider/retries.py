@@ -12,7 +12,7 @@ from conductor_py.model.definitions import TaskDef, WorkflowTask
 from conductor_py.model.execution import Attempt
 
 _NEVER = frozenset(
-    {"DECISION", "SWITCH", "FORK", "JOIN", "EXCLUSIVE_JOIN", "DO_WHILE", "TERMINATE"}
+    {"CONDITIONS", "DECISION", "SWITCH", "FORK", "JOIN", "EXCLUSIVE_JOIN", "DO_WHILE", "TERMINATE"}
 )
 _MAX_DELAY_MS = 10 * 365 * 24 * 3600 * 1000
 

@@ -35,7 +35,11 @@ def arrived(ws: Workspace, spot: Spot) -> bool:
         return False
     seq = ws.newest(spot.node.ref, spot.vector)
     attempt = ws.attempt(seq) if seq else None
-    return attempt is not None and attempt.vector == spot.vector and not attempt.ahead
+    if attempt is None or attempt.vector != spot.vector or attempt.ahead:
+        return False
+    # A loop of a DAG is done again as a whole.
+    anew = ws.plan.is_dag and bool(spot.vector)
+    return not anew or attempt.generation == ws.header.generation
 
 
 def chose(ws: Workspace, attempt: Attempt) -> bool:
@@ -74,7 +78,7 @@ def renew(ws: Workspace, step: Step) -> None:
         ws.states["redo"] = None
     if before.type in _JOINS:
         _reopen_join(ws, spot)
-    elif before.type == "DO_WHILE" and not target:
+    elif before.type == "DO_WHILE" and not target and not ws.plan.is_dag:
         do_while.reopen(ws, spot, before)
     else:
         operators.open_(ws, spot)

@@ -34,6 +34,23 @@ def skipped(ws: Workspace, spot: Spot) -> bool:
     return True
 
 
+def prohibited(ws: Workspace, spot: Spot) -> bool:
+    """Complete a task at once that its definition says is not to be done; whether it was."""
+    if not spot.node.task.prohibited:
+        return False
+    attempt = control.create(
+        ws,
+        spot,
+        type_=spot.node.task.type,
+        definition=spot.node.task.name,
+        status=TaskStatus.COMPLETED,
+        input_={},
+        output={"prohibited": True},
+    )
+    control.settle(ws, spot, attempt)
+    return True
+
+
 def mark_of(ws: Workspace, ref: str) -> Skip | None:
     """The mark of a loop's task that is skipped in every iteration."""
     mark = ws.state(f"s:{ref}", Skip)

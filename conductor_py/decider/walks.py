@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from conductor_py.decider import clearing, jumping, revival
+from conductor_py.decider import clearing, gates, jumping, revival
 from conductor_py.decider.control import CONTAINERS
 from conductor_py.decider.graph import Standing, ancestry, at_tail, lifted, open_iteration, standing
 from conductor_py.decider.need import PlanWanted, Read
@@ -53,6 +53,8 @@ def _finish(ws: Workspace, walk: Walk) -> None:
     ws.states["walk"] = None
     if walk.kind == "jump":
         jumping.land(ws, walk)
+    elif ws.plan.is_dag:
+        gates.begin(ws)
     elif ws.plan.first is None:
         ws.tail = True
     elif walk.kind == "restart" or walk.last == ws.header.first_seq:

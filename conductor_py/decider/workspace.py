@@ -111,6 +111,7 @@ class Workspace:
         "ended",
         "ended_at",
         "entry",
+        "final",
         "forgotten",
         "given",
         "guards",
@@ -158,6 +159,7 @@ class Workspace:
         self.ended_at = header.ended_at
         self.permissive_failures = header.permissive_failures
         self.forgotten = header.forgotten
+        self.final = header.final
         self.pending, self.cut_here = header.continues, False
         self.agenda: deque[Step] = deque()
         self.attempts: dict[int, Attempt] = {}
@@ -324,6 +326,7 @@ class Workspace:
             ended_at=self.ended_at,
             permissive_failures=self.permissive_failures,
             forgotten=self.forgotten,
+            final=self.final,
             continues=self.pending,
             fragments=self.header.fragments + len(self.hashes),
             updated_at=self.now_ms,

@@ -14,7 +14,13 @@ from dataclasses import MISSING, Field, dataclass, fields
 from typing import Any
 
 from conductor_py.model.changing import made
-from conductor_py.model.definitions import SubWorkflowParams, TaskDef, WorkflowDef, WorkflowTask
+from conductor_py.model.definitions import (
+    Relation,
+    SubWorkflowParams,
+    TaskDef,
+    WorkflowDef,
+    WorkflowTask,
+)
 from conductor_py.model.json import JsonObject
 
 Json = dict[str, Any]
@@ -70,6 +76,7 @@ class _Member:
     default: Any
     write: _Write | None
     read: _Read | None
+    own: bool
 
 
 _Form = dict[str, _Member]
@@ -80,7 +87,7 @@ def _write(value: object, form: _Form, sparse: bool) -> Json:  # noqa: FBT001 - 
     written: Json = {}
     for name, member in form.items():
         present = getattr(value, member.attribute)
-        if present is None or (sparse and present == member.default):
+        if present is None or ((sparse or member.own) and present == member.default):
             continue
         written[name] = present if member.write is None else member.write(present, sparse)
     return written
@@ -142,6 +149,10 @@ _KINDS: Mapping[str, tuple[_Write, _Read | None]] = {
         lambda value, sparse: {name: _write_tasks(body, sparse) for name, body in value.items()},
         lambda stored: {name: _read_tasks(body) for name, body in stored.items()},
     ),
+    "tuple[Relation, ...]": (
+        lambda value, sparse: [_write(relation, _RELATION, sparse) for relation in value],
+        lambda stored: tuple(made(Relation, **_read(each, _RELATION)) for each in stored),
+    ),
     "TaskDef | None": (lambda value, sparse: _write(value, _TASK_DEF, sparse), task_def_from_json),
     "SubWorkflowParams | None": (
         lambda value, sparse: _write(value, _SUB_WORKFLOW, sparse),
@@ -153,6 +164,10 @@ _KINDS: Mapping[str, tuple[_Write, _Read | None]] = {
     ),
 }
 """How the annotations that are not scalars are written and read."""
+
+
+_OWN = frozenset({"relations", "failureStrategy", "triggerRule", "prohibited"})
+"""Members that Conductor does not have: its clients see them only where they say something."""
 
 
 def _default(field: Field[Any]) -> object:
@@ -168,11 +183,17 @@ def _form(kind: type) -> _Form:
         write, read = _KINDS.get(str(field.type), (None, None))
         name = camel_case(field.name)
         form[name] = _Member(
-            attribute=field.name, name=name, default=_default(field), write=write, read=read
+            attribute=field.name,
+            name=name,
+            default=_default(field),
+            write=write,
+            read=read,
+            own=name in _OWN,
         )
     return form
 
 
+_RELATION: _Form = _form(Relation)
 _WORKFLOW: _Form = _form(WorkflowDef)
 _TASK: _Form = _form(WorkflowTask)
 _TASK_DEF: _Form = _form(TaskDef)

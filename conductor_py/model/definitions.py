@@ -80,6 +80,20 @@ class SubWorkflowParams:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Relation:
+    """An edge of a DAG: ``post_task`` comes after ``pre_task``, both references of tasks.
+
+    ``label`` says what passes along it (``decider.gates``); ``case`` is the value of a SWITCH that
+    an edge labelled ``case`` is for. Without ``pre_task`` it only says that the task is a root.
+    """
+
+    post_task: str
+    pre_task: str | None = None
+    label: str = "ok"
+    case: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowTask:
     """One task of a workflow definition (Conductor: WorkflowTask)."""
 
@@ -119,11 +133,17 @@ class WorkflowTask:
     on_state_change: JsonObject = field(default_factory=_empty)
     cache_config: JsonObject | None = None
     metadata: JsonObject = field(default_factory=_empty)
+    trigger_rule: str = "ALL"
+    prohibited: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowDef:
-    """A workflow definition (Conductor: WorkflowDef)."""
+    """A workflow definition (Conductor: WorkflowDef).
+
+    With ``relations`` its tasks are the nodes of a DAG, in any order; ``failure_strategy`` says
+    whether a failure that nobody handles ends it at once (``END``) or when everything else is done.
+    """
 
     name: str
     description: str | None = None
@@ -149,6 +169,8 @@ class WorkflowDef:
     metadata: JsonObject = field(default_factory=_empty)
     cache_config: JsonObject | None = None
     masked_fields: tuple[str, ...] = ()
+    relations: tuple[Relation, ...] = ()
+    failure_strategy: str = "CONTINUE"
     owner_app: str | None = None
     create_time: int = 0
     update_time: int = 0

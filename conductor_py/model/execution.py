@@ -66,6 +66,7 @@ class Header:
     ``walk`` is the next sequence number that a walk over all attempts looks at (0: none is under
     way), ``surveyed`` says that its first pass is over. ``revised`` says that a task may be reached
     again whose attempt is there already. ``former`` are the plans that upgrades have replaced.
+    ``final`` counts the tasks of a DAG of which it is known in this generation what became.
     """
 
     plan: str
@@ -110,6 +111,7 @@ class Header:
     former: tuple[str, ...] = ()
     notices: int = 0
     forgotten: int = 0
+    final: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,6 +234,23 @@ class LoopState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GateState:
+    """What the gate of a task of a DAG has been told: of how many of its edges, how many of them
+    are live and how many blocked. It is void in another generation.
+
+    ``verdict`` is empty until all have been told. ``fresh`` says that a task before it has run in
+    this generation.
+    """
+
+    generation: int
+    told: int = 0
+    live: int = 0
+    blocked: int = 0
+    fresh: bool = False
+    verdict: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Meta:
     """What is known of an execution since its start and never changes; read by people, not by
     decide.
@@ -342,6 +361,7 @@ State = (
     | ClaimSide
     | JoinState
     | LoopState
+    | GateState
     | Meta
     | Ending
     | Postponed

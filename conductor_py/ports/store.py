@@ -11,6 +11,7 @@ Fields of an execution (``<vec>`` is the iteration vector, ``1.2``; absent outsi
     c:<seq>          claim side            p:<seq>          progress, claim side too
     r:<ref>          newest attempt (seq) over all iterations      r:<ref>#<vec>  that iteration's
     j:<ref>[#<vec>]  join or loop state    d:<ref>[#<vec>]  hash of the definition it brought
+    g:<ref>          gate of a task of a DAG
     w:<n>            step postponed by a pause                s:<ref>  a loop's task to be skipped
     watch            who waits for it to block or to end
     walk             what a walk over all attempts is for   redo  an input kept for its end

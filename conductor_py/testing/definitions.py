@@ -128,3 +128,26 @@ def dynamic_fork(ref: str, **more: Any) -> Json:
 def fork_inputs(ref: str, inputs: Any, **parameters: Any) -> Json:
     """A dynamic fork over a list of inputs for one task."""
     return typed("FORK_JOIN_DYNAMIC", ref, inputParameters={"forkTaskInputs": inputs, **parameters})
+
+
+def dag(name: str, tasks: Iterable[Json], *edges: str, **more: Any) -> Json:
+    """A DAG. Edges are ``a > b``, or ``a -label> b``; the label may be ``case:value``."""
+    relations = [_relation(edge) for edge in edges]
+    if not relations:
+        relations = [{"postTask": task["taskReferenceName"]} for task in tasks]
+    return workflow(name, *tasks, relations=relations, **more)
+
+
+def _relation(edge: str) -> Json:
+    before, after = edge.rsplit(">", 1)
+    before, _, label = before.partition(" -")
+    label, _, case = label.partition(":")
+    found = {"preTask": before.strip(), "postTask": after.strip(), "label": label.strip() or "ok"}
+    return found | ({"case": case.strip()} if case else {})
+
+
+def conditions(ref: str, condition: Json | None = None, **more: Any) -> Json:
+    """A judgement over the tasks before it."""
+    return typed("CONDITIONS", ref, **more) | {
+        "inputParameters": {"condition": condition} if condition else {}
+    }

@@ -12,7 +12,13 @@ from typing import Any
 
 from marshmallow import ValidationError, pre_load
 
-from conductor_py.model.definitions import SubWorkflowParams, TaskDef, WorkflowDef, WorkflowTask
+from conductor_py.model.definitions import (
+    Relation,
+    SubWorkflowParams,
+    TaskDef,
+    WorkflowDef,
+    WorkflowTask,
+)
 from conductor_py.wire.fields import (
     TEN_YEARS_S,
     Cases,
@@ -201,6 +207,8 @@ class WorkflowTaskForm(WireSchema):
     on_state_change = _StateChanges(lambda: _STATE_CHANGE_EVENT)
     cache_config = Kept(lambda: _CACHE_CONFIG)
     metadata = Payload()
+    trigger_rule = Choice(("ALL", "ANY_LIVE", "ALL_DONE"))
+    prohibited = Flag()
 
     @pre_load
     def _without_nulls(self, data: Any, **_: Any) -> Any:  # noqa: ANN401
@@ -215,6 +223,17 @@ class WorkflowTaskForm(WireSchema):
         if isinstance(inline, dict) and inline.get("name") is None:
             given["taskDefinition"] = inline | {"name": given.get("name", "")}
         return given
+
+
+class RelationForm(WireSchema):
+    """An edge of a DAG, from the reference ``preTask`` to the reference ``postTask``."""
+
+    model = Relation
+
+    pre_task = Text()
+    post_task = Text(required=True)
+    label = Choice(("ok", "test", "always", "success", "failure", "case", "default"))
+    case = Text()
 
 
 class WorkflowDefForm(WireSchema):
@@ -246,6 +265,8 @@ class WorkflowDefForm(WireSchema):
     metadata = Payload()
     cache_config = Kept(lambda: _CACHE_CONFIG)
     masked_fields = Texts()
+    relations = Many(lambda: RELATION)
+    failure_strategy = Choice(("CONTINUE", "END"))
     owner_app = Text()
     create_time = Whole()
     update_time = Whole()
@@ -257,4 +278,5 @@ TASK_DEF: WireSchema = TaskDefForm()
 INLINE_TASK_DEF: WireSchema = InlineTaskDefForm()
 SUB_WORKFLOW_PARAMS: WireSchema = SubWorkflowParamsForm()
 WORKFLOW_TASK: WireSchema = WorkflowTaskForm()
+RELATION: WireSchema = RelationForm()
 WORKFLOW_DEF: WireSchema = WorkflowDefForm()

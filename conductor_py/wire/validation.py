@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from conductor_py.errors import DefinitionError, Violation
 from conductor_py.model.definitions import TaskDef, WorkflowDef, WorkflowTask, children_of
 from conductor_py.model.json import JsonObject, JsonValue
+from conductor_py.wire.dag_rules import dag_findings
 from conductor_py.wire.fields import Key, step
 from conductor_py.wire.task_rules import RULES, Finding, InputTemplateOf, no_template, scripts_of
 
@@ -91,10 +92,15 @@ def findings(definition: WorkflowDef, rules: Rules, *, root: str = "$") -> Itera
             yield _too_large(place, rules.limits)
             return
     references = frozenset(place.task.task_reference_name for place in places)
+    yield from _violations(root, dag_findings(definition))
     opened = any(place.task.type in _DYNAMIC for place in places)
     yield from _duplicates(places)
     for place in places:
-        yield from _violations(place.path, _task_findings(place, rules, references))
+        found = _task_findings(place, rules, references)
+        if definition.relations and place.depth == 1:
+            # The branches of a DAG are its relations.
+            found = (each for each in found if each[0] != ".decisionCases")
+        yield from _violations(place.path, found)
         # Only a dynamic fork brings references that the definition does not name.
         known = None if opened and place.depth > 1 else references
         inputs = f"{place.path}.inputParameters"

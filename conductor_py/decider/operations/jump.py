@@ -23,6 +23,9 @@ def jump(ws: Workspace, operation: Operation) -> Answer:
     if ws.status is not WorkflowStatus.RUNNING:
         message = f"Workflow {ws.id} is {ws.status.value}, a RUNNING one can jump to a task."
         return generations.refusal(operation, "CONFLICT", message)
+    if ws.plan.is_dag:
+        message = f"Workflow {ws.id} is a DAG: nothing runs before what leads to it."
+        return generations.refusal(operation, "CONFLICT", message)
     if ref not in ws.plan.nodes:
         message = f"The definition has no task of reference '{ref}'"
         return generations.refusal(operation, "INVALID_INPUT", message)

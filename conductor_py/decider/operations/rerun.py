@@ -55,6 +55,9 @@ def _from_task(ws: Workspace, operation: Operation, seq: int) -> Answer | None:
     if ws.spot_of(target) is None:
         message = f"Task {ws.id}-{seq}: the definition has no task '{target.ref}' any more"
         return generations.refusal(operation, "INVALID_INPUT", message)
+    if ws.plan.is_dag and target.vector:
+        message = f"Task {ws.id}-{seq} stands in a loop of a DAG, which runs again as a whole"
+        return generations.refusal(operation, "INVALID_INPUT", message)
     given = operation.arguments.get("taskInput")
     has_input = isinstance(given, Mapping) and bool(given)
     if isinstance(given, Mapping) and has_input:

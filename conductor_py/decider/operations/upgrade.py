@@ -36,6 +36,9 @@ def upgrade(ws: Workspace, operation: Operation) -> Answer | None:
         return generations.refusal(operation, "CONFLICT", message)
     if plan is ws.plan:
         return Answer(operation=operation.id)
+    if plan.is_dag or ws.plan.is_dag:
+        message = f"Workflow {ws.id} or its new version is a DAG, which is not upgraded under way."
+        return generations.refusal(operation, "CONFLICT", message)
     if len(ws.header.former) >= upgrading.MOST_UPGRADES or plan.hash in ws.header.former:
         message = (
             f"Workflow {ws.id} has been upgraded {len(ws.header.former)} times: it cannot go back"

@@ -32,6 +32,7 @@ def open_(ws: Workspace, spot: Spot) -> None:
 
 
 from conductor_py.decider.operators import (  # noqa: E402 - the operators use `open_` above
+    conditions,
     decision,
     do_while,
     dynamic,
@@ -58,6 +59,7 @@ from conductor_py.decider.operators import (  # noqa: E402 - the operators use `
 
 _opens.update(
     {
+        "CONDITIONS": conditions.open_,
         "DECISION": decision.open_,
         "DO_WHILE": do_while.open_,
         "DYNAMIC": dynamic.open_,

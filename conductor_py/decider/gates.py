@@ -1,0 +1,286 @@
+"""Gates: when a task of a DAG runs, and what becomes of those behind one that failed.
+
+Each task is told, once in a generation, what became of every task before it. When the last of its
+edges has been told its gate has a *verdict*: it runs, it is SKIPPED (nothing that leads to it was
+chosen), or it is BLOCKED (something before it failed). A verdict without a run is told on in the
+same decision, so one failure reaches any depth at once and no task waits for what cannot come.
+
+What passes along an edge, by its label and by what became of the task before:
+
+    label                        OK                        FAILED   SKIPPED  BLOCKED
+    ok                           live                      blocked  dead     blocked
+    test, always                 live                      live     dead     live
+    success, failure, case,      live if it was chosen,    blocked  dead     blocked
+    default                      dead otherwise
+
+And the verdict, by the rule of the task: ``ALL`` is BLOCKED by one blocked edge, else RUN if one
+is live; ``ANY_LIVE`` is RUN if one is live, else BLOCKED if one is; ``ALL_DONE`` is RUN. A task
+without edges runs. Nothing is concluded before every edge has been told: what cleans up behind
+several tasks never begins while one of them still runs.
+
+In a later generation the tasks are gone through again from the roots. One that is done is kept when
+nothing before it has run again; so a recovery does what has to be done, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from conductor_py.decider import ending
+from conductor_py.decider.graph import lifted
+from conductor_py.decider.need import Read
+from conductor_py.decider.plan import Gate, Node
+from conductor_py.decider.workspace import Spot, Step, Workspace
+from conductor_py.model.definitions import Relation
+from conductor_py.model.execution import NO_LOOP, Attempt, GateState, Walk
+from conductor_py.model.status import TaskStatus, WorkflowStatus
+
+_PIECE = 500
+_RUN, _SKIPPED, _BLOCKED = "RUN", "SKIPPED", "BLOCKED"
+_OK, _FAILED = "OK", "FAILED"
+_CHOSEN = frozenset({"success", "failure", "case", "default"})
+
+
+def begin(ws: Workspace) -> None:
+    """Begin with the tasks that nothing comes before."""
+    ws.final = 0
+    ws.agenda.append(Step("roots", ws.plan, "0", NO_LOOP))
+
+
+def open_roots(ws: Workspace, step: Step) -> None:
+    """Let the roots run, in pieces from a cursor on."""
+    last = int(step.ref) + _PIECE
+    for ref in step.plan.roots[int(step.ref) : last]:
+        ws.agenda.append(Step("gate", step.plan, ref, NO_LOOP))
+    if last < len(step.plan.roots):
+        ws.agenda.append(replace(step, ref=str(last)))
+        ws.cut_here = True
+
+
+def state_of(ws: Workspace, ref: str) -> GateState:
+    """What the gate of a task has been told in this generation."""
+    state = ws.state(f"g:{ref}", GateState)
+    if state is None or state.generation != ws.header.generation:
+        return GateState(generation=ws.header.generation)
+    return state
+
+
+def outcome(ws: Workspace, node: Node) -> str:
+    """What became of a task: OK, FAILED, SKIPPED or BLOCKED; empty while it is not known."""
+    if node.gate is None or (node.gate.before and not (verdict := state_of(ws, node.ref).verdict)):
+        return ""
+    if node.gate.before and verdict != _RUN:
+        return verdict
+    attempt = _newest(ws, node)
+    if attempt is None or attempt.open:
+        return ""
+    return _OK if attempt.status.successful else _FAILED
+
+
+def outcomes(ws: Workspace, refs: Iterable[str]) -> dict[str, str]:
+    """What became of several tasks, by reference."""
+    nodes = [ws.plan.nodes[ref] for ref in refs]
+    gates = (f"g:{node.ref}" for node in nodes)
+    wanted = [(name, Read(name)) for name in gates if name not in ws.states]
+    pointers = (f"r:{node.ref}" for node in nodes)
+    wanted += [(name, Read(f">a {name}")) for name in pointers if name not in ws.pointers]
+    ws.together(wanted)
+    return {node.ref: outcome(ws, node) for node in nodes}
+
+
+def settled(ws: Workspace, node: Node) -> None:
+    """A task has ended, or will never run: tell those behind it."""
+    ws.final += 1
+    if node.gate is not None and node.gate.after:
+        ws.agenda.append(Step("tell", ws.plan, f"0:{node.ref}", NO_LOOP))
+
+
+def tell(ws: Workspace, step: Step) -> None:
+    """Tell the gates behind a task what became of it, in pieces from a cursor on."""
+    cursor, _, ref = step.ref.partition(":")
+    node = step.plan.nodes[ref]
+    if node.gate is None:
+        return
+    first = int(cursor)
+    edges = node.gate.after[first : first + _PIECE]
+    names = dict.fromkeys(f"g:{edge.post_task}" for edge in edges)
+    ws.together((name, Read(name)) for name in names if name not in ws.states)
+    became = outcome(ws, node)
+    chosen = _chosen(ws, node) if became == _OK else ""
+    fresh = _is_fresh(ws, node)
+    for edge in edges:
+        _count(ws, step, edge, _passed(edge, node.gate, became, chosen), fresh=fresh)
+    if first + _PIECE < len(node.gate.after):
+        ws.agenda.append(replace(step, ref=f"{first + _PIECE}:{ref}"))
+        ws.cut_here = True
+
+
+def _count(ws: Workspace, step: Step, edge: Relation, passed: str, *, fresh: bool) -> None:
+    gate = step.plan.nodes[edge.post_task].gate
+    state = state_of(ws, edge.post_task)
+    if gate is None or state.verdict:
+        return
+    state = replace(
+        state,
+        told=state.told + 1,
+        live=state.live + (passed == "live"),
+        blocked=state.blocked + (passed == "blocked"),
+        fresh=state.fresh or fresh,
+    )
+    if state.told == gate.before:
+        state = replace(state, verdict=_verdict(gate.rule, state))
+        ws.agenda.append(Step("gate", step.plan, edge.post_task, NO_LOOP))
+    ws.states[f"g:{edge.post_task}"] = state
+
+
+def _verdict(rule: str, state: GateState) -> str:
+    if rule == "ALL_DONE":
+        return _RUN
+    if state.live and (rule == "ANY_LIVE" or not state.blocked):
+        return _RUN
+    return _BLOCKED if state.blocked else _SKIPPED
+
+
+def _passed(edge: Relation, gate: Gate, became: str, chosen: str) -> str:
+    if became == _SKIPPED:
+        return "dead"
+    if edge.label in {"test", "always"}:
+        return "live"
+    if became in {_FAILED, _BLOCKED}:
+        return "blocked"
+    if edge.label not in _CHOSEN or _name(edge, gate, chosen) == chosen:
+        return "live"
+    return "dead"
+
+
+def _name(edge: Relation, gate: Gate, chosen: str) -> str:
+    """What a choice must be for an edge to be live; the default is for what has no edge."""
+    if edge.label == "default":
+        named = any(_case(each) == chosen for each in gate.after)
+        return "" if named else chosen
+    return _case(edge)
+
+
+def _case(edge: Relation) -> str:
+    return f"case:{edge.case}" if edge.label == "case" else edge.label
+
+
+def _chosen(ws: Workspace, node: Node) -> str:
+    """The label of the edges that a logic node has chosen."""
+    if node.task.type not in {"CONDITIONS", "SWITCH"}:
+        return ""
+    seq = ws.newest(node.ref)
+    output = ws.document(f"o:{seq}")
+    if node.task.type == "CONDITIONS":
+        return "success" if output.get("conditionResult") is True else "failure"
+    return f"case:{output.get('selectedCase')}"
+
+
+def _is_fresh(ws: Workspace, node: Node) -> bool:
+    attempt = _newest(ws, node)
+    if attempt is not None and state_of(ws, node.ref).verdict in {"", _RUN}:
+        return attempt.generation == ws.header.generation
+    return state_of(ws, node.ref).fresh
+
+
+def _newest(ws: Workspace, node: Node) -> Attempt | None:
+    seq = ws.newest(node.ref)
+    return ws.attempt(seq) if seq else None
+
+
+# -- what follows from a verdict -------------------------------------------------------------------
+
+
+def act(ws: Workspace, step: Step) -> None:
+    """Carry out the verdict of a gate."""
+    node = step.plan.nodes[step.ref]
+    state = state_of(ws, node.ref)
+    if state.verdict in {_SKIPPED, _BLOCKED}:
+        if state.verdict == _BLOCKED and not _note_blocked(ws, node):
+            return
+        if ws.header.revised and (done := _newest(ws, node)) is not None:
+            _forget(ws, done)
+        settled(ws, node)
+        return
+    before = _newest(ws, node) if ws.header.revised else None
+    if before is None or before.ahead:
+        ws.agenda.append(Step("open", step.plan, node.ref, NO_LOOP))
+    elif before.generation != ws.header.generation:
+        _take_up(ws, node, before, fresh=state.fresh)
+
+
+def _note_blocked(ws: Workspace, node: Node) -> bool:
+    """Count a task that cannot run as a failure; whether the execution goes on."""
+    reason = f"Task {node.ref} cannot run: what comes before it has failed"
+    if ws.plan.definition.failure_strategy == "END":
+        ending.end(ws, WorkflowStatus.FAILED, reason)
+        return False
+    ending.note_failure(ws, reason, only_first=True)
+    return True
+
+
+def goes_on(ws: Workspace, spot: Spot, attempt: Attempt) -> bool:
+    """Whether a DAG goes on after the final failure of a task, which is noted unless it is
+    handled.
+    """
+    if spot.node.loops or _handled(lifted(ws, spot).node):
+        return True
+    if ws.plan.definition.failure_strategy == "END":
+        return False
+    ending.note_failure(ws, ending.reason_of(attempt))
+    return True
+
+
+def conclude(ws: Workspace) -> bool:
+    """End an execution of which nothing is open; false when a task is left of which it is not known
+    what became.
+    """
+    if ws.final != len(ws.plan.definition.tasks):
+        return False
+    ending.complete(ws)
+    return True
+
+
+# -- later generations -----------------------------------------------------------------------------
+
+
+def _take_up(ws: Workspace, node: Node, before: Attempt, *, fresh: bool) -> None:
+    """Keep what a task has done, or do it again."""
+    walk = ws.state("walk", Walk) or Walk(kind="revive", last=0)
+    target = ws.attempt(walk.target) if walk.target else None
+    is_target = target is not None and target.ref == node.ref
+    if fresh and not is_target:
+        _forget(ws, before)
+        ws.agenda.append(Step("open", ws.plan, node.ref, NO_LOOP))
+    elif not is_target and _is_kept(ws, node, before):
+        settled(ws, node)
+    else:
+        kind = "renew"
+        if is_target:
+            kind = "adopt" if walk.adopts else "renew_target"
+        elif walk.resumes and before.child:
+            kind = "resume_child"
+        ws.put(replace(before, superseded=True, redo=True))
+        ws.count_open((), NO_LOOP, 1, container=before.type == "DO_WHILE")
+        ws.agenda.append(Step(kind, ws.plan, str(before.seq), NO_LOOP))
+
+
+def _forget(ws: Workspace, attempt: Attempt) -> None:
+    ws.put(replace(attempt, superseded=True))
+    ws.pointers[f"r:{attempt.ref}"] = 0
+
+
+def _is_kept(ws: Workspace, node: Node, before: Attempt) -> bool:
+    """What succeeded is not done again, nor what failed as somebody expected, who has run then."""
+    if before.status.successful:
+        return True
+    if node.gate is None or not node.gate.handled or before.status is TaskStatus.CANCELED:
+        return False
+    plain = ("r:" + each.post_task for each in node.gate.after if each.label == "ok")
+    ws.together((name, Read(name)) for name in plain if name not in ws.pointers)
+    return all(ws.newest(each.post_task) for each in node.gate.after if each.label == "ok")
+
+
+def _handled(node: Node) -> bool:
+    return node.gate is not None and node.gate.handled

@@ -1,0 +1,144 @@
+"""Graphs that were drawn, run in an order that was drawn, against a model that knows no order."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+
+import pytest
+
+from conductor_py.errors import Conflict
+from conductor_py.testing import MemoryEngine, memory_engine
+from tests.builders import Json, pass_time
+from tests.decider.dag_model import Expected, Graph, definition, drawn, expected
+
+_PIECES = 100
+
+
+class Run:
+    """One execution of a drawn graph, worked off in a drawn order."""
+
+    def __init__(self, engine: MemoryEngine, seed: int, *, strategy: str = "CONTINUE") -> None:
+        self.chance = random.Random(seed)
+        self.engine = engine
+        self.graph = drawn(self.chance)
+        self.retries = self.chance.choice((0, 0, 1))
+        self.fates = self._fates(0.6)
+        self._generation = 0
+        written = definition(self.graph, self.chance, self.retries, strategy)
+        self.id = engine.start(written)
+
+    def _fates(self, share: float) -> dict[str, bool]:
+        return {ref: self.chance.random() < share for ref in self.graph.kinds}
+
+    def work(self) -> None:
+        """Work off what can be, one task at a time."""
+        while waiting := [each for each in self._tasks() if each["status"] == "SCHEDULED"]:
+            task = self.chance.choice(waiting)
+            polled = self.engine.poll(task["taskDefName"])
+            if not polled:  # a retry that is not due yet
+                pass_time(self.engine, seconds=1)
+                continue
+            done = self.fates[task["referenceTaskName"]] and not self._fails_once(polled[0])
+            self.engine.complete(polled[0], status="COMPLETED" if done else "FAILED")
+        self.engine.settle()
+
+    def _fails_once(self, task: Json) -> bool:
+        """With retries some that succeed do so at the second try only."""
+        return task["retryCount"] < self.retries and self.chance.random() < 0.5
+
+    def recover(self, share: float) -> None:
+        self.fates = self._fates(share)
+        self._generation = max(each["seq"] for each in self._tasks())
+        self.engine.engine.recovery.retry(self.id)
+        self.work()
+
+    @property
+    def status(self) -> str:
+        return str(self.engine.workflow(self.id)["status"])
+
+    def ran(self) -> set[str]:
+        """What ran in the present generation."""
+        return {each["referenceTaskName"] for each in self._tasks() if self._is_new(each)}
+
+    def runs(self) -> list[str]:
+        """The first tries of the present generation."""
+        first = [each for each in self._tasks() if self._is_new(each)]
+        ids = {each["taskId"] for each in first}
+        again = [each for each in first if each.get("retriedTaskId") in ids]
+        return [each["referenceTaskName"] for each in first if each not in again]
+
+    def became(self) -> dict[str, str]:
+        """How each task that ran has ended."""
+        present = [each for each in self._tasks() if not each["retried"]]
+        return {
+            each["referenceTaskName"]: "OK" if each["status"] == "COMPLETED" else "FAILED"
+            for each in present
+        }
+
+    def _is_new(self, task: Json) -> bool:
+        return int(task["seq"]) > self._generation
+
+    def _tasks(self) -> list[Json]:
+        return sorted(self.engine.workflow(self.id)["tasks"], key=lambda each: int(each["seq"]))
+
+
+def _seeds(fast: int, thorough: int) -> list[object]:
+    marks = pytest.mark.thorough(target="histories")
+    return [
+        range(fast),
+        *(pytest.param(range(n, n + _PIECES), marks=marks) for n in range(fast, thorough, _PIECES)),
+    ]
+
+
+def _ended(run: Run, wanted: Expected) -> None:
+    became = {ref: each for ref, each in wanted.became.items() if each in {"OK", "FAILED"}}
+    assert run.became() == became
+    assert sorted(run.runs()) == sorted(wanted.ran)
+    assert run.status == ("FAILED" if wanted.failed else "COMPLETED")
+
+
+def _told(engine: MemoryEngine, seed: int, graph: Graph) -> str:
+    return f"seed {seed}: {graph}"
+
+
+@pytest.mark.parametrize("seeds", _seeds(200, 7_000))
+def test_any_graph_ends_as_the_table_says_and_so_does_its_recovery(
+    engine: MemoryEngine, seeds: range
+) -> None:
+    for seed in seeds:
+        run = Run(engine, seed)
+        run.work()
+        wanted = expected(run.graph, run.fates)
+        _ended(run, wanted)
+        before = run.became()
+        for share in (0.7, 1.0):
+            if run.status == "COMPLETED":
+                break
+            run.recover(share)
+            wanted = expected(run.graph, run.fates, before)
+            _ended(run, wanted)
+            before = run.became()
+
+
+@pytest.mark.parametrize("seeds", _seeds(100, 7_000))
+def test_a_graph_that_ends_on_failure_ends_as_one_that_continues(
+    engine: MemoryEngine, seeds: range
+) -> None:
+    for seed in seeds:
+        run = Run(engine, seed, strategy="END")
+        run.work()
+        wanted = expected(run.graph, run.fates)
+        assert run.status == ("FAILED" if wanted.failed else "COMPLETED"), seed
+        ended = {ref: each for ref, each in run.became().items()}
+        statuses = engine.statuses(run.id)
+        for ref, each in ended.items():
+            assert statuses[ref] == "CANCELED" or each == wanted.became[ref], (seed, ref)
+        if not wanted.failed:
+            continue
+        run.recover(1.0)
+        assert run.status == "COMPLETED" if not _stays_failed(run) else "FAILED", seed
+
+
+def _stays_failed(run: Run) -> bool:
+    return expected(run.graph, dict.fromkeys(run.graph.kinds, True)).failed
