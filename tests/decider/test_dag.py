@@ -1,9 +1,12 @@
 """DAGs: when a task runs, what a failure stops, and how the whole ends."""
 
+import itertools
 from collections.abc import Iterable
 
 import pytest
 
+from conductor_py.engine.recovery import Recovery
+from conductor_py.model.requests import RerunRequest
 from conductor_py.testing import MemoryEngine
 from tests.builders import (
     Json,
@@ -15,8 +18,10 @@ from tests.builders import (
     run_failing,
     simple,
     status_of,
+    sub_workflow,
     task_of,
     typed,
+    workflow,
 )
 
 
@@ -274,3 +279,184 @@ def test_prohibited_tasks_are_passed_through(engine: MemoryEngine) -> None:
     engine.run("a")
     assert task_of(engine, started, "p")["outputData"] == {"prohibited": True}
     assert engine.statuses(started) == {"a": "COMPLETED", "p": "COMPLETED", "b": "SCHEDULED"}
+
+
+# -- later generations -----------------------------------------------------------------------------
+
+
+def _recovery(engine: MemoryEngine) -> Recovery:
+    return engine.engine.recovery
+
+
+def _seq_of(engine: MemoryEngine, started: str, ref: str) -> list[int]:
+    tasks = engine.workflow(started)["tasks"]
+    return [task["seq"] for task in tasks if task["referenceTaskName"] == ref]
+
+
+def test_a_retry_runs_what_failed_and_what_follows_it(engine: MemoryEngine) -> None:
+    edges = ("a > b", "b > c", "x > c", "b -always> k")
+    started = _started(engine, _tasks("abcxk"), *edges)
+    engine.run("a")
+    engine.run("x")
+    run_failing(engine, "b")
+    engine.run("k")
+    assert status_of(engine, started) == "FAILED"
+    _recovery(engine).retry(started)
+    assert [task["referenceTaskName"] for task in engine.poll("b", 2)] == ["b"]
+    assert engine.poll("k") == []
+    retried = task_of(engine, started, "b")
+    assert (retried["retryCount"], retried["status"]) == (1, "IN_PROGRESS")
+    engine.complete(retried)
+    engine.run("c")
+    engine.run("k")
+    assert status_of(engine, started) == "COMPLETED"
+    assert len(_seq_of(engine, started, "a")) == len(_seq_of(engine, started, "x")) == 1
+    assert len(_seq_of(engine, started, "k")) == 2
+
+
+def test_a_rerun_runs_the_task_and_what_follows_it_and_nothing_beside(
+    engine: MemoryEngine,
+) -> None:
+    """By the graph, not by the order in which things ran."""
+    edges = ("a > b", "a > x", "b > z", "x > z")
+    started = _started(engine, _tasks("abxz"), *edges)
+    for ref in "abxz":
+        engine.run(ref)
+    request = RerunRequest(from_task=task_of(engine, started, "b")["taskId"], task_input={"n": 2})
+    _recovery(engine).rerun(started, request)
+    assert engine.poll("x") == []
+    assert engine.run("b")["inputData"] == {"n": 2}
+    engine.run("z")
+    assert status_of(engine, started) == "COMPLETED"
+    assert [len(_seq_of(engine, started, ref)) for ref in "abxz"] == [1, 2, 1, 2]
+
+
+def test_a_restart_begins_with_the_roots(engine: MemoryEngine) -> None:
+    started = _started(engine, _tasks("abc"), "a > c", "b > c")
+    for ref in "abc":
+        engine.run(ref)
+    _recovery(engine).restart(started)
+    assert engine.statuses(started) == {"a": "SCHEDULED", "b": "SCHEDULED"}
+    for ref in "bac":
+        engine.run(ref)
+    assert status_of(engine, started) == "COMPLETED"
+
+
+def test_a_retry_after_a_termination_runs_what_was_canceled(engine: MemoryEngine) -> None:
+    started = _started(engine, _tasks("abc"), "a > c", "b > c")
+    engine.run("a")
+    engine.engine.executions.terminate(started, reason="enough")
+    engine.settle()
+    assert engine.statuses(started) == {"a": "COMPLETED", "b": "CANCELED"}
+    _recovery(engine).retry(started)
+    engine.run("b")
+    engine.run("c")
+    assert status_of(engine, started) == "COMPLETED"
+    assert len(_seq_of(engine, started, "a")) == 1
+
+
+def test_all_that_failed_before_any_live_is_tried_again(engine: MemoryEngine) -> None:
+    """Each of them is somebody's business, and nobody ran."""
+    tasks = [*_tasks("pq"), simple("j", triggerRule="ANY_LIVE")]
+    started = _started(engine, tasks, "p > j", "q > j")
+    run_failing(engine, "p")
+    run_failing(engine, "q")
+    assert status_of(engine, started) == "FAILED"
+    _recovery(engine).retry(started)
+    engine.run("p")
+    run_failing(engine, "q")
+    engine.run("j")
+    assert status_of(engine, started) == "COMPLETED"
+
+
+def test_a_loop_of_a_dag_is_done_again_as_a_whole(engine: MemoryEngine) -> None:
+    loop = do_while("d", "$.d['iteration'] < 2", simple("one"), simple("two"))
+    started = _started(engine, [loop, *_tasks("z")], "d > z")
+    engine.run("one")
+    engine.run("two")
+    engine.run("one")
+    run_failing(engine, "two")
+    assert status_of(engine, started) == "FAILED"
+    _recovery(engine).retry(started)
+    for ref in ("one", "two", "one", "two", "z"):
+        engine.run(ref)
+    assert status_of(engine, started) == "COMPLETED"
+    assert task_of(engine, started, "d")["outputData"]["iteration"] == 2
+
+
+def test_a_child_that_was_recovered_alone_changes_nothing_in_its_dag(engine: MemoryEngine) -> None:
+    """Row 17: what comes behind the parent's task has been told already."""
+    child = workflow("child", simple("inner"))
+    tasks = [sub_workflow("s", child), simple("x"), simple("z")]
+    started = _started(engine, tasks, "s > z")
+    failed = run_failing(engine, "inner")
+    child_id = failed["workflowInstanceId"]
+    assert task_of(engine, started, "s")["status"] == "FAILED"
+    _recovery(engine).retry(child_id)
+    engine.run("inner")
+    assert status_of(engine, child_id) == "COMPLETED"
+    assert (status_of(engine, started), "z" in engine.statuses(started)) == ("RUNNING", False)
+    engine.run("x")
+    assert status_of(engine, started) == "FAILED"
+    _recovery(engine).retry(started, resume_subworkflows=True)
+    assert task_of(engine, started, "s")["status"] == "COMPLETED"
+    engine.run("z")
+    assert status_of(engine, started) == "COMPLETED"
+
+
+def test_a_failed_child_is_recovered_with_its_parent(engine: MemoryEngine) -> None:
+    child = workflow("child", simple("one"), simple("two"))
+    started = _started(engine, [sub_workflow("s", child), simple("z")], "s > z")
+    engine.run("one")
+    run_failing(engine, "two")
+    assert status_of(engine, started) == "FAILED"
+    _recovery(engine).retry(started, resume_subworkflows=True)
+    assert engine.poll("one") == []
+    engine.run("two")
+    engine.run("z")
+    assert status_of(engine, started) == "COMPLETED"
+
+
+def test_a_dag_may_be_the_child_of_a_workflow(engine: MemoryEngine) -> None:
+    child = dag("child", _tasks("ab"), "a > b")
+    started = engine.start(workflow("w", sub_workflow("s", child), simple("z")))
+    engine.run("a")
+    engine.run("b")
+    engine.run("z")
+    assert status_of(engine, started) == "COMPLETED"
+
+
+def test_nothing_starts_while_a_dag_is_paused(engine: MemoryEngine) -> None:
+    started = _started(engine, _tasks("abc"), "a > b", "a > c")
+    (task,) = engine.poll("a")
+    engine.engine.steering.pause(started)
+    engine.complete(task)
+    assert engine.statuses(started) == {"a": "COMPLETED"}
+    engine.engine.steering.resume(started)
+    assert engine.statuses(started)["b"] == engine.statuses(started)["c"] == "SCHEDULED"
+
+
+def test_a_skipped_task_counts_when_the_dag_comes_to_it(engine: MemoryEngine) -> None:
+    started = _started(engine, _tasks("abc"), "a > b", "b > c")
+    engine.engine.steering.skip(started, "b", task_input={}, task_output={"v": 1})
+    engine.run("a")
+    assert engine.statuses(started) == {"a": "COMPLETED", "b": "SKIPPED", "c": "SCHEDULED"}
+
+
+def test_a_failure_reaches_any_depth_in_one_decision(engine: MemoryEngine) -> None:
+    names = [f"t{number}" for number in range(3_000)]
+    edges = [f"{one} > {other}" for one, other in itertools.pairwise(names)]
+    started = _started(engine, [simple(name) for name in names], *edges)
+    run_failing(engine, "t0")
+    engine.settle()
+    assert status_of(engine, started) == "FAILED"
+    assert engine.statuses(started) == {"t0": "FAILED"}
+
+
+def test_a_task_with_very_many_behind_it_opens_them_in_pieces(engine: MemoryEngine) -> None:
+    names = [f"t{number}" for number in range(2_500)]
+    edges = [f"a > {name}" for name in names] + [f"{name} > z" for name in names[:600]]
+    started = _started(engine, [simple(name) for name in ("a", "z", *names)], *edges)
+    engine.run("a")
+    engine.settle()
+    assert len(engine.statuses(started)) == 2_501
