@@ -1,11 +1,14 @@
-"""Joins counted anew: what their counts would be, had all that settled been looked at again.
+"""Joins and gates counted anew: what their counts would be, had all that settled been looked at
+again.
 
 decide never does this: it counts what settles, once. An audit compares the two.
 """
 
 from __future__ import annotations
 
-from conductor_py.decider import revival
+from collections.abc import Iterator
+
+from conductor_py.decider import gates, revival
 from conductor_py.decider.operators import join
 from conductor_py.decider.plan import Plan
 from conductor_py.decider.workspace import Execution, Limits, Workspace
@@ -32,3 +35,23 @@ def join_anew(
         return state, revival.counted(ws, spot, fragment)
     refs = tuple(join.names(ws.document(f"i:{attempt.seq}").get("joinOn")))
     return state, join.count_settled(ws, spot, refs, refs)
+
+
+def gates_anew(plan: Plan, execution: Execution, now_ms: int) -> Iterator[tuple[str, str]]:
+    """The fields of a DAG in which something else is counted than has become of its tasks, with a
+    sentence each. Nothing may wait to be decided.
+    """
+    ws = Workspace(plan, execution, now_ms, _NO_LIMITS)
+    nodes = {ref: node.gate for ref, node in plan.nodes.items() if node.gate is not None}
+    became = {ref: gates.outcome(ws, plan.nodes[ref]) for ref in nodes}
+    known = sum(map(bool, became.values()))
+    if known != execution.header.final:
+        yield "h", f"of {execution.header.final} tasks the end is counted, of {known} it is known"
+    told = dict.fromkeys(nodes, 0)
+    for ref, gate in nodes.items():
+        for edge in gate.after:
+            told[edge.post_task] += bool(became[ref])
+    for ref, gate in nodes.items():
+        state = gates.state_of(ws, ref)
+        if (state.told, bool(state.verdict)) != (told[ref], 0 < gate.before == told[ref]):
+            yield f"g:{ref}", f"{state.told} are counted ({state.verdict}), {told[ref]} have ended"

@@ -35,11 +35,7 @@ def arrived(ws: Workspace, spot: Spot) -> bool:
         return False
     seq = ws.newest(spot.node.ref, spot.vector)
     attempt = ws.attempt(seq) if seq else None
-    if attempt is None or attempt.vector != spot.vector or attempt.ahead:
-        return False
-    # A loop of a DAG is done again as a whole.
-    anew = ws.plan.is_dag and bool(spot.vector)
-    return not anew or attempt.generation == ws.header.generation
+    return attempt is not None and attempt.vector == spot.vector and not attempt.ahead
 
 
 def chose(ws: Workspace, attempt: Attempt) -> bool:

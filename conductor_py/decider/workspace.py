@@ -216,7 +216,13 @@ class Workspace:
         name = f"r:{ref}" if not vector else f"r:{ref}#{vector}"
         changed = self.pointers.get(name)
         seq = changed if changed is not None else self.field(name)
-        return seq if isinstance(seq, int) and seq >= self.header.first_seq else 0
+        if not isinstance(seq, int) or seq < self.header.first_seq:
+            return 0
+        if vector and self.header.revised and self.plan.is_dag:
+            # A loop of a DAG is done again as a whole: what it did before does not exist.
+            attempt = self.attempt(seq)
+            return seq if attempt and attempt.generation == self.header.generation else 0
+        return seq
 
     def document(self, name: str) -> JsonObject:
         """A document field with its content, fetched from payload storage when it lives there."""

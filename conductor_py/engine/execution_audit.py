@@ -17,7 +17,7 @@ from conductor_py.codec.execution import UnknownFormat, load_claim, load_field, 
 from conductor_py.decider.control import CONTAINERS
 from conductor_py.decider.need import Missing
 from conductor_py.decider.plan import Plan
-from conductor_py.decider.recount import join_anew
+from conductor_py.decider.recount import gates_anew, join_anew
 from conductor_py.decider.workspace import Execution
 from conductor_py.engine.findings import Finding
 from conductor_py.model.event import (
@@ -324,6 +324,9 @@ class ExecutionAudit:
                 yield self._say("miscounted", text, name)
             if state.settled >= state.expected:
                 yield self._say("no-wake-up", "the join has all that it waits for", name)
+        if plan.is_dag:
+            for name, text in gates_anew(plan, execution, self._look.now_ms):
+                yield self._say("miscounted", text, name)
 
     def _present(self, plan: str) -> Plan | None:
         return self._plan_of(self._header.plan if plan in self._header.former else plan)

@@ -9,6 +9,7 @@ from typing import Any
 
 from conductor_py.testing.definitions import (
     Json,
+    conditions,
     for_each,
     fork,
     fork_inputs,
@@ -18,6 +19,7 @@ from conductor_py.testing.definitions import (
     sub_workflow,
     switch,
     terminate,
+    times,
     typed,
     wait,
     workflow,
@@ -219,3 +221,68 @@ class RichAuthor(Author):
             "timeoutPolicy": self._chance.choice(["RETRY", "TIME_OUT_WF", "ALERT_ONLY"]),
         }
         return [{**simple(self._ref("b")), "name": "limited", "taskDefinition": definition}]
+
+
+class GraphAuthor(RichAuthor):
+    """Writes DAGs; what only a list can hold stands in a loop or a sub-workflow."""
+
+    def definition(self) -> Json:
+        """Write it."""
+        found = super().definition()
+        nodes = [self._node() for _ in range(self._chance.randrange(2, 10))]
+        relations: list[Json] = []
+        for at, node in enumerate(nodes):
+            before = self._chance.sample(nodes[:at], min(at, self._chance.choice((0, 1, 1, 2, 3))))
+            relations += [self._relation(each, node) for each in before]
+        for node in [each for each in nodes if each["type"] == "CONDITIONS"]:
+            relations += self._completed(node, relations, nodes)
+        relations += [{"postTask": node["taskReferenceName"]} for node in nodes[:1]]
+        strategy = self._chance.choice(("CONTINUE", "CONTINUE", "END"))
+        return found | {"tasks": nodes, "relations": relations, "failureStrategy": strategy}
+
+    def _node(self) -> Json:
+        draw = self._chance.random()
+        if draw < 0.1:
+            return conditions(self._ref("c"))
+        if draw < 0.2:
+            inputs = {"case": self._chance.choice(("0", "1", "2"))}
+            facts: Json = {"evaluatorType": "value-param", "expression": "case"}
+            return typed("SWITCH", self._ref("s"), inputParameters=inputs, **facts)
+        tasks = self._block(2)
+        rule: Json = {
+            "triggerRule": self._chance.choice(("ALL", "ALL", "ALL", "ANY_LIVE", "ALL_DONE"))
+        }
+        rule["prohibited"] = self._chance.random() < 0.05
+        if len(tasks) == 1 and tasks[0]["type"] not in {"SWITCH", "DECISION"}:
+            return tasks[0] | rule
+        if self._chance.random() < 0.5:
+            return times(self._ref("l"), self._chance.choice((1, 2)), *tasks) | rule
+        return sub_workflow(self._ref("u"), workflow("c", *tasks, variables={"v": 1})) | rule
+
+    def _relation(self, before: Json, after: Json) -> Json:
+        found = {"preTask": before["taskReferenceName"], "postTask": after["taskReferenceName"]}
+        if before["type"] == "CONDITIONS":
+            return found | {"label": self._chance.choice(("success", "failure"))}
+        if before["type"] == "SWITCH":
+            case = self._chance.choice(("0", "1", ""))
+            return found | ({"label": "case", "case": case} if case else {"label": "default"})
+        if after["type"] == "CONDITIONS":
+            return found | {"label": "test"}
+        return found | {"label": self._chance.choice(("ok", "ok", "ok", "always"))}
+
+    def _completed(self, judge: Json, relations: list[Json], nodes: list[Json]) -> list[Json]:
+        """What a CONDITIONS needs: something to look at, and both its sides."""
+        ref = judge["taskReferenceName"]
+        found: list[Json] = []
+        if not any(each["postTask"] == ref and each["label"] == "test" for each in relations):
+            looked_at = self._work(0)[0]
+            nodes.append(looked_at)
+            before = looked_at["taskReferenceName"]
+            found.append({"preTask": before, "postTask": ref, "label": "test"})
+        sides = {each["label"] for each in relations if each.get("preTask") == ref}
+        for label in ("success", "failure"):
+            if label not in sides:
+                nodes.append(self._work(0)[0])
+                after = nodes[-1]["taskReferenceName"]
+                found.append({"preTask": ref, "postTask": after, "label": label})
+        return found

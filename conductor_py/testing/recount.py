@@ -19,6 +19,7 @@ from conductor_py.decider import revival
 from conductor_py.decider.control import CONTAINERS
 from conductor_py.decider.operators import join as joins
 from conductor_py.decider.plan import Plan
+from conductor_py.decider.recount import gates_anew
 from conductor_py.decider.workspace import Execution, Limits, Workspace
 from conductor_py.model.event import (
     Admitted,
@@ -352,3 +353,7 @@ class _Recount:
                 yield f"join {name} counts {state}, recounted {anew}"
             if state.settled >= state.expected:
                 yield f"join {name} has all that it waits for and is open"
+        if plan.is_dag:
+            yield from (
+                f"{name}: {text}" for name, text in gates_anew(plan, execution, self.now_ms)
+            )

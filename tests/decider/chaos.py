@@ -25,7 +25,7 @@ from conductor_py.errors import ConductorError, StoreUnavailable
 from conductor_py.model.requests import RerunRequest, UpgradeRequest
 from conductor_py.model.status import TaskStatus
 from conductor_py.testing import FakeClock, MemoryEngine, memory_engine
-from conductor_py.testing.author import WORKER, RichAuthor
+from conductor_py.testing.author import WORKER, Author, RichAuthor
 from tests.builders import Json, report, simple
 
 FAULTY_CALLS = {
@@ -56,7 +56,9 @@ class Weather:
 class Chaos:
     """One engine and all that happens to it."""
 
-    def __init__(self, seed: int, limits: Limits, weather: Weather) -> None:
+    def __init__(
+        self, seed: int, limits: Limits, weather: Weather, author: type[Author] = RichAuthor
+    ) -> None:
         self.chance = random.Random(seed)
         self.weather = weather
         self.clock = FakeClock()
@@ -70,7 +72,7 @@ class Chaos:
         self._depth = 0
         self._register(workflow_("other", simple("x", name=WORKER)))
         self._register(workflow_("rescue", simple("x", name=WORKER)))
-        self.definition = RichAuthor(random.Random(seed)).definition()
+        self.definition = author(random.Random(seed)).definition()
         self._register(self.definition)
         self._register({**self._longer(), "version": 2})
         self.roots = [self.engine.start("w", version=1)]

@@ -12,6 +12,7 @@ import pytest
 
 from conductor_py.decider.workspace import Limits
 from conductor_py.engine.snapshots import Snapshots
+from conductor_py.testing.author import Author, GraphAuthor, RichAuthor
 from conductor_py.testing.recount import complaints
 from tests.decider.chaos import Chaos, Weather, timeless
 
@@ -33,8 +34,8 @@ def quiet() -> Iterator[None]:
     logging.disable(logging.NOTSET)
 
 
-def _live_through(seed: int, weather: Weather) -> None:
-    world = Chaos(seed, _LIMITS[seed % len(_LIMITS)], weather)
+def _live_through(seed: int, weather: Weather, author: type[Author] = RichAuthor) -> None:
+    world = Chaos(seed, _LIMITS[seed % len(_LIMITS)], weather, author)
     find_plan = partial(Snapshots(world.engine.ports.metadata, world.engine.ports.plans).plan, 0)
 
     def is_sound() -> None:
@@ -57,8 +58,17 @@ def test_whatever_is_done_stays_sound_ends_and_leaves_nothing(weather: Weather) 
         _live_through(seed, weather)
 
 
-@pytest.mark.thorough(target="histories")
 @pytest.mark.parametrize("weather", [_FAIR, _ROUGH, _CROWDED, _WILD])
-def test_many_worlds_stay_sound_end_and_leave_nothing(weather: Weather, run_seed: int) -> None:
+def test_whatever_is_done_to_dags_stays_sound_ends_and_leaves_nothing(weather: Weather) -> None:
+    for seed in _FEW:
+        _live_through(seed, weather, GraphAuthor)
+
+
+@pytest.mark.thorough(target="histories")
+@pytest.mark.parametrize("author", [RichAuthor, GraphAuthor])
+@pytest.mark.parametrize("weather", [_FAIR, _ROUGH, _CROWDED, _WILD])
+def test_many_worlds_stay_sound_end_and_leave_nothing(
+    weather: Weather, author: type[Author], run_seed: int
+) -> None:
     for seed in range(run_seed, run_seed + _MANY):
-        _live_through(seed, weather)
+        _live_through(seed, weather, author)
