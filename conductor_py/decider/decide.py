@@ -20,6 +20,7 @@ from conductor_py.decider import (
     ending,
     gates,
     generations,
+    idle,
     jumping,
     notices,
     operators,
@@ -29,7 +30,6 @@ from conductor_py.decider import (
     schemas,
     skipping,
     timeouts,
-    unreachable,
     walks,
     watching,
 )
@@ -92,7 +92,7 @@ def decide(
             return Need(missing, complete)
         if ws.agenda:
             _cut(ws)
-        _attempt(missing, _conclude, ws)
+        _attempt(missing, idle.conclude, ws)
         _attempt(missing, _tell, ws, execution.header, events)
         if missing:
             return Need(missing)
@@ -387,19 +387,3 @@ def _tell(ws: Workspace, before: Header, events: Sequence[Event]) -> None:
     if not ws.agenda:
         watching.tell(ws)
         notices.collect(ws, before, events)
-
-
-def _conclude(ws: Workspace) -> None:
-    """Nothing follows any more: is the execution done, waiting, or out of anything to do?"""
-    if ws.over or ws.status is WorkflowStatus.PAUSED or ws.pending or ws.open_attempts:
-        return
-    if ws.header.awaits_admission:
-        return
-    if ws.containers:
-        if not unreachable.release_join(ws):
-            reason = "Nothing left to do: a container waits for nothing"
-            ending.end(ws, WorkflowStatus.FAILED, reason)
-    elif ws.tail:
-        ending.complete(ws)
-    elif not (ws.plan.is_dag and gates.conclude(ws)):
-        ending.end(ws, WorkflowStatus.FAILED, "Nothing left to do: no task is open or can follow")

@@ -68,12 +68,13 @@ def state_of(ws: Workspace, ref: str) -> GateState:
 
 def outcome(ws: Workspace, node: Node) -> str:
     """What became of a task: OK, FAILED, SKIPPED or BLOCKED; empty while it is not known."""
-    if node.gate is None or (node.gate.before and not (verdict := state_of(ws, node.ref).verdict)):
+    if node.gate is None:
         return ""
-    if node.gate.before and verdict != _RUN:
+    verdict = state_of(ws, node.ref).verdict if node.gate.before else _RUN
+    if verdict != _RUN:
         return verdict
     attempt = _newest(ws, node)
-    if attempt is None or attempt.open:
+    if attempt is None or attempt.open or attempt.ahead:
         return ""
     return _OK if attempt.status.successful else _FAILED
 
@@ -250,10 +251,13 @@ def _take_up(ws: Workspace, node: Node, before: Attempt, *, fresh: bool) -> None
     walk = ws.state("walk", Walk) or Walk(kind="revive", last=0)
     target = ws.attempt(walk.target) if walk.target else None
     is_target = target is not None and target.ref == node.ref
+    kept = not is_target and not fresh and _is_kept(ws, node, before)
+    if before.type == "DO_WHILE" and not kept:
+        ws.states[f"j:{node.ref}"] = None
     if fresh and not is_target:
         _forget(ws, before)
         ws.agenda.append(Step("open", ws.plan, node.ref, NO_LOOP))
-    elif not is_target and _is_kept(ws, node, before):
+    elif kept:
         settled(ws, node)
     else:
         kind = "renew"

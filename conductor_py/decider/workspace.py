@@ -158,8 +158,7 @@ class Workspace:
         self.due_at = header.due_at
         self.ended_at = header.ended_at
         self.permissive_failures = header.permissive_failures
-        self.forgotten = header.forgotten
-        self.final = header.final
+        self.forgotten, self.final = header.forgotten, header.final
         self.pending, self.cut_here = header.continues, False
         self.agenda: deque[Step] = deque()
         self.attempts: dict[int, Attempt] = {}

@@ -36,6 +36,7 @@ AT_ONCE: Final = 2
 
 _OWN: Final = frozenset(
     {
+        "CONDITIONS",
         "DECISION",
         "DO_WHILE",
         "DYNAMIC",

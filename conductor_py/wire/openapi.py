@@ -14,7 +14,13 @@ from typing import Any
 
 import orjson
 
-from conductor_py.model.definitions import SubWorkflowParams, TaskDef, WorkflowDef, WorkflowTask
+from conductor_py.model.definitions import (
+    Relation,
+    SubWorkflowParams,
+    TaskDef,
+    WorkflowDef,
+    WorkflowTask,
+)
 from conductor_py.wire import (
     answers,
     checkpoints,
@@ -33,6 +39,7 @@ from conductor_py.wire import (
 )
 from conductor_py.wire.definitions import (
     INLINE_TASK_DEF,
+    RELATION,
     SUB_WORKFLOW_PARAMS,
     TASK_DEF,
     WORKFLOW_DEF,
@@ -74,6 +81,7 @@ _MODELS: dict[str, type] = {
     "TaskDef": TaskDef,
     "InlineTaskDef": TaskDef,
     "SubWorkflowParams": SubWorkflowParams,
+    "Relation": Relation,
 }
 _FORMS: tuple[WireSchema, ...] = (
     WORKFLOW_DEF,
@@ -81,6 +89,7 @@ _FORMS: tuple[WireSchema, ...] = (
     TASK_DEF,
     INLINE_TASK_DEF,
     SUB_WORKFLOW_PARAMS,
+    RELATION,
     SchemaDefForm(),
     RateLimitConfigForm(),
     CacheConfigForm(),

@@ -26,6 +26,8 @@ def graph():
     context.eval(
         f"""
         const M = (() => {{ {_source("graph_model.js")}; return {{graphOf}}; }})();
+        const D = (() => {{ {_source("dag_layers.js")}; return {{layered}}; }})();
+        const layered = D.layered;
         const L = (() => {{ {_source("graph_layout.js")}; return {{layout}}; }})();
         const itemsOf = (d, t) => M.graphOf(JSON.parse(d), JSON.parse(t)).items;
         function tree(d, t) {{ return JSON.stringify(itemsOf(d, t)); }}
@@ -33,8 +35,8 @@ def graph():
         """
     )
 
-    def build(tasks, attempts=()):
-        definition = json.dumps({"tasks": tasks})
+    def build(tasks, attempts=(), relations=()):
+        definition = json.dumps({"tasks": tasks, "relations": list(relations)})
         call = (definition, json.dumps(list(attempts)))
         return (
             json.loads(context.get("tree")(*call)),
@@ -140,3 +142,60 @@ def test_a_path_is_drawn_as_taken_only_as_far_as_the_execution_came(graph):
     _, laid = graph(tasks, [_attempt("a", 1), _attempt("b", 2, "IN_PROGRESS")])
     assert [edge["taken"] for edge in laid["edges"]] == [True, True, False, False]
     assert [edge["running"] for edge in laid["edges"]] == [False, True, False, False]
+
+
+# -- DAGs ------------------------------------------------------------------------------------------
+
+
+def _relations(*edges):
+    pairs = (edge.split(">") for edge in edges)
+    return [{"preTask": before, "postTask": after} for before, after in pairs]
+
+
+def test_tasks_of_a_dag_stand_below_all_that_leads_to_them(graph):
+    tasks = [_task(ref) for ref in "dcbaz"]
+    relations = _relations("a>c", "a>d", "b>d", "c>z", "d>z", "a>z")
+    (dag,), laid = graph(tasks, relations=relations)
+    assert dag["kind"] == "dag"
+    tops = {node["item"]["ref"]: node["y"] for node in laid["nodes"]}
+    assert all(tops[each["preTask"]] < tops[each["postTask"]] for each in relations)
+    spots = {(node["x"], node["y"]) for node in laid["nodes"]}
+    assert len(spots) == len(tasks)
+
+
+def test_boxes_of_a_layer_do_not_overlap(graph):
+    tasks = [_task(f"t{number}") for number in range(60)]
+    relations = _relations(*(f"t{n}>t{n * 7 % 60}" for n in range(60) if n < n * 7 % 60))
+    _, laid = graph(tasks, relations=relations)
+    by_top = {}
+    for node in laid["nodes"]:
+        by_top.setdefault(node["y"], []).append(node["x"])
+    for lefts in by_top.values():
+        lefts.sort()
+        assert all(right - left >= 208 for left, right in zip(lefts, lefts[1:], strict=False))
+    assert all(0 <= node["x"] <= laid["width"] - 208 for node in laid["nodes"])
+
+
+def test_edges_of_a_dag_show_their_labels_and_what_was_taken(graph):
+    relations = [
+        {"preTask": "s", "postTask": "l", "label": "case", "case": "left"},
+        {"preTask": "s", "postTask": "r", "label": "default"},
+    ]
+    tasks = [_task("s", "SWITCH"), _task("l"), _task("r")]
+    attempts = [_attempt("s", 1), _attempt("l", 2, "SCHEDULED")]
+    _, laid = graph(tasks, attempts, relations)
+    assert [(case["label"], case["taken"]) for case in laid["cases"]] == [
+        ("left", True),
+        ("default", False),
+    ]
+    assert [edge["running"] for edge in laid["edges"] if "C" in edge["path"]] == [True, False]
+
+
+def test_a_thousand_tasks_in_layers_are_laid_out(graph):
+    tasks = [_task(f"t{number}") for number in range(1000)]
+    relations = _relations(
+        *(f"t{n}>t{n + 10 + side}" for n in range(985) for side in (0, 3) if n + 10 + side < 1000)
+    )
+    _, laid = graph(tasks, relations=relations)
+    assert len(laid["nodes"]) == 1000
+    assert len(laid["edges"]) == len(relations) + 2

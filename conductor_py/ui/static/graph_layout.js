@@ -1,6 +1,8 @@
 // Where everything goes: from the tree of graph_model to boxes, frames and paths, top down, centred.
 // Arithmetic only; the page is not touched.
 
+import { layered } from "./dag_layers.js";
+
 export const NODE_WIDTH = 208;
 export const NODE_HEIGHT = 50;
 
@@ -54,6 +56,7 @@ function measure(item) {
 }
 
 function measured(item) {
+  if (item.kind === "dag") return dagSize(item);
   if (item.kind === "loop") {
     const [w, h] = measureList(item.body);
     return [Math.max(NODE_WIDTH, w) + 4 * PAD, PAD + NODE_HEIGHT + GAP + h + PAD + 12];
@@ -104,6 +107,7 @@ function placeList(items, x, y, out) {
 }
 
 function place(item, x, y, out) {
+  if (item.kind === "dag") return placeDag(item, x, y, out);
   if (item.kind === "loop") return placeLoop(item, x, y, out);
   node(item, x, y, out);
   const finished = isDone(item);
@@ -190,6 +194,32 @@ function placeLoop(item, x, y, out) {
   return { open: true, taken: isDone(item) };
 }
 
+function dagSize(item) {
+  const boxes = item.nodes.map((node) => {
+    const [width, height] = measure(node);
+    return { ref: node.ref, width, height };
+  });
+  item.plan = layered(boxes, item.relations);
+  return [item.plan.width, item.plan.height];
+}
+
+function placeDag(item, x, y, out) {
+  const left = x - item.size[0] / 2;
+  for (const { from, to, label, points } of item.plan.routes) {
+    const into = item.nodes[to];
+    const taken = isOver(item.nodes[from]) && Boolean(into.state.latest);
+    const running = taken && ["IN_PROGRESS", "SCHEDULED"].includes(into.state.status);
+    const path = curved(points.map((point) => ({ x: left + point.x, y: y + point.y })));
+    const end = points.at(-1);
+    out.edges.push({ path, taken, running, arrow: { x: left + end.x, y: y + end.y } });
+    if (label) out.cases.push({ label, x: left + end.x, y: y + end.y - 24, taken });
+  }
+  item.nodes.forEach((node, at) => place(node, left + item.plan.at[at].x, y + item.plan.at[at].y, out));
+  return { open: true, taken: item.nodes.every((node) => !node.state.latest || isDone(node)) };
+}
+
+const isOver = (item) => Boolean(item.state.latest) && !["IN_PROGRESS", "SCHEDULED"].includes(item.state.status);
+
 // ----------------------------------------------------------------------------------- paths
 
 /** Go down, sideways at `bend`, and down, with round corners. */
@@ -203,6 +233,16 @@ function stepped(x1, y1, x2, y2, bend) {
   const side = Math.sign(x2 - x1);
   const r = Math.min(9, Math.abs(x2 - x1) / 2, Math.abs(bend - y1), Math.abs(y2 - bend));
   return `M${x1} ${y1}V${bend - r}Q${x1} ${bend} ${x1 + side * r} ${bend}H${x2 - side * r}Q${x2} ${bend} ${x2} ${bend + r}V${y2}`;
+}
+
+/** Go through points, each straight down. */
+function curved([first, ...rest]) {
+  const parts = rest.map((to, at) => {
+    const from = at ? rest[at - 1] : first;
+    const middle = (from.y + to.y) / 2;
+    return `C${from.x} ${middle} ${to.x} ${middle} ${to.x} ${to.y}`;
+  });
+  return `M${first.x} ${first.y}${parts.join("")}`;
 }
 
 /** From the end of a loop's body back to its head, along the left side. */

@@ -1,7 +1,8 @@
 // The graph of an execution as data: its definition as a tree, with what has become of each task.
 //
 // An item is {kind, ref, type, name, state} with kind task, fork, switch, loop or dynamic; a fork
-// and a dynamic fork have branches, a switch cases, a loop a body. Lists of items run in order.
+// and a dynamic fork have branches, a switch cases, a loop a body. Lists of items run in order. A
+// definition with relations is one item of the kind dag, with nodes and relations.
 
 /** The most branches of one fork that are drawn. */
 export const MAX_BRANCHES = 50;
@@ -24,7 +25,13 @@ export function graphOf(definition, tasks) {
   const dynamic = dynamicBranches(tasks, refs);
   const byRef = grouped(tasks, refs);
   const items = sequence(listed, { byRef, dynamic });
-  return { items, byRef };
+  const relations = definition?.relations ?? [];
+  return { items: relations.length ? [dagOf(items, relations)] : items, byRef };
+}
+
+function dagOf(nodes, relations) {
+  const state = nodes.find((node) => node.state.latest)?.state ?? stateOf([]);
+  return { kind: "dag", ref: "", type: "", name: "", nodes, relations, state };
 }
 
 /** The reference in the definition that a task's reference stands for: without iterations. */
@@ -94,7 +101,7 @@ function sequence(list, known) {
 
 function item(task, known) {
   const type = task.type ?? "SIMPLE";
-  const kind = Object.hasOwn(KINDS, type) ? KINDS[type] : "task";
+  const kind = kindOf(task, type);
   const state = stateOf(known.byRef.get(task.taskReferenceName) ?? []);
   const made = { kind, type, ref: String(task.taskReferenceName ?? ""), name: String(task.name ?? ""), state, ends: type === "TERMINATE" };
   if (kind === "fork") Object.assign(made, bounded(task.forkTasks ?? [], (list) => sequence(list, known)));
@@ -102,6 +109,13 @@ function item(task, known) {
   if (kind === "switch") made.cases = casesOf(task, state, known);
   if (kind === "dynamic") Object.assign(made, bounded(known.dynamic.made.get(made.ref)?.names ?? [], (name) => [dynamicItem(name, known)]));
   return made;
+}
+
+/** The branches of a SWITCH in a DAG are relations: there it is a box like any other. */
+function kindOf(task, type) {
+  const kind = Object.hasOwn(KINDS, type) ? KINDS[type] : "task";
+  const chooses = Object.keys(task.decisionCases ?? {}).length > 0 || task.defaultCase?.length > 0;
+  return kind === "switch" && !chooses ? "task" : kind;
 }
 
 function bounded(list, build) {
@@ -144,6 +158,6 @@ export function stateOf(tasks) {
     if (!latest || task.seq > latest.seq) latest = task;
     iteration = Math.max(iteration, task.iteration ?? 0);
   }
-  const attempts = tasks.filter((task) => task.referenceTaskName === latest.referenceTaskName).length;
+  const attempts = tasks.filter((task) => task.referenceTaskName === latest?.referenceTaskName).length;
   return { latest, status: latest?.status, attempts, iteration, passedBy: false };
 }

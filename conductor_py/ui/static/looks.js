@@ -47,6 +47,7 @@ const TYPES = {
   FORK_JOIN_DYNAMIC: ["fork", "Dynamic fork"],
   JOIN: ["join", "Join"],
   EXCLUSIVE_JOIN: ["join", "Exclusive join"],
+  CONDITIONS: ["branch", "Conditions"],
   DECISION: ["branch", "Decision"],
   SWITCH: ["branch", "Switch"],
   DO_WHILE: ["loop", "Loop"],

@@ -1,7 +1,7 @@
 // Which operations make sense for an execution and for its tasks, by what they are at present.
 // The server decides; this only keeps from offering what it is sure to refuse. Data only.
 
-const CONTAINERS = new Set(["FORK", "FORK_JOIN", "FORK_JOIN_DYNAMIC", "JOIN", "EXCLUSIVE_JOIN", "SWITCH", "DECISION", "DO_WHILE", "SUB_WORKFLOW", "DYNAMIC", "PULL_WORKFLOW_MESSAGES"]);
+const CONTAINERS = new Set(["FORK", "FORK_JOIN", "FORK_JOIN_DYNAMIC", "JOIN", "EXCLUSIVE_JOIN", "SWITCH", "DECISION", "CONDITIONS", "DO_WHILE", "SUB_WORKFLOW", "DYNAMIC", "PULL_WORKFLOW_MESSAGES"]);
 const FAILED = ["FAILED", "FAILED_WITH_TERMINAL_ERROR", "TIMED_OUT", "CANCELED"];
 
 const isOpenTask = (task) => task.status === "IN_PROGRESS" || task.status === "SCHEDULED";

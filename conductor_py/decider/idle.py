@@ -1,4 +1,5 @@
-"""Joins that wait for what can never come: their missing references count as SKIPPED.
+"""What is left when nothing follows any more: an end, or joins that wait for what can never come.
+Their missing references count as SKIPPED.
 
 Asked only when nothing but containers is open and nothing is to be scheduled. A reference has one
 open attempt at most, its newest; so the open joins are found from the plans, however many attempts
@@ -9,13 +10,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from conductor_py.decider import ending, gates
 from conductor_py.decider.need import Read
 from conductor_py.decider.plan import Node, Plan
 from conductor_py.decider.workspace import Spot, Step, Workspace
 from conductor_py.model.execution import NO_LOOP, Attempt, JoinState
+from conductor_py.model.status import WorkflowStatus
 
 _JOINS = frozenset({"JOIN", "EXCLUSIVE_JOIN"})
 _BRINGERS = frozenset({"FORK_JOIN_DYNAMIC"})
+
+
+def conclude(ws: Workspace) -> None:
+    """Nothing follows any more: is the execution done, waiting, or out of anything to do?"""
+    if ws.over or ws.status is WorkflowStatus.PAUSED or ws.pending or ws.open_attempts:
+        return
+    if ws.header.awaits_admission:
+        return
+    if ws.containers:
+        if not release_join(ws):
+            reason = "Nothing left to do: a container waits for nothing"
+            ending.end(ws, WorkflowStatus.FAILED, reason)
+    elif ws.tail:
+        ending.complete(ws)
+    elif not (ws.plan.is_dag and gates.conclude(ws)):
+        ending.end(ws, WorkflowStatus.FAILED, "Nothing left to do: no task is open or can follow")
 
 
 def release_join(ws: Workspace) -> bool:
