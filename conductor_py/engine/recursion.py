@@ -21,7 +21,7 @@ def endless_recursion(definition: WorkflowDef, registered: Registered) -> Violat
     """Say where ``definition`` includes itself without bound, ``None`` when it does not."""
     target = definition.name
     seen: set[tuple[str, int | None]] = set()
-    for path, task in _always_reached(definition.tasks, "$.tasks"):
+    for path, task in _always_reached(definition):
         pending = _started_by(task)
         while pending and len(seen) < _MAX_VISITED:
             child = pending.pop()
@@ -42,7 +42,7 @@ def endless_recursion(definition: WorkflowDef, registered: Registered) -> Violat
                     "so it would never end; put the recursion behind a SWITCH"
                 )
                 return Violation(path=f"{path}.subWorkflowParam", message=message)
-            for _, inner in _always_reached(included.tasks, ""):
+            for _, inner in _always_reached(included):
                 pending.extend(_started_by(inner))
     return None
 
@@ -59,10 +59,17 @@ def _started_by(task: WorkflowTask) -> list[tuple[str, int | None] | WorkflowDef
     return [(params.name, version or None)]
 
 
-def _always_reached(tasks: tuple[WorkflowTask, ...], path: str) -> list[tuple[str, WorkflowTask]]:
+def _always_reached(definition: WorkflowDef) -> list[tuple[str, WorkflowTask]]:
     """Tasks that run whenever their workflow runs to its end, with their JSON paths."""
+    if definition.relations:
+        chosen = _behind_choices(definition)
+        return [
+            (f"$.tasks[{index}]", task)
+            for index, task in enumerate(definition.tasks)
+            if task.task_reference_name not in chosen
+        ]
     reached: list[tuple[str, WorkflowTask]] = []
-    pending = [(tasks, path)]
+    pending = [(definition.tasks, "$.tasks")]
     while pending:
         siblings, where = pending.pop()
         for index, task in enumerate(siblings):
@@ -75,3 +82,23 @@ def _always_reached(tasks: tuple[WorkflowTask, ...], path: str) -> list[tuple[st
             if task.type == "TERMINATE":
                 break
     return reached
+
+
+def _behind_choices(definition: WorkflowDef) -> set[str]:
+    """The tasks of a DAG that may not be chosen."""
+    after: dict[str | None, list[str]] = {}
+    for relation in definition.relations:
+        after.setdefault(relation.pre_task, []).append(relation.post_task)
+    pending = [
+        ref
+        for task in definition.tasks
+        if task.type in {"CONDITIONS", "SWITCH"}
+        for ref in after.get(task.task_reference_name, ())
+    ]
+    found: set[str] = set()
+    while pending:
+        ref = pending.pop()
+        if ref not in found:
+            found.add(ref)
+            pending.extend(after.get(ref, ()))
+    return found

@@ -132,6 +132,8 @@ def _node(task: WorkflowTask, edges: _Edges) -> Iterator[Finding]:
     if task.type in _LEAVES and task.retry_count:
         message = f"must be 0: a {task.type} is decided at once, and again it would be the same"
         yield ".retryCount", message, str(task.retry_count)
+    if task.type in _LEAVES and task.prohibited:
+        yield ".prohibited", f"must not be true: nothing would be chosen by {task.type}", "true"
     if task.type == "CONDITIONS":
         yield from _conditions(task, edges)
 

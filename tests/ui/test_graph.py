@@ -1,5 +1,6 @@
 """The graph of an execution: the scripts that build and lay it out, run by the sandbox's engine."""
 
+import itertools
 import json
 import re
 from pathlib import Path
@@ -172,7 +173,7 @@ def test_boxes_of_a_layer_do_not_overlap(graph):
         by_top.setdefault(node["y"], []).append(node["x"])
     for lefts in by_top.values():
         lefts.sort()
-        assert all(right - left >= 208 for left, right in zip(lefts, lefts[1:], strict=False))
+        assert all(right - left >= 208 for left, right in itertools.pairwise(lefts))
     assert all(0 <= node["x"] <= laid["width"] - 208 for node in laid["nodes"])
 
 

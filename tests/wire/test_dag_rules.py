@@ -102,6 +102,11 @@ def test_good_graphs_are_taken(definition: Json) -> None:
             "must be 0: a SWITCH is decided at once",
         ),
         (
+            dag("w", [_choice(prohibited=True), *_tasks("b")], "s -case:x> b"),
+            "$.tasks[0].prohibited",
+            "nothing would be chosen",
+        ),
+        (
             dag("w", [fork("f", _tasks("x")), join("j", "x"), *_tasks("a")], "f > a"),
             "$.tasks[0].type",
             "a DAG forks and joins by its relations",
