@@ -186,7 +186,7 @@ def _cycle(edges: _Edges, tasks: Mapping[str, WorkflowTask]) -> Iterator[Finding
             waiting[each.post_task] -= 1
             if not waiting[each.post_task]:
                 free.append(each.post_task)
-    left = {ref for ref, count in waiting.items() if count}
+    left = dict.fromkeys(ref for ref, count in waiting.items() if count)
     if not left:
         return
     # Backwards every task that is left has one before it that is left: so a walk comes round.

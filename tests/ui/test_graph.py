@@ -168,7 +168,7 @@ def test_boxes_of_a_layer_do_not_overlap(graph):
     tasks = [_task(f"t{number}") for number in range(60)]
     relations = _relations(*(f"t{n}>t{n * 7 % 60}" for n in range(60) if n < n * 7 % 60))
     _, laid = graph(tasks, relations=relations)
-    by_top = {}
+    by_top: dict[float, list[float]] = {}
     for node in laid["nodes"]:
         by_top.setdefault(node["y"], []).append(node["x"])
     for lefts in by_top.values():
