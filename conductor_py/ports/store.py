@@ -11,12 +11,11 @@ Fields of an execution (``<vec>`` is the iteration vector, ``1.2``; absent outsi
     c:<seq>          claim side            p:<seq>          progress, claim side too
     r:<ref>          newest attempt (seq) over all iterations      r:<ref>#<vec>  that iteration's
     j:<ref>[#<vec>]  join or loop state    d:<ref>[#<vec>]  hash of the definition it brought
-    g:<ref>          gate of a task of a DAG
     w:<n>            step postponed by a pause                s:<ref>  a loop's task to be skipped
     watch            who waits for it to block or to end
     walk             what a walk over all attempts is for   redo  an input kept for its end
     messages         the numbers of the messages sent to it     m:<n>  one of them
-    permissive       why permissive tasks have failed
+    permissive       why permissive tasks have failed         g:<ref>  gate of a task of a DAG
 
 ``v`` (version, terminal, generation, number of the first event, home, first and last operation id,
 status: words, so none has a space), ``l`` (lease), ``k`` (highest claim) and ``q`` (how often

@@ -18,7 +18,13 @@ from conductor_py.codec.definitions import (
     workflow_to_json,
 )
 from conductor_py.model.definition_form import camel_case
-from conductor_py.model.definitions import SubWorkflowParams, TaskDef, WorkflowDef, WorkflowTask
+from conductor_py.model.definitions import (
+    Relation,
+    SubWorkflowParams,
+    TaskDef,
+    WorkflowDef,
+    WorkflowTask,
+)
 
 _TEXT = st.text(max_size=5)
 _COUNT = st.integers(0, 2**40)
@@ -75,8 +81,15 @@ def _tasks(bodies: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 
 _LEAVES = _tasks(st.just(()))
 _TASKS = _tasks(st.lists(_LEAVES, max_size=1).map(tuple))
+_RELATIONS = st.builds(
+    Relation, post_task=_TEXT, pre_task=st.none() | _TEXT, label=_TEXT, case=st.none() | _TEXT
+)
 _WORKFLOWS = _values(
-    WorkflowDef, {"tuple[WorkflowTask, ...]": st.lists(_TASKS, max_size=2).map(tuple)}
+    WorkflowDef,
+    {
+        "tuple[WorkflowTask, ...]": st.lists(_TASKS, max_size=2).map(tuple),
+        "tuple[Relation, ...]": st.lists(_RELATIONS, max_size=2).map(tuple),
+    },
 )
 
 
@@ -99,6 +112,23 @@ def test_sparse_form_holds_only_what_differs_from_the_defaults() -> None:
         "name": "thumbs",
         "tasks": [{"name": "resize", "taskReferenceName": "a", "optional": True}],
     }
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_members_that_conductor_lacks_are_written_where_they_say_something(sparse: bool) -> None:
+    plain = WorkflowDef(name="w", tasks=(WorkflowTask(name="a", task_reference_name="a"),))
+    own = {"relations", "failureStrategy", "triggerRule", "prohibited"}
+    written = workflow_to_json(plain, sparse=sparse)
+    assert not own & (set(written) | set(written["tasks"][0]))
+    task = WorkflowTask(name="a", task_reference_name="a", trigger_rule="ALL_DONE", prohibited=True)
+    dag = WorkflowDef(
+        name="w",
+        tasks=(task,),
+        relations=(Relation(post_task="a"),),
+        failure_strategy="END",
+    )
+    written = workflow_to_json(dag, sparse=sparse)
+    assert own <= set(written) | set(written["tasks"][0])
 
 
 def test_same_definition_gives_same_bytes_whatever_the_order_of_members() -> None:

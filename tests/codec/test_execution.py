@@ -28,6 +28,7 @@ from conductor_py.model.execution import (
     Attempt,
     Ending,
     External,
+    GateState,
     Header,
     JoinState,
     LoopState,
@@ -73,6 +74,7 @@ _HEADER_FACTS: dict[str, Any] = dict(  # noqa: C408 - reads as the constructor d
     permissive_failures=_NUMBER,
     continues=_NUMBER,
     forgotten=_NUMBER,
+    final=_NUMBER,
     fragments=_NUMBER,
     has_domains=st.booleans(),
     updated_at=_NUMBER,
@@ -149,6 +151,15 @@ _JOINS = st.builds(
     errors=_SEQS,
     closed=st.booleans(),
 )
+_GATES = st.builds(
+    GateState,
+    generation=_NUMBER,
+    told=_NUMBER,
+    live=_NUMBER,
+    blocked=_NUMBER,
+    fresh=st.booleans(),
+    verdict=st.sampled_from(["", "RUN", "SKIPPED", "BLOCKED"]),
+)
 _LOOPS = st.builds(
     LoopState,
     seq=_NUMBER,
@@ -173,6 +184,11 @@ def test_attempt_reads_back(attempt: Attempt) -> None:
 @given(st.one_of(_JOINS, _LOOPS))
 def test_states_read_back(state: JoinState | LoopState) -> None:
     assert load_container(dump_state(state)) == state
+
+
+@given(_GATES)
+def test_gate_reads_back(state: GateState) -> None:
+    assert load_field("g:a", dump_state(state)) == state
 
 
 @given(st.builds(Meta, created_by=_MAYBE, event=_MAYBE, idempotency_key=_MAYBE))

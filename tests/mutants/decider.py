@@ -79,7 +79,7 @@ FLOW: Final = (
         breaks=("I2", "I4"),
         edits=(
             Edit(
-                f"{DECIDER}/decide.py",
+                f"{DECIDER}/idle.py",
                 "if ws.over or ws.status is WorkflowStatus.PAUSED or ws.pending or "
                 "ws.open_attempts:",
                 "if ws.over or ws.status is WorkflowStatus.PAUSED or ws.open_attempts:",
