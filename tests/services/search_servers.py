@@ -120,7 +120,6 @@ import org.elasticsearch.env.Environment;
 import org.elasticsearch.node.InternalSettingsPreparer;
 import org.elasticsearch.node.Node;
 import org.elasticsearch.plugins.PluginsLoader;
-from http.client import HTTPException
 
 public class Server {
     public static void main(String[] args) throws Exception {
@@ -176,7 +175,6 @@ def _lay_out_elasticsearch(folder: Path) -> None:
         ).decode()
     lines = [line for line in descriptor.splitlines() if not line.startswith("modulename")]
     (module / "plugin-descriptor.properties").write_text("\n".join(lines) + "\n")
-    (folder / "Server.java").write_text(_ES_LAUNCHER)
 
 
 def start_elasticsearch() -> SearchServer:
@@ -188,10 +186,12 @@ def start_elasticsearch() -> SearchServer:
     place = fetched(f"elasticsearch-{_ELASTICSEARCH}", _lay_out_elasticsearch)
     port = free_port()
     service = Service("elasticsearch")
+    launcher = service.folder / "Server.java"
+    launcher.write_text(_ES_LAUNCHER)
     service.start(
         [
             *(java, _HEAP, "-Des.distribution.type=tar", "-cp", f"{place}/lib/*"),
-            *(str(place / "Server.java"), str(place / "home"), str(port), str(service.folder)),
+            *(str(launcher), str(place / "home"), str(port), str(service.folder)),
         ]
     )
     server = SearchServer(name="elasticsearch", port=port, service=service)
