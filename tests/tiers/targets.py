@@ -5,8 +5,9 @@
     python -m tests.tiers.targets --report   the report of each target's last run
 
 A target is a program of its own. Its exit status is the verdict and the last line that it prints is
-its figure. Seeds are drawn anew in every run, printed, and kept in the report; what a target prints
-is kept in a file, and so is its result: hours of work that are cut off are not lost.
+its figure. Seeds are drawn anew in every run, printed, and kept in the report. What a target prints
+is kept in a file; its result is kept in one that is committed, as hours of work are not done in one
+piece, nor on one machine.
 """
 
 import json
@@ -25,6 +26,7 @@ from typing import Final
 ROOT: Final = Path(__file__).parents[2]
 REPORT: Final = ROOT / "docs/reference/test-report.md"
 LOGS: Final = ROOT / ".test-all"
+KEPT: Final = ROOT / "docs/reference/test-results"
 _WRONG = re.compile(r"^(?:FAILED|ERROR) (?:\S+\.py\S*|seed \d+:).*|^red: .*", re.MULTILINE)
 _SEED = re.compile(r"^seed (\d+)$", re.MULTILINE)
 _RULES = re.compile(r"^=+ | =+$")
@@ -166,16 +168,17 @@ def carry_out(target: Target, *, shown: bool) -> Result:
 
 
 def keep(result: Result) -> None:
-    """Put a result beside what its target printed, in place of the last one."""
+    """Keep a result in place of the last one of its target."""
     kept = asdict(result)
     del kept["target"]
-    (LOGS / f"{result.target.name}.json").write_text(json.dumps(kept))
+    KEPT.mkdir(parents=True, exist_ok=True)
+    (KEPT / f"{result.target.name}.json").write_text(json.dumps(kept, indent=1) + "\n")
 
 
 def kept(target: Target) -> Result | None:
-    """How the target ended when it last ran in this tree; None if it never did."""
+    """How the target ended when it last ran; None if it never did."""
     try:
-        result = json.loads((LOGS / f"{target.name}.json").read_text())
+        result = json.loads((KEPT / f"{target.name}.json").read_text())
     except FileNotFoundError:
         return None
     return Result(target=target, **result | {"reasons": tuple(result["reasons"])})

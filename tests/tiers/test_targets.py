@@ -81,7 +81,8 @@ def test_a_report_lists_every_target_and_what_is_not_green() -> None:
 def test_a_result_is_kept_until_its_target_runs_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(targets, "LOGS", tmp_path)
+    monkeypatch.setattr(targets, "LOGS", tmp_path / "logs")
+    monkeypatch.setattr(targets, "KEPT", tmp_path / "of-every" / "target")
     target = _target(1)
     assert kept(target) is None
     keep(first := carry_out(target, shown=False))

@@ -14,7 +14,7 @@ from typing import Final
 from tests.workers.pipelines.chaos.rows import POINTS, Row, Strike
 
 ROOT: Final = Path(__file__).parents[4]
-_KEPT: Final = ROOT / ".test-all" / "chaos-spark-rows.jsonl"
+_KEPT: Final = ROOT / "docs/reference/test-results/chaos-spark-rows.jsonl"
 PAGE: Final = ROOT / "docs/reference/chaos-spark.md"
 #: What a row says something about.
 _JUDGED: Final = ("conductor_py", "workers", "tests/workers/pipelines/chaos")
@@ -49,7 +49,7 @@ def code() -> str:
 
 def keep(result: Result) -> None:
     """Add it to what is known."""
-    _KEPT.parent.mkdir(exist_ok=True)
+    _KEPT.parent.mkdir(parents=True, exist_ok=True)
     with _KEPT.open("a") as file:
         file.write(json.dumps(asdict(result)) + "\n")
 
