@@ -22,6 +22,7 @@ from conductor_py.adapters.memory.space import MemorySpace
 from conductor_py.adapters.memory.store import MemoryExecutionStore
 from conductor_py.adapters.memory.timers import MemoryTimers
 from conductor_py.adapters.memory.wakeups import MemoryWakeups
+from conductor_py.adapters.memory.worker_numbers import MemoryWorkerNumbers
 from conductor_py.adapters.redis.checkpoints import RedisCheckpoints
 from conductor_py.adapters.redis.connection import Connection
 from conductor_py.adapters.redis.events import RedisEventStore
@@ -41,6 +42,7 @@ from conductor_py.adapters.redis.shards import RedisShardRegistry
 from conductor_py.adapters.redis.store import RedisExecutionStore
 from conductor_py.adapters.redis.timers import RedisTimers
 from conductor_py.adapters.redis.wakeups import RedisWakeups
+from conductor_py.adapters.redis.worker_numbers import RedisWorkerNumbers
 from conductor_py.codec.event import digest_of
 from conductor_py.model.ids import ExecutionId, execution_id
 from conductor_py.ports.checkpoints import CheckpointBounds, CheckpointStore
@@ -70,6 +72,7 @@ from conductor_py.ports.store import (
 )
 from conductor_py.ports.timers import Timers
 from conductor_py.ports.wakeups import Wakeups
+from conductor_py.ports.worker_numbers import WorkerNumbers
 from tests.waiting import PATIENCE_S
 
 NOW = 1_700_000_000_000
@@ -112,6 +115,7 @@ class Store:
     inspector: Inspector
     quarantine: QuarantineStore
     checkpoints: CheckpointStore
+    numbers: WorkerNumbers
     schedules: ScheduleStore
     wakeups: Wakeups
     keys: Callable[[], object]
@@ -268,6 +272,7 @@ def memory_store(clock: Clock, partitions: int = 1) -> Store:
             inspector=MemoryInspector(space),
             quarantine=MemoryQuarantine(space, take_lease=take_lease),
             checkpoints=MemoryCheckpoints(space, CHECKPOINT_BOUNDS),
+            numbers=MemoryWorkerNumbers(space),
             schedules=MemoryScheduleStore(space),
             wakeups=MemoryWakeups(space),
             keys=lambda: _memory_keys(space),
@@ -331,6 +336,7 @@ def store_over(
             inspector=RedisInspector(scripts),
             quarantine=RedisQuarantine(scripts, take_lease=take_lease),
             checkpoints=RedisCheckpoints(scripts, CHECKPOINT_BOUNDS),
+            numbers=RedisWorkerNumbers(scripts),
             schedules=RedisScheduleStore(scripts),
             wakeups=RedisWakeups(connection, namespace),
             keys=lambda: sorted(key for one in servers for key in one.command("KEYS", "*")),

@@ -16,6 +16,7 @@ import orjson
 
 from conductor_py.adapters.memory.ordered import ScoreSet
 from conductor_py.errors import StoreUnavailable
+from conductor_py.model.codes import CodeLayout
 from conductor_py.model.ids import ExecutionId, home_partition, partition_of
 from conductor_py.ports.permits import TOKEN_KEPT_MS
 from conductor_py.ports.queues import PollData
@@ -191,6 +192,8 @@ class MemorySpace:
         self.revision = 0
         self.life = 1
         self.audit: dict[str, int] = {}
+        self.numbers: dict[int, tuple[int, str]] = {}
+        self.code_layout: CodeLayout | None = None
         self.events = Events()
         self.woken = threading.Condition()
         self.tickets: defaultdict[str, int] = defaultdict(int)

@@ -145,6 +145,12 @@ KEYS = (
         "servers ever at once",
     ),
     _key(
+        "numbers",
+        "hash",
+        "worker number -> '<until ms> <owner>' of its last lease; layout: of codes (partition 0)",
+        "worker numbers of the layout",
+    ),
+    _key(
         "signs",
         "hash",
         "key -> '<at ms> <until ms> <document>' of a sign of life (partition 0)",

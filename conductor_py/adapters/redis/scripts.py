@@ -43,6 +43,7 @@ NAMES: Final = (
     "get_output",
     "hold_message",
     "inspect_execution",
+    "lease_number",
     "lease_shards",
     "leave_quarantine",
     "lease_rate",
