@@ -46,6 +46,7 @@ _FURTHER: Final = {
     "environment": ("environment.values", "NO_VALUES"),
     "events": ("redis.events", "RedisEventStore"),
     "inspector": ("redis.inspector", "RedisInspector"),
+    "numbers": ("redis.worker_numbers", "RedisWorkerNumbers"),
     "quarantine": ("redis.quarantine", "RedisQuarantine"),
     "permits": ("redis.permits", "RedisPermits"),
     "schedules": ("redis.schedules", "RedisScheduleStore"),

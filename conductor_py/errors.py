@@ -142,6 +142,14 @@ class Overloaded(StoreUnavailable):
     code: ClassVar[str] = "OVERLOADED"
 
 
+class ClockSetBack(StoreUnavailable):
+    """The store's clock was set back; what has to be later than what is there waits for it.
+
+    It is the store's fault and none of the configuration's, and it passes by itself: so it is
+    answered as a store that is away is, with the time until it is worth trying again.
+    """
+
+
 class ConfigurationError(ConductorError):
     """The process cannot start with this configuration (exit code 2)."""
 

@@ -13,7 +13,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, cast
 
-Kind: TypeAlias = Literal["text", "flag", "count", "duration", "size", "choice", "names", "hosts"]
+from conductor_py.model.codes import CodeLayout, layout_from
+
+Kind: TypeAlias = Literal[
+    "text", "flag", "count", "duration", "size", "choice", "names", "hosts", "layout"
+]
 
 _DURATION_MS: Final[Mapping[str, float]] = {
     "ns": 1e-6,
@@ -163,6 +167,12 @@ def hosts(key: str, default: str, sentence: str) -> tuple[RedisHost, ...]:
     return cast("tuple[RedisHost, ...]", _declare(setting))
 
 
+def layout(key: str, default: str, sentence: str) -> CodeLayout:
+    """Declare the layout of codes: bits of time, worker and sequence."""
+    setting = Setting(key=key, kind="layout", default=default, sentence=sentence)
+    return cast("CodeLayout", _declare(setting))
+
+
 def _words(value: object) -> tuple[str, ...]:
     return value if isinstance(value, tuple) else (str(value),)
 
@@ -232,6 +242,10 @@ def _parse_hosts(_setting: Setting, value: str) -> tuple[RedisHost, ...]:
     return tuple(found)
 
 
+def _parse_layout(_setting: Setting, value: str) -> CodeLayout:
+    return layout_from(value)
+
+
 _PARSERS: Final[Mapping[Kind, Callable[[Setting, str], object]]] = {
     "text": _parse_text,
     "flag": _parse_flag,
@@ -241,4 +255,5 @@ _PARSERS: Final[Mapping[Kind, Callable[[Setting, str], object]]] = {
     "choice": _parse_choice,
     "names": _parse_names,
     "hosts": _parse_hosts,
+    "layout": _parse_layout,
 }

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from conductor_py.config.declaration import count, duration, flag, size
+from conductor_py.config.declaration import count, duration, flag, layout, size
+from conductor_py.model.codes import CodeLayout
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +68,14 @@ class App:
         "conductor.app.taskExecLogSizeLimit",
         "10",
         "Log lines kept of one report on a task.",
+    )
+    code_layout: CodeLayout = layout(  # noqa: RUF009 - what is declared never changes
+        "conductor.app.codeLayout",
+        "41/6/6",
+        "How many bits of a code tell its time in ms since 2021, the number of the worker that "
+        "minted it, and its sequence number: at most 63 together, and at most 53 for readers that "
+        "take numbers of JSON for doubles. Fixed by the first code of a namespace: another layout "
+        "is refused then.",
     )
 
 

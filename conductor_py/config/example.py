@@ -50,6 +50,7 @@ def _values(setting: Setting) -> str:
         "choice": f"One of {', '.join(setting.choices)}",
         "names": "Words separated by commas",
         "hosts": "A list of nodes; may hold passwords",
+        "layout": "Bits of time, worker and sequence",
     }
     kind = "A secret" if setting.secret and setting.kind == "text" else kinds[setting.kind]
     return f"({'; '.join([kind, *bounds])})"

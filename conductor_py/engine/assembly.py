@@ -39,6 +39,7 @@ from conductor_py.engine.long_scripts import LongScripts
 from conductor_py.engine.lookups import Lookups
 from conductor_py.engine.machine import REAL_MACHINE, Machine
 from conductor_py.engine.messages import Messages
+from conductor_py.engine.minting import Minter
 from conductor_py.engine.needs import Fetcher
 from conductor_py.engine.notifications import Listeners, Notifications
 from conductor_py.engine.operations import Operations
@@ -68,6 +69,7 @@ from conductor_py.engine.trials import MakeBench, Trials
 from conductor_py.engine.views import Views
 from conductor_py.engine.why import Why
 from conductor_py.engine.workers import LEASE_MS, Workers
+from conductor_py.model.codes import DEFAULT_LAYOUT, CodeLayout
 from conductor_py.ports.checkpoints import CheckpointBounds
 
 
@@ -111,6 +113,7 @@ def assemble(
     machine: Machine = REAL_MACHINE,
     audit_rounds: AuditRounds = NO_ROUNDS,
     checkpoint_bounds: CheckpointBounds = DEFAULT_BOUNDS,
+    code_layout: CodeLayout = DEFAULT_LAYOUT,
 ) -> Engine:
     """Build an engine. ``enqueue`` and ``enqueue_first`` hand effects on while there ``has_room``;
     without them the relay carries them out itself. ``bench`` makes places for trials; without it
@@ -323,6 +326,7 @@ def assemble(
             restoring=restoring,
         ),
         messages=Messages(operations, ports.search, max_bytes=message_bytes, machine=machine),
+        codes=Minter(ports.numbers, clock, layout=code_layout, machine=machine),
         files=_files(ports.files, executions, tasks, clock),
         file_retention=FileRetention(
             ports.files, clock, workflow=partial(executions.document, include_tasks=False)

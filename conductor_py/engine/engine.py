@@ -21,6 +21,7 @@ from conductor_py.engine.files import Files
 from conductor_py.engine.long_scripts import LongScripts
 from conductor_py.engine.lookups import Lookups
 from conductor_py.engine.messages import Messages
+from conductor_py.engine.minting import Minter
 from conductor_py.engine.payloads import PayloadLocations
 from conductor_py.engine.quarantine import Quarantine
 from conductor_py.engine.recovery import Recovery
@@ -82,6 +83,7 @@ class Engine:
     repairs: Repairs
     recovery: Recovery
     messages: Messages
+    codes: Minter
     file_retention: FileRetention
     files: Files | None
     """Files of executions; ``None``: there are none."""

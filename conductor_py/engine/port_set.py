@@ -28,6 +28,7 @@ from conductor_py.ports.search import Search
 from conductor_py.ports.store import ExecutionStore
 from conductor_py.ports.timers import Timers
 from conductor_py.ports.wakeups import Wakeups
+from conductor_py.ports.worker_numbers import WorkerNumbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +56,7 @@ class Ports:
     inspector: Inspector
     quarantine: QuarantineStore
     checkpoints: CheckpointStore
+    numbers: WorkerNumbers
     sinks: Mapping[str, Sink] = field(default_factory=dict)
     webhook: Webhook | None = None
     files: FilePorts | None = None

@@ -1,6 +1,8 @@
-"""A clock that moves only when the test says so."""
+"""A clock that moves only when the test says so, or when something waits by it."""
 
 from __future__ import annotations
+
+from conductor_py.engine.machine import Machine
 
 START_MS = 1_800_000_000_000
 
@@ -23,3 +25,15 @@ class FakeClock:
     def advance(self, *, seconds: float = 0, milliseconds: int = 0) -> None:
         """Let time pass."""
         self.now_ms += int(seconds * 1000) + milliseconds
+
+
+class FakeMachine(Machine):
+    """A machine on which a pause moves the fake clock, and nobody waits."""
+
+    def __init__(self, clock: FakeClock) -> None:
+        """Wait by ``clock``."""
+        self._clock = clock
+
+    def pause(self, seconds: float) -> None:
+        """Let the fake clock go on."""
+        self._clock.advance(seconds=seconds)

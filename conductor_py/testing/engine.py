@@ -33,6 +33,7 @@ from conductor_py.adapters.memory.space import MemorySpace
 from conductor_py.adapters.memory.store import MemoryExecutionStore
 from conductor_py.adapters.memory.timers import MemoryTimers
 from conductor_py.adapters.memory.wakeups import MemoryWakeups
+from conductor_py.adapters.memory.worker_numbers import MemoryWorkerNumbers
 from conductor_py.adapters.quickjs.scripts import QuickJsScripts
 from conductor_py.codec.definitions import workflow_from_json
 from conductor_py.decider.workspace import Limits
@@ -52,7 +53,7 @@ from conductor_py.ports.events import Sink, Webhook
 from conductor_py.ports.lock import Lock
 from conductor_py.ports.metadata import MetadataStore
 from conductor_py.ports.scripts import Scripts
-from conductor_py.testing.clock import FakeClock
+from conductor_py.testing.clock import FakeClock, FakeMachine
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +177,7 @@ def memory_engine(
         most_waiting=most_waiting,
         payload_limits=payload_limits or PayloadLimits(),
         monotonic=clock.monotonic,
+        machine=FakeMachine(clock),
         partitions=len(space.partitions),
         remove_after_ms=remove_after_ms,
         lock_wait_ms=lock_wait_ms,
@@ -227,6 +229,7 @@ def memory_ports(
         inspector=MemoryInspector(space),
         quarantine=MemoryQuarantine(space, **flags),
         checkpoints=MemoryCheckpoints(space),
+        numbers=MemoryWorkerNumbers(space),
         scripts=scripts or QuickJsScripts(),
         secrets=EnvironmentValues(values, "SECRET_"),
         environment=EnvironmentValues(values, "ENV_"),

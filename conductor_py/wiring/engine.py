@@ -79,6 +79,7 @@ def build_engine(
         audit_rounds=_rounds(settings),
         retention_ms=settings.index.retention_ms,
         active_worker_ms=settings.app.active_worker_ms,
+        code_layout=settings.app.code_layout,
         worker_presence_ms=settings.app.worker_presence_ms,
         message_bytes=settings.messages.message_bytes,
         most_waiting=settings.limits.inbox_events,
@@ -137,6 +138,7 @@ def _ports(settings: Settings, metrics: Metrics | None) -> tuple[ShardRegistry, 
     from conductor_py.adapters.redis.shards import RedisShardRegistry
     from conductor_py.adapters.redis.timers import RedisTimers
     from conductor_py.adapters.redis.wakeups import RedisWakeups
+    from conductor_py.adapters.redis.worker_numbers import RedisWorkerNumbers
 
     connection, namespace = connect(settings), namespace_of(settings)
     bounds = QuarantineBounds(tries=settings.quarantine.tries, wait_ms=settings.quarantine.wait_ms)
@@ -162,6 +164,7 @@ def _ports(settings: Settings, metrics: Metrics | None) -> tuple[ShardRegistry, 
         inspector=RedisInspector(scripts),
         quarantine=RedisQuarantine(scripts, bounds, take_lease=settings.lock.type == "redis"),
         checkpoints=RedisCheckpoints(scripts),
+        numbers=RedisWorkerNumbers(scripts),
         secrets=_values(settings.secrets.type, settings.secrets.prefix),
         environment=_values(settings.secrets.environment_type, settings.secrets.environment_prefix),
         cache=cache_of(settings, scripts),

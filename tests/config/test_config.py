@@ -19,6 +19,7 @@ from conductor_py.config import (
 from conductor_py.config.foreign import is_without_effect
 from conductor_py.config.settings import declared
 from conductor_py.errors import ConfigurationError
+from conductor_py.model.codes import CodeLayout
 
 _EXAMPLE = Path(__file__).parents[2] / "config.properties.example"
 
@@ -45,6 +46,19 @@ def test_without_any_source_everything_has_its_default() -> None:
     assert settings.lock.type == "redis"
     assert settings.redis.sharding_strategy == "roundRobin"
     assert settings.redis.partitions == 1
+
+
+def test_codes_are_laid_out_as_a_setting_says() -> None:
+    assert str(load().app.code_layout) == "41/6/6"
+    flags = {"conductor.app.codeLayout": "41/10/12"}
+    assert load(flags=flags).app.code_layout == CodeLayout(worker_bits=10, sequence_bits=12)
+
+
+@pytest.mark.parametrize("text", ["41", "41/6", "41/0/6", "41/12/12", "forty/six/six"])
+def test_what_is_no_layout_of_codes_is_refused(text: str) -> None:
+    said = _refusal(flags={"conductor.app.codeLayout": text})
+    assert f"'{text}' of conductor.app.codeLayout is not right" in said
+    assert "such as 41/6/6" in said
 
 
 def test_payload_limits_have_the_defaults_of_conductor() -> None:

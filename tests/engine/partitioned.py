@@ -23,6 +23,7 @@ from conductor_py.adapters.redis.shards import RedisShardRegistry
 from conductor_py.adapters.redis.store import RedisExecutionStore
 from conductor_py.adapters.redis.timers import RedisTimers
 from conductor_py.adapters.redis.wakeups import RedisWakeups
+from conductor_py.adapters.redis.worker_numbers import RedisWorkerNumbers
 from conductor_py.decider.workspace import Limits
 from conductor_py.engine.assembly import assemble
 from conductor_py.engine.encoding import PayloadLimits
@@ -52,6 +53,7 @@ def ports_over(connection: Connection, partitions: int, clock: FakeClock) -> Por
         inspector=RedisInspector(scripts),
         quarantine=RedisQuarantine(scripts),
         checkpoints=RedisCheckpoints(scripts),
+        numbers=RedisWorkerNumbers(scripts),
         cache=RedisOutputCache(scripts),
         presence=RedisPresence(scripts),
     )

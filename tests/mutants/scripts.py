@@ -16,6 +16,8 @@ RESTORE: Final = on_redis("tests/conformance/test_restore.py")
 METADATA: Final = on_redis("tests/conformance/test_metadata.py")
 EVENTS: Final = on_redis("tests/conformance/test_events.py")
 ADMISSION: Final = on_redis("tests/conformance/test_admission.py")
+NUMBERS: Final = on_redis("tests/conformance/test_worker_numbers.py")
+MINTING: Final = "tests/engine/test_minting.py"
 
 COMMITS: Final = (
     Mutant(
@@ -821,4 +823,35 @@ TIME_AND_LEAVING: Final = (
     ),
 )
 
-PLANTED: Final = (*COMMITS, *CLAIMS, *TIME_AND_LEAVING)
+LEASED_NUMBERS: Final = (
+    Mutant(
+        id="number-from-now",
+        bug="Whoever leases a worker number mints from now on, also over times that others had.",
+        breaks=("I5",),
+        edits=in_both(
+            "lease_number",
+            "local from = math.max(now, ends)",
+            "local from = now",
+            twin="worker_numbers",
+            memory_old="from_ms = max(now, ends)",
+            memory_new="from_ms = now",
+        ),
+        caught_by=(MINTING, NUMBERS),
+    ),
+    Mutant(
+        id="number-end-goes-back",
+        bug="The end of a worker number is set back when its owner asks for more times.",
+        breaks=("I5",),
+        edits=in_both(
+            "lease_number",
+            "local until_ms = math.max(ends, begins + ttl)",
+            "local until_ms = begins + ttl",
+            twin="worker_numbers",
+            memory_old="until_ms = max(ends, (now if goes_on else from_ms) + ttl_ms)",
+            memory_new="until_ms = (now if goes_on else from_ms) + ttl_ms",
+        ),
+        caught_by=(NUMBERS,),
+    ),
+)
+
+PLANTED: Final = (*COMMITS, *CLAIMS, *TIME_AND_LEAVING, *LEASED_NUMBERS)

@@ -117,12 +117,17 @@ class SimulatedMachine(Machine):
 
     def __init__(self, process: Server) -> None:
         """Be the machine of a process."""
+        self._process = process
         self._world = process.world
         self._chance = process.chance
 
     def monotonic(self) -> float:
         """Read virtual time, in seconds."""
         return self._world.loop.now / SECOND
+
+    def pause(self, seconds: float) -> None:
+        """Let virtual time pass."""
+        self._process.pause(int(seconds * SECOND))
 
     def token(self, size: int) -> str:
         """Draw from the seed."""
