@@ -15,6 +15,7 @@ from conductor_py.api.administration import administration, result_queues
 from conductor_py.api.admission import Admission, admitted
 from conductor_py.api.bulk import bulk
 from conductor_py.api.checkpoints import checkpoints, long_tasks
+from conductor_py.api.dag import dag
 from conductor_py.api.draining import drained
 from conductor_py.api.errors import install
 from conductor_py.api.events import events
@@ -126,7 +127,7 @@ def create_app(
         app.register_blueprint(noun(front))
     for acting in (steering, recovery, bulk, executing, signals):
         app.register_blueprint(acting(front))
-    for noun in (lookups, trials, events, result_queues, messages):
+    for noun in (lookups, trials, events, result_queues, messages, dag):
         app.register_blueprint(noun(front))
     for noun in (schedules, workers, oversight, checkpoints, long_tasks):
         app.register_blueprint(noun(front))

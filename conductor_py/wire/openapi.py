@@ -24,6 +24,7 @@ from conductor_py.model.definitions import (
 from conductor_py.wire import (
     answers,
     checkpoints,
+    codes,
     event_handlers,
     lookups,
     policies,
@@ -106,6 +107,7 @@ _FORMS: tuple[WireSchema, ...] = (
     *file_forms.FORMS,
     *workers.FORMS,
     *checkpoints.FORMS,
+    *codes.FORMS,
 )
 _PUBLISHED = ("WorkflowDef", "TaskDef", "StartWorkflowRequest", "TaskResult", "Task", "Workflow")
 """The schemas that are files of their own."""

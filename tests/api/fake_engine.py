@@ -419,6 +419,7 @@ class FakeEngine:
     quarantine: Any = None
     shards: Any = None
     schemas: Any = None
+    codes: Any = None
     tags: Any = field(default_factory=FakeSchedules)
     secrets: Any = None
     environment: Any = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from conductor_py.api.facade.checkpoints import Checkpoints
+from conductor_py.api.facade.dag import Codes
 from conductor_py.api.facade.definitions import Definitions, Schemas, Tags, Values
 from conductor_py.api.facade.events import Events
 from conductor_py.api.facade.executions import (
@@ -102,6 +103,10 @@ class EngineFacade(Protocol):
     @property
     def recovery(self) -> Recovery:
         """Retry, restart, rerun, jump, upgrade."""
+
+    @property
+    def codes(self) -> Codes:
+        """Codes for what is new."""
 
     @property
     def schemas(self) -> Schemas:
