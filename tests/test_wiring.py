@@ -117,6 +117,20 @@ def test_the_number_of_partitions_of_a_namespace_stays(newest_redis: RealRedis) 
         check_redis(_settings(redis__socket=socket))
 
 
+def test_processes_of_a_namespace_mint_no_code_twice_and_have_one_layout(
+    newest_redis: RealRedis, tmp_path: Path
+) -> None:
+    engines = [
+        _engine(newest_redis, tmp_path, name, app__codeLayout="41/8/4") for name in ("one", "one")
+    ]
+    minted = [code for _ in range(3) for engine in engines for code in engine.codes.codes(500)]
+    assert len(set(minted)) == 3_000
+
+    other = _engine(newest_redis, tmp_path, "two")
+    with pytest.raises(ConfigurationError, match=r"set conductor\.app\.codeLayout=41/8/4"):
+        other.codes.codes(1)
+
+
 def test_a_redis_that_wants_a_password_is_said_so(newest_redis: RealRedis) -> None:
     settings = _settings(redis__socket=newest_redis.url.removeprefix("unix://"))
     with Redis.from_url(newest_redis.url) as client:
