@@ -14,8 +14,9 @@ from flask import Flask
 from conductor_py.api.administration import administration, result_queues
 from conductor_py.api.admission import Admission, admitted
 from conductor_py.api.bulk import bulk
+from conductor_py.api.catalog import catalog
 from conductor_py.api.checkpoints import checkpoints, long_tasks
-from conductor_py.api.dag import dag
+from conductor_py.api.codes import codes
 from conductor_py.api.draining import drained
 from conductor_py.api.errors import install
 from conductor_py.api.events import events
@@ -123,11 +124,11 @@ def create_app(
     app.config["MAX_CONTENT_LENGTH"] = max_body_bytes
     app.url_map.merge_slashes = False
     install(app, instance)
-    for noun in (workflows, tasks, queues, metadata):
+    for noun in (workflows, tasks, queues, metadata, catalog):
         app.register_blueprint(noun(front))
     for acting in (steering, recovery, bulk, executing, signals):
         app.register_blueprint(acting(front))
-    for noun in (lookups, trials, events, result_queues, messages, dag):
+    for noun in (lookups, trials, events, result_queues, messages, codes):
         app.register_blueprint(noun(front))
     for noun in (schedules, workers, oversight, checkpoints, long_tasks):
         app.register_blueprint(noun(front))

@@ -23,6 +23,7 @@ _COMMANDS: Final = {
     "workflow": ("workflow", "workflow", "Start, look at, end and search executions."),
     "task": ("task", "task", "Look at task queues and their workers."),
     "definition": ("definition", "definition", "Register and read definitions."),
+    "dag": ("dag", "dag", "Save, publish and look at workflows that have versions."),
     "pipeline": ("pipeline", "pipeline", "Check jobs of data pipelines; see how they are cut."),
     "schedule": ("schedule", "schedule", "Save, read, pause and run schedules."),
     "event": ("event", "event", "Register and list event handlers; see what they did."),

@@ -13,17 +13,19 @@ from conductor_py.decider.workspace import Limits
 from conductor_py.engine.audit import NO_ROUNDS, Auditor, AuditRounds
 from conductor_py.engine.awaiting import Awaiting
 from conductor_py.engine.bounds import TaskBounds
+from conductor_py.engine.catalog import Catalog
+from conductor_py.engine.catalog_heads import CatalogHeads
 from conductor_py.engine.checkpoints import DEFAULT_BOUNDS, Checkpoints
 from conductor_py.engine.clock import StoreClock
 from conductor_py.engine.collection import Collector
+from conductor_py.engine.composing import Composer
 from conductor_py.engine.definitions import Definitions
+from conductor_py.engine.deliveries import deliveries
 from conductor_py.engine.domains import Domains
 from conductor_py.engine.drafts import Drafts
 from conductor_py.engine.effects import Effects
 from conductor_py.engine.encoding import Encoder, PayloadLimits
 from conductor_py.engine.engine import Engine
-from conductor_py.engine.event_actions import EventActions
-from conductor_py.engine.event_delivery import EventDelivery
 from conductor_py.engine.events import Events
 from conductor_py.engine.executions import STAYS_MS, Executions
 from conductor_py.engine.executor import Executor
@@ -32,7 +34,6 @@ from conductor_py.engine.file_retention import FileRetention
 from conductor_py.engine.files import FilePorts, Files
 from conductor_py.engine.hand_out import HandOut
 from conductor_py.engine.hub import Hub
-from conductor_py.engine.keyed_starts import KeyedStarts
 from conductor_py.engine.live_limits import LiveLimits
 from conductor_py.engine.locking import Locking
 from conductor_py.engine.long_scripts import LongScripts
@@ -41,14 +42,15 @@ from conductor_py.engine.machine import REAL_MACHINE, Machine
 from conductor_py.engine.messages import Messages
 from conductor_py.engine.minting import Minter
 from conductor_py.engine.needs import Fetcher
-from conductor_py.engine.notifications import Listeners, Notifications
+from conductor_py.engine.notifications import Listeners
 from conductor_py.engine.operations import Operations
-from conductor_py.engine.patience import DAY_MS, EffectHandler, Patience
+from conductor_py.engine.patience import DAY_MS, Patience
 from conductor_py.engine.payloads import PayloadLocations
 from conductor_py.engine.port_set import Ports
-from conductor_py.engine.posts import Posts
+from conductor_py.engine.publishing import Publishing
 from conductor_py.engine.quarantine import Quarantine
 from conductor_py.engine.recovery import Recovery
+from conductor_py.engine.registered import Registered
 from conductor_py.engine.repairs import Repairs
 from conductor_py.engine.restoring import Restoring
 from conductor_py.engine.retention import FOREVER, Retention
@@ -57,7 +59,7 @@ from conductor_py.engine.schedules import Schedules
 from conductor_py.engine.schemas import Schemas
 from conductor_py.engine.script_check import ScriptCheck
 from conductor_py.engine.shards import Shards
-from conductor_py.engine.shared_admission import KIND, Admissions, admitting
+from conductor_py.engine.shared_admission import admitting
 from conductor_py.engine.shared_limits import SharedLimits, limited
 from conductor_py.engine.snapshots import Snapshots
 from conductor_py.engine.steering import Steering
@@ -124,7 +126,9 @@ def assemble(
     if partitions > 1:
         queues = limited(ports.queues, ports.permits, shared_limits, machine.token)
         ports = replace(ports, store=admitting(ports.store, shared_limits), queues=queues)
-    snapshots = Snapshots(ports.metadata, ports.plans)
+    composer = Composer(ports.catalog)
+    registered = Registered(ports.metadata, composer)
+    snapshots = Snapshots(ports.metadata, ports.plans, registered)
     views = Views(snapshots)
     restoring = Restoring(ports.search, ports.reader, snapshots, lambda: machine.token(6))
     clock = StoreClock(ports.store.now_ms, monotonic)
@@ -224,7 +228,7 @@ def assemble(
         search=ports.search,
         index_tasks=index_tasks,
         elapsed_ms=clock.elapsed_ms,
-        others=_deliveries(
+        others=deliveries(
             ports,
             executor=executor,
             executions=executions,
@@ -246,6 +250,9 @@ def assemble(
         clock=clock,
         machine=machine,
     )
+    definitions = Definitions(ports.metadata, registered, snapshots, clock, live)
+    codes = Minter(ports.numbers, clock, layout=code_layout, machine=machine)
+    heads = CatalogHeads(ports.catalog, clock)
     steering = Steering(
         executions=executions,
         operations=operations,
@@ -266,7 +273,18 @@ def assemble(
         ),
         awaiting=awaiting,
         tasks=tasks,
-        definitions=Definitions(ports.metadata, snapshots, clock, live),
+        definitions=definitions,
+        catalog=Catalog(
+            store=ports.catalog, heads=heads, composer=composer, clock=clock, mint=codes.codes
+        ),
+        publishing=Publishing(
+            store=ports.catalog,
+            heads=heads,
+            composer=composer,
+            registered=registered,
+            validate=definitions.validate,
+            forget=snapshots.forget_heads,
+        ),
         schemas=Schemas(ports.metadata, clock, snapshots.forget_heads),
         tags=Tags(ports.metadata, snapshots.forget_heads),
         secrets=ports.secrets,
@@ -314,7 +332,8 @@ def assemble(
             ports.schedules, firing, clock, batch=schedule_batch, lease_ms=schedule_lease_ms
         ),
         trials=Trials(
-            bench and partial(bench, ports.metadata, ports.scripts, limits, payload_limits)
+            bench
+            and partial(bench, ports.metadata, ports.catalog, ports.scripts, limits, payload_limits)
         ),
         lookups=Lookups(executions, ports.search),
         repairs=Repairs(executions, executor),
@@ -326,7 +345,7 @@ def assemble(
             restoring=restoring,
         ),
         messages=Messages(operations, ports.search, max_bytes=message_bytes, machine=machine),
-        codes=Minter(ports.numbers, clock, layout=code_layout, machine=machine),
+        codes=codes,
         files=_files(ports.files, executions, tasks, clock),
         file_retention=FileRetention(
             ports.files, clock, workflow=partial(executions.document, include_tasks=False)
@@ -357,48 +376,3 @@ def _files(
     """Serve files of executions, where they are switched on."""
     workflow = partial(executions.document, include_tasks=False)
     return None if ports is None else Files(ports, clock, workflow=workflow, task=tasks.document)
-
-
-def _deliveries(
-    ports: Ports,
-    *,
-    executor: Executor,
-    executions: Executions,
-    tasks: Tasks,
-    operations: Operations,
-    snapshots: Snapshots,
-    clock: StoreClock,
-    listeners: Listeners,
-    patience: Patience,
-    limits: SharedLimits,
-) -> dict[str, EffectHandler]:
-    """Carry out the effects that leave the engine, by kind."""
-    events = EventDelivery(
-        store=ports.events,
-        actions=EventActions(ports.events, executions, tasks, operations),
-        scripts=ports.scripts,
-        payloads=ports.payloads,
-        sinks=ports.sinks,
-        clock=clock,
-        patience=patience,
-    )
-    notifications = Notifications(
-        listeners=listeners,
-        webhook=ports.webhook,
-        sinks=ports.sinks,
-        store=ports.events,
-        outbox=ports.outbox,
-        payloads=ports.payloads,
-        workflow=partial(executions.document, include_tasks=False),
-        task=tasks.document,
-        clock=clock,
-        patience=patience,
-    )
-    keys = KeyedStarts(executions, tasks, operations, ports.store, snapshots, ports.payloads, clock)
-    return {
-        "publish": events.deliver,
-        "notify": notifications.deliver,
-        "start": keys.handle,
-        "post": Posts(ports.store, executor).handle,
-        KIND: Admissions(limits, executor).handle,
-    }

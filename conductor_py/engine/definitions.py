@@ -13,11 +13,11 @@ from conductor_py.codec.definitions import (
     dump_task_def,
     dump_workflow,
     load_task_def,
-    load_workflow,
 )
 from conductor_py.engine.clock import StoreClock
 from conductor_py.engine.live_limits import LiveLimits
 from conductor_py.engine.recursion import endless_recursion
+from conductor_py.engine.registered import Registered
 from conductor_py.engine.schemas import check_schemas, check_task_schemas
 from conductor_py.engine.snapshots import Snapshots
 from conductor_py.errors import Conflict, DefinitionError, NotFound
@@ -30,10 +30,16 @@ class Definitions:
     """Registered workflow and task definitions; they arrive checked by ``wire``."""
 
     def __init__(
-        self, metadata: MetadataStore, snapshots: Snapshots, clock: StoreClock, live: LiveLimits
+        self,
+        metadata: MetadataStore,
+        registered: Registered,
+        snapshots: Snapshots,
+        clock: StoreClock,
+        live: LiveLimits,
     ) -> None:
         """Work over these collaborators."""
         self._metadata = metadata
+        self._registered = registered
         self._snapshots = snapshots
         self._clock = clock
         self._live = live
@@ -47,7 +53,7 @@ class Definitions:
         (``DefinitionError``).
         """
         check_schemas(definition)
-        found = endless_recursion(definition, self._registered)
+        found = endless_recursion(definition, self._registered.definition)
         if found is not None:
             raise DefinitionError(violations=(found,))
 
@@ -60,7 +66,11 @@ class Definitions:
 
     def _put(self, definition: WorkflowDef, *, overwrite: bool) -> None:
         now = self._clock.now_ms()
-        known = self._registered(definition.name, definition.version) if overwrite else None
+        code = self._registered.code_of(definition.name)
+        if code is not None:
+            raise _published(definition.name, code)
+        stands = self._registered.definition(definition.name, definition.version)
+        known = stands if overwrite else None
         created = definition.create_time or (known.create_time if known else 0) or now
         stored = replace(definition, create_time=created, update_time=now if known else 0)
         blob = dump_workflow(stored)
@@ -78,7 +88,7 @@ class Definitions:
         def found(name: str, version: int | None) -> WorkflowDef | None:
             """Look among those that are registered when all of these are."""
             known = [new for new in definitions if new.name == name]
-            stored = self._registered(name, version)
+            stored = self._registered.definition(name, version)
             known += [stored] if stored is not None else []  # behind the new one of its version
             return max(
                 (one for one in known if version in {None, one.version}),
@@ -99,7 +109,7 @@ class Definitions:
 
     def workflow(self, name: str, version: int | None) -> bytes:
         """Read a version as JSON, the latest without one (``NotFound``)."""
-        stored = self._metadata.workflow(name, version)
+        stored = self._registered.document(name, version)
         if stored is None:
             which = f"{name}.{version}" if version else name
             raise NotFound(f"No such workflow found by name: {which}")
@@ -107,10 +117,13 @@ class Definitions:
 
     def workflows(self) -> tuple[JsonObject, ...]:
         """List every version of every workflow."""
-        return tuple(orjson.loads(blob) for _, _, blob in self._metadata.workflows())
+        return tuple(self._registered.all())
 
     def delete(self, name: str, version: int) -> None:
         """Forget a version (``NotFound``). Executions keep their snapshot."""
+        code = self._registered.code_of(name)
+        if code is not None and self._metadata.workflow(name, version) is not None:
+            raise _published(name, code)
         if not self._metadata.delete_workflow(name, version):
             raise NotFound(f"No such workflow definition: {name} version: {version}")
         self._snapshots.forget_heads()
@@ -166,13 +179,15 @@ class Definitions:
         self._snapshots.forget_heads()
         self._live.forget()
 
-    def _registered(self, name: str, version: int | None) -> WorkflowDef | None:
-        stored = self._metadata.workflow(name, version)
-        return load_workflow(stored) if stored is not None else None
-
 
 def _taken(definition: WorkflowDef) -> Conflict:
     return Conflict(f"Workflow with {definition.name}.{definition.version} already exists!")
+
+
+def _published(name: str, code: int) -> Conflict:
+    return Conflict(
+        f"{name} is published in the catalog under code {code}: save, publish and withdraw it there"
+    )
 
 
 def _no_task(name: str) -> NotFound:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from conductor_py.engine.audit import Auditor
 from conductor_py.engine.awaiting import Awaiting
+from conductor_py.engine.catalog import Catalog
 from conductor_py.engine.checkpoints import Checkpoints
 from conductor_py.engine.collection import Collector
 from conductor_py.engine.definitions import Definitions
@@ -23,6 +24,7 @@ from conductor_py.engine.lookups import Lookups
 from conductor_py.engine.messages import Messages
 from conductor_py.engine.minting import Minter
 from conductor_py.engine.payloads import PayloadLocations
+from conductor_py.engine.publishing import Publishing
 from conductor_py.engine.quarantine import Quarantine
 from conductor_py.engine.recovery import Recovery
 from conductor_py.engine.repairs import Repairs
@@ -57,6 +59,8 @@ class Engine:
     awaiting: Awaiting
     tasks: Tasks
     definitions: Definitions
+    catalog: Catalog
+    publishing: Publishing
     schemas: Schemas
     tags: Tags
     secrets: NamedValues

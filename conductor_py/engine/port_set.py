@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from conductor_py.engine.files import FilePorts
+from conductor_py.ports.catalog import CatalogStore
 from conductor_py.ports.checkpoints import CheckpointStore
 from conductor_py.ports.events import EventStore, Sink, Webhook
 from conductor_py.ports.inspector import Inspector
@@ -42,6 +43,7 @@ class Ports:
     timers: Timers
     outbox: Outbox
     metadata: MetadataStore
+    catalog: CatalogStore
     events: EventStore
     plans: PlanStore
     wakeups: Wakeups

@@ -21,7 +21,6 @@ import orjson
 
 from conductor_py.codec.definitions import (
     load_task_def,
-    load_workflow,
     workflow_from_json,
     workflow_to_json,
 )
@@ -31,6 +30,7 @@ from conductor_py.decider.compile import compile_fragment, compile_plan
 from conductor_py.decider.need import FragmentWanted
 from conductor_py.decider.plan import Plan
 from conductor_py.engine.plan_cache import Compiled, PlanCache
+from conductor_py.engine.registered import Registered
 from conductor_py.engine.schemas import embed_schemas, names_schema
 from conductor_py.engine.tags import with_rate_limit
 from conductor_py.errors import NotFound
@@ -53,9 +53,10 @@ _SYSTEM_DEFAULTS: dict[str, Any] = {"retry_count": 0, "response_timeout_seconds"
 class Snapshots:
     """Make and find plans. Safe for threads: what is computed twice is equal."""
 
-    def __init__(self, metadata: MetadataStore, plans: PlanStore) -> None:
+    def __init__(self, metadata: MetadataStore, plans: PlanStore, registered: Registered) -> None:
         """Work over the registered definitions and the stored plans."""
         self._metadata = metadata
+        self._registered = registered
         self._plans = plans
         self._compiled = PlanCache()
         self._heads: dict[tuple[str, int | None], tuple[int, Compiled]] = {}
@@ -77,11 +78,11 @@ class Snapshots:
             self._remember(cached[1])
             return cached[1].plan, cached[0]
         revision = self._metadata.revision(partition)
-        stored = self._metadata.workflow(name, version)
-        if stored is None:
+        found = self._registered.definition(name, version)
+        if found is None:
             which = f"{name}.{version}" if version else name
             raise NotFound(f"No such workflow found by name: {which}")
-        definition = with_rate_limit(load_workflow(stored), self._metadata.tags)
+        definition = with_rate_limit(found, self._metadata.tags)
         compiled = self._compile(self._whole(definition))
         with self._lock:
             self._heads[(name, version)] = (revision, compiled)
@@ -241,11 +242,11 @@ class Snapshots:
             if params is None or not _wants_latest(task) or not params.name:
                 continue
             if params.name not in latest:
-                stored = self._metadata.workflow(params.name, None)
-                if stored is None:
+                version = self._registered.version_of_latest(params.name)
+                if version is None:
                     where = f"task {task.task_reference_name}"
                     raise NotFound(f"No such sub-workflow found by name: {params.name} ({where})")
-                latest[params.name] = load_workflow(stored).version
+                latest[params.name] = version
         return latest
 
 

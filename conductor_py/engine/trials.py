@@ -26,6 +26,7 @@ from conductor_py.model.ids import ExecutionId, task_id
 from conductor_py.model.json import JsonObject
 from conductor_py.model.requests import PollRequest, TaskResult
 from conductor_py.model.trial import Mock, Mocks, Trial
+from conductor_py.ports.catalog import CatalogStore
 from conductor_py.ports.metadata import MetadataStore
 from conductor_py.ports.scripts import Scripts
 
@@ -91,7 +92,7 @@ class Bench(Protocol):
         """Put a task at the head of its queue."""
 
 
-MakeBench = Callable[[MetadataStore, Scripts, Limits, PayloadLimits], Bench]
+MakeBench = Callable[[MetadataStore, CatalogStore, Scripts, Limits, PayloadLimits], Bench]
 """Make a new place, over these definitions, with the bounds that hold for every execution."""
 
 

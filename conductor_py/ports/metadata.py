@@ -20,7 +20,9 @@ class MetadataStore(Protocol):
         """
 
     def workflow(self, name: str, version: int | None) -> bytes | None:
-        """Read a version, or with ``None`` the numerically largest."""
+        """Read a version, or with ``None`` the one that the catalog has published, else the
+        numerically largest.
+        """
 
     def workflows(self) -> tuple[tuple[str, int, bytes], ...]:
         """Read every version of every workflow, by name and version."""

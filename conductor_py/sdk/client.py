@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Literal, Self
 
+from conductor_py.sdk.catalog_calls import CatalogCalls
 from conductor_py.sdk.checkpoint_calls import CheckpointCalls
 from conductor_py.sdk.clock import SystemClock
 from conductor_py.sdk.definition_calls import DefinitionCalls
@@ -41,6 +42,7 @@ class Client(
     CheckpointCalls,
     WorkerCalls,
     DefinitionCalls,
+    CatalogCalls,
     ScheduleCalls,
     EventCalls,
     OversightCalls,

@@ -59,8 +59,9 @@ class Server:
         body: bytes | None = None,
         resend: bool,
         timeout_s: float | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> Answer:
-        """Send one request and return its 2xx answer.
+        """Send one request and return its 2xx answer; ``headers`` go beside those of all.
 
         ``path`` holds unescaped segments. With ``resend`` the request is sent again, a few times
         and with pauses, while the server is away. Raises the typed error of the answer,
@@ -71,7 +72,12 @@ class Server:
             url = f"{url}?{text}"
         asked = f"{method} {self.url}/{'/'.join(path)}"
         timeout = self._timeout_s if timeout_s is None else timeout_s
-        return self.repeat(lambda: self._once(method, url, body, timeout, asked), resend=resend)
+        return self.repeat(
+            lambda: self._once(
+                method, url, body, timeout_s=timeout, asked=asked, more=headers or {}
+            ),
+            resend=resend,
+        )
 
     def repeat(self, send: Callable[[], Answer], *, resend: bool) -> Answer:
         """Run ``send``; with ``resend``, again while it raises ``StoreUnavailable``, a bounded
@@ -89,9 +95,16 @@ class Server:
                 self._pause(failures, error)
 
     def _once(
-        self, method: str, url: str, body: bytes | None, timeout_s: float, asked: str
+        self,
+        method: str,
+        url: str,
+        body: bytes | None,
+        *,
+        timeout_s: float,
+        asked: str,
+        more: Mapping[str, str],
     ) -> Answer:
-        headers = {"Accept": "application/json, text/plain", **self._headers}
+        headers = {"Accept": "application/json, text/plain", **self._headers, **more}
         if body is not None:
             headers["Content-Type"] = "application/json"
         try:

@@ -14,6 +14,7 @@ from conductor_py.engine.executions import Executions
 from conductor_py.engine.tasks import Tasks
 from conductor_py.model.execution import Attempt
 from conductor_py.model.ids import ExecutionId
+from conductor_py.ports.catalog import CatalogStore
 from conductor_py.ports.metadata import MetadataStore
 from conductor_py.ports.scripts import Scripts
 from conductor_py.testing.clock import FakeClock
@@ -54,11 +55,12 @@ class MemoryBench:
     def __init__(
         self,
         metadata: MetadataStore,
+        catalog: CatalogStore,
         scripts: Scripts,
         limits: Limits,
         payload_limits: PayloadLimits,
     ) -> None:
-        """Read definitions from ``metadata``, evaluate with ``scripts``, begin now."""
+        """Read definitions from ``metadata`` and ``catalog``, evaluate by ``scripts``."""
         self._clock = FakeClock(time.time_ns() // 1_000_000)
         self._space = MemorySpace(clock=self._clock)
         self._ended: dict[str, set[str]] = {}
@@ -68,6 +70,7 @@ class MemoryBench:
             limits=replace(limits, tasks=min(limits.tasks, _MOST_TASKS)),
             payload_limits=_inline(payload_limits),
             metadata=cast("MetadataStore", RegisteredDefinitions(metadata)),
+            catalog=catalog,
             scripts=scripts,
         )
 

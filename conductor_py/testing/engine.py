@@ -14,6 +14,7 @@ from typing import Any
 
 from conductor_py.adapters.environment.values import EnvironmentValues
 from conductor_py.adapters.memory.cache import MemoryOutputCache
+from conductor_py.adapters.memory.catalog import MemoryCatalogStore
 from conductor_py.adapters.memory.checkpoints import MemoryCheckpoints
 from conductor_py.adapters.memory.events import MemoryEventStore
 from conductor_py.adapters.memory.inspector import MemoryInspector
@@ -49,6 +50,7 @@ from conductor_py.engine.trials import MakeBench
 from conductor_py.model.json import JsonObject
 from conductor_py.model.requests import PollRequest, StartRequest, TaskResult
 from conductor_py.model.status import TaskStatus
+from conductor_py.ports.catalog import CatalogStore
 from conductor_py.ports.events import Sink, Webhook
 from conductor_py.ports.lock import Lock
 from conductor_py.ports.metadata import MetadataStore
@@ -131,6 +133,7 @@ def memory_engine(
     payload_limits: PayloadLimits | None = None,
     fencing: bool = True,
     metadata: MetadataStore | None = None,
+    catalog: CatalogStore | None = None,
     scripts: Scripts | None = None,
     values: Mapping[str, str] = MappingProxyType({}),
     bench: MakeBench | None = None,
@@ -149,8 +152,8 @@ def memory_engine(
 
     With a ``lock``, or without ``take_lease``, nobody takes the lease inside the store.
 
-    ``metadata`` and ``scripts`` replace those of the space; ``bench`` makes places for trials.
-    Scripts that take long are left to another engine without ``waits_for_scripts``.
+    ``metadata``, ``catalog`` and ``scripts`` replace those of the space; ``bench`` makes places for
+    trials. Scripts that take long are left to another engine without ``waits_for_scripts``.
     """
     clock = clock or FakeClock()
     space = space or MemorySpace(clock=clock)
@@ -158,6 +161,7 @@ def memory_engine(
         space,
         fencing=fencing,
         metadata=metadata,
+        catalog=catalog,
         scripts=scripts,
         values=values,
         sinks=sinks,
@@ -200,6 +204,7 @@ def memory_ports(
     *,
     fencing: bool = True,
     metadata: MetadataStore | None = None,
+    catalog: CatalogStore | None = None,
     scripts: Scripts | None = None,
     values: Mapping[str, str] = MappingProxyType({}),
     sinks: Mapping[str, Sink] = MappingProxyType({}),
@@ -220,6 +225,7 @@ def memory_ports(
         timers=MemoryTimers(space, **flags),
         outbox=MemoryOutbox(space),
         metadata=metadata or MemoryMetadataStore(space),
+        catalog=catalog or MemoryCatalogStore(space),
         events=MemoryEventStore(space),
         plans=MemoryPlanStore(space),
         wakeups=MemoryWakeups(space),

@@ -62,6 +62,10 @@ class DefinitionReader:
             self.task_def(item, root=f"$[{index}]") for index, item in enumerate(_listed(body))
         )
 
+    def check(self, definition: WorkflowDef) -> None:
+        """Hold a definition that was read elsewhere to the rules (``DefinitionError``)."""
+        check(definition, self._rules)
+
     def _workflow(self, body: object) -> WorkflowDef:
         text = orjson.dumps(body)
         if len(text) <= _LARGEST_REMEMBERED:

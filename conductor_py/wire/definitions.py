@@ -8,6 +8,7 @@ inline task definition may leave out its name.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from marshmallow import ValidationError, pre_load
@@ -169,7 +170,7 @@ class SubWorkflowParamsForm(WireSchema):
 class WorkflowTaskForm(WireSchema):
     """One task of a workflow definition."""
 
-    model = WorkflowTask
+    model: Callable[..., Any] | None = WorkflowTask
 
     name = Text(required=True)
     task_reference_name = Text(required=True)
@@ -239,7 +240,7 @@ class RelationForm(WireSchema):
 class WorkflowDefForm(WireSchema):
     """A workflow definition."""
 
-    model = WorkflowDef
+    model: Callable[..., Any] | None = WorkflowDef
 
     name = Text(required=True)
     description = Text()

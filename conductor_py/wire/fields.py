@@ -199,6 +199,15 @@ class Texts(WireField):
         return many(value, scalar_text)
 
 
+class Wholes(WireField):
+    """A list of whole numbers."""
+
+    form: ClassVar[Mapping[str, Any]] = {"type": "array", "items": {"type": "integer"}}
+
+    def load(self, value: Any) -> tuple[int, ...]:  # noqa: ANN401
+        return many(value, whole)
+
+
 class NumberOrText(WireField):
     """An integer, or text that an expression may make one of."""
 

@@ -23,6 +23,7 @@ from conductor_py.model.definitions import (
 )
 from conductor_py.wire import (
     answers,
+    catalog_forms,
     checkpoints,
     codes,
     event_handlers,
@@ -108,6 +109,7 @@ _FORMS: tuple[WireSchema, ...] = (
     *workers.FORMS,
     *checkpoints.FORMS,
     *codes.FORMS,
+    *catalog_forms.FORMS,
 )
 _PUBLISHED = ("WorkflowDef", "TaskDef", "StartWorkflowRequest", "TaskResult", "Task", "Workflow")
 """The schemas that are files of their own."""

@@ -123,6 +123,7 @@ def _limits(settings: Settings, listeners: Listeners) -> Limits:
 
 
 def _ports(settings: Settings, metrics: Metrics | None) -> tuple[ShardRegistry, Ports]:
+    from conductor_py.adapters.redis.catalog import RedisCatalogStore
     from conductor_py.adapters.redis.checkpoints import RedisCheckpoints
     from conductor_py.adapters.redis.events import RedisEventStore
     from conductor_py.adapters.redis.inspector import RedisInspector
@@ -152,6 +153,7 @@ def _ports(settings: Settings, metrics: Metrics | None) -> tuple[ShardRegistry, 
         timers=RedisTimers(scripts, take_lease=settings.lock.type == "redis", bounds=bounds),
         outbox=RedisOutbox(scripts),
         metadata=RedisMetadataStore(scripts),
+        catalog=RedisCatalogStore(scripts),
         events=RedisEventStore(scripts),
         plans=RedisPlanStore(scripts),
         wakeups=RedisWakeups(connection, namespace),

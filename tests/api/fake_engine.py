@@ -420,6 +420,8 @@ class FakeEngine:
     shards: Any = None
     schemas: Any = None
     codes: Any = None
+    catalog: Any = None
+    publishing: Any = None
     tags: Any = field(default_factory=FakeSchedules)
     secrets: Any = None
     environment: Any = None

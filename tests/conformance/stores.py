@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from conductor_py.adapters.memory.catalog import MemoryCatalogStore
 from conductor_py.adapters.memory.checkpoints import MemoryCheckpoints
 from conductor_py.adapters.memory.events import MemoryEventStore
 from conductor_py.adapters.memory.inspector import MemoryInspector
@@ -23,6 +24,7 @@ from conductor_py.adapters.memory.store import MemoryExecutionStore
 from conductor_py.adapters.memory.timers import MemoryTimers
 from conductor_py.adapters.memory.wakeups import MemoryWakeups
 from conductor_py.adapters.memory.worker_numbers import MemoryWorkerNumbers
+from conductor_py.adapters.redis.catalog import RedisCatalogStore
 from conductor_py.adapters.redis.checkpoints import RedisCheckpoints
 from conductor_py.adapters.redis.connection import Connection
 from conductor_py.adapters.redis.events import RedisEventStore
@@ -45,6 +47,7 @@ from conductor_py.adapters.redis.wakeups import RedisWakeups
 from conductor_py.adapters.redis.worker_numbers import RedisWorkerNumbers
 from conductor_py.codec.event import digest_of
 from conductor_py.model.ids import ExecutionId, execution_id
+from conductor_py.ports.catalog import CatalogStore
 from conductor_py.ports.checkpoints import CheckpointBounds, CheckpointStore
 from conductor_py.ports.events import EventStore
 from conductor_py.ports.inspector import Inspector
@@ -108,6 +111,7 @@ class Store:
     timers: Timers
     outbox: Outbox
     metadata: MetadataStore
+    catalog: CatalogStore
     events: EventStore
     plans: PlanStore
     shards: ShardRegistry
@@ -265,6 +269,7 @@ def memory_store(clock: Clock, partitions: int = 1) -> Store:
             timers=MemoryTimers(space, take_lease=take_lease),
             outbox=MemoryOutbox(space),
             metadata=MemoryMetadataStore(space),
+            catalog=MemoryCatalogStore(space),
             events=MemoryEventStore(space),
             plans=MemoryPlanStore(space),
             shards=MemoryShardRegistry(space),
@@ -329,6 +334,7 @@ def store_over(
             timers=RedisTimers(scripts, take_lease=take_lease),
             outbox=RedisOutbox(scripts),
             metadata=RedisMetadataStore(scripts),
+            catalog=RedisCatalogStore(scripts),
             events=RedisEventStore(scripts),
             plans=RedisPlanStore(scripts),
             shards=RedisShardRegistry(scripts),

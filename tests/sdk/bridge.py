@@ -10,6 +10,8 @@ from conductor_py.sdk import Task
 from conductor_py.testing.engine import MemoryEngine, memory_engine
 from tests.sdk.stub import DROP, Reply, Request, StubServer
 
+_PASSED = ("if-match",)
+
 
 class Bridge:
     """Hands every request to the engine; the replies to the next ``losing`` of them are lost."""
@@ -28,6 +30,7 @@ class Bridge:
             method=request.method,
             query_string=query,
             data=request.body,
+            headers={name: request.headers[name] for name in _PASSED if name in request.headers},
         )
         if self.losing:
             self.losing -= 1

@@ -26,7 +26,8 @@ class MemoryMetadataStore:
             versions = self._space.workflows.get(name)
             if not versions:
                 return None
-            return versions.get(max(versions) if version is None else version)
+            latest = self._space.published.get(name) or max(versions)
+            return versions.get(latest if version is None else version)
 
     def workflows(self) -> tuple[tuple[str, int, bytes], ...]:
         with self._space.lock:

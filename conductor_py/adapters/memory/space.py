@@ -185,6 +185,8 @@ class MemorySpace:
         self.clock = clock or _system_clock
         self.partitions = tuple(Partition() for _ in range(partitions))
         self.workflows: dict[str, dict[int, bytes]] = {}
+        self.published: dict[str, int] = {}
+        self.catalog: dict[tuple[str, str], dict[str, bytes]] = {}
         self.tasks: dict[str, bytes] = {}
         self.schemas: dict[tuple[str, int], bytes] = {}
         self.tags: dict[tuple[str, str], bytes] = {}

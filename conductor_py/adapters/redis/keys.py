@@ -99,7 +99,26 @@ KEYS = (
     _key("running:", "zset", "<workflow>: started ms -> execution", "not terminal"),
     _key("meta:revision", "string", "grows with each change of a definition", "1"),
     _key("meta:workflows", "set", "names of workflow definitions (partition 0)", "names"),
-    _key("meta:workflow:", "hash", "<name>: version -> document (partition 0)", "versions"),
+    _key(
+        "meta:workflow:",
+        "hash",
+        "<name>: version -> document; published -> version (partition 0)",
+        "versions",
+    ),
+    _key(
+        "catalog:head:", "hash", "<kind>: code -> head of a definition (partition 0)", "definitions"
+    ),
+    _key("catalog:order:", "zset", "<kind>: codes in their order (partition 0)", "definitions"),
+    _key(
+        "catalog:document:",
+        "hash",
+        "<kind> <code>: version -> document, written once (partition 0)",
+        "until purged",
+    ),
+    _key("catalog:log:", "hash", "<kind> <code>: version -> what is told of it", "until purged"),
+    _key("catalog:use:", "hash", "<task code>: codes of workflows that have it", "definitions"),
+    _key("catalog:call:", "hash", "<name>: codes of workflows that start it", "definitions"),
+    _key("catalog:name:", "hash", "<kind>: name -> code (partition 0)", "definitions"),
     _key("meta:tasks", "hash", "name -> task definition (partition 0)", "names"),
     _key("meta:handlers", "hash", "event handler -> '<event> newline <document>'", "names"),
     _key("meta:handled:", "set", "<event>: names of its handlers (partition 0)", "names"),

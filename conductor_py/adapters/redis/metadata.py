@@ -9,6 +9,9 @@ from __future__ import annotations
 from conductor_py.adapters.redis.connection import Argument
 from conductor_py.adapters.redis.scripts import Scripts
 from conductor_py.errors import StoreUnavailable
+from conductor_py.ports.catalog import PUBLISHED
+
+_PUBLISHED = PUBLISHED.encode()
 
 
 class RedisMetadataStore:
@@ -27,10 +30,13 @@ class RedisMetadataStore:
     def workflow(self, name: str, version: int | None) -> bytes | None:
         key = f"{self._home}meta:workflow:{name}"
         if version is None:
-            versions = [int(field) for field in self._connection.command("HKEYS", key)]
-            if not versions:
+            fields = self._connection.command("HKEYS", key)
+            if not fields:
                 return None
-            version = max(versions)
+            if _PUBLISHED in fields:
+                version = int(self._connection.command("HGET", key, _PUBLISHED) or 0)
+            else:
+                version = max(map(int, fields))
         document: bytes | None = self._connection.command("HGET", key, version)
         return document
 
@@ -46,7 +52,9 @@ class RedisMetadataStore:
             (name, version, document)
             for name, flat in zip(names, hashes, strict=True)
             for version, document in sorted(
-                (int(flat[at]), flat[at + 1]) for at in range(0, len(flat), 2)
+                (int(flat[at]), flat[at + 1])
+                for at in range(0, len(flat), 2)
+                if flat[at] != _PUBLISHED
             )
         )
 

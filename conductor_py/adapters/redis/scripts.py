@@ -27,6 +27,7 @@ NAMES: Final = (
     "append_log",
     "append_notes",
     "begin_restore",
+    "change_catalog",
     "change_definition",
     "change_file",
     "change_tags",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from conductor_py.api.facade.catalog import Catalog, Publishing
 from conductor_py.api.facade.checkpoints import Checkpoints
-from conductor_py.api.facade.dag import Codes
+from conductor_py.api.facade.codes import Codes
 from conductor_py.api.facade.definitions import Definitions, Schemas, Tags, Values
 from conductor_py.api.facade.events import Events
 from conductor_py.api.facade.executions import (
@@ -51,6 +52,14 @@ class EngineFacade(Protocol):
     @property
     def definitions(self) -> Definitions:
         """Definitions."""
+
+    @property
+    def catalog(self) -> Catalog:
+        """Definitions that have versions."""
+
+    @property
+    def publishing(self) -> Publishing:
+        """Which of the versions start."""
 
     @property
     def trials(self) -> Trials:

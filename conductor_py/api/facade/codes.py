@@ -1,4 +1,4 @@
-"""What the HTTP front needs to write DAGs: codes to name things by."""
+"""What the HTTP front needs of codes: names for what is not saved yet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DAGs: codes for what an editor is about to store."""
+"""Codes for what an editor is about to save in the catalog."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from conductor_py.wire.codes import code_to_json, read_code
 from conductor_py.wire.parameters import number
 
 
-def dag(front: Front) -> Blueprint:
-    """Make the endpoints below ``/api/dag``."""
+def codes(front: Front) -> Blueprint:
+    """Make the endpoints below ``/api/catalog/codes``."""
     minter = front.engine.codes
 
     def mint() -> Response:
@@ -22,4 +22,4 @@ def dag(front: Front) -> Blueprint:
     def read(code: str) -> Response:
         return json_answer(code_to_json(minter.layout, read_code(minter.layout, code)))
 
-    return blueprint("dag", "/api/dag", (("POST", "/codes", mint), ("GET", "/codes/<code>", read)))
+    return blueprint("codes", "/api/catalog/codes", (("POST", "", mint), ("GET", "/<code>", read)))

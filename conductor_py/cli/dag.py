@@ -1,0 +1,285 @@
+"""``conductor-py dag``: workflows and tasks that have versions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from conductor_py.cli.connection import client, connected, document, file_document
+from conductor_py.cli.printing import moment, objects, print_json, print_table, say
+from conductor_py.errors import NotFound
+from conductor_py.sdk.errors import UnexpectedAnswer
+
+if TYPE_CHECKING:
+    from conductor_py.sdk import Client
+    from conductor_py.sdk.catalog_calls import Noun
+
+_HEAD: Final = ("code", "name", "version", "publishedVersion", "updateTime")
+_VERSION: Final = ("version", "saveTime", "tasks", "published", "startable", "current")
+_TASK: Final = click.option("--task", "is_task", is_flag=True, help="A task instead of a workflow.")
+
+
+@click.group()
+def dag() -> None:
+    """Save, publish and look at workflows that have versions."""
+
+
+@dag.command()
+@click.argument("file", type=click.Path(allow_dash=True, dir_okay=False, path_type=Path))
+@click.option("--draft", is_flag=True, help="Save it although the workflow is published.")
+@click.option("--publish", is_flag=True, help="Publish what was saved.")
+@click.option("--etag", type=click.IntRange(min=1), default=None, help="Only if it is this still.")
+@connected
+def save(
+    file: Path, *, draft: bool, publish: bool, etag: int | None, server: str, as_json: bool
+) -> None:
+    """Save the workflow in FILE, known again by its name; what has changed is a new version."""
+    found = document("-") if str(file) == "-" else file_document(file)
+    if not isinstance(found, dict) or not isinstance(found.get("name"), str):
+        raise click.UsageError(f"{file} holds no workflow: an object with a name")
+    with client(server) as conductor:
+        known = conductor.list_heads("workflows", name=found["name"])
+        code = _code(known[0]) if known else None
+        if etag and code is None:
+            raise NotFound(f"There is no workflow {found['name']} in the catalog")
+        head = conductor.save_version(
+            "workflows", found, code=code, etag=etag or 0, draft=draft or publish
+        )
+        if publish:
+            head = conductor.publish(_code(head))
+    _tell(head, as_json=as_json)
+
+
+@dag.command("list")
+@click.option("--tasks", is_flag=True, help="Tasks instead of workflows.")
+@click.option("--after", help="Only what has a greater code, which is younger.")
+@click.option("--size", type=click.IntRange(1, 1_000), default=100, show_default=True)
+@connected
+def list_(*, tasks: bool, after: str | None, size: int, server: str, as_json: bool) -> None:
+    """List what is in the catalog, the oldest first."""
+    with client(server) as conductor:
+        found = conductor.list_heads(_noun(is_task=tasks), after=after, size=size)
+    if as_json:
+        print_json(found)
+    else:
+        print_table(_HEAD, [_row(each, _HEAD) for each in found])
+
+
+@dag.command()
+@click.argument("name")
+@click.option("--version", type=click.IntRange(min=1), help="Without it the one that is edited.")
+@click.option("--pins", is_flag=True, help="Codes and versions of its tasks instead of the whole.")
+@_TASK
+@connected
+def get(
+    name: str,
+    *,
+    version: int | None,
+    pins: bool,
+    is_task: bool,
+    server: str,
+    as_json: bool,  # noqa: ARG001 - it is JSON in any case
+) -> None:
+    """Print the workflow NAME (or its code) as it was saved."""
+    with client(server) as conductor:
+        head = _found(conductor, name, is_task=is_task)
+        code = _code(head)
+        if pins:
+            print_json(conductor.get_pins(code, version or _number(head.get("version"))))
+        else:
+            print_json(conductor.get_version(_noun(is_task=is_task), code, version=version))
+
+
+@dag.command()
+@click.argument("name")
+@_TASK
+@connected
+def versions(name: str, *, is_task: bool, server: str, as_json: bool) -> None:
+    """List the versions of NAME, the newest first."""
+    with client(server) as conductor:
+        head = _found(conductor, name, is_task=is_task)
+        found = conductor.list_versions(_noun(is_task=is_task), _code(head))
+    if as_json:
+        print_json(found)
+    else:
+        print_table(_VERSION, [_row(each, _VERSION) for each in found])
+
+
+@dag.command()
+@click.argument("name")
+@click.option("--from", "before", type=click.IntRange(min=1), help="Without it the one before.")
+@click.option("--to", "after", type=click.IntRange(min=1), help="Without it what is edited.")
+@connected
+def diff(name: str, *, before: int | None, after: int | None, server: str, as_json: bool) -> None:
+    """Print what differs between two versions of NAME, by tasks and relations."""
+    with client(server) as conductor:
+        code = _code(_found(conductor, name))
+        found = conductor.get_diff(code, before=before, after=after)
+    if as_json:
+        print_json(found)
+        return
+    for line in _lines(found):
+        say(line)
+
+
+@dag.command()
+@click.argument("name")
+@click.option("--version", type=click.IntRange(min=1), help="Without it the one that is edited.")
+@connected
+def publish(name: str, *, version: int | None, server: str, as_json: bool) -> None:
+    """Let a version of NAME be the one that starts by its name."""
+    with client(server) as conductor:
+        head = _found(conductor, name)
+        _tell(conductor.publish(_code(head), version=version), as_json=as_json)
+
+
+@dag.command()
+@click.argument("name")
+@connected
+def withdraw(name: str, *, server: str, as_json: bool) -> None:
+    """Let no version of NAME start any more."""
+    with client(server) as conductor:
+        head = _found(conductor, name)
+        _tell(conductor.withdraw(_code(head)), as_json=as_json)
+
+
+@dag.command()
+@click.argument("name")
+@click.argument("version", type=click.IntRange(min=1))
+@_TASK
+@connected
+def switch(name: str, version: int, *, is_task: bool, server: str, as_json: bool) -> None:
+    """Edit another VERSION of NAME; nothing is written over."""
+    with client(server) as conductor:
+        head = _found(conductor, name, is_task=is_task)
+        noun = _noun(is_task=is_task)
+        _tell(conductor.switch_version(noun, _code(head), version), as_json=as_json)
+
+
+@dag.command()
+@click.argument("code")
+@connected
+def uses(code: str, *, server: str, as_json: bool) -> None:
+    """List the workflows that have the task CODE, and the versions of them that do."""
+    with client(server) as conductor:
+        found = conductor.list_uses(code)
+    if as_json:
+        print_json(found)
+        return
+    rows = [
+        [*_row(_object(each.get("workflow")), _HEAD[:2]), each.get("versions", "")]
+        for each in found
+    ]
+    print_table(("code", "name", "versions"), rows)
+
+
+@dag.command()
+@click.argument("name")
+@_TASK
+@connected
+def delete(name: str, *, is_task: bool, server: str, as_json: bool) -> None:
+    """Take NAME (or its code) out of the lists; its versions can be read until they are purged."""
+    noun = _noun(is_task=is_task)
+    with client(server) as conductor:
+        code = _code(_found(conductor, name, is_task=is_task))
+        head = conductor.delete_versioned(noun, code)
+    if as_json:
+        print_json(head)
+    else:
+        say(f"{head.get('name')} ({code}) is deleted; dag purge forgets its versions.", err=True)
+
+
+@dag.command()
+@click.argument("name")
+@click.argument("version", type=click.IntRange(min=1))
+@_TASK
+@connected
+def purge(name: str, version: int, *, is_task: bool, server: str, as_json: bool) -> None:
+    """Forget a VERSION of NAME (or its code) for good."""
+    noun = _noun(is_task=is_task)
+    with client(server) as conductor:
+        head = _found(conductor, name, is_task=is_task)
+        conductor.purge_version(noun, _code(head), version)
+    if not as_json:
+        say(f"version {version} of {head.get('name')} is gone.", err=True)
+
+
+def _found(conductor: Client, name: str, *, is_task: bool = False) -> Mapping[str, Any]:
+    """Find a head by name or code; tasks go by code only, as their names need not be unlike."""
+    known = [] if is_task else conductor.list_heads("workflows", name=name)
+    if known:
+        return known[0]
+    if name.isascii() and name.isdecimal():
+        return conductor.get_head(_noun(is_task=is_task), name)
+    raise NotFound(f"There is no {'task of the code' if is_task else 'workflow'} {name}")
+
+
+def _code(head: Mapping[str, Any]) -> str:
+    found = head.get("code")
+    if not isinstance(found, str):
+        raise UnexpectedAnswer("the server answered no code", status=200)
+    return found
+
+
+def _noun(*, is_task: bool) -> Noun:
+    return "tasks" if is_task else "workflows"
+
+
+_SIGNS: Final = {"added": "+", "removed": "-"}
+
+
+def _lines(found: Mapping[str, Any]) -> Iterator[str]:
+    """A line for each thing that differs, in the way of other tools that compare."""
+    yield f"version {found.get('fromVersion')} -> {found.get('toVersion')}"
+    for each in objects(found.get("workflow")):
+        yield f"~ workflow {_member(each)}"
+    for task in objects(found.get("tasks")):
+        sign = _SIGNS.get(str(task.get("change")), "~")
+        of = " -> ".join(str(task[end]) for end in ("fromVersion", "toVersion") if end in task)
+        yield f"{sign} task {task.get('taskReferenceName')} (version {of})"
+        for each in objects(task.get("members")):
+            yield f"    {_member(each)}"
+    for each in objects(found.get("relations")):
+        relation = _object(each.get("relation"))
+        label = "" if relation.get("label", "ok") == "ok" else f" {relation.get('label')}"
+        ends = f"{relation.get('preTask', '')} ->{label} {relation.get('postTask')}"
+        yield f"{_SIGNS.get(str(each.get('change')), '~')} relation {ends}"
+
+
+def _member(found: Mapping[str, Any]) -> str:
+    before, after = (json.dumps(found.get(end)) for end in ("before", "after"))
+    return f"{found.get('path')}: {before} -> {after}"
+
+
+def _object(found: object) -> Mapping[str, Any]:
+    return found if isinstance(found, Mapping) else {}
+
+
+def _number(found: object) -> int:
+    return found if isinstance(found, int) else 0
+
+
+def _row(found: Mapping[str, Any], columns: tuple[str, ...]) -> list[object]:
+    return [_shown(name, found.get(name)) for name in columns]
+
+
+def _shown(name: str, value: object) -> object:
+    if name.endswith("Time"):
+        return moment(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "" if value is None else value
+
+
+def _tell(head: Mapping[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        print_json(head)
+        return
+    published = head.get("publishedVersion")
+    state = f"version {published} is published" if published else "nothing is published"
+    edited = f"version {head.get('version')} is edited"
+    say(f"{head.get('name')} ({head.get('code')}): {edited}, {state}", err=True)

@@ -1,0 +1,280 @@
+"""The catalog: workflows and tasks that have versions, saved, published, taken back.
+
+A version is written once. What can be changed of a definition is its head, and every change
+compares it with what was read: of two who save at once one is refused. A save is one step of the
+store, so there is no half of one. What a workflow pins stays as it is whatever becomes of its
+tasks; still a task that a published workflow has is changed as a draft only, not unawares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from conductor_py.codec.catalog import (
+    digest_of,
+    digest_of_workflow,
+    dump_content,
+    dump_split,
+    load_saved,
+)
+from conductor_py.engine.catalog_heads import CatalogHeads
+from conductor_py.engine.catalog_pinning import Pinning
+from conductor_py.engine.catalog_writes import (
+    edges_of,
+    log_cell,
+    name_cell,
+    of_calls,
+    of_head,
+    of_name,
+    of_version,
+)
+from conductor_py.engine.clock import StoreClock
+from conductor_py.engine.composing import Composer, document_cell
+from conductor_py.errors import Conflict, NotFound
+from conductor_py.model.catalog import Draft, Edge, Head, Kind, Saved, SplitWorkflow
+from conductor_py.model.catalog_diff import WorkflowDiff, diff
+from conductor_py.model.definitions import WorkflowDef
+from conductor_py.model.json import JsonObject
+from conductor_py.ports.catalog import CatalogStore, Table, Write
+from conductor_py.wire.catalog import read_task
+
+Check = Callable[[WorkflowDef], None]
+"""Hold a whole definition to the rules (``DefinitionError``)."""
+
+Mint = Callable[[int], Sequence[int]]
+"""Make so many codes that nobody has."""
+
+
+class Catalog:
+    """Definitions with versions. All verbs may raise ``NotFound`` for a code, ``Conflict`` when the
+    head is not the one of the ``etag`` that was given (0: whichever).
+    """
+
+    def __init__(
+        self,
+        *,
+        store: CatalogStore,
+        heads: CatalogHeads,
+        composer: Composer,
+        clock: StoreClock,
+        mint: Mint,
+    ) -> None:
+        """Work over the catalog's tables; ``mint`` makes codes for what is new."""
+        self._store = store
+        self._heads = heads
+        self._composer = composer
+        self._clock = clock
+        self._mint = mint
+        self._pinning = Pinning(store, mint)
+
+    # -- reading -----------------------------------------------------------------------------------
+
+    def head(self, kind: Kind, code: int) -> Head:
+        """Read a head, of a deleted definition, too."""
+        return self._heads.read(kind, code)
+
+    def heads(self, kind: Kind, first: int, last: int, limit: int) -> tuple[Head, ...]:
+        """Read heads by code, which is by time, from ``first`` to ``last``; no deleted ones."""
+        return self._heads.page(kind, first, last, limit)
+
+    def named(self, name: str) -> Head | None:
+        """Find a workflow by its name; ``None`` when there is none."""
+        return self._heads.named(name)
+
+    def workflow(self, code: int, version: int | None) -> tuple[Head, JsonObject]:
+        """Read a workflow as the whole that was saved, in the version that is edited if none is
+        named.
+        """
+        head = self._heads.read(Kind.WORKFLOW, code)
+        split = self._composer.split(code, version or head.version)
+        return head, self._composer.document(split)
+
+    def split(self, code: int, version: int) -> tuple[SplitWorkflow, tuple[Edge, ...]]:
+        """Read a version as it is stored, with the relations between what it pins."""
+        split = self._composer.split(code, version)
+        return split, tuple(edges_of(split))
+
+    def diff(self, code: int, before: int, after: int) -> WorkflowDiff:
+        """Tell what differs between two versions of a workflow."""
+        self._heads.read(Kind.WORKFLOW, code)
+        was, now = self._composer.split(code, before), self._composer.split(code, after)
+        return diff(was.header, self._composer.placed(was), now.header, self._composer.placed(now))
+
+    def task(self, code: int, version: int | None) -> tuple[Head, JsonObject]:
+        """Read a task as it was saved."""
+        head = self._heads.read(Kind.TASK, code)
+        wanted = (code, version or head.version)
+        found = self._composer.contents((wanted,))
+        if wanted not in found:
+            raise NotFound(f"Task {code} has no version {version}")
+        return head, found[wanted]
+
+    def log(self, kind: Kind, code: int) -> tuple[Head, tuple[Saved, ...]]:
+        """List the versions of a definition, the newest first."""
+        head = self._heads.read(kind, code)
+        (row,) = self._store.rows(Table.LOG, (f"{kind} {code}",))
+        saved = sorted((load_saved(each) for each in row.values()), key=lambda one: -one.version)
+        return head, tuple(saved)
+
+    def uses(self, code: int) -> tuple[tuple[Head, tuple[int, ...]], ...]:
+        """List the workflows that have a task, each with the versions of it that do so: of the one
+        that is edited and those that can be started.
+        """
+        self._heads.read(Kind.TASK, code)
+        return self._pinning.users(code)
+
+    # -- saving ------------------------------------------------------------------------------------
+
+    def save(
+        self,
+        draft: Draft,
+        check: Check,
+        *,
+        code: int = 0,
+        etag: int = 0,
+        as_draft: bool = False,
+    ) -> Head:
+        """Save a whole workflow; the head, unchanged when nothing differs. Without a ``code`` it is
+        a new one. ``DefinitionError`` for what is no workflow; ``Conflict`` when the name is taken,
+        and when it, or another workflow that has a task which changes, is published, and this is
+        not saved ``as_draft``.
+        """
+        head = self._heads.live(Kind.WORKFLOW, code, etag) if code else None
+        before = self._composer.split(code, head.version) if head else None
+        pinned = self._pinning.pin(draft, before, code)
+        split = SplitWorkflow(header=draft.header, pins=pinned.pins)
+        digest = digest_of_workflow(split)
+        if head is not None and digest == head.digest:
+            return head
+        if head is not None and head.published and not as_draft:
+            raise Conflict(
+                f"{head.name} is published in version {head.published}: save what you change as a"
+                " draft (?draft=true) and publish that"
+            )
+        if not as_draft:
+            self._pinning.refuse_shared(pinned)
+        if head is not None and head.published and split.name != head.name:
+            raise Conflict(f"{head.name} is published: take it offline before it gets another name")
+        (code,) = (code,) if code else self._mint(1)
+        version = head.latest + 1 if head else 1
+        definition = self._composer.definition(split, version, pinned.given)
+        check(definition)
+        now = self._clock.now_ms()
+        after = Head(
+            code=code,
+            name=split.name,
+            version=version,
+            latest=version,
+            etag=(head.etag if head else 0) + 1,
+            digest=digest,
+            created_ms=head.created_ms if head else now,
+            changed_ms=now,
+            published=head.published if head else 0,
+            startable=head.startable if head else (),
+        )
+        writes = [
+            *of_name(head, after),
+            *self._pinning.writes(pinned, before, code, now),
+            *of_calls(definition, code),
+            *of_version(Kind.WORKFLOW, after, dump_split(split), len(split.pins)),
+            of_head(Kind.WORKFLOW, head, after),
+        ]
+        self._heads.change(writes, after)
+        return after
+
+    def save_task(
+        self, content: JsonObject, *, code: int = 0, etag: int = 0, as_draft: bool = False
+    ) -> Head:
+        """Save a task by itself; the head, unchanged when nothing differs. ``Conflict`` when a
+        published workflow has it, and it is not saved ``as_draft``.
+        """
+        head = self._heads.live(Kind.TASK, code, etag) if code else None
+        reference = {"taskReferenceName": content.get("name"), **content}
+        task = read_task(reference, "$")
+        digest = digest_of(content)
+        if head is not None and digest == head.digest:
+            return head
+        if head is not None and not as_draft:
+            self._pinning.refuse_used(head)
+        (code,) = (code,) if code else self._mint(1)
+        now = self._clock.now_ms()
+        version = head.latest + 1 if head else 1
+        after = Head(
+            code=code,
+            name=task.name,
+            version=version,
+            latest=version,
+            etag=(head.etag if head else 0) + 1,
+            digest=digest,
+            created_ms=head.created_ms if head else now,
+            changed_ms=now,
+            owner=head.owner if head else 0,
+        )
+        document = dump_content(content)
+        writes = (*of_version(Kind.TASK, after, document, 1), of_head(Kind.TASK, head, after))
+        self._heads.change(writes, after)
+        return after
+
+    def switch(self, kind: Kind, code: int, version: int, *, etag: int = 0) -> Head:
+        """Let another version be the one that is edited; nothing is written over."""
+        head = self._heads.live(kind, code, etag)
+        (stored,) = self._store.read((log_cell(kind, code, version),))
+        if stored is None:
+            raise NotFound(f"{head.name} has no version {version}")
+        if version == head.version:
+            return head
+        name = head.name
+        if kind is Kind.WORKFLOW:
+            name = self._composer.split(code, version).name
+            if head.published and name != head.name:
+                raise Conflict(f"{head.name} is published, and version {version} is named {name}")
+        digest = load_saved(stored).digest
+        after = replace(self._heads.changed(head, version=version, digest=digest), name=name)
+        names = of_name(head, after) if kind is Kind.WORKFLOW else ()
+        self._heads.change((*names, of_head(kind, head, after)), after)
+        return after
+
+    # -- forgetting --------------------------------------------------------------------------------
+
+    def delete(self, kind: Kind, code: int, *, etag: int = 0) -> Head:
+        """Take a definition out of the lists; its versions stay until they are purged. ``Conflict``
+        while it is published, or a workflow that is not deleted has the task.
+        """
+        head = self._heads.live(kind, code, etag)
+        if head.published:
+            raise Conflict(f"{head.name} is published; withdraw it first")
+        if kind is Kind.TASK:
+            users = ", ".join(user.name for user, _ in self._pinning.users(code)[:10])
+            if users:
+                raise Conflict(f"Workflows have the task {head.name}: {users}")
+        after = self._heads.changed(head, deleted=True)
+        name = name_cell(head.name)
+        writes = [of_head(kind, head, after)]
+        if kind is Kind.WORKFLOW:
+            writes.append(Write(cell=name, after=None))
+        self._heads.change(writes, after)
+        return after
+
+    def purge(self, kind: Kind, code: int, version: int) -> None:
+        """Forget a version for good; executions keep their snapshot. ``Conflict`` for one that is
+        edited or can be started, or of a task that a workflow has.
+        """
+        head = self._heads.read(kind, code)
+        if version in head.startable or (version == head.version and not head.deleted):
+            raise Conflict(f"Version {version} of {head.name} is edited, or can be started")
+        if kind is Kind.TASK:
+            self._pinning.refuse_pinned(code, version)
+        document = document_cell(kind, code, version)
+        (stored,) = self._store.read((document,))
+        if stored is None:
+            raise NotFound(f"{head.name} has no version {version}")
+        after = self._heads.changed(head)
+        self._heads.change(
+            (
+                Write(cell=document, after=None),
+                Write(cell=log_cell(kind, code, version), after=None),
+                of_head(kind, head, after),
+            ),
+            after,
+        )

@@ -1,0 +1,70 @@
+"""Heads of the catalog: read, compared, replaced. What every change of a definition goes by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from conductor_py.codec.catalog import load_head
+from conductor_py.engine.catalog_writes import head_cell, name_cell, padded
+from conductor_py.engine.clock import StoreClock
+from conductor_py.errors import Conflict, NotFound
+from conductor_py.model.catalog import Head, Kind
+from conductor_py.ports.catalog import CatalogStore, Write
+
+
+class CatalogHeads:
+    """Reads heads, and carries out changes that compare one."""
+
+    def __init__(self, store: CatalogStore, clock: StoreClock) -> None:
+        """Work over the catalog's tables."""
+        self._store = store
+        self._clock = clock
+
+    def read(self, kind: Kind, code: int) -> Head:
+        """Read a head, of a deleted definition, too."""
+        (stored,) = self._store.read((head_cell(kind, code),))
+        if stored is None:
+            raise NotFound(f"There is no {kind} of code {code}")
+        return load_head(stored)
+
+    def page(self, kind: Kind, first: int, last: int, limit: int) -> tuple[Head, ...]:
+        """Read heads by code, which is by time, from ``first`` to ``last``; no deleted ones."""
+        found: list[Head] = []
+        while len(found) < limit and first <= last:
+            page = self._store.page(kind, padded(first), padded(last), limit)
+            read = [load_head(stored) for _, stored in page]
+            found += (head for head in read if not head.deleted)
+            if len(page) < limit:
+                break
+            first = read[-1].code + 1
+        return tuple(found[:limit])
+
+    def named(self, name: str) -> Head | None:
+        """Find a workflow by its name; ``None`` when there is none."""
+        (stored,) = self._store.read((name_cell(name),))
+        return self.read(Kind.WORKFLOW, int(stored)) if stored is not None else None
+
+    def live(self, kind: Kind, code: int, etag: int) -> Head:
+        """Read a head that can be changed: ``NotFound`` when it is deleted, ``Conflict`` when it is
+        not that of the ``etag`` (0: whichever).
+        """
+        head = self.read(kind, code)
+        if head.deleted:
+            raise NotFound(f"The {kind} {head.name} of code {code} is deleted")
+        if etag and etag != head.etag:
+            raise Conflict(
+                f'{head.name} has changed since it was read: its etag is "{head.etag}", not'
+                f' "{etag}"; read it again'
+            )
+        return head
+
+    def changed(self, head: Head, **changes: object) -> Head:
+        """Make the head that comes after it."""
+        now = self._clock.now_ms()
+        return replace(head, etag=head.etag + 1, changed_ms=now, **changes)  # type: ignore[arg-type]
+
+    def change(self, writes: Sequence[Write], after: Head) -> None:
+        """Carry out a change that ends in a head (``Conflict`` when somebody was faster)."""
+        if not self._store.change(writes):
+            raise Conflict(f"{after.name}, a task of it or its name changed meanwhile; try again")

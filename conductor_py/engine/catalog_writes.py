@@ -1,0 +1,118 @@
+"""Where what is known of a definition stands in the catalog's tables, and what a change writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from conductor_py.codec.catalog import dump_head, dump_saved
+from conductor_py.engine.composing import document_cell
+from conductor_py.model.catalog import Edge, Head, Kind, Saved, SplitWorkflow
+from conductor_py.model.definitions import SubWorkflowParams, WorkflowDef, WorkflowTask, children_of
+from conductor_py.model.json import JsonValue
+from conductor_py.ports.catalog import Cell, Table, Write
+
+_WIDTH = 19
+_ONE = b"1"
+_ENDS = ("preTask", "postTask")
+
+
+def padded(code: int) -> str:
+    """Write a code so that texts are in the order of numbers."""
+    return f"{code:0{_WIDTH}d}"
+
+
+def head_cell(kind: Kind, code: int) -> Cell:
+    """Where a head stands."""
+    return Cell(table=Table.HEAD, row=kind, field=padded(code))
+
+
+def log_cell(kind: Kind, code: int, version: int) -> Cell:
+    """Where what is told of a version stands."""
+    return Cell(table=Table.LOG, row=f"{kind} {code}", field=str(version))
+
+
+def name_cell(name: str) -> Cell:
+    """Where it stands who has the name of a workflow."""
+    return Cell(table=Table.NAME, row=Kind.WORKFLOW, field=name)
+
+
+def of_head(kind: Kind, before: Head | None, after: Head) -> Write:
+    """Replace a head by another, if it is still what it was; ``None``: if there is none."""
+    return Write(
+        cell=head_cell(kind, after.code),
+        after=dump_head(after),
+        checked=True,
+        before=dump_head(before) if before else None,
+    )
+
+
+def of_version(kind: Kind, head: Head, document: bytes, tasks: int) -> Iterator[Write]:
+    """Write the version that a head edits."""
+    saved = Saved(version=head.version, at_ms=head.changed_ms, digest=head.digest, tasks=tasks)
+    cell = document_cell(kind, head.code, head.version)
+    yield Write(cell=cell, after=document, checked=True)
+    yield Write(cell=log_cell(kind, head.code, head.version), after=dump_saved(saved))
+
+
+def of_name(before: Head | None, after: Head) -> Iterator[Write]:
+    """Take the name of a workflow, and give back the one that it had."""
+    if before is not None and before.name == after.name:
+        return
+    yield Write(cell=name_cell(after.name), after=str(after.code).encode(), checked=True)
+    if before is not None:
+        yield Write(cell=name_cell(before.name), after=None)
+
+
+def of_registered(name: str, field: str, before: bytes | None, after: bytes | None) -> Write:
+    """Change what stands among the registered definitions, if it is still what it was."""
+    cell = Cell(table=Table.REGISTERED, row=name, field=field)
+    return Write(cell=cell, after=after, checked=True, before=before)
+
+
+def of_use(code: int, workflow: int) -> Write:
+    """Note that a version of a workflow has a task."""
+    return Write(cell=Cell(table=Table.USE, row=str(code), field=str(workflow)), after=_ONE)
+
+
+def of_calls(definition: WorkflowDef, workflow: int) -> Iterator[Write]:
+    """Note which workflows a workflow starts."""
+    for name in dict.fromkeys(name for _, name, _ in children(definition)):
+        yield Write(cell=Cell(table=Table.CALL, row=name, field=str(workflow)), after=_ONE)
+
+
+def children(definition: WorkflowDef) -> Iterator[tuple[str, str, int | None]]:
+    """List the workflows that a definition starts by names that it says: path, name, version."""
+    pending = [(f"$.tasks[{at}]", task) for at, task in enumerate(definition.tasks)]
+    while pending:
+        path, task = pending.pop()
+        params = task.sub_workflow_param
+        if params is not None and _says_name(task, params):
+            version = params.version if isinstance(params.version, int) else None
+            yield f"{path}.subWorkflowParam.name", str(params.name), version or None
+        for inner, body in children_of(task):
+            pending += [(f"{path}{inner}[{at}]", each) for at, each in enumerate(body)]
+
+
+def _says_name(task: WorkflowTask, params: SubWorkflowParams) -> bool:
+    said = params.workflow_definition is None and bool(params.name)
+    return task.type == "SUB_WORKFLOW" and said and "${" not in str(params.name)
+
+
+def edges_of(split: SplitWorkflow) -> Iterator[Edge]:
+    """List the relations of a version between what it pins, its roots first."""
+    pins = {pin.reference: pin for pin in split.pins}
+    relations = [each for each in _relations(split) if each.get("preTask")]
+    led = {each.get("postTask") for each in relations}
+    if _relations(split):
+        yield from (Edge(after=pin) for pin in split.pins if pin.reference not in led)
+    for each in relations:
+        rest = {name: value for name, value in each.items() if name not in _ENDS}
+        before, after = pins[str(each["preTask"])], pins[str(each["postTask"])]
+        yield Edge(after=after, before=before, relation=rest)
+
+
+def _relations(split: SplitWorkflow) -> list[Mapping[str, JsonValue]]:
+    found = split.header.get("relations")
+    if not isinstance(found, list):
+        return []
+    return [each for each in found if isinstance(each, Mapping)]

@@ -1,0 +1,128 @@
+"""Puts versions of the catalog together again: pins, and the tasks that they name.
+
+A version never changes, so what was read of one is remembered: of a workflow of a thousand tasks,
+one of which was edited, one task is read.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from threading import Lock
+
+from conductor_py.codec.catalog import digest_of, load_content, load_split
+from conductor_py.errors import NotFound
+from conductor_py.model.catalog import Kind, Pin, SplitWorkflow
+from conductor_py.model.catalog_diff import Placed
+from conductor_py.model.definitions import WorkflowDef, WorkflowTask
+from conductor_py.model.json import JsonObject
+from conductor_py.ports.catalog import CatalogStore, Cell, Table
+from conductor_py.wire.catalog import entry_body, read_header, read_task
+
+_REMEMBERED = 20_000
+
+_Key = tuple[int, int, str]
+"""Code, version, and the digest of what a workflow says differently."""
+
+
+def document_cell(kind: Kind, code: int, version: int) -> Cell:
+    """Where a version stands."""
+    return Cell(table=Table.DOCUMENT, row=f"{kind} {code}", field=str(version))
+
+
+class Composer:
+    """Reads versions; safe for threads: what is read twice is equal."""
+
+    def __init__(self, store: CatalogStore) -> None:
+        """Read from this store."""
+        self._store = store
+        self._tasks: OrderedDict[_Key, WorkflowTask] = OrderedDict()
+        self._lock = Lock()
+
+    def split(self, code: int, version: int) -> SplitWorkflow:
+        """Read a version of a workflow as it is stored (``NotFound``)."""
+        (stored,) = self._store.read((document_cell(Kind.WORKFLOW, code, version),))
+        if stored is None:
+            raise NotFound(f"Workflow {code} has no version {version}")
+        return load_split(stored)
+
+    def contents(self, wanted: Iterable[tuple[int, int]]) -> dict[tuple[int, int], JsonObject]:
+        """Read versions of tasks as they were given; what is not there is left out."""
+        keys = list(dict.fromkeys(wanted))
+        found = self._store.read([document_cell(Kind.TASK, *key) for key in keys])
+        return {
+            key: load_content(stored)
+            for key, stored in zip(keys, found, strict=True)
+            if stored is not None
+        }
+
+    def document(self, split: SplitWorkflow) -> JsonObject:
+        """Write a version as the whole that it was given as."""
+        own = [(pin.code, pin.version) for pin in split.pins if pin.changes is None]
+        contents = self.contents(own)
+        tasks = [entry_body(pin, contents.get((pin.code, pin.version))) for pin in split.pins]
+        return {**split.header, "tasks": tasks}
+
+    def placed(self, split: SplitWorkflow) -> tuple[Placed, ...]:
+        """Read the tasks of a version with their contents, as the workflow has them."""
+        contents = self.contents((pin.code, pin.version) for pin in split.pins)
+        return tuple(
+            Placed(pin=pin, content=used(contents.get((pin.code, pin.version), {}), pin))
+            for pin in split.pins
+        )
+
+    def definition(
+        self,
+        split: SplitWorkflow,
+        version: int,
+        given: Mapping[tuple[int, int], JsonObject] | None = None,
+    ) -> WorkflowDef:
+        """Compose a version; ``given`` are contents of tasks that are not stored yet.
+        ``InvalidInput`` for those that are none.
+        """
+        header = read_header(split.header)
+        return replace(header, version=version, tasks=self._read(split.pins, given or {}))
+
+    def _read(
+        self, pins: Sequence[Pin], given: Mapping[tuple[int, int], JsonObject]
+    ) -> tuple[WorkflowTask, ...]:
+        keys = [_key(pin) for pin in pins]
+        with self._lock:
+            known = {key: self._tasks[key] for key in keys if key in self._tasks}
+        stored = self.contents(
+            (pin.code, pin.version)
+            for key, pin in zip(keys, pins, strict=True)
+            if key not in known and (pin.code, pin.version) not in given
+        )
+        fresh: dict[_Key, WorkflowTask] = {}
+        for at, (key, pin) in enumerate(zip(keys, pins, strict=True)):
+            if key in known or key in fresh:
+                continue
+            content = given.get((pin.code, pin.version)) or stored.get((pin.code, pin.version))
+            if content is None:
+                raise NotFound(f"Task {pin.code} has no version {pin.version}")
+            fresh[key] = read_task(used(content, pin), f"$.tasks[{at}]")
+        # What is not stored yet may be refused, and its version be given to something else.
+        self._remember({key: task for key, task in fresh.items() if key[:2] not in given})
+        known |= fresh
+        return tuple(known[key] for key in keys)
+
+    def _remember(self, fresh: Mapping[_Key, WorkflowTask]) -> None:
+        with self._lock:
+            self._tasks.update(fresh)
+            while len(self._tasks) > _REMEMBERED:
+                self._tasks.popitem(last=False)
+
+
+def used(content: JsonObject, pin: Pin) -> JsonObject:
+    """What a task says, and what this workflow says differently. One that stands by itself needs no
+    reference; it is its name then.
+    """
+    if pin.changes is None:
+        return content
+    return {"taskReferenceName": content.get("name"), **content, **pin.changes}
+
+
+def _key(pin: Pin) -> _Key:
+    return pin.code, pin.version, "" if pin.changes is None else digest_of(pin.changes)

@@ -1,0 +1,66 @@
+"""Effects that leave the engine: for each kind, who carries it out."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from conductor_py.engine.clock import StoreClock
+from conductor_py.engine.event_actions import EventActions
+from conductor_py.engine.event_delivery import EventDelivery
+from conductor_py.engine.executions import Executions
+from conductor_py.engine.executor import Executor
+from conductor_py.engine.keyed_starts import KeyedStarts
+from conductor_py.engine.notifications import Listeners, Notifications
+from conductor_py.engine.operations import Operations
+from conductor_py.engine.patience import EffectHandler, Patience
+from conductor_py.engine.port_set import Ports
+from conductor_py.engine.posts import Posts
+from conductor_py.engine.shared_admission import KIND, Admissions
+from conductor_py.engine.shared_limits import SharedLimits
+from conductor_py.engine.snapshots import Snapshots
+from conductor_py.engine.tasks import Tasks
+
+
+def deliveries(
+    ports: Ports,
+    *,
+    executor: Executor,
+    executions: Executions,
+    tasks: Tasks,
+    operations: Operations,
+    snapshots: Snapshots,
+    clock: StoreClock,
+    listeners: Listeners,
+    patience: Patience,
+    limits: SharedLimits,
+) -> dict[str, EffectHandler]:
+    """Carry out the effects that leave the engine, by kind."""
+    events = EventDelivery(
+        store=ports.events,
+        actions=EventActions(ports.events, executions, tasks, operations),
+        scripts=ports.scripts,
+        payloads=ports.payloads,
+        sinks=ports.sinks,
+        clock=clock,
+        patience=patience,
+    )
+    notifications = Notifications(
+        listeners=listeners,
+        webhook=ports.webhook,
+        sinks=ports.sinks,
+        store=ports.events,
+        outbox=ports.outbox,
+        payloads=ports.payloads,
+        workflow=partial(executions.document, include_tasks=False),
+        task=tasks.document,
+        clock=clock,
+        patience=patience,
+    )
+    keys = KeyedStarts(executions, tasks, operations, ports.store, snapshots, ports.payloads, clock)
+    return {
+        "publish": events.deliver,
+        "notify": notifications.deliver,
+        "start": keys.handle,
+        "post": Posts(ports.store, executor).handle,
+        KIND: Admissions(limits, executor).handle,
+    }
