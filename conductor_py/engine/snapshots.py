@@ -29,7 +29,9 @@ from conductor_py.codec.nesting import plain
 from conductor_py.decider.compile import compile_fragment, compile_plan
 from conductor_py.decider.need import FragmentWanted
 from conductor_py.decider.plan import Plan
+from conductor_py.engine.composing import Composer
 from conductor_py.engine.plan_cache import Compiled, PlanCache
+from conductor_py.engine.port_set import Ports
 from conductor_py.engine.registered import Registered
 from conductor_py.engine.schemas import embed_schemas, names_schema
 from conductor_py.engine.tags import with_rate_limit
@@ -248,6 +250,12 @@ class Snapshots:
                     raise NotFound(f"No such sub-workflow found by name: {params.name} ({where})")
                 latest[params.name] = version
         return latest
+
+
+def snapshots_of(ports: Ports) -> Snapshots:
+    """Make and find plans over the ports of an engine."""
+    registered = Registered(ports.metadata, Composer(ports.catalog))
+    return Snapshots(ports.metadata, ports.plans, registered)
 
 
 def _compiled(plan_hash: str, blob: bytes, definition: WorkflowDef | None) -> Compiled:

@@ -11,9 +11,7 @@ from functools import partial
 import pytest
 
 from conductor_py.decider.workspace import Limits
-from conductor_py.engine.composing import Composer
-from conductor_py.engine.registered import Registered
-from conductor_py.engine.snapshots import Snapshots
+from conductor_py.engine.snapshots import snapshots_of
 from conductor_py.testing.author import Author, GraphAuthor, RichAuthor
 from conductor_py.testing.recount import complaints
 from tests.decider.chaos import Chaos, Weather, timeless
@@ -38,9 +36,7 @@ def quiet() -> Iterator[None]:
 
 def _live_through(seed: int, weather: Weather, author: type[Author] = RichAuthor) -> None:
     world = Chaos(seed, _LIMITS[seed % len(_LIMITS)], weather, author)
-    ports = world.engine.ports
-    registered = Registered(ports.metadata, Composer(ports.catalog))
-    find_plan = partial(Snapshots(ports.metadata, ports.plans, registered).plan, 0)
+    find_plan = partial(snapshots_of(world.engine.ports).plan, 0)
 
     def is_sound() -> None:
         found = complaints(world.space.partition(0), find_plan, world.clock.now_ms)

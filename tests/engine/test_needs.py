@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from conductor_py.decider.need import Need, Read
-from conductor_py.engine.composing import Composer
 from conductor_py.engine.needs import Fetcher
-from conductor_py.engine.registered import Registered
-from conductor_py.engine.snapshots import Snapshots
+from conductor_py.engine.snapshots import snapshots_of
 from conductor_py.model.ids import ExecutionId
 from conductor_py.testing import MemoryEngine
 from tests.builders import simple, workflow
@@ -16,9 +14,7 @@ _WANTED = Need({"vars": Read("vars")})
 
 def _fetcher(engine: MemoryEngine) -> Fetcher:
     ports = engine.ports
-    snapshots = Snapshots(
-        ports.metadata, ports.plans, Registered(ports.metadata, Composer(ports.catalog))
-    )
+    snapshots = snapshots_of(ports)
     return Fetcher(
         ports.store, snapshots, ports.payloads, ports.scripts, lambda _, __: "", ports.cache
     )

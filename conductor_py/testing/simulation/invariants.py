@@ -16,9 +16,7 @@ import orjson
 
 from conductor_py.adapters.memory.claims import attempt_of, claim_side, is_open
 from conductor_py.adapters.memory.space import Execution, Partition
-from conductor_py.engine.composing import Composer
-from conductor_py.engine.registered import Registered
-from conductor_py.engine.snapshots import Snapshots
+from conductor_py.engine.snapshots import snapshots_of
 from conductor_py.model.ids import ExecutionId, partition_of
 from conductor_py.ports.queues import PollReply
 from conductor_py.ports.store import Commit, Outcome, Report, Start
@@ -95,10 +93,7 @@ class Checks:
             "reader.restore": leaving.restore,
         }
         KeptRecords(world).stand_around(self.around)
-        ports = world.ports
-        registered = Registered(ports.metadata, Composer(ports.catalog))
-        snapshots = Snapshots(ports.metadata, ports.plans, registered)
-        self._plan = snapshots.plan
+        self._plan = snapshots_of(world.ports).plan
         self._calls = 0
         self.has_lost = False
         self._clock_went_back = False
