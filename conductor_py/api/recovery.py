@@ -7,7 +7,7 @@ from flask import Blueprint, Response, request
 from conductor_py.api.answers import empty, json_answer, no_content, text
 from conductor_py.api.front import Front, blueprint
 from conductor_py.wire.parameters import flag
-from conductor_py.wire.recovery import read_rerun, read_upgrade
+from conductor_py.wire.recovery import preview_to_json, read_rerun, read_upgrade
 
 
 def recovery(front: Front) -> Blueprint:
@@ -43,6 +43,8 @@ class _Recovery:
 
     def rerun(self, workflow_id: str) -> Response:
         wanted = read_rerun(self._front.body_object())
+        if flag(request.args, "dryRun"):
+            return json_answer(preview_to_json(self._recovery.preview_rerun(workflow_id, wanted)))
         return text(self._recovery.rerun(workflow_id, wanted))
 
     def jump(self, workflow_id: str, ref: str) -> Response:

@@ -19,6 +19,7 @@ _NAMES: Final = {
     "ref": "ref",
     "vector": "it",
     "given": "given",
+    "scope": "scope",
 }
 
 

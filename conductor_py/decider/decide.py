@@ -299,6 +299,14 @@ def _open(ws: Workspace, step: Step) -> None:
     operators.open_(ws, spot)
 
 
+def _open_named(ws: Workspace, step: Step) -> None:
+    """Open the task that a recovery begins with, which has no attempt to succeed to."""
+    spot = Spot(step.plan, step.plan.nodes[step.ref], step.vector)
+    revival.give(ws, spot)
+    _open(ws, step)
+    ws.given.pop(spot.key, None)
+
+
 def _check_loop(ws: Workspace, step: Step) -> None:
     """An iteration is not over before everything in it that a pause has postponed has gone on."""
     if pausing.is_behind(ws):
@@ -336,6 +344,7 @@ def _close(ws: Workspace, key: str, *, released: bool) -> None:
 _STEPS: Mapping[str, Callable[[Workspace, Step], None]] = MappingProxyType(
     {
         "open": _open,
+        "open_named": _open_named,
         "branches": fork_join_dynamic.more_branches,
         "join_of": lambda ws, step: fork_join_dynamic.join_of(ws, step.plan, step.ref, step),
         "join": lambda ws, step: _close(ws, step.ref, released=False),

@@ -19,7 +19,8 @@ without edges runs. Nothing is concluded before every edge has been told: what c
 several tasks never begins while one of them still runs.
 
 In a later generation the tasks are gone through again from the roots. One that is done is kept when
-nothing before it has run again; so a recovery does what has to be done, and nothing else.
+nothing before it has run again; so a recovery does what has to be done, and nothing else. What its
+scope holds back (``decider.scopes``) counts by the record it has; without one it could not run.
 """
 
 from __future__ import annotations
@@ -27,18 +28,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from conductor_py.decider import ending
+from conductor_py.decider import ending, scopes
 from conductor_py.decider.graph import lifted
 from conductor_py.decider.need import Read
 from conductor_py.decider.plan import Gate, Node
 from conductor_py.decider.workspace import Spot, Step, Workspace
 from conductor_py.model.definitions import Relation
 from conductor_py.model.execution import NO_LOOP, Attempt, GateState, Walk
+from conductor_py.model.requests import TASK_PRE
 from conductor_py.model.status import TaskStatus, WorkflowStatus
 
 _PIECE = 500
 _RUN, _SKIPPED, _BLOCKED = "RUN", "SKIPPED", "BLOCKED"
 _OK, _FAILED = "OK", "FAILED"
+_WHOLE = Walk(kind="revive", last=0)
 _CHOSEN = frozenset({"success", "failure", "case", "default"})
 
 
@@ -70,9 +73,10 @@ def outcome(ws: Workspace, node: Node) -> str:
     """What became of a task: OK, FAILED, SKIPPED or BLOCKED; empty while it is not known."""
     if node.gate is None:
         return ""
-    verdict = state_of(ws, node.ref).verdict if node.gate.before else _RUN
-    if verdict != _RUN:
-        return verdict
+    if node.gate.before or ws.header.revised:
+        verdict = state_of(ws, node.ref).verdict
+        if verdict != _RUN and (verdict or node.gate.before):
+            return verdict
     attempt = _newest(ws, node)
     if attempt is None or attempt.open or attempt.ahead:
         return ""
@@ -108,10 +112,10 @@ def tell(ws: Workspace, step: Step) -> None:
     names = dict.fromkeys(f"g:{edge.post_task}" for edge in edges)
     ws.together((name, Read(name)) for name in names if name not in ws.states)
     became = outcome(ws, node)
-    chosen = _chosen(ws, node) if became == _OK else ""
+    chosen = choice_of(ws, node) if became == _OK else ""
     fresh = _is_fresh(ws, node)
     for edge in edges:
-        _count(ws, step, edge, _passed(edge, node.gate, became, chosen), fresh=fresh)
+        _count(ws, step, edge, passed(edge, node.gate, became, chosen), fresh=fresh)
     if first + _PIECE < len(node.gate.after):
         ws.agenda.append(replace(step, ref=f"{first + _PIECE}:{ref}"))
         ws.cut_here = True
@@ -130,12 +134,13 @@ def _count(ws: Workspace, step: Step, edge: Relation, passed: str, *, fresh: boo
         fresh=state.fresh or fresh,
     )
     if state.told == gate.before:
-        state = replace(state, verdict=_verdict(gate.rule, state))
+        state = replace(state, verdict=verdict_of(gate.rule, state))
         ws.agenda.append(Step("gate", step.plan, edge.post_task, NO_LOOP))
     ws.states[f"g:{edge.post_task}"] = state
 
 
-def _verdict(rule: str, state: GateState) -> str:
+def verdict_of(rule: str, state: GateState) -> str:
+    """What a gate concludes of what it has been told: RUN, SKIPPED or BLOCKED."""
     if rule == "ALL_DONE":
         return _RUN
     if state.live and (rule == "ANY_LIVE" or not state.blocked):
@@ -143,7 +148,8 @@ def _verdict(rule: str, state: GateState) -> str:
     return _BLOCKED if state.blocked else _SKIPPED
 
 
-def _passed(edge: Relation, gate: Gate, became: str, chosen: str) -> str:
+def passed(edge: Relation, gate: Gate, became: str, chosen: str) -> str:
+    """What passes along an edge of a task: live, blocked or dead."""
     if became == _SKIPPED:
         return "dead"
     if edge.label in {"test", "always"}:
@@ -167,7 +173,7 @@ def _case(edge: Relation) -> str:
     return f"case:{edge.case}" if edge.label == "case" else edge.label
 
 
-def _chosen(ws: Workspace, node: Node) -> str:
+def choice_of(ws: Workspace, node: Node) -> str:
     """The label of the edges that a logic node has chosen."""
     if node.task.type not in {"CONDITIONS", "SWITCH"}:
         return ""
@@ -197,6 +203,14 @@ def act(ws: Workspace, step: Step) -> None:
     """Carry out the verdict of a gate."""
     node = step.plan.nodes[step.ref]
     state = state_of(ws, node.ref)
+    walk = (ws.state("walk", Walk) or _WHOLE) if ws.header.revised else None
+    named = walk is not None and _named(ws, walk) == node.ref
+    if walk is not None and scopes.holds(ws, walk, node.ref):
+        _hold(ws, node, state)
+        return
+    if named and state.verdict in {_SKIPPED, _BLOCKED} and not state.fresh:
+        state = replace(state, verdict=_RUN)
+        ws.states[f"g:{node.ref}"] = state
     if state.verdict in {_SKIPPED, _BLOCKED}:
         if state.verdict == _BLOCKED and not _note_blocked(ws, node):
             return
@@ -206,19 +220,24 @@ def act(ws: Workspace, step: Step) -> None:
         return
     before = _newest(ws, node) if ws.header.revised else None
     if before is None or before.ahead:
-        ws.agenda.append(Step("open", step.plan, node.ref, NO_LOOP))
-    elif before.generation != ws.header.generation:
-        _take_up(ws, node, before, fresh=state.fresh)
+        kind = "open_named" if named else "open"
+        ws.agenda.append(Step(kind, step.plan, node.ref, NO_LOOP))
+    elif walk is not None and before.generation != ws.header.generation:
+        _take_up(ws, walk, node, before, fresh=state.fresh)
 
 
 def _note_blocked(ws: Workspace, node: Node) -> bool:
     """Count a task that cannot run as a failure; whether the execution goes on."""
-    reason = f"Task {node.ref} cannot run: what comes before it has failed"
+    reason = _cannot_run(node)
     if ws.plan.definition.failure_strategy == "END":
         ending.end(ws, WorkflowStatus.FAILED, reason)
         return False
     ending.note_failure(ws, reason, only_first=True)
     return True
+
+
+def _cannot_run(node: Node) -> str:
+    return f"Task {node.ref} cannot run: what comes before it has failed"
 
 
 def goes_on(ws: Workspace, spot: Spot, attempt: Attempt) -> bool:
@@ -246,15 +265,39 @@ def conclude(ws: Workspace) -> bool:
 # -- later generations -----------------------------------------------------------------------------
 
 
-def _take_up(ws: Workspace, node: Node, before: Attempt, *, fresh: bool) -> None:
+def _named(ws: Workspace, walk: Walk) -> str:
+    """The task that a recovery begins with; empty when it names none."""
+    target = ws.attempt(walk.target) if walk.target and not walk.ref else None
+    return walk.ref or (target.ref if target is not None else "")
+
+
+def _hold(ws: Workspace, node: Node, state: GateState) -> None:
+    """Leave a task as it is, whatever leads to it now."""
+    done = _newest(ws, node)
+    if done is not None and not done.ahead:
+        verdict = _RUN
+        if not done.status.successful and not _handled(node):
+            ending.note_failure(ws, ending.reason_of(done))
+    elif state.verdict == _SKIPPED:
+        verdict = _SKIPPED
+    else:
+        verdict = _BLOCKED
+        reason = _cannot_run(node)
+        if state.verdict != _BLOCKED:
+            reason = f"Task {node.ref} has not run: only a part of the workflow was run again"
+        ending.note_failure(ws, reason, only_first=True)
+    ws.states[f"g:{node.ref}"] = replace(state, verdict=verdict)
+    settled(ws, node)
+
+
+def _take_up(ws: Workspace, walk: Walk, node: Node, before: Attempt, *, fresh: bool) -> None:
     """Keep what a task has done, or do it again."""
-    walk = ws.state("walk", Walk) or Walk(kind="revive", last=0)
-    target = ws.attempt(walk.target) if walk.target else None
-    is_target = target is not None and target.ref == node.ref
-    kept = not is_target and not fresh and _is_kept(ws, node, before)
+    is_target = _named(ws, walk) == node.ref
+    again = fresh or walk.scope == TASK_PRE
+    kept = not is_target and not again and is_kept(ws, node, before)
     if before.type == "DO_WHILE" and not kept:
         ws.states[f"j:{node.ref}"] = None
-    if fresh and not is_target:
+    if again and not is_target:
         _forget(ws, before)
         ws.agenda.append(Step("open", ws.plan, node.ref, NO_LOOP))
     elif kept:
@@ -275,7 +318,7 @@ def _forget(ws: Workspace, attempt: Attempt) -> None:
     ws.pointers[f"r:{attempt.ref}"] = 0
 
 
-def _is_kept(ws: Workspace, node: Node, before: Attempt) -> bool:
+def is_kept(ws: Workspace, node: Node, before: Attempt) -> bool:
     """What succeeded is not done again, nor what failed as somebody expected, who has run then."""
     if before.status.successful:
         return True

@@ -69,6 +69,7 @@ def begin(ws: Workspace, walk: Walk) -> None:
     ws.open_attempts = ws.containers = ws.pending = ws.permissive_failures = 0
     ws.tail = False
     ws.final = 0
+    ws.scope = None
     ws.states["end"] = None
     ws.states["walk"] = walk
     ws.documents["output"] = {}

@@ -53,5 +53,6 @@ def gates_anew(plan: Plan, execution: Execution, now_ms: int) -> Iterator[tuple[
             told[edge.post_task] += bool(became[ref])
     for ref, gate in nodes.items():
         state = gates.state_of(ws, ref)
-        if (state.told, bool(state.verdict)) != (told[ref], 0 < gate.before == told[ref]):
+        concluded = bool(state.verdict and gate.before)
+        if (state.told, concluded) != (told[ref], 0 < gate.before == told[ref]):
             yield f"g:{ref}", f"{state.told} are counted ({state.verdict}), {told[ref]} have ended"

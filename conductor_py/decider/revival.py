@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from conductor_py.decider import adoption, control, joins, operators
+from conductor_py.decider import adoption, control, joins, operators, skipping
 from conductor_py.decider.control import CONTAINERS
 from conductor_py.decider.graph import ancestry, follower, lifted, open_iteration, preceding
 from conductor_py.decider.need import Read
@@ -68,18 +68,24 @@ def renew(ws: Workspace, step: Step) -> None:
         adoption.adopt(ws, spot, before, retries, resume=step.kind == "resume_child")
         return
     ws.renewed[spot.key] = (before, retries)
-    if target and ("redo" in ws.documents or ws.field("redo") is not None):
-        ws.given[spot.key] = ws.document("redo")
-        ws.documents.pop("redo", None)
-        ws.states["redo"] = None
+    if target:
+        give(ws, spot)
     if before.type in _JOINS:
         _reopen_join(ws, spot)
     elif before.type == "DO_WHILE" and not target and not ws.plan.is_dag:
         do_while.reopen(ws, spot, before)
-    else:
+    elif not skipping.prohibited(ws, spot):
         operators.open_(ws, spot)
     ws.renewed.pop(spot.key, None)
     ws.given.pop(spot.key, None)
+
+
+def give(ws: Workspace, spot: Spot) -> None:
+    """Let the task that a rerun begins with have the input that was given for it, if any."""
+    if "redo" in ws.documents or ws.state("redo", object) is not None:
+        ws.given[spot.key] = ws.document("redo")
+        ws.documents.pop("redo", None)
+        ws.states["redo"] = None
 
 
 def _reopen_join(ws: Workspace, spot: Spot) -> None:

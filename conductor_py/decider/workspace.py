@@ -132,6 +132,7 @@ class Workspace:
         "pointers",
         "renewed",
         "reopened",
+        "scope",
         "sends",
         "states",
         "status",
@@ -153,8 +154,7 @@ class Workspace:
         self.next_seq = self.born = header.next_seq
         self.open_attempts = header.open_attempts
         self.containers = header.containers
-        self.tail = header.tail
-        self.drain = header.drain
+        self.tail, self.drain = header.tail, header.drain
         self.due_at = header.due_at
         self.ended_at = header.ended_at
         self.permissive_failures = header.permissive_failures
@@ -181,6 +181,7 @@ class Workspace:
         self.kept: list[Kept] = []
         self.renewed: dict[str, tuple[Attempt, int]] = {}
         self.given: dict[str, JsonObject] = {}
+        self.scope: frozenset[str] | None = None
 
     # -- reads -----------------------------------------------------------------------------------
 

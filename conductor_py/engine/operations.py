@@ -51,6 +51,11 @@ _ERRORS: Final[Mapping[str, Callable[[str], ConductorError]]] = {
 }
 
 
+def refused(code: str, message: str) -> ConductorError:
+    """Make the error that a refusal of an execution is raised as."""
+    return _ERRORS.get(code, InvalidInput)(message)
+
+
 class Operations:
     """Sends operations and waits for their answers."""
 
@@ -109,7 +114,7 @@ class Operations:
         answer = self._answer(target, operation, holder, reply, ticket)
         code, message = str(answer.get("error") or ""), str(answer.get("message") or "")
         if code:
-            raise _ERRORS.get(code, InvalidInput)(message)
+            raise refused(code, message)
         return True
 
     def _answer(

@@ -7,18 +7,22 @@ ancestors. Jump and upgrade act on what is under way.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
-from conductor_py.codec.execution import load_header
+from conductor_py.codec.execution import load_field, load_header
+from conductor_py.decider.preview import preview
+from conductor_py.decider.workspace import Execution as Stored
 from conductor_py.engine.executions import Executions
-from conductor_py.engine.operations import Operations
+from conductor_py.engine.operations import Operations, refused
 from conductor_py.engine.restoring import Restoring
 from conductor_py.engine.snapshots import Snapshots
 from conductor_py.errors import Conflict, InvalidInput, NotFound, Violation
+from conductor_py.model.decision import Answer
+from conductor_py.model.execution import Attempt
 from conductor_py.model.ids import ExecutionId, partition_of, split_task_id
 from conductor_py.model.json import JsonObject, JsonValue
-from conductor_py.model.requests import RerunRequest, UpgradeRequest
+from conductor_py.model.requests import TASK_POST, RerunPreview, RerunRequest, UpgradeRequest
 from conductor_py.ports.store import ExecutionStore
 
 _DEEPEST: Final = 10_000
@@ -73,12 +77,50 @@ class Recovery:
             "taskInput": request.task_input,
             "correlationId": request.correlation_id,
         }
-        at = execution
-        if request.from_task:
-            at, seq = self._task(execution, request.from_task)
-            arguments["seq"] = seq
-        self._revive(at, "rerun", arguments)
+        at, named = self._named(execution, request, self._present, self._parent)
+        self._revive(at, "rerun", arguments | named)
         return execution
+
+    def preview_rerun(self, execution: str, request: RerunRequest) -> RerunPreview:
+        """Tell what a rerun of a DAG would do; nothing is changed, nor brought back from the
+        archive. Errors as ``rerun``, and ``InvalidInput`` for what is no DAG.
+        """
+        at, named = self._named(execution, request, self._looked, self._looked_parent)
+        target = self._operations.target(at)
+        fields = self._restoring.look(target)
+        header = load_header(fields["h"])
+        plan = self._snapshots.plan(partition_of(target), header.plan)
+        if header.forget or plan is None:
+            raise NotFound(f"No such workflow found by id: {at}")
+        if not plan.is_dag:
+            message = f"must be absent: workflow {at} is no DAG"
+            raise InvalidInput(violations=(Violation(path="?dryRun", message=message),))
+        known = {name: load_field(name, stored) for name, stored in fields.items()}
+        for brought in {each.plan for each in known.values() if isinstance(each, Attempt)}:
+            known[f"plan:{brought}"] = self._snapshots.plan(partition_of(target), brought)
+        found = preview(
+            plan, Stored(id=target, header=header, known=known, complete=True), named, now_ms=0
+        )
+        if isinstance(found, Answer):
+            raise refused(found.error, found.message)
+        return found
+
+    def _named(
+        self,
+        execution: str,
+        request: RerunRequest,
+        present: Callable[[str], ExecutionId],
+        parent: Callable[[ExecutionId], ExecutionId | None],
+    ) -> tuple[str, dict[str, JsonValue]]:
+        """The execution that a rerun acts on, and what it names of it."""
+        named: dict[str, JsonValue] = {} if request.mode == TASK_POST else {"mode": request.mode}
+        if request.from_ref:
+            return execution, named | {"ref": request.from_ref}
+        if not request.from_task:
+            return execution, named
+        root = present(execution)
+        at, seq = _owner(execution, request.from_task, root, present, parent)
+        return at, named | {"seq": seq}
 
     def jump(self, execution: str, ref: str, task_input: JsonObject) -> None:
         """Go on at a task that has not been reached; ``Conflict``, ``InvalidInput``."""
@@ -162,25 +204,41 @@ class Recovery:
             raise NotFound(f"No such workflow found by id: {execution}")
         return load_header(stored).name
 
-    def _task(self, execution: str, task: str) -> tuple[str, int]:
-        """The execution a task belongs to, which is ``execution`` or a sub-workflow of it."""
-        root = self._present(execution)
-        try:
-            owner, seq = split_task_id(task)
-            at: ExecutionId | None = self._present(owner)
-        except NotFound:
-            raise _no_task(execution, task) from None
-        for _ in range(_DEEPEST):
-            if at is None or at == root:
-                break
-            at = self._parent(at)
-        if at != root:
-            raise _no_task(execution, task)
-        return owner, seq
+    def _looked(self, execution: str) -> ExecutionId:
+        """The execution, wherever it is (``NotFound``)."""
+        target = self._operations.target(execution)
+        self._restoring.look(target)
+        return target
+
+    def _looked_parent(self, execution: ExecutionId) -> ExecutionId | None:
+        parent = load_header(self._restoring.look(execution)["h"]).parent
+        return ExecutionId(parent) if parent else None
 
     def _ended(self, execution: str) -> None:
         status = self._executions.document(execution, include_tasks=False)["status"]
         raise Conflict(f"Workflow {execution} is {status} and archived, it has ended.")
+
+
+def _owner(
+    execution: str,
+    task: str,
+    root: ExecutionId,
+    present: Callable[[str], ExecutionId],
+    parent: Callable[[ExecutionId], ExecutionId | None],
+) -> tuple[str, int]:
+    """The execution a task belongs to, which is ``execution`` or a sub-workflow of it."""
+    try:
+        owner, seq = split_task_id(task)
+        at: ExecutionId | None = present(owner)
+    except NotFound:
+        raise _no_task(execution, task) from None
+    for _ in range(_DEEPEST):
+        if at is None or at == root:
+            break
+        at = parent(at)
+    if at != root:
+        raise _no_task(execution, task)
+    return owner, seq
 
 
 def _no_task(execution: str, task: str) -> InvalidInput:

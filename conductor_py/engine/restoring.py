@@ -9,13 +9,13 @@ it further and see it leave, and what that server read must not come back then.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from conductor_py.codec.execution import load_header
 from conductor_py.codec.kept_execution import KeptExecution, load_kept
 from conductor_py.engine.snapshots import Snapshots
-from conductor_py.errors import Conflict
+from conductor_py.errors import Conflict, NotFound
 from conductor_py.model.ids import ExecutionId, partition_of
 from conductor_py.ports.reader import ExecutionReader
 from conductor_py.ports.restore import Restore
@@ -60,16 +60,29 @@ class Restoring:
         )
         return True
 
+    def look(self, execution: ExecutionId) -> Mapping[str, bytes]:
+        """Read all fields of an execution where it is, in the store or in the archive
+        (``NotFound``). ``Conflict`` as above.
+        """
+        found = self._reader.snapshot(execution)
+        if found is not None:
+            return found[1]
+        if self._search.archived(execution) is None:
+            raise NotFound(f"No such workflow found by id: {execution}")
+        stored = self._search.kept(execution)
+        if stored is None:
+            raise _not_kept(execution)
+        whole = load_kept(stored.document)
+        self._snapshots.adopt(whole.plans)
+        return whole.fields
+
     def _attempt(self, execution: ExecutionId) -> Outcome:
         token = self._reader.begin_restore(execution, self._new_token())
         if token is None:
             return Outcome.EXISTS
         stored = self._search.kept(execution)
         if stored is None:
-            raise Conflict(
-                f"Workflow {execution} is archived without what is needed to bring it back"
-                " (it is too large, or was archived by an earlier version)."
-            )
+            raise _not_kept(execution)
         kept = load_kept(stored.document)
         restore = _restore(execution, token, stored.version, kept)
         partition = partition_of(execution)
@@ -80,6 +93,13 @@ class Restoring:
             self._snapshots.store(partition, tuple(kept.plans))
             outcome = self._reader.restore(restore)
         return outcome
+
+
+def _not_kept(execution: ExecutionId) -> Conflict:
+    return Conflict(
+        f"Workflow {execution} is archived without what is needed to bring it back"
+        " (it is too large, or was archived by an earlier version)."
+    )
 
 
 def _restore(execution: ExecutionId, token: str, version: int, kept: KeptExecution) -> Restore:

@@ -19,6 +19,7 @@ from conductor_py.codec.execution import (
     load_meta,
     may_have_failed,
 )
+from conductor_py.decider import scopes
 from conductor_py.decider.plan import Plan
 from conductor_py.engine.snapshots import Snapshots
 from conductor_py.errors import NotFound
@@ -67,6 +68,8 @@ class Views:
             for seq in seqs
             if include_tasks and seq >= header.first_seq
         )
+        if plan.is_dag and header.revised and not only_failed:
+            tasks = _aged(plan, tasks)
         variables = load_document(fields.get("vars"))
         domains = fields.get("domains")
         return ExecutionView(
@@ -144,6 +147,12 @@ class Views:
         if plan is None:
             raise NotFound(f"The definition of workflow {execution} is lost")
         return plan
+
+
+def _aged(plan: Plan, tasks: tuple[TaskView, ...]) -> tuple[TaskView, ...]:
+    """Mark what is older than something before it."""
+    stale = scopes.stale(plan, (task.attempt for task in tasks))
+    return tuple(replace(task, stale=True) if task.attempt.seq in stale else task for task in tasks)
 
 
 def _withheld(fields: Mapping[str, bytes]) -> Mapping[str, bytes]:

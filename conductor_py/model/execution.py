@@ -310,6 +310,9 @@ class Walk:
     all that follows it is forgotten. ``adopts`` says that the target goes on with its child,
     ``resumes`` that every failed task with a child does. ``ref`` and ``vector`` are where a jump
     goes, ``given`` says that an input for the target is kept in the field ``redo``.
+
+    In a DAG ``ref`` is the task that was named, which may have no attempt, and ``scope`` what may
+    run: TASK_ONLY that task, TASK_PRE that task and what comes before it, empty everything.
     """
 
     kind: str
@@ -321,6 +324,7 @@ class Walk:
     ref: str = ""
     vector: Vector = NO_LOOP
     given: bool = False
+    scope: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -80,16 +80,33 @@ class StateUpdate:
     variables: JsonObject = field(default_factory=lambda: MappingProxyType({}))
 
 
+TASK_POST, TASK_ONLY, TASK_PRE = "TASK_POST", "TASK_ONLY", "TASK_PRE"
+"""What is run with a task of a DAG: all behind it, nothing else, all before it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RerunRequest:
-    """Rerun from the task of id ``from_task``, empty for from the beginning; what is empty is left
-    as it is.
+    """Rerun from the task of id ``from_task`` or of reference ``from_ref``, both empty for from the
+    beginning; what is empty is left as it is. ``mode`` is one of the three above.
     """
 
     from_task: str = ""
+    from_ref: str = ""
+    mode: str = TASK_POST
     task_input: JsonObject = field(default_factory=lambda: MappingProxyType({}))
     workflow_input: JsonObject = field(default_factory=lambda: MappingProxyType({}))
     correlation_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RerunPreview:
+    """What a rerun of a DAG would do, by reference: which tasks run again if it comes to them,
+    which results are kept, and which are kept although something before them runs again.
+    """
+
+    runs_again: tuple[str, ...]
+    kept: tuple[str, ...]
+    stale: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

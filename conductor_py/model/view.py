@@ -34,6 +34,8 @@ class TaskView:
     """Whether the definition's author wrote the task, rather than data brought it."""
     masked: tuple[str, ...] = ()
     """Members of input and output that readers do not see; none for the one who works on it."""
+    stale: bool = False
+    """Whether something before it, in a DAG, has begun to run again since; told with all tasks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

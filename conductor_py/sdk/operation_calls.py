@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 ReturnStrategy = Literal[
     "TARGET_WORKFLOW", "BLOCKING_WORKFLOW", "BLOCKING_TASK", "BLOCKING_TASK_INPUT"
 ]
+RerunMode = Literal["TASK_POST", "TASK_ONLY", "TASK_PRE"]
 BulkOperation = Literal["pause", "resume", "restart", "retry", "terminate"]
 
 _BULK_METHODS: Final = {"pause": "PUT", "resume": "PUT"}
@@ -56,21 +57,51 @@ class OperationCalls:
         workflow_id: str,
         *,
         from_task_id: str | None = None,
+        from_ref: str | None = None,
+        mode: RerunMode | None = None,
         task_input: JsonObject | None = None,
         workflow_input: JsonObject | None = None,
         correlation_id: str | None = None,
     ) -> None:
         """Run an ended execution again from a task on; without one, from the beginning.
 
-        Raises ``NotFound``, ``Conflict``, ``InvalidInput``.
+        Of a DAG ``mode`` says what runs with the task: TASK_POST what comes behind it, TASK_ONLY
+        nothing, TASK_PRE what comes before it. Raises ``NotFound``, ``Conflict``, ``InvalidInput``.
         """
         body = _given(
             reRunFromTaskId=from_task_id,
+            reRunFromTaskReferenceName=from_ref,
+            mode=mode,
             taskInput=task_input,
             workflowInput=workflow_input,
             correlationId=correlation_id,
         )
         self._operate("POST", "workflow", workflow_id, "rerun", body=encode(body))
+
+    def preview_rerun(
+        self,
+        workflow_id: str,
+        *,
+        from_task_id: str | None = None,
+        from_ref: str | None = None,
+        mode: RerunMode | None = None,
+    ) -> JsonObject:
+        """Return what a rerun of a DAG would do, and change nothing: the references that would run
+        again (``runsAgain``), and the results that would be ``kept``, or kept and ``stale``.
+
+        Raises ``NotFound``, ``Conflict``, ``InvalidInput``.
+        """
+        body = _given(reRunFromTaskId=from_task_id, reRunFromTaskReferenceName=from_ref, mode=mode)
+        return object_of(
+            self._operate(
+                "POST",
+                "workflow",
+                workflow_id,
+                "rerun",
+                query={"dryRun": True},
+                body=encode(body),
+            )
+        )
 
     def skip_task(self, workflow_id: str, ref: str, *, output: JsonObject | None = None) -> None:
         """Pass by a task that is not scheduled yet. Raises ``NotFound``, ``Conflict``."""

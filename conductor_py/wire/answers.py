@@ -75,6 +75,7 @@ class TaskForm(WireSchema):
     claim_token = Whole()
     lease_until = Whole()
     progress = Payload()
+    stale = Flag()
 
 
 class WorkflowForm(WireSchema):

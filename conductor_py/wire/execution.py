@@ -1,7 +1,7 @@
 """Executions and tasks as Conductor's JSON: written by hand, every read and poll comes here.
 
 What Conductor always emits is always there, what it leaves out when unset is left out. Beyond
-Conductor: ``claimToken`` and ``leaseUntil`` of a claim that is held, ``progress``, and
+Conductor: ``claimToken`` and ``leaseUntil`` of a claim that is held, ``progress``, ``stale``, and
 ``idempotencyKey``. The JSON of definitions is made once for each definition and shared: what is
 returned here must not be changed.
 """
@@ -198,6 +198,8 @@ def _put_optional(written: Json, view: TaskView) -> None:
         _put(written, "executionNameSpace", definition.execution_name_space)
     if view.progress is not None:
         written["progress"] = view.progress
+    if view.stale:
+        written["stale"] = True
 
 
 # ------------------------------------------------------------------------------ derived values

@@ -4,16 +4,30 @@ from __future__ import annotations
 
 from typing import Any
 
+from conductor_py.errors import InvalidInput, Violation
 from conductor_py.model.json import JsonObject
-from conductor_py.model.requests import RerunRequest, UpgradeRequest
-from conductor_py.wire.fields import Payload, Text, Whole, WireSchema, load
+from conductor_py.model.requests import (
+    TASK_ONLY,
+    TASK_POST,
+    TASK_PRE,
+    RerunPreview,
+    RerunRequest,
+    UpgradeRequest,
+)
+from conductor_py.wire.fields import Choice, Payload, Text, Whole, WireSchema, load
+
+MODES = (TASK_POST, TASK_ONLY, TASK_PRE)
 
 
 class RerunWorkflowRequestForm(WireSchema):
-    """Where a rerun begins, and with which inputs. The path says which workflow."""
+    """Where a rerun begins, what of a DAG runs with it, and with which inputs. The path says which
+    workflow.
+    """
 
     re_run_from_workflow_id = Text(data_key="reRunFromWorkflowId")
     re_run_from_task_id = Text(data_key="reRunFromTaskId")
+    re_run_from_task_reference_name = Text(data_key="reRunFromTaskReferenceName")
+    mode = Choice(MODES)
     task_input = Payload()
     workflow_input = Payload()
     correlation_id = Text()
@@ -36,14 +50,35 @@ FORMS: tuple[WireSchema, ...] = (_RERUN, _UPGRADE)
 
 
 def read_rerun(body: JsonObject) -> RerunRequest:
-    """Read the request to rerun."""
+    """Read the request to rerun: a task is named in one way, and what runs with it needs one."""
     members: dict[str, Any] = load(_RERUN, dict(body))
+    task = members.get("re_run_from_task_id") or ""
+    ref = members.get("re_run_from_task_reference_name") or ""
+    if task and ref:
+        raise _wrong("$.reRunFromTaskReferenceName", "must be absent: reRunFromTaskId is given")
+    if "mode" in members and not (task or ref):
+        raise _wrong("$.mode", "must be absent where neither task nor reference is given")
     return RerunRequest(
-        from_task=members.get("re_run_from_task_id") or "",
+        from_task=task,
+        from_ref=ref,
+        mode=members.get("mode") or TASK_POST,
         task_input=members.get("task_input") or {},
         workflow_input=members.get("workflow_input") or {},
         correlation_id=members.get("correlation_id"),
     )
+
+
+def preview_to_json(found: RerunPreview) -> dict[str, Any]:
+    """Write what a rerun would do."""
+    return {
+        "runsAgain": list(found.runs_again),
+        "kept": list(found.kept),
+        "stale": list(found.stale),
+    }
+
+
+def _wrong(path: str, message: str) -> InvalidInput:
+    return InvalidInput(violations=(Violation(path=path, message=message),))
 
 
 def read_upgrade(body: JsonObject) -> UpgradeRequest:

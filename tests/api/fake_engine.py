@@ -17,6 +17,7 @@ from conductor_py.model.json import JsonObject
 from conductor_py.model.requests import (
     ExtendRequest,
     PollRequest,
+    RerunPreview,
     RerunRequest,
     StartRequest,
     StateUpdate,
@@ -139,6 +140,10 @@ class FakeRecovery:
     def rerun(self, execution: str, request: RerunRequest, /) -> str:
         self.asked.append(("rerun", execution, request))
         return execution
+
+    def preview_rerun(self, execution: str, request: RerunRequest, /) -> RerunPreview:
+        self.asked.append(("preview", execution, request))
+        return RerunPreview(runs_again=("b",), kept=("a",), stale=("c",))
 
     def jump(self, execution: str, ref: str, task_input: JsonObject, /) -> None:
         self.asked.append(("jump", execution, ref, task_input))

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from conductor_py.errors import Violation
 from conductor_py.model.requests import RerunRequest, UpgradeRequest
 from tests.api.fake_engine import WORKFLOW_ID, FakeEngine
@@ -38,6 +40,39 @@ def test_rerun_answers_the_id_as_text(client: Any, engine: FakeEngine) -> None:
         correlation_id="c",
     )
     assert engine.recovery.asked == [("rerun", WORKFLOW_ID, wanted)]
+
+
+def test_rerun_of_a_part_names_a_reference_and_a_mode(client: Any, engine: FakeEngine) -> None:
+    body = {"reRunFromTaskReferenceName": "b", "mode": "TASK_ONLY"}
+    assert client.post(f"{_PATH}/rerun", json=body).status_code == 200
+    dry = client.post(f"{_PATH}/rerun?dryRun=true", json=body)
+    assert dry.json == {"runsAgain": ["b"], "kept": ["a"], "stale": ["c"]}
+    wanted = RerunRequest(from_ref="b", mode="TASK_ONLY")
+    assert engine.recovery.asked == [
+        ("rerun", WORKFLOW_ID, wanted),
+        ("preview", WORKFLOW_ID, wanted),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("body", "path"),
+    [
+        ({"reRunFromTaskReferenceName": "b", "mode": "task_only"}, "$.mode"),
+        ({"mode": "TASK_ONLY"}, "$.mode"),
+        ({"mode": "TASK_POST"}, "$.mode"),
+        (
+            {"reRunFromTaskReferenceName": "b", "reRunFromTaskId": f"{WORKFLOW_ID}-3"},
+            "$.reRunFromTaskReferenceName",
+        ),
+    ],
+)
+def test_rerun_that_says_too_little_or_too_much_is_400(
+    client: Any, engine: FakeEngine, body: dict[str, str], path: str
+) -> None:
+    answer = client.post(f"{_PATH}/rerun", json=body)
+    assert answer.status_code == 400
+    assert [each["path"] for each in answer.json["validationErrors"]] == [path]
+    assert engine.recovery.asked == []
 
 
 def test_rerun_with_a_task_input_that_is_no_object_is_400(client: Any, engine: FakeEngine) -> None:

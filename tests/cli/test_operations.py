@@ -47,6 +47,10 @@ def test_verb_on_many_executions(
             ("POST", "w-1/rerun", {"reRunFromTaskId": "t-3", "taskInput": {"a": 1}}),
         ),
         (
+            ("rerun", "w-1", "--from-task", "t-3", "--mode", "TASK_ONLY"),
+            ("POST", "w-1/rerun", {"reRunFromTaskId": "t-3", "mode": "TASK_ONLY"}),
+        ),
+        (
             ("skip", "w-1", "pack", "--output", '{"a": 1}'),
             ("PUT", "w-1/skiptask/pack", {"taskOutput": {"a": 1}}),
         ),
@@ -69,6 +73,39 @@ def test_verb_on_one_execution(
     assert outcome.code == 0
     (request,) = stub.seen(method)
     assert (request.path, request.json()) == (f"{_BASE}/{path}", body)
+
+
+def test_rerun_names_a_task_by_its_id_or_where_it_has_not_run_by_its_reference(
+    run: Run, stub: StubServer
+) -> None:
+    defined = [{"taskReferenceName": "pack"}, {"taskReferenceName": "send"}]
+    task = {"referenceTaskName": "pack", "taskId": "w-1-3"}
+    execution = {"workflowDefinition": {"tasks": defined}, "tasks": [task]}
+    stub.on("GET", f"{_BASE}/w-1", Reply(200, execution))
+    stub.on("POST", f"{_BASE}/w-1/rerun", Reply(200, "w-1"))
+
+    for ref in ("pack", "send"):
+        assert run("workflow", "rerun", "w-1", "--from-task", ref).code == 0
+
+    assert [request.json() for request in stub.seen("POST")] == [
+        {"reRunFromTaskId": "w-1-3"},
+        {"reRunFromTaskReferenceName": "send"},
+    ]
+
+
+def test_rerun_can_say_what_it_would_do(run: Run, stub: StubServer) -> None:
+    stub.on("GET", f"{_BASE}/w-1", Reply(200, {"tasks": []}))
+    found = {"runsAgain": ["b", "c"], "kept": [], "stale": ["z"]}
+    stub.on("POST", f"{_BASE}/w-1/rerun", Reply(200, found))
+
+    arguments = ("workflow", "rerun", "w-1", "--from-task", "t-3", "--mode", "TASK_PRE")
+    outcome = run(*arguments, "--dry-run")
+
+    assert outcome.code == 0
+    assert outcome.out.split("\n")[:3] == ["runs again  b, c", "kept        -", "stale       z"]
+    (request,) = stub.seen("POST")
+    assert request.query == {"dryRun": ["true"]}
+    assert json.loads(run(*arguments, "--dry-run", "--json").out) == found
 
 
 def test_refusal_ends_the_command_with_its_sentence(run: Run, stub: StubServer) -> None:

@@ -44,6 +44,11 @@ class Graph:
     def out_of(self, ref: str) -> list[Edge]:
         return [edge for edge in self.edges if edge.before == ref]
 
+    def before(self, ref: str) -> set[str]:
+        """All that leads to a task."""
+        direct = {edge.before for edge in self.into(ref)}
+        return direct.union(*(self.before(each) for each in direct))
+
     def handled(self, ref: str) -> bool:
         """Whether a failure of the task is somebody's business and stops nobody."""
         plain = [self.rules[edge.after] for edge in self.out_of(ref) if edge.label == "ok"]
@@ -57,6 +62,7 @@ class Expected:
 
     became: dict[str, str] = field(default_factory=dict)
     ran: set[str] = field(default_factory=set)
+    judged: dict[str, bool] = field(default_factory=dict)
     failed: bool = False
 
 
@@ -130,31 +136,72 @@ def definition(graph: Graph, chance: random.Random, retries: int, strategy: str)
     return {"name": "w", "version": 1, "tasks": tasks, **more}
 
 
-def expected(
-    graph: Graph, fates: Mapping[str, bool], before: Mapping[str, str] | None = None
-) -> Expected:
-    """Work out what becomes of all. ``fates``: whether a task succeeds when it runs. ``before``:
-    how those that have run ended in the generation before.
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """A later generation. ``before``: how those that have run ended before it; ``judged``: what
+    those CONDITIONS found. ``named`` is run whatever its gate says, with what ``mode`` says.
     """
+
+    before: Mapping[str, str]
+    judged: Mapping[str, bool]
+    named: str = ""
+    mode: str = "TASK_POST"
+
+    def may_run(self, graph: Graph, ref: str) -> bool:
+        scopes = {
+            "TASK_POST": lambda: True,
+            "TASK_ONLY": lambda: ref == self.named,
+            "TASK_PRE": lambda: ref == self.named or ref in graph.before(self.named),
+        }
+        return scopes[self.mode]()
+
+    def kept(self, graph: Graph, ref: str) -> bool:
+        return ref != self.named and self.mode != "TASK_PRE" and _kept(graph, ref, self.before)
+
+
+def expected(
+    graph: Graph, fates: Mapping[str, bool], recovered: Recovered | None = None
+) -> Expected:
+    """Work out what becomes of all. ``fates``: whether a task succeeds when it runs."""
     found = Expected()
     touched: set[str] = set()
     for ref in _in_order(graph):
         verdict = _verdict(graph, ref, found)
         fresh = any(edge.before in touched for edge in graph.into(ref))
+        if recovered is not None and not recovered.may_run(graph, ref):
+            held = "SKIPPED" if verdict == "SKIPPED" else "BLOCKED"
+            found.became[ref] = recovered.before.get(ref, held)
+            _judge(graph, ref, found, recovered)
+            continue
+        if recovered is not None and ref == recovered.named and not fresh:
+            verdict = "RUN"
         if verdict != "RUN":
             found.became[ref] = verdict
             touched |= {ref} if fresh else set()
-        elif before is not None and not fresh and _kept(graph, ref, before):
-            found.became[ref] = before[ref]
+            continue
+        if recovered is not None and not fresh and recovered.kept(graph, ref):
+            found.became[ref] = recovered.before[ref]
         else:
             found.became[ref] = "OK" if fates[ref] or graph.kinds[ref] != "simple" else "FAILED"
             found.ran.add(ref)
             touched.add(ref)
+        _judge(graph, ref, found, recovered)
     found.failed = any(
         became == "BLOCKED" or (became == "FAILED" and not graph.handled(ref))
         for ref, became in found.became.items()
     )
     return found
+
+
+def _judge(graph: Graph, ref: str, found: Expected, recovered: Recovered | None) -> None:
+    """Note what a CONDITIONS finds, or found when it ran."""
+    if graph.kinds[ref] != "conditions":
+        return
+    if ref in found.ran:
+        tested = [each.before for each in graph.into(ref) if each.label == "test"]
+        found.judged[ref] = all(found.became[each] == "OK" for each in tested)
+    elif recovered is not None and ref in recovered.judged:
+        found.judged[ref] = recovered.judged[ref]
 
 
 def _in_order(graph: Graph) -> list[str]:
@@ -196,9 +243,7 @@ def _token(graph: Graph, edge: Edge, found: Expected) -> str:
     if became == "SKIPPED":
         return "dead"
     if graph.kinds[edge.before] == "conditions":
-        tested = [each.before for each in graph.into(edge.before) if each.label == "test"]
-        holds = all(found.became[each] == "OK" for each in tested)
-        return "live" if holds == (edge.label == "success") else "dead"
+        return "live" if found.judged[edge.before] == (edge.label == "success") else "dead"
     choice = graph.choices[edge.before]
     if edge.label == "default":
         named = {each.case for each in graph.out_of(edge.before)}

@@ -6,9 +6,10 @@ import random
 
 import pytest
 
+from conductor_py.model.requests import RerunPreview, RerunRequest
 from conductor_py.testing import MemoryEngine
 from tests.builders import Json, pass_time
-from tests.decider.dag_model import Expected, definition, drawn, expected
+from tests.decider.dag_model import Expected, Recovered, definition, drawn, expected
 
 _PIECES = 100
 
@@ -46,10 +47,28 @@ class Run:
         return task["retryCount"] < self.retries and self.chance.random() < 0.5
 
     def recover(self, share: float) -> None:
-        self.fates = self._fates(share)
-        self._generation = max(each["seq"] for each in self._tasks())
+        self._anew(share)
         self.engine.engine.recovery.retry(self.id)
         self.work()
+
+    def rerun(self, share: float) -> tuple[str, str, RerunPreview]:
+        """Run a task again that was drawn, with what was drawn; what was foretold of it."""
+        ref = self.chance.choice(list(self.graph.kinds))
+        mode = self.chance.choice(("TASK_POST", "TASK_ONLY", "TASK_PRE"))
+        request = RerunRequest(from_ref=ref, mode=mode)
+        foretold = self.engine.engine.recovery.preview_rerun(self.id, request)
+        self._anew(share)
+        self.engine.engine.recovery.rerun(self.id, request)
+        self.work()
+        return ref, mode, foretold
+
+    def _anew(self, share: float) -> None:
+        self.fates = self._fates(share)
+        self._generation = max((each["seq"] for each in self._tasks()), default=0)
+
+    def stale(self) -> set[str]:
+        """What is shown as older than something before it."""
+        return {each["referenceTaskName"] for each in self._tasks() if each.get("stale")}
 
     @property
     def status(self) -> str:
@@ -110,9 +129,53 @@ def test_any_graph_ends_as_the_table_says_and_so_does_its_recovery(
             if run.status == "COMPLETED":
                 break
             run.recover(share)
-            wanted = expected(run.graph, run.fates, before)
+            wanted = expected(run.graph, run.fates, Recovered(before, wanted.judged))
             _ended(run, wanted)
             before = run.became()
+
+
+@pytest.mark.parametrize("seeds", _seeds(150, 5_000))
+def test_any_part_of_any_graph_runs_again_as_the_table_says(
+    engine: MemoryEngine, seeds: range
+) -> None:
+    for seed in seeds:
+        run = Run(engine, seed)
+        run.work()
+        wanted = expected(run.graph, run.fates)
+        last_ran = dict.fromkeys(wanted.ran, 0)
+        for number in range(1, 5):
+            before = run.became()
+            if number % 3 == 0 and run.status == "FAILED":
+                run.recover(0.8)
+                recovered = Recovered(before, wanted.judged)
+            else:
+                ref, mode, foretold = run.rerun(0.8)
+                recovered = Recovered(before, wanted.judged, ref, mode)
+                _came_true(run, foretold, before)
+            wanted = expected(run.graph, run.fates, recovered)
+            _ended(run, wanted)
+            last_ran |= dict.fromkeys(run.ran(), number)
+            assert run.stale() == _older(run, last_ran), (seed, number)
+
+
+def _came_true(run: Run, foretold: RerunPreview, before: dict[str, str]) -> None:
+    """What was to run and did not had not been reached; the rest is as it was to be."""
+    ran, became = run.ran(), run.became()
+    assert ran <= set(foretold.runs_again)
+    left = {*foretold.kept, *foretold.stale}
+    assert {ref: became.get(ref) for ref in left} == {ref: before[ref] for ref in left}
+    assert set(became) <= left | ran
+    assert run.stale() == set(foretold.stale)
+
+
+def _older(run: Run, last_ran: dict[str, int]) -> set[str]:
+    """What has run before something that leads to it did."""
+    present = {ref: last_ran[ref] for ref in run.became()}
+    return {
+        ref
+        for ref, when in present.items()
+        if any(present.get(each, when) > when for each in run.graph.before(ref))
+    }
 
 
 @pytest.mark.parametrize("seeds", _seeds(100, 7_000))

@@ -11,6 +11,7 @@ from conductor_py.errors import Violation
 from conductor_py.model.ids import ExecutionId
 from conductor_py.model.json import JsonObject
 from conductor_py.model.requests import (
+    RerunPreview,
     RerunRequest,
     StartRequest,
     StateUpdate,
@@ -94,6 +95,9 @@ class Recovery(Protocol):
 
     def rerun(self, execution: str, request: RerunRequest, /) -> str:
         """Go on from a task; ``InvalidInput`` for one that is none of its."""
+
+    def preview_rerun(self, execution: str, request: RerunRequest, /) -> RerunPreview:
+        """Tell what a rerun of a DAG would do; errors as ``rerun``."""
 
     def jump(self, execution: str, ref: str, task_input: JsonObject, /) -> None:
         """Go on at a task ahead; ``InvalidInput`` for an unknown reference."""

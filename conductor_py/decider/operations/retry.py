@@ -29,7 +29,7 @@ def retry(ws: Workspace, operation: Operation) -> Answer | None:
         return None
     if ws.status is WorkflowStatus.COMPLETED or _ended_itself(ws):
         return _nothing(ws, operation)
-    if ws.status is not WorkflowStatus.TIMED_OUT:
+    if ws.status is not WorkflowStatus.TIMED_OUT and not _held_back(ws):
         cursor = operation.arguments.get("cursor")
         last = cursor if isinstance(cursor, int) else ws.next_seq
         first = max(ws.header.first_seq, last - _PIECE)
@@ -55,6 +55,12 @@ def _nothing(ws: Workspace, operation: Operation) -> Answer:
 def _any_failed(ws: Workspace, seqs: range) -> bool:
     ws.together((f"a:{s}", Read(f"a:{s}")) for s in seqs if s < ws.header.next_seq)
     return any(_failed(ws.attempt(seq)) for seq in seqs)
+
+
+def _held_back(ws: Workspace) -> bool:
+    """Whether only a part of a DAG was run again: what it held back may not have failed."""
+    walk = ws.state("walk", Walk) if ws.plan.is_dag and ws.header.revised else None
+    return walk is not None and bool(walk.scope)
 
 
 def _failed(attempt: Attempt | None) -> bool:

@@ -142,9 +142,10 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     post(
         "/api/workflow/{workflow_id}/rerun",
-        "Go on from a task of an execution that has ended; answers its id",
+        "Go on from a task of what has ended; answers its id, a dry run what it would do",
         TEXT,
         "RerunWorkflowRequest",
+        "dryRun:boolean",
     ),
     post(
         "/api/workflow/{workflow_id}/jump/{ref}",
