@@ -1,4 +1,4 @@
-"""Executions taken up again or elsewhere: retry, restart, rerun, jump, upgrade."""
+"""Executions taken up again or elsewhere: retry, restart, rerun, force success, jump, upgrade."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from flask import Blueprint, Response, request
 from conductor_py.api.answers import empty, json_answer, no_content, text
 from conductor_py.api.front import Front, blueprint
 from conductor_py.wire.parameters import flag
-from conductor_py.wire.recovery import preview_to_json, read_rerun, read_upgrade
+from conductor_py.wire.recovery import preview_to_json, read_force, read_rerun, read_upgrade
 
 
 def recovery(front: Front) -> Blueprint:
@@ -20,6 +20,7 @@ def recovery(front: Front) -> Blueprint:
             ("POST", "/<workflow_id>/retry", views.retry),
             ("POST", "/<workflow_id>/restart", views.restart),
             ("POST", "/<workflow_id>/rerun", views.rerun),
+            ("POST", "/<workflow_id>/tasks/<ref>/force-success", views.force_success),
             ("POST", "/<workflow_id>/jump/<ref>", views.jump),
             ("POST", "/<workflow_id>/upgrade", views.upgrade),
         ),
@@ -46,6 +47,11 @@ class _Recovery:
         if flag(request.args, "dryRun"):
             return json_answer(preview_to_json(self._recovery.preview_rerun(workflow_id, wanted)))
         return text(self._recovery.rerun(workflow_id, wanted))
+
+    def force_success(self, workflow_id: str, ref: str) -> Response:
+        wanted = read_force(self._front.body_object())
+        self._recovery.force_success(workflow_id, ref, wanted)
+        return empty()
 
     def jump(self, workflow_id: str, ref: str) -> Response:
         self._recovery.jump(workflow_id, ref, self._front.body_object())

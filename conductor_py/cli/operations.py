@@ -11,19 +11,17 @@ from conductor_py.cli.connection import client, connected, object_document
 from conductor_py.cli.execution_view import print_tasks
 from conductor_py.cli.printing import objects, print_json, say
 from conductor_py.sdk.client import Client
-from conductor_py.sdk.operation_calls import RerunMode, ReturnStrategy
+from conductor_py.sdk.operation_calls import ReturnStrategy
 
 _STRATEGIES = click.Choice(
     ["TARGET_WORKFLOW", "BLOCKING_WORKFLOW", "BLOCKING_TASK", "BLOCKING_TASK_INPUT"]
 )
 _STATUSES = click.Choice(["COMPLETED", "FAILED", "FAILED_WITH_TERMINAL_ERROR"])
-_MODES = click.Choice(["TASK_POST", "TASK_ONLY", "TASK_PRE"])
-_PREVIEWED = {"runsAgain": "runs again", "kept": "kept", "stale": "stale"}
 _IDS = click.argument("workflow_ids", nargs=-1, required=True, metavar="WORKFLOW_ID...")
-_ID = click.argument("workflow_id")
+ID = click.argument("workflow_id")
 
 
-def _each(
+def on_each(
     server: str,
     ids: tuple[str, ...],
     said: str,
@@ -46,7 +44,7 @@ def _each(
 @connected
 def pause(workflow_ids: tuple[str, ...], *, server: str, as_json: bool) -> None:
     """Hold executions: results are taken, nothing new opens."""
-    _each(server, workflow_ids, "paused", Client.pause_workflow, json=as_json)
+    on_each(server, workflow_ids, "paused", Client.pause_workflow, json=as_json)
 
 
 @click.command()
@@ -54,7 +52,7 @@ def pause(workflow_ids: tuple[str, ...], *, server: str, as_json: bool) -> None:
 @connected
 def resume(workflow_ids: tuple[str, ...], *, server: str, as_json: bool) -> None:
     """Let paused executions go on."""
-    _each(server, workflow_ids, "resumed", Client.resume_workflow, json=as_json)
+    on_each(server, workflow_ids, "resumed", Client.resume_workflow, json=as_json)
 
 
 @click.command()
@@ -67,7 +65,7 @@ def retry(workflow_ids: tuple[str, ...], *, subworkflows: bool, server: str, as_
     def act(conductor: Client, workflow_id: str) -> None:
         conductor.retry_workflow(workflow_id, resume_subworkflows=subworkflows)
 
-    _each(server, workflow_ids, "retried", act, json=as_json)
+    on_each(server, workflow_ids, "retried", act, json=as_json)
 
 
 @click.command()
@@ -80,79 +78,11 @@ def restart(workflow_ids: tuple[str, ...], *, latest: bool, server: str, as_json
     def act(conductor: Client, workflow_id: str) -> None:
         conductor.restart_workflow(workflow_id, latest_definitions=latest)
 
-    _each(server, workflow_ids, "restarted", act, json=as_json)
+    on_each(server, workflow_ids, "restarted", act, json=as_json)
 
 
 @click.command()
-@_ID
-@click.option("--from-task", "task", help="Id or reference to begin with; without it all.")
-@click.option("--mode", type=_MODES, help="Of a DAG: what runs with it; by default all behind it.")
-@click.option("--dry-run", is_flag=True, help="Of a DAG: only print what would run again.")
-@click.option("--task-input", help="Its input instead: JSON, @FILE, or -.")
-@click.option("--input", "given", help="The workflow's input instead: JSON, @FILE, or -.")
-@connected
-def rerun(
-    workflow_id: str,
-    task: str | None,
-    mode: RerunMode | None,
-    task_input: str | None,
-    given: str | None,
-    *,
-    dry_run: bool,
-    server: str,
-    as_json: bool,
-) -> None:
-    """Run an ended execution again from one of its tasks on."""
-    if dry_run:
-        _preview_rerun(server, workflow_id, task, mode, as_json=as_json)
-        return
-
-    def act(conductor: Client, workflow_id: str) -> None:
-        conductor.rerun_workflow(
-            workflow_id,
-            **_beginning(conductor, workflow_id, task),
-            mode=mode,
-            task_input=object_document(task_input) if task_input else None,
-            workflow_input=object_document(given) if given else None,
-        )
-
-    _each(server, (workflow_id,), "running again", act, json=as_json)
-
-
-def _preview_rerun(
-    server: str, workflow_id: str, task: str | None, mode: RerunMode | None, *, as_json: bool
-) -> None:
-    with client(server) as conductor:
-        named = _beginning(conductor, workflow_id, task)
-        found = conductor.preview_rerun(workflow_id, **named, mode=mode)
-    if as_json:
-        print_json(found)
-        return
-    for member, title in _PREVIEWED.items():
-        listed = found.get(member)
-        refs = ", ".join(map(str, listed)) if isinstance(listed, list) else ""
-        say(f"{title:<11} {refs or '-'}")
-
-
-def _beginning(conductor: Client, workflow_id: str, named: str | None) -> dict[str, str]:
-    """Name the newest task of a reference by its id, a task of the definition that has not run by
-    its reference; anything else is an id.
-    """
-    if not named:
-        return {}
-    execution = conductor.get_workflow(workflow_id)
-    tasks = objects(execution.get("tasks"))
-    of_ref = [str(each["taskId"]) for each in tasks if each.get("referenceTaskName") == named]
-    if of_ref:
-        return {"from_task_id": of_ref[-1]}
-    definition = execution.get("workflowDefinition")
-    defined = objects(definition.get("tasks")) if isinstance(definition, Mapping) else []
-    is_ref = any(each.get("taskReferenceName") == named for each in defined)
-    return {"from_ref" if is_ref else "from_task_id": named}
-
-
-@click.command()
-@_ID
+@ID
 @click.argument("ref")
 @click.option("--output", help="What later tasks read of it: JSON, @FILE, or -.")
 @connected
@@ -162,11 +92,36 @@ def skip(workflow_id: str, ref: str, output: str | None, *, server: str, as_json
     def act(conductor: Client, workflow_id: str) -> None:
         conductor.skip_task(workflow_id, ref, output=object_document(output) if output else None)
 
-    _each(server, (workflow_id,), f"going to skip {ref}", act, json=as_json)
+    on_each(server, (workflow_id,), f"going to skip {ref}", act, json=as_json)
+
+
+@click.command("force-success")
+@ID
+@click.argument("ref")
+@click.option("--output", help="What it is said to have given instead: JSON, @FILE, or -.")
+@click.option("--by", help="Who says so; kept with the task.")
+@click.option("--reason", help="Why; kept with the task.")
+@connected
+def force_success(
+    workflow_id: str,
+    ref: str,
+    output: str | None,
+    *,
+    server: str,
+    as_json: bool,
+    **said: Any,  # noqa: ANN401 - handed on by name
+) -> None:
+    """Count the failed task REF of a DAG as done, and go on behind it."""
+
+    def act(conductor: Client, workflow_id: str) -> None:
+        given = object_document(output) if output else None
+        conductor.force_success(workflow_id, ref, output=given, **said)
+
+    on_each(server, (workflow_id,), f"going on behind {ref}", act, json=as_json)
 
 
 @click.command()
-@_ID
+@ID
 @click.argument("ref")
 @click.option("--task-input", help="The task's input: JSON, @FILE, or -.")
 @connected
@@ -177,11 +132,11 @@ def jump(workflow_id: str, ref: str, task_input: str | None, *, server: str, as_
         given = object_document(task_input) if task_input else None
         conductor.jump_to_task(workflow_id, ref, task_input=given)
 
-    _each(server, (workflow_id,), f"at {ref}", act, json=as_json)
+    on_each(server, (workflow_id,), f"at {ref}", act, json=as_json)
 
 
 @click.command()
-@_ID
+@ID
 @click.argument("version", type=int)
 @click.option("--task-output", help="Output of new tasks before what is done: JSON, @FILE, or -.")
 @click.option("--dry-run", is_flag=True, help="Only print what does not map; exit code 1 then.")
@@ -204,7 +159,7 @@ def upgrade(
         given = object_document(task_output) if task_output else None
         conductor.upgrade_workflow(workflow_id, version, task_output=given)
 
-    _each(server, (workflow_id,), f"upgraded to version {version}", act, json=as_json)
+    on_each(server, (workflow_id,), f"upgraded to version {version}", act, json=as_json)
 
 
 def _check_upgrade(server: str, workflow_id: str, version: int, *, as_json: bool) -> None:
@@ -232,11 +187,11 @@ def remove(workflow_ids: tuple[str, ...], *, archive: bool, server: str, as_json
     def act(conductor: Client, workflow_id: str) -> None:
         conductor.remove_workflow(workflow_id, archive=archive)
 
-    _each(server, workflow_ids, "removed", act, json=as_json)
+    on_each(server, workflow_ids, "removed", act, json=as_json)
 
 
 @click.command()
-@_ID
+@ID
 @click.argument("given", metavar="VARIABLES")
 @connected
 def variables(workflow_id: str, given: str, *, server: str, as_json: bool) -> None:
@@ -247,7 +202,7 @@ def variables(workflow_id: str, given: str, *, server: str, as_json: bool) -> No
 
 
 @click.command()
-@_ID
+@ID
 @click.argument("message", default="{}")
 @connected
 def message(workflow_id: str, message: str, *, server: str, as_json: bool) -> None:
@@ -261,7 +216,7 @@ def message(workflow_id: str, message: str, *, server: str, as_json: bool) -> No
 
 
 @click.command()
-@_ID
+@ID
 @click.option("--output", default="{}", help="Output of the task it waits at: JSON, @FILE, or -.")
 @click.option("--status", type=_STATUSES, default="COMPLETED", help="How that task ends.")
 @click.option("--return", "strategy", type=_STRATEGIES, default="TARGET_WORKFLOW")
@@ -364,8 +319,8 @@ COMMANDS = (
     resume,
     retry,
     restart,
-    rerun,
     skip,
+    force_success,
     jump,
     upgrade,
     signal,

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from conductor_py.cli import long_tasks
+from conductor_py.cli import long_tasks, reruns
 from conductor_py.cli.connection import client, connected, object_document
 from conductor_py.cli.execution_view import changes, is_open, print_execution
 from conductor_py.cli.operations import COMMANDS
@@ -129,5 +129,5 @@ def _watch(conductor: Client, workflow_id: str) -> None:
         time.sleep(PAUSE_S)
 
 
-for _command in (*COMMANDS, *long_tasks.COMMANDS, why):
+for _command in (*COMMANDS, *reruns.COMMANDS, *long_tasks.COMMANDS, why):
     workflow.add_command(_command)

@@ -52,7 +52,8 @@ def complete(ws: Workspace) -> None:
         end(ws, WorkflowStatus.COMPLETED, None)
         return
     reasons = _permissive(ws).reasons
-    end(ws, WorkflowStatus.FAILED, " ".join(reasons) or "A permissive task failed")
+    other = "A task could not run" if ws.plan.is_dag else "A permissive task failed"
+    end(ws, WorkflowStatus.FAILED, " ".join(reasons) or other)
 
 
 def note_permissive(ws: Workspace, attempt: Attempt) -> None:
@@ -74,6 +75,16 @@ def note_failure(ws: Workspace, reason: str, *, only_first: bool = False) -> Non
     if len(noted.reasons) < (1 if only_first else _KEPT_REASONS):
         reasons = (*noted.reasons, reason[:_LONGEST_REASON])
         ws.states["permissive"] = replace(noted, reasons=reasons)
+
+
+def take_back_failure(ws: Workspace, reason: str) -> None:
+    """Count a failure that was noted no more."""
+    ws.permissive_failures -= 1
+    noted = _permissive(ws)
+    reasons = list(noted.reasons)
+    if reason[:_LONGEST_REASON] in reasons:
+        reasons.remove(reason[:_LONGEST_REASON])
+        ws.states["permissive"] = replace(noted, reasons=tuple(reasons))
 
 
 def _permissive(ws: Workspace) -> PermissiveFailures:

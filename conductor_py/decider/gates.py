@@ -35,7 +35,7 @@ from conductor_py.decider.plan import Gate, Node
 from conductor_py.decider.workspace import Spot, Step, Workspace
 from conductor_py.model.definitions import Relation
 from conductor_py.model.execution import NO_LOOP, Attempt, GateState, Walk
-from conductor_py.model.requests import TASK_PRE
+from conductor_py.model.requests import FORCED, TASK_PRE
 from conductor_py.model.status import TaskStatus, WorkflowStatus
 
 _PIECE = 500
@@ -208,11 +208,13 @@ def act(ws: Workspace, step: Step) -> None:
     if walk is not None and scopes.holds(ws, walk, node.ref):
         _hold(ws, node, state)
         return
-    if named and state.verdict in {_SKIPPED, _BLOCKED} and not state.fresh:
+    forced = walk is not None and walk.scope == FORCED
+    if named and state.verdict in {_SKIPPED, _BLOCKED} and (forced or not state.fresh):
         state = replace(state, verdict=_RUN)
         ws.states[f"g:{node.ref}"] = state
     if state.verdict in {_SKIPPED, _BLOCKED}:
-        if state.verdict == _BLOCKED and not _note_blocked(ws, node):
+        ends = state.fresh or not forced
+        if state.verdict == _BLOCKED and not _note_blocked(ws, node, ends=ends):
             return
         if ws.header.revised and (done := _newest(ws, node)) is not None:
             _forget(ws, done)
@@ -224,16 +226,67 @@ def act(ws: Workspace, step: Step) -> None:
         ws.agenda.append(Step(kind, step.plan, node.ref, NO_LOOP))
     elif walk is not None and before.generation != ws.header.generation:
         _take_up(ws, walk, node, before, fresh=state.fresh)
+    elif named and forced:
+        settled(ws, node)
 
 
-def _note_blocked(ws: Workspace, node: Node) -> bool:
-    """Count a task that cannot run as a failure; whether the execution goes on."""
+def _note_blocked(ws: Workspace, node: Node, *, ends: bool) -> bool:
+    """Count a task that cannot run as a failure; whether the execution goes on. What was kept from
+    an earlier generation does not end it (``ends``).
+    """
     reason = _cannot_run(node)
-    if ws.plan.definition.failure_strategy == "END":
+    if ends and ws.plan.definition.failure_strategy == "END":
         ending.end(ws, WorkflowStatus.FAILED, reason)
         return False
     ending.note_failure(ws, reason, only_first=True)
     return True
+
+
+def take_back(ws: Workspace, node: Node, failed: Attempt) -> str:
+    """Take back what the failure of a task has told, as if it had not ended yet: what could not run
+    because of it is open again. When something behind it has run instead, its reference is
+    answered, and nothing is changed.
+    """
+    states: dict[str, GateState] = {}
+    told = [(node, _FAILED)]
+    for teller, became in told:
+        if teller.gate is None:
+            continue
+        names = [edge.post_task for edge in teller.gate.after]
+        ws.together((f"g:{n}", Read(f"g:{n}")) for n in names if f"g:{n}" not in ws.states)
+        for edge in teller.gate.after:
+            ref = edge.post_task
+            state = states.get(ref) or state_of(ws, ref)
+            if state.verdict == _BLOCKED:
+                told.append((ws.plan.nodes[ref], _BLOCKED))
+            elif state.verdict:
+                return ref
+            was = passed(edge, teller.gate, became, "")
+            states[ref] = replace(
+                state,
+                told=state.told - 1,
+                live=state.live - (was == "live"),
+                blocked=state.blocked - (was == "blocked"),
+                verdict="",
+            )
+    ws.states.update({f"g:{ref}": state for ref, state in states.items()})
+    ws.final -= len(told)
+    if not _handled(node):
+        ending.take_back_failure(ws, ending.reason_of(failed))
+    for blocked_node, _ in told[1:]:
+        ending.take_back_failure(ws, _cannot_run(blocked_node))
+    return ""
+
+
+def is_telling(ws: Workspace, ref: str) -> bool:
+    """Whether a task, or one behind it, has yet to tell, or to carry out, what became of it."""
+    if ws.pending:
+        return True
+    steps = [step for step in ws.agenda if step.kind in {"tell", "gate", "roots"}]
+    if not steps:
+        return False
+    region = {ref, *scopes.behind(ws.plan, (ref,))}
+    return any(step.kind == "roots" or step.ref.rpartition(":")[2] in region for step in steps)
 
 
 def _cannot_run(node: Node) -> str:
@@ -294,13 +347,16 @@ def _take_up(ws: Workspace, walk: Walk, node: Node, before: Attempt, *, fresh: b
     """Keep what a task has done, or do it again."""
     is_target = _named(ws, walk) == node.ref
     again = fresh or walk.scope == TASK_PRE
-    kept = not is_target and not again and is_kept(ws, node, before)
+    left = walk.scope == FORCED and before.status is not TaskStatus.CANCELED
+    kept = not is_target and not again and (left or is_kept(ws, node, before))
     if before.type == "DO_WHILE" and not kept:
         ws.states[f"j:{node.ref}"] = None
     if again and not is_target:
         _forget(ws, before)
         ws.agenda.append(Step("open", ws.plan, node.ref, NO_LOOP))
     elif kept:
+        if not before.status.successful and not _handled(node):
+            ending.note_failure(ws, ending.reason_of(before))
         settled(ws, node)
     else:
         kind = "renew"

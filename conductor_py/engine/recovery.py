@@ -22,14 +22,20 @@ from conductor_py.model.decision import Answer
 from conductor_py.model.execution import Attempt
 from conductor_py.model.ids import ExecutionId, partition_of, split_task_id
 from conductor_py.model.json import JsonObject, JsonValue
-from conductor_py.model.requests import TASK_POST, RerunPreview, RerunRequest, UpgradeRequest
+from conductor_py.model.requests import (
+    TASK_POST,
+    ForceRequest,
+    RerunPreview,
+    RerunRequest,
+    UpgradeRequest,
+)
 from conductor_py.ports.store import ExecutionStore
 
 _DEEPEST: Final = 10_000
 
 
 class Recovery:
-    """Retry, restart, rerun; jump, upgrade."""
+    """Retry, restart, rerun, force success; jump, upgrade."""
 
     def __init__(
         self,
@@ -121,6 +127,19 @@ class Recovery:
         root = present(execution)
         at, seq = _owner(execution, request.from_task, root, present, parent)
         return at, named | {"seq": seq}
+
+    def force_success(self, execution: str, ref: str, request: ForceRequest) -> None:
+        """Count a failed task of a DAG as done: ``Conflict`` when it has not failed for good or the
+        execution does not allow it, ``InvalidInput`` for what is no DAG or none of its tasks,
+        ``PayloadTooLarge``.
+        """
+        arguments: JsonObject = {
+            "ref": ref,
+            "output": request.output,
+            "by": request.by,
+            "reason": request.reason,
+        }
+        self._revive(execution, "force_success", arguments)
 
     def jump(self, execution: str, ref: str, task_input: JsonObject) -> None:
         """Go on at a task that has not been reached; ``Conflict``, ``InvalidInput``."""

@@ -312,7 +312,8 @@ class Walk:
     goes, ``given`` says that an input for the target is kept in the field ``redo``.
 
     In a DAG ``ref`` is the task that was named, which may have no attempt, and ``scope`` what may
-    run: TASK_ONLY that task, TASK_PRE that task and what comes before it, empty everything.
+    run: TASK_ONLY that task, TASK_PRE that task and what comes before it, FORCED everything but
+    what has failed by itself (the target is done already), empty everything.
     """
 
     kind: str

@@ -82,6 +82,8 @@ class StateUpdate:
 
 TASK_POST, TASK_ONLY, TASK_PRE = "TASK_POST", "TASK_ONLY", "TASK_PRE"
 """What is run with a task of a DAG: all behind it, nothing else, all before it."""
+FORCED = "FORCED"
+"""The scope of a generation that begins because a failed task counts as done."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +98,17 @@ class RerunRequest:
     task_input: JsonObject = field(default_factory=lambda: MappingProxyType({}))
     workflow_input: JsonObject = field(default_factory=lambda: MappingProxyType({}))
     correlation_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForceRequest:
+    """Count a failed task as done, with ``output`` (``None``: that of the failed attempt); who
+    wants that, and why.
+    """
+
+    output: JsonObject | None = None
+    by: str = ""
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -103,6 +103,22 @@ class OperationCalls:
             )
         )
 
+    def force_success(
+        self,
+        workflow_id: str,
+        ref: str,
+        *,
+        output: JsonObject | None = None,
+        by: str | None = None,
+        reason: str | None = None,
+    ) -> None:
+        """Count a failed task of a DAG as done; without ``output`` it keeps what it has given.
+
+        Raises ``NotFound``, ``Conflict``, ``InvalidInput``.
+        """
+        body = encode(_given(output=output, by=by, reason=reason))
+        self._operate("POST", "workflow", workflow_id, "tasks", ref, "force-success", body=body)
+
     def skip_task(self, workflow_id: str, ref: str, *, output: JsonObject | None = None) -> None:
         """Pass by a task that is not scheduled yet. Raises ``NotFound``, ``Conflict``."""
         body = encode(_given(taskOutput=output))

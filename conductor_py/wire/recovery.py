@@ -10,6 +10,7 @@ from conductor_py.model.requests import (
     TASK_ONLY,
     TASK_POST,
     TASK_PRE,
+    ForceRequest,
     RerunPreview,
     RerunRequest,
     UpgradeRequest,
@@ -33,6 +34,14 @@ class RerunWorkflowRequestForm(WireSchema):
     correlation_id = Text()
 
 
+class ForceSuccessRequestForm(WireSchema):
+    """What a failed task that counts as done is said to have given; who says so, and why."""
+
+    output = Payload()
+    by = Text()
+    reason = Text()
+
+
 class UpgradeWorkflowRequestForm(WireSchema):
     """Which version to go on under; without one the latest."""
 
@@ -44,8 +53,9 @@ class UpgradeWorkflowRequestForm(WireSchema):
 
 _RERUN: WireSchema = RerunWorkflowRequestForm()
 _UPGRADE: WireSchema = UpgradeWorkflowRequestForm()
+_FORCE: WireSchema = ForceSuccessRequestForm()
 
-FORMS: tuple[WireSchema, ...] = (_RERUN, _UPGRADE)
+FORMS: tuple[WireSchema, ...] = (_RERUN, _UPGRADE, _FORCE)
 """The forms of this module, for the published schemas."""
 
 
@@ -65,6 +75,16 @@ def read_rerun(body: JsonObject) -> RerunRequest:
         task_input=members.get("task_input") or {},
         workflow_input=members.get("workflow_input") or {},
         correlation_id=members.get("correlation_id"),
+    )
+
+
+def read_force(body: JsonObject) -> ForceRequest:
+    """Read the request to count a failed task as done."""
+    members: dict[str, Any] = load(_FORCE, dict(body))
+    return ForceRequest(
+        output=members.get("output"),
+        by=members.get("by") or "",
+        reason=members.get("reason") or "",
     )
 
 

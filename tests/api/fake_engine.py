@@ -16,6 +16,7 @@ from conductor_py.model.ids import ExecutionId
 from conductor_py.model.json import JsonObject
 from conductor_py.model.requests import (
     ExtendRequest,
+    ForceRequest,
     PollRequest,
     RerunPreview,
     RerunRequest,
@@ -144,6 +145,9 @@ class FakeRecovery:
     def preview_rerun(self, execution: str, request: RerunRequest, /) -> RerunPreview:
         self.asked.append(("preview", execution, request))
         return RerunPreview(runs_again=("b",), kept=("a",), stale=("c",))
+
+    def force_success(self, execution: str, ref: str, request: ForceRequest, /) -> None:
+        self.asked.append(("force_success", execution, ref, request))
 
     def jump(self, execution: str, ref: str, task_input: JsonObject, /) -> None:
         self.asked.append(("jump", execution, ref, task_input))

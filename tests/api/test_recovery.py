@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from conductor_py.errors import Violation
-from conductor_py.model.requests import RerunRequest, UpgradeRequest
+from conductor_py.model.requests import ForceRequest, RerunRequest, UpgradeRequest
 from tests.api.fake_engine import WORKFLOW_ID, FakeEngine
 
 _PATH = f"/api/workflow/{WORKFLOW_ID}"
@@ -80,6 +80,20 @@ def test_rerun_with_a_task_input_that_is_no_object_is_400(client: Any, engine: F
     assert answer.status_code == 400
     assert answer.json["validationErrors"][0]["path"] == "$.taskInput"
     assert engine.recovery.asked == []
+
+
+def test_force_success_says_what_who_and_why(client: Any, engine: FakeEngine) -> None:
+    path = f"{_PATH}/tasks/load/force-success"
+    said: dict[str, Any] = {"output": {"v": 1}, "by": "ann", "reason": "by hand"}
+    for body in (said, None):
+        answer = client.post(path, json=body) if body else client.post(path)
+        assert (answer.status_code, answer.data) == (200, b"")
+    assert engine.recovery.asked == [
+        ("force_success", WORKFLOW_ID, "load", ForceRequest(**said)),
+        ("force_success", WORKFLOW_ID, "load", ForceRequest()),
+    ]
+    answer = client.post(path, json={"output": [1]})
+    assert [each["path"] for each in answer.json["validationErrors"]] == ["$.output"]
 
 
 def test_jump_takes_the_tasks_input_as_its_body(client: Any, engine: FakeEngine) -> None:

@@ -31,6 +31,7 @@ TABLE: tuple[tuple[str, str, Any, tuple[int, ...]], ...] = (
     ("PUT", "/workflow/{id}/skiptask/b", None, (404, 200, 409, 409, 409, 409)),
     ("PUT", "/workflow/{id}/skiptask/a", None, (404, 409, 409, 409, 409, 409)),
     ("PUT", "/workflow/{id}/skiptask/x", None, (404, 400, 409, 409, 409, 409)),
+    ("POST", "/workflow/{id}/tasks/a/force-success", {}, (404, *[400] * 5)),
     ("POST", "/workflow/{id}/resetcallbacks", None, (404, 204, 204, 409, 409, 409)),
     ("PUT", "/workflow/decide/{id}", None, (404, *[200] * 5)),
     ("POST", "/workflow/{id}/variables", {"v": 1}, (404, 200, 200, 409, 409, 409)),

@@ -56,6 +56,10 @@ def test_verb_on_many_executions(
         ),
         (("jump", "w-1", "pack", "--task-input", '{"a": 1}'), ("POST", "w-1/jump/pack", {"a": 1})),
         (("upgrade", "w-1", "3"), ("POST", "w-1/upgrade", {"version": 3})),
+        (
+            ("force-success", "w-1", "pack", "--output", '{"a": 1}', "--by", "ann"),
+            ("POST", "w-1/tasks/pack/force-success", {"output": {"a": 1}, "by": "ann"}),
+        ),
     ],
 )
 def test_verb_on_one_execution(

@@ -139,7 +139,8 @@ def definition(graph: Graph, chance: random.Random, retries: int, strategy: str)
 @dataclass(frozen=True, slots=True)
 class Recovered:
     """A later generation. ``before``: how those that have run ended before it; ``judged``: what
-    those CONDITIONS found. ``named`` is run whatever its gate says, with what ``mode`` says.
+    those CONDITIONS found. ``named`` is run whatever its gate says, with what ``mode`` says; it
+    counts as done when that is FORCED, and what has failed is not tried again.
     """
 
     before: Mapping[str, str]
@@ -150,13 +151,17 @@ class Recovered:
     def may_run(self, graph: Graph, ref: str) -> bool:
         scopes = {
             "TASK_POST": lambda: True,
+            "FORCED": lambda: True,
             "TASK_ONLY": lambda: ref == self.named,
             "TASK_PRE": lambda: ref == self.named or ref in graph.before(self.named),
         }
         return scopes[self.mode]()
 
     def kept(self, graph: Graph, ref: str) -> bool:
-        return ref != self.named and self.mode != "TASK_PRE" and _kept(graph, ref, self.before)
+        if ref == self.named or self.mode == "TASK_PRE":
+            return False
+        forced = self.mode == "FORCED" and ref in self.before
+        return forced or _kept(graph, ref, self.before)
 
 
 def expected(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
+from contextlib import suppress
 
 import pytest
 
-from conductor_py.model.requests import RerunPreview, RerunRequest
+from conductor_py.errors import Conflict
+from conductor_py.model.requests import ForceRequest, RerunPreview, RerunRequest
 from conductor_py.testing import MemoryEngine
 from tests.builders import Json, pass_time
 from tests.decider.dag_model import Expected, Recovered, definition, drawn, expected
@@ -30,9 +32,12 @@ class Run:
     def _fates(self, share: float) -> dict[str, bool]:
         return {ref: self.chance.random() < share for ref in self.graph.kinds}
 
-    def work(self) -> None:
+    def work(self, *, forced: bool = False) -> None:
         """Work off what can be, one task at a time."""
         while waiting := [each for each in self._tasks() if each["status"] == "SCHEDULED"]:
+            if forced and self.chance.random() < 0.5:
+                self.force_while_it_runs()
+                continue
             task = self.chance.choice(waiting)
             polled = self.engine.poll(task["taskDefName"])
             if not polled:  # a retry that is not due yet
@@ -61,6 +66,27 @@ class Run:
         self.engine.engine.recovery.rerun(self.id, request)
         self.work()
         return ref, mode, foretold
+
+    def force(self, share: float) -> str:
+        """Let one that failed count as done; which, if one has."""
+        failed = [ref for ref, became in self.became().items() if became == "FAILED"]
+        if not failed:
+            return ""
+        ref = self.chance.choice(failed)
+        self._anew(share)
+        self.fates[ref] = True
+        self.engine.engine.recovery.force_success(self.id, ref, ForceRequest())
+        self.work()
+        return ref
+
+    def force_while_it_runs(self) -> None:
+        """Let one that failed count as done, unless something has run because of it."""
+        failed = [ref for ref, became in self.became().items() if became == "FAILED"]
+        ref = self.chance.choice([*failed, ""])
+        if ref and self.status == "RUNNING":
+            with suppress(Conflict):
+                self.engine.engine.recovery.force_success(self.id, ref, ForceRequest())
+                self.fates[ref] = True
 
     def _anew(self, share: float) -> None:
         self.fates = self._fates(share)
@@ -156,6 +182,22 @@ def test_any_part_of_any_graph_runs_again_as_the_table_says(
             _ended(run, wanted)
             last_ran |= dict.fromkeys(run.ran(), number)
             assert run.stale() == _older(run, last_ran), (seed, number)
+
+
+@pytest.mark.parametrize("seeds", _seeds(100, 5_000))
+def test_whatever_is_forced_ends_as_if_it_had_succeeded(engine: MemoryEngine, seeds: range) -> None:
+    for seed in seeds:
+        run = Run(engine, seed)
+        run.work(forced=True)
+        wanted = expected(run.graph, run.fates)
+        _ended(run, wanted)
+        for _ in range(4):
+            before = run.became()
+            if run.status == "COMPLETED" or not (ref := run.force(0.7)):
+                break
+            wanted = expected(run.graph, run.fates, Recovered(before, wanted.judged, ref, "FORCED"))
+            _ended(run, wanted)
+            assert not run.stale()
 
 
 def _came_true(run: Run, foretold: RerunPreview, before: dict[str, str]) -> None:

@@ -11,6 +11,7 @@ from conductor_py.errors import Violation
 from conductor_py.model.ids import ExecutionId
 from conductor_py.model.json import JsonObject
 from conductor_py.model.requests import (
+    ForceRequest,
     RerunPreview,
     RerunRequest,
     StartRequest,
@@ -98,6 +99,9 @@ class Recovery(Protocol):
 
     def preview_rerun(self, execution: str, request: RerunRequest, /) -> RerunPreview:
         """Tell what a rerun of a DAG would do; errors as ``rerun``."""
+
+    def force_success(self, execution: str, ref: str, request: ForceRequest, /) -> None:
+        """Count a failed task of a DAG as done; ``InvalidInput`` for what is none of its."""
 
     def jump(self, execution: str, ref: str, task_input: JsonObject, /) -> None:
         """Go on at a task ahead; ``InvalidInput`` for an unknown reference."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
+from conductor_py.decider.operations.force_success import force_success
 from conductor_py.decider.operations.jump import jump
 from conductor_py.decider.operations.message import message
 from conductor_py.decider.operations.pause import pause
@@ -32,6 +33,7 @@ Verb = Callable[[Workspace, Operation], Answer | None]
 
 VERBS: Mapping[str, Verb] = MappingProxyType(
     {
+        "force_success": force_success,
         "jump": jump,
         "message": message,
         "pause": pause,

@@ -148,6 +148,12 @@ OPERATIONS: tuple[Operation, ...] = (
         "dryRun:boolean",
     ),
     post(
+        "/api/workflow/{workflow_id}/tasks/{ref}/force-success",
+        "Count a failed task of a DAG as done, and go on behind it",
+        NOTHING,
+        "ForceSuccessRequest",
+    ),
+    post(
         "/api/workflow/{workflow_id}/jump/{ref}",
         "Go on at a task that has not been reached, with this input",
         NOTHING,
