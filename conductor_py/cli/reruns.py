@@ -12,14 +12,14 @@ from conductor_py.cli.printing import objects, print_json, say
 from conductor_py.sdk.client import Client
 from conductor_py.sdk.operation_calls import RerunMode
 
-_MODES = click.Choice(["TASK_POST", "TASK_ONLY", "TASK_PRE"])
+MODES = click.Choice(["TASK_POST", "TASK_ONLY", "TASK_PRE"])
 _PREVIEWED = {"runsAgain": "runs again", "kept": "kept", "stale": "stale"}
 
 
 @click.command()
 @ID
 @click.option("--from-task", "task", help="Id or reference to begin with; without it all.")
-@click.option("--mode", type=_MODES, help="Of a DAG: what runs with it; by default all behind it.")
+@click.option("--mode", type=MODES, help="Of a DAG: what runs with it; by default all behind it.")
 @click.option("--dry-run", is_flag=True, help="Of a DAG: only print what would run again.")
 @click.option("--task-input", help="Its input instead: JSON, @FILE, or -.")
 @click.option("--input", "given", help="The workflow's input instead: JSON, @FILE, or -.")

@@ -12,6 +12,7 @@ from conductor_py.cli.connection import client, connected, object_document
 from conductor_py.cli.execution_view import changes, is_open, print_execution
 from conductor_py.cli.operations import COMMANDS
 from conductor_py.cli.printing import chosen, objects, print_json, print_table, say
+from conductor_py.cli.reruns import MODES
 from conductor_py.cli.why import why
 from conductor_py.sdk.client import Client
 
@@ -35,6 +36,8 @@ def workflow() -> None:
 @click.option("--correlation-id", help="Your own id for it.")
 @click.option("--priority", type=click.IntRange(0, 99), default=0, help="Larger goes first.")
 @click.option("--idempotency-key", help="Starts at most one execution of this name.")
+@click.option("--start-node", "start_nodes", multiple=True, help="Of a DAG: only this task.")
+@click.option("--depend-mode", type=MODES, help="What runs with it; by default all behind it.")
 @connected
 def start(
     name: str | None,

@@ -10,6 +10,7 @@ import orjson
 from conductor_py.decider import admission
 from conductor_py.decider.plan import Plan
 from conductor_py.decider.starting import new_header
+from conductor_py.decider.subsets import subset
 from conductor_py.decider.workspace import Execution
 from conductor_py.engine.clock import StoreClock
 from conductor_py.engine.drafts import Draft, Drafts
@@ -113,14 +114,14 @@ class Executions:
         watch: Watch | None = None,
         before_ms: int = 0,
     ) -> ExecutionId:
-        """Start an execution; its first tasks are queued when this returns.
+        """Start an execution, or a part of one; its first tasks are queued when this returns.
 
         With ``cause`` the id is made of it: a repeat starts nothing and answers the same id.
         ``watch`` says who waits for it; its end counts from the start.
         After ``before_ms``, by the store's clock, nothing is started (``StoreUnavailable``).
 
-        Raises ``NotFound`` (no such definition), ``PayloadTooLarge``, ``Conflict`` (idempotency
-        key).
+        Raises ``NotFound`` (no such definition), ``InvalidInput`` (no such part),
+        ``PayloadTooLarge``, ``Conflict`` (idempotency key).
         """
         partition = self._partition(request, cause)
         execution = execution_id(partition, self._machine.token(16))
@@ -250,8 +251,14 @@ class Executions:
 
     def _plan(self, request: StartRequest, partition: int) -> tuple[Plan, int | None]:
         if request.definition is not None:
-            return self._snapshots.inline(request.definition, partition)
-        return self._snapshots.registered(request.name, request.version, partition)
+            plan, revision = self._snapshots.inline(request.definition, partition)
+        else:
+            plan, revision = self._snapshots.registered(request.name, request.version, partition)
+        if request.start_nodes:
+            root = "$" if request.definition is None else "$.workflowDef"
+            part = subset(plan, request.start_nodes, request.depend_mode, root=root)
+            plan = self._snapshots.compiled(part)
+        return plan, revision
 
     # -- read --------------------------------------------------------------------------------------
 

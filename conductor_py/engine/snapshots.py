@@ -130,6 +130,10 @@ class Snapshots:
             return self.inline(definition, partition)[0]
         return self.inline(read_workflow(definition), partition, _RULES)[0]
 
+    def compiled(self, definition: WorkflowDef) -> Plan:
+        """The plan of a definition that is whole already."""
+        return self._compile(definition).plan
+
     def fragment(self, wanted: FragmentWanted, owner: ExecutionId) -> Plan:
         """The plan of tasks that came as data, below the node that brought them; ``InvalidInput``
         when they are none.

@@ -24,10 +24,16 @@ class ParentTask:
     admitted_under: str = ""
 
 
+TASK_POST, TASK_ONLY, TASK_PRE = "TASK_POST", "TASK_ONLY", "TASK_PRE"
+"""What is run with a task of a DAG: all behind it, nothing else, all before it."""
+FORCED = "FORCED"
+"""The scope of a generation that begins because a failed task counts as done."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartRequest:
     """Start a workflow: a registered one by name (latest version unless given) or the inline
-    ``definition``.
+    ``definition``. Of a DAG only ``start_nodes``, when given, with what ``depend_mode`` says.
     """
 
     name: str
@@ -43,6 +49,8 @@ class StartRequest:
     created_by: str | None = None
     event: str | None = None
     parent: ParentTask | None = None
+    start_nodes: tuple[str, ...] = ()
+    depend_mode: str = TASK_POST
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,12 +86,6 @@ class StateUpdate:
     ref: str = ""
     result: TaskResult | None = None
     variables: JsonObject = field(default_factory=lambda: MappingProxyType({}))
-
-
-TASK_POST, TASK_ONLY, TASK_PRE = "TASK_POST", "TASK_ONLY", "TASK_PRE"
-"""What is run with a task of a DAG: all behind it, nothing else, all before it."""
-FORCED = "FORCED"
-"""The scope of a generation that begins because a failed task counts as done."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,9 +13,10 @@ from conductor_py.sdk.payloads import PayloadKind
 from conductor_py.sdk.server import object_of, text_of, value_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from conductor_py.model.json import JsonObject
+    from conductor_py.sdk.operation_calls import RerunMode
     from conductor_py.sdk.payloads import PayloadTransfer
     from conductor_py.sdk.server import Server
 
@@ -41,14 +42,18 @@ class WorkflowCalls:
         task_to_domain: Mapping[str, str] | None = None,
         idempotency_key: str | None = None,
         idempotency_strategy: IdempotencyStrategy | None = None,
+        start_nodes: Sequence[str] = (),
+        depend_mode: RerunMode | None = None,
     ) -> str:
         """Start an execution and return its workflow id.
 
         ``name`` runs a registered definition (the latest version when ``version`` is None);
         ``definition`` runs an inline one, whose tasks may embed their task definitions as
-        ``taskDefinition``. An input above the threshold is uploaded to payload storage first. Only
-        a start with an idempotency key is sent again when the server is away. Raises
-        ``InvalidInput``, ``NotFound``, ``Conflict``, ``PayloadTooLarge``.
+        ``taskDefinition``. An input above the threshold is uploaded to payload storage first. Of a
+        DAG only ``start_nodes`` are run when given, with what ``depend_mode`` says: TASK_POST all
+        behind them, TASK_ONLY nothing, TASK_PRE all before them. Only a start with an idempotency
+        key is sent again when the server is away. Raises ``InvalidInput``, ``NotFound``,
+        ``Conflict``, ``PayloadTooLarge``.
         """
         inline_name = definition.get("name") if definition else None
         started = name or (inline_name if isinstance(inline_name, str) else None)
@@ -64,6 +69,8 @@ class WorkflowCalls:
             "taskToDomain": task_to_domain,
             "idempotencyKey": idempotency_key,
             "idempotencyStrategy": idempotency_strategy,
+            "startNodes": list(start_nodes) or None,
+            "dependMode": depend_mode,
             **self._input_fields(input or {}),
         }
         body = encode({key: value for key, value in request.items() if value is not None})

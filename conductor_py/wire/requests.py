@@ -13,7 +13,15 @@ from types import MappingProxyType, NoneType
 from typing import Any
 
 from conductor_py.errors import InvalidInput, Violation
-from conductor_py.model.requests import ExtendRequest, StartRequest, TaskLog, TaskResult
+from conductor_py.model.requests import (
+    TASK_ONLY,
+    TASK_POST,
+    TASK_PRE,
+    ExtendRequest,
+    StartRequest,
+    TaskLog,
+    TaskResult,
+)
 from conductor_py.model.status import TaskStatus
 from conductor_py.wire.definition_reader import DefinitionReader
 from conductor_py.wire.definitions import WORKFLOW_DEF
@@ -26,6 +34,7 @@ from conductor_py.wire.fields import (
     Payload,
     Text,
     TextMap,
+    Texts,
     Whole,
     WireField,
     WireSchema,
@@ -79,6 +88,8 @@ class StartWorkflowRequestForm(WireSchema):
     created_by = Text()
     idempotency_key = Text()
     idempotency_strategy = Choice(_STRATEGIES)
+    start_nodes = Texts()
+    depend_mode = Choice((TASK_POST, TASK_ONLY, TASK_PRE))
 
 
 _START = StartWorkflowRequestForm()
@@ -105,6 +116,8 @@ def read_start(body: Any, definitions: DefinitionReader) -> StartRequest:  # noq
         assert isinstance(body, dict)
         if "input" in body and body["input"] is None and not request.external_input:
             raise _wrong("$.input", "must be an object, or an external path must be given")
+        if body.get("dependMode") is not None and not request.start_nodes:
+            raise _wrong("$.dependMode", "must be absent where startNodes are", None)
     if not request.name.strip():
         raise _wrong("$.name", "must not be empty", request.name)
     inline = body.get("workflowDef")
@@ -120,6 +133,8 @@ def _short_start(body: dict[str, Any]) -> StartRequest | None:
     if (
         not _exact(body, _START_TYPES)
         or "name" not in body
+        or "startNodes" in body
+        or "dependMode" in body
         or not 0 <= body.get("priority", 0) <= 99
         or (strategy is not None and strategy not in _STRATEGIES)
         or (domains is not None and not _texts_only(domains))

@@ -37,6 +37,15 @@ def test_start_takes_input_from_a_file_and_from_standard_input(
     assert sent == [{"from": "file"}, {"from": "stdin"}]
 
 
+def test_start_takes_a_part_of_a_dag(run: Run, stub: StubServer) -> None:
+    stub.on("POST", "/api/workflow", Reply(200, "w-1"))
+    nodes = ("--start-node", "a", "--start-node", "b", "--depend-mode", "TASK_PRE")
+    assert run("workflow", "start", "nightly", *nodes).code == 0
+    (request,) = stub.requests
+    sent = request.json()
+    assert (sent["startNodes"], sent["dependMode"]) == (["a", "b"], "TASK_PRE")
+
+
 def test_start_takes_an_inline_definition(run: Run, stub: StubServer) -> None:
     stub.on("POST", "/api/workflow", Reply(200, _ID))
 

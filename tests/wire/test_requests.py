@@ -183,3 +183,25 @@ def test_callback_after_more_than_ten_years_is_refused(seconds: object) -> None:
     taken = read_result({**body, "callbackAfterSeconds": 315_576_000})
     assert isinstance(taken, TaskResult)
     assert taken.callback_after_s == 315_576_000
+
+
+def test_start_of_a_part_names_tasks_and_a_mode() -> None:
+    body = {"name": "w", "startNodes": ["a", "b"], "dependMode": "TASK_PRE"}
+    wanted = StartRequest(name="w", start_nodes=("a", "b"), depend_mode="TASK_PRE")
+    assert read_start(body, DefinitionReader()) == wanted
+    assert read_start({"name": "w", "startNodes": []}, DefinitionReader()).start_nodes == ()
+
+
+@pytest.mark.parametrize(
+    ("body", "path"),
+    [
+        ({"dependMode": "TASK_ONLY"}, "$.dependMode"),
+        ({"startNodes": ["a"], "dependMode": "ONLY"}, "$.dependMode"),
+        ({"startNodes": "a"}, "$.startNodes"),
+        ({"startNodes": [{}]}, "$.startNodes[0]"),
+    ],
+)
+def test_start_of_a_part_that_is_none_is_refused(body: dict[str, Any], path: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        read_start({"name": "w", **body}, DefinitionReader())
+    assert [each.path for each in refused.value.violations] == [path]
