@@ -37,7 +37,8 @@ def dump_gate(state: GateState) -> _Fields:
     """The fields of the JSON object a gate is stored as; what is empty is left out."""
     fields: _Fields = {"g": state.generation, "n": state.told}
     counts = (("l", state.live), ("b", state.blocked), ("f", int(state.fresh)))
-    return fields | {name: value for name, value in (*counts, ("v", state.verdict)) if value}
+    more = (("v", state.verdict), ("m", int(state.named)))
+    return fields | {name: value for name, value in (*counts, *more) if value}
 
 
 def load_gate(stored: bytes) -> GateState:
@@ -50,6 +51,7 @@ def load_gate(stored: bytes) -> GateState:
         blocked=fields.get("b", 0),
         fresh=bool(fields.get("f")),
         verdict=fields.get("v", ""),
+        named=bool(fields.get("m")),
     )
 
 

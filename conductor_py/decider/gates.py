@@ -65,7 +65,8 @@ def state_of(ws: Workspace, ref: str) -> GateState:
     """What the gate of a task has been told in this generation."""
     state = ws.state(f"g:{ref}", GateState)
     if state is None or state.generation != ws.header.generation:
-        return GateState(generation=ws.header.generation)
+        named = state is not None and state.named and ws.header.revised
+        return GateState(generation=ws.header.generation, named=named)
     return state
 
 
@@ -185,10 +186,10 @@ def choice_of(ws: Workspace, node: Node) -> str:
 
 
 def _is_fresh(ws: Workspace, node: Node) -> bool:
-    attempt = _newest(ws, node)
-    if attempt is not None and state_of(ws, node.ref).verdict in {"", _RUN}:
-        return attempt.generation == ws.header.generation
-    return state_of(ws, node.ref).fresh
+    attempt, state = _newest(ws, node), state_of(ws, node.ref)
+    if attempt is not None and state.verdict in {"", _RUN}:
+        return state.fresh or attempt.generation == ws.header.generation
+    return state.fresh
 
 
 def _newest(ws: Workspace, node: Node) -> Attempt | None:
@@ -209,9 +210,8 @@ def act(ws: Workspace, step: Step) -> None:
         _hold(ws, node, state)
         return
     forced = walk is not None and walk.scope == FORCED
-    if named and state.verdict in {_SKIPPED, _BLOCKED} and (forced or not state.fresh):
-        state = replace(state, verdict=_RUN)
-        ws.states[f"g:{node.ref}"] = state
+    if walk is not None and state.verdict:
+        state = _ruled(ws, node, state, now=named, forced=forced)
     if state.verdict in {_SKIPPED, _BLOCKED}:
         ends = state.fresh or not forced
         if state.verdict == _BLOCKED and not _note_blocked(ws, node, ends=ends):
@@ -278,17 +278,6 @@ def take_back(ws: Workspace, node: Node, failed: Attempt) -> str:
     return ""
 
 
-def is_telling(ws: Workspace, ref: str) -> bool:
-    """Whether a task, or one behind it, has yet to tell, or to carry out, what became of it."""
-    if ws.pending:
-        return True
-    steps = [step for step in ws.agenda if step.kind in {"tell", "gate", "roots"}]
-    if not steps:
-        return False
-    region = {ref, *scopes.behind(ws.plan, (ref,))}
-    return any(step.kind == "roots" or step.ref.rpartition(":")[2] in region for step in steps)
-
-
 def _cannot_run(node: Node) -> str:
     return f"Task {node.ref} cannot run: what comes before it has failed"
 
@@ -324,6 +313,21 @@ def _named(ws: Workspace, walk: Walk) -> str:
     return walk.ref or (target.ref if target is not None else "")
 
 
+def _ruled(ws: Workspace, node: Node, state: GateState, *, now: bool, forced: bool) -> GateState:
+    """Let a task that was named run, or count as run, whatever its gate says, unless something
+    before it has run again: that decides.
+    """
+    if state.verdict == _RUN:
+        state = replace(state, named=False)
+    elif now or state.named:
+        done = _newest(ws, node)
+        stays = now or (done is not None and not done.ahead)
+        runs = (now and forced) or (stays and not state.fresh)
+        state = replace(state, named=runs, verdict=_RUN if runs else state.verdict)
+    ws.states[f"g:{node.ref}"] = state
+    return state
+
+
 def _hold(ws: Workspace, node: Node, state: GateState) -> None:
     """Leave a task as it is, whatever leads to it now."""
     done = _newest(ws, node)
@@ -339,7 +343,8 @@ def _hold(ws: Workspace, node: Node, state: GateState) -> None:
         if state.verdict != _BLOCKED:
             reason = f"Task {node.ref} has not run: only a part of the workflow was run again"
         ending.note_failure(ws, reason, only_first=True)
-    ws.states[f"g:{node.ref}"] = replace(state, verdict=verdict)
+    named = state.named and not state.fresh
+    ws.states[f"g:{node.ref}"] = replace(state, verdict=verdict, named=named)
     settled(ws, node)
 
 

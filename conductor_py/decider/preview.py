@@ -39,7 +39,7 @@ def preview(
     runs, ends = _divided(ws, found)
     records = {ref: record for ref in refs if (record := _record(ws, ref)) is not None}
     kept = [ref for ref in records if ref not in runs and ref not in ends]
-    before = scopes.stale(plan, records.values())
+    before = scopes.stale(plan, (each for ref, each in records.items() if ref not in ends))
     stale = {ref for ref in kept if records[ref].seq in before} | scopes.behind(plan, runs)
     return RerunPreview(
         runs_again=tuple(ref for ref in refs if ref in runs),
@@ -63,7 +63,7 @@ def _divided(ws: Workspace, found: Beginning) -> tuple[set[str], set[str]]:
             continue
         node, record = ws.plan.nodes[ref], _record(ws, ref)
         verdict = _verdict(ws, node, befores[ref], became)
-        if verdict != "RUN":
+        if verdict != "RUN" and not (record is not None and gates.state_of(ws, ref).named):
             became[ref] = verdict
         elif record is not None and gates.is_kept(ws, node, record):
             became[ref] = "OK" if record.status.successful else "FAILED"

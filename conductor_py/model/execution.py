@@ -239,7 +239,8 @@ class GateState:
     are live and how many blocked. It is void in another generation.
 
     ``verdict`` is empty until all have been told. ``fresh`` says that a task before it has run in
-    this generation.
+    this generation. ``named`` says that it runs, or has run in an earlier one, because an operator
+    named it, whatever it has been told.
     """
 
     generation: int
@@ -248,6 +249,7 @@ class GateState:
     blocked: int = 0
     fresh: bool = False
     verdict: str = ""
+    named: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

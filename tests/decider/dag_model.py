@@ -6,7 +6,7 @@ It is the table of ``docs/reference/dags.md`` and nothing else: no counting, no 
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from tests.builders import Json, conditions, policy, typed
@@ -63,6 +63,7 @@ class Expected:
     became: dict[str, str] = field(default_factory=dict)
     ran: set[str] = field(default_factory=set)
     judged: dict[str, bool] = field(default_factory=dict)
+    against: set[str] = field(default_factory=set)
     failed: bool = False
 
 
@@ -139,12 +140,14 @@ def definition(graph: Graph, chance: random.Random, retries: int, strategy: str)
 @dataclass(frozen=True, slots=True)
 class Recovered:
     """A later generation. ``before``: how those that have run ended before it; ``judged``: what
-    those CONDITIONS found. ``named`` is run whatever its gate says, with what ``mode`` says; it
-    counts as done when that is FORCED, and what has failed is not tried again.
+    those CONDITIONS found; ``against``: what ran because it was named. ``named`` is run whatever
+    its gate says, with what ``mode`` says; it counts as done when that is FORCED, and what has
+    failed is not tried again.
     """
 
     before: Mapping[str, str]
     judged: Mapping[str, bool]
+    against: Collection[str] = ()
     named: str = ""
     mode: str = "TASK_POST"
 
@@ -156,6 +159,9 @@ class Recovered:
             "TASK_PRE": lambda: ref == self.named or ref in graph.before(self.named),
         }
         return scopes[self.mode]()
+
+    def wants(self, ref: str) -> bool:
+        return ref == self.named or (ref in self.against and ref in self.before)
 
     def kept(self, graph: Graph, ref: str) -> bool:
         if ref == self.named or self.mode == "TASK_PRE":
@@ -176,9 +182,12 @@ def expected(
         if recovered is not None and not recovered.may_run(graph, ref):
             held = "SKIPPED" if verdict == "SKIPPED" else "BLOCKED"
             found.became[ref] = recovered.before.get(ref, held)
+            found.against |= {ref} & set(() if fresh else recovered.against)
+            touched |= {ref} if fresh else set()
             _judge(graph, ref, found, recovered)
             continue
-        if recovered is not None and ref == recovered.named and not fresh:
+        if recovered is not None and verdict != "RUN" and not fresh and recovered.wants(ref):
+            found.against.add(ref)
             verdict = "RUN"
         if verdict != "RUN":
             found.became[ref] = verdict

@@ -202,6 +202,28 @@ def test_a_task_that_was_not_chosen_runs_when_it_is_named(engine: MemoryEngine) 
     assert status_of(engine, started) == "COMPLETED"
 
 
+def test_a_task_that_was_named_counts_until_something_before_it_runs_again(
+    engine: MemoryEngine,
+) -> None:
+    choice = typed("SWITCH", "s", evaluatorType="value-param", expression="case")
+    choice |= {"inputParameters": {"case": "left"}}
+    reader = simple("j", inputParameters={"v": "${r.output.v}"})
+    edges = ("s -case:left> l", "s -case:right> r", "l > j", "r > j")
+    started = _started(engine, [choice, *_tasks("lr"), reader], *edges)
+    engine.run("l")
+    engine.run("j")
+    _rerun(engine, started, "r")
+    engine.run("r", {"v": 7})
+    run_failing(engine, "j")
+    engine.engine.recovery.retry(started)
+    assert engine.run("j")["inputData"] == {"v": 7}
+    assert status_of(engine, started) == "COMPLETED"
+    _rerun(engine, started, "s")
+    engine.run("l")
+    assert engine.run("j")["inputData"] == {"v": None}
+    assert status_of(engine, started) == "COMPLETED"
+
+
 def test_a_blocked_task_that_is_named_alone_runs(engine: MemoryEngine) -> None:
     started = _started(engine, _tasks("ab"), "a > b")
     run_failing(engine, "a", "sour")

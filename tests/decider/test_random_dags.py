@@ -134,6 +134,10 @@ def _seeds(fast: int, thorough: int) -> list[object]:
     ]
 
 
+def _later(before: dict[str, str], last: Expected, named: str = "", mode: str = "") -> Recovered:
+    return Recovered(before, last.judged, last.against, named, mode or "TASK_POST")
+
+
 def _ended(run: Run, wanted: Expected) -> None:
     became = {ref: each for ref, each in wanted.became.items() if each in {"OK", "FAILED"}}
     assert run.became() == became
@@ -155,7 +159,7 @@ def test_any_graph_ends_as_the_table_says_and_so_does_its_recovery(
             if run.status == "COMPLETED":
                 break
             run.recover(share)
-            wanted = expected(run.graph, run.fates, Recovered(before, wanted.judged))
+            wanted = expected(run.graph, run.fates, _later(before, wanted))
             _ended(run, wanted)
             before = run.became()
 
@@ -173,10 +177,10 @@ def test_any_part_of_any_graph_runs_again_as_the_table_says(
             before = run.became()
             if number % 3 == 0 and run.status == "FAILED":
                 run.recover(0.8)
-                recovered = Recovered(before, wanted.judged)
+                recovered = _later(before, wanted)
             else:
                 ref, mode, foretold = run.rerun(0.8)
-                recovered = Recovered(before, wanted.judged, ref, mode)
+                recovered = _later(before, wanted, ref, mode)
                 _came_true(run, foretold, before)
             wanted = expected(run.graph, run.fates, recovered)
             _ended(run, wanted)
@@ -195,7 +199,11 @@ def test_whatever_is_forced_ends_as_if_it_had_succeeded(engine: MemoryEngine, se
             before = run.became()
             if run.status == "COMPLETED" or not (ref := run.force(0.7)):
                 break
-            wanted = expected(run.graph, run.fates, Recovered(before, wanted.judged, ref, "FORCED"))
+            wanted = expected(
+                run.graph,
+                run.fates,
+                _later(before, wanted, ref, "FORCED"),
+            )
             _ended(run, wanted)
             assert not run.stale()
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from conductor_py.decider import control, gates, generations
+from conductor_py.decider import control, gates, generations, scopes
 from conductor_py.decider.plan import Node
 from conductor_py.decider.workspace import Workspace
 from conductor_py.model.decision import Answer
@@ -37,7 +37,7 @@ def force_success(ws: Workspace, operation: Operation) -> Answer | None:
     refused = _untimely(ws)
     if refused:
         return generations.refusal(operation, "CONFLICT", refused)
-    if not ws.over and gates.is_telling(ws, ref):
+    if not ws.over and _is_telling(ws, ref):
         ws.continues.append(operation)
         return None
     seq = ws.newest(ref)
@@ -49,6 +49,17 @@ def force_success(ws: Workspace, operation: Operation) -> Answer | None:
     if too_large is not None:
         return generations.refusal(operation, "PAYLOAD_TOO_LARGE", too_large)
     return _force(ws, operation, node, failed)
+
+
+def _is_telling(ws: Workspace, ref: str) -> bool:
+    """Whether a task, or one behind it, has yet to tell, or to carry out, what became of it."""
+    if ws.pending:
+        return True
+    steps = [step for step in ws.agenda if step.kind in {"tell", "gate", "roots"}]
+    if not steps:
+        return False
+    region = {ref, *scopes.behind(ws.plan, (ref,))}
+    return any(step.kind == "roots" or step.ref.rpartition(":")[2] in region for step in steps)
 
 
 def _force(ws: Workspace, operation: Operation, node: Node, failed: Attempt) -> Answer:
