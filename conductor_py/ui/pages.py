@@ -71,6 +71,7 @@ def create_ui(engine: Engine) -> Blueprint:
         ("/", "executions", pages.executions),
         ("/execution/<execution>", "execution", pages.execution),
         ("/definitions", "definitions", pages.definitions),
+        ("/catalog", "catalog", pages.catalog),
         ("/schedules", "schedules", pages.schedules),
         ("/events", "events", pages.events),
         ("/queues", "queues", pages.queues),
@@ -102,6 +103,9 @@ class _Pages:
 
     def definitions(self) -> Response:
         return self._page("definitions.html")
+
+    def catalog(self) -> Response:
+        return self._page("catalog.html")
 
     def schedules(self) -> Response:
         return self._page("schedules.html")

@@ -157,7 +157,7 @@ def test_workers_and_servers_that_are_there_are_shown(tab, client):
     tab.page.get_by_text("No worker is there.").wait_for()
 
 
-_PAGES = ["/", "/definitions", "/schedules", "/events", "/queues", "/workers"]
+_PAGES = ["/", "/definitions", "/catalog", "/schedules", "/events", "/queues", "/workers"]
 
 
 @pytest.mark.parametrize("path", _PAGES)

@@ -10,7 +10,10 @@ from conductor_py.ui import create_ui
 from conductor_py.ui.pages import POLICY
 
 KNOWN = "000f3a52-1111-4222-8333-444455556666"
-PAGES = ("/", f"/execution/{KNOWN}", "/definitions", "/schedules", "/events", "/queues", "/workers")
+PAGES = (
+    *("/", f"/execution/{KNOWN}", "/definitions", "/catalog"),
+    *("/schedules", "/events", "/queues", "/workers"),
+)
 _REFERENCE = re.compile(r'(?:src|href)="([^"]+)"')
 
 

@@ -23,9 +23,9 @@ export const executionAddress = (id) => address(`/execution/${encodeURIComponent
 export const get = (path, parameters) => call("GET", path, parameters);
 
 /** Ask for a change; what is answered is JSON or a text, `null` when it is nothing. */
-export const send = (method, path, parameters, given) => call(method, path, parameters, given);
+export const send = (method, path, parameters, given, headers) => call(method, path, parameters, given, headers);
 
-async function call(method, path, parameters, given) {
+async function call(method, path, parameters, given, headers) {
   const set = Object.entries(parameters ?? {}).filter(([, value]) => value !== "" && value !== undefined);
   const query = new URLSearchParams(set).toString();
   let answer;
@@ -33,7 +33,7 @@ async function call(method, path, parameters, given) {
   try {
     answer = await fetch(address(path) + (query && `?${query}`), {
       method,
-      headers: { Accept: "application/json, text/plain", ...(given === undefined ? {} : { "Content-Type": "application/json" }) },
+      headers: { Accept: "application/json, text/plain", ...(given === undefined ? {} : { "Content-Type": "application/json" }), ...headers },
       body: given === undefined ? undefined : JSON.stringify(given),
       cache: "no-store",
       signal: AbortSignal.timeout(TIMEOUT_MS),

@@ -6,6 +6,7 @@ import { byId, h, icon, put } from "./dom.js";
 import { clip, count, duration, instant, longText, moment } from "./format.js";
 import { graphOf } from "./graph_model.js";
 import { GraphView } from "./graph_view.js";
+import { openingRow } from "./opening_row.js";
 import { askToStart } from "./operations.js";
 import { jsonBlock } from "./payload.js";
 import { tabs } from "./tabs.js";
@@ -54,27 +55,6 @@ function fill(body, list, row, columns, nothing) {
   put(body, list.slice(0, SHOWN).map(row), list.length === 0 && note(nothing), list.length > SHOWN && note(`and ${count(list.length - SHOWN)} more: filter by name`));
 }
 
-/** A row that opens another below it. */
-function opening(cells, columns, build) {
-  const twist = h("button", { type: "button", class: "twist", "aria-expanded": "false", "aria-label": "Show the definition" }, icon("right"));
-  const row = h("tr", { class: "group" }, h("td", {}, twist), cells);
-  let below = null;
-  row.addEventListener("click", (event) => {
-    if (event.target.closest("a, button:not(.twist)")) return;
-    if (below) {
-      below.remove();
-      below = null;
-    } else {
-      const cell = h("td", { colspan: columns });
-      below = h("tr", { class: "detail" }, cell);
-      row.after(below);
-      build(cell);
-    }
-    twist.setAttribute("aria-expanded", String(below !== null));
-  });
-  return row;
-}
-
 function workflowRow(versions) {
   const [definition] = versions;
   const runs = address(`/?workflow=${encodeURIComponent(definition.name)}`);
@@ -85,7 +65,7 @@ function workflowRow(versions) {
     h("td", { class: "reason" }, longText(definition.description ?? "", 200)),
     h("td", {}, h("div", { class: "buttons" }, h("a", { class: "button", href: runs }, "Executions"), startButton(() => definition))),
   ];
-  return opening(cells, 6, (cell) => workflowDetail(cell, versions));
+  return openingRow("Show the definition", cells, 6, (cell) => workflowDetail(cell, versions));
 }
 
 function startButton(definition) {
@@ -128,7 +108,7 @@ function taskRow(definition) {
     h("td", { class: "time" }, moment(instant(definition.updateTime) || instant(definition.createTime))),
     h("td", { class: "reason" }, longText(definition.description ?? "", 200)),
   ];
-  return opening(cells, 6, (cell) => put(cell, h("div", { class: "bar" }, tags("task", definition.name)), jsonBlock(definition)));
+  return openingRow("Show the definition", cells, 6, (cell) => put(cell, h("div", { class: "bar" }, tags("task", definition.name)), jsonBlock(definition)));
 }
 
 function list(label, heads, body) {
