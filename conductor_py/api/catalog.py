@@ -17,12 +17,12 @@ from conductor_py.model.catalog import Head, Kind
 from conductor_py.wire.catalog import (
     diff_body,
     head_body,
-    read_code,
     read_content,
     read_draft,
     saved_body,
     split_body,
 )
+from conductor_py.wire.codes import read_code
 from conductor_py.wire.parameters import flag, number, text, wrong_segment
 
 _ETAG = re.compile(r'"(\d{1,15})"')
@@ -150,7 +150,9 @@ class _Workflows(_Versioned):
         )
 
     def withdraw(self, code: str) -> Response:
-        return _answer(self._front.engine.publishing.withdraw(_code(code), etag=_etag()))
+        version = number(request.args, "version", least=1)
+        publishing = self._front.engine.publishing
+        return _answer(publishing.withdraw(_code(code), version=version, etag=_etag()))
 
 
 class _Tasks(_Versioned):

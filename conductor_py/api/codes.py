@@ -7,8 +7,8 @@ from flask import Blueprint, Response, request
 from conductor_py.api.answers import json_answer
 from conductor_py.api.front import Front, blueprint
 from conductor_py.model.codes import MOST_CODES
-from conductor_py.wire.codes import code_to_json, read_code
-from conductor_py.wire.parameters import number
+from conductor_py.wire.codes import code_to_json
+from conductor_py.wire.parameters import number, wrong_segment
 
 
 def codes(front: Front) -> Blueprint:
@@ -20,6 +20,11 @@ def codes(front: Front) -> Blueprint:
         return json_answer([str(code) for code in minter.codes(count)])
 
     def read(code: str) -> Response:
-        return json_answer(code_to_json(minter.layout, read_code(minter.layout, code)))
+        layout = minter.layout
+        found = layout.parse(code)
+        if found is None:
+            message = f"must be a decimal of at most {layout.bits} bits"
+            raise wrong_segment("code", message, code)
+        return json_answer(code_to_json(layout, found))
 
     return blueprint("codes", "/api/catalog/codes", (("POST", "", mint), ("GET", "/<code>", read)))

@@ -82,7 +82,7 @@ class _Workflows:
         return json_answer([_summary(one) for one in found])
 
     def latest_versions(self) -> Response:
-        listed = _by_name(self._definitions.workflows())
+        listed = _by_name(self._definitions.latest())
         return json_answer([versions[-1] for versions in listed.values()])
 
     def delete(self, name: str, version: str) -> Response:

@@ -43,14 +43,15 @@ def save(
         raise click.UsageError(f"{file} holds no workflow: an object with a name")
     with client(server) as conductor:
         known = conductor.list_heads("workflows", name=found["name"])
-        code = _code(known[0]) if known else None
+        code, seen = (_code(known[0]), _number(known[0].get("etag"))) if known else (None, 0)
         if etag and code is None:
             raise NotFound(f"There is no workflow {found['name']} in the catalog")
         head = conductor.save_version(
-            "workflows", found, code=code, etag=etag or 0, draft=draft or publish
+            "workflows", found, code=code, etag=etag or seen, draft=draft or publish
         )
         if publish:
-            head = conductor.publish(_code(head))
+            saved, now = _number(head.get("version")), _number(head.get("etag"))
+            head = conductor.publish(_code(head), version=saved or None, etag=now)
     _tell(head, as_json=as_json)
 
 
@@ -139,12 +140,13 @@ def publish(name: str, *, version: int | None, server: str, as_json: bool) -> No
 
 @dag.command()
 @click.argument("name")
+@click.option("--version", type=click.IntRange(min=1), help="Only this one, not the published one.")
 @connected
-def withdraw(name: str, *, server: str, as_json: bool) -> None:
+def withdraw(name: str, *, version: int | None, server: str, as_json: bool) -> None:
     """Let no version of NAME start any more."""
     with client(server) as conductor:
         head = _found(conductor, name)
-        _tell(conductor.withdraw(_code(head)), as_json=as_json)
+        _tell(conductor.withdraw(_code(head), version=version), as_json=as_json)
 
 
 @dag.command()

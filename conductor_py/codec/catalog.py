@@ -97,6 +97,19 @@ def load_saved(stored: bytes) -> Saved:
     return Saved(**orjson.loads(stored))
 
 
+def dump_name(code: int, floor: int) -> bytes:
+    """Write who has a name (0: nobody), and the largest version that it had with somebody else."""
+    return b"%d %d" % (code, floor)
+
+
+def load_name(stored: bytes | None) -> tuple[int, int]:
+    """Read what ``dump_name`` wrote; of nothing, nobody and none."""
+    if stored is None:
+        return 0, 0
+    code, _, floor = stored.partition(b" ")
+    return int(code), int(floor)
+
+
 def dump_pointer(code: int, version: int) -> bytes:
     """Write what stands among the registered definitions for a version that is published."""
     return orjson.dumps({"catalog": {"code": code, "version": version}})

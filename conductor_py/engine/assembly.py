@@ -253,6 +253,7 @@ def assemble(
     definitions = Definitions(ports.metadata, registered, snapshots, clock, live)
     codes = Minter(ports.numbers, clock, layout=code_layout, machine=machine)
     heads = CatalogHeads(ports.catalog, clock)
+    schedules = Schedules(ports.schedules, firing, clock, history, machine)
     steering = Steering(
         executions=executions,
         operations=operations,
@@ -283,6 +284,7 @@ def assemble(
             composer=composer,
             registered=registered,
             validate=definitions.validate,
+            scheduled=schedules.starting,
             forget=snapshots.forget_heads,
         ),
         schemas=Schemas(ports.metadata, clock, snapshots.forget_heads),
@@ -327,7 +329,7 @@ def assemble(
         shards=shards,
         workers=workers,
         events=Events(ports.events, ports.outbox, ports.scripts),
-        schedules=Schedules(ports.schedules, firing, clock, history, machine),
+        schedules=schedules,
         scheduler=Scheduler(
             ports.schedules, firing, clock, batch=schedule_batch, lease_ms=schedule_lease_ms
         ),

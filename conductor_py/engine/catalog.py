@@ -18,20 +18,20 @@ from conductor_py.codec.catalog import (
     dump_split,
     load_saved,
 )
-from conductor_py.engine.catalog_heads import CatalogHeads
-from conductor_py.engine.catalog_pinning import Pinning
+from conductor_py.engine.catalog_heads import CatalogHeads, compare
+from conductor_py.engine.catalog_pinning import Pinned, Pinning
 from conductor_py.engine.catalog_writes import (
     edges_of,
-    log_cell,
-    name_cell,
+    next_etag,
     of_calls,
+    of_free_name,
     of_head,
     of_name,
     of_version,
 )
 from conductor_py.engine.clock import StoreClock
-from conductor_py.engine.composing import Composer, document_cell
-from conductor_py.errors import Conflict, NotFound
+from conductor_py.engine.composing import Composer, document_cell, log_cell
+from conductor_py.errors import Conflict, InvalidInput, NotFound, Violation
 from conductor_py.model.catalog import Draft, Edge, Head, Kind, Saved, SplitWorkflow
 from conductor_py.model.catalog_diff import WorkflowDiff, diff
 from conductor_py.model.definitions import WorkflowDef
@@ -41,6 +41,8 @@ from conductor_py.wire.catalog import read_task
 
 Check = Callable[[WorkflowDef], None]
 """Hold a whole definition to the rules (``DefinitionError``)."""
+
+_TRIES = 3
 
 Mint = Callable[[int], Sequence[int]]
 """Make so many codes that nobody has."""
@@ -140,24 +142,44 @@ class Catalog:
         and when it, or another workflow that has a task which changes, is published, and this is
         not saved ``as_draft``.
         """
-        head = self._heads.live(Kind.WORKFLOW, code, etag) if code else None
+        tries = _TRIES
+        while True:
+            pinned, writes, after = self._prepared(
+                draft, check, code=code, etag=etag, as_draft=as_draft
+            )
+            if not writes:
+                return after
+            try:
+                self._heads.change(writes, after)
+            except Conflict:
+                # A store that lost its last moment may have codes that are minted again.
+                tries -= 1
+                if not tries or not self._pinning.has_clash(pinned, 0 if code else after.code):
+                    raise
+            else:
+                return after
+
+    def _prepared(
+        self, draft: Draft, check: Check, *, code: int, etag: int, as_draft: bool
+    ) -> tuple[Pinned, Sequence[Write], Head]:
+        """What a save writes, nothing if nothing differs, and the head that it ends in."""
+        head = self._heads.live(Kind.WORKFLOW, code, 0) if code else None
         before = self._composer.split(code, head.version) if head else None
         pinned = self._pinning.pin(draft, before, code)
         split = SplitWorkflow(header=draft.header, pins=pinned.pins)
         digest = digest_of_workflow(split)
         if head is not None and digest == head.digest:
-            return head
-        if head is not None and head.published and not as_draft:
-            raise Conflict(
-                f"{head.name} is published in version {head.published}: save what you change as a"
-                " draft (?draft=true) and publish that"
-            )
+            return pinned, (), head
+        if head is not None:
+            compare(head, etag)
+            _check_published(head, split.name, as_draft=as_draft)
         if not as_draft:
             self._pinning.refuse_shared(pinned)
-        if head is not None and head.published and split.name != head.name:
-            raise Conflict(f"{head.name} is published: take it offline before it gets another name")
+        standing, floor = None, 0
+        if head is None or head.name != split.name:
+            standing, floor = self._heads.free_name(split.name, code)
         (code,) = (code,) if code else self._mint(1)
-        version = head.latest + 1 if head else 1
+        version = max(head.latest if head else 0, floor) + 1
         definition = self._composer.definition(split, version, pinned.given)
         check(definition)
         now = self._clock.now_ms()
@@ -166,22 +188,21 @@ class Catalog:
             name=split.name,
             version=version,
             latest=version,
-            etag=(head.etag if head else 0) + 1,
+            etag=next_etag(head, now),
             digest=digest,
             created_ms=head.created_ms if head else now,
             changed_ms=now,
             published=head.published if head else 0,
             startable=head.startable if head else (),
         )
-        writes = [
-            *of_name(head, after),
+        writes = (
+            *of_name(head, after, standing),
             *self._pinning.writes(pinned, before, code, now),
             *of_calls(definition, code),
             *of_version(Kind.WORKFLOW, after, dump_split(split), len(split.pins)),
             of_head(Kind.WORKFLOW, head, after),
-        ]
-        self._heads.change(writes, after)
-        return after
+        )
+        return pinned, writes, after
 
     def save_task(
         self, content: JsonObject, *, code: int = 0, etag: int = 0, as_draft: bool = False
@@ -189,14 +210,18 @@ class Catalog:
         """Save a task by itself; the head, unchanged when nothing differs. ``Conflict`` when a
         published workflow has it, and it is not saved ``as_draft``.
         """
-        head = self._heads.live(Kind.TASK, code, etag) if code else None
+        head = self._heads.live(Kind.TASK, code, 0) if code else None
         reference = {"taskReferenceName": content.get("name"), **content}
         task = read_task(reference, "$")
+        if not task.name.strip():
+            raise InvalidInput(violations=(Violation(path="$.name", message="must not be empty"),))
         digest = digest_of(content)
         if head is not None and digest == head.digest:
             return head
-        if head is not None and not as_draft:
-            self._pinning.refuse_used(head)
+        if head is not None:
+            compare(head, etag)
+            if not as_draft:
+                self._pinning.refuse_used((head,))
         (code,) = (code,) if code else self._mint(1)
         now = self._clock.now_ms()
         version = head.latest + 1 if head else 1
@@ -205,7 +230,7 @@ class Catalog:
             name=task.name,
             version=version,
             latest=version,
-            etag=(head.etag if head else 0) + 1,
+            etag=next_etag(head, now),
             digest=digest,
             created_ms=head.created_ms if head else now,
             changed_ms=now,
@@ -231,7 +256,9 @@ class Catalog:
                 raise Conflict(f"{head.name} is published, and version {version} is named {name}")
         digest = load_saved(stored).digest
         after = replace(self._heads.changed(head, version=version, digest=digest), name=name)
-        names = of_name(head, after) if kind is Kind.WORKFLOW else ()
+        names: tuple[Write, ...] = ()
+        if name != head.name and kind is Kind.WORKFLOW:
+            names = tuple(of_name(head, after, self._heads.free_name(name, code)[0]))
         self._heads.change((*names, of_head(kind, head, after)), after)
         return after
 
@@ -249,10 +276,9 @@ class Catalog:
             if users:
                 raise Conflict(f"Workflows have the task {head.name}: {users}")
         after = self._heads.changed(head, deleted=True)
-        name = name_cell(head.name)
         writes = [of_head(kind, head, after)]
         if kind is Kind.WORKFLOW:
-            writes.append(Write(cell=name, after=None))
+            writes.append(of_free_name(head))
         self._heads.change(writes, after)
         return after
 
@@ -263,8 +289,7 @@ class Catalog:
         head = self._heads.read(kind, code)
         if version in head.startable or (version == head.version and not head.deleted):
             raise Conflict(f"Version {version} of {head.name} is edited, or can be started")
-        if kind is Kind.TASK:
-            self._pinning.refuse_pinned(code, version)
+        relied = self._pinning.refuse_pinned(code, version) if kind is Kind.TASK else ()
         document = document_cell(kind, code, version)
         (stored,) = self._store.read((document,))
         if stored is None:
@@ -274,7 +299,18 @@ class Catalog:
             (
                 Write(cell=document, after=None),
                 Write(cell=log_cell(kind, code, version), after=None),
+                *relied,
                 of_head(kind, head, after),
             ),
             after,
         )
+
+
+def _check_published(head: Head, name: str, *, as_draft: bool) -> None:
+    if head.published and not as_draft:
+        raise Conflict(
+            f"{head.name} is published in version {head.published}: save what you change as a draft"
+            " (?draft=true) and publish that"
+        )
+    if head.published and name != head.name:
+        raise Conflict(f"{head.name} is published: withdraw it before it gets another name")

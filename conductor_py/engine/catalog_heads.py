@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from conductor_py.codec.catalog import load_head
-from conductor_py.engine.catalog_writes import head_cell, name_cell, padded
+from conductor_py.codec.catalog import load_head, load_name
+from conductor_py.engine.catalog_writes import head_cell, name_cell, next_etag, padded
 from conductor_py.engine.clock import StoreClock
 from conductor_py.errors import Conflict, NotFound
 from conductor_py.model.catalog import Head, Kind
@@ -43,7 +43,18 @@ class CatalogHeads:
     def named(self, name: str) -> Head | None:
         """Find a workflow by its name; ``None`` when there is none."""
         (stored,) = self._store.read((name_cell(name),))
-        return self.read(Kind.WORKFLOW, int(stored)) if stored is not None else None
+        code, _ = load_name(stored)
+        return self.read(Kind.WORKFLOW, code) if code else None
+
+    def free_name(self, name: str, code: int) -> tuple[bytes | None, int]:
+        """Read a name that a workflow is about to take: how it stands, and the largest version that
+        it had with others. ``Conflict`` when another workflow has it.
+        """
+        (stored,) = self._store.read((name_cell(name),))
+        holder, floor = load_name(stored)
+        if holder not in {0, code}:
+            raise Conflict(f"The name {name} is taken by the workflow of code {holder}")
+        return stored, floor
 
     def live(self, kind: Kind, code: int, etag: int) -> Head:
         """Read a head that can be changed: ``NotFound`` when it is deleted, ``Conflict`` when it is
@@ -52,19 +63,24 @@ class CatalogHeads:
         head = self.read(kind, code)
         if head.deleted:
             raise NotFound(f"The {kind} {head.name} of code {code} is deleted")
-        if etag and etag != head.etag:
-            raise Conflict(
-                f'{head.name} has changed since it was read: its etag is "{head.etag}", not'
-                f' "{etag}"; read it again'
-            )
+        compare(head, etag)
         return head
 
     def changed(self, head: Head, **changes: object) -> Head:
         """Make the head that comes after it."""
         now = self._clock.now_ms()
-        return replace(head, etag=head.etag + 1, changed_ms=now, **changes)  # type: ignore[arg-type]
+        return replace(head, etag=next_etag(head, now), changed_ms=now, **changes)  # type: ignore[arg-type]
 
     def change(self, writes: Sequence[Write], after: Head) -> None:
         """Carry out a change that ends in a head (``Conflict`` when somebody was faster)."""
         if not self._store.change(writes):
             raise Conflict(f"{after.name}, a task of it or its name changed meanwhile; try again")
+
+
+def compare(head: Head, etag: int) -> None:
+    """``Conflict`` when a head is not that of an etag (0: whichever)."""
+    if etag and etag != head.etag:
+        raise Conflict(
+            f'{head.name} has changed since it was read: its etag is "{head.etag}", not "{etag}";'
+            " read it again"
+        )

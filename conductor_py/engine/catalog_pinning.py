@@ -16,14 +16,20 @@ from conductor_py.codec.catalog import (
     load_head,
     load_split,
 )
-from conductor_py.engine.catalog_writes import head_cell, of_head, of_use, of_version
+from conductor_py.engine.catalog_writes import (
+    head_cell,
+    next_etag,
+    of_head,
+    of_nothing,
+    of_use,
+    of_version,
+)
 from conductor_py.engine.composing import document_cell
 from conductor_py.errors import Conflict, InvalidInput, Violation
 from conductor_py.model.catalog import Draft, Entry, Head, Kind, Pin, SplitWorkflow
 from conductor_py.model.json import JsonObject
 from conductor_py.ports.catalog import CatalogStore, Table, Write
 
-_SHOWN = 10
 _MINTED_AT_ONCE = 1_000
 
 
@@ -32,13 +38,16 @@ class Pinned:
     """What a workflow pins, and what has to be written for it.
 
     ``given`` are the contents of new versions of its own tasks, ``heads`` their heads as they are,
-    ``None`` for a task that is new.
+    ``None`` for a task that is new; ``fresh`` are the codes that were minted for it, ``relied`` the
+    tasks that it uses as they are stored.
     """
 
     workflow: int
     pins: tuple[Pin, ...]
     given: Mapping[tuple[int, int], JsonObject]
     heads: Mapping[int, Head | None]
+    fresh: tuple[int, ...]
+    relied: tuple[Write, ...]
 
 
 class Pinning:
@@ -53,11 +62,12 @@ class Pinning:
         """Pin the tasks of a draft (``InvalidInput``); ``before`` is the version that is edited."""
         was = before.pins if before else ()
         own = _own_codes(draft, was)
-        fresh = self._minted(own.count(0))
-        codes = [code or next(fresh) for code in own]
+        fresh = tuple(self._minted(own.count(0)))
+        minted = iter(fresh)
+        codes = [code or next(minted) for code in own]
         known = {pin.code: pin for pin in was if pin.changes is None}
-        heads = self._heads(draft, codes, known)
-        stored = self._used(draft)
+        heads = self._heads(draft, codes, known, frozenset(fresh))
+        stored, relied = self._used(draft)
         pins: list[Pin] = []
         given: dict[tuple[int, int], JsonObject] = {}
         changed: dict[int, Head | None] = {}
@@ -72,7 +82,22 @@ class Pinning:
             if pin.digest != _digest(known.get(pin.code)) and pin.digest != _digest(head):
                 given[pin.code, pin.version] = entry.content
                 changed[pin.code] = head
-        return Pinned(workflow=workflow, pins=tuple(pins), given=given, heads=changed)
+        return Pinned(
+            workflow=workflow,
+            pins=tuple(pins),
+            given=given,
+            heads=changed,
+            fresh=fresh,
+            relied=relied,
+        )
+
+    def has_clash(self, pinned: Pinned, workflow: int) -> bool:
+        """Whether a code that was minted, for a task or for the ``workflow`` (0: for none), is
+        somebody's already.
+        """
+        cells = [head_cell(Kind.TASK, code) for code in pinned.fresh]
+        cells += [head_cell(Kind.WORKFLOW, workflow)] if workflow else []
+        return any(stored is not None for stored in self._store.read(cells))
 
     def writes(
         self, pinned: Pinned, before: SplitWorkflow | None, workflow: int, now_ms: int
@@ -85,7 +110,7 @@ class Pinning:
                 name=str(content.get("name")),
                 version=version,
                 latest=version,
-                etag=(head.etag if head else 0) + 1,
+                etag=next_etag(head, now_ms),
                 digest=digest_of(content),
                 created_ms=head.created_ms if head else now_ms,
                 changed_ms=now_ms,
@@ -96,25 +121,25 @@ class Pinning:
         noted = {pin.code for pin in before.pins} if before else set()
         for code in {pin.code: None for pin in pinned.pins if pin.code not in noted}:
             yield of_use(code, workflow)
+        yield from pinned.relied
 
     def refuse_shared(self, pinned: Pinned) -> None:
         """``Conflict`` when a task that changes is one of another workflow that is published."""
-        for head in pinned.heads.values():
-            if head is not None:
-                self.refuse_used(head, but=pinned.workflow)
+        changed = [head for head in pinned.heads.values() if head is not None]
+        self.refuse_used(changed, but=pinned.workflow)
 
-    def refuse_used(self, head: Head, *, but: int = 0) -> None:
-        """``Conflict`` when a published workflow, another one than ``but``, has a task."""
-        names = [
-            user.name
-            for user, versions in self.users(head.code)
-            if user.code != but and set(versions) & set(user.startable)
-        ]
-        if names:
-            raise Conflict(
-                f"Published workflows have the task {head.name}: {', '.join(names[:_SHOWN])}. They"
-                " keep the version that they pin: save the new one as a draft (?draft=true)"
-            )
+    def refuse_used(self, tasks: Sequence[Head], *, but: int = 0) -> None:
+        """``Conflict`` when a published workflow, not ``but``, has one of the tasks."""
+        codes = {task.code: task for task in tasks}
+        heads = [head for head in self._workflows(*codes) if head.code != but]
+        wanted = [(head, version) for head in heads for version in head.startable]
+        for head, _, pins in self._pins(wanted):
+            task = next((codes[pin.code] for pin in pins if pin.code in codes), None)
+            if task is not None:
+                raise Conflict(
+                    f"The published workflow {head.name} has the task {task.name}. It keeps the"
+                    " version that it pins: save the new one as a draft (?draft=true)"
+                )
 
     def users(self, code: int) -> tuple[tuple[Head, tuple[int, ...]], ...]:
         """List the workflows that have a task, with the versions that do so, of those that are
@@ -125,69 +150,83 @@ class Pinning:
             (head, version) for head in heads for version in sorted({head.version, *head.startable})
         ]
         found: dict[int, list[int]] = {}
-        for head, version in self._pinning(code, wanted):
-            found.setdefault(head.code, []).append(version)
+        for head, version, pins in self._pins(wanted):
+            if any(pin.code == code for pin in pins):
+                found.setdefault(head.code, []).append(version)
         return tuple((head, tuple(found[head.code])) for head in heads if head.code in found)
 
-    def refuse_pinned(self, code: int, version: int) -> None:
-        """``Conflict`` when any version of a workflow, deleted or not, pins that of a task."""
+    def refuse_pinned(self, code: int, version: int) -> tuple[Write, ...]:
+        """``Conflict`` when any version of a workflow, deleted or not, pins that of a task; else
+        what that relies on.
+        """
         heads = self._workflows(code)
         rows = self._store.rows(Table.LOG, [f"{Kind.WORKFLOW} {head.code}" for head in heads])
         wanted = [
             (head, int(number)) for head, row in zip(heads, rows, strict=True) for number in row
         ]
-        for head, of in self._pinning(code, wanted, version):
-            raise Conflict(f"Version {of} of {head.name} has version {version} of this task")
+        for head, of, pins in self._pins(wanted):
+            if any((pin.code, pin.version) == (code, version) for pin in pins):
+                raise Conflict(f"Version {of} of {head.name} has version {version} of this task")
+        # None of them may be saved meanwhile.
+        return tuple(of_head(Kind.WORKFLOW, head, head) for head in heads)
 
     def _minted(self, count: int) -> Iterator[int]:
         for first in range(0, count, _MINTED_AT_ONCE):
             yield from self._mint(min(_MINTED_AT_ONCE, count - first))
 
-    def _pinning(
-        self, code: int, wanted: Sequence[tuple[Head, int]], version: int | None = None
-    ) -> Iterator[tuple[Head, int]]:
+    def _pins(
+        self, wanted: Sequence[tuple[Head, int]]
+    ) -> Iterator[tuple[Head, int, tuple[Pin, ...]]]:
         cells = [document_cell(Kind.WORKFLOW, head.code, number) for head, number in wanted]
         for (head, number), stored in zip(wanted, self._store.read(cells), strict=True):
-            pins = load_split(stored).pins if stored is not None else ()
-            if any(pin.code == code and version in {None, pin.version} for pin in pins):
-                yield head, number
+            yield head, number, load_split(stored).pins if stored is not None else ()
 
-    def _workflows(self, code: int) -> list[Head]:
-        (row,) = self._store.rows(Table.USE, (str(code),))
-        found = self._store.read([head_cell(Kind.WORKFLOW, int(field)) for field in row])
+    def _workflows(self, *tasks: int) -> list[Head]:
+        """The heads of the workflows that have, or had, one of the tasks."""
+        rows = self._store.rows(Table.USE, [str(code) for code in tasks])
+        codes = sorted({int(field) for row in rows for field in row})
+        found = self._store.read([head_cell(Kind.WORKFLOW, code) for code in codes])
         return [load_head(stored) for stored in found if stored is not None]
 
     def _heads(
-        self, draft: Draft, codes: Sequence[int], known: Mapping[int, Pin]
+        self,
+        draft: Draft,
+        codes: Sequence[int],
+        known: Mapping[int, Pin],
+        fresh: frozenset[int],
     ) -> dict[int, Head]:
         """The heads of the tasks of its own that are not what they were."""
-        own = [(at, entry) for at, entry in enumerate(draft.entries) if not entry.is_use]
+        own = [entry for entry in draft.entries if not entry.is_use]
         wanted = {
-            code: at
-            for code, (at, entry) in zip(codes, own, strict=True)
-            if digest_of(entry.content) != _digest(known.get(code))
+            code
+            for code, entry in zip(codes, own, strict=True)
+            if code not in fresh and digest_of(entry.content) != _digest(known.get(code))
         }
-        found = self._store.read([head_cell(Kind.TASK, code) for code in wanted])
-        heads = {
+        found = self._store.read([head_cell(Kind.TASK, code) for code in sorted(wanted)])
+        return {
             code: load_head(stored)
-            for code, stored in zip(wanted, found, strict=True)
+            for code, stored in zip(sorted(wanted), found, strict=True)
             if stored is not None
         }
-        gone = [wanted[code] for code, head in heads.items() if head.deleted]
-        if gone:
-            raise _wrong(gone[0], "code", "must not be that of a task that is deleted")
-        return heads
 
-    def _used(self, draft: Draft) -> dict[tuple[int, int], JsonObject]:
+    def _used(self, draft: Draft) -> tuple[dict[tuple[int, int], JsonObject], tuple[Write, ...]]:
+        """The tasks that it uses, by code and version, and that they must not go meanwhile."""
         wanted = [entry for entry in draft.entries if entry.is_use]
         keys = list(dict.fromkeys((entry.code, entry.version) for entry in wanted))
-        found = self._store.read([document_cell(Kind.TASK, *key) for key in keys])
-        stored = dict(zip(keys, found, strict=True))
+        cells = [head_cell(Kind.TASK, code) for code, _ in keys]
+        cells += [document_cell(Kind.TASK, *key) for key in keys]
+        found = self._store.read(cells)
+        stored: dict[tuple[int, int], JsonObject] = {}
+        relied: list[Write] = []
+        for key, head, document in zip(keys, found, found[len(keys) :], strict=False):
+            if head is not None and document is not None and not load_head(head).deleted:
+                stored[key] = load_content(document)
+                relied.append(of_nothing(document_cell(Kind.TASK, *key), document))
         for at, entry in enumerate(draft.entries):
-            if entry.is_use and stored[entry.code, entry.version] is None:
-                message = "must name a version of a task that is there"
+            if entry.is_use and (entry.code, entry.version) not in stored:
+                message = "must name a version of a task that is there and not deleted"
                 raise _wrong(at, "uses", message)
-        return {key: load_content(each) for key, each in stored.items() if each is not None}
+        return stored, tuple(relied)
 
 
 def _own_codes(draft: Draft, was: Sequence[Pin]) -> list[int]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from conductor_py.codec.catalog import dump_head, dump_saved
-from conductor_py.engine.composing import document_cell
+from conductor_py.codec.catalog import dump_head, dump_name, dump_saved, load_name
+from conductor_py.engine.composing import document_cell, log_cell
 from conductor_py.model.catalog import Edge, Head, Kind, Saved, SplitWorkflow
-from conductor_py.model.definitions import SubWorkflowParams, WorkflowDef, WorkflowTask, children_of
+from conductor_py.model.definitions import WorkflowDef, WorkflowTask, children_of
 from conductor_py.model.json import JsonValue
 from conductor_py.ports.catalog import Cell, Table, Write
 
@@ -24,11 +24,6 @@ def padded(code: int) -> str:
 def head_cell(kind: Kind, code: int) -> Cell:
     """Where a head stands."""
     return Cell(table=Table.HEAD, row=kind, field=padded(code))
-
-
-def log_cell(kind: Kind, code: int, version: int) -> Cell:
-    """Where what is told of a version stands."""
-    return Cell(table=Table.LOG, row=f"{kind} {code}", field=str(version))
 
 
 def name_cell(name: str) -> Cell:
@@ -54,13 +49,32 @@ def of_version(kind: Kind, head: Head, document: bytes, tasks: int) -> Iterator[
     yield Write(cell=log_cell(kind, head.code, head.version), after=dump_saved(saved))
 
 
-def of_name(before: Head | None, after: Head) -> Iterator[Write]:
-    """Take the name of a workflow, and give back the one that it had."""
+def of_name(before: Head | None, after: Head, standing: bytes | None) -> Iterator[Write]:
+    """Take the name of a workflow, which stands as it was read, and give back the one that it had.
+    Who takes that goes on counting, so that a name and a number never mean two things.
+    """
     if before is not None and before.name == after.name:
         return
-    yield Write(cell=name_cell(after.name), after=str(after.code).encode(), checked=True)
+    _, floor = load_name(standing)
+    name = dump_name(after.code, floor)
+    yield Write(cell=name_cell(after.name), after=name, checked=True, before=standing)
     if before is not None:
-        yield Write(cell=name_cell(before.name), after=None)
+        yield of_free_name(before)
+
+
+def of_free_name(head: Head) -> Write:
+    """Give back a name."""
+    return Write(cell=name_cell(head.name), after=dump_name(0, head.latest))
+
+
+def of_nothing(cell: Cell, holds: bytes) -> Write:
+    """Change nothing, if a cell is still what it was: what a change relies on."""
+    return Write(cell=cell, after=holds, checked=True, before=holds)
+
+
+def next_etag(before: Head | None, now_ms: int) -> int:
+    """The etag of the next head: a time, lest one that was lost is given to something else."""
+    return max(before.etag + 1, now_ms) if before is not None else now_ms
 
 
 def of_registered(name: str, field: str, before: bytes | None, after: bytes | None) -> Write:
@@ -82,20 +96,31 @@ def of_calls(definition: WorkflowDef, workflow: int) -> Iterator[Write]:
 
 def children(definition: WorkflowDef) -> Iterator[tuple[str, str, int | None]]:
     """List the workflows that a definition starts by names that it says: path, name, version."""
+    if definition.failure_workflow and "${" not in definition.failure_workflow:
+        said = definition.failure_workflow_version
+        yield "$.failureWorkflow", definition.failure_workflow, said or None
     pending = [(f"$.tasks[{at}]", task) for at, task in enumerate(definition.tasks)]
     while pending:
         path, task = pending.pop()
-        params = task.sub_workflow_param
-        if params is not None and _says_name(task, params):
-            version = params.version if isinstance(params.version, int) else None
-            yield f"{path}.subWorkflowParam.name", str(params.name), version or None
+        called = _called(task)
+        if called is not None:
+            member, name, version = called
+            if name and "${" not in name:
+                yield path + member, name, version if isinstance(version, int) and version else None
         for inner, body in children_of(task):
             pending += [(f"{path}{inner}[{at}]", each) for at, each in enumerate(body)]
 
 
-def _says_name(task: WorkflowTask, params: SubWorkflowParams) -> bool:
-    said = params.workflow_definition is None and bool(params.name)
-    return task.type == "SUB_WORKFLOW" and said and "${" not in str(params.name)
+def _called(task: WorkflowTask) -> tuple[str, str, object] | None:
+    params = task.sub_workflow_param
+    if task.type == "SUB_WORKFLOW" and params is not None and params.workflow_definition is None:
+        return ".subWorkflowParam.name", params.name or "", params.version
+    request = task.input_parameters.get("startWorkflow")
+    if task.type == "START_WORKFLOW" and isinstance(request, Mapping):
+        name = request.get("name")
+        if isinstance(name, str) and request.get("workflowDef") is None:
+            return ".inputParameters.startWorkflow.name", name, request.get("version")
+    return None
 
 
 def edges_of(split: SplitWorkflow) -> Iterator[Edge]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from threading import Lock
 
-from conductor_py.codec.catalog import digest_of, load_content, load_split
+from conductor_py.codec.catalog import digest_of, load_content, load_saved, load_split
 from conductor_py.errors import NotFound
 from conductor_py.model.catalog import Kind, Pin, SplitWorkflow
 from conductor_py.model.catalog_diff import Placed
@@ -22,13 +22,20 @@ from conductor_py.wire.catalog import entry_body, read_header, read_task
 
 _REMEMBERED = 20_000
 
-_Key = tuple[int, int, str]
-"""Code, version, and the digest of what a workflow says differently."""
+_Key = tuple[int, int, str, str]
+"""Code, version, the digest of the content (a store that lost a version may give its number to
+another), and that of what a workflow says differently.
+"""
 
 
 def document_cell(kind: Kind, code: int, version: int) -> Cell:
     """Where a version stands."""
     return Cell(table=Table.DOCUMENT, row=f"{kind} {code}", field=str(version))
+
+
+def log_cell(kind: Kind, code: int, version: int) -> Cell:
+    """Where what is told of a version stands."""
+    return Cell(table=Table.LOG, row=f"{kind} {code}", field=str(version))
 
 
 class Composer:
@@ -46,6 +53,21 @@ class Composer:
         if stored is None:
             raise NotFound(f"Workflow {code} has no version {version}")
         return load_split(stored)
+
+    def published(self, wanted: Iterable[tuple[int, int]]) -> dict[tuple[int, int], WorkflowDef]:
+        """Compose versions of workflows with the time when each was saved; what is not there is
+        left out.
+        """
+        keys = list(dict.fromkeys(wanted))
+        cells = [document_cell(Kind.WORKFLOW, *key) for key in keys]
+        cells += [log_cell(Kind.WORKFLOW, *key) for key in keys]
+        found = self._store.read(cells)
+        definitions: dict[tuple[int, int], WorkflowDef] = {}
+        for key, stored, told in zip(keys, found, found[len(keys) :], strict=False):
+            if stored is not None and told is not None:
+                whole = self.definition(load_split(stored), key[1])
+                definitions[key] = replace(whole, create_time=load_saved(told).at_ms)
+        return definitions
 
     def contents(self, wanted: Iterable[tuple[int, int]]) -> dict[tuple[int, int], JsonObject]:
         """Read versions of tasks as they were given; what is not there is left out."""
@@ -68,7 +90,11 @@ class Composer:
         """Read the tasks of a version with their contents, as the workflow has them."""
         contents = self.contents((pin.code, pin.version) for pin in split.pins)
         return tuple(
-            Placed(pin=pin, content=used(contents.get((pin.code, pin.version), {}), pin))
+            Placed(
+                pin=pin,
+                content=({"code": str(pin.code)} if pin.with_code else {})
+                | dict(used(contents.get((pin.code, pin.version), {}), pin)),
+            )
             for pin in split.pins
         )
 
@@ -90,6 +116,8 @@ class Composer:
         keys = [_key(pin) for pin in pins]
         with self._lock:
             known = {key: self._tasks[key] for key in keys if key in self._tasks}
+            for key in known:
+                self._tasks.move_to_end(key)
         stored = self.contents(
             (pin.code, pin.version)
             for key, pin in zip(keys, pins, strict=True)
@@ -125,4 +153,5 @@ def used(content: JsonObject, pin: Pin) -> JsonObject:
 
 
 def _key(pin: Pin) -> _Key:
-    return pin.code, pin.version, "" if pin.changes is None else digest_of(pin.changes)
+    changes = "" if pin.changes is None else digest_of(pin.changes)
+    return pin.code, pin.version, pin.digest, changes

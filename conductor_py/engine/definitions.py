@@ -66,17 +66,16 @@ class Definitions:
 
     def _put(self, definition: WorkflowDef, *, overwrite: bool) -> None:
         now = self._clock.now_ms()
-        code = self._registered.code_of(definition.name)
-        if code is not None:
-            raise _published(definition.name, code)
-        stands = self._registered.definition(definition.name, definition.version)
-        known = stands if overwrite else None
+        known = (
+            self._registered.definition(definition.name, definition.version) if overwrite else None
+        )
         created = definition.create_time or (known.create_time if known else 0) or now
         stored = replace(definition, create_time=created, update_time=now if known else 0)
         blob = dump_workflow(stored)
         if not self._metadata.put_workflow(
             definition.name, definition.version, blob, create=not overwrite
         ):
+            self._refuse_published(definition.name)
             raise _taken(definition)
         self._snapshots.forget_heads()
 
@@ -97,6 +96,7 @@ class Definitions:
             )
 
         for index, definition in enumerate(definitions):
+            self._refuse_published(definition.name)
             check_schemas(definition)
             violation = endless_recursion(definition, found)
             if violation is not None:
@@ -106,6 +106,14 @@ class Definitions:
             self._put(definition, overwrite=True)
         done: list[JsonValue] = [definition.name for definition in definitions]
         return {"bulkErrorResults": {}, "bulkSuccessfulResults": done}
+
+    def _refuse_published(self, name: str) -> None:
+        code = self._registered.code_of(name)
+        if code is not None:
+            raise Conflict(
+                f"{name} is published in the catalog under code {code}: save, publish and withdraw"
+                " it there"
+            )
 
     def workflow(self, name: str, version: int | None) -> bytes:
         """Read a version as JSON, the latest without one (``NotFound``)."""
@@ -119,12 +127,14 @@ class Definitions:
         """List every version of every workflow."""
         return tuple(self._registered.all())
 
+    def latest(self) -> tuple[JsonObject, ...]:
+        """List of each workflow the version that is meant where none is named."""
+        return tuple(self._registered.latest())
+
     def delete(self, name: str, version: int) -> None:
         """Forget a version (``NotFound``). Executions keep their snapshot."""
-        code = self._registered.code_of(name)
-        if code is not None and self._metadata.workflow(name, version) is not None:
-            raise _published(name, code)
         if not self._metadata.delete_workflow(name, version):
+            self._refuse_published(name)
             raise NotFound(f"No such workflow definition: {name} version: {version}")
         self._snapshots.forget_heads()
 
@@ -182,12 +192,6 @@ class Definitions:
 
 def _taken(definition: WorkflowDef) -> Conflict:
     return Conflict(f"Workflow with {definition.name}.{definition.version} already exists!")
-
-
-def _published(name: str, code: int) -> Conflict:
-    return Conflict(
-        f"{name} is published in the catalog under code {code}: save, publish and withdraw it there"
-    )
 
 
 def _no_task(name: str) -> NotFound:

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 
 from conductor_py.codec.catalog import dump_pointer, load_head
-from conductor_py.engine.catalog_heads import CatalogHeads
-from conductor_py.engine.catalog_writes import children, head_cell, of_head, of_registered
+from conductor_py.engine.catalog_heads import CatalogHeads, compare
+from conductor_py.engine.catalog_writes import (
+    children,
+    head_cell,
+    of_head,
+    of_nothing,
+    of_registered,
+)
 from conductor_py.engine.composing import Composer
 from conductor_py.engine.registered import Registered
 from conductor_py.errors import Conflict, DefinitionError, Violation
 from conductor_py.model.catalog import Head, Kind
 from conductor_py.model.definitions import WorkflowDef
-from conductor_py.ports.catalog import PUBLISHED, CatalogStore, Table
+from conductor_py.ports.catalog import PUBLISHED, CatalogStore, Cell, Table, Write
+
+_SHOWN = 10
 
 
 class Publishing:
@@ -28,16 +36,18 @@ class Publishing:
         composer: Composer,
         registered: Registered,
         validate: Callable[[WorkflowDef], None],
+        scheduled: Callable[[str], Sequence[str]],
         forget: Callable[[], None],
     ) -> None:
-        """``validate`` checks what needs other definitions, ``forget`` drops snapshots of what was
-        registered.
+        """``validate`` checks what needs other definitions, ``scheduled`` names the schedules that
+        start a workflow, ``forget`` drops snapshots of what was registered.
         """
         self._store = store
         self._heads = heads
         self._composer = composer
         self._registered = registered
         self._validate = validate
+        self._scheduled = scheduled
         self._forget = forget
 
     def publish(self, code: int, *, version: int = 0, etag: int = 0) -> Head:
@@ -45,20 +55,21 @@ class Publishing:
         that were published before can still be started when they are named. ``DefinitionError``
         when it starts a workflow that nobody has registered or published.
         """
-        head = self._heads.live(Kind.WORKFLOW, code, etag)
+        head = self._heads.live(Kind.WORKFLOW, code, 0)
         version = version or head.version
         if head.published == version:
             return head
+        compare(head, etag)
         split = self._composer.split(code, version)
         if split.name != head.name:
             raise Conflict(f"Version {version} is named {split.name}: switch to it first")
         definition = self._composer.definition(split, version)
         self._validate(definition)
-        self._check_children(definition)
-        owner = self._registered.code_of(head.name)
-        if owner != code and self._registered.version_of_latest(head.name) is not None:
-            other = f"in the catalog under code {owner}" if owner else "in /api/metadata"
-            raise Conflict(f"There is a workflow {head.name} {other}; nobody could tell them apart")
+        relied = self._check_children(definition, {*head.startable, version})
+        if not head.published and self._registered.version_of_latest(head.name) is not None:
+            raise Conflict(
+                f"There is a workflow {head.name} in /api/metadata; nobody could tell them apart"
+            )
         startable = tuple(sorted({*head.startable, version}))
         after = self._heads.changed(head, published=version, startable=startable)
         pointer = dump_pointer(code, version)
@@ -68,6 +79,7 @@ class Publishing:
             (
                 of_registered(head.name, str(version), was, pointer),
                 of_registered(head.name, PUBLISHED, published, str(version).encode()),
+                *relied,
                 of_head(Kind.WORKFLOW, head, after),
             ),
             after,
@@ -75,37 +87,65 @@ class Publishing:
         self._forget()
         return after
 
-    def withdraw(self, code: int, *, etag: int = 0) -> Head:
-        """Let no version start any more. ``Conflict`` while a published workflow starts it."""
-        head = self._heads.live(Kind.WORKFLOW, code, etag)
+    def withdraw(self, code: int, *, version: int = 0, etag: int = 0) -> Head:
+        """Let no version start any more, or not this one, which is not the published one.
+        ``Conflict`` while a published workflow or a schedule starts it.
+        """
+        head = self._heads.live(Kind.WORKFLOW, code, 0)
+        if version:
+            return self._withdraw_version(head, version, etag)
         if not head.published:
             return head
-        callers = self._callers(head)
+        compare(head, etag)
+        callers = sorted(caller.name for caller in self._callers(head))
         if callers:
-            names = ", ".join(sorted(caller.name for caller in callers)[:10])
+            names = ", ".join(callers[:_SHOWN])
             raise Conflict(f"Published workflows start {head.name}: {names}; withdraw them first")
+        schedules = self._scheduled(head.name)
+        if schedules:
+            names = ", ".join(schedules[:_SHOWN])
+            raise Conflict(f"Schedules start {head.name}: {names}; pause or delete them first")
         after = self._heads.changed(head, published=0, startable=())
-        pointers = [
-            of_registered(head.name, str(version), dump_pointer(code, version), None)
-            for version in head.startable
-        ]
-        published = of_registered(head.name, PUBLISHED, str(head.published).encode(), None)
-        self._heads.change((*pointers, published, of_head(Kind.WORKFLOW, head, after)), after)
+        gone = [_gone(head.name, str(each)) for each in head.startable]
+        writes = (*gone, _gone(head.name, PUBLISHED), of_head(Kind.WORKFLOW, head, after))
+        self._heads.change(writes, after)
         self._forget()
         return after
 
-    def _check_children(self, definition: WorkflowDef) -> None:
-        found = [
-            Violation(
-                path=path,
-                message="must be the name of a workflow that is registered or published",
-                invalid_value=name,
-            )
-            for path, name, version in children(definition)
-            if name != definition.name and self._registered.definition(name, version) is None
-        ]
+    def _withdraw_version(self, head: Head, version: int, etag: int) -> Head:
+        if version not in head.startable:
+            return head
+        compare(head, etag)
+        if version == head.published:
+            raise Conflict(f"Version {version} of {head.name} is the published one")
+        left = tuple(each for each in head.startable if each != version)
+        after = self._heads.changed(head, startable=left)
+        writes = (_gone(head.name, str(version)), of_head(Kind.WORKFLOW, head, after))
+        self._heads.change(writes, after)
+        self._forget()
+        return after
+
+    def _check_children(self, definition: WorkflowDef, own: Collection[int]) -> tuple[Write, ...]:
+        """``DefinitionError`` for workflows that it starts and that nobody can start; what that
+        relies on. Of itself it may start the versions ``own``.
+        """
+        found: list[Violation] = []
+        relied: dict[str, Write] = {}
+        for path, name, version in children(definition):
+            if name == definition.name:
+                known = version is None or version in own
+            else:
+                known = self._registered.definition(name, version) is not None
+                cell = Cell(table=Table.REGISTERED, row=name, field=PUBLISHED)
+                (published,) = self._store.read((cell,))
+                if published is not None:
+                    relied[name] = of_nothing(cell, published)
+            if not known:
+                message = "must be the name of a workflow that is registered or published"
+                found.append(Violation(path=path, message=message, invalid_value=name))
         if found:
             raise DefinitionError(violations=tuple(found))
+        return tuple(relied.values())
 
     def _callers(self, head: Head) -> tuple[Head, ...]:
         """The other published workflows that start it by its name."""
@@ -122,3 +162,8 @@ class Publishing:
     def _calls(self, code: int, version: int, name: str) -> bool:
         definition = self._composer.definition(self._composer.split(code, version), version)
         return any(called == name for _, called, _ in children(definition))
+
+
+def _gone(name: str, field: str) -> Write:
+    """Take something out of what is registered; the head is what is compared."""
+    return Write(cell=Cell(table=Table.REGISTERED, row=name, field=field), after=None)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import orjson
 
 from conductor_py.codec.catalog import load_pointer
-from conductor_py.codec.definitions import dump_workflow, load_workflow
+from conductor_py.codec.definitions import dump_workflow, load_workflow, workflow_to_json
 from conductor_py.engine.composing import Composer
 from conductor_py.model.definitions import WorkflowDef
 from conductor_py.model.json import JsonObject
@@ -31,15 +31,17 @@ class Registered:
         stored = self._metadata.workflow(name, version)
         if stored is None:
             return None
-        return self._pointed(stored) or load_workflow(stored)
+        return self._pointed(stored) if load_pointer(stored) else load_workflow(stored)
 
     def document(self, name: str, version: int | None) -> bytes | None:
         """Read the same as JSON."""
         stored = self._metadata.workflow(name, version)
         if stored is None:
             return None
+        if not load_pointer(stored):
+            return stored
         found = self._pointed(stored)
-        return stored if found is None else dump_workflow(found)
+        return None if found is None else dump_workflow(found)
 
     def version_of_latest(self, name: str) -> int | None:
         """Tell the version that is meant where none is named; ``None`` when there is none."""
@@ -57,13 +59,29 @@ class Registered:
 
     def all(self) -> Iterator[JsonObject]:
         """Read every version of every workflow as JSON."""
-        for name, version, stored in self._metadata.workflows():
-            whole = self.document(name, version) if load_pointer(stored) else stored
-            if whole is not None:
-                yield orjson.loads(whole)
+        listed = self._metadata.workflows()
+        pointers = [load_pointer(stored) for _, _, stored in listed]
+        found = self._composer.published(pointer for pointer in pointers if pointer)
+        for pointer, (_, _, stored) in zip(pointers, listed, strict=True):
+            if pointer is None:
+                yield orjson.loads(stored)
+            elif pointer in found:  # else it was withdrawn and purged meanwhile
+                yield workflow_to_json(found[pointer])
+
+    def latest(self) -> Iterator[JsonObject]:
+        """Read of each workflow the version that is meant where none is named."""
+        newest: dict[str, JsonObject] = {}
+        listed = self._metadata.workflows()
+        published = {name for name, _, stored in listed if load_pointer(stored)}
+        for definition in self.all():
+            name = str(definition["name"])
+            meant = self.version_of_latest(name) if name in published else None
+            if meant is None or definition.get("version") == meant:
+                newest[name] = definition
+        yield from newest.values()
 
     def _pointed(self, stored: bytes) -> WorkflowDef | None:
         pointer = load_pointer(stored)
         if pointer is None:
             return None
-        return self._composer.definition(self._composer.split(*pointer), pointer[1])
+        return self._composer.published((pointer,)).get(pointer)

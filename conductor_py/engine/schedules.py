@@ -232,6 +232,11 @@ class Schedules:
         wanted = ScheduleFilter(workflow_name=workflow_name)
         return tuple(_shown(schedule, next_ms) for schedule, next_ms in self._matching(wanted))
 
+    def starting(self, workflow_name: str) -> tuple[str, ...]:
+        """Name the schedules of a workflow that are not paused."""
+        wanted = ScheduleFilter(workflow_name=workflow_name)
+        return tuple(schedule.name for schedule, _ in self._matching(wanted) if not schedule.paused)
+
     def search(self, wanted: ScheduleFilter, *, start: int, size: int) -> FoundPage:
         """Search schedules; a page of them by name."""
         found = list(self._matching(wanted))

@@ -6,6 +6,7 @@ sets. Within both, objects are compared member by member, and lists as wholes.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -70,8 +71,12 @@ def diff(
     before: JsonObject, was: tuple[Placed, ...], after: JsonObject, now: tuple[Placed, ...]
 ) -> WorkflowDiff:
     """Compare two versions, each a header and what it places."""
+    header = list(differences(_without_relations(before), _without_relations(after), "$"))
+    first, second = _order(was, now), _order(now, was)
+    if first != second:
+        header.append(Difference(path="$.tasks", before=first, after=second))
     return WorkflowDiff(
-        header=tuple(differences(_without_relations(before), _without_relations(after), "$")),
+        header=tuple(header),
         tasks=tuple(_tasks(was, now)),
         relations=tuple(_relations(before, after)),
     )
@@ -81,9 +86,24 @@ def differences(before: JsonValue, after: JsonValue, path: str) -> Iterator[Diff
     """List what differs between two values, below ``path``."""
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         for name in dict.fromkeys((*before, *after)):
-            yield from differences(before.get(name), after.get(name), f"{path}{_step(name)}")
-    elif before != after or isinstance(before, bool) != isinstance(after, bool):
+            here = f"{path}{_step(name)}"
+            if name in before and name in after:
+                yield from differences(before[name], after[name], here)
+            else:
+                yield Difference(path=here, before=before.get(name), after=after.get(name))
+    elif _text(before) != _text(after):
         yield Difference(path=path, before=before, after=after)
+
+
+def _text(value: JsonValue) -> str:
+    """A value as JSON: 1, 1.0 and true are three."""
+    return json.dumps(value, sort_keys=True, default=_plain)
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError
 
 
 def _tasks(was: tuple[Placed, ...], now: tuple[Placed, ...]) -> Iterator[TaskChange]:
@@ -98,6 +118,13 @@ def _tasks(was: tuple[Placed, ...], now: tuple[Placed, ...]) -> Iterator[TaskCha
             yield TaskChange(change=Change.CHANGED, before=old.pin, after=each.pin, members=members)
     for gone in left.values():
         yield TaskChange(change=Change.REMOVED, before=gone.pin, after=None)
+
+
+def _order(of: tuple[Placed, ...], other: tuple[Placed, ...]) -> list[JsonValue]:
+    """The references of the tasks that both have, in the order of the first."""
+    both = {_key(each) for each in other}
+    named = {_key(each): each.pin.reference for each in other}
+    return [named[_key(each)] for each in of if _key(each) in both]
 
 
 def _key(placed: Placed) -> tuple[int, str]:

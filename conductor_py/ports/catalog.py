@@ -30,7 +30,10 @@ class Table(StrEnum):
 
 
 PUBLISHED = "published"
-"""The field of ``Table.REGISTERED`` that holds the version which is meant where none is named."""
+"""The field of ``Table.REGISTERED`` that holds the version which is meant where none is named.
+While it is there a ``MetadataStore`` refuses to change the row; checked for nothing, the whole row
+must be empty.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ class MetadataStore(Protocol):
 
     def put_workflow(self, name: str, version: int, document: bytes, *, create: bool) -> bool:
         """Store a version; with ``create`` an existing one is left alone and the answer is
-        false.
+        false, as it is for a name that the catalog has published.
         """
 
     def workflow(self, name: str, version: int | None) -> bytes | None:
@@ -28,7 +28,9 @@ class MetadataStore(Protocol):
         """Read every version of every workflow, by name and version."""
 
     def delete_workflow(self, name: str, version: int) -> bool:
-        """Forget a version; false when there is none. Executions keep their snapshot."""
+        """Forget a version; false when there is none, or the catalog has published the name.
+        Executions keep their snapshot.
+        """
 
     def put_task(self, name: str, document: bytes, *, must_exist: bool) -> bool:
         """Store a task definition; with ``must_exist`` an unknown one is not created and the answer

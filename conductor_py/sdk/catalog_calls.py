@@ -96,9 +96,9 @@ class CatalogCalls:
         """
         return self._changed(code, "publish", etag, version)
 
-    def withdraw(self, code: str, *, etag: int = 0) -> JsonObject:
-        """Let no version of a workflow start any more, and return the head."""
-        return self._changed(code, "withdraw", etag)
+    def withdraw(self, code: str, *, version: int | None = None, etag: int = 0) -> JsonObject:
+        """Let no version of a workflow start any more, or not this one, and return the head."""
+        return self._changed(code, "withdraw", etag, version)
 
     def switch_version(self, noun: Noun, code: str, version: int, *, etag: int = 0) -> JsonObject:
         """Edit another version, and return the head; raises ``NotFound``."""

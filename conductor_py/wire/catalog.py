@@ -15,6 +15,7 @@ from conductor_py.model.catalog import Draft, Edge, Entry, Head, Pin, Saved
 from conductor_py.model.catalog_diff import Difference, TaskChange, WorkflowDiff
 from conductor_py.model.definitions import Relation, WorkflowDef, WorkflowTask
 from conductor_py.model.json import JsonObject
+from conductor_py.wire.codes import read_code
 from conductor_py.wire.data_definitions import read_tasks
 from conductor_py.wire.definition_reader import moved
 from conductor_py.wire.definitions import WORKFLOW_DEF
@@ -29,16 +30,7 @@ _RELATION: Final = {
     "case": "case",
 }
 _LABELS: Final = frozenset({"ok", "test", "always", "success", "failure", "case", "default"})
-_LONGEST: Final = 19
 _USES = "uses"
-
-
-def read_code(text: str, path: str) -> int:
-    """Read a code (``InvalidInput`` at that path)."""
-    if not (text.isascii() and text.isdecimal()) or len(text) > _LONGEST or int(text) == 0:
-        message = "must be a code: a text of digits, as POST /api/catalog/codes gives them"
-        raise InvalidInput(violations=(Violation(path=path, message=message, invalid_value=text),))
-    return int(text)
 
 
 def read_draft(body: JsonObject) -> Draft:
@@ -75,14 +67,23 @@ def _entry(task: Any, at: int | None) -> Entry:  # noqa: ANN401 - any JSON value
     used = task.get(_USES)
     if used is not None:
         content = {name: value for name, value in task.items() if name != _USES}
+        _check_reference(content, path)
         return _use(used, content, path)
     content = {name: value for name, value in task.items() if name != "code"}
-    code = task.get("code")
-    if code is None:
+    _check_reference(content, path)
+    if "code" not in task:
         return Entry(content=content)
+    code = task["code"]
     if not isinstance(code, str):
         raise _wrong(f"{path}.code", "must be a text of digits")
     return Entry(content=content, code=read_code(code, f"{path}.code"))
+
+
+def _check_reference(content: JsonObject, path: str) -> None:
+    """Tasks are known again by their references, so these are what they are and not made texts."""
+    reference = content.get("taskReferenceName")
+    if reference is not None and not isinstance(reference, str):
+        raise _wrong(f"{path}.taskReferenceName", "must be a text")
 
 
 def _use(used: Any, content: JsonObject, path: str) -> Entry:  # noqa: ANN401 - any JSON value

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
+from conductor_py.errors import InvalidInput, Violation
 from conductor_py.model.codes import CodeLayout
 from conductor_py.model.json import JsonObject
 from conductor_py.wire.fields import Text, Whole, WireSchema
-from conductor_py.wire.parameters import wrong_segment
 
 
 class CodeForm(WireSchema):
@@ -19,16 +21,20 @@ class CodeForm(WireSchema):
     sequence = Whole(required=True)
 
 
+_CODE = re.compile(r"[1-9][0-9]{0,18}")
+_BITS = 63
+"""Of the longest layout."""
+
 FORMS: tuple[WireSchema, ...] = (CodeForm(),)
 """The forms of this module, for the published schemas."""
 
 
-def read_code(layout: CodeLayout, text: str) -> int:
-    """Read a code out of a path; ``InvalidInput`` for what is none of this layout."""
-    code = layout.parse(text)
-    if code is None:
-        raise wrong_segment("code", f"must be a decimal of at most {layout.bits} bits", text)
-    return code
+def read_code(text: str, path: str) -> int:
+    """Read a code; ``InvalidInput`` at that path. It has one spelling: digits, no zero in front."""
+    if not _CODE.fullmatch(text) or int(text) >= 1 << _BITS:
+        message = "must be a code: a text of digits, as POST /api/catalog/codes gives them"
+        raise InvalidInput(violations=(Violation(path=path, message=message, invalid_value=text),))
+    return int(text)
 
 
 def code_to_json(layout: CodeLayout, code: int) -> JsonObject:

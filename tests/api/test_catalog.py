@@ -59,11 +59,73 @@ def test_a_stale_etag_is_a_conflict_and_changes_nothing(client: Any) -> None:
     assert (first.status_code, second.status_code) == (200, 409)
     assert second.json["code"] == "CONFLICT"
     assert client.get(path).json["description"] == "first"
-    for verb in ("publish", "withdraw", "switch?version=1"):
+    for verb in ("publish", "switch?version=1"):
         stale = client.post(f"{path}/{verb}", headers={"If-Match": etag})
         assert stale.status_code == 409
     assert client.delete(path, headers={"If-Match": etag}).status_code == 409
     assert client.put(path, json=_etl(), headers={"If-Match": "*"}).status_code == 200
+    assert client.post(f"{path}/publish").status_code == 200
+    assert client.post(f"{path}/withdraw", headers={"If-Match": etag}).status_code == 409
+
+
+def test_a_request_that_is_sent_again_after_a_lost_answer_is_answered_again(client: Any) -> None:
+    path, etag = _created(client)
+    for method, where, body in (
+        ("PUT", path, _etl(description="x")),
+        ("POST", f"{path}/publish", None),
+        ("POST", f"{path}/withdraw", None),
+    ):
+        answers = [
+            client.open(where, method=method, json=body, headers={"If-Match": etag})
+            for _ in range(2)
+        ]
+        assert [answer.status_code for answer in answers] == [200, 200]
+        assert answers[0].json == answers[1].json
+        etag = answers[0].headers["ETag"]
+
+
+def test_a_name_that_is_taken_is_told_with_who_has_it(client: Any) -> None:
+    path, _ = _created(client)
+    answer = client.post("/api/catalog/workflows", json=_etl())
+    assert answer.status_code == 409
+    assert path.rpartition("/")[2] in answer.json["message"]
+
+
+def test_a_reference_that_is_no_text_is_refused(client: Any) -> None:
+    document = _etl()
+    document["tasks"][1]["taskReferenceName"] = 1
+    answer = client.post("/api/catalog/workflows", json=document)
+    assert answer.status_code == 400
+    assert answer.json["validationErrors"][0]["path"] == "$.tasks[1].taskReferenceName"
+
+
+def test_the_latest_version_is_the_one_that_starts(client: Any, engine: MemoryEngine) -> None:
+    path, _ = _created(client)
+    client.post(f"{path}/publish")
+    client.put(f"{path}?draft=true", json=_etl(description="x"))
+    client.post(f"{path}/publish")
+    client.post(f"{path}/publish?version=1")
+    (latest,) = client.get("/api/metadata/workflow/latest-versions").json
+    assert (latest["version"], latest["createTime"]) == (1, engine.clock.now_ms)
+    assert client.get("/api/metadata/workflow/etl").json["version"] == 1
+    assert client.post(f"{path}/withdraw?version=1").status_code == 409
+    left = client.post(f"{path}/withdraw?version=2").json
+    assert left["startableVersions"] == [1]
+
+
+def test_what_a_schedule_starts_is_not_withdrawn(client: Any) -> None:
+    path, _ = _created(client)
+    client.post(f"{path}/publish")
+    schedule = {
+        "name": "nightly",
+        "cronExpression": "0 0 3 * * *",
+        "startWorkflowRequest": {"name": "etl"},
+    }
+    assert client.post("/api/scheduler/schedules", json=schedule).status_code == 200
+    refused = client.post(f"{path}/withdraw")
+    assert (refused.status_code, "nightly" in refused.json["message"]) == (409, True)
+    client.put("/api/scheduler/schedules/nightly/pause")
+    assert client.post(f"{path}/withdraw").status_code == 200
 
 
 @pytest.mark.parametrize("etag", ["1", '"x"', '"0"', 'W/"1"', '"1", "2"'])

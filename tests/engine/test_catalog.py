@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
 
 from conductor_py.engine import catalog_pinning, composing
+from conductor_py.engine.catalog import Catalog
 from conductor_py.errors import Conflict, DefinitionError, InvalidInput, NotFound
 from conductor_py.model.catalog import Head, Kind
 from conductor_py.model.definitions import WorkflowTask
@@ -230,8 +231,9 @@ def test_what_is_no_workflow_is_refused_with_its_path_and_nothing_is_kept(
 
 def test_of_two_who_save_what_they_read_at_once_one_is_refused(engine: MemoryEngine) -> None:
     head = _save(engine, _etl())
-    _save(engine, _edited(_etl(), "a", optional=True), head)
-    with pytest.raises(Conflict, match='its etag is "2", not "1"'):
+    now = _save(engine, _edited(_etl(), "a", optional=True), head)
+    assert now.etag > head.etag
+    with pytest.raises(Conflict, match=f'its etag is "{now.etag}", not "{head.etag}"'):
         _save(engine, _edited(_etl(), "b", optional=True), head)
     assert engine.engine.catalog.head(Kind.WORKFLOW, head.code).version == 2
 
@@ -484,6 +486,173 @@ def test_what_is_queued_and_what_runs_names_a_plan_and_holds_no_definition(
         assert found is not None
         sizes.append(sum(len(stored or b"") for stored in found[1].values()))
     assert abs(sizes[0] - sizes[1]) < 20
+
+
+# -- two at once, and stores that lost something ---------------------------------------------------
+
+
+class _Between:
+    """A catalog store before whose next change something else happens."""
+
+    def __init__(self, store: CatalogStore, act: Callable[[], object]) -> None:
+        self._store = store
+        self._act: Callable[[], object] | None = act
+
+    def change(self, writes: Sequence[Write]) -> bool:
+        act, self._act = self._act, None
+        if act is not None:
+            act()
+        return self._store.change(writes)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+
+def _beside(engine: MemoryEngine, act: Callable[[], object]) -> MemoryEngine:
+    """Another server, that is overtaken once between reading and writing."""
+    between = _Between(engine.ports.catalog, act)
+    return memory_engine(
+        clock=engine.clock,
+        space=engine.ports.metadata._space,  # type: ignore[attr-defined]
+        catalog=between,
+    )
+
+
+def test_a_name_is_registered_or_published_by_one_of_two_at_once(engine: MemoryEngine) -> None:
+    registered = DefinitionReader().workflow(dag("etl", [simple("x")]) | {"version": 7})
+    head = _save(engine, _etl())
+    other = _beside(engine, lambda: engine.engine.definitions.register(registered, overwrite=False))
+    with pytest.raises(Conflict):
+        other.engine.publishing.publish(head.code)
+    engine.engine.definitions.delete("etl", 7)
+    engine.engine.publishing.publish(head.code)
+    assert not engine.ports.metadata.put_workflow("etl", 1, b"{}", create=False)
+    assert not engine.ports.metadata.delete_workflow("etl", 1)
+    engine.engine.publishing.withdraw(head.code)
+    assert engine.ports.metadata.workflows() == ()
+
+
+def test_none_of_several_definitions_is_registered_when_one_is_published(
+    engine: MemoryEngine,
+) -> None:
+    engine.engine.publishing.publish(_save(engine, _etl()).code)
+    read = DefinitionReader().workflow
+    with pytest.raises(Conflict):
+        engine.engine.definitions.update([read(dag(name, [simple("x")])) for name in ("o", "etl")])
+    assert engine.ports.metadata.workflow("o", None) is None
+
+
+def test_a_code_that_is_minted_twice_takes_nothing_over(engine: MemoryEngine) -> None:
+    first = _save(engine, _etl())
+    taken = [first.code, *(code for code, _ in _pins(engine, first).values())]
+    catalog = engine.engine.catalog
+    codes = iter([*taken, *range(1, 100)])
+
+    def mint(count: int) -> list[int]:
+        return [next(codes) for _ in range(count)]
+
+    again = Catalog(
+        store=engine.ports.catalog,
+        heads=catalog._heads,
+        composer=catalog._composer,
+        clock=catalog._clock,
+        mint=mint,
+    )
+    second = again.save(read_draft(_etl() | {"name": "second"}), _CHECK)
+    assert second.code not in taken
+    assert not {*taken} & {code for code, _ in _pins(engine, second).values()}
+    assert engine.engine.catalog.workflow(first.code, None)[1] == _etl()
+    assert _pins(engine, first)["a"][1] == 1
+
+
+def test_a_number_that_a_store_lost_and_gave_again_is_read_as_it_is_now(
+    engine: MemoryEngine,
+) -> None:
+    head = _save(engine, _etl())
+    space = engine.ports.metadata._space  # type: ignore[attr-defined]
+    before = copy.deepcopy(space.catalog)
+    lost = engine.engine.publishing.publish(
+        _save(engine, _edited(_etl(), "a", description="lost"), head).code
+    )
+    engine.start("etl")
+    space.catalog.clear()
+    space.catalog.update(before)
+    space.workflows.clear()
+    space.published.clear()
+    other = memory_engine(clock=engine.clock, space=space)
+    engine.clock.advance(seconds=1)
+    found = _save(other, _edited(_etl(), "a", description="found"), head)
+    assert (found.version, found.etag > lost.etag) == (2, True)
+    other.engine.publishing.publish(found.code)
+    started = engine.start("etl")
+    definition = engine.workflow(started)["workflowDefinition"]
+    assert definition["tasks"][0]["description"] == "found"
+
+
+def test_a_task_that_is_purged_meanwhile_is_not_used(engine: MemoryEngine) -> None:
+    task = _save_task(engine, {"name": "load"})
+    _save_task(engine, {"name": "load", "optional": True}, task)
+    used = {"name": "user", "tasks": [{"uses": {"code": str(task.code), "version": 1}}]}
+    other = _beside(engine, lambda: engine.engine.catalog.purge(Kind.TASK, task.code, 1))
+    with pytest.raises(Conflict):
+        _save(other, used)
+    with pytest.raises(InvalidInput):
+        _save(engine, used)
+    user = {"name": "user", "tasks": [{"uses": {"code": str(task.code), "version": 2}}]}
+    head = _save(engine, user)
+    third = _save_task(engine, {"name": "load", "optional": False}, as_draft=True, code=task.code)
+    moved = {"name": "user", "tasks": [{"uses": {"code": str(task.code), "version": 3}}]}
+    head = _save(engine, moved, head)
+    engine.engine.catalog.purge(Kind.WORKFLOW, head.code, 1)
+    back = _beside(engine, lambda: _save(engine, user, head))
+    with pytest.raises(Conflict):
+        back.engine.catalog.purge(Kind.TASK, task.code, 2)
+    assert third.version == 3
+
+
+def test_a_child_that_is_withdrawn_meanwhile_keeps_its_parent_from_being_published(
+    engine: MemoryEngine,
+) -> None:
+    child = engine.engine.publishing.publish(
+        _save(engine, _plain(dag("child", [simple("x")]))).code
+    )
+    parent = _save(engine, _plain(dag("parent", [sub_workflow("s", "child")])))
+    other = _beside(engine, lambda: engine.engine.publishing.withdraw(child.code))
+    with pytest.raises(Conflict):
+        other.engine.publishing.publish(parent.code)
+    assert engine.engine.catalog.head(Kind.WORKFLOW, parent.code).published == 0
+
+
+def test_a_name_goes_on_counting_whoever_has_it(engine: MemoryEngine) -> None:
+    head = _save(engine, _etl())
+    head = _save(engine, _edited(_etl(), "a", optional=True), head)
+    engine.engine.catalog.delete(Kind.WORKFLOW, head.code)
+    again = _save(engine, _etl())
+    assert (again.code != head.code, again.version) == (True, 3)
+    renamed = _save(engine, _etl() | {"name": "elt"}, again)
+    assert renamed.version == 4
+    assert _save(engine, _etl()).version == 4
+
+
+def test_a_save_of_many_tasks_reads_what_others_have_at_once(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refs = [f"t{number}" for number in range(200)]
+    document = _plain(dag("wide", [simple(ref) for ref in refs], "t0 > t1"))
+    head = _save(engine, document)
+    watched = _watch(engine, monkeypatch)
+    changed = {**document, "tasks": [{**task, "optional": True} for task in document["tasks"]]}
+    calls: list[str] = []
+    for name in ("read", "rows"):
+        real = getattr(watched, name)
+        monkeypatch.setattr(
+            watched,
+            name,
+            lambda *of, real=real, name=name: (calls.append(name), real(*of))[1],
+            raising=False,
+        )
+    assert _save(engine, changed, head).version == 2
+    assert len(calls) < 10
 
 
 # -- killed on the way -----------------------------------------------------------------------------

@@ -21,7 +21,7 @@ class MemoryCatalogStore:
 
     def change(self, writes: Sequence[Write]) -> bool:
         with self._space.lock:
-            if any(each.checked and self._get(each.cell) != each.before for each in writes):
+            if not all(self._holds(each) for each in writes if each.checked):
                 return False
             for each in writes:
                 self._put(each.cell, each.after)
@@ -41,6 +41,13 @@ class MemoryCatalogStore:
     def page(self, row: str, first: str, last: str, limit: int) -> tuple[tuple[str, bytes], ...]:
         (found,) = self.rows(Table.HEAD, (row,))
         return tuple(each for each in found.items() if first <= each[0] <= last)[:limit]
+
+    def _holds(self, write: Write) -> bool:
+        cell = write.cell
+        first = (cell.table, cell.field, write.before) == (Table.REGISTERED, PUBLISHED, None)
+        if first and self._space.workflows.get(cell.row):
+            return False
+        return self._get(cell) == write.before
 
     def _get(self, cell: Cell) -> bytes | None:
         if cell.table is not Table.REGISTERED:

@@ -15,7 +15,7 @@ class MemoryMetadataStore:
     def put_workflow(self, name: str, version: int, document: bytes, *, create: bool) -> bool:
         with self._space.lock:
             versions = self._space.workflows.setdefault(name, {})
-            if create and version in versions:
+            if name in self._space.published or (create and version in versions):
                 return False
             versions[version] = document
             self._space.raise_revision()
@@ -39,6 +39,8 @@ class MemoryMetadataStore:
 
     def delete_workflow(self, name: str, version: int) -> bool:
         with self._space.lock:
+            if name in self._space.published:
+                return False
             if self._space.workflows.get(name, {}).pop(version, None) is None:
                 return False
             self._space.raise_revision()

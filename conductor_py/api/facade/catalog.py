@@ -74,5 +74,5 @@ class Publishing(Protocol):
     def publish(self, code: int, /, *, version: int = 0, etag: int = 0) -> Head:
         """Let a version start by its name."""
 
-    def withdraw(self, code: int, /, *, etag: int = 0) -> Head:
-        """Let none start."""
+    def withdraw(self, code: int, /, *, version: int = 0, etag: int = 0) -> Head:
+        """Let none start, or not this one."""

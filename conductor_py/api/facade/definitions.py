@@ -27,6 +27,9 @@ class Definitions(Protocol):
     def workflows(self) -> Sequence[JsonObject]:
         """List all versions of all."""
 
+    def latest(self) -> Sequence[JsonObject]:
+        """List of each the version that is meant where none is named."""
+
     def delete(self, name: str, version: int, /) -> None:
         """Remove one; ``NotFound``."""
 

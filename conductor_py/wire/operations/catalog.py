@@ -75,9 +75,10 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     post(
         "/api/catalog/workflows/{code}/withdraw",
-        "Let no version start any more",
+        "Let no version start any more, or not this one",
         "CatalogHead",
         "",
+        "version:integer",
     ),
     *_kind("tasks", "task", "CatalogTask", _PAGE),
     get("/api/catalog/tasks/{code}/uses", "List the workflows that have a task", "TaskUse[]"),

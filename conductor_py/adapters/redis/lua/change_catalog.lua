@@ -3,7 +3,8 @@
 -- ARGV       now, then for each cell: table, row, field, what it must hold ('': not checked, '-': nothing, '=' and the
 --            document), what it is to hold ('-': nothing, '=' and the document)
 -- RETURNS    {1 or 0 when a cell holds something else, the new revision or 0}
--- INVARIANT  Nobody sees some of the changes and not the others; every head stands in the order of its row.
+-- INVARIANT  Nobody sees some of the changes and not the others; every head stands in the order of its row; a name is
+--            published only where nobody has registered it.
 -- BOUND      The cells given.
 -- @include time
 -- @include revision
@@ -27,6 +28,10 @@ for at = 2, #ARGV, 5 do
   if wanted ~= '' then
     local held = redis.call('HGET', key_of(at), ARGV[at + 2])
     if (held and '=' .. held or '-') ~= wanted then
+      return {0, 0}
+    end
+    local first = ARGV[at] == 'registered' and ARGV[at + 2] == 'published' and wanted == '-'
+    if first and redis.call('EXISTS', key_of(at)) == 1 then
       return {0, 0}
     end
   end

@@ -3,7 +3,7 @@
 -- ARGV       kind (workflow | task | schema), name, field (version; the name for a task, both for a schema), mode (put |
 --            create | update | delete), document, now
 -- RETURNS    the new revision, 0 when nothing changed
--- INVARIANT  Nobody reads the new definition under the old revision.
+-- INVARIANT  Nobody reads the new definition under the old revision; a name that the catalog has published is its own.
 -- BOUND      Constant.
 -- @include time
 -- @include revision
@@ -13,6 +13,9 @@ if kind == 'task' then
   key = P .. 'meta:tasks'
 elseif kind == 'schema' then
   key = P .. 'meta:schemas'
+end
+if kind == 'workflow' and redis.call('HEXISTS', key, 'published') == 1 then
+  return 0
 end
 local present = redis.call('HEXISTS', key, field) == 1
 if (mode == 'create' and present) or ((mode == 'update' or mode == 'delete') and not present) then
