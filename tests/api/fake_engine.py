@@ -295,6 +295,12 @@ class FakeDefinitions:
     def workflows(self) -> Sequence[JsonObject]:
         return [workflow_to_json(found) for found in self.stored.values()]
 
+    def latest(self) -> Sequence[JsonObject]:
+        newest: dict[str, WorkflowDef] = {}
+        for _, found in sorted(self.stored.items()):
+            newest[found.name] = found
+        return [workflow_to_json(found) for found in newest.values()]
+
     def delete(self, name: str, version: int, /) -> None:
         if self.stored.pop((name, version), None) is None:
             raise NotFound

@@ -643,14 +643,17 @@ def test_a_save_of_many_tasks_reads_what_others_have_at_once(
     watched = _watch(engine, monkeypatch)
     changed = {**document, "tasks": [{**task, "optional": True} for task in document["tasks"]]}
     calls: list[str] = []
+
+    def counted(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*given: Any) -> Any:
+            calls.append(name)
+            return real(*given)
+
+        return call
+
     for name in ("read", "rows"):
         real = getattr(watched, name)
-        monkeypatch.setattr(
-            watched,
-            name,
-            lambda *of, real=real, name=name: (calls.append(name), real(*of))[1],
-            raising=False,
-        )
+        monkeypatch.setattr(watched, name, counted(name, real), raising=False)
     assert _save(engine, changed, head).version == 2
     assert len(calls) < 10
 
