@@ -117,7 +117,7 @@ def read_start(body: Any, definitions: DefinitionReader) -> StartRequest:  # noq
         if "input" in body and body["input"] is None and not request.external_input:
             raise _wrong("$.input", "must be an object, or an external path must be given")
         if body.get("dependMode") is not None and not request.start_nodes:
-            raise _wrong("$.dependMode", "must be absent where startNodes are", None)
+            raise _wrong("$.dependMode", "must not be given without startNodes", None)
     if not request.name.strip():
         raise _wrong("$.name", "must not be empty", request.name)
     inline = body.get("workflowDef")

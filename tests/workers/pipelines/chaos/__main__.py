@@ -98,14 +98,16 @@ def main() -> int:
         and asked.scene in (None, row.scene)
         and asked.strike in (None, row.strike)
     ]
-    found = results.known() if asked.go_on else {}
-    commit, code = results.commit(), results.code()
+    commit, codes = results.commit(), results.codes()
+    found = results.known(codes) if asked.go_on else {}
     place = Path(tempfile.mkdtemp(prefix="chaos-spark-"))
     with spark_session(place / "judge") as spark, playing(spark, place) as play:
         for number, row in enumerate(chosen):
             if str(row) in found and not found[str(row)].wrong:
                 continue
-            result = found[str(row)] = _judged(play, row, place / f"row-{number}", commit, code)
+            result = found[str(row)] = _judged(
+                play, row, place / f"row-{number}", commit, codes[row.strike]
+            )
             results.keep(result)
             told = "WRONG" if result.wrong else f"right; {result.left}".removesuffix("; ")
             sys.stdout.write(f"{row!s:<36} {result.seconds:5} s  {told}\n")

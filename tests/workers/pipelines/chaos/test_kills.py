@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.workers.pipelines.chaos import results
 from tests.workers.pipelines.chaos.__main__ import Play, playing
 from tests.workers.pipelines.chaos.rows import POINTS, TWICE, Row, Strike, rows
 
@@ -64,6 +66,18 @@ def test_the_matrix_has_every_point_with_every_strike_and_change_of_cores() -> N
         *((point, strike) for point in POINTS["event-time"] for strike in ("driver", "freeze")),
         *((point, "twice") for point in TWICE),
     }
+
+
+def test_a_result_belongs_to_the_code_of_all_that_plays_a_row() -> None:
+    files = {path for path in results.OF_ANY if path.endswith(".py")}
+    named = {
+        f"{(node.module or '').replace('.', '/')}.py"
+        for path in files
+        for node in ast.walk(ast.parse((results.ROOT / path).read_text()))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tests.workers.")
+    }
+    assert named <= files
+    assert all((results.ROOT / path).exists() for path in (*results.OF_ANY, *results.OF_ATTEMPTS))
 
 
 def _change(row: Row) -> str:
