@@ -42,6 +42,7 @@ NAMESPACE: Final = "bench"
 #: Ports that not every tree has whose engine is measured: module and name of their adapters.
 _FURTHER: Final = {
     "cache": ("redis.cache", "RedisOutputCache"),
+    "catalog": ("redis.catalog", "RedisCatalogStore"),
     "checkpoints": ("redis.checkpoints", "RedisCheckpoints"),
     "environment": ("environment.values", "NO_VALUES"),
     "events": ("redis.events", "RedisEventStore"),
@@ -98,7 +99,8 @@ def engine_at(socket: str | Path, data: str | Path) -> Iterator[tuple[Engine, Co
         connection.close()
 
 
-def _engine(scripts: Scripts, wakeups: RedisWakeups, data: Path) -> Engine:
+def ports_at(scripts: Scripts, wakeups: RedisWakeups, data: Path) -> Any:
+    """Have every port that this tree's engine asks for; nothing connects yet."""
     known: dict[str, Any] = {
         "store": RedisExecutionStore(scripts),
         "reader": RedisExecutionReader(scripts),
@@ -122,8 +124,12 @@ def _engine(scripts: Scripts, wakeups: RedisWakeups, data: Path) -> Engine:
         if name in wanted:
             found = getattr(import_module(f"conductor_py.adapters.{module}"), made)
             known[name] = found(scripts) if isinstance(found, type) else found
+    return ports(**known)
+
+
+def _engine(scripts: Scripts, wakeups: RedisWakeups, data: Path) -> Engine:
     return assemble(
-        ports(**known),
+        ports_at(scripts, wakeups, data),
         Shards(RedisShardRegistry(scripts), "bench"),
         version="bench",
         limits=Limits(),
