@@ -99,7 +99,7 @@ def engine_at(socket: str | Path, data: str | Path) -> Iterator[tuple[Engine, Co
         connection.close()
 
 
-def ports_at(scripts: Scripts, wakeups: RedisWakeups, data: Path) -> Any:
+def ports_at(scripts: Scripts, wakeups: RedisWakeups, data: Path) -> Any:  # noqa: ANN401 - of that tree
     """Have every port that this tree's engine asks for; nothing connects yet."""
     known: dict[str, Any] = {
         "store": RedisExecutionStore(scripts),

@@ -14,7 +14,7 @@ from conductor_py.api.payloads import external_storage_location
 from conductor_py.api.searches import loaded, run_search
 from conductor_py.errors import InvalidInput
 from conductor_py.model.requests import StartRequest
-from conductor_py.wire.parameters import flag, number, texts, wrong, wrong_segment
+from conductor_py.wire.parameters import flag, number, priority, texts, wrong, wrong_segment
 from conductor_py.wire.parameters import text as text_parameter
 from conductor_py.wire.requests import read_start
 from conductor_py.wire.summaries import search_result
@@ -59,7 +59,7 @@ class _Workflows:
             version=number(arguments, "version") if arguments.get("version") else None,
             input=self._front.body_object(),
             correlation_id=text_parameter(arguments, "correlationId") or None,
-            priority=number(arguments, "priority", least=0, most=99),
+            priority=priority(arguments, "priority"),
         )
         return text(self._executions.start(started))
 

@@ -14,6 +14,7 @@ from conductor_py.cli.operations import COMMANDS
 from conductor_py.cli.printing import chosen, objects, print_json, print_table, say
 from conductor_py.cli.reruns import MODES
 from conductor_py.cli.why import why
+from conductor_py.model.priorities import MOST_URGENT, NAMES
 from conductor_py.sdk.client import Client
 
 #: Between two looks at an execution that is watched.
@@ -21,6 +22,15 @@ PAUSE_S = 1.0
 
 _REASON = "reasonForIncompletion"
 _SUMMARY = ("workflowId", "workflowType", "version", "status", "startTime", "endTime", _REASON)
+
+
+def _priority(
+    context: click.Context, option: click.Parameter, given: str | None
+) -> int | str | None:
+    name = (given or "").upper()
+    if given is None or name in NAMES:
+        return name or None
+    return int(click.IntRange(0, MOST_URGENT)(given, option, context))
 
 
 @click.group()
@@ -34,7 +44,9 @@ def workflow() -> None:
 @click.option("--input", "given", default="{}", help="JSON, @FILE, or - for standard input.")
 @click.option("--definition", help="An inline definition: JSON, @FILE, or -.")
 @click.option("--correlation-id", help="Your own id for it.")
-@click.option("--priority", type=click.IntRange(0, 99), default=0, help="Larger goes first.")
+@click.option(
+    "--priority", callback=_priority, help="0 to 99, larger goes first; or HIGHEST to LOWEST."
+)
 @click.option("--idempotency-key", help="Starts at most one execution of this name.")
 @click.option("--start-node", "start_nodes", multiple=True, help="Of a DAG: only this task.")
 @click.option("--depend-mode", type=MODES, help="What runs with it; by default all behind it.")

@@ -153,6 +153,7 @@ _ATTEMPT: tuple[tuple[str, str, Any], ...] = (
     ("tells_start", "tell", False),
     ("root", "root", 0),
     ("recalled", "recall", 0),
+    ("queued_at", "queued", 0),
 )
 
 _header_values = attrgetter(*(attribute for attribute, _, _ in _HEADER))

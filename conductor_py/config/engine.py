@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
-from conductor_py.config.declaration import count, duration, flag, layout, size
+from conductor_py.config.declaration import choice, count, duration, flag, layout, size
 from conductor_py.model.codes import CodeLayout
 
 
@@ -68,6 +69,20 @@ class App:
         "conductor.app.taskExecLogSizeLimit",
         "10",
         "Log lines kept of one report on a task.",
+    )
+    queue_order: Literal["TASK_FIRST", "INSTANCE_FIRST"] = choice(
+        "conductor.app.queueOrder",
+        "TASK_FIRST",
+        ("TASK_FIRST", "INSTANCE_FIRST"),
+        "What goes first among tasks in one queue whose workflows have the same priority: the more "
+        "urgent task, then who came first; or the task of the older execution.",
+    )
+    priority_ageing_ms: int = duration(
+        "conductor.app.priorityAgeing",
+        "0s",
+        "The wait in a queue that counts as much as one of the 100 points of a workflow's "
+        "priority, so that nothing waits for ever; 0 makes priorities absolute.",
+        unit="s",
     )
     code_layout: CodeLayout = layout(  # noqa: RUF009 - what is declared never changes
         "conductor.app.codeLayout",

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from conductor_py.model.priorities import STRICT, QueueOrder
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """From the settings; what each means stands there, 0 ``messages`` switches them off.
 
     Of a decision: ``attempts``, ``rounds``, ``bytes``. Of an execution: ``depth``, ``lost``,
-    ``tasks``, ``iterations``, ``branches`` and those of its messages.
+    ``tasks``, ``iterations``, ``branches`` and those of its messages. Of queues: their ``order``.
     """
 
     attempts: int = 1000
@@ -26,3 +28,4 @@ class Limits:
     message_ttl_ms: int = 86_400_000
     task_notices: bool = False
     workflow_notices: bool = False
+    order: QueueOrder = STRICT

@@ -1,7 +1,7 @@
 """Offer attempts to workers: queue, urgency, deadlines; or hold them until they may start.
 
 Queue names keep Conductor's form ``[<domain>:]<task type>[@<namespace>][-<isolation group>]``. The
-score orders a queue by urgency, then age: larger Conductor priority first.
+score orders a queue by urgency, then age (``model.priorities``).
 """
 
 from __future__ import annotations
@@ -15,21 +15,14 @@ from conductor_py.decider.workspace import Spot, Workspace
 from conductor_py.model.changing import changed
 from conductor_py.model.definitions import TaskDef
 from conductor_py.model.execution import Attempt
+from conductor_py.model.priorities import enqueued_at
 from conductor_py.model.status import TaskStatus
 
-URGENCY_STEP = 2**41
 TOTAL_ALERTED, TASK_ALERTED, POLL_ALERTED = 1, 2, 4
 """Bits of ``Attempt.alerted``: which passed deadlines an ALERT_ONLY policy has recorded."""
 
 LIMITED = "#"
 """Stands between a system type's queue and the definition that has one of its own for its limit."""
-
-_MAX_PRIORITY = 99
-
-
-def score(priority: int, enqueued_ms: int) -> int:
-    """The place of an entry in its queue, smaller first."""
-    return (_MAX_PRIORITY - priority) * URGENCY_STEP + enqueued_ms
 
 
 def offer(  # noqa: PLR0917 - what, where, when
@@ -48,8 +41,15 @@ def offer(  # noqa: PLR0917 - what, where, when
     due_next = min((at for at in (poll_by, total, ends) if at), default=0)
     if due_next:
         ws.timers[attempt.seq] = due_next
-    place = score(ws.header.priority, max(due, ws.now_ms))
-    ws.put(changed(attempt, queue=queue, score=place, poll_by=poll_by))
+    ready = max(due, ws.now_ms)
+    place = ws.limits.order.place(
+        ws.header.priority,
+        spot.node.task.task_priority,
+        created_ms=ws.header.created_at,
+        enqueued_ms=ready,
+    )
+    queued_at = 0 if enqueued_at(place) == ready else ready
+    ws.put(changed(attempt, queue=queue, score=place, queued_at=queued_at, poll_by=poll_by))
     ws.offered[attempt.seq] = due
 
 

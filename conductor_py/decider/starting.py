@@ -8,6 +8,7 @@ from conductor_py.model.changing import made
 from conductor_py.model.definitions import WorkflowDef
 from conductor_py.model.execution import Header
 from conductor_py.model.json import JsonObject, JsonValue
+from conductor_py.model.priorities import named_priority
 from conductor_py.model.status import WorkflowStatus
 
 _MAX_DIGITS = 10
@@ -72,3 +73,9 @@ def whole_number(value: JsonValue) -> int | None:
     digits = str(value).strip().removesuffix(".0")
     plausible = digits.isascii() and digits.isdigit() and len(digits) < _MAX_DIGITS
     return int(digits) if plausible else None
+
+
+def priority_number(value: JsonValue) -> int | None:
+    """Read a workflow's priority, a number or one of the names; ``None`` for anything else."""
+    named = named_priority(value)
+    return whole_number(value) if named is None else named

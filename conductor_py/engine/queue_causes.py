@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Final
 
 from conductor_py.engine.causes import Cause, about_task, span
 from conductor_py.engine.facts import Facts, QueueFacts
 from conductor_py.model.execution import Attempt
 from conductor_py.model.json import JsonValue
 
-_SCORES: Final = 1 << 41
-
 
 def cause_in_queue(all_facts: Facts, attempt: Attempt) -> Cause:
     """Why a task that is ready in its queue is not taken."""
     now, about = all_facts.look.now_ms, partial(about_task, all_facts.look.execution)
     facts = all_facts.queues.get(attempt.seq, QueueFacts(base=attempt.queue))
-    since = attempt.score % _SCORES
+    since = attempt.queued_since
     evidence: dict[str, JsonValue] = {"queue": attempt.queue, "shard": attempt.shard}
     if attempt.shard not in all_facts.live:
         text = f"is in shard {attempt.shard} of its queue, which no server serves"
@@ -79,7 +76,7 @@ def _unasked(
     evidence: dict[str, JsonValue],
 ) -> Cause:
     now, about = all_facts.look.now_ms, partial(about_task, all_facts.look.execution)
-    since = last or attempt.score % _SCORES
+    since = last or attempt.queued_since
     recent = [one for one in facts.polls if one.at_ms > now - all_facts.active_ms]
     domains: list[JsonValue] = [*sorted({p.domain for p in recent if p.queue == facts.base})]
     others: list[JsonValue] = [*sorted({p.queue for p in recent if p.queue != facts.base})]

@@ -135,6 +135,7 @@ class WorkflowTask:
     metadata: JsonObject = field(default_factory=_empty)
     trigger_rule: str = "ALL"
     prohibited: bool = False
+    task_priority: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import NewType
 
 from conductor_py.model.json import JsonObject
+from conductor_py.model.priorities import enqueued_at
 from conductor_py.model.status import TaskStatus, WorkflowStatus
 
 Vector = NewType("Vector", str)
@@ -129,7 +130,8 @@ class Attempt:
     on. ``redo`` says that the walk of a new generation is about to make its successor.
     ``tells_start`` says that its first claim is an event. ``root`` is the first attempt of its line
     (0: this one): what a long task keeps is for one line. ``recalled`` is the claim under which it
-    cannot be put off: somebody wants it to run on.
+    cannot be put off: somebody wants it to run on. ``queued_at`` is when it was queued, where its
+    ``score`` does not tell.
     """
 
     seq: int
@@ -175,6 +177,12 @@ class Attempt:
     tells_start: bool = False
     root: int = 0
     recalled: int = 0
+    queued_at: int = 0
+
+    @property
+    def queued_since(self) -> int:
+        """When it was put into its queue, or is to be ready there."""
+        return self.queued_at or enqueued_at(self.score)
 
     @property
     def open(self) -> bool:

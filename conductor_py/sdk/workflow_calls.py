@@ -38,7 +38,7 @@ class WorkflowCalls:
         input: JsonObject | None = None,
         definition: JsonObject | None = None,
         correlation_id: str | None = None,
-        priority: int = 0,
+        priority: int | str | None = None,
         task_to_domain: Mapping[str, str] | None = None,
         idempotency_key: str | None = None,
         idempotency_strategy: IdempotencyStrategy | None = None,
@@ -49,7 +49,8 @@ class WorkflowCalls:
 
         ``name`` runs a registered definition (the latest version when ``version`` is None);
         ``definition`` runs an inline one, whose tasks may embed their task definitions as
-        ``taskDefinition``. An input above the threshold is uploaded to payload storage first. Of a
+        ``taskDefinition``. An input above the threshold is uploaded to payload storage first.
+        ``priority`` is 0 to 99, or HIGHEST, HIGH, MEDIUM, LOW or LOWEST; larger goes first. Of a
         DAG only ``start_nodes`` are run when given, with what ``depend_mode`` says: TASK_POST all
         behind them, TASK_ONLY nothing, TASK_PRE all before them. Only a start with an idempotency
         key is sent again when the server is away. Raises ``InvalidInput``, ``NotFound``,
@@ -65,7 +66,7 @@ class WorkflowCalls:
             "version": version,
             "workflowDef": definition,
             "correlationId": correlation_id,
-            "priority": priority or None,
+            "priority": priority,
             "taskToDomain": task_to_domain,
             "idempotencyKey": idempotency_key,
             "idempotencyStrategy": idempotency_strategy,

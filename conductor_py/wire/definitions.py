@@ -20,6 +20,7 @@ from conductor_py.model.definitions import (
     WorkflowDef,
     WorkflowTask,
 )
+from conductor_py.model.priorities import NAMES
 from conductor_py.wire.fields import (
     TEN_YEARS_S,
     Cases,
@@ -38,6 +39,7 @@ from conductor_py.wire.fields import (
     WireField,
     WireSchema,
 )
+from conductor_py.wire.priorities import PriorityOrText
 
 _DEFAULT_RESPONSE_TIMEOUT_S = 3600
 
@@ -164,7 +166,7 @@ class SubWorkflowParamsForm(WireSchema):
     workflow_definition = _InlineDefinition()
     idempotency_key = Text()
     idempotency_strategy = Choice(("FAIL", "RETURN_EXISTING", "FAIL_ON_RUNNING"))
-    priority = NumberOrText()
+    priority = PriorityOrText()
 
 
 class WorkflowTaskForm(WireSchema):
@@ -210,6 +212,7 @@ class WorkflowTaskForm(WireSchema):
     metadata = Payload()
     trigger_rule = Choice(("ALL", "ANY_LIVE", "ALL_DONE"))
     prohibited = Flag()
+    task_priority = Choice(NAMES)
 
     @pre_load
     def _without_nulls(self, data: Any, **_: Any) -> Any:  # noqa: ANN401

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from conductor_py.errors import InvalidInput, Violation
 from conductor_py.wire.fields import whole
+from conductor_py.wire.priorities import Priority
 
 _TRUE = frozenset({"true", "1", "yes", "on"})
 _FALSE = frozenset({"false", "0", "no", "off"})
@@ -48,6 +49,15 @@ def number(
     if most is not None and found > most:
         raise wrong(name, f"must not be more than {most}", value)
     return found
+
+
+def priority(arguments: Arguments, name: str) -> int:
+    """Read a workflow's priority, a number or a name; 0 when there is none."""
+    value = text(arguments, name)
+    try:
+        return Priority().load(value or 0)
+    except ValueError as error:
+        raise wrong(name, str(error), value) from error
 
 
 def flag(arguments: Arguments, name: str, *, default: bool = False) -> bool:

@@ -13,6 +13,7 @@ from types import MappingProxyType, NoneType
 from typing import Any
 
 from conductor_py.errors import InvalidInput, Violation
+from conductor_py.model.priorities import MOST_URGENT
 from conductor_py.model.requests import (
     TASK_ONLY,
     TASK_POST,
@@ -41,6 +42,7 @@ from conductor_py.wire.fields import (
     load,
     reference,
 )
+from conductor_py.wire.priorities import Priority
 
 RESULT_STATUSES = ("IN_PROGRESS", "FAILED", "FAILED_WITH_TERMINAL_ERROR", "COMPLETED", "CANCELED")
 """What a worker may report."""
@@ -84,7 +86,7 @@ class StartWorkflowRequestForm(WireSchema):
     task_to_domain = TextMap()
     workflow_def = _InlineWorkflow()
     external_input_payload_storage_path = Text()
-    priority = Whole(least=0, most=99)
+    priority = Priority()
     created_by = Text()
     idempotency_key = Text()
     idempotency_strategy = Choice(_STRATEGIES)
@@ -135,7 +137,7 @@ def _short_start(body: dict[str, Any]) -> StartRequest | None:
         or "name" not in body
         or "startNodes" in body
         or "dependMode" in body
-        or not 0 <= body.get("priority", 0) <= 99
+        or not 0 <= body.get("priority", 0) <= MOST_URGENT
         or (strategy is not None and strategy not in _STRATEGIES)
         or (domains is not None and not _texts_only(domains))
     ):

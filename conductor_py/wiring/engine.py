@@ -17,6 +17,7 @@ from conductor_py.engine.notifications import Listeners
 from conductor_py.engine.port_set import Ports
 from conductor_py.engine.scheduler import RunHistory
 from conductor_py.engine.shards import Shards
+from conductor_py.model.priorities import QueueOrder
 from conductor_py.ports import scripts as scripts_port
 from conductor_py.ports.named_values import NamedValues
 from conductor_py.ports.quarantine import QuarantineBounds
@@ -119,6 +120,10 @@ def _limits(settings: Settings, listeners: Listeners) -> Limits:
         message_ttl_ms=settings.messages.ttl_ms,
         task_notices=listeners.of_tasks,
         workflow_notices=listeners.of_workflows,
+        order=QueueOrder(
+            instance_first=settings.app.queue_order == "INSTANCE_FIRST",
+            ageing_ms=settings.app.priority_ageing_ms,
+        ),
     )
 
 

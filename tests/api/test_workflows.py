@@ -50,6 +50,12 @@ def test_start_is_as_lenient_as_conductor(client: Any, engine: FakeEngine) -> No
     assert started.correlation_id == "9"
 
 
+def test_a_priority_may_be_given_by_name(client: Any, engine: FakeEngine) -> None:
+    client.post("/api/workflow", json={"name": "w", "priority": "HIGHEST"})
+    client.post("/api/workflow/w?priority=LOW", json={})
+    assert [each.priority for each in engine.executions.started] == [90, 30]
+
+
 @pytest.mark.parametrize(
     ("body", "path"),
     [
@@ -59,6 +65,8 @@ def test_start_is_as_lenient_as_conductor(client: Any, engine: FakeEngine) -> No
         ({"name": ["x"]}, "$.name"),
         ({"name": "x", "priority": 100}, "$.priority"),
         ({"name": "x", "priority": True}, "$.priority"),
+        ({"name": "x", "priority": "high"}, "$.priority"),
+        ({"name": "x", "priority": "URGENT"}, "$.priority"),
         ({"name": "x", "input": [1]}, "$.input"),
         ({"name": "x", "input": None}, "$.input"),
         ({"name": "x", "version": 2**63}, "$.version"),
@@ -152,7 +160,7 @@ def test_start_by_name_needs_no_body(client: Any, engine: FakeEngine) -> None:
     assert engine.executions.started[0].version is None
 
 
-@pytest.mark.parametrize("query", ["priority=100", "version=new", "priority=-1"])
+@pytest.mark.parametrize("query", ["priority=100", "version=new", "priority=-1", "priority=SOON"])
 def test_start_by_name_refuses_bad_parameters(client: Any, query: str) -> None:
     answer = client.post(f"/api/workflow/thumbs?{query}", json={})
     assert answer.status_code == 400

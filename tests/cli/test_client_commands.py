@@ -22,6 +22,14 @@ def test_start_prints_the_id_and_nothing_else(run: Run, stub: StubServer) -> Non
     assert request.json() == {"name": "orders", "input": {"n": 1}, "priority": 7}
 
 
+def test_a_priority_may_be_a_name(run: Run, stub: StubServer) -> None:
+    stub.on("POST", "/api/workflow", Reply(200, _ID))
+
+    assert run("workflow", "start", "orders", "--priority", "high").code == 0
+
+    assert stub.seen("POST")[0].json()["priority"] == "HIGH"
+
+
 def test_start_takes_input_from_a_file_and_from_standard_input(
     run: Run, stub: StubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -117,10 +117,16 @@ def test_sparse_form_holds_only_what_differs_from_the_defaults() -> None:
 @pytest.mark.parametrize("sparse", [False, True])
 def test_members_that_conductor_lacks_are_written_where_they_say_something(sparse: bool) -> None:
     plain = WorkflowDef(name="w", tasks=(WorkflowTask(name="a", task_reference_name="a"),))
-    own = {"relations", "failureStrategy", "triggerRule", "prohibited"}
+    own = {"relations", "failureStrategy", "triggerRule", "prohibited", "taskPriority"}
     written = workflow_to_json(plain, sparse=sparse)
     assert not own & (set(written) | set(written["tasks"][0]))
-    task = WorkflowTask(name="a", task_reference_name="a", trigger_rule="ALL_DONE", prohibited=True)
+    task = WorkflowTask(
+        name="a",
+        task_reference_name="a",
+        trigger_rule="ALL_DONE",
+        prohibited=True,
+        task_priority="HIGH",
+    )
     dag = WorkflowDef(
         name="w",
         tasks=(task,),

@@ -139,6 +139,7 @@ _ATTEMPT_FACTS: dict[str, Any] = dict(  # noqa: C408 - reads as the constructor 
     tells_start=st.booleans(),
     recalled=st.integers(0, 9),
     root=_NUMBER,
+    queued_at=_NUMBER,
 )
 _HEADERS = st.builds(Header, **_HEADER_FACTS)
 _ATTEMPTS = st.builds(Attempt, **_ATTEMPT_FACTS)

@@ -199,6 +199,19 @@ def test_delayed_entry_is_handed_out_when_due(store: Store) -> None:
     assert len(store.poll()) == 1
 
 
+@pytest.mark.parametrize("due_ms", [0, NOW + 5])
+def test_places_that_differ_by_one_keep_their_order_up_to_2_to_the_53rd(
+    store: Store, due_ms: int
+) -> None:
+    last = 2**53 - 1
+    places = {1: last, 2: last - 2, 3: last - 1}
+    fields = {f"a:{seq}": attempt(score=place) for seq, place in places.items()}
+    offers = tuple(offered(seq, due_ms, place) for seq, place in places.items())
+    store.start(an_id(1), running(fields={"h": header(), **fields}, offers=offers))
+    store.clock.advance(5)
+    assert [task.seq for task in store.poll()] == [2, 3, 1]
+
+
 def test_poll_tells_when_the_next_falls_due_after_those_that_did(store: Store) -> None:
     changes = replace(offering(2), offers=(offered(1, NOW + 10), offered(2, NOW + 500)))
     store.start(an_id(1), changes)

@@ -16,6 +16,7 @@ from conductor_py.decider.workspace import Limits
 from conductor_py.engine.causes import CAUSES
 from conductor_py.errors import NotFound
 from conductor_py.model.ids import ExecutionId
+from conductor_py.model.priorities import QueueOrder
 from conductor_py.model.requests import PollRequest
 from conductor_py.testing import FakeClock, MemoryEngine, memory_engine
 from tests.builders import (
@@ -91,6 +92,20 @@ def test_no_worker_has_ever_asked(engine: MemoryEngine, clock: FakeClock) -> Non
     assert found["since"] == began
     assert found["evidence"]["queue"] == "a"
     assert "Start a worker" in found["advice"]
+
+
+@pytest.mark.parametrize("instance_first", [False, True])
+@pytest.mark.parametrize("ageing_ms", [0, 1_000])
+def test_since_when_a_task_waits_is_known_in_every_order_of_queues(
+    clock: FakeClock, instance_first: bool, ageing_ms: int
+) -> None:
+    order = QueueOrder(instance_first=instance_first, ageing_ms=ageing_ms)
+    engine = memory_engine(clock=clock, limits=Limits(order=order))
+    task = simple("a", startDelay=30, taskPriority="LOW")
+    started = engine.start(workflow("w", task), priority=70)
+    ready = clock.now_ms + 30_000
+    clock.advance(seconds=300)
+    assert why(engine, started, "no-worker-ever")["since"] == ready
 
 
 def test_the_workers_have_stopped_asking(engine: MemoryEngine, clock: FakeClock) -> None:

@@ -152,7 +152,7 @@ def test_clients_see_what_conductor_does_not_have_only_where_it_says_something()
     read = DefinitionReader().workflow
     plain = workflow_to_json(read(workflow("w", simple("a"))))
     assert not {"relations", "failureStrategy"} & plain.keys()
-    assert not {"triggerRule", "prohibited"} & plain["tasks"][0].keys()
+    assert not {"triggerRule", "prohibited", "taskPriority"} & plain["tasks"][0].keys()
     graph = dag("w", [simple("a", triggerRule="ALL_DONE")], failureStrategy="END")
     written = workflow_to_json(read(graph))
     assert (written["relations"], written["failureStrategy"]) == (

@@ -12,16 +12,21 @@ from conductor_py.decider import control, scheduling, timeouts
 from conductor_py.decider.need import ChildWanted, PayloadWanted, Refusal, digest
 from conductor_py.decider.plan import Plan
 from conductor_py.decider.references import resolve_input
-from conductor_py.decider.starting import new_header, whole_number, with_input_template
+from conductor_py.decider.starting import (
+    new_header,
+    priority_number,
+    whole_number,
+    with_input_template,
+)
 from conductor_py.decider.workspace import Spot, Workspace
 from conductor_py.model.decision import NewChild, Order
 from conductor_py.model.execution import Attempt, Document, External, Meta
 from conductor_py.model.ids import derived_execution_id, partition_of, task_id
 from conductor_py.model.json import JsonObject
+from conductor_py.model.priorities import MOST_URGENT, NAMES
 from conductor_py.model.status import TaskStatus
 
 _REQUEST = "startWorkflow"
-_MAX_PRIORITY = 99
 _MAPS = ("input", "taskToDomain", "workflowDef")
 _TEXTS = ("correlationId", "createdBy", "externalInputPayloadStoragePath", "idempotencyKey")
 _STRATEGIES = ("FAIL", "RETURN_EXISTING", "FAIL_ON_RUNNING")
@@ -87,7 +92,7 @@ def _order(ws: Workspace, attempt: Attempt, request: JsonObject) -> None:
     arguments: JsonObject = {
         "task": task,
         "version": whole_number(request.get("version")),
-        "priority": whole_number(request.get("priority")) or 0,
+        "priority": priority_number(request.get("priority")) or 0,
         "correlationId": ws.header.correlation_id,
         "taskToDomain": ws.document("domains") if ws.header.has_domains else {},
     }
@@ -117,7 +122,7 @@ def _newborn(ws: Workspace, child: str, plan: Plan, request: JsonObject) -> NewC
             definition,
             home=ws.header.home,
             now_ms=ws.now_ms,
-            priority=whole_number(request.get("priority")) or 0,
+            priority=priority_number(request.get("priority")) or 0,
             correlation_id=str(request.get("correlationId") or "") or ws.header.correlation_id,
             has_domains=bool(domains),
         ),
@@ -136,14 +141,12 @@ def _complaints(request: object) -> list[str]:
     if not (isinstance(request.get("name"), str) and str(request["name"]).strip()):
         found.append("name must be a non-empty text")
     present = {name: value for name, value in request.items() if value is not None}
-    found += [
-        f"{name} must be a whole number"
-        for name in ("version", "priority")
-        if name in present and whole_number(present[name]) is None
-    ]
-    priority = whole_number(request.get("priority"))
-    if priority is not None and priority > _MAX_PRIORITY:
-        found.append(f"priority must be between 0 and {_MAX_PRIORITY}")
+    if "version" in present and whole_number(present["version"]) is None:
+        found.append("version must be a whole number")
+    priority = priority_number(present.get("priority", 0))
+    if priority is None or priority > MOST_URGENT:
+        names = ", ".join(NAMES)
+        found.append(f"priority must be between 0 and {MOST_URGENT}, or one of {names}")
     found += [
         f"{name} must be an object"
         for name in _MAPS

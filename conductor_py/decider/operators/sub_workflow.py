@@ -21,7 +21,12 @@ from conductor_py.decider.need import (
 )
 from conductor_py.decider.plan import Plan
 from conductor_py.decider.references import resolve_input, resolve_value
-from conductor_py.decider.starting import new_header, whole_number, with_input_template
+from conductor_py.decider.starting import (
+    new_header,
+    priority_number,
+    whole_number,
+    with_input_template,
+)
 from conductor_py.decider.workspace import Spot, Workspace
 from conductor_py.model.decision import NewChild, Order
 from conductor_py.model.definitions import SubWorkflowParams
@@ -29,6 +34,7 @@ from conductor_py.model.event import ChildEnded
 from conductor_py.model.execution import Attempt, External, Meta, wire_ref
 from conductor_py.model.ids import ExecutionId, derived_execution_id, partition_of, task_id
 from conductor_py.model.json import JsonObject, JsonValue
+from conductor_py.model.priorities import MOST_URGENT
 from conductor_py.model.status import TaskStatus, WorkflowStatus
 
 _LONGEST_REASON = 500
@@ -292,8 +298,8 @@ def _context(value: JsonObject) -> JsonObject:
 
 
 def _priority(ws: Workspace, given: JsonValue) -> int:
-    number = whole_number(resolve_value(ws, given))
-    return number if number is not None and 0 <= number <= 99 else 0
+    number = priority_number(resolve_value(ws, given))
+    return number if number is not None and 0 <= number <= MOST_URGENT else 0
 
 
 def _refuse(ws: Workspace, spot: Spot, attempt: Attempt, reason: str) -> None:

@@ -343,13 +343,13 @@ export function askToStart(definition) {
     fields: [
       json("input", "Input", {}, read.length > 0 && `It reads: ${clip(read.join(", "), 300)}.`, { always: true }),
       { name: "correlationId", label: "Correlation id", hint: "Your own id for it; may be left out." },
-      { name: "priority", label: "Priority", type: "number", least: 0, value: "0", hint: "0 to 99; larger goes first." },
+      { name: "priority", label: "Priority", value: "0", hint: "0 to 99, larger goes first; or HIGHEST, HIGH, MEDIUM, LOW, LOWEST." },
       { name: "idempotencyKey", label: "Idempotency key", hint: "At most one execution is started with it; may be left out." },
     ],
     yes: "Start",
     done: "Started",
     act: async ({ input, correlationId, priority, idempotencyKey }) => {
-      const body = { name: definition.name, version: definition.version, input: input ?? {}, correlationId: correlationId || undefined, priority: Number(priority) || 0, idempotencyKey: idempotencyKey || undefined };
+      const body = { name: definition.name, version: definition.version, input: input ?? {}, correlationId: correlationId || undefined, priority: priority || 0, idempotencyKey: idempotencyKey || undefined };
       const started = await send("POST", "/api/workflow", {}, body);
       location.assign(executionAddress(String(started)));
     },

@@ -1,0 +1,143 @@
+"""Which task a worker gets first: by workflow, by task, by age, as the order of queues says."""
+
+import pytest
+
+from conductor_py.decider.workspace import Limits
+from conductor_py.model.priorities import QueueOrder
+from conductor_py.testing import MemoryEngine, memory_engine
+from tests.builders import (
+    Json,
+    dag,
+    fork,
+    join,
+    policy,
+    simple,
+    sub_workflow,
+    task_of,
+    typed,
+    workflow,
+)
+
+
+def _urgent(ref: str, level: str | None = None) -> Json:
+    """A task of the type ``t``."""
+    task = simple(ref) | {"name": "t"}
+    return task if level is None else task | {"taskPriority": level}
+
+
+def _engine(**order: int) -> MemoryEngine:
+    return memory_engine(limits=Limits(order=QueueOrder(**order)))  # type: ignore[arg-type]
+
+
+def _polled(engine: MemoryEngine, key: str = "referenceTaskName") -> list[str]:
+    return [task[key] for task in engine.poll("t", 20)]
+
+
+def test_the_more_urgent_task_of_a_dag_goes_first(engine: MemoryEngine) -> None:
+    levels = {"a": "LOWEST", "b": "MEDIUM", "c": "HIGHEST", "d": None, "e": "LOW", "f": "HIGH"}
+    engine.start(dag("w", [_urgent(*each) for each in levels.items()]))
+    polled = _polled(engine)
+    assert (polled[:2], set(polled[2:4]), polled[4:]) == (["c", "f"], {"b", "d"}, ["e", "a"])
+
+
+def test_the_more_urgent_branch_of_a_fork_goes_first(engine: MemoryEngine) -> None:
+    branches = [[_urgent("a", "LOW")], [_urgent("b", "HIGH")]]
+    engine.start(workflow("w", fork("f", *branches), join("j", "a", "b")))
+    assert _polled(engine) == ["b", "a"]
+
+
+def test_the_priority_of_the_workflow_outweighs_that_of_the_task(engine: MemoryEngine) -> None:
+    engine.start(workflow("w", _urgent("low", "HIGHEST")), priority=10)
+    engine.start(workflow("w", _urgent("high", "LOWEST")), priority=11)
+    assert _polled(engine) == ["high", "low"]
+
+
+def test_a_retry_keeps_the_urgency_of_its_task(engine: MemoryEngine) -> None:
+    again = policy("again", retryCount=1, retryDelaySeconds=60)
+    again |= {"name": "t", "taskPriority": "HIGH"}
+    engine.start(workflow("w", again))
+    (task,) = engine.poll("t")
+    engine.complete(task, status="FAILED")
+    engine.start(workflow("w", _urgent("other")))
+    engine.clock.advance(seconds=60)
+    engine.settle()
+    assert _polled(engine) == ["again", "other"]
+
+
+def test_by_default_what_came_first_goes_first_whosever_execution_it_is(
+    engine: MemoryEngine,
+) -> None:
+    engine.start(workflow("w", _urgent("a1"), _urgent("a2")))
+    engine.clock.advance(seconds=1)
+    (first,) = engine.poll("t")
+    engine.start(workflow("w", _urgent("b1")))
+    engine.clock.advance(seconds=1)
+    engine.complete(first)
+    assert _polled(engine) == ["b1", "a2"]
+
+
+def test_instance_first_drains_the_older_execution() -> None:
+    engine = _engine(instance_first=True)
+    engine.start(workflow("w", _urgent("a1"), _urgent("a2", "LOWEST")))
+    engine.clock.advance(seconds=1)
+    (first,) = engine.poll("t")
+    engine.start(workflow("w", _urgent("b1", "HIGHEST")))
+    engine.clock.advance(seconds=1)
+    engine.complete(first)
+    assert _polled(engine) == ["a2", "b1"]
+
+
+def test_instance_first_still_looks_at_the_priority_of_workflows_first() -> None:
+    engine = _engine(instance_first=True)
+    engine.start(workflow("w", _urgent("older")), priority=10)
+    engine.clock.advance(seconds=1)
+    engine.start(workflow("w", _urgent("urgent")), priority=50)
+    assert _polled(engine) == ["urgent", "older"]
+
+
+def test_without_ageing_the_lowest_waits_as_long_as_anything_more_urgent_comes(
+    engine: MemoryEngine,
+) -> None:
+    engine.start(workflow("w", _urgent("starving")), priority=10)
+    engine.clock.advance(seconds=30 * 86_400)
+    engine.start(workflow("w", _urgent("fresh")), priority=11)
+    assert _polled(engine) == ["fresh", "starving"]
+
+
+def test_ageing_lets_what_has_waited_go_before_what_is_more_urgent() -> None:
+    engine = _engine(ageing_ms=1_000)
+    engine.start(workflow("w", _urgent("waiting")), priority=10)
+    engine.clock.advance(seconds=19)
+    engine.start(workflow("w", _urgent("soon")), priority=30)
+    engine.clock.advance(seconds=2)
+    engine.start(workflow("w", _urgent("late")), priority=30)
+    assert _polled(engine) == ["soon", "waiting", "late"]
+
+
+@pytest.mark.parametrize(
+    ("given", "number"), [("HIGHEST", 90), ("HIGH", 70), ("MEDIUM", 50), ("LOW", 30)]
+)
+def test_the_priority_of_a_child_may_be_a_name(
+    engine: MemoryEngine, given: str, number: int
+) -> None:
+    child = sub_workflow("s", workflow("c", simple("x")))
+    child["subWorkflowParam"]["priority"] = given
+    started = engine.start(workflow("w", child))
+    engine.settle()
+    assert engine.workflow(task_of(engine, started, "s")["subWorkflowId"])["priority"] == number
+
+
+def test_a_name_may_come_out_of_an_expression(engine: MemoryEngine) -> None:
+    child = sub_workflow("s", workflow("c", simple("x")))
+    child["subWorkflowParam"]["priority"] = "${workflow.input.p}"
+    started = engine.start(workflow("w", child), input={"p": "LOWEST"})
+    engine.settle()
+    assert engine.workflow(task_of(engine, started, "s")["subWorkflowId"])["priority"] == 10
+
+
+def test_a_task_that_starts_a_workflow_may_name_its_priority(engine: MemoryEngine) -> None:
+    request = {"name": "o", "priority": "HIGH", "workflowDef": workflow("o", simple("x"))}
+    task = typed("START_WORKFLOW", "s") | {"inputParameters": {"startWorkflow": request}}
+    started = engine.start(workflow("w", task))
+    other = task_of(engine, started, "s")["outputData"]["workflowId"]
+    assert engine.workflow(other)["priority"] == 70
