@@ -22,7 +22,7 @@ from conductor_py.engine.catalog_heads import CatalogHeads, compare
 from conductor_py.engine.catalog_pinning import Pinned, Pinning
 from conductor_py.engine.catalog_writes import (
     edges_of,
-    next_etag,
+    next_head,
     of_calls,
     of_free_name,
     of_head,
@@ -183,18 +183,7 @@ class Catalog:
         definition = self._composer.definition(split, version, pinned.given)
         check(definition)
         now = self._clock.now_ms()
-        after = Head(
-            code=code,
-            name=split.name,
-            version=version,
-            latest=version,
-            etag=next_etag(head, now),
-            digest=digest,
-            created_ms=head.created_ms if head else now,
-            changed_ms=now,
-            published=head.published if head else 0,
-            startable=head.startable if head else (),
-        )
+        after = next_head(head, now, code=code, name=split.name, version=version, digest=digest)
         writes = (
             *of_name(head, after, standing),
             *self._pinning.writes(pinned, before, code, now),
@@ -225,17 +214,7 @@ class Catalog:
         (code,) = (code,) if code else self._mint(1)
         now = self._clock.now_ms()
         version = head.latest + 1 if head else 1
-        after = Head(
-            code=code,
-            name=task.name,
-            version=version,
-            latest=version,
-            etag=next_etag(head, now),
-            digest=digest,
-            created_ms=head.created_ms if head else now,
-            changed_ms=now,
-            owner=head.owner if head else 0,
-        )
+        after = next_head(head, now, code=code, name=task.name, version=version, digest=digest)
         document = dump_content(content)
         writes = (*of_version(Kind.TASK, after, document, 1), of_head(Kind.TASK, head, after))
         self._heads.change(writes, after)

@@ -6,7 +6,7 @@ content is what it was keeps its version.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from conductor_py.codec.catalog import (
@@ -18,7 +18,7 @@ from conductor_py.codec.catalog import (
 )
 from conductor_py.engine.catalog_writes import (
     head_cell,
-    next_etag,
+    next_head,
     of_head,
     of_nothing,
     of_use,
@@ -66,17 +66,18 @@ class Pinning:
         minted = iter(fresh)
         codes = [code or next(minted) for code in own]
         known = {pin.code: pin for pin in was if pin.changes is None}
-        heads = self._heads(draft, codes, known, frozenset(fresh))
+        digests = [digest_of(entry.content) for entry in draft.entries if not entry.is_use]
+        heads = self._heads(zip(codes, digests, strict=True), known, frozenset(fresh))
         stored, relied = self._used(draft)
         pins: list[Pin] = []
         given: dict[tuple[int, int], JsonObject] = {}
         changed: dict[int, Head | None] = {}
-        code_of = iter(codes)
+        ours = zip(codes, digests, strict=True)
         for entry in draft.entries:
             if entry.is_use:
                 pins.append(_use(entry, stored[entry.code, entry.version]))
                 continue
-            pin = _own(entry, next(code_of), known, heads)
+            pin = _own(entry, *next(ours), known, heads)
             pins.append(pin)
             head = heads.get(pin.code)
             if pin.digest != _digest(known.get(pin.code)) and pin.digest != _digest(head):
@@ -103,18 +104,17 @@ class Pinning:
         self, pinned: Pinned, before: SplitWorkflow | None, workflow: int, now_ms: int
     ) -> Iterator[Write]:
         """List what is written for the tasks of a workflow that is saved."""
+        digests = {(pin.code, pin.version): pin.digest for pin in pinned.pins}
         for (code, version), content in pinned.given.items():
-            head = pinned.heads[code]
-            after = Head(
+            head, name = pinned.heads[code], str(content.get("name"))
+            after = next_head(
+                head,
+                now_ms,
                 code=code,
-                name=str(content.get("name")),
+                name=name,
                 version=version,
-                latest=version,
-                etag=next_etag(head, now_ms),
-                digest=digest_of(content),
-                created_ms=head.created_ms if head else now_ms,
-                changed_ms=now_ms,
-                owner=head.owner if head else workflow,
+                digest=digests[code, version],
+                owner=workflow,
             )
             yield from of_version(Kind.TASK, after, dump_content(content), 1)
             yield of_head(Kind.TASK, head, after)
@@ -190,17 +190,13 @@ class Pinning:
 
     def _heads(
         self,
-        draft: Draft,
-        codes: Sequence[int],
+        own: Iterable[tuple[int, str]],
         known: Mapping[int, Pin],
         fresh: frozenset[int],
     ) -> dict[int, Head]:
-        """The heads of the tasks of its own that are not what they were."""
-        own = [entry for entry in draft.entries if not entry.is_use]
+        """The heads of the tasks of its own, codes and digests, that are not what they were."""
         wanted = {
-            code
-            for code, entry in zip(codes, own, strict=True)
-            if code not in fresh and digest_of(entry.content) != _digest(known.get(code))
+            code for code, digest in own if code not in fresh and digest != _digest(known.get(code))
         }
         found = self._store.read([head_cell(Kind.TASK, code) for code in sorted(wanted)])
         return {
@@ -248,8 +244,9 @@ def _own_codes(draft: Draft, was: Sequence[Pin]) -> list[int]:
     return codes
 
 
-def _own(entry: Entry, code: int, known: Mapping[int, Pin], heads: Mapping[int, Head]) -> Pin:
-    digest = digest_of(entry.content)
+def _own(
+    entry: Entry, code: int, digest: str, known: Mapping[int, Pin], heads: Mapping[int, Head]
+) -> Pin:
     before, head = known.get(code), heads.get(code)
     if before is not None and before.digest == digest:
         version = before.version

@@ -72,6 +72,32 @@ def of_nothing(cell: Cell, holds: bytes) -> Write:
     return Write(cell=cell, after=holds, checked=True, before=holds)
 
 
+def next_head(
+    before: Head | None,
+    now_ms: int,
+    *,
+    code: int,
+    name: str,
+    version: int,
+    digest: str,
+    owner: int = 0,
+) -> Head:
+    """The head after a save of ``version``; who owns a task is said when it is new."""
+    return Head(
+        code=code,
+        name=name,
+        version=version,
+        latest=version,
+        etag=next_etag(before, now_ms),
+        digest=digest,
+        created_ms=before.created_ms if before else now_ms,
+        changed_ms=now_ms,
+        published=before.published if before else 0,
+        startable=before.startable if before else (),
+        owner=before.owner if before else owner,
+    )
+
+
 def next_etag(before: Head | None, now_ms: int) -> int:
     """The etag of the next head: a time, lest one that was lost is given to something else."""
     return max(before.etag + 1, now_ms) if before is not None else now_ms

@@ -31,16 +31,18 @@ class Registered:
         stored = self._metadata.workflow(name, version)
         if stored is None:
             return None
-        return self._pointed(stored) if load_pointer(stored) else load_workflow(stored)
+        pointer = load_pointer(stored)
+        return self._pointed(pointer) if pointer else load_workflow(stored)
 
     def document(self, name: str, version: int | None) -> bytes | None:
         """Read the same as JSON."""
         stored = self._metadata.workflow(name, version)
         if stored is None:
             return None
-        if not load_pointer(stored):
+        pointer = load_pointer(stored)
+        if pointer is None:
             return stored
-        found = self._pointed(stored)
+        found = self._pointed(pointer)
         return None if found is None else dump_workflow(found)
 
     def version_of_latest(self, name: str) -> int | None:
@@ -80,8 +82,5 @@ class Registered:
                 newest[name] = definition
         yield from newest.values()
 
-    def _pointed(self, stored: bytes) -> WorkflowDef | None:
-        pointer = load_pointer(stored)
-        if pointer is None:
-            return None
+    def _pointed(self, pointer: tuple[int, int]) -> WorkflowDef | None:
         return self._composer.published((pointer,)).get(pointer)

@@ -67,6 +67,22 @@ def test_published_is_what_starts_until_it_is_withdrawn(
 
 
 @pytest.mark.usefixtures("bridge")
+def test_what_is_published_at_once_is_what_was_saved_over_what_was_seen(
+    run: Run, file: Path, stub: StubServer
+) -> None:
+    """Two etags: of the head that the save replaces, and of the one that it left."""
+    _done(run("dag", "save", _written(file), "--publish"))
+    before = json.loads(_done(run("dag", "list", "--json")).out)[0]
+    _done(run("dag", "save", _written(file, description="x"), "--publish"))
+    saved, published = stub.seen("PUT")[-1], stub.seen("POST")[-1]
+    etags = [request.headers["if-match"].strip('"') for request in (saved, published)]
+    assert etags[0] == str(before["etag"])
+    assert int(etags[1]) > before["etag"]
+    assert published.path.endswith("/publish")
+    assert published.query["version"] == ["2"]
+
+
+@pytest.mark.usefixtures("bridge")
 def test_versions_are_listed_printed_and_gone_back_to(run: Run, file: Path) -> None:
     _done(run("dag", "save", _written(file)))
     first = json.loads(file.read_text())

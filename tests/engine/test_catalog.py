@@ -20,7 +20,7 @@ from conductor_py.ports.catalog import CatalogStore, Table, Write
 from conductor_py.testing import MemoryEngine, memory_engine
 from conductor_py.wire.catalog import read_content, read_draft, read_task
 from conductor_py.wire.definition_reader import DefinitionReader
-from tests.builders import Json, dag, simple, status_of, sub_workflow
+from tests.builders import Json, dag, simple, status_of, sub_workflow, typed
 
 _CHECK = DefinitionReader().check
 
@@ -339,6 +339,28 @@ def test_a_child_of_either_kind_is_found_and_its_version_is_that_of_the_start(
     assert status_of(engine, execution) == "COMPLETED"
     with pytest.raises(Conflict, match="parent"):
         engine.engine.publishing.withdraw(child.code)
+
+
+def _starting(name: str) -> Json:
+    return typed("START_WORKFLOW", "s") | {"inputParameters": {"startWorkflow": {"name": name}}}
+
+
+@pytest.mark.parametrize(
+    ("workflow", "path"),
+    [
+        (dag("w", [simple("a")], failureWorkflow="nobody"), "$.failureWorkflow"),
+        (dag("w", [_starting("nobody")]), "$.tasks[0].inputParameters.startWorkflow.name"),
+    ],
+)
+def test_what_starts_a_workflow_that_nobody_has_is_not_published(
+    engine: MemoryEngine, workflow: Json, path: str
+) -> None:
+    saved = _save(engine, _plain(workflow))
+    with pytest.raises(DefinitionError) as refused:
+        engine.engine.publishing.publish(saved.code)
+    assert [each.path for each in refused.value.violations] == [path]
+    with pytest.raises(NotFound):
+        engine.start("w")
 
 
 def test_a_name_is_not_both_registered_and_in_the_catalog(engine: MemoryEngine) -> None:
