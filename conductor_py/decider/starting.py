@@ -8,7 +8,7 @@ from conductor_py.model.changing import made
 from conductor_py.model.definitions import WorkflowDef
 from conductor_py.model.execution import Header
 from conductor_py.model.json import JsonObject, JsonValue
-from conductor_py.model.priorities import named_priority
+from conductor_py.model.priorities import MOST_URGENT, named_priority
 from conductor_py.model.status import WorkflowStatus
 
 _MAX_DIGITS = 10
@@ -76,6 +76,7 @@ def whole_number(value: JsonValue) -> int | None:
 
 
 def priority_number(value: JsonValue) -> int | None:
-    """Read a workflow's priority, a number or one of the names; ``None`` for anything else."""
+    """Read a workflow's priority, 0 to 99 or one of the names; ``None`` for anything else."""
     named = named_priority(value)
-    return whole_number(value) if named is None else named
+    number = whole_number(value) if named is None else named
+    return number if number is not None and number <= MOST_URGENT else None

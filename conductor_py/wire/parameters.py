@@ -8,6 +8,7 @@ from conductor_py.errors import InvalidInput, Violation
 from conductor_py.wire.fields import whole
 from conductor_py.wire.priorities import Priority
 
+_PRIORITY = Priority()
 _TRUE = frozenset({"true", "1", "yes", "on"})
 _FALSE = frozenset({"false", "0", "no", "off"})
 
@@ -55,7 +56,7 @@ def priority(arguments: Arguments, name: str) -> int:
     """Read a workflow's priority, a number or a name; 0 when there is none."""
     value = text(arguments, name)
     try:
-        return Priority().load(value or 0)
+        return _PRIORITY.load(value or 0)
     except ValueError as error:
         raise wrong(name, str(error), value) from error
 

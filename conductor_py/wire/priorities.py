@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from conductor_py.model.priorities import MOST_URGENT, NAMES, named_priority
-from conductor_py.wire.fields import NumberOrText, Whole, WireField
+from conductor_py.wire.fields import NumberOrText, Whole
 
 
-class Priority(WireField):
+class Priority(Whole):
     """A workflow's priority: 0 to 99, or one of the names; loaded as a number."""
 
-    form: ClassVar[Mapping[str, Any]] = {
-        "oneOf": [
-            {"type": "integer", "minimum": 0, "maximum": MOST_URGENT},
-            {"type": "string", "enum": list(NAMES)},
-        ]
-    }
-    numbers: ClassVar[Whole] = Whole(least=0, most=MOST_URGENT)
+    def __init__(self) -> None:
+        super().__init__(least=0, most=MOST_URGENT)
 
     def load(self, value: Any) -> int:  # noqa: ANN401
         named = named_priority(value)
         if named is None and isinstance(value, str) and value[:1].isalpha():
             message = f"must be 0 to {MOST_URGENT}, or one of {', '.join(NAMES)}"
             raise ValueError(message)
-        return self.numbers.load(value) if named is None else named
+        return super().load(value) if named is None else named
+
+    def json_schema(self) -> dict[str, Any]:
+        return {"oneOf": [super().json_schema(), {"type": "string", "enum": list(NAMES)}]}
 
 
 class PriorityOrText(NumberOrText):

@@ -398,6 +398,14 @@ def test_nothing_is_ever_to_be_put_back(engine: MemoryEngine) -> None:
 # ------------------------------------------------------------------------------------- failures
 
 
+def test_a_schedule_may_name_the_priority_of_what_it_starts(engine: MemoryEngine) -> None:
+    request = {"name": "report", "priority": "HIGHEST"}
+    engine.engine.schedules.save(every_minute(start_workflow_request=request))
+    pass_minutes(engine, 1)
+    (run,) = runs(engine)
+    assert engine.workflow(run["workflowId"])["priority"] == 90
+
+
 @pytest.mark.parametrize(
     ("request_", "reason"),
     [

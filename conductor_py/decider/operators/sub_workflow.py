@@ -34,7 +34,6 @@ from conductor_py.model.event import ChildEnded
 from conductor_py.model.execution import Attempt, External, Meta, wire_ref
 from conductor_py.model.ids import ExecutionId, derived_execution_id, partition_of, task_id
 from conductor_py.model.json import JsonObject, JsonValue
-from conductor_py.model.priorities import MOST_URGENT
 from conductor_py.model.status import TaskStatus, WorkflowStatus
 
 _LONGEST_REASON = 500
@@ -298,8 +297,7 @@ def _context(value: JsonObject) -> JsonObject:
 
 
 def _priority(ws: Workspace, given: JsonValue) -> int:
-    number = priority_number(resolve_value(ws, given))
-    return number if number is not None and 0 <= number <= MOST_URGENT else 0
+    return priority_number(resolve_value(ws, given)) or 0
 
 
 def _refuse(ws: Workspace, spot: Spot, attempt: Attempt, reason: str) -> None:
