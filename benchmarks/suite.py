@@ -45,7 +45,7 @@ FULL = Sizes(
     chains=120,
     branches=3000,
     combining=10_000,
-    combining_rounds=3,
+    combining_rounds=9,
     hostile_windows=10,
     hostile=100,
 )
