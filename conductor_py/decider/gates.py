@@ -25,12 +25,21 @@ scope holds back (``decider.scopes``) counts by the record it has; without one i
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 from conductor_py.decider import ending, scopes
 from conductor_py.decider.graph import lifted
 from conductor_py.decider.need import Read
+from conductor_py.decider.outcomes import (
+    BLOCKED,
+    FAILED,
+    OK,
+    RUN,
+    SKIPPED,
+    newest,
+    outcome,
+    state_of,
+)
 from conductor_py.decider.plan import Gate, Node
 from conductor_py.decider.workspace import Spot, Step, Workspace
 from conductor_py.model.definitions import Relation
@@ -39,8 +48,6 @@ from conductor_py.model.requests import FORCED, TASK_PRE
 from conductor_py.model.status import TaskStatus, WorkflowStatus
 
 _PIECE = 500
-_RUN, _SKIPPED, _BLOCKED = "RUN", "SKIPPED", "BLOCKED"
-_OK, _FAILED = "OK", "FAILED"
 _WHOLE = Walk(kind="revive", last=0)
 _CHOSEN = frozenset({"success", "failure", "case", "default"})
 
@@ -61,40 +68,6 @@ def open_roots(ws: Workspace, step: Step) -> None:
         ws.cut_here = True
 
 
-def state_of(ws: Workspace, ref: str) -> GateState:
-    """What the gate of a task has been told in this generation."""
-    state = ws.state(f"g:{ref}", GateState)
-    if state is None or state.generation != ws.header.generation:
-        named = state is not None and state.named and ws.header.revised
-        return GateState(generation=ws.header.generation, named=named)
-    return state
-
-
-def outcome(ws: Workspace, node: Node) -> str:
-    """What became of a task: OK, FAILED, SKIPPED or BLOCKED; empty while it is not known."""
-    if node.gate is None:
-        return ""
-    if node.gate.before or ws.header.revised:
-        verdict = state_of(ws, node.ref).verdict
-        if verdict != _RUN and (verdict or node.gate.before):
-            return verdict
-    attempt = _newest(ws, node)
-    if attempt is None or attempt.open or attempt.ahead:
-        return ""
-    return _OK if attempt.status.successful else _FAILED
-
-
-def outcomes(ws: Workspace, refs: Iterable[str]) -> dict[str, str]:
-    """What became of several tasks, by reference."""
-    nodes = [ws.plan.nodes[ref] for ref in refs]
-    gates = (f"g:{node.ref}" for node in nodes)
-    wanted = [(name, Read(name)) for name in gates if name not in ws.states]
-    pointers = (f"r:{node.ref}" for node in nodes)
-    wanted += [(name, Read(f">a {name}")) for name in pointers if name not in ws.pointers]
-    ws.together(wanted)
-    return {node.ref: outcome(ws, node) for node in nodes}
-
-
 def settled(ws: Workspace, node: Node) -> None:
     """A task has ended, or will never run: tell those behind it."""
     ws.final += 1
@@ -113,7 +86,7 @@ def tell(ws: Workspace, step: Step) -> None:
     names = dict.fromkeys(f"g:{edge.post_task}" for edge in edges)
     ws.together((name, Read(name)) for name in names if name not in ws.states)
     became = outcome(ws, node)
-    chosen = choice_of(ws, node) if became == _OK else ""
+    chosen = choice_of(ws, node) if became == OK else ""
     fresh = _is_fresh(ws, node)
     for edge in edges:
         _count(ws, step, edge, passed(edge, node.gate, became, chosen), fresh=fresh)
@@ -143,19 +116,19 @@ def _count(ws: Workspace, step: Step, edge: Relation, passed: str, *, fresh: boo
 def verdict_of(rule: str, state: GateState) -> str:
     """What a gate concludes of what it has been told: RUN, SKIPPED or BLOCKED."""
     if rule == "ALL_DONE":
-        return _RUN
+        return RUN
     if state.live and (rule == "ANY_LIVE" or not state.blocked):
-        return _RUN
-    return _BLOCKED if state.blocked else _SKIPPED
+        return RUN
+    return BLOCKED if state.blocked else SKIPPED
 
 
 def passed(edge: Relation, gate: Gate, became: str, chosen: str) -> str:
     """What passes along an edge of a task: live, blocked or dead."""
-    if became == _SKIPPED:
+    if became == SKIPPED:
         return "dead"
     if edge.label in {"test", "always"}:
         return "live"
-    if became in {_FAILED, _BLOCKED}:
+    if became in {FAILED, BLOCKED}:
         return "blocked"
     if edge.label not in _CHOSEN or _name(edge, gate, chosen) == chosen:
         return "live"
@@ -186,15 +159,10 @@ def choice_of(ws: Workspace, node: Node) -> str:
 
 
 def _is_fresh(ws: Workspace, node: Node) -> bool:
-    attempt, state = _newest(ws, node), state_of(ws, node.ref)
-    if attempt is not None and state.verdict in {"", _RUN}:
+    attempt, state = newest(ws, node), state_of(ws, node.ref)
+    if attempt is not None and state.verdict in {"", RUN}:
         return state.fresh or attempt.generation == ws.header.generation
     return state.fresh
-
-
-def _newest(ws: Workspace, node: Node) -> Attempt | None:
-    seq = ws.newest(node.ref)
-    return ws.attempt(seq) if seq else None
 
 
 # -- what follows from a verdict -------------------------------------------------------------------
@@ -212,15 +180,15 @@ def act(ws: Workspace, step: Step) -> None:
     forced = walk is not None and walk.scope == FORCED
     if walk is not None and state.verdict:
         state = _ruled(ws, node, state, now=named, forced=forced)
-    if state.verdict in {_SKIPPED, _BLOCKED}:
+    if state.verdict in {SKIPPED, BLOCKED}:
         ends = state.fresh or not forced
-        if state.verdict == _BLOCKED and not _note_blocked(ws, node, ends=ends):
+        if state.verdict == BLOCKED and not _note_blocked(ws, node, ends=ends):
             return
-        if ws.header.revised and (done := _newest(ws, node)) is not None:
+        if ws.header.revised and (done := newest(ws, node)) is not None:
             _forget(ws, done)
         settled(ws, node)
         return
-    before = _newest(ws, node) if ws.header.revised else None
+    before = newest(ws, node) if ws.header.revised else None
     if before is None or before.ahead:
         kind = "open_named" if named else "open"
         ws.agenda.append(Step(kind, step.plan, node.ref, NO_LOOP))
@@ -248,7 +216,7 @@ def take_back(ws: Workspace, node: Node, failed: Attempt) -> str:
     answered, and nothing is changed.
     """
     states: dict[str, GateState] = {}
-    told = [(node, _FAILED)]
+    told = [(node, FAILED)]
     for teller, became in told:
         if teller.gate is None:
             continue
@@ -257,8 +225,8 @@ def take_back(ws: Workspace, node: Node, failed: Attempt) -> str:
         for edge in teller.gate.after:
             ref = edge.post_task
             state = states.get(ref) or state_of(ws, ref)
-            if state.verdict == _BLOCKED:
-                told.append((ws.plan.nodes[ref], _BLOCKED))
+            if state.verdict == BLOCKED:
+                told.append((ws.plan.nodes[ref], BLOCKED))
             elif state.verdict:
                 return ref
             was = passed(edge, teller.gate, became, "")
@@ -317,30 +285,30 @@ def _ruled(ws: Workspace, node: Node, state: GateState, *, now: bool, forced: bo
     """Let a task that was named run, or count as run, whatever its gate says, unless something
     before it has run again: that decides.
     """
-    if state.verdict == _RUN:
+    if state.verdict == RUN:
         state = replace(state, named=False)
     elif now or state.named:
-        done = _newest(ws, node)
+        done = newest(ws, node)
         stays = now or (done is not None and not done.ahead)
         runs = (now and forced) or (stays and not state.fresh)
-        state = replace(state, named=runs, verdict=_RUN if runs else state.verdict)
+        state = replace(state, named=runs, verdict=RUN if runs else state.verdict)
     ws.states[f"g:{node.ref}"] = state
     return state
 
 
 def _hold(ws: Workspace, node: Node, state: GateState) -> None:
     """Leave a task as it is, whatever leads to it now."""
-    done = _newest(ws, node)
+    done = newest(ws, node)
     if done is not None and not done.ahead:
-        verdict = _RUN
+        verdict = RUN
         if not done.status.successful and not _handled(node):
             ending.note_failure(ws, ending.reason_of(done))
-    elif state.verdict == _SKIPPED:
-        verdict = _SKIPPED
+    elif state.verdict == SKIPPED:
+        verdict = SKIPPED
     else:
-        verdict = _BLOCKED
+        verdict = BLOCKED
         reason = _cannot_run(node)
-        if state.verdict != _BLOCKED:
+        if state.verdict != BLOCKED:
             reason = f"Task {node.ref} has not run: only a part of the workflow was run again"
         ending.note_failure(ws, reason, only_first=True)
     named = state.named and not state.fresh

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from conductor_py.decider import gates, scopes
+from conductor_py.decider import gates, outcomes, scopes
 from conductor_py.decider.need import Missing
 from conductor_py.decider.operations.rerun import Beginning, beginning
 from conductor_py.decider.plan import Node, Plan
@@ -63,7 +63,7 @@ def _divided(ws: Workspace, found: Beginning) -> tuple[set[str], set[str]]:
             continue
         node, record = ws.plan.nodes[ref], _record(ws, ref)
         verdict = _verdict(ws, node, befores[ref], became)
-        if verdict != "RUN" and not (record is not None and gates.state_of(ws, ref).named):
+        if verdict != "RUN" and not (record is not None and outcomes.state_of(ws, ref).named):
             became[ref] = verdict
         elif record is not None and gates.is_kept(ws, node, record):
             became[ref] = "OK" if record.status.successful else "FAILED"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from conductor_py.decider import gates, revival
+from conductor_py.decider import outcomes, revival
 from conductor_py.decider.operators import join
 from conductor_py.decider.plan import Plan
 from conductor_py.decider.workspace import Execution, Limits, Workspace
@@ -43,7 +43,7 @@ def gates_anew(plan: Plan, execution: Execution, now_ms: int) -> Iterator[tuple[
     """
     ws = Workspace(plan, execution, now_ms, _NO_LIMITS)
     nodes = {ref: node.gate for ref, node in plan.nodes.items() if node.gate is not None}
-    became = {ref: gates.outcome(ws, plan.nodes[ref]) for ref in nodes}
+    became = {ref: outcomes.outcome(ws, plan.nodes[ref]) for ref in nodes}
     known = sum(map(bool, became.values()))
     if known != execution.header.final:
         yield "h", f"of {execution.header.final} tasks the end is counted, of {known} it is known"
@@ -52,7 +52,7 @@ def gates_anew(plan: Plan, execution: Execution, now_ms: int) -> Iterator[tuple[
         for edge in gate.after:
             told[edge.post_task] += bool(became[ref])
     for ref, gate in nodes.items():
-        state = gates.state_of(ws, ref)
+        state = outcomes.state_of(ws, ref)
         concluded = bool(state.verdict and gate.before)
         if (state.told, concluded) != (told[ref], 0 < gate.before == told[ref]):
             yield f"g:{ref}", f"{state.told} are counted ({state.verdict}), {told[ref]} have ended"

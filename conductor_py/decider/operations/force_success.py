@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from conductor_py.decider import control, gates, generations, scopes
+from conductor_py.decider import control, gates, generations, outcomes, scopes
 from conductor_py.decider.plan import Node
 from conductor_py.decider.workspace import Workspace
 from conductor_py.model.decision import Answer
@@ -155,6 +155,6 @@ def _not_failed(ws: Workspace, node: Node, attempt: Attempt | None) -> str:
         return f"Task {node.ref} has not run: force what it waits for, or rerun from it."
     if attempt.status.successful:
         return f"Task {node.ref} is {attempt.status.value} already."
-    if attempt.open or (not ws.over and gates.outcome(ws, node) != "FAILED"):
+    if attempt.open or (not ws.over and outcomes.outcome(ws, node) != "FAILED"):
         return f"Task {node.ref} may still succeed: only what has failed for good can be forced."
     return ""

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from conductor_py.decider import control, gates
+from conductor_py.decider import control, outcomes
 from conductor_py.decider.workspace import Spot, Workspace
 from conductor_py.model.json import JsonValue
 from conductor_py.model.status import TaskStatus
@@ -26,7 +26,7 @@ _SHOWN = {"OK": "SUCCESS", "FAILED": "FAILURE", "BLOCKED": "FAILURE", "SKIPPED":
 def open_(ws: Workspace, spot: Spot) -> None:
     """Judge at once."""
     gate = spot.node.gate
-    became = gates.outcomes(ws, gate.tests if gate is not None else ())
+    became = outcomes.outcomes(ws, gate.tests if gate is not None else ())
     condition = spot.node.task.input_parameters.get("condition")
     holds = _holds(condition, became) if condition else set(became.values()) <= {"OK"}
     attempt = control.create(
