@@ -14,7 +14,15 @@ from conductor_py.api.payloads import external_storage_location
 from conductor_py.api.searches import loaded, run_search
 from conductor_py.errors import InvalidInput
 from conductor_py.model.requests import StartRequest
-from conductor_py.wire.parameters import flag, number, priority, texts, wrong, wrong_segment
+from conductor_py.wire.parameters import (
+    business,
+    flag,
+    number,
+    priority,
+    texts,
+    wrong,
+    wrong_segment,
+)
 from conductor_py.wire.parameters import text as text_parameter
 from conductor_py.wire.requests import read_start
 from conductor_py.wire.summaries import search_result
@@ -54,12 +62,15 @@ class _Workflows:
 
     def start_by_name(self, name: str) -> Response:
         arguments = request.args
+        business_at, zone = business(arguments)
         started = StartRequest(
             name=name,
             version=number(arguments, "version") if arguments.get("version") else None,
             input=self._front.body_object(),
             correlation_id=text_parameter(arguments, "correlationId") or None,
             priority=priority(arguments, "priority"),
+            business_at=business_at,
+            zone=zone,
         )
         return text(self._executions.start(started))
 

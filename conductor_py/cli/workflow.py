@@ -50,6 +50,8 @@ def workflow() -> None:
 @click.option("--idempotency-key", help="Starts at most one execution of this name.")
 @click.option("--start-node", "start_nodes", multiple=True, help="Of a DAG: only this task.")
 @click.option("--depend-mode", type=MODES, help="What runs with it; by default all behind it.")
+@click.option("--business-time", help="The instant that it is about: 2026-11-24, or with a time.")
+@click.option("--zone", help="The zone of the business time, such as Europe/Berlin.")
 @connected
 def start(
     name: str | None,

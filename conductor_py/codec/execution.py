@@ -125,6 +125,8 @@ _HEADER: tuple[tuple[str, str, Any], ...] = (
     ("notices", "told", 0),
     ("forgotten", "gone", 0),
     ("final", "final", 0),
+    ("business_at", "biz", 0),
+    ("zone", "zone", ""),
 )
 
 _ATTEMPT: tuple[tuple[str, str, Any], ...] = (

@@ -46,7 +46,7 @@ class Scheduler:
     time_zone: str = text(
         "conductor.scheduler.schedulerTimeZone",
         "UTC",
-        "The time zone of schedules and previews that name none.",
+        "The time zone of schedules, previews and business times that name none.",
     )
     kept_records: int = count(
         "conductor.scheduler.archivalMaxRecords",

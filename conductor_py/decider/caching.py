@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from conductor_py.decider.expressions import compile_template, resolve
 from conductor_py.decider.need import CachedWanted, Evaluated, digest
+from conductor_py.decider.parameters import Reader
 from conductor_py.decider.references import lookup_in
 from conductor_py.decider.workspace import Spot, Workspace
 from conductor_py.model.decision import Kept
@@ -42,7 +43,7 @@ def key_of(ws: Workspace, spot: Spot, given: JsonObject) -> str:
     rule = rule_of(spot)
     if rule is None:
         return ""
-    outer = lookup_in(ws)
+    outer = lookup_in(ws, Reader(spot=spot))
 
     def lookup(root: str, member: str) -> JsonValue:
         if root not in given:

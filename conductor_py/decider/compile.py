@@ -15,6 +15,8 @@ from conductor_py.decider.plan import Gate, Node, Plan
 from conductor_py.model.changing import made
 from conductor_py.model.definitions import Relation, WorkflowDef, WorkflowTask, children_of
 from conductor_py.model.json import JsonValue
+from conductor_py.model.parameters import PARAM
+from conductor_py.model.upstream import leading_to
 
 _WITHOUT_TEMPLATE = frozenset(
     {
@@ -68,6 +70,7 @@ def compile_plan(definition: WorkflowDef, plan_hash: str) -> Plan:
     }
     first = definition.tasks[0].task_reference_name if definition.tasks else None
     reads = _reads(nodes, outputs)
+    hands_on = _hands_on(nodes)
     return Plan(
         hash=plan_hash,
         definition=definition,
@@ -77,7 +80,18 @@ def compile_plan(definition: WorkflowDef, plan_hash: str) -> Plan:
         reads=reads,
         tells=_tells(nodes),
         roots=tuple(ref for ref, gate in gates.items() if not gate.before),
+        hands_on=hands_on,
+        before=leading_to(definition) if hands_on else {},
     )
+
+
+def _hands_on(nodes: Mapping[str, Node]) -> dict[str, frozenset[str]]:
+    """By parameter the references of the tasks that hand it on."""
+    found: dict[str, set[str]] = {}
+    for ref, node in nodes.items():
+        for name in node.task.out_parameters:
+            found.setdefault(name, set()).add(ref)
+    return {name: frozenset(refs) for name, refs in found.items()}
 
 
 def _gates(definition: WorkflowDef) -> dict[str, Gate]:
@@ -137,6 +151,7 @@ def compile_fragment(
     }
     outputs = compile_template({})
     every = _reads(nodes, outputs)
+    hands_on = _hands_on(nodes)
     return Plan(
         hash=plan_hash,
         definition=definition,
@@ -148,6 +163,8 @@ def compile_fragment(
         anchor=anchor,
         parent=parent,
         branches=branches if fork else (),
+        hands_on=hands_on,
+        before=leading_to(definition, apart=True) if hands_on else {},
     )
 
 
@@ -313,6 +330,8 @@ def _add_roots(reads: dict[str, None], template: Template) -> None:
         if root == "workflow":
             if member in _READ_DOCUMENTS:
                 reads[_READ_DOCUMENTS[member]] = None
+        elif root == PARAM:
+            reads["input"] = None
         else:
             kinds = "ai" if member == "input" else "ao" if member == "output" else "aco"
             reads[f">{kinds} r:{root}"] = None

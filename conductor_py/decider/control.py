@@ -34,7 +34,9 @@ CONTAINERS = frozenset({"JOIN", "EXCLUSIVE_JOIN", "DO_WHILE"})
 
 
 class Refused(Exception):
-    """The attempt being opened has failed already: what it was given is larger than allowed."""
+    """The attempt being opened has failed already: what it was given is larger than allowed, or
+    cannot be had.
+    """
 
 
 def create(
@@ -52,13 +54,15 @@ def create(
     """Make the next attempt at ``spot``: state, pointers, counts; the caller adds queue entry or
     timer.
 
-    Raises ``Refused`` when input or output are larger than allowed: the attempt has failed then.
+    Raises ``Refused`` when input or output are larger than allowed, or the input names a parameter
+    that is nowhere: the attempt has failed then.
     """
     seq = ws.next_seq
     ws.next_seq = seq + 1
     refused = ws.refused("i", seq, spot.node.ref)
     if refused is not None:
         input_ = {}
+    refused = refused or ws.unresolved.pop(spot.key, None)
     refused = refused or schemas.input_refusal(ws, spot, input_)
     refused = refused or ws.refused("o", seq, spot.node.ref)
     if refused is not None:

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from conductor_py.decider import clearing, failure_workflow, pausing, schemas
 from conductor_py.decider.need import Read
+from conductor_py.decider.parameters import Reader
 from conductor_py.decider.references import resolve_template
 from conductor_py.decider.workspace import Workspace
 from conductor_py.model.decision import Send
@@ -235,7 +236,7 @@ def _output(ws: Workspace, failed: Attempt | None) -> Document:
     attempt.
     """
     if not ws.plan.outputs.constant or ws.plan.definition.output_parameters:
-        value = resolve_template(ws, ws.plan.outputs, None)
+        value = resolve_template(ws, ws.plan.outputs, Reader())
         return value if isinstance(value, Mapping) else {}
     seq = failed.seq if failed is not None else ws.next_seq - 1
     return ws.raw_document(f"o:{seq}") if seq >= ws.header.first_seq else {}

@@ -9,7 +9,7 @@ anchor) of the plan that opened it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from conductor_py.decider.expressions import Template
 from conductor_py.model.definitions import Relation, WorkflowDef, WorkflowTask
@@ -60,7 +60,8 @@ class Plan:
     for those not listed). In a fragment ``anchor`` names the reference that brought it and
     ``parent`` the plan that one stands in; ``branches`` are the first references of the branches of
     a dynamic fork. ``tells`` says that one of its tasks has ``onStateChange``. ``roots`` are the
-    references that a DAG begins with.
+    references that a DAG begins with. ``hands_on`` are, by parameter, the references that hand it
+    on, ``before`` the references right before each; both are empty where no task hands on any.
     """
 
     hash: str
@@ -74,6 +75,8 @@ class Plan:
     branches: tuple[str, ...] = ()
     tells: bool = False
     roots: tuple[str, ...] = ()
+    hands_on: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    before: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def is_dag(self) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from conductor_py.decider.compile import input_template
 from conductor_py.decider.expressions import MISSING, Lookup, Template, compile_template, resolve
 from conductor_py.decider.need import Read, Request
+from conductor_py.decider.parameters import Reader, Unknown, is_parameter, value_of
 from conductor_py.decider.workspace import Spot, Workspace
 from conductor_py.model.execution import Attempt, ClaimSide, wire_ref
 from conductor_py.model.ids import ExecutionId, task_id
@@ -23,48 +24,67 @@ _DOCUMENTS = {"input": "input", "output": "output", "variables": "vars"}
 
 def resolve_input(ws: Workspace, spot: Spot, seq: int | None) -> JsonObject:
     """Resolve the input of the task at ``spot``; ``seq`` lets it name its own task id. An input
-    that an operation has given stands in its place.
+    that an operation has given stands in its place. What cannot be had is noted in
+    ``ws.unresolved``: the task cannot begin.
     """
     if spot.key in ws.given:
         return ws.given[spot.key]
     template = spot.node.inputs
     if template is None:
         template = compile_template(input_template(spot.node.task))
-    value = resolve_template(ws, template, seq)
+    value = resolve_template(ws, template, Reader(spot=spot, seq=seq))
     return _with_defaults(spot, value) if isinstance(value, Mapping) else {}
 
 
-def resolve_value(ws: Workspace, value: JsonValue, seq: int | None = None) -> JsonValue:
+def resolve_value(
+    ws: Workspace, value: JsonValue, seq: int | None = None, *, spot: Spot | None = None
+) -> JsonValue:
     """Resolve a value that is not part of a task's input (sub-workflow parameters, an items
-    expression).
+    expression); ``spot`` is where the task stands that it belongs to.
     """
-    return resolve_template(ws, compile_template(value), seq)
+    return resolve_template(ws, compile_template(value), Reader(spot=spot, seq=seq))
 
 
-def resolve_template(ws: Workspace, template: Template, seq: int | None) -> JsonValue:
+def resolve_template(ws: Workspace, template: Template, reader: Reader) -> JsonValue:
     """Resolve a compiled template."""
     if len(template.roots) > 1:
         ws.together(_reads(ws, template))
-    task = task_id(ws.id, seq) if seq is not None else None
-    return resolve(template, lookup_in(ws), task_id=task)
+    task = task_id(ws.id, reader.seq) if reader.seq is not None else None
+    return resolve(template, lookup_in(ws, reader), task_id=task)
 
 
-def lookup_in(ws: Workspace) -> Lookup:
+def lookup_in(ws: Workspace, reader: Reader) -> Lookup:
     """Make the lookup of (root, member) pairs in the execution."""
 
     def lookup(root: str, member: str) -> JsonValue:
         if root == "workflow" and "workflow" not in ws.plan.nodes:
             return _workflow_member(ws, member)
+        if is_parameter(ws, root):
+            return _parameter(ws, member, reader)
         seq = ws.newest(root)
         attempt = ws.attempt(seq) if seq else None
         if attempt is None:
             return MISSING  # type: ignore[return-value]
         if not member:
             return {name: read(ws, attempt) for name, read in _TASK_MEMBERS.items()}
-        reader = _TASK_MEMBERS.get(member)
-        return reader(ws, attempt) if reader else MISSING  # type: ignore[return-value]
+        read = _TASK_MEMBERS.get(member)
+        return read(ws, attempt) if read else MISSING  # type: ignore[return-value]
 
     return lookup
+
+
+def _parameter(ws: Workspace, name: str, reader: Reader) -> JsonValue:
+    """The value of a parameter; one that cannot be had is noted for the task that reads it."""
+
+    def resolved(value: JsonValue, inside: Reader) -> JsonValue:
+        return resolve_template(ws, compile_template(value), inside)
+
+    try:
+        return value_of(ws, name, reader, resolved)
+    except Unknown as unknown:
+        if reader.spot is not None:
+            ws.unresolved.setdefault(reader.spot.key, str(unknown))
+        return None
 
 
 def _reads(ws: Workspace, template: Template) -> list[tuple[str, Request]]:
@@ -74,6 +94,9 @@ def _reads(ws: Workspace, template: Template) -> list[tuple[str, Request]]:
             name = _DOCUMENTS.get(member)
             if name and name not in ws.documents:
                 wanted.append((name, Read(name)))
+        elif is_parameter(ws, root):
+            if "input" not in ws.documents:
+                wanted.append(("input", Read("input")))
         elif f"r:{root}" not in ws.pointers:
             kinds = "ai" if member == "input" else "aco"
             wanted.append((f"r:{root}", Read(f">{kinds} r:{root}")))
@@ -116,6 +139,8 @@ _WORKFLOW_MEMBERS: dict[str, Callable[[Workspace], JsonValue]] = {
     "schemaVersion": lambda ws: ws.plan.definition.schema_version,
     "parentWorkflowId": lambda ws: ws.header.parent,
     "parentWorkflowTaskId": _parent_task,
+    "businessTime": lambda ws: ws.header.business_at or ws.header.created_at,
+    "zoneId": lambda ws: ws.header.zone or "UTC",
     "reasonForIncompletion": lambda _: None,
 }
 

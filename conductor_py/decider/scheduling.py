@@ -63,8 +63,12 @@ def offer_again(ws: Workspace, spot: Spot, attempt: Attempt, delay_ms: int) -> N
 
 
 def renew_input(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
-    """Give an attempt the input that the definition and what it refers to say by now."""
-    ws.documents[f"i:{attempt.seq}"] = resolve_input(ws, spot, attempt.seq)
+    """Give an attempt the input that the definition and what it refers to say by now; where that
+    cannot be had any more it keeps the one that it has.
+    """
+    value = resolve_input(ws, spot, attempt.seq)
+    if ws.unresolved.pop(spot.key, None) is None:
+        ws.documents[f"i:{attempt.seq}"] = value
 
 
 def callback_s(ws: Workspace, spot: Spot, attempt: Attempt, wanted_s: int) -> int:

@@ -26,10 +26,12 @@ def new_header(
     parent: tuple[str, int, int] | None = None,
     admitted_under: str = "",
     depth: int = 0,
+    business: tuple[int, str] = (0, ""),
 ) -> Header:
     """Make the header of a new execution; ``parent`` is (execution, sequence number of the task,
     depth of the parent), ``admitted_under`` the rate limits that those above it hold,
-    ``depth`` how many follow each other without being children.
+    ``depth`` how many follow each other without being children, ``business`` the instant that it
+    is about and its zone.
     """
     timeout = definition.timeout_seconds * 1000
     return made(
@@ -50,7 +52,14 @@ def new_header(
         parent_seq=parent[1] if parent else 0,
         depth=parent[2] + 1 if parent else depth,
         admitted_under=admitted_under,
+        business_at=business[0],
+        zone=business[1],
     )
+
+
+def business_of(header: Header) -> tuple[int, str]:
+    """The instant that an execution is about, and its zone, for what it starts."""
+    return header.business_at or header.created_at, header.zone
 
 
 def with_input_template(definition: WorkflowDef, given: JsonObject) -> JsonObject:

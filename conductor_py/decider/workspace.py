@@ -138,6 +138,7 @@ class Workspace:
         "status",
         "tail",
         "timers",
+        "unresolved",
     )
 
     def __init__(self, plan: Plan, execution: Execution, now_ms: int, limits: Limits) -> None:
@@ -182,6 +183,7 @@ class Workspace:
         self.renewed: dict[str, tuple[Attempt, int]] = {}
         self.given: dict[str, JsonObject] = {}
         self.scope: frozenset[str] | None = None
+        self.unresolved: dict[str, str] = {}
 
     # -- reads -----------------------------------------------------------------------------------
 

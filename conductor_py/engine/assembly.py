@@ -89,6 +89,7 @@ def assemble(
     fencing: bool = True,
     remove_after_ms: int = 3_600_000,
     stays_ms: int = STAYS_MS,
+    zone: str = "",
     index_after_ms: int = 1_000,
     sweep_batch: int = 50,
     relay_batch: int = 500,
@@ -193,6 +194,7 @@ def assemble(
         drafts=Drafts(encoder, ports.payloads, payload_limits.workflow_input_hard),
         machine=machine,
         stays_ms=stays_ms,
+        zone=zone,
     )
     live = LiveLimits(ports.metadata, monotonic)
     workers = Workers(ports.presence, lease_ms=worker_presence_ms, monotonic=monotonic)

@@ -22,11 +22,14 @@ from conductor_py.engine.snapshots import Snapshots
 from conductor_py.engine.views import Views
 from conductor_py.errors import (
     Conflict,
+    InvalidInput,
     LimitExceeded,
     NotFound,
     StoreUnavailable,
+    Violation,
 )
 from conductor_py.model.changing import changed
+from conductor_py.model.definitions import WorkflowDef
 from conductor_py.model.execution import Watch, Watches
 from conductor_py.model.ids import (
     ExecutionId,
@@ -45,6 +48,7 @@ from conductor_py.ports.search import Search
 from conductor_py.ports.store import ExecutionStore, Outcome, Start, StartReply
 from conductor_py.wire.execution import status_to_json, workflow_to_json
 from conductor_py.wire.masking import masked_execution
+from conductor_py.wire.parameter_rules import parameter_findings
 from conductor_py.wire.search_query import parse_query, parse_sort
 from conductor_py.wire.summaries import summary_to_json, task_summary_to_json
 
@@ -87,8 +91,11 @@ class Executions:
         drafts: Drafts,
         machine: Machine = REAL_MACHINE,
         stays_ms: int = STAYS_MS,
+        zone: str = "",
     ) -> None:
-        """Work over these collaborators; what has ended stays at least ``stays_ms``."""
+        """Work over these collaborators; what has ended stays at least ``stays_ms``. ``zone`` is
+        that of executions whose start names none; empty: UTC.
+        """
         self._store = store
         self._reader = reader
         self._executor = executor
@@ -103,6 +110,7 @@ class Executions:
         self._drafts = drafts
         self._machine = machine
         self._look_holds_ms = stays_ms - _MARGIN_MS
+        self._zone = zone
 
     # -- start -------------------------------------------------------------------------------------
 
@@ -208,6 +216,7 @@ class Executions:
             has_domains=bool(request.task_to_domain),
             parent=(parent.execution, parent.seq, parent.depth) if parent else None,
             admitted_under=parent.admitted_under if parent else "",
+            business=(request.business_at, request.zone or self._zone),
         )
         watches = draft.known.get("watch")
         if isinstance(watches, Watches):
@@ -257,6 +266,7 @@ class Executions:
         if request.start_nodes:
             root = "$" if request.definition is None else "$.workflowDef"
             part = subset(plan, request.start_nodes, request.depend_mode, root=root)
+            _check_parameters(part, request.input)
             plan = self._snapshots.compiled(part)
         return plan, revision
 
@@ -386,6 +396,16 @@ def _existing(request: StartRequest, reply: StartReply, execution: ExecutionId) 
         return reply.existing
     key = request.idempotency_key
     raise Conflict(f"Idempotency key '{key}' is in use by workflow {reply.existing}")
+
+
+def _check_parameters(part: WorkflowDef, given: JsonObject) -> None:
+    """Refuse a part whose tasks read a parameter of a task that is left out, unless it is given."""
+    found = tuple(
+        Violation(path="$.startNodes", message=f"{message} of this part", invalid_value=text)
+        for _, message, text in parameter_findings(part, given.keys())
+    )
+    if found:
+        raise InvalidInput(violations=found)
 
 
 def _limited(plan: Plan) -> str:

@@ -193,12 +193,15 @@ class KeyedStarts:
             raise Conflict("The definition of the sub workflow was lost")
         domains, inner = given.get("subWorkflowTaskToDomain"), given.get("workflowInput")
         depth, priority = order.get("depth"), order.get("priority")
+        at, zone = _business(order)
         return StartRequest(
             name=plan.definition.name,
             definition=plan.definition,
             input=inner if isinstance(inner, Mapping) else {},
             correlation_id=_text(order, "correlationId"),
             priority=priority if isinstance(priority, int) else 0,
+            business_at=at,
+            zone=zone,
             task_to_domain=_domains(domains),
             idempotency_key=str(order["key"]),
             idempotency_strategy=str(order["strategy"]),
@@ -257,6 +260,7 @@ def _start(request: JsonObject, order: JsonObject) -> StartRequest:
     """The request of a task; the operator has looked at the types of its members."""
     inline, given = request.get("workflowDef"), request.get("input")
     version, priority = order.get("version"), order.get("priority")
+    at, zone = _business(order)
     return StartRequest(
         name=str(request["name"]),
         version=version if isinstance(version, int) and version else None,
@@ -265,11 +269,22 @@ def _start(request: JsonObject, order: JsonObject) -> StartRequest:
         external_input=_text(request, "externalInputPayloadStoragePath"),
         correlation_id=_text(request, "correlationId") or _text(order, "correlationId"),
         priority=priority if isinstance(priority, int) else 0,
+        business_at=at,
+        zone=zone,
         task_to_domain=_domains(request.get("taskToDomain") or order.get("taskToDomain")),
         idempotency_key=str(request["idempotencyKey"]),
         idempotency_strategy=str(request.get("idempotencyStrategy") or "FAIL"),
         created_by=_text(request, "createdBy"),
     )
+
+
+def _business(order: JsonObject) -> tuple[int, str]:
+    """The business time of an order; one that was stored before there was any has none."""
+    given = order.get("business")
+    if not isinstance(given, list | tuple) or len(given) != 2:
+        return 0, ""
+    at, zone = given
+    return at if isinstance(at, int) else 0, zone if isinstance(zone, str) else ""
 
 
 def _domains(given: object) -> dict[str, str]:

@@ -127,6 +127,8 @@ class Firing:
 
     def _request(self, schedule: Schedule, run: ScheduleRun) -> StartRequest:
         request = read_start(dict(schedule.start_workflow_request), self._definitions)
+        zone = request.zone or cron_of(schedule, run.scheduled_time).zone_id
+        request = replace(request, business_at=run.scheduled_time, zone=zone)
         if request.external_input and not request.input:
             return request  # what lies in payload storage is not added to
         told: JsonObject = {

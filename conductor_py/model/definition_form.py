@@ -166,7 +166,17 @@ _KINDS: Mapping[str, tuple[_Write, _Read | None]] = {
 """How the annotations that are not scalars are written and read."""
 
 
-_OWN = frozenset({"relations", "failureStrategy", "triggerRule", "prohibited", "taskPriority"})
+_OWN = frozenset(
+    {
+        "relations",
+        "failureStrategy",
+        "triggerRule",
+        "prohibited",
+        "taskPriority",
+        "parameters",
+        "outParameters",
+    }
+)
 """Members that Conductor does not have: its clients see them only where they say something."""
 
 

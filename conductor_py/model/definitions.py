@@ -95,7 +95,11 @@ class Relation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowTask:
-    """One task of a workflow definition (Conductor: WorkflowTask)."""
+    """One task of a workflow definition (Conductor: WorkflowTask).
+
+    ``parameters`` are its own, ``out_parameters`` name those of its output that tasks behind it
+    find (``decider.parameters``).
+    """
 
     name: str
     task_reference_name: str
@@ -136,6 +140,8 @@ class WorkflowTask:
     trigger_rule: str = "ALL"
     prohibited: bool = False
     task_priority: str | None = None
+    parameters: JsonObject = field(default_factory=_empty)
+    out_parameters: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,6 +150,7 @@ class WorkflowDef:
 
     With ``relations`` its tasks are the nodes of a DAG, in any order; ``failure_strategy`` says
     whether a failure that nobody handles ends it at once (``END``) or when everything else is done.
+    ``parameters`` are values that all its tasks find (``decider.parameters``).
     """
 
     name: str
@@ -172,6 +179,7 @@ class WorkflowDef:
     masked_fields: tuple[str, ...] = ()
     relations: tuple[Relation, ...] = ()
     failure_strategy: str = "CONTINUE"
+    parameters: JsonObject = field(default_factory=_empty)
     owner_app: str | None = None
     create_time: int = 0
     update_time: int = 0

@@ -68,6 +68,8 @@ class Header:
     way), ``surveyed`` says that its first pass is over. ``revised`` says that a task may be reached
     again whose attempt is there already. ``former`` are the plans that upgrades have replaced.
     ``final`` counts the tasks of a DAG of which it is known in this generation what became.
+    ``business_at`` is the instant that it is about (0: that of its start), ``zone`` the zone by
+    whose calendar (empty: UTC).
     """
 
     plan: str
@@ -113,6 +115,8 @@ class Header:
     notices: int = 0
     forgotten: int = 0
     final: int = 0
+    business_at: int = 0
+    zone: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

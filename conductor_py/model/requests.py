@@ -34,6 +34,8 @@ FORCED = "FORCED"
 class StartRequest:
     """Start a workflow: a registered one by name (latest version unless given) or the inline
     ``definition``. Of a DAG only ``start_nodes``, when given, with what ``depend_mode`` says.
+    ``business_at`` is the instant that the execution is about (epoch ms, 0: that of its start),
+    ``zone`` the zone by whose calendar (empty: the deployment's).
     """
 
     name: str
@@ -51,6 +53,8 @@ class StartRequest:
     parent: ParentTask | None = None
     start_nodes: tuple[str, ...] = ()
     depend_mode: str = TASK_POST
+    business_at: int = 0
+    zone: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

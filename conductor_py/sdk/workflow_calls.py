@@ -5,6 +5,7 @@ One method per endpoint; a lifecycle operation is one line of the shape of ``ter
 
 from __future__ import annotations
 
+from datetime import date
 from typing import TYPE_CHECKING, Literal
 
 from conductor_py.errors import InvalidInput
@@ -44,6 +45,8 @@ class WorkflowCalls:
         idempotency_strategy: IdempotencyStrategy | None = None,
         start_nodes: Sequence[str] = (),
         depend_mode: RerunMode | None = None,
+        business_time: date | str | None = None,
+        zone: str | None = None,
     ) -> str:
         """Start an execution and return its workflow id.
 
@@ -52,8 +55,10 @@ class WorkflowCalls:
         ``taskDefinition``. An input above the threshold is uploaded to payload storage first.
         ``priority`` is 0 to 99, or HIGHEST, HIGH, MEDIUM, LOW or LOWEST; larger goes first. Of a
         DAG only ``start_nodes`` are run when given, with what ``depend_mode`` says: TASK_POST all
-        behind them, TASK_ONLY nothing, TASK_PRE all before them. Only a start with an idempotency
-        key is sent again when the server is away. Raises ``InvalidInput``, ``NotFound``,
+        behind them, TASK_ONLY nothing, TASK_PRE all before them.
+        ``business_time`` is what the run is about, for the dates in ``parameters``; it goes by the
+        clock of ``zone`` when it has no offset itself. Only a start with an idempotency key is sent
+        again when the server is away. Raises ``InvalidInput``, ``NotFound``,
         ``Conflict``, ``PayloadTooLarge``.
         """
         inline_name = definition.get("name") if definition else None
@@ -72,6 +77,10 @@ class WorkflowCalls:
             "idempotencyStrategy": idempotency_strategy,
             "startNodes": list(start_nodes) or None,
             "dependMode": depend_mode,
+            "businessTime": business_time.isoformat()
+            if isinstance(business_time, date)
+            else business_time,
+            "zoneId": zone,
             **self._input_fields(input or {}),
         }
         body = encode({key: value for key, value in request.items() if value is not None})

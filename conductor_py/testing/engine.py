@@ -147,6 +147,7 @@ def memory_engine(
     lock_wait_ms: int = 0,
     take_lease: bool = True,
     remove_after_ms: int = 60_000,
+    zone: str = "",
 ) -> MemoryEngine:
     """Make an engine in memory; engines that share ``space`` are servers over one store.
 
@@ -184,6 +185,7 @@ def memory_engine(
         machine=FakeMachine(clock),
         partitions=len(space.partitions),
         remove_after_ms=remove_after_ms,
+        zone=zone,
         lock_wait_ms=lock_wait_ms,
         fencing=fencing,
         audit_rounds=AuditRounds(pause=_at_once),

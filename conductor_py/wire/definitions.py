@@ -213,6 +213,8 @@ class WorkflowTaskForm(WireSchema):
     trigger_rule = Choice(("ALL", "ANY_LIVE", "ALL_DONE"))
     prohibited = Flag()
     task_priority = Choice(NAMES)
+    parameters = Payload()
+    out_parameters = Texts()
 
     @pre_load
     def _without_nulls(self, data: Any, **_: Any) -> Any:  # noqa: ANN401
@@ -271,6 +273,7 @@ class WorkflowDefForm(WireSchema):
     masked_fields = Texts()
     relations = Many(lambda: RELATION)
     failure_strategy = Choice(("CONTINUE", "END"))
+    parameters = Payload()
     owner_app = Text()
     create_time = Whole()
     update_time = Whole()

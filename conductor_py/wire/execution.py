@@ -100,6 +100,8 @@ def workflow_to_json(view: ExecutionView, *, hide: bool = True) -> Json:
         parent = task_id(ExecutionId(header.parent), header.parent_seq)
         written["parentWorkflowTaskId"] = parent
     _put(written, "rateLimitKey", header.admission_key.removeprefix(f"{header.name}:"))
+    _put(written, "businessTime", header.business_at or None)
+    _put(written, "zoneId", header.zone)
     _put(written, "event", meta.event)
     _put(written, "createdBy", meta.created_by)
     _put(written, "idempotencyKey", meta.idempotency_key)

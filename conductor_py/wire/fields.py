@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -18,6 +18,7 @@ from marshmallow import EXCLUDE, Schema, ValidationError, fields, post_load, pre
 
 from conductor_py.errors import InvalidInput, Violation
 from conductor_py.model.definition_form import camel_case
+from conductor_py.model.json import JsonValue
 
 INT64 = 2**63
 TEN_YEARS_S = 315_576_000
@@ -366,6 +367,24 @@ def step(key: object) -> str:
     if isinstance(key, int):
         return f"[{key}]"
     return f"['{key}']" if isinstance(key, Key) else f".{key}"
+
+
+def texts_in(value: JsonValue, path: str) -> Iterator[tuple[str, str]]:
+    """List the texts in a value, each with its path."""
+    # A stack and not recursion: values may be nested as deep as a body may be.
+    stack: list[tuple[str, JsonValue]] = [(path, value)]
+    while stack:
+        here, found = stack.pop()
+        if isinstance(found, str):
+            yield here, found
+        elif isinstance(found, list | tuple):
+            stack += [(here + step(index), inner) for index, inner in enumerate(found)]
+        elif isinstance(found, Mapping):
+            stack += [(here + step(_member(name)), inner) for name, inner in found.items()]
+
+
+def _member(name: str) -> str:
+    return name if name.isidentifier() else Key(name)
 
 
 def _inside(data: Any, key: Any) -> Any:  # noqa: ANN401

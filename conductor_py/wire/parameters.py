@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from conductor_py.errors import InvalidInput, Violation
+from conductor_py.wire.business_times import business_of
 from conductor_py.wire.fields import whole
 from conductor_py.wire.priorities import Priority
 
@@ -49,6 +50,16 @@ def number(
         raise wrong(name, f"must not be less than {least}", value)
     if most is not None and found > most:
         raise wrong(name, f"must not be more than {most}", value)
+    return found
+
+
+def business(arguments: Arguments) -> tuple[int, str]:
+    """Read the business time of a start and its zone, ``businessTime`` and ``zoneId``; 0 and an
+    empty text where none is named.
+    """
+    found = business_of(text(arguments, "businessTime"), text(arguments, "zoneId"), "")
+    if isinstance(found, Violation):
+        raise wrong(found.path, found.message, found.invalid_value or "")
     return found
 
 

@@ -24,6 +24,7 @@ from conductor_py.model.requests import (
     TaskResult,
 )
 from conductor_py.model.status import TaskStatus
+from conductor_py.wire.business_times import BusinessTime, business_of
 from conductor_py.wire.definition_reader import DefinitionReader
 from conductor_py.wire.definitions import WORKFLOW_DEF
 from conductor_py.wire.fields import (
@@ -62,6 +63,8 @@ _STRATEGIES = ("FAIL", "RETURN_EXISTING", "FAIL_ON_RUNNING")
 def _start(
     external_input_payload_storage_path: str | None = None,
     workflow_def: object = None,  # noqa: ARG001 - read by the definition reader
+    business_time: object = None,  # noqa: ARG001 - read together with the zone
+    zone_id: str = "",  # noqa: ARG001
     **members: Any,  # noqa: ANN401
 ) -> StartRequest:
     return StartRequest(external_input=external_input_payload_storage_path, **members)
@@ -92,6 +95,8 @@ class StartWorkflowRequestForm(WireSchema):
     idempotency_strategy = Choice(_STRATEGIES)
     start_nodes = Texts()
     depend_mode = Choice((TASK_POST, TASK_ONLY, TASK_PRE))
+    business_time = BusinessTime()
+    zone_id = Text()
 
 
 _START = StartWorkflowRequestForm()
@@ -110,6 +115,9 @@ _START_TYPES: Mapping[str, tuple[type, ...]] = MappingProxyType(
 )
 
 
+_SELDOM = frozenset({"startNodes", "dependMode", "businessTime", "zoneId"})
+
+
 def read_start(body: Any, definitions: DefinitionReader) -> StartRequest:  # noqa: ANN401
     """Read the request to start a workflow."""
     request = _short_start(body) if isinstance(body, dict) else None
@@ -120,6 +128,10 @@ def read_start(body: Any, definitions: DefinitionReader) -> StartRequest:  # noq
             raise _wrong("$.input", "must be an object, or an external path must be given")
         if body.get("dependMode") is not None and not request.start_nodes:
             raise _wrong("$.dependMode", "must not be given without startNodes", None)
+        business = business_of(body.get("businessTime"), body.get("zoneId"))
+        if isinstance(business, Violation):
+            raise InvalidInput(violations=(business,))
+        request = replace(request, business_at=business[0], zone=business[1])
     if not request.name.strip():
         raise _wrong("$.name", "must not be empty", request.name)
     inline = body.get("workflowDef")
@@ -135,8 +147,7 @@ def _short_start(body: dict[str, Any]) -> StartRequest | None:
     if (
         not _exact(body, _START_TYPES)
         or "name" not in body
-        or "startNodes" in body
-        or "dependMode" in body
+        or not body.keys().isdisjoint(_SELDOM)
         or not 0 <= body.get("priority", 0) <= MOST_URGENT
         or (strategy is not None and strategy not in _STRATEGIES)
         or (domains is not None and not _texts_only(domains))

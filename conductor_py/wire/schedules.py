@@ -142,7 +142,10 @@ def read_schedule(
     schedule = Schedule(**members | {"tags": tuple(members.get("tags", ()))})
     found = [*_name_findings(schedule.name), *_time_findings(schedule)]
     try:
-        read_start(schedule.start_workflow_request, definitions)
+        if read_start(schedule.start_workflow_request, definitions).business_at:
+            message = "must not be given: it is the instant of each run"
+            path = "$.startWorkflowRequest.businessTime"
+            found.append(Violation(path=path, message=message))
     except InvalidInput as error:
         if not error.violations:
             raise

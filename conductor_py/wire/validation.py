@@ -10,14 +10,16 @@ number.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from conductor_py.errors import DefinitionError, Violation
 from conductor_py.model.definitions import TaskDef, WorkflowDef, WorkflowTask, children_of
 from conductor_py.model.json import JsonObject, JsonValue
+from conductor_py.model.parameters import PARAM
 from conductor_py.wire.dag_rules import dag_findings
-from conductor_py.wire.fields import Key, step
+from conductor_py.wire.fields import texts_in
+from conductor_py.wire.parameter_rules import parameter_findings
 from conductor_py.wire.task_rules import RULES, Finding, InputTemplateOf, no_template, scripts_of
 
 CheckExpressions = Callable[[JsonValue], Iterable[tuple[str, str]]]
@@ -28,7 +30,7 @@ CheckScript = Callable[[str], str | None]
 
 _NAME = re.compile(r"[A-Za-z0-9_<>{}#\s-]+")
 _REFERENCE = re.compile(r"(?<!\$)\$\{\s*([^.\[\]{}$\s]+)")
-_ROOTS = frozenset({"workflow", "CPEWF_TASK_ID", "NETFLIX_ENV", "NETFLIX_STACK"})
+_ROOTS = frozenset({"workflow", PARAM, "CPEWF_TASK_ID", "NETFLIX_ENV", "NETFLIX_STACK"})
 _DYNAMIC = frozenset({"FORK_JOIN_DYNAMIC", "DYNAMIC"})
 _FORKS = frozenset({"FORK_JOIN", "FORK_JOIN_DYNAMIC"})
 
@@ -93,6 +95,7 @@ def findings(definition: WorkflowDef, rules: Rules, *, root: str = "$") -> Itera
             return
     references = frozenset(place.task.task_reference_name for place in places)
     yield from _violations(root, dag_findings(definition))
+    yield from _violations(root, parameter_findings(definition))
     opened = any(place.task.type in _DYNAMIC for place in places)
     yield from _duplicates(places)
     for place in places:
@@ -105,7 +108,10 @@ def findings(definition: WorkflowDef, rules: Rules, *, root: str = "$") -> Itera
         known = None if opened and place.depth > 1 else references
         inputs = f"{place.path}.inputParameters"
         yield from _expressions(place.task.input_parameters, inputs, rules, known)
+        own = f"{place.path}.parameters"
+        yield from _expressions(place.task.parameters, own, rules, known)
         yield from _inline(place, rules)
+    yield from _expressions(definition.parameters, f"{root}.parameters", rules, None)
     outputs = f"{root}.outputParameters"
     yield from _expressions(definition.output_parameters, outputs, rules, None)
 
@@ -210,28 +216,11 @@ def _expressions(
     environment = rules.environment
     if known is None or environment is None:
         return
-    for path, text in _texts(values, root):
+    for path, text in texts_in(values, root):
         for name in _REFERENCE.findall(text) if "${" in text else ():
             if name not in known and name not in _ROOTS and name not in environment:
                 message = f"refers to '{name}', which is no task of this workflow"
                 yield Violation(path=path, message=message, invalid_value=text[:200])
-
-
-def _texts(value: JsonValue, path: str) -> Iterator[tuple[str, str]]:
-    # A stack and not recursion: values may be nested as deep as a body may be.
-    stack: list[tuple[str, JsonValue]] = [(path, value)]
-    while stack:
-        here, found = stack.pop()
-        if isinstance(found, str):
-            yield here, found
-        elif isinstance(found, list | tuple):
-            stack += [(here + step(index), inner) for index, inner in enumerate(found)]
-        elif isinstance(found, Mapping):
-            stack += [(here + step(_member(name)), inner) for name, inner in found.items()]
-
-
-def _member(name: str) -> str:
-    return name if name.isidentifier() else Key(name)
 
 
 # ------------------------------------------------------------------------------ task definitions

@@ -94,6 +94,7 @@ def build_engine(
             keep=settings.scheduler.kept_records,
             trim_above=max(settings.scheduler.kept_records, settings.scheduler.record_threshold),
         ),
+        zone="" if settings.scheduler.time_zone == "UTC" else settings.scheduler.time_zone,
         schedule_batch=settings.scheduler.batch,
         schedule_lease_ms=settings.scheduler.lease_ms,
         enqueue=effect_queue.enqueue,

@@ -112,6 +112,11 @@ def test_list_of_expressions_takes_precedence(client: FlaskClient) -> None:
             "99",
         ),
         (
+            {"startWorkflowRequest": {"name": "r", "businessTime": "2026-01-01"}},
+            "$.startWorkflowRequest.businessTime",
+            "instant of each run",
+        ),
+        (
             {"startWorkflowRequest": {"name": "r", "workflowDef": {"name": "r"}}},
             "$.startWorkflowRequest.workflowDef.tasks",
             "",

@@ -56,9 +56,27 @@ def test_a_priority_may_be_given_by_name(client: Any, engine: FakeEngine) -> Non
     assert [each.priority for each in engine.executions.started] == [90, 30]
 
 
+def test_a_start_says_what_it_is_about(client: Any, engine: FakeEngine) -> None:
+    body = {"name": "w", "businessTime": "2026-11-24", "zoneId": "Europe/Berlin"}
+    client.post("/api/workflow", json=body)
+    client.post("/api/workflow/w?businessTime=2026-11-24T01:00Z&zoneId=Asia/Shanghai", json={})
+    client.post("/api/workflow", json={"name": "w", "businessTime": None, "zoneId": None})
+    assert [(each.business_at, each.zone) for each in engine.executions.started] == [
+        (1_795_474_800_000, "Europe/Berlin"),
+        (1_795_482_000_000, "Asia/Shanghai"),
+        (0, ""),
+    ]
+
+
 @pytest.mark.parametrize(
     ("body", "path"),
     [
+        ({"name": "x", "businessTime": "soon"}, "$.businessTime"),
+        ({"name": "x", "businessTime": [1]}, "$.businessTime"),
+        ({"name": "x", "businessTime": True}, "$.businessTime"),
+        ({"name": "x", "businessTime": -1}, "$.businessTime"),
+        ({"name": "x", "zoneId": "Mars/Olympus"}, "$.zoneId"),
+        ({"name": "x", "zoneId": {}}, "$.zoneId"),
         ({"input": {}}, "$.name"),
         ({"name": " "}, "$.name"),
         ({"name": None}, "$.name"),
@@ -160,7 +178,17 @@ def test_start_by_name_needs_no_body(client: Any, engine: FakeEngine) -> None:
     assert engine.executions.started[0].version is None
 
 
-@pytest.mark.parametrize("query", ["priority=100", "version=new", "priority=-1", "priority=SOON"])
+@pytest.mark.parametrize(
+    "query",
+    [
+        "priority=100",
+        "version=new",
+        "priority=-1",
+        "priority=SOON",
+        "businessTime=soon",
+        "zoneId=Mars",
+    ],
+)
 def test_start_by_name_refuses_bad_parameters(client: Any, query: str) -> None:
     answer = client.post(f"/api/workflow/thumbs?{query}", json={})
     assert answer.status_code == 400

@@ -30,6 +30,16 @@ def test_a_priority_may_be_a_name(run: Run, stub: StubServer) -> None:
     assert stub.seen("POST")[0].json()["priority"] == "HIGH"
 
 
+def test_a_start_says_what_it_is_about(run: Run, stub: StubServer) -> None:
+    stub.on("POST", "/api/workflow", Reply(200, _ID))
+
+    said = ("--business-time", "2026-11-24", "--zone", "Europe/Berlin")
+    assert run("workflow", "start", "orders", *said).code == 0
+
+    body = stub.seen("POST")[0].json()
+    assert (body["businessTime"], body["zoneId"]) == ("2026-11-24", "Europe/Berlin")
+
+
 def test_start_takes_input_from_a_file_and_from_standard_input(
     run: Run, stub: StubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -254,3 +254,9 @@ def test_a_crash_behind_the_start_of_a_parent_that_then_ends_leaves_no_child(
 
 def _away(*_: Any, **__: Any) -> bool:
     raise StoreUnavailable("away")
+
+
+def test_a_child_with_a_key_is_about_the_same_instant(world: MemoryEngine) -> None:
+    parent = started(world, keyed(), business_at=1_000_000, zone="Asia/Shanghai")
+    child = world.workflow(child_of(world, parent))
+    assert (child["businessTime"], child["zoneId"]) == (1_000_000, "Asia/Shanghai")

@@ -15,7 +15,7 @@ from tests.docs.pages import Page, all_pages
 
 _PROGRAM_S = 240
 _MARK = "=== next block ==="
-_FOLDERS = ("docs/tutorials/", "docs/how-to/")
+_FOLDERS = ("docs/tutorials/", "docs/how-to/", "docs/reference/parameters.md")
 _PAGES = [
     page
     for page in all_pages()

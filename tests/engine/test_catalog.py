@@ -753,3 +753,28 @@ def test_whoever_dies_in_a_save_or_a_publication_leaves_all_of_it_or_nothing(
         assert _kept(engine) == after
     assert catalog.head(Kind.WORKFLOW, head.code).published == 2
     assert _pins(engine, head, 2)["a"][1] == 2
+
+
+# -- parameters ------------------------------------------------------------------------------------
+
+
+def test_parameters_are_kept_with_the_workflow_and_with_its_tasks(engine: MemoryEngine) -> None:
+    document = _etl(parameters={"dt": "$[yyyyMMdd-1]"})
+    own = {"parameters": {"a": "${param.dt}"}, "outParameters": ["rows"]}
+    document = _edited(document, "a", **own)
+    head = _save(engine, document)
+    assert engine.engine.catalog.workflow(head.code, None)[1] == document
+
+
+def test_a_task_that_stands_by_itself_reads_what_the_workflow_gives_that_takes_it(
+    engine: MemoryEngine,
+) -> None:
+    task = _save_task(engine, {"name": "load", "inputParameters": {"day": "${param.dt}"}})
+    used = {"uses": {"code": str(task.code), "version": 1}, "taskReferenceName": "load"}
+    document: Json = {"name": "night", "tasks": [used], "relations": [{"postTask": "load"}]}
+    with pytest.raises(DefinitionError, match="dt"):
+        _save(engine, document)
+    head = _save(engine, {**document, "parameters": {"dt": "today"}})
+    engine.engine.publishing.publish(head.code)
+    engine.start("night")
+    assert engine.run("load")["inputData"] == {"day": "today"}

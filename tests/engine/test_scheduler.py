@@ -80,6 +80,22 @@ def test_schedule_starts_its_workflow_and_tells_it_who_asked(engine: MemoryEngin
     assert engine.engine.schedules.document("nightly")["nextRunTime"] == _FIRST + _MINUTE
 
 
+@pytest.mark.parametrize(("asked", "zone"), [(None, "Asia/Shanghai"), ("UTC", "UTC")])
+def test_an_execution_is_about_the_instant_that_was_planned(
+    engine: MemoryEngine, asked: str | None, zone: str
+) -> None:
+    """However late it fires; by the clock of the expression unless the request names a zone."""
+    request = {"name": "report", "zoneId": asked}
+    engine.engine.schedules.save(
+        every_minute(zone_id="Asia/Shanghai", start_workflow_request=request)
+    )
+    engine.clock.advance(seconds=50)
+    engine.settle()
+    (run,) = runs(engine)
+    execution = engine.workflow(run["workflowId"])
+    assert (execution["businessTime"], execution["zoneId"]) == (_FIRST, zone)
+
+
 def test_each_instant_fires_once_however_many_schedulers_run() -> None:
     space, clock = MemorySpace(clock=FakeClock(_BEGIN)), FakeClock(_BEGIN)
     space.clock = clock

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import socket
 import threading
+from datetime import UTC, date, datetime
 from http.client import HTTPConnection
 
 import pytest
 
+from conductor_py.model.business_time import instant_of
 from conductor_py.sdk import (
     Client,
     ConductorError,
@@ -43,6 +45,24 @@ def test_start_sends_only_what_was_given_and_returns_the_text_id(stub, client):
     (request,) = stub.requests
     assert request.headers["content-type"] == "application/json"
     assert request.json() == {"name": "orders", "version": 2, "input": {"n": 1}, "priority": 5}
+
+
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [
+        ("2026-11-24T02:00", "2026-11-24T02:00"),
+        (date(2026, 11, 24), "2026-11-24"),
+        (datetime(2026, 11, 24, 2, tzinfo=UTC), "2026-11-24T02:00:00+00:00"),
+    ],
+)
+def test_a_business_time_is_a_date_a_time_or_a_text(stub, client, given, sent):
+    stub.on("POST", "/api/workflow", Reply(200, "w"))
+
+    client.start_workflow("orders", business_time=given, zone="Europe/Berlin")
+
+    body = stub.requests[0].json()
+    assert (body["businessTime"], body["zoneId"]) == (sent, "Europe/Berlin")
+    assert instant_of(body["businessTime"], body["zoneId"])
 
 
 def test_start_of_an_inline_definition_takes_its_name_and_embeds_task_definitions(stub, client):

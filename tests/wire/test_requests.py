@@ -43,6 +43,8 @@ _STARTS = _bodies(
         "externalInputPayloadStoragePath": st.none() | _TEXT,
         "priority": st.integers(0, 99),
         "createdBy": st.none() | _TEXT,
+        "businessTime": st.none() | st.integers(0, 9) | st.just("2026-11-24"),
+        "zoneId": st.sampled_from([None, "Europe/Berlin", "Mars"]),
         "idempotencyKey": st.none() | _TEXT,
         "idempotencyStrategy": st.sampled_from(["FAIL", "RETURN_EXISTING", "FAIL_ON_RUNNING"]),
     },

@@ -150,7 +150,7 @@ def _items(ws: Workspace, spot: Spot, value: JsonObject) -> Sequence[JsonValue] 
     """The items of a list loop, ``None`` for a loop that has only a condition."""
     expression = spot.node.task.items
     if expression:
-        found = resolve_value(ws, expression)
+        found = resolve_value(ws, expression, spot=spot)
     elif value.get("_items") not in (None, ""):
         found = value["_items"]
     else:

@@ -43,7 +43,7 @@ def _input(ws: Workspace, spot: Spot, seq: int) -> JsonObject:
     task = spot.node.task
     value = dict(resolve_input(ws, spot, seq))
     value.setdefault("asyncComplete", task.async_complete)
-    return {**value, "sink": resolve_value(ws, task.sink, seq)}
+    return {**value, "sink": resolve_value(ws, task.sink, seq, spot=spot)}
 
 
 def _publish(ws: Workspace, spot: Spot, attempt: Attempt, value: JsonObject) -> None:

@@ -19,6 +19,7 @@ from conductor_py.decider.starting import (
     with_input_template,
 )
 from conductor_py.decider.workspace import Spot, Workspace
+from conductor_py.model.business_time import requested
 from conductor_py.model.decision import NewChild, Order
 from conductor_py.model.execution import Attempt, Document, External, Meta
 from conductor_py.model.ids import derived_execution_id, partition_of, task_id
@@ -28,7 +29,13 @@ from conductor_py.model.status import TaskStatus
 
 _REQUEST = "startWorkflow"
 _MAPS = ("input", "taskToDomain", "workflowDef")
-_TEXTS = ("correlationId", "createdBy", "externalInputPayloadStoragePath", "idempotencyKey")
+_TEXTS = (
+    "correlationId",
+    "createdBy",
+    "externalInputPayloadStoragePath",
+    "idempotencyKey",
+    "zoneId",
+)
 _STRATEGIES = ("FAIL", "RETURN_EXISTING", "FAIL_ON_RUNNING")
 
 
@@ -95,6 +102,7 @@ def _order(ws: Workspace, attempt: Attempt, request: JsonObject) -> None:
         "priority": priority_number(request.get("priority")) or 0,
         "correlationId": ws.header.correlation_id,
         "taskToDomain": ws.document("domains") if ws.header.has_domains else {},
+        "business": list(_business(ws, request)),
     }
     ws.effects[effect] = Order(id=effect, kind="start", arguments=arguments)
     ends = timeouts.started_deadline(attempt)
@@ -125,12 +133,18 @@ def _newborn(ws: Workspace, child: str, plan: Plan, request: JsonObject) -> NewC
             priority=priority_number(request.get("priority")) or 0,
             correlation_id=str(request.get("correlationId") or "") or ws.header.correlation_id,
             has_domains=bool(domains),
+            business=_business(ws, request),
         ),
         input=document,
         variables=definition.variables,
         domains={key: str(value) for key, value in domains.items()},
         meta=Meta(created_by=created_by if isinstance(created_by, str) else None),
     )
+
+
+def _business(ws: Workspace, request: JsonObject) -> tuple[int, str]:
+    """The business time that the request names, or that of its own start; the zone of this one."""
+    return requested(request.get("businessTime"), request.get("zoneId"), ws.header.zone)
 
 
 def _complaints(request: object) -> list[str]:
@@ -154,6 +168,10 @@ def _complaints(request: object) -> list[str]:
     found += [
         f"{name} must be a text" for name in _TEXTS if not isinstance(present.get(name, ""), str)
     ]
+    try:
+        requested(present.get("businessTime"), present.get("zoneId"), "")
+    except ValueError as wrong:
+        found.append(str(wrong))
     if present.get("idempotencyStrategy", "FAIL") not in _STRATEGIES:
         found.append(f"idempotencyStrategy must be one of {', '.join(_STRATEGIES)}")
     return [f"{_REQUEST}.{sentence}" for sentence in found]

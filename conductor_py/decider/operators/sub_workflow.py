@@ -22,6 +22,7 @@ from conductor_py.decider.need import (
 from conductor_py.decider.plan import Plan
 from conductor_py.decider.references import resolve_input, resolve_value
 from conductor_py.decider.starting import (
+    business_of,
     new_header,
     priority_number,
     whole_number,
@@ -83,7 +84,7 @@ def resume(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
         reason = f"Sub-workflows are nested deeper than {most} (conductor.limits.subWorkflowDepth)"
         _refuse(ws, spot, attempt, reason)
         return
-    wanted = _wanted(ws, params)
+    wanted = _wanted(ws, spot, params)
     if isinstance(wanted, Refusal):
         _refuse(ws, spot, attempt, wanted.reason)
         return
@@ -98,13 +99,13 @@ def resume(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
         ws.documents[f"i:{attempt.seq}"] = {}
         _refuse(ws, spot, attempt, oversize)
         return
-    key = resolve_value(ws, params.idempotency_key)
+    key = resolve_value(ws, params.idempotency_key, spot=spot)
     if key is None or key == "":
-        _start(ws, attempt, params, plan, value)
+        _start(ws, spot, attempt, plan, value)
     elif isinstance(key, (Mapping, Sequence)) and not isinstance(key, str):
         _refuse(ws, spot, attempt, "subWorkflowParam.idempotencyKey does not yield a text")
     else:
-        _order(ws, attempt, params, plan, value, str(key))
+        _order(ws, spot, attempt, plan, value, str(key))
 
 
 def take_on(ws: Workspace, spot: Spot, attempt: Attempt, child: str, *, followed: bool) -> None:
@@ -178,24 +179,26 @@ def _because(name: str, reason: str | None) -> str:
 
 def _order(  # noqa: PLR0917 - what a child is made of
     ws: Workspace,
+    spot: Spot,
     attempt: Attempt,
-    params: SubWorkflowParams,
     plan: Plan,
     value: JsonObject,
     key: str,
 ) -> None:
-    domains = _domains(ws, params)
+    params = _params(spot)
+    domains = _domains(ws, spot, params)
     arguments: JsonObject = {
         "task": task_id(ws.id, attempt.seq),
         "plan": plan.hash,
         "name": plan.definition.name,
         "key": key,
         "strategy": params.idempotency_strategy or "FAIL",
-        "priority": _priority(ws, params.priority),
+        "priority": _priority(ws, spot, params.priority),
         "correlationId": ws.header.correlation_id,
         "depth": ws.header.depth,
         "ref": wire_ref(attempt.ref, attempt.vector),
         "admittedUnder": admission.held_by(ws.header),
+        "business": list(business_of(ws.header)),
     }
     effect = f"{ws.id}:start:{attempt.seq}"
     ws.effects[effect] = Order(id=effect, kind="start", arguments=arguments)
@@ -204,22 +207,21 @@ def _order(  # noqa: PLR0917 - what a child is made of
     _show(ws, attempt, plan, value, domains)
 
 
-def _start(
-    ws: Workspace, attempt: Attempt, params: SubWorkflowParams, plan: Plan, value: JsonObject
-) -> None:
-    definition = plan.definition
+def _start(ws: Workspace, spot: Spot, attempt: Attempt, plan: Plan, value: JsonObject) -> None:
+    definition, params = plan.definition, _params(spot)
     child = derived_execution_id(task_id(ws.id, attempt.seq), partition_of(ws.id))
-    domains = _domains(ws, params)
+    domains = _domains(ws, spot, params)
     header = new_header(
         plan.hash,
         definition,
         home=ws.header.home,
         now_ms=ws.now_ms,
-        priority=_priority(ws, params.priority),
+        priority=_priority(ws, spot, params.priority),
         correlation_id=ws.header.correlation_id,
         has_domains=bool(domains),
         parent=(ws.id, attempt.seq, ws.header.depth),
         admitted_under=admission.held_by(ws.header),
+        business=business_of(ws.header),
     )
     ws.plans[plan.hash] = None
     ws.children.append(
@@ -255,24 +257,29 @@ def _show(
     }
 
 
-def _domains(ws: Workspace, params: SubWorkflowParams) -> JsonObject:
+def _params(spot: Spot) -> SubWorkflowParams:
+    return spot.node.task.sub_workflow_param or SubWorkflowParams()
+
+
+def _domains(ws: Workspace, spot: Spot, params: SubWorkflowParams) -> JsonObject:
     """The task-to-domain map of the child: its own, else the parent's."""
-    given = resolve_value(ws, params.task_to_domain) if params.task_to_domain else None
+    wanted = params.task_to_domain
+    given = resolve_value(ws, wanted, spot=spot) if wanted else None
     if isinstance(given, Mapping) and given:
         return given
     return ws.document("domains") if ws.header.has_domains else {}
 
 
-def _wanted(ws: Workspace, params: SubWorkflowParams) -> ChildWanted | Refusal:
+def _wanted(ws: Workspace, spot: Spot, params: SubWorkflowParams) -> ChildWanted | Refusal:
     inline: object = params.workflow_definition
     if isinstance(inline, str):
-        inline = resolve_value(ws, inline)
+        inline = resolve_value(ws, inline, spot=spot)
         if not isinstance(inline, Mapping):
             return Refusal(f"'{params.workflow_definition}' does not yield a workflow definition")
     if inline is not None:
         return ChildWanted(params.name or "", None, inline)  # type: ignore[arg-type]
-    name = resolve_value(ws, params.name)
-    version = resolve_value(ws, params.version)
+    name = resolve_value(ws, params.name, spot=spot)
+    version = resolve_value(ws, params.version, spot=spot)
     if not isinstance(name, str) or not name:
         return Refusal("subWorkflowParam.name does not yield a name")
     number = whole_number(version)
@@ -296,8 +303,8 @@ def _context(value: JsonObject) -> JsonObject:
     return inner if "subWorkflowName" in value and isinstance(inner, Mapping) else value
 
 
-def _priority(ws: Workspace, given: JsonValue) -> int:
-    return priority_number(resolve_value(ws, given)) or 0
+def _priority(ws: Workspace, spot: Spot, given: JsonValue) -> int:
+    return priority_number(resolve_value(ws, given, spot=spot)) or 0
 
 
 def _refuse(ws: Workspace, spot: Spot, attempt: Attempt, reason: str) -> None:

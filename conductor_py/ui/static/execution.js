@@ -119,6 +119,7 @@ function drawHead(execution, tasks, buttons) {
     ["Correlation id", execution.correlationId && [longText(execution.correlationId, 80), " ", correlated(execution.correlationId)]],
     ["Idempotency key", execution.idempotencyKey && longText(execution.idempotencyKey, 80)],
     ["Priority", execution.priority ? count(execution.priority) : null],
+    ["Business time", instant(execution.businessTime) ? [moment(instant(execution.businessTime)), execution.zoneId ? ` ${clip(execution.zoneId, 64)}` : ""] : null],
     ["Retried", instant(execution.lastRetriedTime) ? moment(instant(execution.lastRetriedTime)) : null],
     ["Created by", execution.createdBy && longText(execution.createdBy, 80)],
     ["Event", execution.event && longText(execution.event, 80)],

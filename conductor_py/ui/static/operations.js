@@ -344,12 +344,14 @@ export function askToStart(definition) {
       json("input", "Input", {}, read.length > 0 && `It reads: ${clip(read.join(", "), 300)}.`, { always: true }),
       { name: "correlationId", label: "Correlation id", hint: "Your own id for it; may be left out." },
       { name: "priority", label: "Priority", value: "0", hint: "0 to 99, larger goes first; or HIGHEST, HIGH, MEDIUM, LOW, LOWEST." },
+      { name: "businessTime", label: "Business time", hint: "What the run is about, for dates in its parameters: 2026-11-24, or with a time; without it its start." },
+      { name: "zoneId", label: "Time zone", hint: "Of the business time: Europe/Berlin; may be left out." },
       { name: "idempotencyKey", label: "Idempotency key", hint: "At most one execution is started with it; may be left out." },
     ],
     yes: "Start",
     done: "Started",
-    act: async ({ input, correlationId, priority, idempotencyKey }) => {
-      const body = { name: definition.name, version: definition.version, input: input ?? {}, correlationId: correlationId || undefined, priority: priority || 0, idempotencyKey: idempotencyKey || undefined };
+    act: async ({ input, correlationId, priority, businessTime, zoneId, idempotencyKey }) => {
+      const body = { name: definition.name, version: definition.version, input: input ?? {}, correlationId: correlationId || undefined, priority: priority || 0, businessTime: businessTime || undefined, zoneId: zoneId || undefined, idempotencyKey: idempotencyKey || undefined };
       const started = await send("POST", "/api/workflow", {}, body);
       location.assign(executionAddress(String(started)));
     },

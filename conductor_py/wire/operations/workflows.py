@@ -28,7 +28,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "Start a registered workflow with this input; answers its id",
         TEXT,
         OBJECT,
-        "version:integer correlationId:string priority:string",
+        "version:integer correlationId:string priority:string businessTime:string zoneId:string",
     ),
     get(
         "/api/workflow/{workflow_id}",

@@ -1,0 +1,292 @@
+"""Business time: the instant that a run is about, whenever it runs; and the dates that are made of
+it: ``$[yyyyMMdd-1]`` in a text becomes the day before.
+
+The notation is DolphinScheduler's. A placeholder is a format with shifts behind it, in days
+(``-1``, ``-7*2``), hours (``-3/24``) or minutes (``-5/24/60``); or a function of a format and a
+number; or ``timestamp(…)`` of either, in seconds since 1970. Days, weeks and months go by the
+calendar of the zone, hours and minutes by the time that passes. What is not understood is an error,
+never a text that is left as it is.
+"""
+
+from __future__ import annotations
+
+import calendar
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Final
+
+from conductor_py.model.zoned_time import zone_of
+
+_PLACEHOLDER: Final = re.compile(r"\$\[([^\]]*)(\]?)")
+_CALL: Final = re.compile(r"([a-z_]+)\(\s*([^,()]*?)\s*(?:,\s*([+-]?\d{1,6}(?:\*\d{1,6})?)\s*)?\)")
+_STAMP: Final = re.compile(r"timestamp\((.*)\)")
+_TERM: Final = r"[+-]\d{1,6}(?:\*\d{1,6})?(?:/24(?:/60)?)?"
+_SHIFTED: Final = re.compile(rf"(.*?)((?:{_TERM})*)", re.DOTALL)
+_ONE_TERM: Final = re.compile(r"([+-]\d+)(?:\*(\d+))?(/24)?(/60)?")
+_TOKEN: Final = re.compile(r"'([^']*)'|([A-Za-z])\2*|[^A-Za-z0-9']", re.DOTALL)
+_FIELDS: Final[Mapping[str, Callable[[datetime], str]]] = MappingProxyType(
+    {
+        "yyyy": lambda at: f"{at.year:04d}",
+        "yy": lambda at: f"{at.year % 100:02d}",
+        "MM": lambda at: f"{at.month:02d}",
+        "M": lambda at: str(at.month),
+        "dd": lambda at: f"{at.day:02d}",
+        "d": lambda at: str(at.day),
+        "HH": lambda at: f"{at.hour:02d}",
+        "H": lambda at: str(at.hour),
+        "mm": lambda at: f"{at.minute:02d}",
+        "m": lambda at: str(at.minute),
+        "ss": lambda at: f"{at.second:02d}",
+        "s": lambda at: str(at.second),
+        "SSS": lambda at: f"{at.microsecond // 1000:03d}",
+    }
+)
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MS: Final = timedelta(milliseconds=1)
+_LAST_MS: Final = 221_845_392_000_000
+"""The year 9000, as for schedules."""
+_Moved = Callable[[datetime], datetime]
+_Written = Callable[[datetime], str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Expression:
+    """What a placeholder does with the business time, and how it is written."""
+
+    moved: _Moved
+    written: _Written
+
+
+def business_time(at_ms: int, zone: str) -> datetime:
+    """The instant by the clock of its zone (empty: UTC)."""
+    return (_EPOCH + at_ms * _MS).astimezone(zone_of(zone or "UTC"))
+
+
+def instant_of(given: str | int, zone: str) -> int:
+    """Read a business time: epoch ms, or an ISO 8601 date or time, by the clock of ``zone`` where
+    it names no offset. Returns epoch ms; ``ValueError`` says what is wrong.
+    """
+    away = zone_of(zone or "UTC")
+    if isinstance(given, str) and not (given.isascii() and given.strip().isdigit()):
+        try:
+            read = datetime.fromisoformat(given.strip())
+        except ValueError:
+            message = "must be epoch ms, or an ISO 8601 date or time such as 2026-11-24T02:00"
+            raise ValueError(message) from None
+        instant = read.replace(tzinfo=read.tzinfo or away) - _EPOCH
+        found = instant // _MS
+    else:
+        found = int(given)
+    if not 0 < found <= _LAST_MS:
+        message = "must lie between the years 1970 and 9000"
+        raise ValueError(message)
+    return found
+
+
+def requested(given: object, zone: object, default_zone: str) -> tuple[int, str]:
+    """Read what a start request says: the instant (0: none is named) and the zone. ``ValueError``
+    says which of ``businessTime`` and ``zoneId`` is wrong, and how.
+    """
+    name = zone if isinstance(zone, str) and zone else default_zone
+    try:
+        zone_of(name or "UTC")
+    except ValueError as wrong:
+        message = f"zoneId is wrong: {wrong}"
+        raise ValueError(message) from None
+    if given is None or given == "":
+        return 0, name
+    if isinstance(given, bool) or not isinstance(given, str | int):
+        message = "businessTime must be epoch ms or a text"
+        raise ValueError(message)  # noqa: TRY004 - one kind of error
+    try:
+        return instant_of(given, name), name
+    except ValueError as wrong:
+        message = f"businessTime {wrong}"
+        raise ValueError(message) from None
+
+
+def expanded(text: str, business: datetime) -> str:
+    """Replace the placeholders of a text by the business time, which has its zone; ``ValueError``
+    says which one is wrong, and why.
+    """
+    return "".join(
+        part if isinstance(part, str) else _told(part, business) for part in _parts(text)
+    )
+
+
+def has_placeholders(text: str) -> bool:
+    """Whether the text has any; ``ValueError`` when one of them is wrong."""
+    return "$[" in text and any(not isinstance(part, str) for part in _parts(text))
+
+
+def _told(expression: _Expression, business: datetime) -> str:
+    try:
+        return expression.written(expression.moved(business))
+    except OverflowError:
+        message = "a placeholder leads beyond the years 1 to 9999"
+        raise ValueError(message) from None
+
+
+@lru_cache(maxsize=4096)
+def _parts(text: str) -> tuple[str | _Expression, ...]:
+    parts: list[str | _Expression] = []
+    end = 0
+    for found in _PLACEHOLDER.finditer(text):
+        if not found[2]:
+            message = f"'{found[0][:40]}' has no closing bracket"
+            raise ValueError(message)
+        parts += (text[end : found.start()], _expression(found[1].strip()))
+        end = found.end()
+    return (*parts, text[end:])
+
+
+def _expression(source: str) -> _Expression:
+    stamp = _STAMP.fullmatch(source)
+    if stamp is not None:
+        inner = _expression(stamp[1].strip())
+        return _Expression(inner.moved, _stamp)
+    called = _CALL.fullmatch(source)
+    if called is not None:
+        return _call(source, *called.groups())
+    shifted = _SHIFTED.fullmatch(source)
+    assert shifted is not None
+    return _Expression(_shifts(shifted[2]), _format(shifted[1].rstrip(), source))
+
+
+def _stamp(at: datetime) -> str:
+    return str(int(at.timestamp()))
+
+
+def _call(source: str, name: str, form: str, number: str | None) -> _Expression:
+    if name == "year_week":
+        first = _product(number or "1")
+        if not 1 <= first <= 7:
+            message = f"'$[{source}]' must name a first day from 1, Monday, to 7, Sunday"
+            raise ValueError(message)
+        _format(form, source)
+        dash = "-" if "-" in form else ""
+        return _Expression(_same, lambda at: _year_week(at, first, dash))
+    if name in _DAYS:
+        if number is not None:
+            message = f"'$[{source}]' takes a format only"
+            raise ValueError(message)
+        days = _DAYS[name]
+        return _Expression(lambda at: _days(at, days), _format(form, source))
+    move = _MOVES.get(name)
+    if move is None:
+        known = ", ".join((*_DAYS, *_MOVES, "year_week", "timestamp"))
+        message = f"'$[{source}]' names no function; there are {known}"
+        raise ValueError(message)
+    if number is None:
+        message = f"'$[{source}]' needs a number: {name}(yyyyMMdd,-1)"
+        raise ValueError(message)
+    by = _product(number)
+    return _Expression(lambda at: move(at, by), _format(form, source))
+
+
+def _format(form: str, source: str) -> _Written:
+    pieces: list[str | _Written] = []
+    end = 0
+    for token in _TOKEN.finditer(form):
+        if token.start() != end:
+            break
+        end = token.end()
+        if token[1] is not None:
+            pieces.append(token[1] or "'")
+        elif token[2] is None:
+            pieces.append(token[0])
+        elif token[0] in _FIELDS:
+            pieces.append(_FIELDS[token[0]])
+        else:
+            known = ", ".join(_FIELDS)
+            message = f"'$[{source}]' has '{token[0]}', which is no part of a date: {known}"
+            raise ValueError(message)
+    if not form or end != len(form):
+        message = f"'$[{source}]' has no format that can be read; one is yyyyMMdd"
+        raise ValueError(message)
+    return lambda at: "".join(p if isinstance(p, str) else p(at) for p in pieces)
+
+
+def _shifts(terms: str) -> _Moved:
+    days, minutes = 0, 0
+    for found in _ONE_TERM.finditer(terms):
+        by = int(found[1]) * int(found[2] or 1)
+        if found[4]:
+            minutes += by
+        elif found[3]:
+            minutes += by * 60
+        else:
+            days += by
+    return lambda at: _passed(_days(at, days), minutes)
+
+
+def _product(number: str) -> int:
+    factor, _, other = number.partition("*")
+    return int(factor) * int(other or 1)
+
+
+def _same(at: datetime) -> datetime:
+    return at
+
+
+def _days(at: datetime, days: int) -> datetime:
+    """By the calendar: yesterday at the same time by the clock of the zone."""
+    return at + timedelta(days=days) if days else at
+
+
+def _passed(at: datetime, minutes: int) -> datetime:
+    if not minutes:
+        return at
+    return (at.astimezone(UTC) + timedelta(minutes=minutes)).astimezone(at.tzinfo)
+
+
+def _months(at: datetime, months: int) -> datetime:
+    """The same day of another month, or its last one where it has not so many."""
+    year, month = divmod(at.year * 12 + at.month - 1 + months, 12)
+    if not 1 <= year <= 9999:
+        raise OverflowError
+    day = min(at.day, calendar.monthrange(year, month + 1)[1])
+    return at.replace(year=year, month=month + 1, day=day)
+
+
+def _month_first(at: datetime, months: int) -> datetime:
+    return _months(at.replace(day=1), months)
+
+
+def _month_last(at: datetime, months: int) -> datetime:
+    first = _month_first(at, months)
+    return first.replace(day=calendar.monthrange(first.year, first.month)[1])
+
+
+def _monday(at: datetime, days: int) -> datetime:
+    return _days(at, days - at.weekday())
+
+
+_DAYS: Final[Mapping[str, int]] = MappingProxyType({"this_day": 0, "last_day": -1})
+_MOVES: Final[Mapping[str, Callable[[datetime, int], datetime]]] = MappingProxyType(
+    {
+        "add_months": _months,
+        "month_first_day": _month_first,
+        "month_last_day": _month_last,
+        "week_first_day": lambda at, weeks: _monday(at, 7 * weeks),
+        "week_last_day": lambda at, weeks: _monday(at, 7 * weeks + 6),
+        "month_begin": lambda at, days: _days(_month_first(at, 0), days),
+        "month_end": lambda at, days: _days(_month_last(at, 0), days),
+        "week_begin": _monday,
+        "week_end": lambda at, days: _monday(at, days + 6),
+    }
+)
+
+
+def _year_week(at: datetime, first: int, dash: str) -> str:
+    """The week that the day lies in, which belongs to the year that has its fourth day; weeks begin
+    with the day ``first``, 1 for Monday.
+    """
+    begins = _days(at, -((at.isoweekday() - first) % 7))
+    fourth = _days(begins, 3)
+    week = (fourth.timetuple().tm_yday - 1) // 7 + 1
+    return f"{fourth.year:04d}{dash}{week:02d}"

@@ -1,0 +1,31 @@
+"""Parameters: values with a name that tasks read as ``${param.NAME}`` (``decider.parameters`` says
+where each is looked for).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+PARAM: Final = "param"
+"""The root under which parameters are read, unless a task is named so."""
+
+SYSTEM: Final = "system"
+"""The parameter that is always there, an object."""
+
+NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,199}")
+"""What a parameter may be called."""
+
+BUILT_IN: Final = frozenset(
+    {
+        "biz.date",
+        "biz.curdate",
+        "datetime",
+        "workflow.instance.id",
+        "workflow.definition.name",
+        "workflow.definition.version",
+        "task.instance.id",
+        "task.definition.name",
+    }
+)
+"""What ``${param.system.…}`` holds, under DolphinScheduler's names."""

@@ -1,0 +1,29 @@
+"""Business times of start requests: the field, and what it makes with the zone beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from conductor_py.errors import Violation
+from conductor_py.model.business_time import requested
+from conductor_py.wire.fields import WireField, whole
+
+
+class BusinessTime(WireField):
+    """Epoch ms, or an ISO 8601 date or time, as it is written: the zone beside it belongs to it."""
+
+    form: ClassVar[Mapping[str, Any]] = {"type": ["integer", "string"]}
+
+    def load(self, value: Any) -> int | str:  # noqa: ANN401
+        return value if isinstance(value, str) else whole(value)
+
+
+def business_of(given: object, zone: object, root: str = "$.") -> tuple[int, str] | Violation:
+    """The instant (0: none is named) and its zone (empty: none is named), or what is wrong."""
+    try:
+        return requested(given, zone, "")
+    except ValueError as error:
+        name, _, message = str(error).partition(" ")
+        value = given if name == "businessTime" else zone
+        return Violation(path=root + name, message=message, invalid_value=str(value)[:200])

@@ -1,0 +1,248 @@
+"""What parameters may be called, hold and read; and that what reads one can find it.
+
+A parameter that nothing gives is found when the definition is saved. Only one that a start has to
+give can be missing later: it stands in ``inputParameters`` (or ``inputTemplate``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+
+from conductor_py.model.business_time import has_placeholders
+from conductor_py.model.definitions import WorkflowDef, WorkflowTask, children_of
+from conductor_py.model.json import JsonObject, JsonValue
+from conductor_py.model.parameters import BUILT_IN, NAME, PARAM, SYSTEM
+from conductor_py.model.upstream import leading_to
+from conductor_py.wire.fields import texts_in
+from conductor_py.wire.task_rules import Finding
+
+_EXPRESSION = re.compile(r"(?<!\$)\$\{\s*([^.\[\]{}$\s]+)([^{}]*)(?=\}|\$\{)")
+_HANDED_OUT = re.compile(r"(?<!\$)\$\{\s*workflow\.(?:secrets|env)\.")
+_STEP = re.compile(r"\.([A-Za-z_][\w-]*)|\['([^']+)'\]|\[\"([^\"]+)\"\]", re.ASCII)
+_EVERYWHERE = frozenset({PARAM, "workflow", "CPEWF_TASK_ID", "NETFLIX_ENV", "NETFLIX_STACK"})
+_HOW = "name one parameter: ${param.NAME}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Use:
+    """A place that reads a parameter; ``below`` is the path in it."""
+
+    path: str
+    name: str
+    below: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """The parameters that are found at some place: by name, and as bits those that are handed on
+    to it. So that ten thousand tasks that hand on as many names cost no more than their relations.
+    """
+
+    names: AbstractSet[str]
+    bits: Mapping[str, int]
+    handed: int = 0
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.names or bool(self.bits.get(name, 0) & self.handed)
+
+
+def parameter_findings(
+    definition: WorkflowDef, given: AbstractSet[str] = frozenset()
+) -> Iterator[Finding]:
+    """List all that is wrong with the parameters of a definition and its tasks; ``given`` are those
+    that its start is known to give.
+    """
+    tasks = dict(_tasks(definition))
+    taken = next((path for path, task in tasks.items() if _ref(task) == PARAM), None)
+    if taken is not None:
+        if definition.parameters or any(_has_any(task) for task in tasks.values()):
+            message = f"must not be {PARAM} in a workflow with parameters"
+            yield f"{taken}.taskReferenceName", message, PARAM
+        return
+    yield from _values(definition.parameters, ".parameters")
+    for path, task in tasks.items():
+        yield from _values(task.parameters, f"{path}.parameters")
+        yield from _out(task, path)
+    given = {*given, *definition.input_parameters, *definition.input_template, SYSTEM}
+    yield from _shared(definition, given)
+    bits, handed = _handed_on(definition, tasks)
+    everywhere = given | definition.parameters.keys()
+    for path, task in tasks.items():
+        known = _Known(everywhere, bits, handed[_ref(task)])
+        yield from _of_task(task, path, known)
+
+
+def _ref(task: WorkflowTask) -> str:
+    return task.task_reference_name
+
+
+def _has_any(task: WorkflowTask) -> bool:
+    return bool(task.parameters or task.out_parameters)
+
+
+def _tasks(definition: WorkflowDef) -> Iterator[tuple[str, WorkflowTask]]:
+    pending = [(f".tasks[{n}]", task) for n, task in enumerate(definition.tasks)]
+    for path, task in pending:
+        yield path, task
+        for inner, body in children_of(task):
+            pending += [(f"{path}{inner}[{n}]", each) for n, each in enumerate(body)]
+
+
+def _values(parameters: JsonObject, root: str) -> Iterator[Finding]:
+    for name, value in parameters.items():
+        if not NAME.fullmatch(name) or name == SYSTEM:
+            message = (
+                f"must begin with a letter and hold letters, digits, _ and - only; {SYSTEM} is"
+                " taken"
+            )
+            yield f"{root}['{name[:200]}']", message, name[:200]
+            continue
+        for path, text in texts_in(value, f"{root}.{name}"):
+            if _HANDED_OUT.search(text):
+                message = (
+                    "must not read secrets or the environment: these are replaced where"
+                    " inputParameters name them, and nowhere else"
+                )
+                yield path, message, text[:200]
+            try:
+                has_placeholders(text)
+            except ValueError as wrong:
+                yield path, str(wrong), text[:200]
+
+
+def _out(task: WorkflowTask, path: str) -> Iterator[Finding]:
+    for index, name in enumerate(task.out_parameters):
+        if not NAME.fullmatch(name) or name == SYSTEM or name in task.out_parameters[:index]:
+            message = "must be the name of a parameter, there once"
+            yield f"{path}.outParameters[{index}]", message, name[:200]
+
+
+# -- who reads what --------------------------------------------------------------------------------
+
+
+def _shared(definition: WorkflowDef, given: AbstractSet[str]) -> Iterator[Finding]:
+    """The parameters of the workflow, and its output: they stand at no task."""
+    yield from _defined(definition.parameters, ".parameters", _Known(given, {}))
+    for name, value in definition.parameters.items():
+        for path, text in texts_in(value, f".parameters.{name}"):
+            yield from _no_task(path, text)
+    known = _Known(given | definition.parameters.keys(), {})
+    for path, text in texts_in(definition.output_parameters, ".outputParameters"):
+        for use in _uses(path, text):
+            yield from _looked_for(use, known)
+
+
+def _no_task(path: str, text: str) -> Iterator[Finding]:
+    for root, _ in _EXPRESSION.findall(text) if "${" in text else ():
+        if root not in _EVERYWHERE:
+            message = (
+                f"refers to '{root}': a parameter of the workflow is there before any task; "
+                "give it to the task that reads it"
+            )
+            yield path, message, text[:200]
+
+
+def _of_task(task: WorkflowTask, path: str, known: _Known) -> Iterator[Finding]:
+    for use in _used(task, path):
+        if use.name not in task.parameters:
+            yield from _looked_for(use, known)
+    yield from _defined(task.parameters, f"{path}.parameters", known)
+
+
+def _defined(parameters: JsonObject, root: str, known: _Known) -> Iterator[Finding]:
+    """Parameters that read parameters: others beside them, and what is known without these."""
+    needs: dict[str, set[str]] = {name: set() for name in parameters}
+    for name, value in parameters.items():
+        for path, text in texts_in(value, f"{root}.{name}"):
+            for use in _uses(path, text):
+                if use.name in needs and use.name != name:
+                    needs[name].add(use.name)
+                else:
+                    yield from _looked_for(use, known)
+    try:
+        TopologicalSorter(needs).prepare()
+    except CycleError as found:
+        names = list(reversed(found.args[1]))
+        message = f"must not lead round in a cycle: {' → '.join(names[:10])}"
+        yield f"{root}.{names[0]}", message, None
+
+
+def _used(task: WorkflowTask, path: str) -> Iterator[_Use]:
+    """What a task reads outside its own parameters. Scripts are no texts with expressions."""
+    params = task.sub_workflow_param
+    values: list[tuple[str, JsonValue]] = [
+        (".inputParameters", task.input_parameters),
+        (".sink", task.sink),
+        (".items", task.items),
+        (".onStateChange", task.on_state_change),
+        (".cacheConfig", task.cache_config),
+    ]
+    if params is not None:
+        below = ".subWorkflowParam"
+        inline = params.workflow_definition
+        values += [(f"{below}.workflowDefinition", inline)] if isinstance(inline, str) else []
+        values += [
+            (f"{below}.name", params.name),
+            (f"{below}.version", params.version),
+            (f"{below}.priority", params.priority),
+            (f"{below}.idempotencyKey", params.idempotency_key),
+            (f"{below}.taskToDomain", params.task_to_domain),
+        ]
+    for where, value in values:
+        for here, text in texts_in(value, path + where):
+            yield from _uses(here, text)
+
+
+def _uses(path: str, text: str) -> Iterator[_Use]:
+    for root, rest in _EXPRESSION.findall(text) if "${" in text else ():
+        if root == PARAM:
+            step = _STEP.match(rest)
+            name = next((each for each in step.groups() if each), "") if step else ""
+            yield _Use(path, name, rest[step.end() :].strip() if step else "", text[:200])
+
+
+def _looked_for(use: _Use, known: _Known) -> Iterator[Finding]:
+    if not use.name:
+        yield use.path, f"must {_HOW}", use.text
+    elif use.name not in known:
+        message = (
+            f"reads the parameter '{use.name}', which nothing gives: neither inputParameters nor"
+            " parameters of the workflow, nor parameters of the task, nor outParameters of a task"
+            " before it"
+        )
+        yield use.path, message, use.text
+    elif use.name == SYSTEM and use.below.removeprefix(".") not in BUILT_IN:
+        names = ", ".join(sorted(BUILT_IN))
+        yield use.path, f"must read one of these of {SYSTEM}: {names}", use.text
+
+
+def _handed_on(
+    definition: WorkflowDef, tasks: Mapping[str, WorkflowTask]
+) -> tuple[dict[str, int], dict[str, int]]:
+    """A bit for each name that a task hands on; and by reference those of the tasks before it."""
+    names = dict.fromkeys(name for task in tasks.values() for name in task.out_parameters)
+    bits = {name: 1 << n for n, name in enumerate(names)}
+    handed = dict.fromkeys((_ref(task) for task in tasks.values()), 0)
+    if not bits:
+        return bits, handed
+    own = {_ref(task): _bits(bits, task) for task in tasks.values()}
+    before = leading_to(definition)
+    try:
+        for ref in TopologicalSorter(before).static_order():
+            for each in before.get(ref, ()):
+                handed[ref] |= handed[each] | own[each]
+    except CycleError:  # which is another finding
+        return bits, dict.fromkeys(handed, (1 << len(bits)) - 1)
+    return bits, handed
+
+
+def _bits(bits: Mapping[str, int], task: WorkflowTask) -> int:
+    found = 0
+    for name in task.out_parameters:
+        found |= bits[name]
+    return found

@@ -1,0 +1,227 @@
+"""What parameters are refused for, and where."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from conductor_py.decider import expressions
+from conductor_py.errors import DefinitionError
+from conductor_py.model.definition_form import workflow_from_json
+from conductor_py.testing.definitions import (
+    Json,
+    dag,
+    fork,
+    join,
+    simple,
+    sub_workflow,
+    times,
+    workflow,
+)
+from conductor_py.wire.definition_reader import DefinitionReader
+from conductor_py.wire.validation import Rules, findings
+
+
+def _refused(definition: Json) -> dict[str, str]:
+    try:
+        DefinitionReader().workflow(definition)
+    except DefinitionError as refused:
+        return {found.path: found.message for found in refused.violations}
+    return {}
+
+
+def _reading(ref: str, *names: str, **more: Any) -> Json:
+    read = {f"p{n}": f"<${{param.{name}}}>" for n, name in enumerate(names)}
+    return simple(ref, inputParameters=read, **more)
+
+
+def _giving(ref: str) -> Json:
+    return simple(ref, outParameters=["n"])
+
+
+@pytest.mark.parametrize(
+    "definition",
+    [
+        workflow("w", _reading("a", "dt"), parameters={"dt": "$[yyyyMMdd-1]"}),
+        workflow("w", _reading("a", "dt"), inputParameters=["dt"]),
+        workflow("w", _reading("a", "dt"), inputTemplate={"dt": 1}),
+        workflow("w", _reading("a", "dt", parameters={"dt": "$[HH]"})),
+        workflow("w", _reading("a", "system.biz.date", "system.workflow.instance.id")),
+        workflow("w", _giving("a"), _reading("b", "n")),
+        workflow("w", _reading("a", "o['n']"), parameters={"o": {"n": [1]}}),
+        workflow("w", simple("a", inputParameters={"x": "${param.x}"}), parameters={"x": 1}),
+        workflow("w", simple("a", inputParameters={"x": "${ param['x'] }"}), parameters={"x": 1}),
+        workflow("w", simple("a", inputParameters={"x": "$${param.x}"})),
+        workflow("w", simple("param"), simple("b", inputParameters={"x": "${param.output.x}"})),
+        workflow(
+            "w", _reading("a", "b"), parameters={"a": "${workflow.input.a}", "b": "${param.a}"}
+        ),
+        # A parameter that reads its own name finds the next one of that name.
+        workflow("w", _reading("a", "x", parameters={"x": "${param.x}!"}), parameters={"x": 1}),
+        dag(
+            "w",
+            [_giving("a"), simple("b"), _reading("c", "n")],
+            "a > b",
+            "b > c",
+        ),
+        workflow(
+            "w",
+            fork("f", [_giving("a")], [simple("b")]),
+            join("j", "a", "b"),
+            _reading("c", "n"),
+        ),
+        # A script is no text with expressions.
+        workflow("w", times("l", 1, simple("a")) | {"loopCondition": "`${param.x}` && false"}),
+    ],
+)
+def test_what_can_be_found_is_taken(definition: Json) -> None:
+    assert _refused(definition) == {}
+
+
+_NOWHERE = "which nothing gives"
+
+
+@pytest.mark.parametrize(
+    ("definition", "path", "says"),
+    [
+        (workflow("w", _reading("a", "dt")), "$.tasks[0].inputParameters.p0", _NOWHERE),
+        (
+            workflow("w", _reading("a", "n"), simple("b", outParameters=["n"])),
+            "$.tasks[0].inputParameters.p0",
+            _NOWHERE,
+        ),
+        (
+            dag("w", [_giving("a"), _reading("b", "n")]),
+            "$.tasks[1].inputParameters.p0",
+            _NOWHERE,
+        ),
+        (
+            workflow(
+                "w",
+                fork("f", [_giving("a")], [_reading("b", "n")]),
+                join("j", "a", "b"),
+            ),
+            "$.tasks[0].forkTasks[1][0].inputParameters.p0",
+            _NOWHERE,
+        ),
+        (
+            workflow("w", simple("a", parameters={"x": 1}), _reading("b", "x")),
+            "$.tasks[1].inputParameters.p0",
+            _NOWHERE,
+        ),
+        (
+            workflow("w", simple("a"), outputParameters={"x": ["${param.x}"]}),
+            "$.outputParameters.x[0]",
+            _NOWHERE,
+        ),
+        (
+            workflow("w", simple("a", parameters={"x": "${param.x}"})),
+            "$.tasks[0].parameters.x",
+            _NOWHERE,
+        ),
+        (
+            workflow("w", sub_workflow("s", "child-${param.x}")),
+            "$.tasks[0].subWorkflowParam.name",
+            _NOWHERE,
+        ),
+        (
+            workflow("w", _reading("a", "system.biz.tomorrow")),
+            "$.tasks[0].inputParameters.p0",
+            "must read one of these of system",
+        ),
+        (
+            workflow("w", simple("a", inputParameters={"x": "${param}"})),
+            "$.tasks[0].inputParameters.x",
+            "must name one parameter",
+        ),
+        (
+            workflow("w", simple("a", inputParameters={"x": "${param.${workflow.input.x}}"})),
+            "$.tasks[0].inputParameters.x",
+            "must name one parameter",
+        ),
+        (
+            workflow("w", simple("a"), parameters={"x": {"y": ["$[yyyy-QQ]"]}}),
+            "$.parameters.x.y[0]",
+            "has 'QQ', which is no part of a date",
+        ),
+        (
+            workflow("w", simple("a", parameters={"x": "$[yyyyMMdd"})),
+            "$.tasks[0].parameters.x",
+            "has no closing bracket",
+        ),
+        (
+            workflow("w", simple("a"), parameters={"x": "${a.output.n}"}),
+            "$.parameters.x",
+            "is there before any task",
+        ),
+        (
+            workflow("w", simple("a", parameters={"x": ["u:${workflow.secrets.DB}"]})),
+            "$.tasks[0].parameters.x[0]",
+            "must not read secrets",
+        ),
+        (
+            workflow("w", simple("a"), parameters={"x": "${workflow.env.REGION}"}),
+            "$.parameters.x",
+            "must not read secrets",
+        ),
+        (
+            workflow("w", simple("a", parameters={"x": "${b.output.n}"})),
+            "$.tasks[0].parameters.x",
+            "refers to 'b', which is no task of this workflow",
+        ),
+        (
+            workflow("w", simple("a"), parameters={"two words": 1}),
+            "$.parameters['two words']",
+            "must begin with a letter",
+        ),
+        (
+            workflow("w", simple("a", parameters={"system": 1})),
+            "$.tasks[0].parameters['system']",
+            "system is taken",
+        ),
+        (
+            workflow("w", simple("a", outParameters=["n", "n"])),
+            "$.tasks[0].outParameters[1]",
+            "there once",
+        ),
+        (
+            workflow("w", simple("param"), parameters={"x": 1}),
+            "$.tasks[0].taskReferenceName",
+            "must not be param",
+        ),
+    ],
+)
+def test_what_cannot_is_refused_with_its_place(definition: Json, path: str, says: str) -> None:
+    found = _refused(definition)
+    assert list(found) == [path]
+    assert says in found[path]
+
+
+def test_their_expressions_are_checked_as_those_of_inputs() -> None:
+    own = simple("a", parameters={"x": ["${unclosed"]})
+    definition = workflow_from_json(workflow("w", own, parameters={"y": "${open"}))
+    found = findings(definition, Rules(check_expressions=expressions.check))
+    assert {each.path for each in found} == {"$.tasks[0].parameters.x[0]", "$.parameters.y"}
+
+
+def test_a_cycle_is_named() -> None:
+    own = {"a": "${param.b}", "b": "${param.c}", "c": "${param.a}", "d": "${param.a}"}
+    (message,) = _refused(workflow("w", simple("t", parameters=own))).values()
+    assert "must not lead round in a cycle: " in message
+    assert message.count("→") == 3
+
+
+def test_everything_wrong_is_told_at_once() -> None:
+    tasks = [_reading("a", "x", "y"), simple("b", parameters={"z": "$[]"})]
+    assert len(_refused(workflow("w", *tasks, parameters={"1": 1}))) == 4
+
+
+def test_thousands_of_tasks_that_hand_on_as_many_names_are_checked() -> None:
+    tasks = [_reading(f"t{n}", f"n{n // 2}", outParameters=[f"n{n}"]) for n in range(1, 3000)]
+    assert _refused(workflow("w", simple("t0", outParameters=["n0"]), *tasks)) == {}
+    late = _reading("late", "n2999")
+    assert list(_refused(workflow("w", simple("t0"), late, *tasks))) == [
+        "$.tasks[1].inputParameters.p0",
+        "$.tasks[2].inputParameters.p0",
+    ]
