@@ -1,7 +1,8 @@
 """What the author of a worker or of a client program imports.
 
 Synchronous, with threads; it needs the standard library and orjson. It talks to the server over
-HTTP only and knows nothing of its engine or stores.
+HTTP only and knows nothing of its engine or stores. Who builds a DAG has it held to the rules that
+the server reads definitions by; they are loaded then, and need marshmallow.
 """
 
 from __future__ import annotations
@@ -27,6 +28,15 @@ from conductor_py.sdk.checkpoints import Checkpoint, Checkpoints, StartingPoint,
 from conductor_py.sdk.client import Client
 from conductor_py.sdk.clock import Clock, SystemClock
 from conductor_py.sdk.context import TaskContext, task_context
+from conductor_py.sdk.dag import Dag
+from conductor_py.sdk.dag_tasks import (
+    Condition,
+    ConditionsTask,
+    DagTask,
+    SwitchTask,
+    all_of,
+    any_of,
+)
 from conductor_py.sdk.errors import (
     CancelRequested,
     NonRetryableError,
@@ -48,9 +58,13 @@ __all__ = [
     "ClaimLost",
     "Client",
     "Clock",
+    "Condition",
+    "ConditionsTask",
     "ConductorError",
     "ConfigurationError",
     "Conflict",
+    "Dag",
+    "DagTask",
     "DefinitionError",
     "EpochConflict",
     "InvalidInput",
@@ -66,6 +80,7 @@ __all__ = [
     "StartingPoint",
     "StopRequested",
     "StoreUnavailable",
+    "SwitchTask",
     "SystemClock",
     "Task",
     "TaskCancelled",
@@ -79,6 +94,8 @@ __all__ = [
     "Worker",
     "WorkerOptions",
     "WorkerTask",
+    "all_of",
+    "any_of",
     "task_context",
     "worker_task",
 ]
