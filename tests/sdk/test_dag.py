@@ -7,6 +7,8 @@ from __future__ import annotations
 import itertools
 import json
 import random
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, cast
@@ -145,6 +147,24 @@ def test_conditions_come_after_what_their_condition_is_about() -> None:
             }
         },
     }
+
+
+def test_conditions_may_have_inputs_of_their_own() -> None:
+    dag = Dag("w")
+    a, b = dag.task("a"), dag.task("b")
+    check = dag.conditions("check", a.succeeded(), inputs={"why": "complete"})
+    check.on_success(b)
+    check.on_failure(b)
+    assert _task(dag, "check")["inputParameters"] == {
+        "condition": {"task": "a", "status": "SUCCESS"},
+        "why": "complete",
+    }
+
+
+def test_names_that_only_the_server_knows_are_left_to_it() -> None:
+    dag = Dag("w")
+    dag.task("a", inputs={"region": "${REGION}"})
+    assert _task(dag, "a")["inputParameters"] == {"region": "${REGION}"}
 
 
 def test_conditions_without_a_condition_look_at_all_that_leads_to_them() -> None:
@@ -472,6 +492,15 @@ def test_what_json_cannot_say_is_refused() -> None:
         dag.build()
 
 
+def test_who_only_works_loads_no_rules() -> None:
+    """A worker needs the standard library and orjson."""
+    program = "import sys, conductor_py.sdk; print('marshmallow' in sys.modules)"
+    found = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert found.stdout == "False\n"
+
+
 # -- every graph -----------------------------------------------------------------------------------
 
 
@@ -602,7 +631,7 @@ def test_a_dag_goes_through_the_catalog_and_runs_in_the_version_it_was_started_i
     with pytest.raises(NotFound, match="no workflow daily_etl in the catalog; save it first"):
         _etl().publish(client)
     assert _etl().save(client)["version"] == 1
-    _etl().publish(client)
+    seen = _etl().publish(client)["etag"]
     first = _etl().start(client, input={"day": "2013-01-01"})
 
     changed = _etl(limit=0.5)
@@ -610,6 +639,8 @@ def test_a_dag_goes_through_the_catalog_and_runs_in_the_version_it_was_started_i
         changed.save(client)
     head = changed.save(client, draft=True)
     assert (head["version"], head["publishedVersion"]) == (2, 1)
+    # It was saved over what had been read: who was faster would have been told.
+    assert stub.seen("PUT")[-1].headers["if-match"] == f'"{seen}"'
     with pytest.raises(Conflict):
         changed.publish(client, etag=1)
     assert changed.publish(client, version=2)["publishedVersion"] == 2
