@@ -19,6 +19,8 @@ from conductor_py.sdk.dag_tasks import Condition, ConditionsTask, DagTask, Switc
 from conductor_py.sdk.document import decode, encode
 
 if TYPE_CHECKING:
+    from datetime import date
+
     from conductor_py.sdk.client import Client
     from conductor_py.sdk.operation_calls import RerunMode
 
@@ -192,6 +194,8 @@ class Dag:
         priority: int | str | None = None,
         start_nodes: Sequence[DagTask] = (),
         depend_mode: RerunMode | None = None,
+        business_time: date | str | None = None,
+        zone: str | None = None,
     ) -> str:
         """Start the published version, or the one that is named, and return the workflow id.
 
@@ -206,6 +210,8 @@ class Dag:
             priority=priority,
             start_nodes=[task.reference for task in start_nodes],
             depend_mode=depend_mode,
+            business_time=business_time,
+            zone=zone,
         )
 
     # ----------------------------------------------------------------------------------------------

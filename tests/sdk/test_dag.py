@@ -307,6 +307,19 @@ def test_parameters_and_outputs_of_tasks_are_passed_on_as_they_are() -> None:
     assert built["tasks"][0]["parameters"] == {"n": 1}
 
 
+def test_parameters_are_handed_on_and_one_that_nothing_gives_is_refused() -> None:
+    dag = Dag("w", parameters={"dt": "$[yyyyMMdd-1]"})
+    load = dag.task("load", inputs={"day": "${param.dt}"}, out=["rows"])
+    load >> dag.task("report", inputs={"rows": "${param.rows}", "of": "${param.dt}"})
+    engine = memory_engine()
+    engine.start(dag.build(), business_at=1_000_000_000_000)
+    assert engine.run("load", {"rows": 7})["inputData"] == {"day": "20010908"}
+    assert engine.run("report")["inputData"] == {"rows": 7, "of": "20010908"}
+    dag.task("beside", inputs={"rows": "${param.rows}"})
+    with pytest.raises(DefinitionError, match=r"task beside.*reads the parameter 'rows'"):
+        dag.build()
+
+
 def test_what_was_built_is_nobody_elses() -> None:
     dag = Dag("w", metadata={"owner": "ann"})
     given = {"day": "today"}
@@ -336,7 +349,7 @@ def test_whatever_a_definition_may_hold_can_be_told(kind: type, model: type[Any]
     told = set(members(kind, dict.fromkeys(kind.__annotations__, 1), ""))
     known = {camel_case(field.name) for field in fields(model)}
     assert known - told - _NOT_TOLD == set()
-    assert told - known <= {"code", "parameters", "outParameters"}
+    assert told - known <= {"code"}
 
 
 # -- what is refused where it is written -----------------------------------------------------------
