@@ -72,6 +72,7 @@ class BareRedis:
         return Counters(
             memory=int(values["used_memory"]),
             moved=int(values["total_net_input_bytes"]) + int(values["total_net_output_bytes"]),
+            received=int(values["total_net_input_bytes"]),
             version=values.get("valkey_version") or values["redis_version"],
         )
 
@@ -104,8 +105,9 @@ def _on_one_core(*threads: int) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """Bytes that the server holds, bytes that came and went, and what it is."""
+    """Bytes that the server holds, bytes that came and went, those that came, and what it is."""
 
     memory: int
     moved: int
+    received: int
     version: str

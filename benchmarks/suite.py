@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from benchmarks import combining_part, engine_part, fork_part, hostile_part, server_part
+from benchmarks import combining_part, dag_part, engine_part, fork_part, hostile_part, server_part
 from benchmarks.figures import Figure, read_floors, shortfalls
 from benchmarks.machine import describe
 from benchmarks.place import place
@@ -32,6 +32,7 @@ class Sizes:
     executions: int
     chains: int
     branches: int
+    nodes: int
     combining: int
     combining_rounds: int
     hostile_windows: int
@@ -44,6 +45,7 @@ FULL = Sizes(
     executions=3000,
     chains=120,
     branches=3000,
+    nodes=10_000,
     combining=10_000,
     combining_rounds=9,
     hostile_windows=10,
@@ -55,6 +57,7 @@ QUICK = Sizes(
     executions=800,
     chains=16,
     branches=1000,
+    nodes=400,
     combining=2000,
     combining_rounds=1,
     hostile_windows=2,
@@ -73,6 +76,10 @@ def measure(sizes: Sizes, *, hostile: bool = True) -> tuple[list[Figure], dict[s
         _tell(figures)
     with place() as at:
         figures += fork_part.measure_forks(at, sizes.forks, least=sizes.branches)
+        _tell(figures)
+    with place() as at:
+        figures += dag_part.measure_dags(at, least=min(1000, sizes.nodes), most=sizes.nodes)
+        figures += dag_part.measure_saves(at, min(1000, sizes.nodes))
         _tell(figures)
     with place() as at:
         figures += combining_part.measure_combining(at, sizes.combining, sizes.combining_rounds)
