@@ -105,6 +105,22 @@ def test_only_the_newest_try_of_what_ended_is_rerun(call):
     assert [task["seq"] for task in call("rerunnable", [old, new])] == [2]
 
 
+def test_a_failed_task_of_a_dag_counts_as_done_while_it_runs_too(call):
+    node = part("n", "SIMPLE")
+    old, new = made(node, 1, "FAILED", retried=True), made(node, 2, "FAILED")
+    for status, verbs in (("RUNNING", ["force"]), ("FAILED", ["rerun", "force"])):
+        document = everything.execution(status, [node], [])
+        plain = call("taskVerbsOf", document, new, True)
+        assert "force" not in plain
+        document["workflowDefinition"]["relations"] = [{"postTask": "n"}]
+        assert call("taskVerbsOf", document, new, True) == verbs
+        assert call("taskVerbsOf", document, old, False) == []
+        done = made(node, 2, "COMPLETED")
+        assert "force" not in call("taskVerbsOf", document, done, True)
+        inner = made(part("inside", "SIMPLE"), 3, "FAILED")
+        assert "force" not in call("taskVerbsOf", document, inner, True)
+
+
 def test_unreached_references_are_found_wherever_they_stand(call):
     definition = {
         "tasks": [

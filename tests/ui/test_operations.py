@@ -237,3 +237,60 @@ def test_a_number_that_scripts_cannot_count_in_is_shown_and_sent_as_it_was_writt
     given.fill(given.input_value().replace('"n": 1', '"n": 2'))
     tab.submit("Rerun")
     until(lambda: client.get_workflow(execution)["input"] == {"n": 2, "long": long})
+
+
+def _dag(name, tasks, *edges):
+    relations = [{"preTask": before, "postTask": after} for before, after in edges]
+    return {"name": name, "tasks": tasks, "relations": relations}
+
+
+BREAKS = _dag(
+    "ui_dag",
+    [_script("first", "1"), _script("breaks", "$.n > 1 ? 'well' : null.x"), _script("then", "1")],
+    ("first", "breaks"),
+    ("breaks", "then"),
+)
+
+
+def test_what_a_rerun_would_do_is_told_before_it_is_done(tab, client):
+    execution = client.start_workflow(definition=BREAKS, input={"n": 2})
+    until(lambda: _status(client, execution) == "COMPLETED")
+    tab.execution(execution)
+    tab.page.get_by_role("button", name="Details of breaks").click()
+    tab.page.get_by_role("button", name="Rerun from here…").click()
+    tab.dialog.get_by_label("What runs").select_option("TASK_ONLY")
+    tab.dialog.get_by_role("button", name="Rerun").click()
+    told = tab.dialog.get_by_role("status")
+    told.get_by_text("Runs again, if it comes to it: breaks").wait_for()
+    told.get_by_text("Kept, though older than something before it: then").wait_for()
+    assert len(client.get_workflow(execution)["tasks"]) == 3
+    tab.dialog.get_by_label("Only tell what would run again").uncheck()
+    tab.submit("Rerun")
+    until(lambda: len(client.get_workflow(execution)["tasks"]) == 4)
+    tab.status("Completed")
+    tab.page.get_by_role("row", name="then").get_by_text("stale").wait_for()
+
+
+def test_from_the_beginning_there_is_nothing_to_choose(tab, client):
+    execution = client.start_workflow(definition=BREAKS, input={"n": 2})
+    until(lambda: _status(client, execution) == "COMPLETED")
+    tab.execution(execution)
+    tab.choose("Rerun…")
+    assert not tab.dialog.get_by_label("What runs").is_visible()
+    tab.dialog.get_by_role("button", name="Rerun").click()
+    tab.dialog.get_by_text("Runs again, if it comes to it: first, breaks, then").wait_for()
+
+
+def test_a_failed_task_counts_as_done_with_who_said_so(tab, client):
+    execution = client.start_workflow(definition=BREAKS, input={"n": 1})
+    until(lambda: _status(client, execution) == "FAILED")
+    tab.execution(execution)
+    tab.page.get_by_role("button", name="Details of breaks").click()
+    tab.page.get_by_role("button", name="Count as done…").click()
+    tab.dialog.get_by_label("Who wants this").fill("ann")
+    tab.dialog.get_by_label("Why").fill("sent by mail")
+    tab.dialog.get_by_label("Output").fill('{"result": "by hand"}')
+    tab.submit("Count as done")
+    tab.status("Completed")
+    tab.page.get_by_text("forced by ann: sent by mail").first.wait_for()
+    assert _status(client, execution) == "COMPLETED"

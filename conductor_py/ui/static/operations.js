@@ -5,7 +5,7 @@ import { ask } from "./dialog.js";
 import { h, icon } from "./dom.js";
 import { clip } from "./format.js";
 import { menu } from "./menu.js";
-import { hasFailedChild, rerunnable, taskVerbsOf, typeOf, unreachedOf, verbsOf } from "./verbs.js";
+import { hasFailedChild, isDag, rerunnable, taskVerbsOf, typeOf, unreachedOf, verbsOf } from "./verbs.js";
 
 const SHOWN = 2; // what is a button of its own; the rest is in the menu
 const OUTCOMES = ["COMPLETED", "FAILED", "FAILED_WITH_TERMINAL_ERROR"].map((one) => [one, one]);
@@ -40,9 +40,9 @@ export class Operations {
 
   /** What can be done with a task, as buttons. */
   ofTask(task, newest) {
-    const labels = { complete: isAsked(task) ? "Complete…" : "Report a result…", rerun: "Rerun from here…" };
+    const labels = { complete: isAsked(task) ? "Complete…" : "Report a result…", rerun: "Rerun from here…", force: "Count as done…" };
     return taskVerbsOf(this.#execution, task, newest).map((verb) =>
-      h("button", { type: "button", on: { click: () => this.#open(verb, task) } }, icon(verb === "complete" ? "check" : "loop"), labels[verb]),
+      h("button", { type: "button", on: { click: () => this.#open(verb, task) } }, icon(verb === "rerun" ? "loop" : "check"), labels[verb]),
     );
   }
 
@@ -241,6 +241,7 @@ const VERBS = {
   },
   remove: { label: "Remove…", icon: "cross", danger: true, ask: remove },
   complete: { ask: complete },
+  force: { ask: force },
 };
 
 function refChoice(unreached, about) {
@@ -262,7 +263,48 @@ function complete({ about: task }) {
   };
 }
 
+function force({ path, about: task }) {
+  return {
+    title: `Count ${clip(task.referenceTaskName, 60)} as done?`,
+    says: "It has failed, and counts as done from now on. What its failure blocked runs; the failed attempt stays, with who wanted this and why.",
+    fields: [
+      { name: "by", label: "Who wants this" },
+      { name: "reason", label: "Why", placeholder: "shown with the task" },
+      json("output", "Output", undefined, "What later tasks read of it; leave it empty for what the failed attempt gave."),
+    ],
+    yes: "Count as done",
+    danger: true,
+    done: "Counted as done",
+    act: ({ by, reason, output }) => send("POST", `${path}/tasks/${encodeURIComponent(task.referenceTaskName)}/force-success`, {}, { by: by || undefined, reason: reason || undefined, output }).then(nothing),
+  };
+}
+
+const MODES = [
+  ["TASK_POST", "with all that comes behind it"],
+  ["TASK_ONLY", "alone"],
+  ["TASK_PRE", "with all that comes before it"],
+];
+
+/** What runs with the task of a DAG, which the beginning has no use for; and whether only to tell. */
+function parts(fromField) {
+  const follow = (input) => {
+    const show = () => (input.closest(".ask").hidden = !fromField().value);
+    fromField().addEventListener("change", show);
+    show();
+  };
+  return [
+    { name: "mode", label: "What runs", kind: "choice", value: "TASK_POST", options: MODES, change: follow },
+    { name: "check", label: "Only tell what would run again", kind: "check", value: true },
+  ];
+}
+
+function foretold(found) {
+  const line = (label, refs) => refs?.length > 0 && h("li", { class: "wrap" }, h("strong", {}, label), ` ${clip(refs.join(", "), 2000)}`);
+  return h("ul", {}, line("Runs again, if it comes to it:", found?.runsAgain), line("Kept:", found?.kept), line("Kept, though older than something before it:", found?.stale));
+}
+
 function rerun({ execution, path, tasks, about }) {
+  const dag = isDag(execution);
   const listed = rerunnable(tasks);
   const named = (task) => `${clip(task.referenceTaskName, 80)} (${String(task.status ?? "").toLowerCase().replaceAll("_", " ")})`;
   const known = new Map(listed.map((task) => [String(task.taskId), task]));
@@ -272,9 +314,10 @@ function rerun({ execution, path, tasks, about }) {
   let from = null;
   return {
     title: "Rerun this execution?",
-    says: "What comes after the task is forgotten and done again. What stands beside it stays, and is tried again where it had failed.",
+    says: dag ? "The task runs again, with what you choose. What stands beside it stays." : "What comes after the task is forgotten and done again. What stands beside it stays, and is tried again where it had failed.",
     fields: [
       { name: "from", label: "From", kind: "choice", value: first, options, change: (input) => (from = input) },
+      ...(dag ? parts(() => from) : []),
       json("taskInput", "Input of that task", about?.inputData, "As it is unless you change it.", {
         change: (area, fill) => {
           const follow = () => {
@@ -291,7 +334,11 @@ function rerun({ execution, path, tasks, about }) {
     yes: "Rerun",
     danger: true,
     done: "Running again",
-    act: ({ from: task, taskInput, workflowInput }) => send("POST", `${path}/rerun`, {}, { reRunFromTaskId: task || undefined, taskInput, workflowInput }).then(nothing),
+    act: async ({ from: task, mode, check, taskInput, workflowInput }) => {
+      const body = { reRunFromTaskId: task || undefined, mode: task ? mode : undefined, taskInput, workflowInput };
+      const found = await send("POST", `${path}/rerun`, { dryRun: check ? "true" : "" }, body);
+      return check ? foretold(found) : undefined;
+    },
   };
 }
 

@@ -170,7 +170,7 @@ export class TaskTable {
         h("strong", {}, clip(key, 90)),
         h("span", { class: "quiet" }, icon(type.icon), type.text, definitionOf(latest, key)),
       ),
-      h("td", {}, pill(latest.status)),
+      h("td", {}, pill(latest.status), latest.stale && [" ", h("span", { class: "tag", title: "Something before it has run again since." }, "stale")]),
       h("td", { class: "num" }, count(attempts.length)),
       h("td", { class: "num" }, latest.iteration ? count(latest.iteration) : h("span", { class: "quiet" }, "–")),
       h("td", { class: "worker", title: clip(latest.workerId, 500) }, clip(latest.workerId, 40) || h("span", { class: "quiet" }, "–")),
@@ -188,7 +188,7 @@ function definitionOf(task, key) {
   return named && ![key, type, ""].includes(name) ? ` · ${clip(name, 60)}` : "";
 }
 
-const essence = (task) => [task.taskId, task.status, task.startTime, task.endTime, task.updateTime, task.pollCount, task.workerId, task.subWorkflowId, task.retried, task.progress, task.outputData?.iteration, task.callbackAfterSeconds];
+const essence = (task) => [task.taskId, task.status, task.startTime, task.endTime, task.updateTime, task.pollCount, task.workerId, task.subWorkflowId, task.retried, task.stale, task.progress, task.outputData?.iteration, task.callbackAfterSeconds];
 
 function queueWait(task) {
   if (task.startTime) return duration(Number(task.queueWaitTime ?? 0));

@@ -33,14 +33,21 @@ export function verbsOf(execution, tasks, unreached) {
   return [!completed && "retry", restartable && "restart", "rerun", "remove"].filter(Boolean);
 }
 
+/** Whether the tasks of an execution follow each other by relations. */
+export const isDag = (execution) => (execution.workflowDefinition?.relations ?? []).length > 0;
+
 /** The verbs of one task. `newest`: no later attempt took its place. */
 export function taskVerbsOf(execution, task, newest) {
   const alive = execution.status === "RUNNING" || execution.status === "PAUSED";
   const type = typeOf(task);
   if (alive && isOpenTask(task)) return CONTAINERS.has(type) ? [] : ["complete"];
-  if (!alive && newest && !task.retried && isTerminal(execution.status)) return ["rerun"];
-  return [];
+  if (!newest || task.retried) return [];
+  const rerun = !alive && isTerminal(execution.status);
+  const force = isDag(execution) && FAILED.includes(task.status) && isNode(execution, task);
+  return [rerun && "rerun", force && "force"].filter(Boolean);
 }
+
+const isNode = (execution, task) => execution.workflowDefinition.tasks.some((one) => one.taskReferenceName === task.referenceTaskName);
 
 const isTerminal = (status) => ["COMPLETED", "FAILED", "TIMED_OUT", "TERMINATED"].includes(status);
 
