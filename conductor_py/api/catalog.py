@@ -23,10 +23,12 @@ from conductor_py.wire.catalog import (
     split_body,
 )
 from conductor_py.wire.codes import read_code
+from conductor_py.wire.lineage import lineage_body
 from conductor_py.wire.parameters import flag, number, text, wrong_segment
 
 _ETAG = re.compile(r'"(\d{1,15})"')
 _MOST = 1_000
+_DEEPEST = 20
 _LAST = 2**63 - 1
 
 
@@ -36,6 +38,7 @@ def catalog(front: Front) -> Blueprint:
     own: tuple[Route, ...] = (
         ("GET", "/workflows/<code>/versions/<version>", workflows.split),
         ("GET", "/workflows/<code>/diff", workflows.diff),
+        ("GET", "/workflows/<code>/lineage", workflows.lineage),
         ("POST", "/workflows/<code>/publish", workflows.publish),
         ("POST", "/workflows/<code>/withdraw", workflows.withdraw),
         ("GET", "/tasks/<code>/uses", tasks.uses),
@@ -142,6 +145,10 @@ class _Workflows(_Versioned):
         if was < 1:
             raise _wrong("from", "must be given: there is no version before the first")
         return json_answer(diff_body(was, now, self._catalog.diff(wanted, was, now)))
+
+    def lineage(self, code: str) -> Response:
+        depth = number(request.args, "depth", 1, least=1, most=_DEEPEST)
+        return json_answer(lineage_body(self._front.engine.lineages.of(_code(code), depth)))
 
     def publish(self, code: str) -> Response:
         version = number(request.args, "version", least=1)

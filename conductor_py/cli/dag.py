@@ -5,18 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 
 from conductor_py.cli.connection import client, connected, document, file_document
+from conductor_py.cli.lineage import lineage
 from conductor_py.cli.printing import moment, objects, print_json, print_table, say
+from conductor_py.cli.versioned import code_of, found_head, noun_of, number_of, object_of
 from conductor_py.errors import NotFound
-from conductor_py.sdk.errors import UnexpectedAnswer
-
-if TYPE_CHECKING:
-    from conductor_py.sdk import Client
-    from conductor_py.sdk.catalog_calls import Noun
 
 _HEAD: Final = ("code", "name", "version", "publishedVersion", "updateTime")
 _VERSION: Final = ("version", "saveTime", "tasks", "published", "startable", "current")
@@ -26,6 +23,9 @@ _TASK: Final = click.option("--task", "is_task", is_flag=True, help="A task inst
 @click.group()
 def dag() -> None:
     """Save, publish and look at workflows that have versions."""
+
+
+dag.add_command(lineage)
 
 
 @dag.command()
@@ -43,15 +43,15 @@ def save(
         raise click.UsageError(f"{file} holds no workflow: an object with a name")
     with client(server) as conductor:
         known = conductor.list_heads("workflows", name=found["name"])
-        code, seen = (_code(known[0]), _number(known[0].get("etag"))) if known else (None, 0)
+        code, seen = (code_of(known[0]), number_of(known[0].get("etag"))) if known else (None, 0)
         if etag and code is None:
             raise NotFound(f"There is no workflow {found['name']} in the catalog")
         head = conductor.save_version(
             "workflows", found, code=code, etag=etag or seen, draft=draft or publish
         )
         if publish:
-            saved, now = _number(head.get("version")), _number(head.get("etag"))
-            head = conductor.publish(_code(head), version=saved or None, etag=now)
+            saved, now = number_of(head.get("version")), number_of(head.get("etag"))
+            head = conductor.publish(code_of(head), version=saved or None, etag=now)
     _tell(head, as_json=as_json)
 
 
@@ -63,7 +63,7 @@ def save(
 def list_(*, tasks: bool, after: str | None, size: int, server: str, as_json: bool) -> None:
     """List what is in the catalog, the oldest first."""
     with client(server) as conductor:
-        found = conductor.list_heads(_noun(is_task=tasks), after=after, size=size)
+        found = conductor.list_heads(noun_of(is_task=tasks), after=after, size=size)
     if as_json:
         print_json(found)
     else:
@@ -87,12 +87,12 @@ def get(
 ) -> None:
     """Print the workflow NAME (or its code) as it was saved."""
     with client(server) as conductor:
-        head = _found(conductor, name, is_task=is_task)
-        code = _code(head)
+        head = found_head(conductor, name, is_task=is_task)
+        code = code_of(head)
         if pins:
-            print_json(conductor.get_pins(code, version or _number(head.get("version"))))
+            print_json(conductor.get_pins(code, version or number_of(head.get("version"))))
         else:
-            print_json(conductor.get_version(_noun(is_task=is_task), code, version=version))
+            print_json(conductor.get_version(noun_of(is_task=is_task), code, version=version))
 
 
 @dag.command()
@@ -102,8 +102,8 @@ def get(
 def versions(name: str, *, is_task: bool, server: str, as_json: bool) -> None:
     """List the versions of NAME, the newest first."""
     with client(server) as conductor:
-        head = _found(conductor, name, is_task=is_task)
-        found = conductor.list_versions(_noun(is_task=is_task), _code(head))
+        head = found_head(conductor, name, is_task=is_task)
+        found = conductor.list_versions(noun_of(is_task=is_task), code_of(head))
     if as_json:
         print_json(found)
     else:
@@ -118,7 +118,7 @@ def versions(name: str, *, is_task: bool, server: str, as_json: bool) -> None:
 def diff(name: str, *, before: int | None, after: int | None, server: str, as_json: bool) -> None:
     """Print what differs between two versions of NAME, by tasks and relations."""
     with client(server) as conductor:
-        code = _code(_found(conductor, name))
+        code = code_of(found_head(conductor, name))
         found = conductor.get_diff(code, before=before, after=after)
     if as_json:
         print_json(found)
@@ -134,8 +134,8 @@ def diff(name: str, *, before: int | None, after: int | None, server: str, as_js
 def publish(name: str, *, version: int | None, server: str, as_json: bool) -> None:
     """Let a version of NAME be the one that starts by its name."""
     with client(server) as conductor:
-        head = _found(conductor, name)
-        _tell(conductor.publish(_code(head), version=version), as_json=as_json)
+        head = found_head(conductor, name)
+        _tell(conductor.publish(code_of(head), version=version), as_json=as_json)
 
 
 @dag.command()
@@ -145,8 +145,8 @@ def publish(name: str, *, version: int | None, server: str, as_json: bool) -> No
 def withdraw(name: str, *, version: int | None, server: str, as_json: bool) -> None:
     """Let no version of NAME start any more."""
     with client(server) as conductor:
-        head = _found(conductor, name)
-        _tell(conductor.withdraw(_code(head), version=version), as_json=as_json)
+        head = found_head(conductor, name)
+        _tell(conductor.withdraw(code_of(head), version=version), as_json=as_json)
 
 
 @dag.command()
@@ -157,9 +157,9 @@ def withdraw(name: str, *, version: int | None, server: str, as_json: bool) -> N
 def switch(name: str, version: int, *, is_task: bool, server: str, as_json: bool) -> None:
     """Edit another VERSION of NAME; nothing is written over."""
     with client(server) as conductor:
-        head = _found(conductor, name, is_task=is_task)
-        noun = _noun(is_task=is_task)
-        _tell(conductor.switch_version(noun, _code(head), version), as_json=as_json)
+        head = found_head(conductor, name, is_task=is_task)
+        noun = noun_of(is_task=is_task)
+        _tell(conductor.switch_version(noun, code_of(head), version), as_json=as_json)
 
 
 @dag.command()
@@ -173,7 +173,7 @@ def uses(code: str, *, server: str, as_json: bool) -> None:
         print_json(found)
         return
     rows = [
-        [*_row(_object(each.get("workflow")), _HEAD[:2]), each.get("versions", "")]
+        [*_row(object_of(each.get("workflow")), _HEAD[:2]), each.get("versions", "")]
         for each in found
     ]
     print_table(("code", "name", "versions"), rows)
@@ -185,9 +185,9 @@ def uses(code: str, *, server: str, as_json: bool) -> None:
 @connected
 def delete(name: str, *, is_task: bool, server: str, as_json: bool) -> None:
     """Take NAME (or its code) out of the lists; its versions can be read until they are purged."""
-    noun = _noun(is_task=is_task)
+    noun = noun_of(is_task=is_task)
     with client(server) as conductor:
-        code = _code(_found(conductor, name, is_task=is_task))
+        code = code_of(found_head(conductor, name, is_task=is_task))
         head = conductor.delete_versioned(noun, code)
     if as_json:
         print_json(head)
@@ -202,33 +202,12 @@ def delete(name: str, *, is_task: bool, server: str, as_json: bool) -> None:
 @connected
 def purge(name: str, version: int, *, is_task: bool, server: str, as_json: bool) -> None:
     """Forget a VERSION of NAME (or its code) for good."""
-    noun = _noun(is_task=is_task)
+    noun = noun_of(is_task=is_task)
     with client(server) as conductor:
-        head = _found(conductor, name, is_task=is_task)
-        conductor.purge_version(noun, _code(head), version)
+        head = found_head(conductor, name, is_task=is_task)
+        conductor.purge_version(noun, code_of(head), version)
     if not as_json:
         say(f"version {version} of {head.get('name')} is gone.", err=True)
-
-
-def _found(conductor: Client, name: str, *, is_task: bool = False) -> Mapping[str, Any]:
-    """Find a head by name or code; tasks go by code only, as their names need not be unlike."""
-    known = [] if is_task else conductor.list_heads("workflows", name=name)
-    if known:
-        return known[0]
-    if name.isascii() and name.isdecimal():
-        return conductor.get_head(_noun(is_task=is_task), name)
-    raise NotFound(f"There is no {'task of the code' if is_task else 'workflow'} {name}")
-
-
-def _code(head: Mapping[str, Any]) -> str:
-    found = head.get("code")
-    if not isinstance(found, str):
-        raise UnexpectedAnswer("the server answered no code", status=200)
-    return found
-
-
-def _noun(*, is_task: bool) -> Noun:
-    return "tasks" if is_task else "workflows"
 
 
 _SIGNS: Final = {"added": "+", "removed": "-"}
@@ -246,7 +225,7 @@ def _lines(found: Mapping[str, Any]) -> Iterator[str]:
         for each in objects(task.get("members")):
             yield f"    {_member(each)}"
     for each in objects(found.get("relations")):
-        relation = _object(each.get("relation"))
+        relation = object_of(each.get("relation"))
         label = "" if relation.get("label", "ok") == "ok" else f" {relation.get('label')}"
         ends = f"{relation.get('preTask', '')} ->{label} {relation.get('postTask')}"
         yield f"{_SIGNS.get(str(each.get('change')), '~')} relation {ends}"
@@ -255,14 +234,6 @@ def _lines(found: Mapping[str, Any]) -> Iterator[str]:
 def _member(found: Mapping[str, Any]) -> str:
     before, after = (json.dumps(found.get(end)) for end in ("before", "after"))
     return f"{found.get('path')}: {before} -> {after}"
-
-
-def _object(found: object) -> Mapping[str, Any]:
-    return found if isinstance(found, Mapping) else {}
-
-
-def _number(found: object) -> int:
-    return found if isinstance(found, int) else 0
 
 
 def _row(found: Mapping[str, Any], columns: tuple[str, ...]) -> list[object]:

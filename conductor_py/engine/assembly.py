@@ -34,6 +34,7 @@ from conductor_py.engine.file_retention import FileRetention
 from conductor_py.engine.files import FilePorts, Files
 from conductor_py.engine.hand_out import HandOut
 from conductor_py.engine.hub import Hub
+from conductor_py.engine.lineage import Lineages
 from conductor_py.engine.live_limits import LiveLimits
 from conductor_py.engine.locking import Locking
 from conductor_py.engine.long_scripts import LongScripts
@@ -255,6 +256,9 @@ def assemble(
     definitions = Definitions(ports.metadata, registered, snapshots, clock, live)
     codes = Minter(ports.numbers, clock, layout=code_layout, machine=machine)
     heads = CatalogHeads(ports.catalog, clock)
+    catalog = Catalog(
+        store=ports.catalog, heads=heads, composer=composer, clock=clock, mint=codes.codes
+    )
     schedules = Schedules(ports.schedules, firing, clock, history, machine)
     steering = Steering(
         executions=executions,
@@ -277,9 +281,7 @@ def assemble(
         awaiting=awaiting,
         tasks=tasks,
         definitions=definitions,
-        catalog=Catalog(
-            store=ports.catalog, heads=heads, composer=composer, clock=clock, mint=codes.codes
-        ),
+        catalog=catalog,
         publishing=Publishing(
             store=ports.catalog,
             heads=heads,
@@ -288,6 +290,14 @@ def assemble(
             validate=definitions.validate,
             scheduled=schedules.starting,
             forget=snapshots.forget_heads,
+        ),
+        lineages=Lineages(
+            store=ports.catalog,
+            heads=heads,
+            composer=composer,
+            registered=registered,
+            users=catalog.users,
+            starting=schedules.of_workflows,
         ),
         schemas=Schemas(ports.metadata, clock, snapshots.forget_heads),
         tags=Tags(ports.metadata, snapshots.forget_heads),

@@ -8,7 +8,7 @@ tasks; still a task that a published workflow has is changed as a draft only, no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 from conductor_py.codec.catalog import (
@@ -124,7 +124,13 @@ class Catalog:
         that is edited and those that can be started.
         """
         self._heads.read(Kind.TASK, code)
-        return self._pinning.users(code)
+        return self._pinning.users((code,)).get(code, ())
+
+    def users(
+        self, codes: Collection[int]
+    ) -> Mapping[int, tuple[tuple[Head, tuple[int, ...]], ...]]:
+        """List the same of several tasks, by their codes; of one that nobody has, nothing."""
+        return self._pinning.users(codes)
 
     # -- saving ------------------------------------------------------------------------------------
 
@@ -251,7 +257,7 @@ class Catalog:
         if head.published:
             raise Conflict(f"{head.name} is published; withdraw it first")
         if kind is Kind.TASK:
-            users = ", ".join(user.name for user, _ in self._pinning.users(code)[:10])
+            users = ", ".join(user.name for user, _ in self.uses(code)[:10])
             if users:
                 raise Conflict(f"Workflows have the task {head.name}: {users}")
         after = self._heads.changed(head, deleted=True)

@@ -46,6 +46,13 @@ class CatalogHeads:
         code, _ = load_name(stored)
         return self.read(Kind.WORKFLOW, code) if code else None
 
+    def all_named(self, names: Sequence[str]) -> list[Head]:
+        """Find workflows by their names; those that are not there are left out."""
+        stored = self._store.read([name_cell(name) for name in names])
+        codes = [code for code, _ in map(load_name, stored) if code]
+        found = self._store.read([head_cell(Kind.WORKFLOW, code) for code in codes])
+        return [load_head(each) for each in found if each is not None]
+
     def free_name(self, name: str, code: int) -> tuple[bytes | None, int]:
         """Read a name that a workflow is about to take: how it stands, and the largest version that
         it had with others. ``Conflict`` when another workflow has it.

@@ -6,7 +6,7 @@ content is what it was keeps its version.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from conductor_py.codec.catalog import (
@@ -141,19 +141,24 @@ class Pinning:
                     " version that it pins: save the new one as a draft (?draft=true)"
                 )
 
-    def users(self, code: int) -> tuple[tuple[Head, tuple[int, ...]], ...]:
-        """List the workflows that have a task, with the versions that do so, of those that are
-        edited or can be started.
+    def users(self, codes: Collection[int]) -> dict[int, tuple[tuple[Head, tuple[int, ...]], ...]]:
+        """List the workflows that have tasks, by the code of the task, with the versions that do
+        so, of those that are edited or can be started.
         """
-        heads = [head for head in self._workflows(code) if not head.deleted]
+        heads = [head for head in self._workflows(*codes) if not head.deleted]
         wanted = [
             (head, version) for head in heads for version in sorted({head.version, *head.startable})
         ]
-        found: dict[int, list[int]] = {}
+        asked = frozenset(codes)
+        found: dict[int, dict[int, list[int]]] = {}
         for head, version, pins in self._pins(wanted):
-            if any(pin.code == code for pin in pins):
-                found.setdefault(head.code, []).append(version)
-        return tuple((head, tuple(found[head.code])) for head in heads if head.code in found)
+            for code in asked & {pin.code for pin in pins}:
+                found.setdefault(code, {}).setdefault(head.code, []).append(version)
+        by_code = {head.code: head for head in heads}
+        return {
+            code: tuple((by_code[user], tuple(versions)) for user, versions in of.items())
+            for code, of in found.items()
+        }
 
     def refuse_pinned(self, code: int, version: int) -> tuple[Write, ...]:
         """``Conflict`` when any version of a workflow, deleted or not, pins that of a task; else

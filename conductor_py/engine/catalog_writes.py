@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from conductor_py.codec.catalog import dump_head, dump_name, dump_saved, load_name
+from conductor_py.engine.calls import calls_of
 from conductor_py.engine.composing import document_cell, log_cell
 from conductor_py.model.catalog import Edge, Head, Kind, Saved, SplitWorkflow
-from conductor_py.model.definitions import WorkflowDef, WorkflowTask, children_of
+from conductor_py.model.definitions import WorkflowDef
 from conductor_py.model.json import JsonValue
 from conductor_py.ports.catalog import Cell, Table, Write
 
@@ -116,37 +117,8 @@ def of_use(code: int, workflow: int) -> Write:
 
 def of_calls(definition: WorkflowDef, workflow: int) -> Iterator[Write]:
     """Note which workflows a workflow starts."""
-    for name in dict.fromkeys(name for _, name, _ in children(definition)):
+    for name in dict.fromkeys(call.name for call in calls_of(definition)):
         yield Write(cell=Cell(table=Table.CALL, row=name, field=str(workflow)), after=_ONE)
-
-
-def children(definition: WorkflowDef) -> Iterator[tuple[str, str, int | None]]:
-    """List the workflows that a definition starts by names that it says: path, name, version."""
-    if definition.failure_workflow and "${" not in definition.failure_workflow:
-        said = definition.failure_workflow_version
-        yield "$.failureWorkflow", definition.failure_workflow, said or None
-    pending = [(f"$.tasks[{at}]", task) for at, task in enumerate(definition.tasks)]
-    while pending:
-        path, task = pending.pop()
-        called = _called(task)
-        if called is not None:
-            member, name, version = called
-            if name and "${" not in name:
-                yield path + member, name, version if isinstance(version, int) and version else None
-        for inner, body in children_of(task):
-            pending += [(f"{path}{inner}[{at}]", each) for at, each in enumerate(body)]
-
-
-def _called(task: WorkflowTask) -> tuple[str, str, object] | None:
-    params = task.sub_workflow_param
-    if task.type == "SUB_WORKFLOW" and params is not None and params.workflow_definition is None:
-        return ".subWorkflowParam.name", params.name or "", params.version
-    request = task.input_parameters.get("startWorkflow")
-    if task.type == "START_WORKFLOW" and isinstance(request, Mapping):
-        name = request.get("name")
-        if isinstance(name, str) and request.get("workflowDef") is None:
-            return ".inputParameters.startWorkflow.name", name, request.get("version")
-    return None
 
 
 def edges_of(split: SplitWorkflow) -> Iterator[Edge]:

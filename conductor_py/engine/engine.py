@@ -19,6 +19,7 @@ from conductor_py.engine.executions import Executions
 from conductor_py.engine.executor import Executor
 from conductor_py.engine.file_retention import FileRetention
 from conductor_py.engine.files import Files
+from conductor_py.engine.lineage import Lineages
 from conductor_py.engine.long_scripts import LongScripts
 from conductor_py.engine.lookups import Lookups
 from conductor_py.engine.messages import Messages
@@ -61,6 +62,7 @@ class Engine:
     definitions: Definitions
     catalog: Catalog
     publishing: Publishing
+    lineages: Lineages
     schemas: Schemas
     tags: Tags
     secrets: NamedValues

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 
 from conductor_py.codec.catalog import dump_pointer, load_head
+from conductor_py.engine.calls import calls_of
 from conductor_py.engine.catalog_heads import CatalogHeads, compare
 from conductor_py.engine.catalog_writes import (
-    children,
     head_cell,
     of_head,
     of_nothing,
@@ -131,18 +131,18 @@ class Publishing:
         """
         found: list[Violation] = []
         relied: dict[str, Write] = {}
-        for path, name, version in children(definition):
-            if name == definition.name:
-                known = version is None or version in own
+        for call in calls_of(definition):
+            if call.name == definition.name:
+                known = call.version is None or call.version in own
             else:
-                known = self._registered.definition(name, version) is not None
-                cell = Cell(table=Table.REGISTERED, row=name, field=PUBLISHED)
+                known = self._registered.definition(call.name, call.version) is not None
+                cell = Cell(table=Table.REGISTERED, row=call.name, field=PUBLISHED)
                 (published,) = self._store.read((cell,))
                 if published is not None:
-                    relied[name] = of_nothing(cell, published)
+                    relied[call.name] = of_nothing(cell, published)
             if not known:
                 message = "must be the name of a workflow that is registered or published"
-                found.append(Violation(path=path, message=message, invalid_value=name))
+                found.append(Violation(path=call.path, message=message, invalid_value=call.name))
         if found:
             raise DefinitionError(violations=tuple(found))
         return tuple(relied.values())
@@ -161,7 +161,7 @@ class Publishing:
 
     def _calls(self, code: int, version: int, name: str) -> bool:
         definition = self._composer.definition(self._composer.split(code, version), version)
-        return any(called == name for _, called, _ in children(definition))
+        return any(call.name == name for call in calls_of(definition))
 
 
 def _gone(name: str, field: str) -> Write:

@@ -6,7 +6,7 @@ and the change is worked out again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -236,6 +236,11 @@ class Schedules:
         """Name the schedules of a workflow that are not paused."""
         wanted = ScheduleFilter(workflow_name=workflow_name)
         return tuple(schedule.name for schedule, _ in self._matching(wanted) if not schedule.paused)
+
+    def of_workflows(self, names: Collection[str]) -> tuple[Schedule, ...]:
+        """List the schedules that start one of these workflows, paused or not, by name."""
+        every = (schedule for schedule, _ in self._matching(ScheduleFilter()))
+        return tuple(schedule for schedule in every if schedule.workflow_name in names)
 
     def search(self, wanted: ScheduleFilter, *, start: int, size: int) -> FoundPage:
         """Search schedules; a page of them by name."""

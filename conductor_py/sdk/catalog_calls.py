@@ -86,6 +86,15 @@ class CatalogCalls:
         )
         return object_of(answer)
 
+    def get_lineage(self, code: str, *, depth: int = 1) -> JsonObject:
+        """Return what surrounds a workflow, so many calls in both directions, as nodes and edges;
+        raises ``NotFound``.
+        """
+        answer = self._server.call(
+            "GET", "catalog", "workflows", code, "lineage", query={"depth": depth}, resend=True
+        )
+        return object_of(answer)
+
     def list_uses(self, code: str) -> list[JsonObject]:
         """Return the workflows that have a task, each with its versions that do."""
         return objects_of(self._server.call("GET", "catalog", "tasks", code, "uses", resend=True))

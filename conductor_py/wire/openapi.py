@@ -39,6 +39,9 @@ from conductor_py.wire import (
 from conductor_py.wire import (
     files as file_forms,
 )
+from conductor_py.wire import (
+    lineage as lineage_forms,
+)
 from conductor_py.wire.definitions import (
     INLINE_TASK_DEF,
     RELATION,
@@ -110,6 +113,7 @@ _FORMS: tuple[WireSchema, ...] = (
     *checkpoints.FORMS,
     *codes.FORMS,
     *catalog_forms.FORMS,
+    *lineage_forms.FORMS,
 )
 _PUBLISHED = ("WorkflowDef", "TaskDef", "StartWorkflowRequest", "TaskResult", "Task", "Workflow")
 """The schemas that are files of their own."""

@@ -437,6 +437,7 @@ class FakeEngine:
     codes: Any = None
     catalog: Any = None
     publishing: Any = None
+    lineages: Any = None
     tags: Any = field(default_factory=FakeSchedules)
     secrets: Any = None
     environment: Any = None

@@ -10,7 +10,8 @@ from conductor_py.api import create_app
 from conductor_py.testing.engine import MemoryEngine, memory_engine
 from conductor_py.wire.catalog_forms import FORMS
 from conductor_py.wire.fields import WireSchema, load
-from tests.builders import Json, dag, simple
+from conductor_py.wire.lineage import LineageForm
+from tests.builders import Json, dag, simple, sub_workflow
 
 _FORMS: dict[str, WireSchema] = {type(form).__name__: form for form in FORMS}
 
@@ -261,3 +262,55 @@ def test_the_difference_of_two_versions_is_told_by_tasks_and_relations(client: A
     assert client.get(f"{path}/diff?from=1&to=1").json["tasks"] == []
     assert client.get(f"{path}/diff?from=9&to=1").status_code == 404
     assert client.get(f"{path}/diff?to=1").status_code == 400
+
+
+def test_lineage_is_nodes_and_edges_that_a_page_can_draw(client: Any) -> None:
+    path, _ = _created(client)
+    client.post(f"{path}/publish")
+    parent, _ = _created(client, {"name": "parent", "tasks": [sub_workflow("s", "etl")]})
+    found = client.get(f"{path}/lineage").json
+    load(LineageForm(), found)
+    code, of_parent = (each.rpartition("/")[2] for each in (path, parent))
+    assert found == {
+        "code": code,
+        "name": "etl",
+        "depth": 1,
+        "truncated": False,
+        "nodes": [
+            {
+                "id": "workflow:parent",
+                "type": "workflow",
+                "name": "parent",
+                "level": -1,
+                "code": of_parent,
+                "place": "catalog",
+                "version": 1,
+            },
+            {
+                "id": "workflow:etl",
+                "type": "workflow",
+                "name": "etl",
+                "level": 0,
+                "code": code,
+                "place": "catalog",
+                "version": 1,
+                "publishedVersion": 1,
+            },
+        ],
+        "edges": [
+            {
+                "from": "workflow:parent",
+                "to": "workflow:etl",
+                "type": "SUB_WORKFLOW",
+                "versions": [1],
+                "toVersions": [],
+                "edited": True,
+                "published": False,
+            }
+        ],
+    }
+    assert client.get("/api/catalog/workflows/5/lineage").status_code == 404
+    for depth in ("0", "21", "x"):
+        refused = client.get(f"{path}/lineage?depth={depth}")
+        assert refused.status_code == 400
+        assert refused.json["validationErrors"][0]["path"] == "?depth"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.builders import dag, simple
+from tests.builders import dag, simple, sub_workflow
 from tests.cli.conftest import Outcome, Run
 from tests.sdk.bridge import Bridge
 from tests.sdk.stub import StubServer
@@ -104,6 +104,23 @@ def test_versions_are_listed_printed_and_gone_back_to(run: Run, file: Path) -> N
     assert "version 1 is edited" in _done(run("dag", "switch", "etl", "1")).err
     _done(run("dag", "purge", "etl", "2"))
     assert len(_done(run("dag", "versions", "etl")).out.splitlines()) == 2
+
+
+@pytest.mark.usefixtures("bridge")
+def test_what_surrounds_a_workflow_is_listed_edge_by_edge(
+    run: Run, file: Path, tmp_path: Path
+) -> None:
+    _done(run("dag", "save", _written(file), "--publish"))
+    assert _done(run("dag", "lineage", "etl")).err == "Nothing found.\n"
+    parent = tmp_path / "parent.json"
+    parent.write_text(json.dumps({"name": "parent", "tasks": [sub_workflow("s", "etl")]}))
+    _done(run("dag", "save", str(parent)))
+    head, edge = _done(run("dag", "lineage", "etl")).out.splitlines()
+    assert head.split("  ")[0] == "from"
+    assert edge.split() == ["workflow:parent", "SUB_WORKFLOW", "workflow:etl", "1", "edited"]
+    found = json.loads(_done(run("dag", "lineage", "etl", "--depth", "3", "--json")).out)
+    assert (found["depth"], len(found["nodes"])) == (3, 2)
+    assert run("dag", "lineage", "nobody").code == 1
 
 
 @pytest.mark.usefixtures("bridge")

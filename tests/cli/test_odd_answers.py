@@ -52,6 +52,7 @@ COMMANDS = (
     ("dag", "get", "7", "--pins"),
     ("dag", "versions", "orders"),
     ("dag", "diff", "orders"),
+    ("dag", "lineage", "orders"),
     ("dag", "publish", "orders"),
     ("dag", "withdraw", "orders"),
     ("dag", "switch", "orders", "2"),

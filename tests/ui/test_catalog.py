@@ -85,3 +85,17 @@ def test_a_task_tells_who_has_it(tab, client):
     row = tab.page.get_by_role("row", name="ui_shared")
     row.get_by_role("button", name="Show its versions").click()
     tab.page.get_by_text("In ui_user (version 1).").wait_for()
+
+
+def test_what_surrounds_a_workflow_is_listed_below_it(tab, client):
+    client.publish(client.save_version("workflows", _document("ui_child"))["code"])
+    call = {
+        "name": "s",
+        "taskReferenceName": "s",
+        "type": "SUB_WORKFLOW",
+        "subWorkflowParam": {"name": "ui_child"},
+    }
+    client.save_version("workflows", {"name": "ui_parent", "tasks": [call]})
+    _opened(tab, "ui_child")
+    told = tab.page.locator(".lineage li").inner_text()
+    assert told == "ui_parent starts ui_child in version 1 (edited)"

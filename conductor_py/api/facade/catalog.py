@@ -9,6 +9,7 @@ from conductor_py.model.catalog import Draft, Edge, Head, Kind, Saved, SplitWork
 from conductor_py.model.catalog_diff import WorkflowDiff
 from conductor_py.model.definitions import WorkflowDef
 from conductor_py.model.json import JsonObject
+from conductor_py.model.lineage import Lineage
 
 
 class Catalog(Protocol):
@@ -76,3 +77,10 @@ class Publishing(Protocol):
 
     def withdraw(self, code: int, /, *, version: int = 0, etag: int = 0) -> Head:
         """Let none start, or not this one."""
+
+
+class Lineages(Protocol):
+    """What surrounds a workflow."""
+
+    def of(self, code: int, depth: int, /) -> Lineage:
+        """Walk so many calls in both directions (``NotFound``)."""

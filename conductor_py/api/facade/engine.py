@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from conductor_py.api.facade.catalog import Catalog, Publishing
+from conductor_py.api.facade.catalog import Catalog, Lineages, Publishing
 from conductor_py.api.facade.checkpoints import Checkpoints
 from conductor_py.api.facade.codes import Codes
 from conductor_py.api.facade.definitions import Definitions, Schemas, Tags, Values
@@ -60,6 +60,10 @@ class EngineFacade(Protocol):
     @property
     def publishing(self) -> Publishing:
         """Which of the versions start."""
+
+    @property
+    def lineages(self) -> Lineages:
+        """What surrounds a workflow."""
 
     @property
     def trials(self) -> Trials:

@@ -3,6 +3,7 @@
 import { address, get, send } from "./api.js";
 import { clearFailure, showFailure } from "./banner.js";
 import { differences } from "./catalog_diff.js";
+import { lineage } from "./catalog_lineage.js";
 import { ask } from "./dialog.js";
 import { byId, h, put } from "./dom.js";
 import { clip, count, instant, moment } from "./format.js";
@@ -106,6 +107,7 @@ async function whole(head, versions, version, document) {
   new GraphView(box, () => {}).draw(graphOf({ ...document, tasks }, []).items, "");
   const before = versions.map((one) => one.version).filter((one) => one < version);
   if (before.length) parts.unshift(await differences(head.code, Math.max(...before), version));
+  parts.push(!head.deleted && (await lineage(head.code)));
   return parts;
 }
 

@@ -66,6 +66,12 @@ OPERATIONS: tuple[Operation, ...] = (
         "WorkflowDiff",
         "from:integer to:integer",
     ),
+    get(
+        "/api/catalog/workflows/{code}/lineage",
+        "Tell what starts a workflow, what it starts, and which tasks it shares",
+        "Lineage",
+        "depth:integer",
+    ),
     post(
         "/api/catalog/workflows/{code}/publish",
         "Let a version be the one that starts by its name",
