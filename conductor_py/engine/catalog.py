@@ -8,44 +8,30 @@ tasks; still a task that a published workflow has is changed as a draft only, no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from conductor_py.codec.catalog import (
-    digest_of,
-    digest_of_workflow,
-    dump_content,
-    dump_split,
-    load_saved,
-)
+from conductor_py.codec.catalog import digest_of, load_saved
 from conductor_py.engine.catalog_heads import CatalogHeads, compare
-from conductor_py.engine.catalog_pinning import Pinned, Pinning
+from conductor_py.engine.catalog_pinning import Pinned
+from conductor_py.engine.catalog_saving import Check, Mint, Saving
 from conductor_py.engine.catalog_writes import (
     edges_of,
-    next_head,
-    of_calls,
     of_free_name,
+    of_free_task_name,
     of_head,
     of_name,
-    of_version,
 )
 from conductor_py.engine.clock import StoreClock
 from conductor_py.engine.composing import Composer, document_cell, log_cell
 from conductor_py.errors import Conflict, InvalidInput, NotFound, Violation
 from conductor_py.model.catalog import Draft, Edge, Head, Kind, Saved, SplitWorkflow
 from conductor_py.model.catalog_diff import WorkflowDiff, diff
-from conductor_py.model.definitions import WorkflowDef
 from conductor_py.model.json import JsonObject
 from conductor_py.ports.catalog import CatalogStore, Table, Write
 from conductor_py.wire.catalog import read_task
 
-Check = Callable[[WorkflowDef], None]
-"""Hold a whole definition to the rules (``DefinitionError``)."""
-
 _TRIES = 3
-
-Mint = Callable[[int], Sequence[int]]
-"""Make so many codes that nobody has."""
 
 
 class Catalog:
@@ -66,9 +52,8 @@ class Catalog:
         self._store = store
         self._heads = heads
         self._composer = composer
-        self._clock = clock
-        self._mint = mint
-        self._pinning = Pinning(store, mint)
+        self._saving = Saving(store=store, heads=heads, composer=composer, clock=clock, mint=mint)
+        self._pinning = self._saving.pinning
 
     # -- reading -----------------------------------------------------------------------------------
 
@@ -170,34 +155,16 @@ class Catalog:
     ) -> tuple[Pinned, Sequence[Write], Head]:
         """What a save writes, nothing if nothing differs, and the head that it ends in."""
         head = self._heads.live(Kind.WORKFLOW, code, 0) if code else None
-        before = self._composer.split(code, head.version) if head else None
-        pinned = self._pinning.pin(draft, before, code)
-        split = SplitWorkflow(header=draft.header, pins=pinned.pins)
-        digest = digest_of_workflow(split)
-        if head is not None and digest == head.digest:
-            return pinned, (), head
+        step = self._saving.step(draft, head)
+        if head is not None and step.digest == head.digest:
+            return step.pinned, (), head
         if head is not None:
             compare(head, etag)
-            _check_published(head, split.name, as_draft=as_draft)
+            _check_published(head, step.split.name, as_draft=as_draft)
         if not as_draft:
-            self._pinning.refuse_shared(pinned)
-        standing, floor = None, 0
-        if head is None or head.name != split.name:
-            standing, floor = self._heads.free_name(split.name, code)
-        (code,) = (code,) if code else self._mint(1)
-        version = max(head.latest if head else 0, floor) + 1
-        definition = self._composer.definition(split, version, pinned.given)
-        check(definition)
-        now = self._clock.now_ms()
-        after = next_head(head, now, code=code, name=split.name, version=version, digest=digest)
-        writes = (
-            *of_name(head, after, standing),
-            *self._pinning.writes(pinned, before, code, now),
-            *of_calls(definition, code),
-            *of_version(Kind.WORKFLOW, after, dump_split(split), len(split.pins)),
-            of_head(Kind.WORKFLOW, head, after),
-        )
-        return pinned, writes, after
+            self._pinning.refuse_shared(step.pinned)
+        writes, after = self._saving.workflow(step, check)
+        return step.pinned, writes, after
 
     def save_task(
         self, content: JsonObject, *, code: int = 0, etag: int = 0, as_draft: bool = False
@@ -217,12 +184,7 @@ class Catalog:
             compare(head, etag)
             if not as_draft:
                 self._pinning.refuse_used((head,))
-        (code,) = (code,) if code else self._mint(1)
-        now = self._clock.now_ms()
-        version = head.latest + 1 if head else 1
-        after = next_head(head, now, code=code, name=task.name, version=version, digest=digest)
-        document = dump_content(content)
-        writes = (*of_version(Kind.TASK, after, document, 1), of_head(Kind.TASK, head, after))
+        writes, after = self._saving.task(content, task.name, head)
         self._heads.change(writes, after)
         return after
 
@@ -264,6 +226,8 @@ class Catalog:
         writes = [of_head(kind, head, after)]
         if kind is Kind.WORKFLOW:
             writes.append(of_free_name(head))
+        elif not head.owner:
+            writes.append(of_free_task_name(head))
         self._heads.change(writes, after)
         return after
 

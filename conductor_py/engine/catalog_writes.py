@@ -63,6 +63,30 @@ def of_name(before: Head | None, after: Head, standing: bytes | None) -> Iterato
         yield of_free_name(before)
 
 
+def task_names(name: str) -> str:
+    """The row of the tasks of a name that stand by themselves; several may have it."""
+    return f"{Kind.TASK} {name}"
+
+
+def of_task_name(before: Head | None, after: Head) -> Iterator[Write]:
+    """Note the name of a task that stands by itself, so that it is found by it."""
+    if after.owner:
+        return
+    yield _task_name(after, _ONE)
+    if before is not None and before.name != after.name:
+        yield _task_name(before, None)
+
+
+def of_free_task_name(head: Head) -> Write:
+    """Let a task no longer be found by its name."""
+    return _task_name(head, None)
+
+
+def _task_name(head: Head, noted: bytes | None) -> Write:
+    cell = Cell(table=Table.NAME, row=task_names(head.name), field=str(head.code))
+    return Write(cell=cell, after=noted)
+
+
 def of_free_name(head: Head) -> Write:
     """Give back a name."""
     return Write(cell=name_cell(head.name), after=dump_name(0, head.latest))

@@ -22,7 +22,9 @@ class Table(StrEnum):
     CALL = "call"
     """Row: name of a workflow. Field: code of a workflow, a version of which starts it."""
     NAME = "name"
-    """Row: kind. Field: name. Who has the name."""
+    """Row: kind. Field: name. Who has the name. Tasks that stand by themselves may share one. Row:
+    kind and name. Field: code.
+    """
     REGISTERED = "registered"
     """Row: name of a workflow. Field: version, or ``PUBLISHED`` for the one that is meant without
     one. The same documents that a ``MetadataStore`` reads; a change of one raises its revision.

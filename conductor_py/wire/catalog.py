@@ -35,19 +35,29 @@ _USES = "uses"
 
 def read_draft(body: JsonObject) -> Draft:
     """Read a whole workflow as far as it is taken apart; its members are read by ``read_header``
-    and ``read_task``. ``InvalidInput``.
+    and ``read_task``. ``InvalidInput`` lists everything that is wrong.
     """
-    for name in _GIVEN:
-        if body.get(name) is not None:
-            message = "must not be given: versions and times are the catalog's own"
-            raise _wrong(f"$.{name}", message)
+    found = [
+        Violation(path=f"$.{name}", message="must not be given: it is the catalog's own")
+        for name in _GIVEN
+        if body.get(name) is not None
+    ]
     tasks = body.get("tasks")
-    if not isinstance(tasks, list) or not tasks:
-        raise _wrong("$.tasks", "must be a list of at least one task")
+    entries: list[Entry] = []
+    if isinstance(tasks, list) and tasks:
+        for at, task in enumerate(tasks):
+            try:
+                entries.append(_entry(task, at))
+            except InvalidInput as error:
+                found += error.violations
+    else:
+        found.append(Violation(path="$.tasks", message="must be a list of at least one task"))
     header = {name: value for name, value in body.items() if name != "tasks"}
     if not isinstance(header.get("name"), str) or not str(header["name"]).strip():
-        raise _wrong("$.name", "must be given")
-    return Draft(header=header, entries=tuple(_entry(task, at) for at, task in enumerate(tasks)))
+        found.append(Violation(path="$.name", message="must be given"))
+    if found:
+        raise InvalidInput(violations=tuple(found))
+    return Draft(header=header, entries=tuple(entries))
 
 
 def read_content(body: JsonObject) -> JsonObject:

@@ -314,3 +314,11 @@ def test_lineage_is_nodes_and_edges_that_a_page_can_draw(client: Any) -> None:
         refused = client.get(f"{path}/lineage?depth={depth}")
         assert refused.status_code == 400
         assert refused.json["validationErrors"][0]["path"] == "?depth"
+
+
+def test_everything_that_is_wrong_with_a_workflow_is_told_at_once(client: Any) -> None:
+    wrong = {"version": 1, "tasks": ["a", simple("b") | {"code": 5}, simple("c")]}
+    answer = client.post("/api/catalog/workflows", json=wrong)
+    assert answer.status_code == 400
+    paths = [found["path"] for found in answer.json["validationErrors"]]
+    assert paths == ["$.version", "$.tasks[0]", "$.tasks[1].code", "$.name"]

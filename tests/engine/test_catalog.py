@@ -577,7 +577,7 @@ def test_a_code_that_is_minted_twice_takes_nothing_over(engine: MemoryEngine) ->
         store=engine.ports.catalog,
         heads=catalog._heads,
         composer=catalog._composer,
-        clock=catalog._clock,
+        clock=catalog._heads._clock,
         mint=mint,
     )
     second = again.save(read_draft(_etl() | {"name": "second"}), _CHECK)

@@ -118,7 +118,12 @@ KEYS = (
     _key("catalog:log:", "hash", "<kind> <code>: version -> what is told of it", "until purged"),
     _key("catalog:use:", "hash", "<task code>: codes of workflows that have it", "definitions"),
     _key("catalog:call:", "hash", "<name>: codes of workflows that start it", "definitions"),
-    _key("catalog:name:", "hash", "<kind>: name -> code (partition 0)", "definitions"),
+    _key(
+        "catalog:name:",
+        "hash",
+        "workflow: name -> code (partition 0); task <name>: codes of tasks by themselves",
+        "definitions",
+    ),
     _key("meta:tasks", "hash", "name -> task definition (partition 0)", "names"),
     _key("meta:handlers", "hash", "event handler -> '<event> newline <document>'", "names"),
     _key("meta:handled:", "set", "<event>: names of its handlers (partition 0)", "names"),
