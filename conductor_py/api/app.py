@@ -14,6 +14,7 @@ from flask import Flask
 from conductor_py.api.administration import administration, result_queues
 from conductor_py.api.admission import Admission, admitted
 from conductor_py.api.bulk import bulk
+from conductor_py.api.bundles import bundles
 from conductor_py.api.catalog import catalog
 from conductor_py.api.checkpoints import checkpoints, long_tasks
 from conductor_py.api.codes import codes
@@ -124,7 +125,7 @@ def create_app(
     app.config["MAX_CONTENT_LENGTH"] = max_body_bytes
     app.url_map.merge_slashes = False
     install(app, instance)
-    for noun in (workflows, tasks, queues, metadata, catalog):
+    for noun in (workflows, tasks, queues, metadata, catalog, bundles):
         app.register_blueprint(noun(front))
     for acting in (steering, recovery, bulk, executing, signals):
         app.register_blueprint(acting(front))

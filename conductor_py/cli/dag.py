@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import click
 
+from conductor_py.cli.bundles import export, import_
 from conductor_py.cli.connection import client, connected, document, file_document
 from conductor_py.cli.lineage import lineage
 from conductor_py.cli.printing import moment, objects, print_json, print_table, say
@@ -25,7 +26,8 @@ def dag() -> None:
     """Save, publish and look at workflows that have versions."""
 
 
-dag.add_command(lineage)
+for command in (lineage, export, import_):
+    dag.add_command(command)
 
 
 @dag.command()

@@ -29,11 +29,13 @@ from conductor_py.engine.engine import Engine
 from conductor_py.engine.events import Events
 from conductor_py.engine.executions import STAYS_MS, Executions
 from conductor_py.engine.executor import Executor
+from conductor_py.engine.exporting import Exporting
 from conductor_py.engine.failure_reports import FailureReports
 from conductor_py.engine.file_retention import FileRetention
 from conductor_py.engine.files import FilePorts, Files
 from conductor_py.engine.hand_out import HandOut
 from conductor_py.engine.hub import Hub
+from conductor_py.engine.importing import Importing
 from conductor_py.engine.lineage import Lineages
 from conductor_py.engine.live_limits import LiveLimits
 from conductor_py.engine.locking import Locking
@@ -299,6 +301,8 @@ def assemble(
             users=catalog.users,
             starting=schedules.of_workflows,
         ),
+        exporting=Exporting(ports.catalog, heads, composer),
+        importing=Importing(ports.catalog, clock, codes.codes, code_layout),
         schemas=Schemas(ports.metadata, clock, snapshots.forget_heads),
         tags=Tags(ports.metadata, snapshots.forget_heads),
         secrets=ports.secrets,

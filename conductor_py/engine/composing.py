@@ -147,9 +147,12 @@ def used(content: JsonObject, pin: Pin) -> JsonObject:
     """What a task says, and what this workflow says differently. One that stands by itself needs no
     reference; it is its name then.
     """
-    if pin.changes is None:
-        return content
-    return {"taskReferenceName": content.get("name"), **content, **pin.changes}
+    return content if pin.changes is None else used_content(content, pin.changes)
+
+
+def used_content(content: JsonObject, changes: JsonObject) -> JsonObject:
+    """What a task that stands by itself says where it is used with changes."""
+    return {"taskReferenceName": content.get("name"), **content, **changes}
 
 
 def _key(pin: Pin) -> _Key:

@@ -17,8 +17,10 @@ from conductor_py.engine.effects import Effects
 from conductor_py.engine.events import Events
 from conductor_py.engine.executions import Executions
 from conductor_py.engine.executor import Executor
+from conductor_py.engine.exporting import Exporting
 from conductor_py.engine.file_retention import FileRetention
 from conductor_py.engine.files import Files
+from conductor_py.engine.importing import Importing
 from conductor_py.engine.lineage import Lineages
 from conductor_py.engine.long_scripts import LongScripts
 from conductor_py.engine.lookups import Lookups
@@ -63,6 +65,8 @@ class Engine:
     catalog: Catalog
     publishing: Publishing
     lineages: Lineages
+    exporting: Exporting
+    importing: Importing
     schemas: Schemas
     tags: Tags
     secrets: NamedValues

@@ -12,8 +12,10 @@ from conductor_py.sdk.document import encode
 from conductor_py.sdk.server import object_of, objects_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from conductor_py.model.json import JsonObject
-    from conductor_py.sdk.server import Server
+    from conductor_py.sdk.server import QueryValue, Server
 
     Noun = Literal["workflows", "tasks"]
 
@@ -92,6 +94,35 @@ class CatalogCalls:
         """
         answer = self._server.call(
             "GET", "catalog", "workflows", code, "lineage", query={"depth": depth}, resend=True
+        )
+        return object_of(answer)
+
+    def export_workflows(
+        self, names: Sequence[str], *, callees: bool = False, every_version: bool = False
+    ) -> JsonObject:
+        """Return workflows with the shared tasks that they use as one document, in the versions
+        that are edited and published or in ``every_version``; with ``callees`` those that they
+        start, too. Raises ``NotFound``.
+        """
+        query: dict[str, QueryValue] = {
+            "name": list(names),
+            "callees": callees or None,
+            "versions": "all" if every_version else None,
+        }
+        return object_of(self._server.call("GET", "catalog", "export", query=query, resend=True))
+
+    def import_workflows(
+        self, document: JsonObject, *, on_existing: str = "FAIL", dry_run: bool = False
+    ) -> JsonObject:
+        """Take in what ``export_workflows`` gave, all of it or nothing, and return what became of
+        what; ``on_existing`` is ``FAIL``, ``SKIP`` or ``NEW_VERSION``. Raises ``InvalidInput``,
+        ``Conflict``.
+        """
+        answer = self._server.call(
+            *("POST", "catalog", "import"),
+            query={"onExisting": on_existing, "dryRun": dry_run or None},
+            body=encode(document),
+            resend=False,
         )
         return object_of(answer)
 

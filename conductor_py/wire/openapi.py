@@ -23,6 +23,7 @@ from conductor_py.model.definitions import (
 )
 from conductor_py.wire import (
     answers,
+    bundles,
     catalog_forms,
     checkpoints,
     codes,
@@ -114,6 +115,7 @@ _FORMS: tuple[WireSchema, ...] = (
     *codes.FORMS,
     *catalog_forms.FORMS,
     *lineage_forms.FORMS,
+    *bundles.FORMS,
 )
 _PUBLISHED = ("WorkflowDef", "TaskDef", "StartWorkflowRequest", "TaskResult", "Task", "Workflow")
 """The schemas that are files of their own."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from conductor_py.errors import InvalidInput, Violation
@@ -80,6 +81,14 @@ def flag(arguments: Arguments, name: str, *, default: bool = False) -> bool:
     if value in _TRUE or value in _FALSE:
         return value in _TRUE
     raise wrong(name, "must be true or false", value)
+
+
+def choice(arguments: Arguments, name: str, names: Sequence[str]) -> str:
+    """Read one of several words, the first of them when there is none."""
+    value = text(arguments, name) or names[0]
+    if value not in names:
+        raise wrong(name, f"must be one of {', '.join(names)}", value)
+    return value
 
 
 def texts(arguments: Arguments, name: str) -> tuple[str, ...]:

@@ -438,6 +438,8 @@ class FakeEngine:
     catalog: Any = None
     publishing: Any = None
     lineages: Any = None
+    exporting: Any = None
+    importing: Any = None
     tags: Any = field(default_factory=FakeSchedules)
     secrets: Any = None
     environment: Any = None

@@ -148,3 +148,45 @@ def test_what_is_no_workflow_is_told_before_anything_is_sent(run: Run, file: Pat
     assert "holds no workflow" in run("dag", "save", str(file)).err
     unknown = run("dag", "publish", "nobody")
     assert (unknown.code, "nobody" in unknown.err) == (1, True)
+
+
+@pytest.mark.usefixtures("bridge")
+def test_a_workflow_is_exported_from_one_server_and_imported_into_another(
+    run: Run, file: Path, stub: StubServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _done(run("dag", "save", _written(file), "--publish"))
+    text = _done(run("dag", "export", "etl", "--callees", "--versions", "all")).out
+    assert stub.seen("GET")[-1].query == {"name": ["etl"], "callees": ["true"], "versions": ["all"]}
+    exported = file.with_name("export.json")
+    exported.write_text(text)
+    other = StubServer()
+    try:
+        there = Bridge(other)
+        there.engine.clock.advance(seconds=3_600)
+        monkeypatch.setenv("CONDUCTOR_SERVER_URL", other.url)
+        dry = _done(run("dag", "import", str(exported), "--dry-run"))
+        assert "Nothing was changed." in dry.err
+        assert _done(run("dag", "list")).out == ""
+        lines = _done(run("dag", "import", str(exported))).out.splitlines()
+        assert lines[1].split()[:3] == ["workflow", "etl", "CREATED"]
+        _done(run("dag", "publish", "etl"))
+        assert _done(run("dag", "export", "etl")).out == text
+        assert there.engine.workflow(there.engine.start("etl"))["workflowVersion"] == 1
+        exported.write_text(text.replace('"a"', '"c"'))
+        refused = run("dag", "import", str(exported))
+        assert (refused.code, "workflow etl" in refused.err) == (1, True)
+        dry = _done(run("dag", "import", str(exported), "--dry-run"))
+        assert "CONFLICT" in dry.out
+        assert "It would be refused" in dry.err
+        mode = ("--on-existing", "NEW_VERSION", "--json")
+        report = json.loads(_done(run("dag", "import", str(exported), *mode)).out)
+        assert report["workflows"][0]["versions"] == [{"from": 1, "to": 2}]
+    finally:
+        other.close()
+
+
+@pytest.mark.usefixtures("bridge")
+def test_what_is_no_export_is_told_before_anything_is_sent(run: Run, file: Path) -> None:
+    file.write_text("[1]")
+    assert "holds no export" in run("dag", "import", str(file)).err
+    assert run("dag", "export").code == 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +17,7 @@ from tests.waiting import PATIENCE_S
 
 _ID = "000f3a52-1111-4222-8333-444455556666"
 _CRON = '{"name": "s"}'
+_OBJECT = str(Path(__file__).parents[2] / "schemas" / "TaskDef.json")
 
 COMMANDS = (
     ("workflow", "start", "orders"),
@@ -53,6 +55,8 @@ COMMANDS = (
     ("dag", "versions", "orders"),
     ("dag", "diff", "orders"),
     ("dag", "lineage", "orders"),
+    ("dag", "export", "orders"),
+    ("dag", "import", _OBJECT),
     ("dag", "publish", "orders"),
     ("dag", "withdraw", "orders"),
     ("dag", "switch", "orders", "2"),

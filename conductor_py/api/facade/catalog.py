@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Protocol
 
+from conductor_py.model.bundle import Bundle, ImportReport, OnExisting
 from conductor_py.model.catalog import Draft, Edge, Head, Kind, Saved, SplitWorkflow
 from conductor_py.model.catalog_diff import WorkflowDiff
 from conductor_py.model.definitions import WorkflowDef
@@ -84,3 +85,25 @@ class Lineages(Protocol):
 
     def of(self, code: int, depth: int, /) -> Lineage:
         """Walk so many calls in both directions (``NotFound``)."""
+
+
+class Exporting(Protocol):
+    """Bundles that go out."""
+
+    def bundle(self, names: Collection[str], /, *, callees: bool, every_version: bool) -> Bundle:
+        """Bundle workflows by name (``NotFound``, ``InvalidInput``)."""
+
+
+class Importing(Protocol):
+    """Bundles that come in."""
+
+    def load(
+        self,
+        bundle: Bundle,
+        check: Callable[[WorkflowDef], None],
+        /,
+        *,
+        on_existing: OnExisting,
+        dry_run: bool,
+    ) -> ImportReport:
+        """Take in all of one, or nothing (``InvalidInput``, ``Conflict``, ``PayloadTooLarge``)."""

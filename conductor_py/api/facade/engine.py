@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from conductor_py.api.facade.catalog import Catalog, Lineages, Publishing
+from conductor_py.api.facade.catalog import Catalog, Exporting, Importing, Lineages, Publishing
 from conductor_py.api.facade.checkpoints import Checkpoints
 from conductor_py.api.facade.codes import Codes
 from conductor_py.api.facade.definitions import Definitions, Schemas, Tags, Values
@@ -64,6 +64,14 @@ class EngineFacade(Protocol):
     @property
     def lineages(self) -> Lineages:
         """What surrounds a workflow."""
+
+    @property
+    def exporting(self) -> Exporting:
+        """Bundles that go out."""
+
+    @property
+    def importing(self) -> Importing:
+        """Bundles that come in."""
 
     @property
     def trials(self) -> Trials:

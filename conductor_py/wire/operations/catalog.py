@@ -87,5 +87,18 @@ OPERATIONS: tuple[Operation, ...] = (
         "version:integer",
     ),
     *_kind("tasks", "task", "CatalogTask", _PAGE),
+    get(
+        "/api/catalog/export",
+        "Write workflows with the shared tasks that they use as one document",
+        "Bundle",
+        "name!:string versions:edited|all callees:boolean",
+    ),
+    post(
+        "/api/catalog/import",
+        "Take in such a document, all of it or nothing",
+        "ImportReport",
+        "Bundle",
+        "onExisting:FAIL|SKIP|NEW_VERSION dryRun:boolean",
+    ),
     get("/api/catalog/tasks/{code}/uses", "List the workflows that have a task", "TaskUse[]"),
 )
