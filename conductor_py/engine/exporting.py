@@ -16,6 +16,8 @@ from conductor_py.model.bundle import MOST_ENTRIES, Bundle, BundledTask, Bundled
 from conductor_py.model.catalog import Head, Kind, SplitWorkflow
 from conductor_py.ports.catalog import CatalogStore, Table
 
+MOST_PLACED: Final = 100_000
+"""Tasks of all workflows of a bundle together; each is some hundred bytes of it."""
 _SHOWN: Final = 10
 
 
@@ -39,7 +41,8 @@ class Exporting:
         while wanted:
             read = list(self._read(wanted, every_version=every_version))
             entries += read
-            _bound(entries)
+            _bound(len(entries), MOST_ENTRIES, "versions of workflows")
+            _bound(sum(len(split.pins) for *_, split in entries), MOST_PLACED, "tasks")
             called = {name for name in self._called(read) if callees and name not in seen}
             seen |= called
             wanted = self._heads.all_named(sorted(called))
@@ -88,7 +91,7 @@ class Exporting:
                 if pin.changes is not None
             }
         )
-        _bound(wanted)
+        _bound(len(wanted), MOST_ENTRIES, "versions of shared tasks")
         contents = self._composer.contents(wanted)
         missing = [key for key in wanted if key not in contents]
         if missing:
@@ -100,7 +103,7 @@ class Exporting:
         return tuple(sorted(tasks, key=lambda task: (task.name, task.code, task.version)))
 
 
-def _bound(entries: Sequence[object]) -> None:
-    if len(entries) > MOST_ENTRIES:
-        message = f"must not come to more than {MOST_ENTRIES} versions: export fewer at a time"
+def _bound(count: int, most: int, of: str) -> None:
+    if count > most:
+        message = f"must not come to more than {most} {of}: export fewer at a time"
         raise InvalidInput(violations=(Violation(path="?name", message=message),))

@@ -1,6 +1,12 @@
 """What `CatalogStore` promises, on every store."""
 
+from conductor_py.engine.importing import MOST_WRITES
+from conductor_py.model.bundle import OnExisting
 from conductor_py.ports.catalog import PUBLISHED, Cell, Table, Write
+from conductor_py.testing import memory_engine
+from conductor_py.wire.catalog import read_draft
+from conductor_py.wire.definition_reader import DefinitionReader
+from tests.builders import Json, simple
 from tests.conformance.stores import Store
 
 
@@ -103,3 +109,30 @@ def test_changes_of_what_is_not_registered_leave_the_revision_alone(store: Store
     before = store.metadata.revision(0)
     store.catalog.change([Write(cell=_head(1), after=b"1"), Write(cell=_cell("1"), after=b"2")])
     assert store.metadata.revision(0) == before
+
+
+def test_as_many_cells_as_an_import_changes_are_changed_at_once(store: Store) -> None:
+    cells = [_cell(str(at), row=f"task {at % 5_000}") for at in range(MOST_WRITES - 1)]
+    writes = [Write(cell=cell, after=b"x" * 200, checked=True) for cell in cells]
+    late = Write(cell=_cell("late"), after=b"x", checked=True, before=b"other")
+    assert not store.catalog.change([*writes, late])
+    assert set(store.catalog.read(cells)) == {None}
+    assert store.catalog.change(writes)
+    assert set(store.catalog.read(cells)) == {b"x" * 200}
+
+
+def test_a_bundle_is_imported_and_known_again_on_every_store(store: Store) -> None:
+    source = memory_engine().engine
+    task = source.catalog.save_task({"name": "load"})
+    used: Json = {"uses": {"code": str(task.code), "version": 1}, "taskReferenceName": "l"}
+    check = DefinitionReader().check
+    source.catalog.save(read_draft({"name": "w", "tasks": [simple("a"), used]}), check)
+    bundle = source.exporting.bundle(["w"], callees=True, every_version=True)
+    here = memory_engine(catalog=store.catalog)
+    here.clock.advance(seconds=3_600)
+    for action in ("CREATED", "UNCHANGED"):
+        report = here.engine.importing.load(
+            bundle, check, on_existing=OnExisting.FAIL, dry_run=False
+        )
+        assert [each.action for each in report.outcomes] == [action, action]
+    assert here.engine.exporting.bundle(["w"], callees=True, every_version=True) == bundle

@@ -161,13 +161,15 @@ def test_unknown_names_are_named_and_workflows_that_call_each_other_come_once(
         _export(engine, "x", "nothing", "nobody")
 
 
+@pytest.mark.parametrize(("bound", "most"), [("MOST_ENTRIES", 1), ("MOST_PLACED", 5)])
 def test_more_than_one_bundle_holds_is_refused(
-    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch, bound: str, most: int
 ) -> None:
-    monkeypatch.setattr(exporting, "MOST_ENTRIES", 1)
     _stocked(engine)
-    with pytest.raises(InvalidInput):
+    monkeypatch.setattr(exporting, bound, most)
+    with pytest.raises(InvalidInput, match=f"more than {most}"):
         _export(engine, "night")
+    assert _export(engine, "child")["workflows"]
 
 
 # -- round trip ------------------------------------------------------------------------------------

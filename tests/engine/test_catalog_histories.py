@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import copy
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
 from conductor_py.errors import Conflict, NotFound
+from conductor_py.model.bundle import Action, Bundle, OnExisting
 from conductor_py.model.catalog import Kind
 from conductor_py.model.requests import StartRequest
-from conductor_py.testing import MemoryEngine
+from conductor_py.testing import MemoryEngine, memory_engine
 from conductor_py.wire.catalog import read_draft
 from conductor_py.wire.definition_reader import DefinitionReader
 from tests.builders import Json, simple
@@ -161,3 +162,34 @@ def test_versions_never_change_and_what_is_published_is_what_starts(
     for _ in range(_STEPS):
         history.step()
         history.compare()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_whatever_the_history_is_it_is_the_same_where_it_was_imported(
+    engine: MemoryEngine, seed: int
+) -> None:
+    history = _History(engine, seed)
+    for _ in range(_STEPS):
+        history.step()
+    names = [
+        str(model.versions[model.edited]["name"])
+        for model in history.models.values()
+        if not model.deleted
+    ]
+    if not names:
+        return
+    bundle = engine.engine.exporting.bundle(names, callees=False, every_version=True)
+    other = memory_engine()
+    other.clock.advance(seconds=3_600)
+    for action in (Action.CREATED, Action.UNCHANGED):
+        report = other.engine.importing.load(
+            bundle, _CHECK, on_existing=OnExisting.FAIL, dry_run=False
+        )
+        assert {each.action for each in report.outcomes} == {action}
+        found = other.engine.exporting.bundle(names, callees=False, every_version=True)
+        assert found == _unpublished(bundle)
+
+
+def _unpublished(bundle: Bundle) -> Bundle:
+    workflows = tuple(replace(each, published=False) for each in bundle.workflows)
+    return replace(bundle, workflows=workflows)
