@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from conductor_py.codec.catalog import digest_of, load_head, load_saved
+from conductor_py.engine.catalog_heads import CatalogHeads
 from conductor_py.engine.catalog_saving import Saving
 from conductor_py.engine.catalog_writes import head_cell, task_names
 from conductor_py.engine.import_codes import ImportCodes
 from conductor_py.model.bundle import Action, BundledTask, Imported, OnExisting
 from conductor_py.model.catalog import Head, Kind
-from conductor_py.ports.catalog import CatalogStore, Table, Write
+from conductor_py.ports.catalog import CatalogStore, Table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,10 +30,17 @@ class TaskImport:
     """
 
     def __init__(
-        self, store: CatalogStore, saving: Saving, codes: ImportCodes, on_existing: OnExisting
+        self,
+        *,
+        store: CatalogStore,
+        heads: CatalogHeads,
+        saving: Saving,
+        codes: ImportCodes,
+        on_existing: OnExisting,
     ) -> None:
         """Look at, and change, what is in ``store``."""
         self._store = store
+        self._heads = heads
         self._saving = saving
         self._codes = codes
         self._on_existing = on_existing
@@ -44,11 +53,15 @@ class TaskImport:
             groups.setdefault(task.code, []).append(task)
         # All are matched before one is written: tasks of a bundle may have one name, too.
         matched = [self._match(group) for group in groups.values()]
+        meant = Counter(found[0].head.code for found in matched if found)
         return [
-            self._load(group, found) for group, found in zip(groups.values(), matched, strict=True)
+            self._load(group, found, is_shared=bool(found) and meant[found[0].head.code] > 1)
+            for group, found in zip(groups.values(), matched, strict=True)
         ]
 
-    def _load(self, group: Sequence[BundledTask], found: list[_Standing]) -> Imported:
+    def _load(
+        self, group: Sequence[BundledTask], found: list[_Standing], *, is_shared: bool
+    ) -> Imported:
         if not found:
             return self._create(group)
         standing = found[0]
@@ -60,19 +73,30 @@ class TaskImport:
             told = "several tasks have this name: " + ", ".join(
                 str(each.head.code) for each in found
             )
+        elif missing and is_shared:
+            action, told = Action.CONFLICT, f"several tasks that come are meant for {head.code}"
         elif missing and self._on_existing is OnExisting.FAIL:
             action, told = Action.CONFLICT, f"it is there with other content, under {head.code}"
         elif missing and self._on_existing is OnExisting.SKIP:
             action = Action.SKIPPED
         elif missing:
             action = Action.NEW_VERSION
-            for task in missing:
-                writes, head = self._saving.task(task.definition, task.name, head)
-                self._change(writes)
-                versions[task.version] = head.version
+            head = self._append(missing, head, versions)
         for task in missing:
             versions.setdefault(task.version, head.version)
         return self._told(group, action, head.code, versions, told)
+
+    def _append(self, missing: Iterable[BundledTask], head: Head, versions: dict[int, int]) -> Head:
+        """Write what is not there, what is the same once; ``versions`` is told the numbers."""
+        written: dict[str, int] = {}
+        for task in missing:
+            digest = digest_of(task.definition)
+            if digest not in written:
+                writes, head = self._saving.task(task.definition, task.name, head)
+                self._heads.change(writes, head)
+                written[digest] = head.version
+            versions[task.version] = written[digest]
+        return head
 
     def _create(self, group: Sequence[BundledTask]) -> Imported:
         code, head = self._codes.give(group[0].code), None
@@ -80,14 +104,10 @@ class TaskImport:
             writes, head = self._saving.task(
                 task.definition, task.name, head, code=code, version=task.version
             )
-            self._change(writes)
+            self._heads.change(writes, head)
         return self._told(
             group, Action.CREATED, code, {task.version: task.version for task in group}
         )
-
-    def _change(self, writes: Sequence[Write]) -> None:
-        changed = self._store.change(writes)
-        assert changed, "nobody else writes on the sheet"
 
     def _told(
         self,
@@ -139,7 +159,8 @@ class TaskImport:
         for task in group:
             having = numbers.get(digest_of(task.definition), set())
             if having:
-                versions[task.version] = task.version if task.version in having else max(having)
+                # Else the first: what is said of it does not change with versions to come.
+                versions[task.version] = task.version if task.version in having else min(having)
         return _Standing(head=head, versions=versions)
 
 

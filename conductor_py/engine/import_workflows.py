@@ -18,7 +18,7 @@ from conductor_py.engine.import_codes import ImportCodes
 from conductor_py.errors import InvalidInput
 from conductor_py.model.bundle import Action, BundledWorkflow, Imported, OnExisting
 from conductor_py.model.catalog import Draft, Entry, Head, Kind, Pin, SplitWorkflow
-from conductor_py.ports.catalog import CatalogStore, Table, Write
+from conductor_py.ports.catalog import CatalogStore, Table
 from conductor_py.wire.catalog import read_draft
 from conductor_py.wire.definition_reader import moved
 
@@ -178,7 +178,7 @@ class WorkflowImport:
             having = numbers.get(_sign_of_draft(each.draft), set())
             if having:
                 wished = [one for one in (head.version, each.given.version) if one in having]
-                found[each.given.version] = wished[0] if wished else max(having)
+                found[each.given.version] = wished[0] if wished else min(having)
         return found
 
     # -- writing -----------------------------------------------------------------------------------
@@ -194,7 +194,7 @@ class WorkflowImport:
         except InvalidInput as error:
             found = moved(error.violations, f"$.workflows[{each.at}].definition")
             raise type(error)(error.message, violations=found) from error
-        self._change(writes)
+        self._heads.change(writes, after)
         return after
 
     def _edit(self, head: Head, version: int) -> None:
@@ -203,11 +203,7 @@ class WorkflowImport:
         (stored,) = self._store.read((log_cell(Kind.WORKFLOW, head.code, version),))
         assert stored is not None, "it was written or found before"
         after = self._heads.changed(head, version=version, digest=load_saved(stored).digest)
-        self._change((of_head(Kind.WORKFLOW, head, after),))
-
-    def _change(self, writes: Sequence[Write]) -> None:
-        changed = self._store.change(writes)
-        assert changed, "nobody else writes on the sheet"
+        self._heads.change((of_head(Kind.WORKFLOW, head, after),), after)
 
 
 def _groups(workflows: Iterable[BundledWorkflow]) -> list[_Group]:
@@ -226,7 +222,7 @@ def _groups(workflows: Iterable[BundledWorkflow]) -> list[_Group]:
 
 def _sign_of(split: SplitWorkflow) -> str:
     placed = [
-        ["own", pin.code if pin.with_code else 0, pin.digest]
+        ["own", pin.with_code, pin.digest]
         if pin.changes is None
         else ["use", pin.code, pin.version, pin.changes]
         for pin in split.pins
@@ -238,7 +234,7 @@ def _sign_of_draft(draft: Draft) -> str:
     placed = [
         ["use", entry.code, entry.version, entry.content]
         if entry.is_use
-        else ["own", entry.code, digest_of(entry.content)]
+        else ["own", entry.code > 0, digest_of(entry.content)]
         for entry in draft.entries
     ]
     return digest_of([draft.header, placed])

@@ -77,7 +77,9 @@ class Importing:
         saving = Saving(
             store=sheet, heads=heads, composer=composer, clock=self._clock, mint=self._mint
         )
-        tasks = TaskImport(sheet, saving, codes, on_existing)
+        tasks = TaskImport(
+            store=sheet, heads=heads, saving=saving, codes=codes, on_existing=on_existing
+        )
         workflows = WorkflowImport(
             store=sheet,
             heads=heads,

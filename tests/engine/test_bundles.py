@@ -452,6 +452,26 @@ def test_a_task_of_the_same_name_and_content_is_reused_and_several_unlike_ones_a
     assert third.engine.catalog.named("w") is None
 
 
+def test_several_tasks_of_one_name_stay_several(engine: MemoryEngine, make: Make) -> None:
+    tasks = [_save_task(engine, {"name": "load", "description": size}) for size in ("s", "l")]
+    uses = [_used(task, 1, f"r{at}") for at, task in enumerate(tasks)]
+    _save(engine, {"name": "w", "tasks": uses})
+    document = _export(engine, "w")
+    other = make()
+    _import(other, document)
+    assert _export(other, "w") == document
+    for mode in OnExisting:
+        assert set(_told(_import(other, document, mode)).values()) == {"UNCHANGED"}
+    # Where there is one, it cannot become both.
+    third = make()
+    _save_task(third, {"name": "load"})
+    before = _kept(third)
+    for mode in OnExisting:
+        with pytest.raises(Conflict, match="several tasks"):
+            _import(third, document, mode)
+    assert _kept(third) == before
+
+
 def test_a_task_that_is_deleted_or_has_another_name_now_is_not_the_one(
     engine: MemoryEngine, make: Make
 ) -> None:
