@@ -156,8 +156,7 @@ class Workspace:
         self.open_attempts = header.open_attempts
         self.containers = header.containers
         self.tail, self.drain = header.tail, header.drain
-        self.due_at = header.due_at
-        self.ended_at = header.ended_at
+        self.due_at, self.ended_at = header.due_at, header.ended_at
         self.permissive_failures = header.permissive_failures
         self.forgotten, self.final = header.forgotten, header.final
         self.pending, self.cut_here = header.continues, False

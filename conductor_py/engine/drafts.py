@@ -9,10 +9,13 @@ from conductor_py.decider.plan import Plan
 from conductor_py.decider.starting import with_input_template
 from conductor_py.engine.encoding import Encoder
 from conductor_py.engine.schemas import check_input
-from conductor_py.errors import PayloadTooLarge
+from conductor_py.errors import InvalidInput, PayloadTooLarge, Violation
+from conductor_py.model.definitions import WorkflowDef
 from conductor_py.model.execution import Document, External, Meta, Watch, Watches
+from conductor_py.model.json import JsonObject
 from conductor_py.model.requests import StartRequest
 from conductor_py.ports.payloads import Payloads
+from conductor_py.wire.parameter_rules import parameter_findings
 
 _NO_META = Meta()
 
@@ -39,6 +42,8 @@ class Drafts:
         """Check and encode what the request brings (``InvalidInput``, ``PayloadTooLarge``)."""
         given = self._input(request, plan)
         check_input(plan.definition, given, self._payloads.get)
+        if request.start_nodes and not isinstance(given, External):
+            _check_parameters(plan.definition, given)
         meta = Meta(
             created_by=request.created_by,
             event=request.event,
@@ -79,3 +84,13 @@ class Drafts:
         if request.task_to_domain:
             birth["domains"] = dump_json(request.task_to_domain)
         return birth
+
+
+def _check_parameters(part: WorkflowDef, given: JsonObject) -> None:
+    """Refuse a part whose tasks read a parameter of a task that is left out, unless it is given."""
+    found = tuple(
+        Violation(path="$.startNodes", message=f"{message} of this part", invalid_value=text)
+        for _, message, text in parameter_findings(part, given.keys())
+    )
+    if found:
+        raise InvalidInput(violations=found)

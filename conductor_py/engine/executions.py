@@ -22,14 +22,11 @@ from conductor_py.engine.snapshots import Snapshots
 from conductor_py.engine.views import Views
 from conductor_py.errors import (
     Conflict,
-    InvalidInput,
     LimitExceeded,
     NotFound,
     StoreUnavailable,
-    Violation,
 )
 from conductor_py.model.changing import changed
-from conductor_py.model.definitions import WorkflowDef
 from conductor_py.model.execution import Watch, Watches
 from conductor_py.model.ids import (
     ExecutionId,
@@ -48,7 +45,6 @@ from conductor_py.ports.search import Search
 from conductor_py.ports.store import ExecutionStore, Outcome, Start, StartReply
 from conductor_py.wire.execution import status_to_json, workflow_to_json
 from conductor_py.wire.masking import masked_execution
-from conductor_py.wire.parameter_rules import parameter_findings
 from conductor_py.wire.search_query import parse_query, parse_sort
 from conductor_py.wire.summaries import summary_to_json, task_summary_to_json
 
@@ -266,7 +262,6 @@ class Executions:
         if request.start_nodes:
             root = "$" if request.definition is None else "$.workflowDef"
             part = subset(plan, request.start_nodes, request.depend_mode, root=root)
-            _check_parameters(part, request.input)
             plan = self._snapshots.compiled(part)
         return plan, revision
 
@@ -396,16 +391,6 @@ def _existing(request: StartRequest, reply: StartReply, execution: ExecutionId) 
         return reply.existing
     key = request.idempotency_key
     raise Conflict(f"Idempotency key '{key}' is in use by workflow {reply.existing}")
-
-
-def _check_parameters(part: WorkflowDef, given: JsonObject) -> None:
-    """Refuse a part whose tasks read a parameter of a task that is left out, unless it is given."""
-    found = tuple(
-        Violation(path="$.startNodes", message=f"{message} of this part", invalid_value=text)
-        for _, message, text in parameter_findings(part, given.keys())
-    )
-    if found:
-        raise InvalidInput(violations=found)
 
 
 def _limited(plan: Plan) -> str:

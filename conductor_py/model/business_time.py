@@ -53,7 +53,7 @@ _Moved = Callable[[datetime], datetime]
 _Written = Callable[[datetime], str]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Expression:
     """What a placeholder does with the business time, and how it is written."""
 
@@ -148,13 +148,13 @@ def _expression(source: str) -> _Expression:
     stamp = _STAMP.fullmatch(source)
     if stamp is not None:
         inner = _expression(stamp[1].strip())
-        return _Expression(inner.moved, _stamp)
+        return _Expression(moved=inner.moved, written=_stamp)
     called = _CALL.fullmatch(source)
     if called is not None:
         return _call(source, *called.groups())
     shifted = _SHIFTED.fullmatch(source)
     assert shifted is not None
-    return _Expression(_shifts(shifted[2]), _format(shifted[1].rstrip(), source))
+    return _Expression(moved=_shifts(shifted[2]), written=_format(shifted[1].rstrip(), source))
 
 
 def _stamp(at: datetime) -> str:
@@ -169,13 +169,13 @@ def _call(source: str, name: str, form: str, number: str | None) -> _Expression:
             raise ValueError(message)
         _format(form, source)
         dash = "-" if "-" in form else ""
-        return _Expression(_same, lambda at: _year_week(at, first, dash))
+        return _Expression(moved=_same, written=lambda at: _year_week(at, first, dash))
     if name in _DAYS:
         if number is not None:
             message = f"'$[{source}]' takes a format only"
             raise ValueError(message)
         days = _DAYS[name]
-        return _Expression(lambda at: _days(at, days), _format(form, source))
+        return _Expression(moved=lambda at: _days(at, days), written=_format(form, source))
     move = _MOVES.get(name)
     if move is None:
         known = ", ".join((*_DAYS, *_MOVES, "year_week", "timestamp"))
@@ -185,7 +185,7 @@ def _call(source: str, name: str, form: str, number: str | None) -> _Expression:
         message = f"'$[{source}]' needs a number: {name}(yyyyMMdd,-1)"
         raise ValueError(message)
     by = _product(number)
-    return _Expression(lambda at: move(at, by), _format(form, source))
+    return _Expression(moved=lambda at: move(at, by), written=_format(form, source))
 
 
 def _format(form: str, source: str) -> _Written:
