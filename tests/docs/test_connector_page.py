@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/how-to/write-a-connector.md"
 
-pytestmark = [pytest.mark.spark, pytest.mark.thorough(target="docs"), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.spark, pytest.mark.thorough(target="docs"), pytest.mark.timeout(900)]
 
 
 def test_the_connectors_of_the_page_keep_their_promises(tmp_path: Path) -> None:
@@ -26,7 +26,7 @@ def test_the_connectors_of_the_page_keep_their_promises(tmp_path: Path) -> None:
         env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'workers'}"},
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=840,
         check=False,
     )
     assert done.returncode == 0, done.stdout[-3000:]
