@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from conductor_py.decider.expressions import Template, compile_template
 from conductor_py.decider.plan import Gate, Node, Plan
@@ -16,7 +17,7 @@ from conductor_py.model.changing import made
 from conductor_py.model.definitions import Relation, WorkflowDef, WorkflowTask, children_of
 from conductor_py.model.json import JsonValue
 from conductor_py.model.parameters import PARAM
-from conductor_py.model.upstream import leading_to
+from conductor_py.model.upstream import leading_to, ranks_of
 
 _WITHOUT_TEMPLATE = frozenset(
     {
@@ -70,7 +71,6 @@ def compile_plan(definition: WorkflowDef, plan_hash: str) -> Plan:
     }
     first = definition.tasks[0].task_reference_name if definition.tasks else None
     reads = _reads(nodes, outputs)
-    hands_on = _hands_on(nodes)
     return Plan(
         hash=plan_hash,
         definition=definition,
@@ -80,9 +80,17 @@ def compile_plan(definition: WorkflowDef, plan_hash: str) -> Plan:
         reads=reads,
         tells=_tells(nodes),
         roots=tuple(ref for ref, gate in gates.items() if not gate.before),
-        hands_on=hands_on,
-        before=leading_to(definition) if hands_on else {},
+        **_upstream(definition, nodes, apart=False),
     )
+
+
+def _upstream(definition: WorkflowDef, nodes: Mapping[str, Node], *, apart: bool) -> dict[str, Any]:
+    """What a plan says of parameters that tasks hand on, by attribute."""
+    hands_on = _hands_on(nodes)
+    if not hands_on:
+        return {}
+    before = leading_to(definition, apart=apart)
+    return {"hands_on": hands_on, "before": before, "ranks": ranks_of(before)}
 
 
 def _hands_on(nodes: Mapping[str, Node]) -> dict[str, frozenset[str]]:
@@ -151,7 +159,6 @@ def compile_fragment(
     }
     outputs = compile_template({})
     every = _reads(nodes, outputs)
-    hands_on = _hands_on(nodes)
     return Plan(
         hash=plan_hash,
         definition=definition,
@@ -163,8 +170,7 @@ def compile_fragment(
         anchor=anchor,
         parent=parent,
         branches=branches if fork else (),
-        hands_on=hands_on,
-        before=leading_to(definition, apart=True) if hands_on else {},
+        **_upstream(definition, nodes, apart=True),
     )
 
 

@@ -183,7 +183,7 @@ def _publish(  # noqa: PLR0917 - one message
     event: str,
     payload: JsonObject,
 ) -> None:
-    resolved = resolve_value(ws, payload, attempt.seq)
+    resolved = resolve_value(ws, payload, attempt.seq, spot=ws.spot_of(attempt))
     body: dict[str, JsonValue] = {
         **(resolved if isinstance(resolved, Mapping) else {}),
         **publishing.origin(ws),

@@ -61,7 +61,8 @@ class Plan:
     ``parent`` the plan that one stands in; ``branches`` are the first references of the branches of
     a dynamic fork. ``tells`` says that one of its tasks has ``onStateChange``. ``roots`` are the
     references that a DAG begins with. ``hands_on`` are, by parameter, the references that hand it
-    on, ``before`` the references right before each; both are empty where no task hands on any.
+    on, ``before`` what stands right before each (``model.upstream``), ``ranks`` their order from
+    the beginning; all are empty where no task hands on any.
     """
 
     hash: str
@@ -77,6 +78,7 @@ class Plan:
     roots: tuple[str, ...] = ()
     hands_on: Mapping[str, frozenset[str]] = field(default_factory=dict)
     before: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    ranks: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def is_dag(self) -> bool:

@@ -48,7 +48,7 @@ def resolve_value(
 def resolve_template(ws: Workspace, template: Template, reader: Reader) -> JsonValue:
     """Resolve a compiled template."""
     if len(template.roots) > 1:
-        ws.together(_reads(ws, template))
+        ws.together(_reads(ws, template, reader.spot))
     task = task_id(ws.id, reader.seq) if reader.seq is not None else None
     return resolve(template, lookup_in(ws, reader), task_id=task)
 
@@ -59,7 +59,7 @@ def lookup_in(ws: Workspace, reader: Reader) -> Lookup:
     def lookup(root: str, member: str) -> JsonValue:
         if root == "workflow" and "workflow" not in ws.plan.nodes:
             return _workflow_member(ws, member)
-        if is_parameter(ws, root):
+        if is_parameter(ws, root, reader.spot):
             return _parameter(ws, member, reader)
         seq = ws.newest(root)
         attempt = ws.attempt(seq) if seq else None
@@ -74,7 +74,9 @@ def lookup_in(ws: Workspace, reader: Reader) -> Lookup:
 
 
 def _parameter(ws: Workspace, name: str, reader: Reader) -> JsonValue:
-    """The value of a parameter; one that cannot be had is noted for the task that reads it."""
+    """The value of a parameter; one that cannot be had is noted for the task that reads it, and
+    nothing that was to be made of it is.
+    """
 
     def resolved(value: JsonValue, inside: Reader) -> JsonValue:
         return resolve_template(ws, compile_template(value), inside)
@@ -82,19 +84,28 @@ def _parameter(ws: Workspace, name: str, reader: Reader) -> JsonValue:
     try:
         return value_of(ws, name, reader, resolved)
     except Unknown as unknown:
+        if reader.inside:
+            raise
         if reader.spot is not None:
             ws.unresolved.setdefault(reader.spot.key, str(unknown))
         return None
 
 
-def _reads(ws: Workspace, template: Template) -> list[tuple[str, Request]]:
+def reads_parameters(ws: Workspace, spot: Spot) -> bool:
+    """Whether the input of the task at ``spot`` names parameters."""
+    template = spot.node.inputs
+    roots = template.roots if template is not None else ()
+    return any(is_parameter(ws, root, spot) for root, _ in roots)
+
+
+def _reads(ws: Workspace, template: Template, spot: Spot | None) -> list[tuple[str, Request]]:
     wanted: list[tuple[str, Request]] = []
     for root, member in template.roots:
         if root == "workflow":
             name = _DOCUMENTS.get(member)
             if name and name not in ws.documents:
                 wanted.append((name, Read(name)))
-        elif is_parameter(ws, root):
+        elif is_parameter(ws, root, spot):
             if "input" not in ws.documents:
                 wanted.append(("input", Read("input")))
         elif f"r:{root}" not in ws.pointers:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from conductor_py.decider.need import DomainWanted
-from conductor_py.decider.references import resolve_input
+from conductor_py.decider.references import reads_parameters, resolve_input
 from conductor_py.decider.workspace import Spot, Workspace
 from conductor_py.model.changing import changed
 from conductor_py.model.definitions import TaskDef
@@ -63,12 +63,14 @@ def offer_again(ws: Workspace, spot: Spot, attempt: Attempt, delay_ms: int) -> N
 
 
 def renew_input(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
-    """Give an attempt the input that the definition and what it refers to say by now; where that
-    cannot be had any more it keeps the one that it has.
+    """Give an attempt the input that the definition and what it refers to say by now. What was made
+    of parameters stays: a retry is about the same.
     """
-    value = resolve_input(ws, spot, attempt.seq)
-    if ws.unresolved.pop(spot.key, None) is None:
-        ws.documents[f"i:{attempt.seq}"] = value
+    name = f"i:{attempt.seq}"
+    if not reads_parameters(ws, spot):
+        ws.documents[name] = resolve_input(ws, spot, attempt.seq)
+    elif attempt.seq >= ws.header.next_seq and attempt.retried_seq:
+        ws.documents[name] = ws.raw_document(f"i:{attempt.retried_seq}")
 
 
 def callback_s(ws: Workspace, spot: Spot, attempt: Attempt, wanted_s: int) -> int:

@@ -351,7 +351,10 @@ def assemble(
         ),
         trials=Trials(
             bench
-            and partial(bench, ports.metadata, ports.catalog, ports.scripts, limits, payload_limits)
+            and partial(
+                bench, ports.metadata, ports.catalog, ports.scripts, limits, payload_limits
+            ),
+            zone,
         ),
         lookups=Lookups(executions, ports.search),
         repairs=Repairs(executions, executor),

@@ -88,9 +88,10 @@ class Drafts:
 
 def _check_parameters(part: WorkflowDef, given: JsonObject) -> None:
     """Refuse a part whose tasks read a parameter of a task that is left out, unless it is given."""
+    present = {name for name, value in given.items() if value is not None}
     found = tuple(
         Violation(path="$.startNodes", message=f"{message} of this part", invalid_value=text)
-        for _, message, text in parameter_findings(part, given.keys())
+        for _, message, text in parameter_findings(part, present)
     )
     if found:
         raise InvalidInput(violations=found)

@@ -13,7 +13,7 @@ import heapq
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
 from conductor_py.decider.workspace import Limits
@@ -99,9 +99,12 @@ MakeBench = Callable[[MetadataStore, CatalogStore, Scripts, Limits, PayloadLimit
 class Trials:
     """Runs trials, a few at a time."""
 
-    def __init__(self, bench: Callable[[], Bench] | None) -> None:
-        """``bench`` makes a new place for each; without it there are no trials here."""
+    def __init__(self, bench: Callable[[], Bench] | None, zone: str = "") -> None:
+        """``bench`` makes a new place for each; without it there are no trials here. ``zone`` is
+        that of trials that name none.
+        """
         self._bench = bench
+        self._zone = zone
         self._free = threading.BoundedSemaphore(AT_ONCE)
 
     def run(self, trial: Trial) -> JsonObject:
@@ -114,7 +117,8 @@ class Trials:
         if not self._free.acquire(blocking=False):
             raise LimitExceeded(f"{AT_ONCE} tests of workflows run already; try again.")
         try:
-            return _Run(self._bench(), trial).result()
+            start = replace(trial.start, zone=trial.start.zone or self._zone)
+            return _Run(self._bench(), replace(trial, start=start)).result()
         finally:
             self._free.release()
 

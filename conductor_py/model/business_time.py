@@ -21,9 +21,12 @@ from typing import Final
 
 from conductor_py.model.zoned_time import zone_of
 
-_PLACEHOLDER: Final = re.compile(r"\$\[([^\]]*)(\]?)")
-_CALL: Final = re.compile(r"([a-z_]+)\(\s*([^,()]*?)\s*(?:,\s*([+-]?\d{1,6}(?:\*\d{1,6})?)\s*)?\)")
+_LONGEST: Final = 200
+_PLACEHOLDER: Final = re.compile(r"(?<!\$)\$\[([^\]]{0,200})(\]?)")
+_CALL: Final = re.compile(r"([a-z_]+)\(([^,()]*)(?:,([^,()]*))?\)")
+_NUMBER: Final = re.compile(r"[+-]?\d{1,6}(?:\*\d{1,6})?")
 _STAMP: Final = re.compile(r"timestamp\((.*)\)")
+_INSTANT: Final = re.compile(r"\d{14}", re.ASCII)
 _TERM: Final = r"[+-]\d{1,6}(?:\*\d{1,6})?(?:/24(?:/60)?)?"
 _SHIFTED: Final = re.compile(rf"(.*?)((?:{_TERM})*)", re.DOTALL)
 _ONE_TERM: Final = re.compile(r"([+-]\d+)(?:\*(\d+))?(/24)?(/60)?")
@@ -47,6 +50,8 @@ _FIELDS: Final[Mapping[str, Callable[[datetime], str]]] = MappingProxyType(
 )
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MS: Final = timedelta(milliseconds=1)
+_FIRST_MS: Final = 100_000_000_000
+"""In 1973: what is less is no number of milliseconds that anybody means."""
 _LAST_MS: Final = 221_845_392_000_000
 """The year 9000, as for schedules."""
 _Moved = Callable[[datetime], datetime]
@@ -66,53 +71,63 @@ def business_time(at_ms: int, zone: str) -> datetime:
     return (_EPOCH + at_ms * _MS).astimezone(zone_of(zone or "UTC"))
 
 
-def instant_of(given: str | int, zone: str) -> int:
-    """Read a business time: epoch ms, or an ISO 8601 date or time, by the clock of ``zone`` where
-    it names no offset. Returns epoch ms; ``ValueError`` says what is wrong.
+class WrongBusinessTime(ValueError):
+    """What a start says of its business time is wrong; ``member`` is ``businessTime`` or
+    ``zoneId``.
     """
-    away = zone_of(zone or "UTC")
-    if isinstance(given, str) and not (given.isascii() and given.strip().isdigit()):
+
+    def __init__(self, member: str, message: str) -> None:
+        super().__init__(f"{member} {message}")
+        self.member, self.message = member, message
+
+
+def instant_of(given: str | int, zone: str) -> int:
+    """Read a business time: epoch ms, or an ISO 8601 date or time (``20260301``, too), by the clock
+    of ``zone`` where it names no offset. Returns epoch ms; ``ValueError`` says what is wrong.
+    """
+    text = str(given).strip()
+    is_number = isinstance(given, int) or (text.isascii() and text.isdigit() and len(text) != 8)
+    if is_number:
+        found = int(text) if len(text) <= len(str(_LAST_MS)) else 0
+    else:
         try:
-            read = datetime.fromisoformat(given.strip())
+            read = datetime.fromisoformat(text)
         except ValueError:
             message = "must be epoch ms, or an ISO 8601 date or time such as 2026-11-24T02:00"
             raise ValueError(message) from None
-        instant = read.replace(tzinfo=read.tzinfo or away) - _EPOCH
-        found = instant // _MS
-    else:
-        found = int(given)
-    if not 0 < found <= _LAST_MS:
-        message = "must lie between the years 1970 and 9000"
+        found = (read.replace(tzinfo=read.tzinfo or zone_of(zone or "UTC")) - _EPOCH) // _MS
+    least = _FIRST_MS if is_number else 1
+    if not least <= found <= _LAST_MS:
+        message = "must lie between the years 1970 and 9000; a number is epoch ms, from 1973 on"
         raise ValueError(message)
     return found
 
 
 def requested(given: object, zone: object, default_zone: str) -> tuple[int, str]:
-    """Read what a start request says: the instant (0: none is named) and the zone. ``ValueError``
-    says which of ``businessTime`` and ``zoneId`` is wrong, and how.
+    """Read what a start request says: the instant (0: none is named) and the zone. Raises
+    ``WrongBusinessTime``.
     """
     name = zone if isinstance(zone, str) and zone else default_zone
     try:
         zone_of(name or "UTC")
     except ValueError as wrong:
-        message = f"zoneId is wrong: {wrong}"
-        raise ValueError(message) from None
+        raise WrongBusinessTime("zoneId", f"is wrong: {wrong}") from None
     if given is None or given == "":
         return 0, name
     if isinstance(given, bool) or not isinstance(given, str | int):
-        message = "businessTime must be epoch ms or a text"
-        raise ValueError(message)  # noqa: TRY004 - one kind of error
+        raise WrongBusinessTime("businessTime", "must be epoch ms or a text")
     try:
         return instant_of(given, name), name
     except ValueError as wrong:
-        message = f"businessTime {wrong}"
-        raise ValueError(message) from None
+        raise WrongBusinessTime("businessTime", str(wrong)) from None
 
 
 def expanded(text: str, business: datetime) -> str:
-    """Replace the placeholders of a text by the business time, which has its zone; ``ValueError``
-    says which one is wrong, and why.
+    """Replace the placeholders of a text by the business time, which has its zone; ``$$[`` is an
+    escaped ``$[``. ``ValueError`` says which one is wrong, and why.
     """
+    if "$[" not in text:
+        return text
     return "".join(
         part if isinstance(part, str) else _told(part, business) for part in _parts(text)
     )
@@ -131,34 +146,51 @@ def _told(expression: _Expression, business: datetime) -> str:
         raise ValueError(message) from None
 
 
-@lru_cache(maxsize=4096)
-def _parts(text: str) -> tuple[str | _Expression, ...]:
+def _parts(text: str) -> list[str | _Expression]:
     parts: list[str | _Expression] = []
     end = 0
     for found in _PLACEHOLDER.finditer(text):
         if not found[2]:
-            message = f"'{found[0][:40]}' has no closing bracket"
+            message = f"'{found[0][:40]}' has no closing bracket within {_LONGEST} characters"
             raise ValueError(message)
-        parts += (text[end : found.start()], _expression(found[1].strip()))
+        parts += (text[end : found.start()].replace("$$[", "$["), _expression(found[1].strip()))
         end = found.end()
-    return (*parts, text[end:])
+    return [*parts, text[end:].replace("$$[", "$[")]
 
 
+@lru_cache(maxsize=4096)
 def _expression(source: str) -> _Expression:
     stamp = _STAMP.fullmatch(source)
-    if stamp is not None:
-        inner = _expression(stamp[1].strip())
-        return _Expression(moved=inner.moved, written=_stamp)
-    called = _CALL.fullmatch(source)
+    if stamp is None:
+        return _date(source, source)
+    inner = _date(stamp[1].strip(), source)
+    if not _INSTANT.fullmatch(inner.written(_EPOCH)):
+        message = f"'$[{source}]' needs a format of all of a time: timestamp(yyyyMMddHHmmss)"
+        raise ValueError(message)
+    return _Expression(moved=inner.moved, written=lambda at: _stamp(inner.written(at), at))
+
+
+def _date(inner: str, source: str) -> _Expression:
+    called = _CALL.fullmatch(inner)
     if called is not None:
-        return _call(source, *called.groups())
-    shifted = _SHIFTED.fullmatch(source)
+        form, number = called[2].strip(), called[3]
+        if number is not None and not _NUMBER.fullmatch(number.strip()):
+            message = f"'$[{source}]' has '{number.strip()}' where a number is wanted"
+            raise ValueError(message)
+        return _call(source, called[1], form, number.strip() if number is not None else None)
+    shifted = _SHIFTED.fullmatch(inner)
     assert shifted is not None
-    return _Expression(moved=_shifts(shifted[2]), written=_format(shifted[1].rstrip(), source))
+    form = shifted[1].rstrip()
+    if form.endswith(("+", "-")):
+        message = f"'$[{source}]' has two signs in a row"
+        raise ValueError(message)
+    return _Expression(moved=_shifts(shifted[2]), written=_format(form, source))
 
 
-def _stamp(at: datetime) -> str:
-    return str(int(at.timestamp()))
+def _stamp(written: str, at: datetime) -> str:
+    """The seconds since 1970 of what the format left of the time."""
+    read = datetime.strptime(written, "%Y%m%d%H%M%S")  # noqa: DTZ007 - its zone follows
+    return str(int(read.replace(tzinfo=at.tzinfo, fold=at.fold).timestamp()))
 
 
 def _call(source: str, name: str, form: str, number: str | None) -> _Expression:

@@ -13,6 +13,9 @@ PARAM: Final = "param"
 SYSTEM: Final = "system"
 """The parameter that is always there, an object."""
 
+MOST_NESTED: Final = 50
+"""How many parameters may stand within each other."""
+
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,199}")
 """What a parameter may be called."""
 

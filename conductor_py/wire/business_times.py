@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from conductor_py.errors import Violation
-from conductor_py.model.business_time import requested
+from conductor_py.model.business_time import WrongBusinessTime, requested
 from conductor_py.wire.fields import WireField, whole
 
 
@@ -19,11 +19,11 @@ class BusinessTime(WireField):
         return value if isinstance(value, str) else whole(value)
 
 
-def business_of(given: object, zone: object, root: str = "$.") -> tuple[int, str] | Violation:
+def read_business(given: object, zone: object, root: str = "$.") -> tuple[int, str] | Violation:
     """The instant (0: none is named) and its zone (empty: none is named), or what is wrong."""
     try:
         return requested(given, zone, "")
-    except ValueError as error:
-        name, _, message = str(error).partition(" ")
-        value = given if name == "businessTime" else zone
-        return Violation(path=root + name, message=message, invalid_value=str(value)[:200])
+    except WrongBusinessTime as error:
+        value = given if error.member == "businessTime" else zone
+        shown = str(value)[:200] if isinstance(value, str | int) else None
+        return Violation(path=root + error.member, message=error.message, invalid_value=shown)

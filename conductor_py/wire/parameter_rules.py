@@ -15,15 +15,18 @@ from graphlib import CycleError, TopologicalSorter
 from conductor_py.model.business_time import has_placeholders
 from conductor_py.model.definitions import WorkflowDef, WorkflowTask, children_of
 from conductor_py.model.json import JsonObject, JsonValue
-from conductor_py.model.parameters import BUILT_IN, NAME, PARAM, SYSTEM
+from conductor_py.model.parameters import BUILT_IN, MOST_NESTED, NAME, PARAM, SYSTEM
 from conductor_py.model.upstream import leading_to
 from conductor_py.wire.fields import texts_in
 from conductor_py.wire.task_rules import Finding
 
-_EXPRESSION = re.compile(r"(?<!\$)\$\{\s*([^.\[\]{}$\s]+)([^{}]*)(?=\}|\$\{)")
+_EXPRESSION = re.compile(r"(?<!\$)\$\{\s{0,9}([^.\[\]{}$\s]{1,200})([^{}]{0,1000})(?=\}|\$\{)")
 _HANDED_OUT = re.compile(r"(?<!\$)\$\{\s*workflow\.(?:secrets|env)\.")
+_QUOTED = re.compile(r"\[['\"](\w+)['\"]\]", re.ASCII)
 _STEP = re.compile(r"\.([A-Za-z_][\w-]*)|\['([^']+)'\]|\[\"([^\"]+)\"\]", re.ASCII)
 _EVERYWHERE = frozenset({PARAM, "workflow", "CPEWF_TASK_ID", "NETFLIX_ENV", "NETFLIX_STACK"})
+_DYNAMIC = frozenset({"FORK_JOIN_DYNAMIC", "DYNAMIC"})
+_OF_TASKS = "task."
 _HOW = "name one parameter: ${param.NAME}"
 
 
@@ -69,6 +72,9 @@ def parameter_findings(
         yield from _values(task.parameters, f"{path}.parameters")
         yield from _out(task, path)
     given = {*given, *definition.input_parameters, *definition.input_template, SYSTEM}
+    opened = any(task.type in _DYNAMIC for task in tasks.values())
+    if not definition.parameters and not any(_has_any(task) for task in tasks.values()) and opened:
+        return  # it may be a task that is brought
     yield from _shared(definition, given)
     bits, handed = _handed_on(definition, tasks)
     everywhere = given | definition.parameters.keys()
@@ -127,14 +133,21 @@ def _out(task: WorkflowTask, path: str) -> Iterator[Finding]:
 
 def _shared(definition: WorkflowDef, given: AbstractSet[str]) -> Iterator[Finding]:
     """The parameters of the workflow, and its output: they stand at no task."""
-    yield from _defined(definition.parameters, ".parameters", _Known(given, {}))
+    shared = definition.parameters
+    yield from _defined(shared, ".parameters", _Known(given, {}), at_task=False)
     for name, value in definition.parameters.items():
         for path, text in texts_in(value, f".parameters.{name}"):
             yield from _no_task(path, text)
     known = _Known(given | definition.parameters.keys(), {})
-    for path, text in texts_in(definition.output_parameters, ".outputParameters"):
-        for use in _uses(path, text):
-            yield from _looked_for(use, known)
+    values: tuple[tuple[str, JsonValue], ...] = (
+        (".outputParameters", definition.output_parameters),
+        (".rateLimitConfig", definition.rate_limit_config),
+        (".failureWorkflow", definition.failure_workflow),
+    )
+    for where, value in values:
+        for path, text in texts_in(value, where):
+            for use in _uses(path, text):
+                yield from _looked_for(use, known, at_task=False)
 
 
 def _no_task(path: str, text: str) -> Iterator[Finding]:
@@ -154,7 +167,9 @@ def _of_task(task: WorkflowTask, path: str, known: _Known) -> Iterator[Finding]:
     yield from _defined(task.parameters, f"{path}.parameters", known)
 
 
-def _defined(parameters: JsonObject, root: str, known: _Known) -> Iterator[Finding]:
+def _defined(
+    parameters: JsonObject, root: str, known: _Known, *, at_task: bool = True
+) -> Iterator[Finding]:
     """Parameters that read parameters: others beside them, and what is known without these."""
     needs: dict[str, set[str]] = {name: set() for name in parameters}
     for name, value in parameters.items():
@@ -163,13 +178,20 @@ def _defined(parameters: JsonObject, root: str, known: _Known) -> Iterator[Findi
                 if use.name in needs and use.name != name:
                     needs[name].add(use.name)
                 else:
-                    yield from _looked_for(use, known)
+                    yield from _looked_for(use, known, at_task=at_task)
+    deep: dict[str, int] = {}
     try:
-        TopologicalSorter(needs).prepare()
+        for name in TopologicalSorter(needs).static_order():
+            deep[name] = 1 + max((deep[each] for each in needs[name]), default=0)
     except CycleError as found:
         names = list(reversed(found.args[1]))
         message = f"must not lead round in a cycle: {' → '.join(names[:10])}"
         yield f"{root}.{names[0]}", message, None
+    # One level is left for the workflow's parameters that those of a task may read.
+    most = MOST_NESTED // 2 - 1
+    deepest = next((name for name, depth in deep.items() if depth > most), None)
+    if deepest is not None:
+        yield f"{root}.{deepest}", f"must not read more than {most} others one within another", None
 
 
 def _used(task: WorkflowTask, path: str) -> Iterator[_Use]:
@@ -206,7 +228,7 @@ def _uses(path: str, text: str) -> Iterator[_Use]:
             yield _Use(path, name, rest[step.end() :].strip() if step else "", text[:200])
 
 
-def _looked_for(use: _Use, known: _Known) -> Iterator[Finding]:
+def _looked_for(use: _Use, known: _Known, *, at_task: bool = True) -> Iterator[Finding]:
     if not use.name:
         yield use.path, f"must {_HOW}", use.text
     elif use.name not in known:
@@ -216,8 +238,12 @@ def _looked_for(use: _Use, known: _Known) -> Iterator[Finding]:
             " before it"
         )
         yield use.path, message, use.text
-    elif use.name == SYSTEM and use.below.removeprefix(".") not in BUILT_IN:
-        names = ", ".join(sorted(BUILT_IN))
+    elif use.name == SYSTEM:
+        below = _QUOTED.sub(r".\1", use.below).removeprefix(".")
+        there = [name for name in sorted(BUILT_IN) if at_task or not name.startswith(_OF_TASKS)]
+        if below in there:
+            return
+        names = ", ".join(there)
         yield use.path, f"must read one of these of {SYSTEM}: {names}", use.text
 
 
@@ -227,15 +253,13 @@ def _handed_on(
     """A bit for each name that a task hands on; and by reference those of the tasks before it."""
     names = dict.fromkeys(name for task in tasks.values() for name in task.out_parameters)
     bits = {name: 1 << n for n, name in enumerate(names)}
-    handed = dict.fromkeys((_ref(task) for task in tasks.values()), 0)
-    if not bits:
-        return bits, handed
+    before = leading_to(definition) if bits else {}
     own = {_ref(task): _bits(bits, task) for task in tasks.values()}
-    before = leading_to(definition)
+    handed = dict.fromkeys((*own, *before), 0)
     try:
         for ref in TopologicalSorter(before).static_order():
             for each in before.get(ref, ()):
-                handed[ref] |= handed[each] | own[each]
+                handed[ref] |= handed[each] | own.get(each, 0)
     except CycleError:  # which is another finding
         return bits, dict.fromkeys(handed, (1 << len(bits)) - 1)
     return bits, handed

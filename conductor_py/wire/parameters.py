@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from conductor_py.errors import InvalidInput, Violation
-from conductor_py.wire.business_times import business_of
+from conductor_py.wire.business_times import read_business
 from conductor_py.wire.fields import whole
 from conductor_py.wire.priorities import Priority
 
@@ -58,7 +58,7 @@ def business(arguments: Arguments) -> tuple[int, str]:
     """Read the business time of a start and its zone, ``businessTime`` and ``zoneId``; 0 and an
     empty text where none is named.
     """
-    found = business_of(text(arguments, "businessTime"), text(arguments, "zoneId"), "")
+    found = read_business(text(arguments, "businessTime"), text(arguments, "zoneId"), "")
     if isinstance(found, Violation):
         raise wrong(found.path, found.message, found.invalid_value or "")
     return found

@@ -24,7 +24,7 @@ from conductor_py.model.requests import (
     TaskResult,
 )
 from conductor_py.model.status import TaskStatus
-from conductor_py.wire.business_times import BusinessTime, business_of
+from conductor_py.wire.business_times import BusinessTime, read_business
 from conductor_py.wire.definition_reader import DefinitionReader
 from conductor_py.wire.definitions import WORKFLOW_DEF
 from conductor_py.wire.fields import (
@@ -128,7 +128,7 @@ def read_start(body: Any, definitions: DefinitionReader) -> StartRequest:  # noq
             raise _wrong("$.input", "must be an object, or an external path must be given")
         if body.get("dependMode") is not None and not request.start_nodes:
             raise _wrong("$.dependMode", "must not be given without startNodes", None)
-        business = business_of(body.get("businessTime"), body.get("zoneId"))
+        business = read_business(body.get("businessTime"), body.get("zoneId"))
         if isinstance(business, Violation):
             raise InvalidInput(violations=(business,))
         request = replace(request, business_at=business[0], zone=business[1])

@@ -7,6 +7,7 @@ import pytest
 
 from conductor_py.errors import InvalidInput
 from conductor_py.model.definition_form import workflow_from_json
+from conductor_py.model.parameters import BUILT_IN
 from conductor_py.model.requests import RerunRequest
 from conductor_py.testing import FakeClock, MemoryEngine, memory_engine
 from tests.builders import (
@@ -161,6 +162,68 @@ def test_in_a_list_what_stands_before_counts_in_forks_and_cases_too(engine: Memo
     assert _found(engine, "z") == "a one"
 
 
+@pytest.mark.parametrize(
+    "edges",
+    [
+        ("a > b", "b > c", "a > c"),
+        ("a > b", "b > m", "m > c", "a > c"),
+        ("a > b", "b > c", "a -always> c"),
+    ],
+)
+def test_what_a_later_task_has_replaced_on_its_way_does_not_count(
+    engine: MemoryEngine, edges: tuple[str, ...]
+) -> None:
+    """However short the other way is, and however early the first one ended."""
+    engine.start(dag("w", [_giving("a"), _giving("b"), simple("m"), _reading("c")], *edges))
+    engine.run("a", {"x": "old"})
+    engine.clock.advance(seconds=1)
+    engine.run("b", {"x": "new"})
+    if "b > m" in edges:
+        engine.run("m")
+    assert _found(engine, "c") == "new"
+
+
+def test_a_case_a_branch_and_a_loop_replace_what_was_before_them(engine: MemoryEngine) -> None:
+    inner = [_giving("g"), simple("m"), simple("n")]
+    chosen = switch("s", "one", {"one": inner})
+    forked = fork("f", inner, [simple("o")])
+    for around in ([chosen], [forked, join("j", "n", "o")], [times("l", 1, *inner)]):
+        engine.start(workflow("w", _giving("before"), *around, _reading("z")))
+        engine.run("before", {"x": "old"})
+        engine.run("g", {"x": "new"})
+        for ref in ("m", "n", *(["o"] if len(around) > 1 else [])):
+            engine.run(ref)
+        assert engine.run("z")["inputData"]["found"] == "new"
+
+
+def test_an_earlier_iteration_hands_on_nothing_to_the_next_one(engine: MemoryEngine) -> None:
+    chosen = switch("s", "${first.output.case}", {"one": [_giving("one")], "two": [simple("two")]})
+    loop = times("l", 2, simple("first"), chosen, _reading("r"))
+    engine.start(workflow("w", loop, parameters={"x": "default"}))
+    for case, given, found in (("one", {"x": 1}, 1), ("two", {}, "default")):
+        engine.run("first", {"case": case})
+        engine.run(case, given)
+        assert engine.run("r")["inputData"]["found"] == found
+
+
+def test_a_failed_optional_task_hands_on_nothing(engine: MemoryEngine) -> None:
+    tolerated = policy("b", retryCount=0) | {"optional": True, "outParameters": ["x"]}
+    engine.start(dag("w", [tolerated, _reading("c")], "b > c", parameters={"x": "w"}))
+    (task,) = engine.poll("b")
+    engine.complete(task, {"x": "half"}, status="FAILED")
+    assert _found(engine, "c") == "w"
+
+
+def test_a_chain_of_empty_ones_is_read_at_once(engine: MemoryEngine) -> None:
+    """And not task by task, round by round."""
+    many = 120
+    tasks = [_reading(f"t{n}", outParameters=["x"]) for n in range(many)]
+    edges = [f"t{n} > t{n + 1}" for n in range(many - 1)]
+    engine.start(dag("w", tasks, *edges, parameters={"x": "w"}))
+    for n in range(many):
+        assert engine.run(f"t{n}", {"x": ""})["inputData"]["found"] == "w"
+
+
 def test_in_a_loop_the_present_iteration_counts(engine: MemoryEngine) -> None:
     engine.start(workflow("w", times("l", 2, _giving("a"), _reading("b"))))
     for number in (1, 2):
@@ -190,6 +253,21 @@ def test_a_rerun_reads_what_the_tasks_before_it_say_now(engine: MemoryEngine) ->
     assert engine.run("b")["inputData"]["found"] == 2
 
 
+def test_a_retry_keeps_the_input_that_was_made_of_parameters(engine: MemoryEngine) -> None:
+    again = policy("b", retryCount=1, retryDelaySeconds=0)
+    again |= {"inputParameters": {"found": "${param.y} ${param.v}"}}
+    branches = [[set_variable("one", a=1), again], [simple("hold"), set_variable("two", a=2)]]
+    shared = {"y": "$[HHmmss]", "v": "${workflow.variables.a}"}
+    engine.start(workflow("w", fork("f", *branches), join("j", "b", "two"), parameters=shared))
+    (first,) = engine.poll("b")
+    engine.run("hold")
+    fail(engine, first)
+    pass_time(engine, seconds=3601)
+    (second,) = engine.poll("b")
+    assert first["inputData"] == second["inputData"]
+    assert first["inputData"]["found"].endswith(" 1")
+
+
 def test_a_retry_reads_the_same_again(engine: MemoryEngine) -> None:
     again = policy("b", retryCount=1, retryDelaySeconds=0)
     again |= {"inputParameters": {"found": "${param.x} ${param.y}"}}
@@ -211,6 +289,63 @@ def test_a_task_that_reads_what_nobody_gave_fails_with_the_reason(engine: Memory
     assert (task["status"], status_of(engine, started)) == ("FAILED_WITH_TERMINAL_ERROR", "FAILED")
     assert task["reasonForIncompletion"].startswith("There is no parameter 'x'")
     assert task["inputData"] == {"found": None}
+
+
+def test_nor_does_one_that_reads_it_by_another_parameter(engine: MemoryEngine) -> None:
+    shared = {"path": "s3://lake/${param.region}"}
+    task = _reading("a", "${param.path}")
+    started = engine.start(workflow("w", task, inputParameters=["region"], parameters=shared))
+    reason = task_of(engine, started, "a")["reasonForIncompletion"]
+    assert reason.startswith("There is no parameter 'region'")
+    assert status_of(engine, started) == "FAILED"
+
+
+def test_null_is_not_given_whoever_says_so(engine: MemoryEngine) -> None:
+    own = {"x": "${workflow.input.nothing}"}
+    engine.start(workflow("w", _reading("a", parameters=own), parameters={"x": "w"}))
+    assert _found(engine, "a") == "w"
+    started = engine.start(workflow("w", _reading("a"), parameters={"x": None}))
+    assert task_of(engine, started, "a")["status"] == "FAILED_WITH_TERMINAL_ERROR"
+
+
+def _told(**params: Any) -> Json:
+    task = sub_workflow("a", "child")
+    return {**task, "subWorkflowParam": task["subWorkflowParam"] | params}
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        _told(idempotencyKey="${param.x}"),
+        _told(version="${param.x}"),
+        _told(name="${param.x}"),
+        _told(priority="${param.x}"),
+        _told(taskToDomain={"*": "${param.x}"}),
+        typed("DO_WHILE", "a", items="${param.x}", loopOver=[simple("b")]),
+    ],
+)
+def test_what_a_task_is_told_beside_its_input_is_not_null_either(
+    engine: MemoryEngine, task: Json
+) -> None:
+    child = workflow_from_json(workflow("child", simple("c")))
+    engine.engine.definitions.register(child, overwrite=True)
+    started = engine.start(workflow("w", task, inputParameters=["x"]))
+    engine.settle()
+    reason = task_of(engine, started, "a")["reasonForIncompletion"]
+    assert reason.startswith("There is no parameter 'x'")
+    assert engine.engine.executions.running("child") == ()
+
+
+def test_parameters_too_deep_round_or_large_fail_the_task(engine: MemoryEngine) -> None:
+    """Only tasks that data brought can have such: a definition is refused."""
+    deep = {f"x{n}": f"${{param.x{n + 1}}}" for n in range(300)} | {"x300": 1}
+    wide = {f"x{n}": [f"${{param.x{n + 1}}}"] * 2 for n in range(30)} | {"x30": "y" * 9}
+    long = {f"x{n}": f"${{param.x{n + 1}}}" * 2 for n in range(40)} | {"x40": ""}
+    loop = {"x0": "${param.x1}", "x1": "${param.x0}"}
+    for own, wrong in ((deep, "too deep"), (wide, "larger"), (loop, "leads round"), (long, "")):
+        started = engine.start(workflow("w", _reading("a", "${param.x0}", parameters=own)))
+        task = task_of(engine, started, "a")
+        assert (wrong in str(task.get("reasonForIncompletion"))) is True, wrong
 
 
 @pytest.mark.parametrize(
@@ -252,6 +387,31 @@ def test_where_a_task_is_named_so_the_root_is_the_task(engine: MemoryEngine) -> 
     engine.start(workflow("w", simple("param"), _reading("b", "${param.output.x}")))
     engine.run("param", {"x": 7})
     assert _found(engine, "b") == 7
+
+
+def test_a_task_named_so_that_was_brought_is_meant_too(engine: MemoryEngine) -> None:
+    engine.start(
+        workflow("w", dynamic_fork("f"), join("j"), _reading("z", "${param.output.x}")),
+        input={"branches": [simple("param")], "inputs": {}},
+    )
+    engine.run("param", {"x": 7})
+    assert _found(engine, "z") == 7
+
+
+def test_a_task_that_a_name_resolves_to_has_the_parameters_of_its_place(
+    engine: MemoryEngine,
+) -> None:
+    place = typed(
+        "DYNAMIC",
+        "d",
+        dynamicTaskNameParam="n",
+        inputParameters={"n": "work", "found": "${param.own}"},
+        parameters={"own": "mine"},
+        outParameters=["x"],
+    )
+    engine.start(workflow("w", place, _reading("z")))
+    assert engine.run("work", {"x": 3})["inputData"]["found"] == "mine"
+    assert _found(engine, "z") == 3
 
 
 def test_a_part_that_lacks_what_gives_a_parameter_is_refused_unless_it_is_given(
@@ -337,6 +497,28 @@ def test_a_retry_of_the_execution_is_about_the_same_instant(friday: MemoryEngine
     friday.clock.advance(seconds=86400)
     friday.engine.recovery.retry(started)
     assert _found(friday, "a") == "202208262205"
+
+
+def test_a_restart_is_about_the_same_instant(friday: MemoryEngine) -> None:
+    again = policy("a", retryCount=0) | {"inputParameters": {"found": "${param.d}"}}
+    started = friday.start(workflow("w", again, parameters={"d": "$[yyyyMMddHHmm]"}))
+    run_failing(friday, "a")
+    friday.clock.advance(seconds=3 * 86400)
+    friday.engine.recovery.restart(started)
+    assert _found(friday, "a") == "202208262205"
+
+
+def test_what_is_built_in_is_hidden_by_no_input(friday: MemoryEngine) -> None:
+    task = _reading("a", "${param.system.biz.date}")
+    friday.start(workflow("w", task), input={"system": "SAP"})
+    assert _found(friday, "a") == "20220825"
+
+
+def test_all_that_is_listed_is_built_in(friday: MemoryEngine) -> None:
+    reads = {name: f"${{param.system.{name}}}" for name in BUILT_IN}
+    friday.start(workflow("w", simple("a", inputParameters=reads)))
+    (task,) = friday.poll("a")
+    assert None not in task["inputData"].values()
 
 
 def test_start_workflow_names_its_own(friday: MemoryEngine) -> None:

@@ -411,3 +411,12 @@ def test_changes_go_to_queues_and_topics_as_well() -> None:
     assert [body["eventType"] for body in said] == ["STARTED", "COMPLETED", "FINALIZED"]
     assert said[0]["workflowName"] == "w"
     assert said[0]["payload"]["workflowId"] == started
+
+
+def test_a_message_of_a_task_reads_its_parameters() -> None:
+    engine = memory_engine()
+    change = {"onSuccess": [{"type": "changes", "payload": {"x": "${param.x}"}}]}
+    engine.start(plain("w", simple("a", parameters={"x": "own"}, onStateChange=change)))
+    engine.run("a")
+    (payload,) = _told(engine, "conductor:w:changes")
+    assert payload["x"] == "own"

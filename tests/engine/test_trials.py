@@ -299,3 +299,12 @@ def test_an_endless_loop_ends_its_trial_before_it_fills_the_memory(
     done = _run(engine, _workflow(loop))
     assert done["status"] == "FAILED"
     assert "More than 20 tasks" in done["reasonForIncompletion"]
+
+
+def test_a_trial_is_about_a_day_of_the_zone_that_a_start_would_have() -> None:
+    definition = _workflow(
+        _task("a", type="SET_VARIABLE"), outputParameters={"z": "${workflow.zoneId}"}
+    )
+    engine = memory_engine(bench=MemoryBench, zone="Asia/Shanghai")
+    assert _run(engine, definition)["output"] == {"z": "Asia/Shanghai"}
+    assert _run(engine, definition, zone="UTC")["output"] == {"z": "UTC"}

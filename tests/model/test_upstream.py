@@ -1,7 +1,7 @@
 """What stands right before each task, in lists and in graphs."""
 
 from conductor_py.model.definition_form import workflow_from_json
-from conductor_py.model.upstream import leading_to
+from conductor_py.model.upstream import leading_to, ranks_of
 from conductor_py.testing.definitions import Json, dag, fork, join, simple, typed, workflow
 
 
@@ -46,14 +46,16 @@ def test_a_join_stands_behind_what_it_waits_for_and_what_follows_it_behind_the_j
 def test_what_follows_a_switch_follows_the_ends_of_its_cases() -> None:
     inner = _switch("i", [simple("b")])
     found = _before(workflow("w", _switch("s", [simple("a"), inner], [simple("c")]), simple("z")))
-    assert found["z"] == {"s", "i", "b", "c"}
+    ends = {"\0s": {"s", "\0i", "c"}, "\0i": {"i", "b"}}
+    assert (found["z"], found["\0s"], found["\0i"]) == ({"\0s"}, ends["\0s"], ends["\0i"])
     assert (found["a"], found["i"], found["b"]) == ({"s"}, {"a"}, {"i"})
 
 
 def test_what_follows_a_loop_follows_the_end_of_its_body() -> None:
     loop = typed("DO_WHILE", "l", loopOver=[simple("a"), simple("b")], loopCondition="false")
     found = _before(workflow("w", loop, simple("z")))
-    assert (found["a"], found["b"], found["z"]) == ({"l"}, {"a"}, {"l", "b"})
+    assert (found["a"], found["b"], found["z"]) == ({"l"}, {"a"}, {"\0l"})
+    assert found["\0l"] == {"l", "b"}
 
 
 def test_in_a_graph_the_relations_say_it_and_a_body_its_list() -> None:
@@ -61,4 +63,20 @@ def test_in_a_graph_the_relations_say_it_and_a_body_its_list() -> None:
     found = _before(
         dag("w", [simple("z"), simple("a"), loop], "a > l", "l > z", "a > z", "a -always> z")
     )
-    assert found == {"a": set(), "l": {"a"}, "z": {"a", "l"}, "x": {"l"}, "y": {"x"}}
+    lists = {"x": {"l"}, "y": {"x"}, "\0l": {"l", "y"}}
+    assert found == {"a": set(), "l": {"a"}, "z": {"a", "\0l"}} | lists
+
+
+def test_ranks_go_from_the_beginning_and_a_cycle_has_some() -> None:
+    definition = workflow_from_json(dag("w", [simple(ref) for ref in "cba"], "a > b", "b > c"))
+    ranks = ranks_of(leading_to(definition))
+    assert ranks["a"] < ranks["b"] < ranks["c"]
+    assert set(ranks_of({"a": ("b",), "b": ("a",)})) == {"a", "b"}
+
+
+def test_many_joins_behind_a_wide_switch_are_no_product() -> None:
+    many = 300
+    wide = _switch("s", *([simple(f"a{n}")] for n in range(many)))
+    joins = [join(f"j{n}", "s") for n in range(many)]
+    found = leading_to(workflow_from_json(workflow("w", wide, *joins)))
+    assert sum(map(len, found.values())) < 5 * many

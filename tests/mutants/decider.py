@@ -344,10 +344,10 @@ ENDS: Final = (
         edits=(
             Edit(
                 f"{DECIDER}/operators/sub_workflow.py",
-                "    definition, params = plan.definition, _params(spot)\n"
+                "    definition = plan.definition\n"
                 "    child = derived_execution_id("
                 "task_id(ws.id, attempt.seq), partition_of(ws.id))\n",
-                "    definition, params = plan.definition, _params(spot)\n"
+                "    definition = plan.definition\n"
                 "    child = derived_execution_id("
                 'f"{task_id(ws.id, attempt.seq)} {ws.now_ms}", partition_of(ws.id))\n',
             ),

@@ -12,6 +12,7 @@ from conductor_py.model.definition_form import workflow_from_json
 from conductor_py.testing.definitions import (
     Json,
     dag,
+    dynamic_fork,
     fork,
     join,
     simple,
@@ -48,6 +49,7 @@ def _giving(ref: str) -> Json:
         workflow("w", _reading("a", "dt"), inputTemplate={"dt": 1}),
         workflow("w", _reading("a", "dt", parameters={"dt": "$[HH]"})),
         workflow("w", _reading("a", "system.biz.date", "system.workflow.instance.id")),
+        workflow("w", _reading("a", "system['biz']['date']")),
         workflow("w", _giving("a"), _reading("b", "n")),
         workflow("w", _reading("a", "o['n']"), parameters={"o": {"n": [1]}}),
         workflow("w", simple("a", inputParameters={"x": "${param.x}"}), parameters={"x": 1}),
@@ -131,6 +133,21 @@ _NOWHERE = "which nothing gives"
             "must read one of these of system",
         ),
         (
+            workflow("w", simple("a"), parameters={"x": "${param.system.task.instance.id}"}),
+            "$.parameters.x",
+            "must read one of these of system",
+        ),
+        (
+            workflow("w", simple("a"), outputParameters={"x": "${param.system.task.instance.id}"}),
+            "$.outputParameters.x",
+            "must read one of these of system",
+        ),
+        (
+            workflow("w", simple("a"), rateLimitConfig={"rateLimitKey": "k-${param.x}"}),
+            "$.rateLimitConfig.rateLimitKey",
+            _NOWHERE,
+        ),
+        (
             workflow("w", simple("a", inputParameters={"x": "${param}"})),
             "$.tasks[0].inputParameters.x",
             "must name one parameter",
@@ -210,6 +227,26 @@ def test_a_cycle_is_named() -> None:
     (message,) = _refused(workflow("w", simple("t", parameters=own))).values()
     assert "must not lead round in a cycle: " in message
     assert message.count("→") == 3
+
+
+def test_a_long_chain_of_parameters_is_refused() -> None:
+    own = {f"x{n}": f"${{param.x{n + 1}}}" for n in range(60)} | {"x60": 1}
+    (message,) = _refused(workflow("w", simple("t", parameters=own))).values()
+    assert "one within another" in message
+
+
+def test_a_task_that_data_brings_may_be_named_like_the_root() -> None:
+    forked = [dynamic_fork("f"), join("j")]
+    read = {"o": "${param.output.x}"}
+    assert _refused(workflow("w", *forked, outputParameters=read)) == {}
+    (path,) = _refused(workflow("w", *forked, outputParameters=read, parameters={"y": 1}))
+    assert path == "$.outputParameters.o"
+
+
+def test_an_open_brace_before_much_text_costs_little() -> None:
+    text = "${" + "a" * 200_000
+    (message,) = _refused(workflow("w", simple("t", inputParameters={"x": text}))).values()
+    assert message.endswith("which is no task of this workflow")
 
 
 def test_everything_wrong_is_told_at_once() -> None:

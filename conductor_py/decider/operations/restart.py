@@ -7,6 +7,7 @@ from dataclasses import replace
 from conductor_py.decider import generations
 from conductor_py.decider.need import PlanWanted
 from conductor_py.decider.plan import Plan
+from conductor_py.decider.starting import business_of
 from conductor_py.decider.workspace import Workspace
 from conductor_py.model.decision import Answer
 from conductor_py.model.event import Operation
@@ -36,5 +37,6 @@ def restart(ws: Workspace, operation: Operation) -> Answer | None:
             return generations.refusal(operation, "CONFLICT", message)
         plan = found
     generations.begin_anew(ws, plan)
-    ws.header = replace(ws.header, created_at=ws.now_ms, last_retried_at=0)
+    about, _ = business_of(ws.header)
+    ws.header = replace(ws.header, created_at=ws.now_ms, last_retried_at=0, business_at=about)
     return Answer(operation=operation.id)

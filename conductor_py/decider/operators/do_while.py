@@ -44,7 +44,11 @@ def open_(ws: Workspace, spot: Spot) -> None:
         reason = f"{_KEEP} must be a whole number of at least 1"
         control.finish(ws, spot, attempt, status, reason=reason)
         return
-    items = _items(ws, spot, value)
+    items = _items(ws, spot, attempt, value)
+    lacking = ws.unresolved.pop(spot.key, None)
+    if lacking is not None:
+        control.finish(ws, spot, attempt, TaskStatus.FAILED_WITH_TERMINAL_ERROR, reason=lacking)
+        return
     count = len(items) if items is not None else -1
     ws.states["j:" + spot.key] = LoopState(seq=attempt.seq, items=count)
     if count == 0:
@@ -69,7 +73,7 @@ def reopen(ws: Workspace, spot: Spot, before: Attempt) -> None:
         status=TaskStatus.IN_PROGRESS,
         input_=value,
     )
-    items = _items(ws, spot, value) if state.items >= 0 else None
+    items = _items(ws, spot, attempt, value) if state.items >= 0 else None
     _show_iteration(ws, attempt, state.iteration, items)
     ws.states[key] = replace(state, seq=attempt.seq, closed=False)
     body = spot.node.task.loop_over
@@ -91,7 +95,7 @@ def check(ws: Workspace, plan: Plan, ref: str, vector: Vector) -> None:
     attempt = ws.attempt(state.seq)
     if attempt is None or not attempt.open:
         return
-    items = _items(ws, spot, ws.document(f"i:{attempt.seq}")) if state.items >= 0 else None
+    items = _items(ws, spot, attempt, ws.document(f"i:{attempt.seq}")) if state.items >= 0 else None
     wanted = _condition(ws, spot, attempt, state, items)
     if isinstance(wanted, Refusal):
         status = TaskStatus.FAILED_WITH_TERMINAL_ERROR
@@ -146,11 +150,13 @@ def _show_iteration(
     ws.documents[f"o:{attempt.seq}"] = output
 
 
-def _items(ws: Workspace, spot: Spot, value: JsonObject) -> Sequence[JsonValue] | None:
+def _items(
+    ws: Workspace, spot: Spot, attempt: Attempt, value: JsonObject
+) -> Sequence[JsonValue] | None:
     """The items of a list loop, ``None`` for a loop that has only a condition."""
     expression = spot.node.task.items
     if expression:
-        found = resolve_value(ws, expression, spot=spot)
+        found = resolve_value(ws, expression, attempt.seq, spot=spot)
     elif value.get("_items") not in (None, ""):
         found = value["_items"]
     else:

@@ -72,6 +72,10 @@ def _resolved(spot: Spot, name: str, value: JsonObject) -> JsonObject:
         "startDelay": task.start_delay,
         "asyncComplete": task.async_complete,
     }
+    if task.parameters:
+        resolved["parameters"] = task.parameters
+    if task.out_parameters:
+        resolved["outParameters"] = list(task.out_parameters)
     told = {
         "retryCount": task.retry_count,
         "sink": task.sink,

@@ -95,6 +95,7 @@ def _order(ws: Workspace, attempt: Attempt, request: JsonObject) -> None:
     ends the task.
     """
     task = task_id(ws.id, attempt.seq)
+    at, zone = _business(ws, request)
     effect = f"{ws.id}:start:{attempt.seq}"
     arguments: JsonObject = {
         "task": task,
@@ -102,7 +103,7 @@ def _order(ws: Workspace, attempt: Attempt, request: JsonObject) -> None:
         "priority": priority_number(request.get("priority")) or 0,
         "correlationId": ws.header.correlation_id,
         "taskToDomain": ws.document("domains") if ws.header.has_domains else {},
-        "business": list(_business(ws, request)),
+        "business": [at, zone or "UTC"],
     }
     ws.effects[effect] = Order(id=effect, kind="start", arguments=arguments)
     ends = timeouts.started_deadline(attempt)

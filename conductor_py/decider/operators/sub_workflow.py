@@ -8,7 +8,7 @@ else has started is followed: it is looked at again and again, and never ended o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from conductor_py.decider import admission, control, scheduling, timeouts
 from conductor_py.decider.need import (
@@ -84,9 +84,12 @@ def resume(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
         reason = f"Sub-workflows are nested deeper than {most} (conductor.limits.subWorkflowDepth)"
         _refuse(ws, spot, attempt, reason)
         return
-    wanted = _wanted(ws, spot, params)
-    if isinstance(wanted, Refusal):
-        _refuse(ws, spot, attempt, wanted.reason)
+    wanted = _wanted(ws, spot, attempt, params)
+    told = _told(ws, spot, attempt, params)
+    lacking = ws.unresolved.pop(spot.key, None)
+    if lacking is not None or isinstance(wanted, Refusal):
+        reason = wanted.reason if isinstance(wanted, Refusal) else ""
+        _refuse(ws, spot, attempt, lacking or reason)
         return
     plan = ws.answer(_key(spot, attempt, wanted), wanted)
     if not isinstance(plan, Plan):
@@ -99,13 +102,13 @@ def resume(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
         ws.documents[f"i:{attempt.seq}"] = {}
         _refuse(ws, spot, attempt, oversize)
         return
-    key = resolve_value(ws, params.idempotency_key, spot=spot)
+    key = told.key
     if key is None or key == "":
-        _start(ws, spot, attempt, plan, value)
+        _start(ws, attempt, plan, value, told)
     elif isinstance(key, (Mapping, Sequence)) and not isinstance(key, str):
         _refuse(ws, spot, attempt, "subWorkflowParam.idempotencyKey does not yield a text")
     else:
-        _order(ws, spot, attempt, plan, value, str(key))
+        _order(ws, attempt, plan, value, told)
 
 
 def take_on(ws: Workspace, spot: Spot, attempt: Attempt, child: str, *, followed: bool) -> None:
@@ -177,48 +180,64 @@ def _because(name: str, reason: str | None) -> str:
     return f"{name}: {reason}" if len(reason) <= room else f"{name}: … {reason[-room:]}"
 
 
-def _order(  # noqa: PLR0917 - what a child is made of
-    ws: Workspace,
-    spot: Spot,
-    attempt: Attempt,
-    plan: Plan,
-    value: JsonObject,
-    key: str,
-) -> None:
-    params = _params(spot)
-    domains = _domains(ws, spot, params)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Told:
+    """What a child is told beside its input."""
+
+    key: JsonValue
+    strategy: str
+    domains: JsonObject
+    priority: int
+
+
+def _told(ws: Workspace, spot: Spot, attempt: Attempt, params: SubWorkflowParams) -> _Told:
+    def resolved(value: JsonValue) -> JsonValue:
+        return resolve_value(ws, value, attempt.seq, spot=spot)
+
+    given = resolved(params.task_to_domain) if params.task_to_domain else None
+    if not isinstance(given, Mapping) or not given:
+        given = ws.document("domains") if ws.header.has_domains else {}
+    return _Told(
+        key=resolved(params.idempotency_key),
+        strategy=params.idempotency_strategy or "FAIL",
+        domains=given,
+        priority=priority_number(resolved(params.priority)) or 0,
+    )
+
+
+def _order(ws: Workspace, attempt: Attempt, plan: Plan, value: JsonObject, told: _Told) -> None:
+    at, zone = business_of(ws.header)
     arguments: JsonObject = {
         "task": task_id(ws.id, attempt.seq),
         "plan": plan.hash,
         "name": plan.definition.name,
-        "key": key,
-        "strategy": params.idempotency_strategy or "FAIL",
-        "priority": _priority(ws, spot, params.priority),
+        "key": str(told.key),
+        "strategy": told.strategy,
+        "priority": told.priority,
         "correlationId": ws.header.correlation_id,
         "depth": ws.header.depth,
         "ref": wire_ref(attempt.ref, attempt.vector),
         "admittedUnder": admission.held_by(ws.header),
-        "business": list(business_of(ws.header)),
+        "business": [at, zone or "UTC"],
     }
     effect = f"{ws.id}:start:{attempt.seq}"
     ws.effects[effect] = Order(id=effect, kind="start", arguments=arguments)
     ws.plans[plan.hash] = None
     ws.put(replace(attempt, status=TaskStatus.IN_PROGRESS, start_at=0, started_at=ws.now_ms))
-    _show(ws, attempt, plan, value, domains)
+    _show(ws, attempt, plan, value, told.domains)
 
 
-def _start(ws: Workspace, spot: Spot, attempt: Attempt, plan: Plan, value: JsonObject) -> None:
-    definition, params = plan.definition, _params(spot)
+def _start(ws: Workspace, attempt: Attempt, plan: Plan, value: JsonObject, told: _Told) -> None:
+    definition = plan.definition
     child = derived_execution_id(task_id(ws.id, attempt.seq), partition_of(ws.id))
-    domains = _domains(ws, spot, params)
     header = new_header(
         plan.hash,
         definition,
         home=ws.header.home,
         now_ms=ws.now_ms,
-        priority=_priority(ws, spot, params.priority),
+        priority=told.priority,
         correlation_id=ws.header.correlation_id,
-        has_domains=bool(domains),
+        has_domains=bool(told.domains),
         parent=(ws.id, attempt.seq, ws.header.depth),
         admitted_under=admission.held_by(ws.header),
         business=business_of(ws.header),
@@ -230,7 +249,7 @@ def _start(ws: Workspace, spot: Spot, attempt: Attempt, plan: Plan, value: JsonO
             header=header,
             input=with_input_template(definition, value),
             variables=definition.variables,
-            domains={key: str(value) for key, value in domains.items()},
+            domains={key: str(value) for key, value in told.domains.items()},
             meta=Meta(parent_task_ref=wire_ref(attempt.ref, attempt.vector)),
         )
     )
@@ -238,7 +257,7 @@ def _start(ws: Workspace, spot: Spot, attempt: Attempt, plan: Plan, value: JsonO
         attempt, status=TaskStatus.IN_PROGRESS, child=child, start_at=0, started_at=ws.now_ms
     )
     ws.put(started)
-    _show(ws, started, plan, value, domains)
+    _show(ws, started, plan, value, told.domains)
     ws.documents[f"o:{attempt.seq}"] = {"subWorkflowId": child}
 
 
@@ -257,29 +276,18 @@ def _show(
     }
 
 
-def _params(spot: Spot) -> SubWorkflowParams:
-    return spot.node.task.sub_workflow_param or SubWorkflowParams()
-
-
-def _domains(ws: Workspace, spot: Spot, params: SubWorkflowParams) -> JsonObject:
-    """The task-to-domain map of the child: its own, else the parent's."""
-    wanted = params.task_to_domain
-    given = resolve_value(ws, wanted, spot=spot) if wanted else None
-    if isinstance(given, Mapping) and given:
-        return given
-    return ws.document("domains") if ws.header.has_domains else {}
-
-
-def _wanted(ws: Workspace, spot: Spot, params: SubWorkflowParams) -> ChildWanted | Refusal:
+def _wanted(
+    ws: Workspace, spot: Spot, attempt: Attempt, params: SubWorkflowParams
+) -> ChildWanted | Refusal:
     inline: object = params.workflow_definition
     if isinstance(inline, str):
-        inline = resolve_value(ws, inline, spot=spot)
+        inline = resolve_value(ws, inline, attempt.seq, spot=spot)
         if not isinstance(inline, Mapping):
             return Refusal(f"'{params.workflow_definition}' does not yield a workflow definition")
     if inline is not None:
         return ChildWanted(params.name or "", None, inline)  # type: ignore[arg-type]
-    name = resolve_value(ws, params.name, spot=spot)
-    version = resolve_value(ws, params.version, spot=spot)
+    name = resolve_value(ws, params.name, attempt.seq, spot=spot)
+    version = resolve_value(ws, params.version, attempt.seq, spot=spot)
     if not isinstance(name, str) or not name:
         return Refusal("subWorkflowParam.name does not yield a name")
     number = whole_number(version)
@@ -301,10 +309,6 @@ def _context(value: JsonObject) -> JsonObject:
     """A retry finds the input as it was shown; what the child gets is inside."""
     inner = value.get("workflowInput")
     return inner if "subWorkflowName" in value and isinstance(inner, Mapping) else value
-
-
-def _priority(ws: Workspace, spot: Spot, given: JsonValue) -> int:
-    return priority_number(resolve_value(ws, given, spot=spot)) or 0
 
 
 def _refuse(ws: Workspace, spot: Spot, attempt: Attempt, reason: str) -> None:
