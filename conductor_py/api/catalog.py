@@ -42,6 +42,7 @@ def catalog(front: Front) -> Blueprint:
         ("POST", "/workflows/<code>/publish", workflows.publish),
         ("POST", "/workflows/<code>/withdraw", workflows.withdraw),
         ("GET", "/tasks/<code>/uses", tasks.uses),
+        ("POST", "/tasks/<code>/apply", tasks.apply),
     )
     routes = (*_routes("workflows", workflows), *_routes("tasks", tasks), *own)
     return blueprint("catalog", "/api/catalog", routes)
@@ -181,6 +182,15 @@ class _Tasks(_Versioned):
             as_draft=flag(request.args, "draft"),
         )
         return _answer(saved)
+
+    def apply(self, code: str) -> Response:
+        drafts = self._front.engine.applying.apply(
+            _code(code),
+            self._front.definitions.check,
+            version=number(request.args, "version", least=1),
+            dry_run=flag(request.args, "dryRun"),
+        )
+        return json_answer([head_body(head) for head in drafts])
 
     def uses(self, code: str) -> Response:
         found = self._catalog.uses(_code(code))

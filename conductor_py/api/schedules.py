@@ -9,6 +9,7 @@ from flask import Blueprint, Response, request
 from conductor_py.api.answers import empty, json_answer, text
 from conductor_py.api.front import Front, blueprint
 from conductor_py.model.json import JsonObject
+from conductor_py.wire.backfills import lanes_shown, read_backfill
 from conductor_py.wire.parameters import flag, number
 from conductor_py.wire.parameters import text as text_parameter
 from conductor_py.wire.schedules import (
@@ -44,6 +45,7 @@ def schedules(front: Front) -> Blueprint:
             ("GET", "/schedules/<name>/tags", one.tags),
             ("PUT", "/schedules/<name>/tags", one.add_tags),
             ("DELETE", "/schedules/<name>/tags", one.remove_tags),
+            ("POST", "/backfills", all_of_them.backfill),
             ("GET", "/nextFewSchedules", all_of_them.preview),
             ("GET", "/search/executions", all_of_them.runs),
             ("GET", "/admin/requeue", all_of_them.requeue),
@@ -109,6 +111,21 @@ class _Scheduler:
     def __init__(self, front: Front) -> None:
         self._front = front
         self._schedules = front.engine.schedules
+        self._backfills = front.engine.backfills
+
+    def backfill(self) -> Response:
+        backfill = read_backfill(
+            self._front.body(),
+            self._front.definitions,
+            self._schedules.get,
+            now_ms=self._backfills.now_ms(),
+            default_zone=self._front.time_zone,
+        )
+        if flag(request.args, "dryRun"):
+            self._backfills.check(backfill)
+            return json_answer(lanes_shown(backfill))
+        started = self._backfills.start(backfill)
+        return json_answer({"workflowId": started, **lanes_shown(backfill)})
 
     def preview(self) -> Response:
         cron, start, end, count = preview_of(request.args, self._front.time_zone)

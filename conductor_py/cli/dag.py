@@ -182,6 +182,21 @@ def uses(code: str, *, server: str, as_json: bool) -> None:
 
 
 @dag.command()
+@click.argument("code")
+@click.option("--version", type=click.IntRange(1), help="Of the task; else the one that is edited.")
+@click.option("--dry-run", is_flag=True, help="Only list the workflows that would change.")
+@connected
+def apply(code: str, *, version: int | None, dry_run: bool, server: str, as_json: bool) -> None:
+    """Give every workflow that has the task CODE this version of it, as a draft."""
+    with client(server) as conductor:
+        found = conductor.apply_task(code, version=version, dry_run=dry_run)
+    if as_json:
+        print_json(found)
+    else:
+        print_table(_HEAD, [_row(each, _HEAD) for each in found])
+
+
+@dag.command()
 @click.argument("name")
 @_TASK
 @connected

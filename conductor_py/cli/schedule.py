@@ -10,6 +10,7 @@ import click
 from conductor_py.cli.connection import client, connected, object_document
 from conductor_py.cli.printing import chosen, clipped, moment, objects, print_json, print_table, say
 
+_DOCUMENT: Final = ("{", "@", "-")
 _RUN: Final = ("scheduledTime", "scheduleName", "state", "workflowId", "reason")
 
 
@@ -125,6 +126,50 @@ def run(name: str, *, server: str, as_json: bool) -> None:
         say(started)
 
 
+@schedule.command()
+@click.argument("what")
+@click.option("--from", "first", help="First business time: 2026-03-01, 2026-03-01T02:00 or ms.")
+@click.option("--to", "last", help="Last one; a date is meant whole. Without it: now.")
+@click.option("--lanes", type=click.IntRange(1, 100), help="How many runs side by side.")
+@click.option("--newest-first", is_flag=True, help="Begin with the last one.")
+@click.option(
+    "--on-failure",
+    type=click.Choice(["STOP_LANE", "CONTINUE", "STOP_ALL"]),
+    help="What follows when a run fails; without it its lane stops.",
+)
+@click.option("--priority", help="0 to 99, or HIGHEST to LOWEST.")
+@click.option("--dry-run", is_flag=True, help="Only print what would be run.")
+@connected
+def backfill(
+    what: str,
+    *,
+    dry_run: bool,
+    server: str,
+    as_json: bool,
+    **given: Any,  # noqa: ANN401 - handed on by name
+) -> None:
+    """Run a workflow for business times that have passed: for those of schedule WHAT, or of a
+    backfill as JSON, @FILE or - for standard input. Prints the id of the execution that does it.
+    """
+    document = dict(object_document(what)) if what[:1] in _DOCUMENT else {"scheduleName": what}
+    names = {
+        "first": "from",
+        "last": "to",
+        "newest_first": "newestFirst",
+        "on_failure": "onFailure",
+    }
+    document |= {names.get(name, name): value for name, value in given.items() if value}
+    with client(server) as conductor:
+        found = conductor.backfill(document, dry_run=dry_run)
+    if as_json:
+        print_json(found)
+    elif dry_run:
+        print_table(("lane", "business time"), _lanes(found.get("lanes")))
+    else:
+        say(f"{found.get('count')} runs are to come.", err=True)
+        say(found.get("workflowId"))
+
+
 @schedule.command("next")
 @click.argument("cron_expression")
 @click.option("--zone", help="Time zone, Europe/Berlin say; the server's without it.")
@@ -154,6 +199,11 @@ def runs(query: str, *, size: int, server: str, as_json: bool) -> None:
         print_json(found)
         return
     print_table(_RUN, [chosen(each, _RUN) for each in objects(found.get("results"))])
+
+
+def _lanes(lanes: object) -> list[list[object]]:
+    listed: list[Any] = lanes if isinstance(lanes, list) else []
+    return [[number, moment(at)] for number, lane in enumerate(listed, 1) for at in lane]
 
 
 def _row(found: Mapping[str, Any]) -> list[object]:

@@ -14,7 +14,13 @@ from typing import Any
 from conductor_py.decider.expressions import Template, compile_template
 from conductor_py.decider.plan import Gate, Node, Plan
 from conductor_py.model.changing import made
-from conductor_py.model.definitions import Relation, WorkflowDef, WorkflowTask, children_of
+from conductor_py.model.definitions import (
+    ORDER,
+    Relation,
+    WorkflowDef,
+    WorkflowTask,
+    children_of,
+)
 from conductor_py.model.json import JsonValue
 from conductor_py.model.parameters import PARAM
 from conductor_py.model.upstream import leading_to, ranks_of
@@ -108,10 +114,13 @@ def _gates(definition: WorkflowDef) -> dict[str, Gate]:
     before = dict.fromkeys(rules, 0)
     after: dict[str, list[Relation]] = {ref: [] for ref in rules}
     tests: dict[str, list[str]] = {}
+    led: set[str] = set()
     for relation in definition.relations:
         if relation.pre_task in rules and relation.post_task in rules:
             before[relation.post_task] += 1
             after[relation.pre_task].append(relation)
+            if relation.label != ORDER:
+                led.add(relation.post_task)
             if relation.label == "test":
                 tests.setdefault(relation.post_task, []).append(relation.pre_task)
     return {
@@ -120,6 +129,7 @@ def _gates(definition: WorkflowDef) -> dict[str, Gate]:
             before=before[ref],
             after=tuple(after[ref]),
             handled=_is_handled(after[ref], rules),
+            led=ref in led,
             tests=tuple(tests.get(ref, ())),
         )
         for ref, rule in rules.items()

@@ -12,11 +12,12 @@ What passes along an edge, by its label and by what became of the task before:
     test, always                 live                      live     dead     live
     success, failure, case,      live if it was chosen,    blocked  dead     blocked
     default                      dead otherwise
+    order                        nothing: it is waited for, and no more
 
 And the verdict, by the rule of the task: ``ALL`` is BLOCKED by one blocked edge, else RUN if one
 is live; ``ANY_LIVE`` is RUN if one is live, else BLOCKED if one is; ``ALL_DONE`` is RUN. A task
-without edges runs. Nothing is concluded before every edge has been told: what cleans up behind
-several tasks never begins while one of them still runs.
+to which no edge leads but those of order runs. Nothing is concluded before every edge has been
+told: what cleans up behind several tasks never begins while one of them still runs.
 
 In a later generation the tasks are gone through again from the roots. One that is done is kept when
 nothing before it has run again; so a recovery does what has to be done, and nothing else. What its
@@ -42,7 +43,7 @@ from conductor_py.decider.outcomes import (
 )
 from conductor_py.decider.plan import Gate, Node
 from conductor_py.decider.workspace import Spot, Step, Workspace
-from conductor_py.model.definitions import Relation
+from conductor_py.model.definitions import ORDER, Relation
 from conductor_py.model.execution import NO_LOOP, Attempt, GateState, Walk
 from conductor_py.model.requests import FORCED, TASK_PRE
 from conductor_py.model.status import TaskStatus, WorkflowStatus
@@ -105,25 +106,27 @@ def _count(ws: Workspace, step: Step, edge: Relation, passed: str, *, fresh: boo
         told=state.told + 1,
         live=state.live + (passed == "live"),
         blocked=state.blocked + (passed == "blocked"),
-        fresh=state.fresh or fresh,
+        fresh=state.fresh or (fresh and edge.label != ORDER),
     )
     if state.told == gate.before:
-        state = replace(state, verdict=verdict_of(gate.rule, state))
+        state = replace(state, verdict=verdict_of(gate, state))
         ws.agenda.append(Step("gate", step.plan, edge.post_task, NO_LOOP))
     ws.states[f"g:{edge.post_task}"] = state
 
 
-def verdict_of(rule: str, state: GateState) -> str:
+def verdict_of(gate: Gate, state: GateState) -> str:
     """What a gate concludes of what it has been told: RUN, SKIPPED or BLOCKED."""
-    if rule == "ALL_DONE":
+    if gate.rule == "ALL_DONE" or not gate.led:
         return RUN
-    if state.live and (rule == "ANY_LIVE" or not state.blocked):
+    if state.live and (gate.rule == "ANY_LIVE" or not state.blocked):
         return RUN
     return BLOCKED if state.blocked else SKIPPED
 
 
 def passed(edge: Relation, gate: Gate, became: str, chosen: str) -> str:
-    """What passes along an edge of a task: live, blocked or dead."""
+    """What passes along an edge of a task: live, blocked or dead; nothing along one of order."""
+    if edge.label == ORDER:
+        return ""
     if became == SKIPPED:
         return "dead"
     if edge.label in {"test", "always"}:
@@ -213,9 +216,10 @@ def _note_blocked(ws: Workspace, node: Node, *, ends: bool) -> bool:
 def take_back(ws: Workspace, node: Node, failed: Attempt) -> str:
     """Take back what the failure of a task has told, as if it had not ended yet: what could not run
     because of it is open again. When something behind it has run instead, its reference is
-    answered, and nothing is changed.
+    answered, and nothing is changed. What has waited for no more than its end, and runs, goes on.
     """
     states: dict[str, GateState] = {}
+    waited: list[str] = []
     told = [(node, FAILED)]
     for teller, became in told:
         if teller.gate is None:
@@ -224,6 +228,9 @@ def take_back(ws: Workspace, node: Node, failed: Attempt) -> str:
         ws.together((f"g:{n}", Read(f"g:{n}")) for n in names if f"g:{n}" not in ws.states)
         for edge in teller.gate.after:
             ref = edge.post_task
+            if edge.label == ORDER:
+                waited.append(ref)
+                continue
             state = states.get(ref) or state_of(ws, ref)
             if state.verdict == BLOCKED:
                 told.append((ws.plan.nodes[ref], BLOCKED))
@@ -238,12 +245,20 @@ def take_back(ws: Workspace, node: Node, failed: Attempt) -> str:
                 verdict="",
             )
     ws.states.update({f"g:{ref}": state for ref, state in states.items()})
+    _wait_again(ws, waited)
     ws.final -= len(told)
     if not _handled(node):
         ending.take_back_failure(ws, ending.reason_of(failed))
     for blocked_node, _ in told[1:]:
         ending.take_back_failure(ws, _cannot_run(blocked_node))
     return ""
+
+
+def _wait_again(ws: Workspace, refs: list[str]) -> None:
+    for ref in refs:
+        state = state_of(ws, ref)
+        if not state.verdict:
+            ws.states[f"g:{ref}"] = replace(state, told=state.told - 1)
 
 
 def _cannot_run(node: Node) -> str:

@@ -82,7 +82,7 @@ def _verdict(ws: Workspace, node: Node, befores: list[str], became: Mapping[str,
         for edge in _edges(ws.plan.nodes[before], node.ref)
     ]
     state = GateState(generation=0, live=tokens.count("live"), blocked=tokens.count("blocked"))
-    return gates.verdict_of(node.gate.rule, state)
+    return gates.verdict_of(node.gate, state)
 
 
 def _edges(node: Node, ref: str) -> list[Relation]:

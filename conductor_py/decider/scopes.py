@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 from conductor_py.decider.plan import Plan
 from conductor_py.decider.workspace import Workspace
+from conductor_py.model.definitions import ORDER, Relation
 from conductor_py.model.execution import Attempt, Walk
 from conductor_py.model.requests import TASK_ONLY, TASK_PRE
 from conductor_py.model.status import TaskStatus
@@ -35,7 +36,7 @@ def before(plan: Plan, ref: str) -> set[str]:
 def behind(plan: Plan, refs: Iterable[str]) -> set[str]:
     """All that tasks lead to, however far."""
     after = {
-        name: [edge.post_task for edge in node.gate.after]
+        name: [edge.post_task for edge in node.gate.after if edge.label != ORDER]
         for name, node in plan.nodes.items()
         if node.gate is not None
     }
@@ -53,24 +54,28 @@ def _reached(edges: dict[str, list[str]], refs: Iterable[str]) -> set[str]:
 
 
 def leading_to(plan: Plan) -> dict[str, list[str]]:
-    """The tasks right before each, by reference."""
+    """The tasks right before each, by reference; what is only waited for is none."""
     found: dict[str, list[str]] = {
         ref: [] for ref, node in plan.nodes.items() if node.gate is not None
     }
     for ref in tuple(found):
-        gate = plan.nodes[ref].gate
-        for edge in gate.after if gate is not None else ():
-            found[edge.post_task].append(ref)
+        for edge in _after(plan, ref):
+            if edge.label != ORDER:
+                found[edge.post_task].append(ref)
     return found
 
 
+def _after(plan: Plan, ref: str) -> tuple[Relation, ...]:
+    gate = plan.nodes[ref].gate
+    return gate.after if gate is not None else ()
+
+
 def in_order(plan: Plan) -> list[str]:
-    """The tasks of a DAG, each behind those that lead to it."""
-    left = {ref: len(befores) for ref, befores in leading_to(plan).items()}
+    """The tasks of a DAG, each behind all that it waits for."""
+    left = {ref: node.gate.before for ref, node in plan.nodes.items() if node.gate is not None}
     order = [ref for ref, befores in left.items() if not befores]
     for ref in order:
-        gate = plan.nodes[ref].gate
-        for edge in gate.after if gate is not None else ():
+        for edge in _after(plan, ref):
             left[edge.post_task] -= 1
             if not left[edge.post_task]:
                 order.append(edge.post_task)

@@ -83,6 +83,8 @@ def _lacking(
                 "workflowDefinition": inline if isinstance(inline, str) else None,
                 "idempotencyKey": params.idempotency_key,
                 "priority": params.priority,
+                "businessTime": params.business_time,
+                "zoneId": params.zone_id,
             }
         at = f"{root}{where[ref].removeprefix('$')}"
         for path, text in _texts(values, at):

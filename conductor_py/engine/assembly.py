@@ -10,8 +10,10 @@ from dataclasses import replace
 from functools import partial
 
 from conductor_py.decider.workspace import Limits
+from conductor_py.engine.applying import Applying
 from conductor_py.engine.audit import NO_ROUNDS, Auditor, AuditRounds
 from conductor_py.engine.awaiting import Awaiting
+from conductor_py.engine.backfills import Backfills
 from conductor_py.engine.bounds import TaskBounds
 from conductor_py.engine.catalog import Catalog
 from conductor_py.engine.catalog_heads import CatalogHeads
@@ -303,6 +305,7 @@ def assemble(
         ),
         exporting=Exporting(ports.catalog, heads, composer),
         importing=Importing(ports.catalog, clock, codes.codes, code_layout),
+        applying=Applying(ports.catalog, clock, codes.codes),
         schemas=Schemas(ports.metadata, clock, snapshots.forget_heads),
         tags=Tags(ports.metadata, snapshots.forget_heads),
         secrets=ports.secrets,
@@ -346,6 +349,7 @@ def assemble(
         workers=workers,
         events=Events(ports.events, ports.outbox, ports.scripts),
         schedules=schedules,
+        backfills=Backfills(executions, registered, clock),
         scheduler=Scheduler(
             ports.schedules, firing, clock, batch=schedule_batch, lease_ms=schedule_lease_ms
         ),

@@ -7,8 +7,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from conductor_py.engine.applying import Applying
 from conductor_py.engine.audit import Auditor
 from conductor_py.engine.awaiting import Awaiting
+from conductor_py.engine.backfills import Backfills
 from conductor_py.engine.catalog import Catalog
 from conductor_py.engine.checkpoints import Checkpoints
 from conductor_py.engine.collection import Collector
@@ -67,6 +69,7 @@ class Engine:
     lineages: Lineages
     exporting: Exporting
     importing: Importing
+    applying: Applying
     schemas: Schemas
     tags: Tags
     secrets: NamedValues
@@ -88,6 +91,7 @@ class Engine:
     system_workers: SystemWorkers
     schedules: Schedules
     scheduler: Scheduler
+    backfills: Backfills
     trials: Trials
     lookups: Lookups
     repairs: Repairs

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from conductor_py.errors import Violation
-from conductor_py.model.definitions import WorkflowDef, WorkflowTask
+from conductor_py.model.definitions import ORDER, WorkflowDef, WorkflowTask
 
 Registered = Callable[[str, int | None], WorkflowDef | None]
 
@@ -88,7 +88,8 @@ def _behind_choices(definition: WorkflowDef) -> set[str]:
     """The tasks of a DAG that may not be chosen."""
     after: dict[str | None, list[str]] = {}
     for relation in definition.relations:
-        after.setdefault(relation.pre_task, []).append(relation.post_task)
+        if relation.label != ORDER:
+            after.setdefault(relation.pre_task, []).append(relation.post_task)
     pending = [
         ref
         for task in definition.tasks

@@ -222,6 +222,10 @@ class Schedules:
 
     # -- read --------------------------------------------------------------------------------------
 
+    def get(self, name: str) -> Schedule:
+        """Read a schedule (``NotFound``)."""
+        return load_schedule(self._known(name).document)
+
     def document(self, name: str) -> JsonObject:
         """Read a schedule in wire form (``NotFound``)."""
         known = self._known(name)

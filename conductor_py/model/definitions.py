@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Final
 
 from conductor_py.model.json import JsonObject, JsonValue
 
@@ -67,7 +68,8 @@ class TaskDef:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubWorkflowParams:
     """What a SUB_WORKFLOW task starts. ``workflow_definition`` is an inline definition or a
-    ``${…}`` that yields one.
+    ``${…}`` that yields one; without ``business_time`` the child is about the instant that its
+    parent is about.
     """
 
     name: str | None = None
@@ -77,6 +79,14 @@ class SubWorkflowParams:
     idempotency_key: str | None = None
     idempotency_strategy: str | None = None
     priority: int | str | None = None
+    business_time: int | str | None = None
+    zone_id: str | None = None
+
+
+ORDER: Final = "order"
+"""The label of a relation that says when, and nothing else: ``post_task`` waits for the end of
+``pre_task`` and does not depend on it. It leads to nothing, in recovery as in inputs.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

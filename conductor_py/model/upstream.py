@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from graphlib import CycleError, TopologicalSorter
 
-from conductor_py.model.definitions import WorkflowDef, WorkflowTask, children_of
+from conductor_py.model.definitions import ORDER, WorkflowDef, WorkflowTask, children_of
 
 _OPEN_ENDED = frozenset({"SWITCH", "DECISION", "DO_WHILE"})
 _JOINS = frozenset({"JOIN", "EXCLUSIVE_JOIN"})
@@ -24,7 +24,8 @@ def end_of(task: WorkflowTask) -> str:
 
 def leading_to(definition: WorkflowDef, *, apart: bool = False) -> dict[str, tuple[str, ...]]:
     """The references and ends right before each, each once; a relation to or from what is no task
-    counts for nothing. ``apart`` says that the tasks on top do not follow each other.
+    counts for nothing, one of order neither. ``apart`` says that the tasks on top do not follow
+    each other.
     """
     apart = apart or bool(definition.relations)
     tasks: dict[str, WorkflowTask] = {}
@@ -67,6 +68,8 @@ def _relate(definition: WorkflowDef, found: dict[str, tuple[str, ...]]) -> None:
     before: dict[str, dict[str, None]] = {}
     ends = {task.task_reference_name: end_of(task) for task in definition.tasks}
     for relation in definition.relations:
+        if relation.label == ORDER:
+            continue
         if relation.pre_task in ends and relation.post_task in ends:
             before.setdefault(relation.post_task, {})[ends[relation.pre_task]] = None
     found.update({ref: tuple(befores) for ref, befores in before.items()})

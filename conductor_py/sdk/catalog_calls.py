@@ -130,6 +130,20 @@ class CatalogCalls:
         """Return the workflows that have a task, each with its versions that do."""
         return objects_of(self._server.call("GET", "catalog", "tasks", code, "uses", resend=True))
 
+    def apply_task(
+        self, code: str, *, version: int | None = None, dry_run: bool = False
+    ) -> list[JsonObject]:
+        """Give every workflow that has a task this version of it, as a draft, and return their
+        heads: all of them or none. Raises ``Conflict`` when one would be no workflow with it.
+        """
+        answer = self._server.call(
+            "POST",
+            *("catalog", "tasks", code, "apply"),
+            query={"version": version, "dryRun": dry_run or None},
+            resend=True,
+        )
+        return objects_of(answer)
+
     def publish(self, code: str, *, version: int | None = None, etag: int = 0) -> JsonObject:
         """Let a version of a workflow start by its name, and return the head; raises
         ``InvalidInput``, ``Conflict``.

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from conductor_py.errors import DefinitionError
-from conductor_py.model.definitions import Relation
+from conductor_py.model.definitions import ORDER, Relation
 
 _SHOWN = 10
 
@@ -20,6 +20,7 @@ class Relations:
         self._taken: dict[Relation, None] = {}
         self._before: dict[str, list[str]] = {}
         self._after: dict[str, list[str]] = {}
+        self._leading: set[str] = set()
 
     def __iter__(self) -> Iterator[Relation]:
         return iter(self._taken)
@@ -49,15 +50,17 @@ class Relations:
             shown = round_ if len(round_) <= _SHOWN else [*round_[:_SHOWN], "…", before]
             raise self.wrong(f"must not lead round in a cycle: {' → '.join([before, *shown])}")
         self._taken[relation] = None
+        if label != ORDER:
+            self._leading.add(before)
         self._after[before].append(after)
         self._before[after].append(before)
 
     def is_end(self, reference: str) -> bool:
-        """Whether nothing follows a task."""
-        return not self._after[reference]
+        """Whether nothing follows from a task; what only waits for it does not."""
+        return reference not in self._leading
 
     def behind(self, reference: str) -> set[str]:
-        """All that follows a task, however far."""
+        """All that comes after a task, however far."""
         return set(self._walk(reference))
 
     def wrong(self, sentence: str) -> DefinitionError:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self, TypeVar
 
 from conductor_py.errors import DefinitionError
+from conductor_py.model.definitions import ORDER
 from conductor_py.model.json import JsonObject
 from conductor_py.sdk.dag_relations import Relations
 
@@ -48,6 +49,14 @@ class DagTask:
                     f" {self.reference} >> {task.reference}"
                 )
             self._lead(task, "always")
+        return after
+
+    def precedes(self, after: After) -> After:
+        """Let tasks wait for the end of this one, and depend on it in nothing: they run whatever
+        becomes of it, and a recovery of this one does not run them again.
+        """
+        for task in _each(after):
+            self._lead(task, ORDER)
         return after
 
     def succeeded(self) -> Condition:

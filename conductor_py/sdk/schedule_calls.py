@@ -65,6 +65,22 @@ class ScheduleCalls:
         answer = self._server.call("POST", "scheduler", "schedules", name, "run", resend=False)
         return text_of(answer)
 
+    def backfill(self, backfill: JsonObject, *, dry_run: bool = False) -> JsonObject:
+        """Run a workflow for business times that have passed, such as
+        ``{"scheduleName": "nightly", "from": "2026-03-01", "to": "2026-03-31", "lanes": 4}``.
+
+        Answers ``workflowId``, the ``count`` of runs, and the business times (epoch ms) of each of
+        the ``lanes``; with ``dry_run`` nothing is started. Raises ``InvalidInput``, ``NotFound``.
+        """
+        answer = self._server.call(
+            "POST",
+            *("scheduler", "backfills"),
+            query={"dryRun": dry_run or None},
+            body=encode(backfill),
+            resend=dry_run or bool(backfill.get("idempotencyKey")),
+        )
+        return object_of(answer)
+
     def next_schedule_times(
         self, cron_expression: str, *, zone_id: str | None = None, limit: int = 5
     ) -> list[int]:

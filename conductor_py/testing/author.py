@@ -268,7 +268,7 @@ class GraphAuthor(RichAuthor):
             return found | ({"label": "case", "case": case} if case else {"label": "default"})
         if after["type"] == "CONDITIONS":
             return found | {"label": "test"}
-        return found | {"label": self._chance.choice(("ok", "ok", "ok", "always"))}
+        return found | {"label": self._chance.choice(("ok", "ok", "ok", "always", "order"))}
 
     def _completed(self, judge: Json, relations: list[Json], nodes: list[Json]) -> list[Json]:
         """What a CONDITIONS needs: something to look at, and both its sides."""

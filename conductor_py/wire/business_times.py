@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from conductor_py.errors import Violation
 from conductor_py.model.business_time import WrongBusinessTime, requested
-from conductor_py.wire.fields import WireField, whole
+from conductor_py.wire.fields import WireField, many, whole
 
 
 class BusinessTime(WireField):
@@ -17,6 +17,15 @@ class BusinessTime(WireField):
 
     def load(self, value: Any) -> int | str:  # noqa: ANN401
         return value if isinstance(value, str) else whole(value)
+
+
+class BusinessTimes(WireField):
+    """A list of these."""
+
+    form: ClassVar[Mapping[str, Any]] = {"type": "array", "items": BusinessTime.form}
+
+    def load(self, value: Any) -> tuple[int | str, ...]:  # noqa: ANN401
+        return many(value, BusinessTime().load)
 
 
 def read_business(given: object, zone: object, root: str = "$.") -> tuple[int, str] | Violation:

@@ -13,7 +13,7 @@ from typing import Any, Final
 from conductor_py.errors import InvalidInput, Violation
 from conductor_py.model.catalog import Draft, Edge, Entry, Head, Pin, Saved
 from conductor_py.model.catalog_diff import Difference, TaskChange, WorkflowDiff
-from conductor_py.model.definitions import Relation, WorkflowDef, WorkflowTask
+from conductor_py.model.definitions import ORDER, Relation, WorkflowDef, WorkflowTask
 from conductor_py.model.json import JsonObject
 from conductor_py.wire.codes import read_code
 from conductor_py.wire.data_definitions import read_tasks
@@ -29,7 +29,7 @@ _RELATION: Final = {
     "label": "label",
     "case": "case",
 }
-_LABELS: Final = frozenset({"ok", "test", "always", "success", "failure", "case", "default"})
+_LABELS: Final = frozenset({"ok", "test", "always", "success", "failure", "case", "default", ORDER})
 _USES = "uses"
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from conductor_py.model.definitions import Relation, WorkflowDef, WorkflowTask
+from conductor_py.model.definitions import ORDER, Relation, WorkflowDef, WorkflowTask
 from conductor_py.model.json import JsonValue
 from conductor_py.wire.task_rules import Finding
 
@@ -93,6 +93,8 @@ def _ends(relation: Relation, tasks: Mapping[str, WorkflowTask]) -> Iterator[Fin
 
 def _label(relation: Relation, tasks: Mapping[str, WorkflowTask]) -> Iterator[Finding]:
     leaves = tasks[relation.pre_task or ""].type
+    if relation.label == ORDER and relation.case is None:
+        return
     allowed = _LEAVES.get(leaves)
     if allowed and relation.label not in allowed:
         message = f"must be {' or '.join(allowed)}: {relation.pre_task} is a {leaves}"

@@ -14,6 +14,7 @@ from typing import Any
 from marshmallow import ValidationError, pre_load
 
 from conductor_py.model.definitions import (
+    ORDER,
     Relation,
     SubWorkflowParams,
     TaskDef,
@@ -21,6 +22,7 @@ from conductor_py.model.definitions import (
     WorkflowTask,
 )
 from conductor_py.model.priorities import NAMES
+from conductor_py.wire.business_times import BusinessTime
 from conductor_py.wire.fields import (
     TEN_YEARS_S,
     Cases,
@@ -167,6 +169,8 @@ class SubWorkflowParamsForm(WireSchema):
     idempotency_key = Text()
     idempotency_strategy = Choice(("FAIL", "RETURN_EXISTING", "FAIL_ON_RUNNING"))
     priority = PriorityOrText()
+    business_time = BusinessTime()
+    zone_id = Text()
 
 
 class WorkflowTaskForm(WireSchema):
@@ -238,7 +242,7 @@ class RelationForm(WireSchema):
 
     pre_task = Text()
     post_task = Text(required=True)
-    label = Choice(("ok", "test", "always", "success", "failure", "case", "default"))
+    label = Choice(("ok", "test", "always", "success", "failure", "case", "default", ORDER))
     case = Text()
 
 

@@ -23,6 +23,7 @@ from conductor_py.model.definitions import (
 )
 from conductor_py.wire import (
     answers,
+    backfills,
     bundles,
     catalog_forms,
     checkpoints,
@@ -108,6 +109,7 @@ _FORMS: tuple[WireSchema, ...] = (
     *lookups.FORMS,
     *answers.FORMS,
     *schedules.FORMS,
+    *backfills.FORMS,
     *policies.FORMS,
     *file_forms.FORMS,
     *workers.FORMS,

@@ -212,6 +212,8 @@ def _used(task: WorkflowTask, path: str) -> Iterator[_Use]:
             (f"{below}.name", params.name),
             (f"{below}.version", params.version),
             (f"{below}.priority", params.priority),
+            (f"{below}.businessTime", params.business_time),
+            (f"{below}.zoneId", params.zone_id),
             (f"{below}.idempotencyKey", params.idempotency_key),
             (f"{below}.taskToDomain", params.task_to_domain),
         ]

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
+from conductor_py.errors import Violation
 from conductor_py.model.definitions import WorkflowTask
 from conductor_py.model.json import JsonObject, JsonValue
+from conductor_py.wire.business_times import read_business
 from conductor_py.wire.pipeline_templates import template_findings
 from conductor_py.wire.wait_time import is_duration, is_instant
 
@@ -143,8 +145,13 @@ def _pipeline(task: WorkflowTask, input_template_of: InputTemplateOf) -> Iterato
 
 
 def _sub_workflow(task: WorkflowTask, _: InputTemplateOf) -> Iterator[Finding]:
-    if task.sub_workflow_param is None:
+    params = task.sub_workflow_param
+    if params is None:
         yield ".subWorkflowParam", "must be given", None
+    elif not any("${" in str(each) for each in (params.business_time, params.zone_id)):
+        found = read_business(params.business_time, params.zone_id, ".subWorkflowParam.")
+        if isinstance(found, Violation):
+            yield found.path, found.message, found.invalid_value
 
 
 def _wait(task: WorkflowTask, _: InputTemplateOf) -> Iterator[Finding]:

@@ -428,6 +428,7 @@ class FakeEngine:
     events: Any = None
     checkpoints: Any = field(default_factory=FakeCheckpoints)
     schedules: Any = field(default_factory=FakeSchedules)
+    backfills: Any = field(default_factory=FakeSchedules)
     workers: Any = None
     why: Any = None
     auditor: Any = None
@@ -440,6 +441,7 @@ class FakeEngine:
     lineages: Any = None
     exporting: Any = None
     importing: Any = None
+    applying: Any = None
     tags: Any = field(default_factory=FakeSchedules)
     secrets: Any = None
     environment: Any = None

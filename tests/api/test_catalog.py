@@ -213,6 +213,21 @@ def test_tasks_stand_by_themselves_and_tell_who_has_them(client: Any) -> None:
     assert client.delete(f"/api/catalog/tasks/{code}/versions/1").status_code == 409
 
 
+def test_a_version_of_a_task_is_applied_to_all_who_have_it(client: Any) -> None:
+    code = client.post("/api/catalog/tasks", json={"name": "load"}).json["code"]
+    used = {"uses": {"code": code, "version": 1}, "taskReferenceName": "l"}
+    user, _ = _created(client, {"name": "user", "tasks": [used]})
+    client.put(f"/api/catalog/tasks/{code}", json={"name": "load", "optional": True})
+    path = f"/api/catalog/tasks/{code}/apply"
+    (told,) = client.post(f"{path}?dryRun=true").json
+    (head,) = client.post(path).json
+    assert (told["version"], head["version"]) == (2, 2)
+    document = client.get(user).json
+    assert document["tasks"][0]["uses"] == {"code": code, "version": 2}
+    assert client.post(path).json == []
+    assert client.post(f"{path}?version=9").status_code == 404
+
+
 @pytest.mark.parametrize(
     ("method", "path", "status", "at"),
     [

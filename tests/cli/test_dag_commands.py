@@ -106,6 +106,19 @@ def test_versions_are_listed_printed_and_gone_back_to(run: Run, file: Path) -> N
     assert len(_done(run("dag", "versions", "etl")).out.splitlines()) == 2
 
 
+def test_a_shared_task_is_applied_to_all_who_have_it(run: Run, file: Path, bridge: Bridge) -> None:
+    catalog = bridge.engine.engine.catalog
+    task = catalog.save_task({"name": "load"})
+    code = str(task.code)
+    file.write_text(json.dumps({"name": "user", "tasks": [{"uses": {"code": code, "version": 1}}]}))
+    _done(run("dag", "save", str(file)))
+    catalog.save_task({"name": "load", "optional": True}, code=task.code)
+    assert "user" in _done(run("dag", "apply", code, "--dry-run")).out
+    (head,) = json.loads(_done(run("dag", "apply", code, "--json")).out)
+    assert (head["name"], head["version"]) == ("user", 2)
+    assert json.loads(_done(run("dag", "apply", code, "--json")).out) == []
+
+
 @pytest.mark.usefixtures("bridge")
 def test_what_surrounds_a_workflow_is_listed_edge_by_edge(
     run: Run, file: Path, tmp_path: Path

@@ -117,6 +117,44 @@ def test_next_prints_instants(run: Run, stub: StubServer) -> None:
     assert json.loads(run("schedule", "next", "@daily", "--json").out) == [_AT, _AT + 60_000]
 
 
+def test_backfill_of_a_schedule_prints_the_id(run: Run, stub: StubServer) -> None:
+    answer = {"workflowId": "w-1", "count": 3, "lanes": [[_AT], [_AT + 1]]}
+    stub.on("POST", "/api/scheduler/backfills", Reply(200, answer))
+    options = ("--from", "2027-01-01", "--to", "2027-01-03", "--lanes", "2", "--newest-first")
+
+    outcome = run("schedule", "backfill", "nightly", *options, "--on-failure", "CONTINUE")
+
+    assert (outcome.code, outcome.out, outcome.err) == (0, "w-1\n", "3 runs are to come.\n")
+    (sent,) = stub.seen("POST")
+    assert sent.query == {}
+    assert sent.json() == {
+        "scheduleName": "nightly",
+        "from": "2027-01-01",
+        "to": "2027-01-03",
+        "lanes": 2,
+        "newestFirst": True,
+        "onFailure": "CONTINUE",
+    }
+
+
+def test_backfill_may_be_a_document_and_only_be_told(run: Run, stub: StubServer) -> None:
+    answer = {"count": 2, "lanes": [[_AT], [_AT + 60_000]]}
+    stub.on("POST", "/api/scheduler/backfills", Reply(200, answer))
+    document = '{"startWorkflowRequest": {"name": "w"}, "businessTimes": [1], "lanes": 9}'
+
+    outcome = run("schedule", "backfill", document, "--lanes", "2", "--dry-run")
+
+    assert outcome.out.splitlines() == [
+        "lane  business time",
+        "1     2027-01-16 01:30:00Z",
+        "2     2027-01-16 01:31:00Z",
+    ]
+    (sent,) = stub.seen("POST")
+    assert sent.query == {"dryRun": ["true"]}
+    assert sent.json()["lanes"] == 2
+    assert sent.json()["businessTimes"] == [1]
+
+
 def test_answer_of_another_form_is_1(run: Run, stub: StubServer) -> None:
     stub.on("GET", "/api/scheduler/nextFewSchedules", Reply(200, {"a": 1}))
 

@@ -44,9 +44,13 @@ class Graph:
     def out_of(self, ref: str) -> list[Edge]:
         return [edge for edge in self.edges if edge.before == ref]
 
+    def leading_to(self, ref: str) -> list[Edge]:
+        """Those that are more than an order."""
+        return [edge for edge in self.into(ref) if edge.label != "order"]
+
     def before(self, ref: str) -> set[str]:
         """All that leads to a task."""
-        direct = {edge.before for edge in self.into(ref)}
+        direct = {edge.before for edge in self.leading_to(ref)}
         return direct.union(*(self.before(each) for each in direct))
 
     def handled(self, ref: str) -> bool:
@@ -89,6 +93,8 @@ def drawn(chance: random.Random) -> Graph:
 
 def _edge(chance: random.Random, graph: Graph, before: str, after: str) -> Edge:
     match graph.kinds[before]:
+        case _ if graph.kinds[after] != "conditions" and chance.random() < 0.15:
+            return Edge(before, after, "order")
         case "conditions":
             return Edge(before, after, chance.choice(("success", "failure")))
         case "switch":
@@ -178,7 +184,7 @@ def expected(
     touched: set[str] = set()
     for ref in _in_order(graph):
         verdict = _verdict(graph, ref, found)
-        fresh = any(edge.before in touched for edge in graph.into(ref))
+        fresh = any(edge.before in touched for edge in graph.leading_to(ref))
         if recovered is not None and not recovered.may_run(graph, ref):
             held = "SKIPPED" if verdict == "SKIPPED" else "BLOCKED"
             found.became[ref] = recovered.before.get(ref, held)
@@ -238,7 +244,7 @@ def _kept(graph: Graph, ref: str, before: Mapping[str, str]) -> bool:
 
 
 def _verdict(graph: Graph, ref: str, found: Expected) -> str:
-    tokens = [_token(graph, edge, found) for edge in graph.into(ref)]
+    tokens = [_token(graph, edge, found) for edge in graph.leading_to(ref)]
     if not tokens or graph.rules[ref] == "ALL_DONE":
         return "RUN"
     if graph.rules[ref] == "ANY_LIVE" and "live" in tokens:

@@ -490,6 +490,43 @@ def test_a_sub_workflow_is_about_the_same_instant(friday: MemoryEngine) -> None:
     assert _found(friday, "a") == "202208270605"
 
 
+def _about(at: Any, **more: Any) -> Json:
+    """A sub-workflow that is about another instant."""
+    child = workflow("child", _reading("a", "${param.d}"), parameters={"d": "$[yyyyMMdd HH]"})
+    task = sub_workflow("s", child)
+    task["subWorkflowParam"] |= {"businessTime": at, **more}
+    return task
+
+
+def test_a_sub_workflow_may_be_about_another_instant(friday: MemoryEngine) -> None:
+    started = friday.start(
+        workflow("w", _about("${workflow.input.day}", zoneId="${workflow.input.zone}")),
+        input={"day": "2026-03-01", "zone": "Asia/Tokyo"},
+    )
+    assert _found(friday, "a") == "20260301 00"
+    child = friday.workflow(task_of(friday, started, "s")["subWorkflowId"])
+    assert (child["businessTime"], child["zoneId"]) == (1_772_290_800_000, "Asia/Tokyo")
+
+
+def test_one_with_a_key_may_be_too(friday: MemoryEngine) -> None:
+    friday.start(workflow("w", _about("2026-03-01T05:00", idempotencyKey="k")))
+    friday.settle()
+    assert _found(friday, "a") == "20260301 05"
+
+
+def test_one_that_says_only_where_keeps_the_instant(friday: MemoryEngine) -> None:
+    task = _about(None, zoneId="Asia/Shanghai")
+    friday.start(workflow("w", task))
+    assert _found(friday, "a") == "20220827 06"
+
+
+def test_one_that_is_about_no_time_fails(friday: MemoryEngine) -> None:
+    started = friday.start(workflow("w", _about("${workflow.input.day}")), input={"day": "soon"})
+    task = task_of(friday, started, "s")
+    assert task["status"] == "FAILED_WITH_TERMINAL_ERROR"
+    assert task["reasonForIncompletion"].startswith("subWorkflowParam.businessTime must be epoch")
+
+
 def test_a_retry_of_the_execution_is_about_the_same_instant(friday: MemoryEngine) -> None:
     again = policy("a", retryCount=0) | {"inputParameters": {"found": "${param.d}"}}
     started = friday.start(workflow("w", again, parameters={"d": "$[yyyyMMddHHmm]"}))

@@ -43,6 +43,9 @@ class Run:
             if not polled:  # a retry that is not due yet
                 pass_time(self.engine, seconds=1)
                 continue
+            open_ = {each["referenceTaskName"] for each in waiting}
+            befores = {edge.before for edge in self.graph.into(task["referenceTaskName"])}
+            assert forced or not open_ & befores, "it has not waited"
             done = self.fates[task["referenceTaskName"]] and not self._fails_once(polled[0])
             self.engine.complete(polled[0], status="COMPLETED" if done else "FAILED")
         self.engine.settle()

@@ -231,6 +231,22 @@ def test_a_cleanup_may_come_after_some_tasks_only() -> None:
     assert _edges(dag) == ["a -always> k", "a -always> b"]
 
 
+def test_what_only_waits_for_a_task_does_not_follow_from_it() -> None:
+    dag = Dag("w")
+    a, b, good = dag.task("a"), dag.task("b"), dag.conditions("good")
+    dag.cleanup("k")
+    a >> good
+    good.on_success(b) >> dag.task("c")
+    good.on_failure(dag.task("d")).precedes([dag.task("e"), b])
+    good.precedes(dag.task("f"))
+    assert [edge for edge in _edges(dag) if "order" in edge] == [
+        "d -order> e",
+        "d -order> b",
+        "good -order> f",
+    ]
+    assert "d -always> k" in _edges(dag), "nothing follows from it"
+
+
 def test_a_sub_workflow_is_named_pinned_or_another_dag() -> None:
     inner = Dag("inner")
     inner.task("a")
@@ -532,7 +548,9 @@ def _written(graph: Graph, strategy: Any) -> Dag:
             tasks[ref] = dag.task(ref, trigger_rule=rule, definition=policy)
     for edge in graph.edges:
         before, after = tasks[edge.before], tasks[edge.after]
-        if isinstance(before, ConditionsTask):
+        if edge.label == "order":
+            before.precedes(after)
+        elif isinstance(before, ConditionsTask):
             (before.on_success if edge.label == "success" else before.on_failure)(after)
         elif isinstance(before, SwitchTask):
             before.case(edge.case, after) if edge.case else before.default(after)

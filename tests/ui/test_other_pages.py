@@ -87,6 +87,32 @@ def test_a_schedule_is_run_paused_and_resumed(tab, client):
     tab.status("Completed")
 
 
+def test_a_schedule_is_backfilled_after_a_look(tab, client):
+    client.register_workflow(SMALL, overwrite=True)
+    client.save_schedule(
+        {
+            "name": "ui_weekly",
+            "cronExpression": "0 0 3 * * MON",
+            "startWorkflowRequest": {"name": "ui_small", "version": 1},
+        }
+    )
+    tab.open("/schedules")
+    row = tab.page.get_by_role("row", name="ui_weekly")
+    row.get_by_role("button", name="Backfill…").click()
+    dialog = tab.page.get_by_role("dialog")
+    dialog.get_by_label("From").fill("2026-01-05")
+    dialog.get_by_label("To").fill("2026-01-19")
+    dialog.get_by_label("How many side by side").fill("2")
+    dialog.get_by_role("button", name="Go on").click()
+    dialog.get_by_text("3 runs:").wait_for()
+    assert "Lane 2: 1 from" in dialog.inner_text()
+    dialog.get_by_label("Only show what would run").uncheck()
+    dialog.get_by_role("button", name="Go on").click()
+    dialog.locator(".answer a").click()
+    tab.status("Completed")
+    assert "20260119T030000" in tab.page.locator("main").inner_text()
+
+
 def test_an_event_leads_to_what_it_started(tab, client):
     client.register_workflow(SMALL, overwrite=True)
     client.register_event_handler(

@@ -49,6 +49,13 @@ def _choice(ref: str = "s", **more: Any) -> Json:
         dag("w", [conditions("c"), *_tasks("ab")], "a -test> c", "c -success> b", "c -failure> b"),
         dag("w", [simple("a", prohibited=True), simple("b", triggerRule="ALL_DONE")], "a > b"),
         dag("w", _tasks("ab"), "a > b", "a -always> b", failureStrategy="END"),
+        dag("w", _tasks("abc"), "a -order> b", "a -order> c", "b > c"),
+        dag(
+            "w",
+            [_choice(), conditions("c"), *_tasks("abd")],
+            *("s -case:x> a", "a -test> c", "c -success> b", "c -failure> d"),
+            *("s -order> d", "s -order> c", "c -order> b"),
+        ),
     ],
 )
 def test_good_graphs_are_taken(definition: Json) -> None:
@@ -74,6 +81,8 @@ def test_good_graphs_are_taken(definition: Json) -> None:
         (dag("w", _tasks("ab"), "a -success> b"), "$.relations[0].label", "CONDITIONS only"),
         (dag("w", _tasks("ab"), "a -case:x> b"), "$.relations[0].label", "SWITCH only"),
         (dag("w", _tasks("ab"), "a -test> b"), "$.relations[0].label", "to a CONDITIONS task only"),
+        (dag("w", _tasks("ab"), "a -order:x> b"), "$.relations[0].case", "the label case only"),
+        (dag("w", _tasks("ab"), "a -order> b", "b > a"), "$.relations", "a → b → a"),
         (dag("w", [_choice(), *_tasks("b")], "s > b"), "$.relations[0].label", "case or default"),
         (dag("w", [_choice(), *_tasks("b")], "s -case> b"), "$.relations[0].case", "must be given"),
         (

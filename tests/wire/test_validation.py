@@ -57,6 +57,8 @@ _SWITCH: Mapping[str, Any] = {"evaluatorType": "javascript", "expression": "1"}
         [_task("l", "DO_WHILE", loopCondition="false", loopOver=[_task()])],
         [_task("l", "DO_WHILE", items="${workflow.input.l}", loopOver=[_task()])],
         [_task("s", "SUB_WORKFLOW", subWorkflowParam={"name": "child"})],
+        [_task("s", "SUB_WORKFLOW", subWorkflowParam={"name": "c", "businessTime": "20260301"})],
+        [_task("s", "SUB_WORKFLOW", subWorkflowParam={"name": "c", "businessTime": "${b.output}"})],
         [_task("q", "JSON_JQ_TRANSFORM", inputParameters={"queryExpression": "."})],
         [_task("w", "WAIT")],
         [_task("w", "WAIT", inputParameters={"duration": "2 days 3 hours 5 min 10s"})],
@@ -123,6 +125,14 @@ def test_good_definitions_are_taken(tasks: list[dict[str, Any]]) -> None:
         ),
         ([_task("l", "DO_WHILE")], [".tasks[0].loopCondition", ".tasks[0].loopOver"]),
         ([_task("s", "SUB_WORKFLOW")], [".tasks[0].subWorkflowParam"]),
+        (
+            [_task("s", "SUB_WORKFLOW", subWorkflowParam={"name": "c", "businessTime": "soon"})],
+            [".tasks[0].subWorkflowParam.businessTime"],
+        ),
+        (
+            [_task("s", "SUB_WORKFLOW", subWorkflowParam={"name": "c", "zoneId": "Mars"})],
+            [".tasks[0].subWorkflowParam.zoneId"],
+        ),
         (
             [_task("w", "WAIT", inputParameters={"duration": "1s", "until": "2030-01-01"})],
             [".tasks[0].inputParameters"],

@@ -94,6 +94,21 @@ class Exporting(Protocol):
         """Bundle workflows by name (``NotFound``, ``InvalidInput``)."""
 
 
+class Applying(Protocol):
+    """A version of a shared task for all who have it."""
+
+    def apply(
+        self,
+        code: int,
+        check: Callable[[WorkflowDef], None],
+        /,
+        *,
+        version: int = 0,
+        dry_run: bool = False,
+    ) -> Sequence[Head]:
+        """Give it to them as drafts, whose heads are answered; ``NotFound``, ``Conflict``."""
+
+
 class Importing(Protocol):
     """Bundles that come in."""
 

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from conductor_py.api.facade.catalog import Catalog, Exporting, Importing, Lineages, Publishing
+from conductor_py.api.facade.catalog import (
+    Applying,
+    Catalog,
+    Exporting,
+    Importing,
+    Lineages,
+    Publishing,
+)
 from conductor_py.api.facade.checkpoints import Checkpoints
 from conductor_py.api.facade.codes import Codes
 from conductor_py.api.facade.definitions import Definitions, Schemas, Tags, Values
@@ -20,7 +27,7 @@ from conductor_py.api.facade.executions import (
     Trials,
 )
 from conductor_py.api.facade.oversight import Auditor, Quarantine, Why
-from conductor_py.api.facade.schedules import Schedules
+from conductor_py.api.facade.schedules import Backfills, Schedules
 from conductor_py.api.facade.tasks import PayloadLocations, Tasks
 from conductor_py.api.facade.workers import Shards, Workers
 from conductor_py.model.json import JsonObject
@@ -70,6 +77,10 @@ class EngineFacade(Protocol):
         """Bundles that go out."""
 
     @property
+    def applying(self) -> Applying:
+        """Versions of shared tasks for all who have them."""
+
+    @property
     def importing(self) -> Importing:
         """Bundles that come in."""
 
@@ -104,6 +115,10 @@ class EngineFacade(Protocol):
     @property
     def events(self) -> Events:
         """Event handlers."""
+
+    @property
+    def backfills(self) -> Backfills:
+        """Backfills."""
 
     @property
     def schedules(self) -> Schedules:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from conductor_py.api.facade.pages import FoundPage
+from conductor_py.model.backfills import Backfill
 from conductor_py.model.json import JsonObject
 from conductor_py.model.schedules import CronSchedule, RunFilter, Schedule, ScheduleFilter
 
@@ -15,6 +16,9 @@ class Schedules(Protocol):
 
     def save(self, schedule: Schedule, /) -> JsonObject:
         """Store one, new or not, and answer it; ``PayloadTooLarge``."""
+
+    def get(self, name: str, /) -> Schedule:
+        """Read one; ``NotFound``."""
 
     def delete(self, name: str, /) -> None:
         """Remove one; nothing happens when there is none."""
@@ -61,3 +65,16 @@ class Schedules(Protocol):
         self, cron: CronSchedule, /, *, start_ms: int | None, end_ms: int | None, count: int
     ) -> Sequence[int]:
         """List the next instants of an expression."""
+
+
+class Backfills(Protocol):
+    """Backfills: they arrive here checked by ``wire``."""
+
+    def now_ms(self) -> int:
+        """The time that what is past is told by."""
+
+    def check(self, backfill: Backfill, /) -> None:
+        """See whether there is what it would start; ``NotFound``."""
+
+    def start(self, backfill: Backfill, /) -> str:
+        """Start it and answer the execution's id; ``NotFound``, ``Conflict``."""

@@ -29,6 +29,7 @@ from conductor_py.decider.starting import (
     with_input_template,
 )
 from conductor_py.decider.workspace import Spot, Workspace
+from conductor_py.model.business_time import WrongBusinessTime, requested
 from conductor_py.model.decision import NewChild, Order
 from conductor_py.model.definitions import SubWorkflowParams
 from conductor_py.model.event import ChildEnded
@@ -87,9 +88,9 @@ def resume(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
     wanted = _wanted(ws, spot, attempt, params)
     told = _told(ws, spot, attempt, params)
     lacking = ws.unresolved.pop(spot.key, None)
-    if lacking is not None or isinstance(wanted, Refusal):
-        reason = wanted.reason if isinstance(wanted, Refusal) else ""
-        _refuse(ws, spot, attempt, lacking or reason)
+    if lacking is not None or isinstance(wanted, Refusal) or isinstance(told, Refusal):
+        reasons = (each.reason for each in (wanted, told) if isinstance(each, Refusal))
+        _refuse(ws, spot, attempt, lacking or next(reasons, ""))
         return
     plan = ws.answer(_key(spot, attempt, wanted), wanted)
     if not isinstance(plan, Plan):
@@ -188,25 +189,34 @@ class _Told:
     strategy: str
     domains: JsonObject
     priority: int
+    business: tuple[int, str]
 
 
-def _told(ws: Workspace, spot: Spot, attempt: Attempt, params: SubWorkflowParams) -> _Told:
+def _told(
+    ws: Workspace, spot: Spot, attempt: Attempt, params: SubWorkflowParams
+) -> _Told | Refusal:
     def resolved(value: JsonValue) -> JsonValue:
         return resolve_value(ws, value, attempt.seq, spot=spot)
 
     given = resolved(params.task_to_domain) if params.task_to_domain else None
     if not isinstance(given, Mapping) or not given:
         given = ws.document("domains") if ws.header.has_domains else {}
+    own = business_of(ws.header)
+    try:
+        at, zone = requested(resolved(params.business_time), resolved(params.zone_id), own[1])
+    except WrongBusinessTime as wrong:
+        return Refusal(f"subWorkflowParam.{wrong}")
     return _Told(
         key=resolved(params.idempotency_key),
         strategy=params.idempotency_strategy or "FAIL",
         domains=given,
         priority=priority_number(resolved(params.priority)) or 0,
+        business=(at or own[0], zone),
     )
 
 
 def _order(ws: Workspace, attempt: Attempt, plan: Plan, value: JsonObject, told: _Told) -> None:
-    at, zone = business_of(ws.header)
+    at, zone = told.business
     arguments: JsonObject = {
         "task": task_id(ws.id, attempt.seq),
         "plan": plan.hash,
@@ -240,7 +250,7 @@ def _start(ws: Workspace, attempt: Attempt, plan: Plan, value: JsonObject, told:
         has_domains=bool(told.domains),
         parent=(ws.id, attempt.seq, ws.header.depth),
         admitted_under=admission.held_by(ws.header),
-        business=business_of(ws.header),
+        business=told.business,
     )
     ws.plans[plan.hash] = None
     ws.children.append(

@@ -134,6 +134,7 @@ function verbs(noun, head, versions, version, document) {
     of.current && button("Edit…", () => askToEdit(noun, head, document)),
     !of.current && button("Edit this one…", change(`Edit version ${version} of ${name}?`, "It is what Edit shows from then on. No version is written over.", "Switch", post("switch", { version }))),
     noun === "workflows" && !of.published && button("Publish…", change(`Publish version ${version} of ${name}?`, "It starts by the name from then on. What runs goes on as it is.", "Publish", post("publish", { version }))),
+    noun === "tasks" && button("Use everywhere…", () => askToApply(head, version)),
     of.startable && button("Start…", () => askToStart({ ...document, version })),
     noun === "workflows" && head.publishedVersion && button("Withdraw…", change(`Withdraw ${name}?`, "No version of it starts any more. What runs goes on.", "Withdraw", post("withdraw"), true)),
     !head.publishedVersion && button("Delete…", change(`Delete ${name}?`, "It leaves the lists and frees its name. Its versions can be read until they are purged.", "Delete", async () => {
@@ -141,6 +142,19 @@ function verbs(noun, head, versions, version, document) {
       await load();
     }, true)),
   ];
+}
+
+function askToApply(head, version) {
+  ask({
+    title: `Use version ${version} of ${clip(head.name, 80)} everywhere?`,
+    says: "Each workflow whose edited version has another one gets a draft with it. What is published stays as it is.",
+    yes: "Use it",
+    done: "Drafts saved",
+    act: async () => {
+      const drafts = await send("POST", path("tasks", head.code, "/apply"), { version });
+      return h("p", {}, drafts.length ? `Drafts: ${clip(drafts.map((one) => `${one.name} (version ${one.version})`).join(", "), 1000)}.` : "All of them have it already.");
+    },
+  });
 }
 
 function askToEdit(noun, head, document) {

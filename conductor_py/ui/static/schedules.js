@@ -2,6 +2,7 @@
 
 import { address, executionAddress, get, send } from "./api.js";
 import { clearFailure, showFailure } from "./banner.js";
+import { ask } from "./dialog.js";
 import { announce, byId, h, icon, put } from "./dom.js";
 import { clip, count, instant, longText, moment, shortId } from "./format.js";
 import { pill } from "./looks.js";
@@ -79,7 +80,36 @@ function buttons(schedule) {
     return made;
   };
   const turn = schedule.paused ? button("Resume", "PUT", "resume") : button("Pause", "PUT", "pause");
-  return [button("Run", "POST", "run"), turn];
+  const backfill = h("button", { type: "button" }, "Backfill…");
+  backfill.addEventListener("click", () => askToBackfill(schedule));
+  return [button("Run", "POST", "run"), backfill, turn];
+}
+
+function askToBackfill(schedule) {
+  ask({
+    title: `Backfill ${clip(schedule.name, 80)}`,
+    says: "Its workflow runs for the instants between two days that have passed.",
+    fields: [
+      { name: "from", label: "From", required: true, placeholder: "2026-03-01", hint: "A date, or a time such as 2026-03-01T02:00, by the clock of the schedule." },
+      { name: "to", label: "To", placeholder: "2026-03-31", hint: "A date is meant whole. Empty: until now." },
+      { name: "lanes", label: "How many side by side", type: "number", least: 1, value: "1" },
+      { kind: "choice", name: "onFailure", label: "When a run fails", value: "STOP_LANE", options: [["STOP_LANE", "its lane stops, others go on"], ["CONTINUE", "everything goes on"], ["STOP_ALL", "everything ends"]] },
+      { kind: "check", name: "newestFirst", label: "Begin with the last one" },
+      { kind: "check", name: "dryRun", label: "Only show what would run", value: true },
+    ],
+    yes: "Go on",
+    done: "Done",
+    act: async ({ dryRun, to, lanes, ...values }) => {
+      const body = { scheduleName: schedule.name, to: to || undefined, lanes: lanes ? Number(lanes) : undefined, ...values };
+      const found = await send("POST", "/api/scheduler/backfills", { dryRun: dryRun ? "true" : "" }, body);
+      return dryRun ? wouldRun(found) : h("p", {}, `${count(found.count)} runs are to come: `, h("a", { href: executionAddress(found.workflowId) }, shortId(String(found.workflowId))));
+    },
+  });
+}
+
+function wouldRun(found) {
+  const lane = (times, index) => h("li", {}, `Lane ${index + 1}: ${count(times.length)} from `, moment(times[0]), " to ", moment(times[times.length - 1]));
+  return h("div", {}, h("p", {}, `${count(found.count)} runs:`), h("ul", {}, found.lanes.map(lane)));
 }
 
 async function act(button, method, path, said) {

@@ -101,4 +101,11 @@ OPERATIONS: tuple[Operation, ...] = (
         "onExisting:FAIL|SKIP|NEW_VERSION dryRun:boolean",
     ),
     get("/api/catalog/tasks/{code}/uses", "List the workflows that have a task", "TaskUse[]"),
+    post(
+        "/api/catalog/tasks/{code}/apply",
+        "Give every workflow that has a task this version of it, as a draft; answers their heads",
+        "CatalogHead[]",
+        "",
+        "version:integer dryRun:boolean",
+    ),
 )

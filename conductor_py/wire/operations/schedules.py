@@ -65,6 +65,13 @@ OPERATIONS: tuple[Operation, ...] = (
     get("/api/scheduler/schedules/{name}/tags", "Read the tags of a schedule", "Tag[]"),
     put("/api/scheduler/schedules/{name}/tags", "Add tags to a schedule", NOTHING, "Tag[]"),
     delete("/api/scheduler/schedules/{name}/tags", "Take tags away from a schedule", body="Tag[]"),
+    post(
+        "/api/scheduler/backfills",
+        "Run a workflow for business times that have passed; `dryRun` tells which",
+        "BackfillStarted",
+        "Backfill",
+        "dryRun:boolean",
+    ),
     get(
         "/api/scheduler/nextFewSchedules",
         "The next instants of a cron expression, at most five",
