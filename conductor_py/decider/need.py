@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from conductor_py.model.definitions import WorkflowDef
 from conductor_py.model.execution import Document
 from conductor_py.model.json import JsonObject, JsonValue
+from conductor_py.model.requests import TASK_POST
 from conductor_py.model.status import WorkflowStatus
 
 
@@ -53,13 +54,15 @@ class ScriptWanted:
 
 @dataclass(frozen=True, slots=True)
 class ChildWanted:
-    """The plan of a sub-workflow, registered (``version`` ``None``: latest) or inline. Answer:
-    ``Plan`` or ``Refusal``.
+    """The plan of a sub-workflow, registered (``version`` ``None``: latest) or inline; of a DAG
+    only ``nodes``, when given, with what ``mode`` says. Answer: ``Plan`` or ``Refusal``.
     """
 
     name: str
     version: int | None = None
     inline: WorkflowDef | JsonObject | None = None
+    nodes: tuple[str, ...] = ()
+    mode: str = TASK_POST
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,3 +89,9 @@ def priority_number(value: JsonValue) -> int | None:
     named = named_priority(value)
     number = whole_number(value) if named is None else named
     return number if number is not None and number <= MOST_URGENT else None
+
+
+def start_nodes(request: JsonObject) -> tuple[str, ...]:
+    """The tasks of a DAG that a request starts with; empty: all of it."""
+    nodes = request.get("startNodes")
+    return tuple(str(each) for each in nodes) if isinstance(nodes, list | tuple) else ()

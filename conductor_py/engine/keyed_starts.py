@@ -16,6 +16,7 @@ from typing import Final
 import orjson
 
 from conductor_py.codec.execution import load_attempt, load_document, load_header
+from conductor_py.decider.starting import start_nodes
 from conductor_py.engine.clock import StoreClock
 from conductor_py.engine.executions import Executions
 from conductor_py.engine.operations import Operations
@@ -26,7 +27,7 @@ from conductor_py.errors import ConductorError, Conflict, NotFound
 from conductor_py.model.execution import Attempt, Document, External, Header
 from conductor_py.model.ids import ExecutionId, partition_of, split_task_id
 from conductor_py.model.json import JsonObject
-from conductor_py.model.requests import ParentTask, StartRequest, TaskResult
+from conductor_py.model.requests import TASK_POST, ParentTask, StartRequest, TaskResult
 from conductor_py.model.status import TaskStatus
 from conductor_py.ports.outbox import Pending
 from conductor_py.ports.payloads import Payloads
@@ -275,6 +276,8 @@ def _start(request: JsonObject, order: JsonObject) -> StartRequest:
         idempotency_key=str(request["idempotencyKey"]),
         idempotency_strategy=str(request.get("idempotencyStrategy") or "FAIL"),
         created_by=_text(request, "createdBy"),
+        start_nodes=start_nodes(request),
+        depend_mode=_text(request, "dependMode") or TASK_POST,
     )
 
 

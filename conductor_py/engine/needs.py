@@ -30,6 +30,7 @@ from conductor_py.decider.need import (
     SinkWanted,
     ValidationWanted,
 )
+from conductor_py.decider.subsets import subset
 from conductor_py.engine.json_schema import faults
 from conductor_py.engine.long_scripts import LongScripts, PutOff, evaluation_of
 from conductor_py.engine.snapshots import Snapshots
@@ -218,8 +219,16 @@ class Fetcher:
 
     def _child(self, request: ChildWanted, partition: int) -> object:
         if request.inline is not None:
-            return self._snapshots.inline_json(request.inline, partition)
-        return self._snapshots.current(request.name, request.version, partition)
+            plan = self._snapshots.inline_json(request.inline, partition)
+        else:
+            plan = self._snapshots.current(request.name, request.version, partition)
+        if not request.nodes:
+            return plan
+        try:
+            return self._snapshots.compiled(subset(plan, request.nodes, request.mode))
+        except InvalidInput as wrong:
+            found = "; ".join(f"{each.path} {each.message}" for each in wrong.violations)
+            return Refusal(found[:_MAX_SENTENCE])
 
 
 def _evaluated(result: ScriptResult) -> Evaluated | Refusal:

@@ -28,6 +28,16 @@ def test_a_trial_answers_the_execution(client: Any) -> None:
     assert client.get(f"/api/workflow/{done['workflowId']}").status_code == 404
 
 
+def test_a_trial_may_be_of_a_part_of_a_dag(client: Any) -> None:
+    tasks = [{"name": ref, "taskReferenceName": ref, "type": "SIMPLE"} for ref in "abc"]
+    edges = [{"preTask": "a", "postTask": "b"}, {"preTask": "b", "postTask": "c"}]
+    graph = {"name": "graph", "tasks": tasks, "relations": edges}
+    body = {"name": "graph", "workflowDef": graph, "startNodes": ["b"], "dependMode": "TASK_ONLY"}
+    done = client.post(_PATH, json={**body, "taskRefToMockOutput": {"b": [{}]}}).json
+    assert done["status"] == "COMPLETED"
+    assert [task["referenceTaskName"] for task in done["tasks"]] == ["b"]
+
+
 def test_mocks_of_a_null_output_are_empty(client: Any) -> None:
     mocks = {"resize_1": [{"output": None}]}
     done = client.post(_PATH, json=_body(taskRefToMockOutput=mocks, taskToDomain=None)).json

@@ -6,7 +6,7 @@ from typing import Any
 
 from conductor_py.model.requests import ForceRequest, RerunRequest
 from conductor_py.testing import MemoryEngine
-from tests.builders import Json, dag, run_failing, simple, status_of, task_of
+from tests.builders import Json, dag, run_failing, simple, status_of, task_of, typed
 
 
 def _started(engine: MemoryEngine, tasks: list[Json], *edges: str, **more: Any) -> str:
@@ -44,6 +44,15 @@ def test_whether_a_task_runs_is_left_to_its_other_relations(engine: MemoryEngine
     assert engine.statuses(started) == {"a": "SCHEDULED", "x": "COMPLETED"}
     run_failing(engine, "a")
     assert engine.statuses(started) == {"a": "FAILED", "x": "COMPLETED"}
+
+
+def test_a_task_that_is_not_chosen_does_not_run_for_having_waited(engine: MemoryEngine) -> None:
+    choice = typed("SWITCH", "s", evaluatorType="value-param", expression="case")
+    choice["inputParameters"] = {"case": "other"}
+    started = _started(engine, [choice, *_tasks("cx")], "s -case:this> c", "x -order> c")
+    engine.run("x")
+    assert status_of(engine, started) == "COMPLETED"
+    assert engine.statuses(started) == {"s": "COMPLETED", "x": "COMPLETED"}
 
 
 def test_a_retry_keeps_what_only_came_later(engine: MemoryEngine) -> None:

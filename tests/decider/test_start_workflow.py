@@ -6,7 +6,17 @@ import pytest
 
 from conductor_py.errors import StoreUnavailable
 from conductor_py.testing import MemoryEngine
-from tests.builders import pass_time, policy, simple, status_of, task_of, terminate, typed, workflow
+from tests.builders import (
+    dag,
+    pass_time,
+    policy,
+    simple,
+    status_of,
+    task_of,
+    terminate,
+    typed,
+    workflow,
+)
 
 
 def starting(request: Any, **more: Any) -> dict[str, Any]:
@@ -38,6 +48,40 @@ def test_the_request_may_say_everything_that_a_start_may(engine: MemoryEngine) -
     found = engine.workflow(task_of(engine, started, "s")["outputData"]["workflowId"])
     assert (found["correlationId"], found["priority"]) == ("mine", 9)
     assert len(engine.poll("o", domain="d")) == 1
+
+
+def _part(**more: Any) -> dict[str, Any]:
+    graph = dag("graph", [simple("a"), simple("b"), simple("c")], "a > b", "b > c")
+    return {"name": "graph", "workflowDef": graph, **more}
+
+
+@pytest.mark.parametrize("key", [None, "once"])
+def test_a_part_of_a_dag_may_be_started(engine: MemoryEngine, key: str | None) -> None:
+    request = _part(startNodes=["${workflow.input.at}"], idempotencyKey=key)
+    started = engine.start(workflow("w", starting(request)), input={"at": "b"})
+    engine.settle()
+    other = task_of(engine, started, "s")["outputData"]["workflowId"]
+    engine.run("b")
+    engine.run("c")
+    assert engine.statuses(other) == {"b": "COMPLETED", "c": "COMPLETED"}
+    assert status_of(engine, other) == "COMPLETED"
+
+
+def test_a_part_is_what_its_mode_says(engine: MemoryEngine) -> None:
+    engine.start(workflow("w", starting(_part(startNodes=["b"], dependMode="TASK_PRE"))))
+    engine.run("a")
+    engine.run("b")
+    assert engine.poll("c") == []
+
+
+@pytest.mark.parametrize("key", [None, "once"])
+def test_a_part_that_cannot_be_fails_the_task(engine: MemoryEngine, key: str | None) -> None:
+    request = _part(startNodes=["nobody"], idempotencyKey=key)
+    started = engine.start(workflow("w", starting(request)))
+    engine.settle()
+    task = task_of(engine, started, "s")
+    assert task["status"] == "FAILED"
+    assert "must name a task of the workflow" in task["reasonForIncompletion"]
 
 
 def test_domains_of_the_starter_are_inherited(engine: MemoryEngine) -> None:
@@ -90,6 +134,8 @@ def test_start_delay_is_honoured(engine: MemoryEngine) -> None:
         ({"name": "o", "idempotencyKey": "k", "idempotencyStrategy": {}}, ["idempotencyStrategy"]),
         ({"name": "w", "workflowDef": {"tasks": 7}}, ["definition"]),
         ({"name": "w", "correlationId": {}}, ["correlationId"]),
+        ({"name": "w", "startNodes": "a", "dependMode": "ALL"}, ["startNodes", "dependMode"]),
+        ({"name": "w", "startNodes": [1]}, ["startNodes must be a list of references"]),
         ({"name": "w", "externalInputPayloadStoragePath": "no/where"}, ["no/where"]),
     ],
 )

@@ -9,6 +9,7 @@ from conductor_py.adapters.memory.space import MemorySpace
 from conductor_py.errors import InvalidInput, NotFound, PayloadTooLarge, StoreUnavailable
 from conductor_py.model.schedules import CronSchedule, Overlap, RunFilter, RunState, Schedule
 from conductor_py.testing import FakeClock, MemoryEngine, memory_engine
+from conductor_py.testing.definitions import dag, simple
 
 _MINUTE = 60_000
 _BEGIN = int(datetime(2027, 3, 1, 12, 0, 30, tzinfo=UTC).timestamp() * 1000)
@@ -420,6 +421,15 @@ def test_a_schedule_may_name_the_priority_of_what_it_starts(engine: MemoryEngine
     pass_minutes(engine, 1)
     (run,) = runs(engine)
     assert engine.workflow(run["workflowId"])["priority"] == 90
+
+
+def test_a_schedule_may_start_a_part_of_a_dag(engine: MemoryEngine) -> None:
+    graph = dag("graph", [simple("a"), simple("b")], "a > b")
+    request = {"name": "graph", "workflowDef": graph, "startNodes": ["b"]}
+    engine.engine.schedules.save(every_minute(start_workflow_request=request))
+    pass_minutes(engine, 1)
+    (run,) = runs(engine)
+    assert engine.statuses(run["workflowId"]) == {"b": "SCHEDULED"}
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from tests.mutants import decider, deployment, engine, scripts, worker
+from tests.mutants import dags, decider, deployment, engine, scripts, worker
 from tests.mutants.mutant import Mutant
 
 PARTS: Final[Mapping[str, tuple[Mutant, ...]]] = MappingProxyType(
@@ -15,6 +15,7 @@ PARTS: Final[Mapping[str, tuple[Mutant, ...]]] = MappingProxyType(
         "Engine": engine.PLANTED,
         "Many servers": deployment.PLANTED,
         "Decider": decider.PLANTED,
+        "DAGs and the catalog": dags.PLANTED,
         "Worker": worker.PLANTED,
     }
 )

@@ -15,6 +15,7 @@ from conductor_py.decider.references import resolve_input
 from conductor_py.decider.starting import (
     new_header,
     priority_number,
+    start_nodes,
     whole_number,
     with_input_template,
 )
@@ -25,6 +26,7 @@ from conductor_py.model.execution import Attempt, Document, External, Meta
 from conductor_py.model.ids import derived_execution_id, partition_of, task_id
 from conductor_py.model.json import JsonObject
 from conductor_py.model.priorities import MOST_URGENT, NAMES
+from conductor_py.model.requests import TASK_ONLY, TASK_POST, TASK_PRE
 from conductor_py.model.status import TaskStatus
 
 _REQUEST = "startWorkflow"
@@ -36,6 +38,7 @@ _TEXTS = (
     "idempotencyKey",
     "zoneId",
 )
+_MODES = (TASK_POST, TASK_ONLY, TASK_PRE)
 _STRATEGIES = ("FAIL", "RETURN_EXISTING", "FAIL_ON_RUNNING")
 
 
@@ -169,6 +172,11 @@ def _complaints(request: object) -> list[str]:
     found += [
         f"{name} must be a text" for name in _TEXTS if not isinstance(present.get(name, ""), str)
     ]
+    nodes = present.get("startNodes", ())
+    if not isinstance(nodes, list | tuple) or not all(isinstance(each, str) for each in nodes):
+        found.append("startNodes must be a list of references")
+    if present.get("dependMode", TASK_POST) not in _MODES:
+        found.append(f"dependMode must be one of {', '.join(_MODES)}")
     try:
         requested(present.get("businessTime"), present.get("zoneId"), "")
     except ValueError as wrong:
@@ -180,13 +188,23 @@ def _complaints(request: object) -> list[str]:
 
 def _wanted(request: JsonObject) -> ChildWanted:
     name, inline = str(request["name"]), request.get("workflowDef")
+    version = whole_number(request.get("version")) or None
     if isinstance(inline, Mapping):
-        return ChildWanted(name, None, inline)
-    return ChildWanted(name, whole_number(request.get("version")) or None)
+        version = None
+    else:
+        inline = None
+    mode = request.get("dependMode")
+    return ChildWanted(
+        name, version, inline, start_nodes(request), str(mode) if mode else TASK_POST
+    )
 
 
 def _key(attempt: Attempt, wanted: ChildWanted) -> str:
-    """The latest version is asked for by each attempt, a definition that is data by its content."""
+    """The latest version is asked for by each attempt, a definition that is data by its content.
+    A part is nobody else's.
+    """
+    if wanted.nodes:
+        return f"child:part:{attempt.seq}"
     if wanted.inline is not None:
         return f"child:{digest(wanted.inline)}"
     return f"child:{wanted.name}:{wanted.version}:{attempt.seq if wanted.version is None else ''}"
