@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from benchmarks.figures import Bare, Figure, between
-from benchmarks.place import Place, complete, poll
+from benchmarks.place import Place, poll, work_off
 from conductor_py.codec.definitions import workflow_from_json
 from conductor_py.engine import Engine, deliberation
 from conductor_py.model.catalog import Head
@@ -165,23 +165,7 @@ def _counted() -> Iterator[list[None]]:
 def _run(engine: Engine, document: _Json) -> None:
     definition = workflow_from_json(document)
     execution = engine.executions.start(StartRequest(name=definition.name, definition=definition))
-    left = len(definition.tasks)
-    while left:
-        tasks = poll(engine, "node", 100)
-        if not tasks and not engine.sweeper.tick():
-            raise RuntimeError(f"{left} tasks never came")
-        for task in tasks:
-            complete(engine, task, {"n": left})
-        left -= len(tasks)
-    while (status := _status(engine, execution)) == "RUNNING":
-        if not engine.sweeper.tick():
-            raise RuntimeError("the execution does not end")
-    if status != "COMPLETED":
-        raise RuntimeError(f"the execution is {status}")
-
-
-def _status(engine: Engine, execution: str) -> object:
-    return engine.executions.document(execution, include_tasks=False)["status"]
+    work_off(engine, execution, "node", len(definition.tasks), {"n": 1})
 
 
 def _compared(shape: Shape, small: _Cost, large: _Cost, bare: Bare) -> Iterator[Figure]:

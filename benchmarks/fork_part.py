@@ -8,10 +8,9 @@ from dataclasses import dataclass
 
 from benchmarks.figures import Bare, Figure, between
 from benchmarks.machine import forget_peak, peak_resident_mb
-from benchmarks.place import Place, complete, poll
+from benchmarks.place import Place, work_off
 from conductor_py.codec.definitions import workflow_from_json
 from conductor_py.engine import Engine
-from conductor_py.model.json import JsonValue
 from conductor_py.model.requests import StartRequest
 
 _FORKS = "FORK, engine without HTTP"
@@ -97,24 +96,8 @@ def _fork(engine: Engine, width: int) -> None:
     execution = engine.executions.start(
         StartRequest(name="fork", definition=FORK, input={"tasks": branches, "inputs": {}})
     )
-    left = width
-    while left:
-        tasks = poll(engine, "branch", 100)
-        if not tasks and not engine.sweeper.tick():
-            raise RuntimeError(f"{left} branches never came")
-        for task in tasks:
-            # Small: the JOIN gathers the outputs of all branches into one.
-            complete(engine, task, {})
-        left -= len(tasks)
-    while (status := _status(engine, execution)) == "RUNNING":
-        if not engine.sweeper.tick():
-            raise RuntimeError("the execution does not end")
-    if status != "COMPLETED":
-        raise RuntimeError(f"the execution is {status}")
-
-
-def _status(engine: Engine, execution: str) -> JsonValue:
-    return engine.executions.document(execution, include_tasks=False)["status"]
+    # Small outputs: the JOIN gathers those of all branches into one.
+    work_off(engine, execution, "branch", width, {})
 
 
 def _fork_figures(cost: ForkCost, first: ForkCost, bare: Bare) -> Iterator[Figure]:

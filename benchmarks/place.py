@@ -156,3 +156,24 @@ def complete(engine: Engine, task: dict[str, str], output: JsonObject) -> None:
             worker="bench",
         )
     )
+
+
+def work_off(engine: Engine, execution: str, kind: str, count: int, output: JsonObject) -> None:
+    """Complete ``count`` tasks of a kind, until the execution has ended well (``RuntimeError``)."""
+    left = count
+    while left:
+        tasks = poll(engine, kind, 100)
+        if not tasks and not engine.sweeper.tick():
+            raise RuntimeError(f"{left} tasks never came")
+        for task in tasks:
+            complete(engine, task, output)
+        left -= len(tasks)
+    while (status := _status(engine, execution)) == "RUNNING":
+        if not engine.sweeper.tick():
+            raise RuntimeError("the execution does not end")
+    if status != "COMPLETED":
+        raise RuntimeError(f"the execution is {status}")
+
+
+def _status(engine: Engine, execution: str) -> object:
+    return engine.executions.document(execution, include_tasks=False)["status"]

@@ -13,6 +13,9 @@ PARAM: Final = "param"
 SYSTEM: Final = "system"
 """The parameter that is always there, an object."""
 
+ROOTS: Final = frozenset({PARAM, "workflow", "CPEWF_TASK_ID", "NETFLIX_ENV", "NETFLIX_STACK"})
+"""What expressions begin with that name no task."""
+
 MOST_NESTED: Final = 50
 """How many parameters may stand within each other."""
 

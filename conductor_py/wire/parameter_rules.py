@@ -15,7 +15,7 @@ from graphlib import CycleError, TopologicalSorter
 from conductor_py.model.business_time import has_placeholders
 from conductor_py.model.definitions import WorkflowDef, WorkflowTask, children_of
 from conductor_py.model.json import JsonObject, JsonValue
-from conductor_py.model.parameters import BUILT_IN, MOST_NESTED, NAME, PARAM, SYSTEM
+from conductor_py.model.parameters import BUILT_IN, MOST_NESTED, NAME, PARAM, ROOTS, SYSTEM
 from conductor_py.model.upstream import leading_to
 from conductor_py.wire.fields import texts_in
 from conductor_py.wire.task_rules import Finding
@@ -24,7 +24,6 @@ _EXPRESSION = re.compile(r"(?<!\$)\$\{\s{0,9}([^.\[\]{}$\s]{1,200})([^{}]{0,1000
 _HANDED_OUT = re.compile(r"(?<!\$)\$\{\s*workflow\.(?:secrets|env)\.")
 _QUOTED = re.compile(r"\[['\"](\w+)['\"]\]", re.ASCII)
 _STEP = re.compile(r"\.([A-Za-z_][\w-]*)|\['([^']+)'\]|\[\"([^\"]+)\"\]", re.ASCII)
-_EVERYWHERE = frozenset({PARAM, "workflow", "CPEWF_TASK_ID", "NETFLIX_ENV", "NETFLIX_STACK"})
 _DYNAMIC = frozenset({"FORK_JOIN_DYNAMIC", "DYNAMIC"})
 _OF_TASKS = "task."
 _HOW = "name one parameter: ${param.NAME}"
@@ -152,7 +151,7 @@ def _shared(definition: WorkflowDef, given: AbstractSet[str]) -> Iterator[Findin
 
 def _no_task(path: str, text: str) -> Iterator[Finding]:
     for root, _ in _EXPRESSION.findall(text) if "${" in text else ():
-        if root not in _EVERYWHERE:
+        if root not in ROOTS:
             message = (
                 f"refers to '{root}': a parameter of the workflow is there before any task; "
                 "give it to the task that reads it"

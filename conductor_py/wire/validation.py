@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from conductor_py.errors import DefinitionError, Violation
 from conductor_py.model.definitions import TaskDef, WorkflowDef, WorkflowTask, children_of
 from conductor_py.model.json import JsonObject, JsonValue
-from conductor_py.model.parameters import PARAM
+from conductor_py.model.parameters import ROOTS
 from conductor_py.wire.dag_rules import dag_findings
 from conductor_py.wire.fields import texts_in
 from conductor_py.wire.parameter_rules import parameter_findings
@@ -30,7 +30,6 @@ CheckScript = Callable[[str], str | None]
 
 _NAME = re.compile(r"[A-Za-z0-9_<>{}#\s-]+")
 _REFERENCE = re.compile(r"(?<!\$)\$\{\s*([^.\[\]{}$\s]+)")
-_ROOTS = frozenset({"workflow", PARAM, "CPEWF_TASK_ID", "NETFLIX_ENV", "NETFLIX_STACK"})
 _DYNAMIC = frozenset({"FORK_JOIN_DYNAMIC", "DYNAMIC"})
 _FORKS = frozenset({"FORK_JOIN", "FORK_JOIN_DYNAMIC"})
 
@@ -218,7 +217,7 @@ def _expressions(
         return
     for path, text in texts_in(values, root):
         for name in _REFERENCE.findall(text) if "${" in text else ():
-            if name not in known and name not in _ROOTS and name not in environment:
+            if name not in known and name not in ROOTS and name not in environment:
                 message = f"refers to '{name}', which is no task of this workflow"
                 yield Violation(path=path, message=message, invalid_value=text[:200])
 
