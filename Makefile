@@ -54,7 +54,6 @@ test: install ## everything that a change must pass, in at most twelve minutes
 	$(MAKE) check
 	$(MAKE) real
 
-test-all: export CI := true
 test-all: $(INSTALLED) ## what takes long or needs luck, target by target; writes docs/reference/test-report.md
 	$(BIN)/python -m tests.tiers.targets
 

@@ -130,6 +130,10 @@ MARKED: Final = frozenset(target.name for target in TARGETS if _MARKED in target
 """The targets that a test may name by its marker."""
 
 
+_DEMANDING: Final = {"CI": "true"}
+"""A target that skips what it is there to show has shown nothing: what is missing is a failure."""
+
+
 def carry_out(target: Target, *, shown: bool) -> Result:
     """Run one target to its end; its output goes to its file, and to the terminal if `shown`."""
     began, commit, date = time.monotonic(), _commit(), datetime.now(UTC).date().isoformat()
@@ -140,7 +144,7 @@ def carry_out(target: Target, *, shown: bool) -> Result:
         subprocess.Popen(
             target.command,
             cwd=ROOT,
-            env=os.environ | {"PYTHONUNBUFFERED": "1"},
+            env={**_DEMANDING, **os.environ, "PYTHONUNBUFFERED": "1"},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

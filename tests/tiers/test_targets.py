@@ -91,6 +91,18 @@ def test_a_result_is_kept_until_its_target_runs_again(
     assert kept(target) == second
 
 
+def test_a_target_demands_every_service_unless_told_otherwise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(targets, "LOGS", tmp_path)
+    tell = "import os; print('CI is', repr(os.environ['CI']))"
+    target = Target(name="some", shows="something", command=(sys.executable, "-c", tell))
+    monkeypatch.delenv("CI", raising=False)
+    assert carry_out(target, shown=False).figure == "CI is 'true'"
+    monkeypatch.setenv("CI", "")
+    assert carry_out(target, shown=False).figure == "CI is ''"
+
+
 def test_an_unknown_target_is_named_beside_those_that_there_are(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
