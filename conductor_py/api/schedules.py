@@ -122,10 +122,9 @@ class _Scheduler:
             default_zone=self._front.time_zone,
         )
         if flag(request.args, "dryRun"):
-            self._backfills.check(backfill)
-            return json_answer(lanes_shown(backfill))
-        started = self._backfills.start(backfill)
-        return json_answer({"workflowId": started, **lanes_shown(backfill)})
+            return json_answer(lanes_shown(self._backfills.plan(backfill)))
+        started, lanes = self._backfills.start(backfill)
+        return json_answer({"workflowId": started, **lanes_shown(lanes)})
 
     def preview(self) -> Response:
         cron, start, end, count = preview_of(request.args, self._front.time_zone)

@@ -114,13 +114,12 @@ def _gates(definition: WorkflowDef) -> dict[str, Gate]:
     before = dict.fromkeys(rules, 0)
     after: dict[str, list[Relation]] = {ref: [] for ref in rules}
     tests: dict[str, list[str]] = {}
-    led: set[str] = set()
+    ordered = dict.fromkeys(rules, 0)
     for relation in definition.relations:
         if relation.pre_task in rules and relation.post_task in rules:
             before[relation.post_task] += 1
             after[relation.pre_task].append(relation)
-            if relation.label != ORDER:
-                led.add(relation.post_task)
+            ordered[relation.post_task] += relation.label == ORDER
             if relation.label == "test":
                 tests.setdefault(relation.post_task, []).append(relation.pre_task)
     return {
@@ -129,7 +128,7 @@ def _gates(definition: WorkflowDef) -> dict[str, Gate]:
             before=before[ref],
             after=tuple(after[ref]),
             handled=_is_handled(after[ref], rules),
-            led=ref in led,
+            ordered=ordered[ref],
             tests=tuple(tests.get(ref, ())),
         )
         for ref, rule in rules.items()

@@ -99,7 +99,7 @@ def tell(ws: Workspace, step: Step) -> None:
 def _count(ws: Workspace, step: Step, edge: Relation, passed: str, *, fresh: bool) -> None:
     gate = step.plan.nodes[edge.post_task].gate
     state = state_of(ws, edge.post_task)
-    if gate is None or state.verdict:
+    if gate is None or (state.verdict and edge.label != ORDER):
         return
     state = replace(
         state,
@@ -108,7 +108,7 @@ def _count(ws: Workspace, step: Step, edge: Relation, passed: str, *, fresh: boo
         blocked=state.blocked + (passed == "blocked"),
         fresh=state.fresh or (fresh and edge.label != ORDER),
     )
-    if state.told == gate.before:
+    if state.told == gate.before and not state.verdict:
         state = replace(state, verdict=verdict_of(gate, state))
         ws.agenda.append(Step("gate", step.plan, edge.post_task, NO_LOOP))
     ws.states[f"g:{edge.post_task}"] = state
@@ -116,7 +116,7 @@ def _count(ws: Workspace, step: Step, edge: Relation, passed: str, *, fresh: boo
 
 def verdict_of(gate: Gate, state: GateState) -> str:
     """What a gate concludes of what it has been told: RUN, SKIPPED or BLOCKED."""
-    if gate.rule == "ALL_DONE" or not gate.led:
+    if gate.rule == "ALL_DONE" or gate.before == gate.ordered:
         return RUN
     if state.live and (gate.rule == "ANY_LIVE" or not state.blocked):
         return RUN
@@ -255,10 +255,10 @@ def take_back(ws: Workspace, node: Node, failed: Attempt) -> str:
 
 
 def _wait_again(ws: Workspace, refs: list[str]) -> None:
+    """Count no longer that these have been told; what has a verdict keeps it, and is told again."""
     for ref in refs:
         state = state_of(ws, ref)
-        if not state.verdict:
-            ws.states[f"g:{ref}"] = replace(state, told=state.told - 1)
+        ws.states[f"g:{ref}"] = replace(state, told=state.told - 1)
 
 
 def _cannot_run(node: Node) -> str:

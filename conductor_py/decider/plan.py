@@ -19,8 +19,8 @@ from conductor_py.model.definitions import Relation, WorkflowDef, WorkflowTask
 class Gate:
     """What decides whether a task of a DAG runs, and whom its end is told.
 
-    ``before`` is the number of edges that come to it, ``after`` are those that lead away; it is
-    ``led`` to if one of them is of another label than order.
+    ``before`` is the number of edges that lead to it, ``ordered`` that of those that are labelled
+    order; ``after`` are those that lead away.
     ``handled`` says that its failure is expected: something else follows from it, and no more.
     ``tests`` are the tasks of whose end a CONDITIONS task judges.
     """
@@ -29,7 +29,7 @@ class Gate:
     before: int
     after: tuple[Relation, ...]
     handled: bool
-    led: bool
+    ordered: int = 0
     tests: tuple[str, ...] = ()
 
 

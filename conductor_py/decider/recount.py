@@ -12,6 +12,7 @@ from conductor_py.decider import outcomes, revival
 from conductor_py.decider.operators import join
 from conductor_py.decider.plan import Plan
 from conductor_py.decider.workspace import Execution, Limits, Workspace
+from conductor_py.model.definitions import ORDER
 from conductor_py.model.execution import JoinState
 
 _NO_LIMITS = Limits()
@@ -48,11 +49,16 @@ def gates_anew(plan: Plan, execution: Execution, now_ms: int) -> Iterator[tuple[
     if known != execution.header.final:
         yield "h", f"of {execution.header.final} tasks the end is counted, of {known} it is known"
     told = dict.fromkeys(nodes, 0)
+    leading = dict.fromkeys(nodes, 0)
     for ref, gate in nodes.items():
         for edge in gate.after:
             told[edge.post_task] += bool(became[ref])
+            leading[edge.post_task] += edge.label != ORDER and not became[ref]
     for ref, gate in nodes.items():
         state = outcomes.state_of(ws, ref)
         concluded = bool(state.verdict and gate.before)
-        if (state.told, concluded) != (told[ref], 0 < gate.before == told[ref]):
+        wanted = 0 < gate.before == told[ref]
+        # What somebody has forced opens again what others had only waited for.
+        wanted = wanted or (concluded and gate.ordered and not leading[ref])
+        if (state.told, concluded) != (told[ref], wanted):
             yield f"g:{ref}", f"{state.told} are counted ({state.verdict}), {told[ref]} have ended"

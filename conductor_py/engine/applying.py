@@ -16,7 +16,7 @@ from conductor_py.engine.catalog_writes import of_head
 from conductor_py.engine.clock import StoreClock
 from conductor_py.engine.composing import Composer, document_cell
 from conductor_py.engine.importing import MOST_WRITES
-from conductor_py.errors import Conflict, DefinitionError, NotFound, PayloadTooLarge
+from conductor_py.errors import Conflict, InvalidInput, NotFound, PayloadTooLarge
 from conductor_py.model.catalog import Draft, Head, Kind
 from conductor_py.ports.catalog import CatalogStore
 from conductor_py.wire.catalog import read_draft
@@ -46,6 +46,8 @@ class Applying:
             store=sheet, heads=heads, composer=composer, clock=self._clock, mint=self._mint
         )
         task = heads.live(Kind.TASK, code, 0)
+        if task.owner:
+            raise Conflict(f"The task {task.name} is that of one workflow: save it there")
         version = version or task.version
         (stored,) = sheet.read((document_cell(Kind.TASK, code, version),))
         if stored is None:
@@ -55,7 +57,7 @@ class Applying:
         for head, draft in _users(saving, composer, code, version):
             try:
                 writes, after = saving.workflow(saving.step(draft, head), check)
-            except DefinitionError as error:
+            except InvalidInput as error:
                 refused.append(f"{head.name}: {error.message}")
                 continue
             if not sheet.change(writes):
@@ -63,11 +65,11 @@ class Applying:
             drafts.append(after)
         if refused:
             raise Conflict(f"Nothing was changed. With version {version}, {'; '.join(refused)}")
-        # The task may not go, or become another one, meanwhile.
         self._write(sheet, task, drafts, dry_run=dry_run)
         return tuple(drafts)
 
     def _write(self, sheet: Sheet, task: Head, drafts: list[Head], *, dry_run: bool) -> None:
+        # A head that is written as it was read: the task may not be deleted meanwhile.
         writes = (*sheet.writes, of_head(Kind.TASK, task, task))
         if len(writes) > MOST_WRITES:
             raise PayloadTooLarge(

@@ -349,7 +349,7 @@ def assemble(
         workers=workers,
         events=Events(ports.events, ports.outbox, ports.scripts),
         schedules=schedules,
-        backfills=Backfills(executions, registered, clock),
+        backfills=Backfills(executions, snapshots, ports.payloads, clock),
         scheduler=Scheduler(
             ports.schedules, firing, clock, batch=schedule_batch, lease_ms=schedule_lease_ms
         ),

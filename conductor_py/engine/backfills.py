@@ -2,36 +2,65 @@
 
 from __future__ import annotations
 
+from conductor_py.codec.definitions import workflow_from_json
+from conductor_py.decider.starting import with_input_template
 from conductor_py.engine.clock import StoreClock
 from conductor_py.engine.executions import Executions
-from conductor_py.engine.registered import Registered
-from conductor_py.errors import NotFound
-from conductor_py.model.backfills import Backfill, start_of
+from conductor_py.engine.schemas import check_input
+from conductor_py.engine.snapshots import Snapshots
+from conductor_py.model.backfills import Backfill, lanes_in, start_of
+from conductor_py.model.requests import StartRequest
+from conductor_py.ports.payloads import Payloads
+
+Lanes = tuple[tuple[int, ...], ...]
 
 
 class Backfills:
-    """Starts backfills; everything after that is the execution's."""
+    """Starts backfills; everything after that is the execution's. All runs have the same version of
+    the workflow: the one that is named, or that of the start of the backfill.
+    """
 
-    def __init__(self, executions: Executions, registered: Registered, clock: StoreClock) -> None:
+    def __init__(
+        self, executions: Executions, snapshots: Snapshots, payloads: Payloads, clock: StoreClock
+    ) -> None:
         """Work over these collaborators."""
         self._executions = executions
-        self._registered = registered
+        self._snapshots = snapshots
+        self._payloads = payloads
         self._clock = clock
 
     def now_ms(self) -> int:
         """The time that what is past is told by."""
         return self._clock.now_ms()
 
-    def check(self, backfill: Backfill) -> None:
-        """See whether there is what it would start (``NotFound``)."""
-        name, version = backfill.request.name, backfill.request.version
-        if backfill.inline is None and self._registered.document(name, version or None) is None:
-            which = f", version {version}" if version else ""
-            raise NotFound(f"No such workflow found by name: {name}{which}")
-
-    def start(self, backfill: Backfill) -> str:
-        """Start it and answer the execution's id (``NotFound``, and the errors of a start). All
-        runs have the same version of the workflow: the one that is named, or that of this moment.
+    def plan(self, backfill: Backfill) -> Lanes:
+        """Tell what would be run, by lanes. Raises what the start of one run would: ``NotFound``,
+        ``InvalidInput``.
         """
-        self.check(backfill)
-        return self._executions.start(start_of(backfill))
+        definition = self._request(backfill).definition
+        assert definition is not None
+        return lanes_in(definition)
+
+    def start(self, backfill: Backfill) -> tuple[str, Lanes]:
+        """Start it; the execution's id and what it runs, which is that of the first start under an
+        idempotency key. Raises what ``plan`` does, and ``Conflict``.
+        """
+        request = self._request(backfill)
+        started = self._executions.start(request)
+        definition = request.definition
+        if request.idempotency_key is not None:
+            document = self._executions.document(started, include_tasks=False)
+            definition = workflow_from_json(document["workflowDefinition"])  # type: ignore[arg-type]
+        assert definition is not None
+        return started, lanes_in(definition)
+
+    def _request(self, backfill: Backfill) -> StartRequest:
+        """The request that starts it, once one run would be accepted."""
+        run = backfill.request
+        if run.definition is not None:
+            plan, _ = self._snapshots.inline(run.definition, 0)
+        else:
+            plan, _ = self._snapshots.registered(run.name, run.version, 0)
+        given = with_input_template(plan.definition, run.input)
+        check_input(plan.definition, given, self._payloads.get)
+        return start_of(backfill, plan.definition.masked_fields)

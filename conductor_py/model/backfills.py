@@ -29,9 +29,12 @@ MAX_RUNS: Final = 1_000
 
 MAX_LANES: Final = 100
 
-_MAX_NAME: Final = 200
+MAX_MEMBERS: Final = 50_000
+"""Runs times members of the input: each run names each member."""
+
 _INPUT: Final = "input"
 _INLINE: Final = "workflowDef"
+_SCHEDULE: Final = "schedule"
 
 
 class OnFailure(StrEnum):
@@ -95,29 +98,53 @@ def runs_between(schedule: Schedule, first_ms: int, last_ms: int) -> tuple[Backf
     return tuple(found)
 
 
-def start_of(backfill: Backfill) -> StartRequest:
+def lanes_in(definition: WorkflowDef) -> tuple[tuple[int, ...], ...]:
+    """The business times of each lane of a backfill's definition, in the order of its runs."""
+    times = {
+        task.task_reference_name: task.sub_workflow_param.business_time
+        for task in definition.tasks
+        if task.sub_workflow_param is not None
+    }
+    after = {each.pre_task: each.post_task for each in definition.relations if each.pre_task}
+    lanes: list[tuple[int, ...]] = []
+    for root in (each.post_task for each in definition.relations if not each.pre_task):
+        at: str | None = root
+        lane: list[int] = []
+        while at is not None:
+            lane.append(int(times[at] or 0))
+            at = after.get(at)
+        lanes.append(tuple(lane))
+    return tuple(lanes)
+
+
+def start_of(backfill: Backfill, masked: tuple[str, ...] = ()) -> StartRequest:
     """The request that starts a backfill. What each run is started with lies in its input, so that
-    it is there once; a repeat with the same idempotency key finds the first.
+    it is there once; a repeat with the same idempotency key finds the first. ``masked`` are the
+    fields that the workflow does not show.
     """
     request = backfill.request
     given: dict[str, JsonValue] = {_INPUT: request.input}
     if backfill.inline is not None:
         given[_INLINE] = backfill.inline
+    if backfill.schedule:
+        given[_SCHEDULE] = backfill.schedule
+    # A key of the workflow's own is another one.
+    key = f"backfill {backfill.idempotency_key}" if backfill.idempotency_key else None
     return StartRequest(
-        name=f"backfill_{request.name}"[:_MAX_NAME],
-        definition=_definition(backfill),
+        name=f"backfill_{request.name}",
+        definition=_definition(backfill, masked),
         input=given,
         correlation_id=request.correlation_id,
         priority=request.priority,
         task_to_domain=request.task_to_domain,
-        idempotency_key=backfill.idempotency_key,
+        idempotency_key=key,
         idempotency_strategy="RETURN_EXISTING",
         created_by=request.created_by,
         zone=backfill.runs[0].zone,
     )
 
 
-def _definition(backfill: Backfill) -> WorkflowDef:
+def _definition(backfill: Backfill, masked: tuple[str, ...]) -> WorkflowDef:
     """A chain for each lane. Only where a failure stops the lane does a run depend on the one
     before it, so nothing that has succeeded runs again when a failed one does.
     """
@@ -134,17 +161,18 @@ def _definition(backfill: Backfill) -> WorkflowDef:
         ]
     source = f"schedule {backfill.schedule}" if backfill.schedule else backfill.request.name
     return WorkflowDef(
-        name=f"backfill_{backfill.request.name}"[:_MAX_NAME],
+        name=f"backfill_{backfill.request.name}",
         description=f"Backfill of {source}: {len(tasks)} runs in {len(backfill.dealt)} lanes",
         tasks=tasks,
         relations=tuple(relations),
         failure_strategy="END" if backfill.on_failure is OnFailure.STOP_ALL else "CONTINUE",
+        masked_fields=masked,
     )
 
 
 def _references(backfill: Backfill) -> dict[BackfillRun, str]:
-    """A reference for each run: its time by the clock of its zone; the second of two equal ones,
-    when clocks were put back, has a number.
+    """A reference for each run: its time by the clock of its zone. The second of two equal ones,
+    when clocks were put back or in another zone, has a number.
     """
     found: dict[BackfillRun, str] = {}
     taken: set[str] = set()
@@ -165,7 +193,7 @@ def _task(backfill: Backfill, run: BackfillRun, reference: str) -> WorkflowTask:
         name: f"${{workflow.input.{_INPUT}['{name}']}}" for name in request.input
     }
     if backfill.schedule:
-        given["_startedByScheduler"] = backfill.schedule
+        given["_startedByScheduler"] = f"${{workflow.input.{_SCHEDULE}}}"
         given["_scheduledTime"] = run.business_at
         given["_schedulerCron"] = run.cron
     inline = backfill.inline is not None

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from datetime import date, timedelta
 from typing import Any, ClassVar, Final
 
 from conductor_py.errors import InvalidInput, Violation
 from conductor_py.model.backfills import (
     MAX_LANES,
+    MAX_MEMBERS,
     MAX_RUNS,
     Backfill,
     BackfillRun,
@@ -27,6 +29,7 @@ from conductor_py.wire.fields import (
     Choice,
     Flag,
     Kept,
+    Payload,
     Text,
     Whole,
     Wholes,
@@ -38,8 +41,8 @@ from conductor_py.wire.priorities import Priority
 from conductor_py.wire.requests import StartWorkflowRequestForm, read_start
 from conductor_py.wire.schedules import cron_findings
 
-_DATE: Final = re.compile(r"\d{4}-?\d{2}-?\d{2}", re.ASCII)
-_CARRIED: Final = re.compile(r"[^'\\{}]*")
+_CARRIED: Final = re.compile(r"[^'\\{}]{0,1000}")
+_DAY: Final = timedelta(days=1)
 _REQUEST: Final = StartWorkflowRequestForm()
 _FROM_A_SCHEDULE: Final = ("startWorkflowRequest", "cronExpression")
 _NOT_OF_EACH: Final = (
@@ -65,6 +68,7 @@ class BackfillForm(WireSchema):
     lanes = Whole(least=1, most=MAX_LANES)
     newest_first = Flag()
     on_failure = Choice(OnFailure, make=OnFailure)
+    input = Payload()
     priority = Priority()
     correlation_id = Text()
     created_by = Text()
@@ -105,6 +109,10 @@ def read_backfill(
     schedule = _schedule(members, body, find, default_zone)
     request = _request(schedule, members, definitions)
     runs = _runs(schedule, members, request, now_ms)
+    if len(runs) * len(request.input) > MAX_MEMBERS:
+        most = MAX_MEMBERS // len(request.input)
+        message = f"has {len(request.input)} members: at most {most} runs in one backfill"
+        raise _wrong("$.startWorkflowRequest.input", message)
     if members.get("newest_first"):
         runs = runs[::-1]
     inline = schedule.start_workflow_request.get("workflowDef")
@@ -127,19 +135,25 @@ def _schedule(
 ) -> Schedule:
     """The schedule that is named, or one made of what was sent."""
     name = members.get("schedule_name")
+    request = members.get("start_workflow_request")
+    of_request = request.get("zoneId") if isinstance(request, Mapping) else None
+    zone = members.get("zone_id") or of_request or default_zone
+    wrong_zone = _zone_findings(zone) if members.get("zone_id") else ()
+    if wrong_zone:
+        raise InvalidInput(violations=tuple(wrong_zone))
     if name:
         for member in _FROM_A_SCHEDULE:
             if body.get(member) is not None:
                 raise _wrong(f"$.{member}", "must not be given with scheduleName, which has it")
         return find(name)
-    request = members.get("start_workflow_request")
     if request is None:
         raise _wrong("$.scheduleName", "either scheduleName or startWorkflowRequest must be given")
-    zone = members.get("zone_id") or default_zone
-    cron = CronSchedule(cron_expression=members.get("cron_expression") or "", zone_id=zone)
+    cron = CronSchedule(cron_expression=members.get("cron_expression") or "", zone_id=str(zone))
     given = bool(cron.cron_expression)
-    found = cron_findings(cron, "$.cronExpression", "$.zoneId") if given else _zone_findings(zone)
-    if found:
+    if given and members.get("business_times") is not None:
+        raise _wrong("$.cronExpression", "must not be given with businessTimes")
+    found = cron_findings(cron, "$.cronExpression", "$.startWorkflowRequest.zoneId")
+    if given and found:
         raise InvalidInput(violations=tuple(found))
     return Schedule(
         name="",
@@ -170,9 +184,15 @@ def _request(
         request = read_start(dict(sent), definitions)
     except InvalidInput as error:
         raise InvalidInput(violations=tuple(moved(error.violations, root))) from error
+    if "${" in request.name:
+        raise _wrong(f"{root}.name", "must hold no expression", request.name)
+    request = replace(request, input={**request.input, **members.get("input", {})})
     for name in request.input:
         if not _CARRIED.fullmatch(name):
-            message = "must have no quote, brace or backslash in its name, to be handed on"
+            message = (
+                "must have names of at most 1,000 characters without apostrophes, braces and"
+                " backslashes, to be handed on"
+            )
             raise _wrong(f"{root}.input", message, name)
     names = ("priority", "correlation_id", "created_by")
     return replace(request, **{name: members[name] for name in names if name in members})
@@ -188,7 +208,7 @@ def _runs(
     if named is not None:
         if "from_" in members or "to" in members:
             raise _wrong("$.businessTimes", "must not be given with from and to")
-        return _named(named, zone, now_ms)
+        return _named(named, zone, now_ms, schedule.crons[0].text if schedule.crons else "")
     runs = _range(schedule, members, zone, now_ms)
     return tuple(replace(run, zone=own) for run in runs) if own else runs
 
@@ -197,7 +217,9 @@ def _zone(schedule: Schedule) -> str:
     return schedule.crons[0].zone_id if schedule.crons else schedule.zone_id
 
 
-def _named(named: Sequence[int | str], zone: str, now_ms: int) -> tuple[BackfillRun, ...]:
+def _named(
+    named: Sequence[int | str], zone: str, now_ms: int, cron: str
+) -> tuple[BackfillRun, ...]:
     if not 1 <= len(named) <= MAX_RUNS:
         raise _wrong("$.businessTimes", f"must hold 1 to {MAX_RUNS} times")
     first: dict[int, int] = {}
@@ -207,7 +229,7 @@ def _named(named: Sequence[int | str], zone: str, now_ms: int) -> tuple[Backfill
         if instant in first:
             raise _wrong(path, f"must be there once; it is businessTimes[{first[instant]}]", given)
         first[instant] = index
-    return tuple(BackfillRun(business_at=instant, zone=zone) for instant in sorted(first))
+    return tuple(BackfillRun(business_at=at, zone=zone, cron=cron) for at in sorted(first))
 
 
 def _range(
@@ -221,9 +243,7 @@ def _range(
     first = _instant(members["from_"], zone, "$.from", now_ms)
     last = now_ms
     if "to" in members:
-        last = _instant(members["to"], zone, "$.to", now_ms)
-        if isinstance(members["to"], str) and _DATE.fullmatch(members["to"].strip()):
-            last = min(_end_of_day(members["to"], zone), now_ms)
+        last = min(_last(members["to"], zone), now_ms)
     if last < first:
         raise _wrong("$.to", "must not be before from", members.get("to"))
     runs = runs_between(schedule, first, last)
@@ -235,20 +255,27 @@ def _range(
 
 
 def _instant(given: int | str, zone: str, path: str, now_ms: int) -> int:
-    try:
-        instant = instant_of(given, zone)
-    except ValueError as error:
-        raise _wrong(path, str(error), given) from error
+    instant = _read(given, zone, path)
     if instant > now_ms:
         raise _wrong(path, "must not be in the future: that is for a schedule", given)
     return instant
 
 
-def _end_of_day(date: str, zone: str) -> int:
-    """A date that ends a range is meant whole, however long its day is."""
-    digits = date.strip().replace("-", "")
-    late = f"{digits[:4]}-{digits[4:6]}-{digits[6:]}T23:59:59.999"
-    return instant_of(late, zone)
+def _last(given: int | str, zone: str) -> int:
+    """The end of a range; a date is meant whole, however long its day is."""
+    instant = _read(given, zone, "$.to")
+    try:
+        day = date.fromisoformat(given.strip()) if isinstance(given, str) else None
+    except ValueError:
+        day = None
+    return instant if day is None else instant_of(f"{day + _DAY}", zone) - 1
+
+
+def _read(given: int | str, zone: str, path: str) -> int:
+    try:
+        return instant_of(given, zone)
+    except ValueError as error:
+        raise _wrong(path, str(error), given) from error
 
 
 def _wrong(path: str, message: str, value: object = None) -> InvalidInput:
@@ -256,7 +283,6 @@ def _wrong(path: str, message: str, value: object = None) -> InvalidInput:
     return InvalidInput(violations=(Violation(path=path, message=message, invalid_value=shown),))
 
 
-def lanes_shown(backfill: Backfill) -> JsonObject:
+def lanes_shown(lanes: Sequence[Sequence[int]]) -> JsonObject:
     """What a backfill would run, or runs: how many, and the business times of each lane."""
-    lanes = [[run.business_at for run in lane] for lane in backfill.dealt]
-    return {"count": len(backfill.runs), "lanes": lanes}
+    return {"count": sum(map(len, lanes)), "lanes": lanes}

@@ -148,10 +148,11 @@ def _sub_workflow(task: WorkflowTask, _: InputTemplateOf) -> Iterator[Finding]:
     params = task.sub_workflow_param
     if params is None:
         yield ".subWorkflowParam", "must be given", None
-    elif not any("${" in str(each) for each in (params.business_time, params.zone_id)):
-        found = read_business(params.business_time, params.zone_id, ".subWorkflowParam.")
-        if isinstance(found, Violation):
-            yield found.path, found.message, found.invalid_value
+        return
+    known = [None if "${" in str(each) else each for each in (params.business_time, params.zone_id)]
+    found = read_business(*known, ".subWorkflowParam.")
+    if isinstance(found, Violation):
+        yield found.path, found.message, found.invalid_value
 
 
 def _wait(task: WorkflowTask, _: InputTemplateOf) -> Iterator[Finding]:

@@ -167,11 +167,23 @@ def test_the_last_day_is_meant_whole_and_a_last_time_to_the_minute(client: Flask
     assert count("20270103") == 3
     assert count("2027-01-03T02:00") == 2
     assert count("2027-01-15") == 15, "today, as far as it has passed"
+    assert count("2027-01-31") == 15, "what has not passed yet is left out"
+    assert count("2027-W01-1") == 4, "Monday the 4th"
 
 
-def test_a_key_makes_a_repeat_find_the_first(client: FlaskClient) -> None:
-    body = {"from": "2027-01-01", "idempotencyKey": "once"}
-    assert _started(client, **body) == _started(client, **body)
+def test_a_key_makes_a_repeat_find_the_first_and_what_that_runs(client: FlaskClient) -> None:
+    body = {"scheduleName": "nightly", "from": "2027-01-01", "idempotencyKey": "once"}
+    first = _post(client, {**body, "to": "2027-01-02"}).json
+    assert _post(client, {**body, "to": "2027-01-09", "lanes": 5}).json == first
+    assert first["count"] == 2
+
+
+def test_a_key_is_not_that_of_a_workflow_of_the_same_name(client: FlaskClient) -> None:
+    task = {"name": "x", "taskReferenceName": "x", "type": "SIMPLE"}
+    own = {"name": "backfill_report", "tasks": [task]}
+    request = {"name": "backfill_report", "workflowDef": own, "idempotencyKey": "once"}
+    started = client.post("/api/workflow", json=request).text
+    assert _started(client, **{"from": "2027-01-14"}, idempotencyKey="once") != started
 
 
 def test_all_runs_have_the_version_of_the_start(client: FlaskClient, engine: MemoryEngine) -> None:
@@ -202,6 +214,27 @@ def test_all_runs_have_the_version_of_the_start(client: FlaskClient, engine: Mem
         ({"scheduleName": "nightly", "from": "monday"}, "$.from", "ISO 8601"),
         ({"scheduleName": "nightly", "from": "2027-02-01"}, "$.from", "in the future"),
         ({"scheduleName": "nightly", "from": "2026-01-01", "to": "soon"}, "$.to", "ISO 8601"),
+        ({"scheduleName": "nightly", "from": _FIRST, "zoneId": "Mars"}, "$.zoneId", "Mars"),
+        ({"scheduleName": "nightly", "businessTimes": [_FIRST], "zoneId": " "}, "$.zoneId", ""),
+        (
+            {"scheduleName": "nightly", "from": "2027-01-01", "input": {"k" * 1001: 1}},
+            "$.startWorkflowRequest.input",
+            "1,000 characters",
+        ),
+        (
+            {"startWorkflowRequest": {"name": "a${workflow.input.x}"}, "businessTimes": [_FIRST]},
+            "$.startWorkflowRequest.name",
+            "no expression",
+        ),
+        (
+            {
+                "startWorkflowRequest": _REQUEST,
+                "businessTimes": [_FIRST],
+                "cronExpression": "@daily",
+            },
+            "$.cronExpression",
+            "with businessTimes",
+        ),
         (
             {"scheduleName": "nightly", "from": "2027-01-03", "to": "2027-01-01"},
             "$.to",
@@ -244,7 +277,7 @@ def test_all_runs_have_the_version_of_the_start(client: FlaskClient, engine: Mem
         (
             {"startWorkflowRequest": {**_REQUEST, "input": {"it's": 1}}},
             "$.startWorkflowRequest.input",
-            "quote",
+            "apostrophes",
         ),
         (
             {"startWorkflowRequest": {**_REQUEST, "workflowDef": {"name": "r"}}},
@@ -276,3 +309,123 @@ def test_a_thousand_runs_are_taken(client: FlaskClient, engine: MemoryEngine) ->
     answer = _post(client, body)
     assert (answer.status_code, answer.json["count"]) == (200, 1_000), answer.json
     assert len(engine.poll("write", count=100)) == 10
+
+
+@pytest.mark.parametrize(
+    ("zone", "day"),
+    [
+        ("Europe/Berlin", "2026-10-25"),
+        ("America/Santiago", "2026-04-04"),
+        ("Africa/Cairo", "2026-10-29"),
+        ("America/Havana", "2026-11-01"),
+    ],
+)
+def test_a_day_on_which_clocks_are_put_back_is_meant_whole(
+    client: FlaskClient, zone: str, day: str
+) -> None:
+    hourly = {"cronExpression": "0 0 * * * *", "zoneId": zone, "from": day, "to": day}
+    body = {"startWorkflowRequest": _REQUEST, **hourly}
+    assert _post(client, body, dryRun="true").json["count"] == 25
+
+
+def test_the_zone_of_the_request_is_that_of_the_expression(client: FlaskClient) -> None:
+    request = {**_REQUEST, "zoneId": "Asia/Tokyo"}
+    body = {"startWorkflowRequest": request, "cronExpression": "@daily", "from": "2027-01-05"}
+    (lane,) = _post(client, {**body, "to": "2027-01-05"}, dryRun="true").json["lanes"]
+    assert lane == [1_799_074_800_000], "midnight in Tokyo"
+
+
+def test_input_may_be_added_to_that_of_a_schedule(
+    client: FlaskClient, engine: MemoryEngine
+) -> None:
+    _started(client, **{"from": "2027-01-14"}, input={"scope": "one", "why": "${not.read}"})
+    (task,) = engine.poll("write")
+    given = task["inputData"]["all"]
+    assert (given["scope"], given["a.b"], given["why"]) == ("one", [1], "${not.read}")
+
+
+def test_what_a_schedule_is_named_is_no_expression(
+    client: FlaskClient, engine: MemoryEngine
+) -> None:
+    name = "of ${workflow.workflowId}"
+    schedule = {"name": name, "cronExpression": "@daily", "startWorkflowRequest": _REQUEST}
+    client.post("/api/scheduler/schedules", json=schedule)
+    _post(client, {"scheduleName": name, "from": "2027-01-14", "to": "2027-01-14"})
+    (task,) = engine.poll("write")
+    assert task["inputData"]["all"]["_startedByScheduler"] == name
+
+
+def test_what_the_workflow_masks_the_backfill_masks(
+    client: FlaskClient, engine: MemoryEngine
+) -> None:
+    write = {"name": "write", "taskReferenceName": "write", "type": "SIMPLE"}
+    secretive = {"name": "secretive", "tasks": [write], "maskedFields": ["password"]}
+    client.post("/api/metadata/workflow", json=secretive)
+    request = {"name": "secretive", "input": {"password": "open sesame"}}
+    started = _post(client, {"startWorkflowRequest": request, "businessTimes": [_FIRST]}).json
+    assert "open sesame" not in client.get(f"/api/workflow/{started['workflowId']}").text
+    assert len(engine.poll("write")) == 1
+
+
+def test_what_no_run_would_be_started_with_starts_nothing(client: FlaskClient) -> None:
+    write = {"name": "write", "taskReferenceName": "write", "type": "SIMPLE"}
+    schema = {"name": "s", "version": 1, "type": "JSON", "data": {"required": ["day"]}}
+    strict = {"name": "strict", "tasks": [write], "inputSchema": schema, "enforceSchema": True}
+    assert client.post("/api/metadata/workflow", json=strict).status_code == 200
+    body = {"startWorkflowRequest": {"name": "strict"}, "businessTimes": [_FIRST]}
+    assert _post(client, body).status_code == 400
+    assert _post(client, body, dryRun="true").status_code == 400
+
+
+def test_members_times_runs_are_bounded(client: FlaskClient) -> None:
+    wide = {f"k{number}": number for number in range(200)}
+    body = {"scheduleName": "nightly", "from": "2025-01-01", "input": wide}
+    answer = _post(client, body)
+    assert answer.status_code == 400
+    assert "at most 247 runs" in answer.json["validationErrors"][0]["message"]
+
+
+@pytest.mark.parametrize("on_failure", ["STOP_LANE", "STOP_ALL"])
+def test_a_failure_stops_its_lane_or_all_of_them(
+    client: FlaskClient, engine: MemoryEngine, on_failure: str
+) -> None:
+    between = {"from": "2027-01-01", "to": "2027-01-04"}
+    started = _started(client, **between, lanes=2, onFailure=on_failure)
+    one, two = engine.poll("write", count=2)
+    engine.complete(one, status="FAILED_WITH_TERMINAL_ERROR")
+    engine.settle()
+    statuses = [task["status"] for task in engine.workflow(started)["tasks"]]
+    if on_failure == "STOP_ALL":
+        assert sorted(statuses) == ["CANCELED", "FAILED"]
+        return
+    engine.complete(two)
+    engine.settle()
+    (three,) = engine.poll("write", count=2)
+    engine.complete(three)
+    engine.settle()
+    statuses = [task["status"] for task in engine.workflow(started)["tasks"]]
+    assert sorted(statuses) == ["COMPLETED", "COMPLETED", "FAILED"]
+    assert engine.workflow(started)["status"] == "FAILED"
+
+
+def test_one_day_runs_again_alone_and_what_was_terminated_goes_on(
+    client: FlaskClient, engine: MemoryEngine
+) -> None:
+    started = _started(client, **{"from": "2027-01-13", "to": "2027-01-14"})
+    (task,) = engine.poll("write")
+    engine.complete(task)
+    engine.settle()
+    client.delete(f"/api/workflow/{started}")
+    engine.settle()
+    client.post(f"/api/workflow/{started}/retry")
+    engine.settle()
+    (task,) = engine.poll("write", count=2)
+    assert task["inputData"]["day"] == "20270114"
+    engine.complete(task)
+    engine.settle()
+    assert engine.workflow(started)["status"] == "COMPLETED"
+    again = {"reRunFromTaskReferenceName": "20270113T023000", "mode": "TASK_ONLY"}
+    assert client.post(f"/api/workflow/{started}/rerun", json=again).status_code == 200
+    engine.settle()
+    (task,) = engine.poll("write", count=2)
+    assert task["inputData"]["day"] == "20270113"

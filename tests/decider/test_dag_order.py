@@ -112,12 +112,40 @@ def test_a_failure_counts_as_done_although_something_has_waited_for_its_end(
     started = _started(engine, _tasks("abcdx"), *edges)
     run_failing(engine, "a")
     assert _again(engine, started) == {"c", "x"}
-    engine.engine.recovery.force_success(started, "a", ForceRequest())
+    _force(engine, started, "a")
     engine.run("x")
     assert _again(engine, started) == {"b", "c"}, "d waits for b, which can run now"
     for ref in "bcd":
         engine.run(ref)
     assert status_of(engine, started) == "COMPLETED"
+
+
+def _force(engine: MemoryEngine, started: str, ref: str) -> None:
+    engine.engine.recovery.force_success(started, ref, ForceRequest())
+
+
+def test_what_was_blocked_twice_is_opened_by_both(engine: MemoryEngine) -> None:
+    edges = ("a > b", "b -order> d", "f > g", "g > d")
+    started = _started(engine, _tasks("abdfgy"), *edges)
+    run_failing(engine, "a")
+    run_failing(engine, "f")
+    _force(engine, started, "a")
+    _force(engine, started, "f")
+    for ref in "bgdy":
+        engine.run(ref)
+    assert status_of(engine, started) == "COMPLETED"
+    assert engine.statuses(started)["d"] == "COMPLETED"
+
+
+def test_what_was_opened_again_is_waited_for_again(engine: MemoryEngine) -> None:
+    started = _started(engine, _tasks("abdfy"), "a > b", "b -order> d", "f > d")
+    run_failing(engine, "a")
+    run_failing(engine, "f")
+    _force(engine, started, "a")
+    _force(engine, started, "f")
+    assert _again(engine, started) == {"b", "y"}
+    engine.run("b")
+    assert _again(engine, started) == {"d", "y"}
 
 
 def test_with_end_the_first_failure_ends_it_all_the_same(engine: MemoryEngine) -> None:

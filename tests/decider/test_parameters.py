@@ -520,11 +520,23 @@ def test_one_that_says_only_where_keeps_the_instant(friday: MemoryEngine) -> Non
     assert _found(friday, "a") == "20220827 06"
 
 
-def test_one_that_is_about_no_time_fails(friday: MemoryEngine) -> None:
-    started = friday.start(workflow("w", _about("${workflow.input.day}")), input={"day": "soon"})
-    task = task_of(friday, started, "s")
-    assert task["status"] == "FAILED_WITH_TERMINAL_ERROR"
-    assert task["reasonForIncompletion"].startswith("subWorkflowParam.businessTime must be epoch")
+@pytest.mark.parametrize(
+    ("day", "zone", "words"),
+    [
+        ("soon", "UTC", "subWorkflowParam.businessTime must be epoch"),
+        (None, "UTC", "subWorkflowParam.businessTime does not yield a value"),
+        ("2026-03-01", 5, "subWorkflowParam.zoneId does not yield a value"),
+        ("2026-03-01", "Mars", "subWorkflowParam.zoneId is wrong"),
+    ],
+)
+def test_one_that_is_about_no_time_fails(
+    friday: MemoryEngine, day: Any, zone: Any, words: str
+) -> None:
+    task = _about("${workflow.input.day}", zoneId="${workflow.input.zone}")
+    started = friday.start(workflow("w", task), input={"day": day, "zone": zone})
+    found = task_of(friday, started, "s")
+    assert found["status"] == "FAILED_WITH_TERMINAL_ERROR"
+    assert found["reasonForIncompletion"].startswith(words)
 
 
 def test_a_retry_of_the_execution_is_about_the_same_instant(friday: MemoryEngine) -> None:

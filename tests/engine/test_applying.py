@@ -128,6 +128,14 @@ def test_a_change_meanwhile_is_seen(engine: MemoryEngine) -> None:
         engine.engine.applying.apply(task.code, meanwhile)
 
 
+def test_a_task_of_one_workflow_is_saved_there(engine: MemoryEngine) -> None:
+    one = _user(engine, "one", _task(engine))
+    split, _ = engine.engine.catalog.split(one.code, 1)
+    (own,) = [pin for pin in split.pins if pin.reference == "own"]
+    with pytest.raises(Conflict, match="save it there"):
+        engine.engine.applying.apply(own.code, _CHECK)
+
+
 def test_a_version_that_is_not_there_is_not_found(engine: MemoryEngine) -> None:
     task = _task(engine)
     with pytest.raises(NotFound, match="no version 7"):

@@ -75,11 +75,11 @@ def test_each_run_is_the_workflow_with_its_time_and_what_it_is_started_with() ->
     assert (params.business_time, params.zone_id) == (_FIRST, "UTC")
     assert task.input_parameters == {
         "scope": "${workflow.input.input['scope']}",
-        "_startedByScheduler": "nightly",
+        "_startedByScheduler": "${workflow.input.schedule}",
         "_scheduledTime": _FIRST,
         "_schedulerCron": "",
     }
-    assert start_of(backfill).input == {"input": {"scope": "all"}}
+    assert start_of(backfill).input == {"input": {"scope": "all"}, "schedule": "nightly"}
 
 
 def test_references_tell_the_time_and_a_time_that_comes_twice_has_two() -> None:

@@ -229,8 +229,8 @@ VALUES: Final = (
         edits=(
             Edit(
                 f"{DECIDER}/operators/sub_workflow.py",
-                "business=(at or own[0], zone),",
-                "business=(at, zone),",
+                "    return at or own_at, zone\n",
+                "    return at, zone\n",
             ),
         ),
         caught_by=(PARAMETERS,),

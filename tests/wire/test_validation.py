@@ -134,6 +134,16 @@ def test_good_definitions_are_taken(tasks: list[dict[str, Any]]) -> None:
             [".tasks[0].subWorkflowParam.zoneId"],
         ),
         (
+            [
+                _task(
+                    "s",
+                    "SUB_WORKFLOW",
+                    subWorkflowParam={"name": "c", "businessTime": "2026-13-45", "zoneId": "${z}"},
+                )
+            ],
+            [".tasks[0].subWorkflowParam.businessTime"],
+        ),
+        (
             [_task("w", "WAIT", inputParameters={"duration": "1s", "until": "2030-01-01"})],
             [".tasks[0].inputParameters"],
         ),

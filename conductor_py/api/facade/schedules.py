@@ -73,8 +73,8 @@ class Backfills(Protocol):
     def now_ms(self) -> int:
         """The time that what is past is told by."""
 
-    def check(self, backfill: Backfill, /) -> None:
-        """See whether there is what it would start; ``NotFound``."""
+    def plan(self, backfill: Backfill, /) -> Sequence[Sequence[int]]:
+        """Tell what would be run, by lanes; ``NotFound``, ``InvalidInput``."""
 
-    def start(self, backfill: Backfill, /) -> str:
-        """Start it and answer the execution's id; ``NotFound``, ``Conflict``."""
+    def start(self, backfill: Backfill, /) -> tuple[str, Sequence[Sequence[int]]]:
+        """Start it; the execution's id and what it runs. ``NotFound``, ``Conflict``."""

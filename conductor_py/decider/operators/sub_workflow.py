@@ -7,7 +7,7 @@ else has started is followed: it is looked at again and again, and never ended o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from conductor_py.decider import admission, control, scheduling, timeouts
@@ -201,18 +201,33 @@ def _told(
     given = resolved(params.task_to_domain) if params.task_to_domain else None
     if not isinstance(given, Mapping) or not given:
         given = ws.document("domains") if ws.header.has_domains else {}
-    own = business_of(ws.header)
-    try:
-        at, zone = requested(resolved(params.business_time), resolved(params.zone_id), own[1])
-    except WrongBusinessTime as wrong:
-        return Refusal(f"subWorkflowParam.{wrong}")
+    business = _business(ws, params, resolved)
+    if isinstance(business, Refusal):
+        return business
     return _Told(
         key=resolved(params.idempotency_key),
         strategy=params.idempotency_strategy or "FAIL",
         domains=given,
         priority=priority_number(resolved(params.priority)) or 0,
-        business=(at or own[0], zone),
+        business=business,
     )
+
+
+def _business(
+    ws: Workspace, params: SubWorkflowParams, resolved: Callable[[JsonValue], JsonValue]
+) -> tuple[int, str] | Refusal:
+    """What the child is about: what the task says, and for the rest what its parent is about."""
+    said = {"businessTime": params.business_time, "zoneId": params.zone_id}
+    found = {name: resolved(value) for name, value in said.items() if value is not None}
+    for name, value in found.items():
+        if value is None or (name == "zoneId" and not isinstance(value, str)):
+            return Refusal(f"subWorkflowParam.{name} does not yield a value: {said[name]}")
+    own_at, own_zone = business_of(ws.header)
+    try:
+        at, zone = requested(found.get("businessTime"), found.get("zoneId"), own_zone)
+    except WrongBusinessTime as wrong:
+        return Refusal(f"subWorkflowParam.{wrong}")
+    return at or own_at, zone
 
 
 def _order(ws: Workspace, attempt: Attempt, plan: Plan, value: JsonObject, told: _Told) -> None:
