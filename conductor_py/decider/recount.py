@@ -59,6 +59,6 @@ def gates_anew(plan: Plan, execution: Execution, now_ms: int) -> Iterator[tuple[
         concluded = bool(state.verdict and gate.before)
         wanted = 0 < gate.before == told[ref]
         # What somebody has forced opens again what others had only waited for.
-        wanted = wanted or (concluded and gate.ordered and not leading[ref])
+        wanted = wanted or (concluded and gate.ordered > 0 and not leading[ref])
         if (state.told, concluded) != (told[ref], wanted):
             yield f"g:{ref}", f"{state.told} are counted ({state.verdict}), {told[ref]} have ended"

@@ -149,8 +149,10 @@ def _sub_workflow(task: WorkflowTask, _: InputTemplateOf) -> Iterator[Finding]:
     if params is None:
         yield ".subWorkflowParam", "must be given", None
         return
-    known = [None if "${" in str(each) else each for each in (params.business_time, params.zone_id)]
-    found = read_business(*known, ".subWorkflowParam.")
+    at, zone = (
+        None if "${" in str(each) else each for each in (params.business_time, params.zone_id)
+    )
+    found = read_business(at, zone, ".subWorkflowParam.")
     if isinstance(found, Violation):
         yield found.path, found.message, found.invalid_value
 

@@ -26,8 +26,8 @@ GATES: Final = (
         edits=(
             Edit(
                 f"{DECIDER}/gates.py",
-                "    if state.told == gate.before:\n",
-                "    if state.told >= gate.before - 1:\n",
+                "    if state.told == gate.before and not state.verdict:\n",
+                "    if state.told >= gate.before - 1 and not state.verdict:\n",
             ),
         ),
         caught_by=(DAG,),
