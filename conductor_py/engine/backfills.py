@@ -8,8 +8,8 @@ from conductor_py.engine.clock import StoreClock
 from conductor_py.engine.executions import Executions
 from conductor_py.engine.schemas import check_input
 from conductor_py.engine.snapshots import Snapshots
-from conductor_py.model.backfills import Backfill, lanes_in, start_of
-from conductor_py.model.requests import StartRequest
+from conductor_py.model.backfills import Backfill, definition_of, lanes_in, start_of
+from conductor_py.model.definitions import WorkflowDef
 from conductor_py.ports.payloads import Payloads
 
 Lanes = tuple[tuple[int, ...], ...]
@@ -37,25 +37,21 @@ class Backfills:
         """Tell what would be run, by lanes. Raises what the start of one run would: ``NotFound``,
         ``InvalidInput``.
         """
-        definition = self._request(backfill).definition
-        assert definition is not None
-        return lanes_in(definition)
+        return lanes_in(self._definition(backfill))
 
     def start(self, backfill: Backfill) -> tuple[str, Lanes]:
         """Start it; the execution's id and what it runs, which is that of the first start under an
         idempotency key. Raises what ``plan`` does, and ``Conflict``.
         """
-        request = self._request(backfill)
-        started = self._executions.start(request)
-        definition = request.definition
-        if request.idempotency_key is not None:
+        definition = self._definition(backfill)
+        started = self._executions.start(start_of(backfill, definition))
+        if backfill.idempotency_key:
             document = self._executions.document(started, include_tasks=False)
             definition = workflow_from_json(document["workflowDefinition"])  # type: ignore[arg-type]
-        assert definition is not None
         return started, lanes_in(definition)
 
-    def _request(self, backfill: Backfill) -> StartRequest:
-        """The request that starts it, once one run would be accepted."""
+    def _definition(self, backfill: Backfill) -> WorkflowDef:
+        """The DAG that runs it, once one run would be accepted."""
         run = backfill.request
         if run.definition is not None:
             plan, _ = self._snapshots.inline(run.definition, 0)
@@ -63,4 +59,4 @@ class Backfills:
             plan, _ = self._snapshots.registered(run.name, run.version, 0)
         given = with_input_template(plan.definition, run.input)
         check_input(plan.definition, given, self._payloads.get)
-        return start_of(backfill, plan.definition.masked_fields)
+        return definition_of(backfill, plan.definition.masked_fields)

@@ -117,10 +117,10 @@ def lanes_in(definition: WorkflowDef) -> tuple[tuple[int, ...], ...]:
     return tuple(lanes)
 
 
-def start_of(backfill: Backfill, masked: tuple[str, ...] = ()) -> StartRequest:
-    """The request that starts a backfill. What each run is started with lies in its input, so that
-    it is there once; a repeat with the same idempotency key finds the first. ``masked`` are the
-    fields that the workflow does not show.
+def start_of(backfill: Backfill, definition: WorkflowDef) -> StartRequest:
+    """The request that starts a backfill, of which this is the definition. What each run is started
+    with lies in its input, so that it is there once; a repeat with the same idempotency key finds
+    the first.
     """
     request = backfill.request
     given: dict[str, JsonValue] = {_INPUT: request.input}
@@ -131,8 +131,8 @@ def start_of(backfill: Backfill, masked: tuple[str, ...] = ()) -> StartRequest:
     # A key of the workflow's own is another one.
     key = f"backfill {backfill.idempotency_key}" if backfill.idempotency_key else None
     return StartRequest(
-        name=f"backfill_{request.name}",
-        definition=_definition(backfill, masked),
+        name=definition.name,
+        definition=definition,
         input=given,
         correlation_id=request.correlation_id,
         priority=request.priority,
@@ -144,9 +144,10 @@ def start_of(backfill: Backfill, masked: tuple[str, ...] = ()) -> StartRequest:
     )
 
 
-def _definition(backfill: Backfill, masked: tuple[str, ...]) -> WorkflowDef:
+def definition_of(backfill: Backfill, masked: tuple[str, ...] = ()) -> WorkflowDef:
     """A chain for each lane. Only where a failure stops the lane does a run depend on the one
-    before it, so nothing that has succeeded runs again when a failed one does.
+    before it, so nothing that has succeeded runs again when a failed one does. ``masked`` are the
+    fields that the workflow does not show.
     """
     label = "ok" if backfill.on_failure is OnFailure.STOP_LANE else ORDER
     references = _references(backfill)

@@ -138,9 +138,8 @@ def _schedule(
     request = members.get("start_workflow_request")
     of_request = request.get("zoneId") if isinstance(request, Mapping) else None
     zone = members.get("zone_id") or of_request or default_zone
-    wrong_zone = _zone_findings(zone) if members.get("zone_id") else ()
-    if wrong_zone:
-        raise InvalidInput(violations=tuple(wrong_zone))
+    if members.get("zone_id"):
+        _check_zone(zone)
     if name:
         for member in _FROM_A_SCHEDULE:
             if body.get(member) is not None:
@@ -163,12 +162,11 @@ def _schedule(
     )
 
 
-def _zone_findings(zone: str) -> list[Violation]:
+def _check_zone(zone: str) -> None:
     try:
         zone_of(zone)
     except ValueError as error:
-        return [Violation(path="$.zoneId", message=str(error), invalid_value=zone[:200])]
-    return []
+        raise _wrong("$.zoneId", str(error), zone) from error
 
 
 def _request(
@@ -268,7 +266,7 @@ def _last(given: int | str, zone: str) -> int:
         day = date.fromisoformat(given.strip()) if isinstance(given, str) else None
     except ValueError:
         day = None
-    return instant if day is None else instant_of(f"{day + _DAY}", zone) - 1
+    return instant if day is None else _read(f"{day + _DAY}", zone, "$.to") - 1
 
 
 def _read(given: int | str, zone: str, path: str) -> int:

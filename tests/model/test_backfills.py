@@ -7,6 +7,8 @@ from conductor_py.model.backfills import (
     Backfill,
     BackfillRun,
     OnFailure,
+    definition_of,
+    lanes_in,
     runs_between,
     start_of,
 )
@@ -25,12 +27,6 @@ def _backfill(count: int, **more: object) -> Backfill:
     return Backfill(request=request, runs=tuple(runs), **more)  # type: ignore[arg-type]
 
 
-def _definition(backfill: Backfill) -> WorkflowDef:
-    found = start_of(backfill).definition
-    assert found is not None
-    return found
-
-
 def _edges(definition: WorkflowDef) -> set[tuple[str | None, str, str]]:
     days = {task.task_reference_name: task.task_reference_name[6:8] for task in definition.tasks}
     return {
@@ -45,7 +41,7 @@ def _schedule(*crons: tuple[str, str]) -> Schedule:
 
 
 def test_runs_are_dealt_round_to_lanes_that_are_chains() -> None:
-    assert _edges(_definition(_backfill(5, lanes=2))) == {
+    assert _edges(definition_of(_backfill(5, lanes=2))) == {
         (None, "01", "ok"),
         ("01", "03", "ok"),
         ("03", "05", "ok"),
@@ -55,10 +51,10 @@ def test_runs_are_dealt_round_to_lanes_that_are_chains() -> None:
 
 
 def test_where_a_lane_goes_on_nothing_depends_on_what_failed() -> None:
-    goes_on = _definition(_backfill(2, on_failure=OnFailure.CONTINUE))
+    goes_on = definition_of(_backfill(2, on_failure=OnFailure.CONTINUE))
     assert _edges(goes_on) == {(None, "01", "ok"), ("01", "02", "order")}
     assert goes_on.failure_strategy == "CONTINUE"
-    ends = _definition(_backfill(2, on_failure=OnFailure.STOP_ALL))
+    ends = definition_of(_backfill(2, on_failure=OnFailure.STOP_ALL))
     assert (_edges(ends), ends.failure_strategy) == (_edges(goes_on), "END")
 
 
@@ -66,9 +62,15 @@ def test_there_are_no_more_lanes_than_runs() -> None:
     assert [len(lane) for lane in _backfill(2, lanes=50).dealt] == [1, 1]
 
 
+def test_lanes_are_told_of_the_definition() -> None:
+    backfill = _backfill(5, lanes=2)
+    dealt = tuple(tuple(run.business_at for run in lane) for lane in backfill.dealt)
+    assert lanes_in(definition_of(backfill)) == dealt
+
+
 def test_each_run_is_the_workflow_with_its_time_and_what_it_is_started_with() -> None:
     backfill = _backfill(1, schedule="nightly")
-    (task,) = _definition(backfill).tasks
+    (task,) = definition_of(backfill).tasks
     params = task.sub_workflow_param
     assert params is not None
     assert (params.name, params.version, params.priority) == ("report", 3, 10)
@@ -79,7 +81,10 @@ def test_each_run_is_the_workflow_with_its_time_and_what_it_is_started_with() ->
         "_scheduledTime": _FIRST,
         "_schedulerCron": "",
     }
-    assert start_of(backfill).input == {"input": {"scope": "all"}, "schedule": "nightly"}
+    assert start_of(backfill, definition_of(backfill)).input == {
+        "input": {"scope": "all"},
+        "schedule": "nightly",
+    }
 
 
 def test_references_tell_the_time_and_a_time_that_comes_twice_has_two() -> None:
@@ -90,7 +95,7 @@ def test_references_tell_the_time_and_a_time_that_comes_twice_has_two() -> None:
         BackfillRun(business_at=put_back + n * hour, zone="Europe/Berlin") for n in (-1, 0, 1)
     )
     backfill = Backfill(request=StartRequest(name="w"), runs=runs)
-    assert [task.task_reference_name for task in _definition(backfill).tasks] == [
+    assert [task.task_reference_name for task in definition_of(backfill).tasks] == [
         "20261025T020000",
         "20261025T020000_2",
         "20261025T030000",
