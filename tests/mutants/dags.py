@@ -98,6 +98,19 @@ GATES: Final = (
         caught_by=(ORDERED, GRAPHS),
     ),
     Mutant(
+        id="order-not-taken-back",
+        bug="What is opened again by force is not waited for again.",
+        breaks=("I4",),
+        edits=(
+            Edit(
+                f"{DECIDER}/gates.py",
+                "    _wait_again(ws, waited)\n",
+                "    _wait_again(ws, [])\n",
+            ),
+        ),
+        caught_by=(ORDERED,),
+    ),
+    Mutant(
         id="order-runs-what-follows-again",
         bug="A recovery runs again what has only waited for the task that runs again.",
         breaks=("I5",),
