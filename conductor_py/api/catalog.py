@@ -80,7 +80,8 @@ class _Versioned:
         first = max(first, layout.first_at(since)) if since else first
         last = layout.first_at(until + 1) - 1 if until >= 0 else _LAST
         size = number(request.args, "size", 100, least=1, most=_MOST)
-        heads = self._catalog.heads(self.kind, first, last, size)
+        shared = flag(request.args, "shared")
+        heads = self._catalog.heads(self.kind, first, last, size, shared=shared)
         return json_answer([head_body(head) for head in heads])
 
     def head(self, code: str) -> Response:

@@ -35,14 +35,33 @@ for command in (lineage, export, import_):
 @click.option("--draft", is_flag=True, help="Save it although the workflow is published.")
 @click.option("--publish", is_flag=True, help="Publish what was saved.")
 @click.option("--etag", type=click.IntRange(min=1), default=None, help="Only if it is this still.")
+@_TASK
+@click.option("--code", help="That of the task; without it a task is a new one.")
 @connected
 def save(
-    file: Path, *, draft: bool, publish: bool, etag: int | None, server: str, as_json: bool
+    file: Path,
+    *,
+    draft: bool,
+    publish: bool,
+    etag: int | None,
+    is_task: bool,
+    code: str | None,
+    server: str,
+    as_json: bool,
 ) -> None:
-    """Save the workflow in FILE, known again by its name; what has changed is a new version."""
+    """Save the workflow in FILE, known again by its name; what has changed is a new version. With
+    --task a task that stands by itself, known again by its --code.
+    """
     found = document("-") if str(file) == "-" else file_document(file)
     if not isinstance(found, dict) or not isinstance(found.get("name"), str):
-        raise click.UsageError(f"{file} holds no workflow: an object with a name")
+        raise click.UsageError(f"{file} holds no workflow or task: an object with a name")
+    if code and not is_task:
+        raise click.UsageError("--code is for a --task: a workflow is known again by its name")
+    if is_task:
+        with client(server) as conductor:
+            saved = conductor.save_version("tasks", found, code=code, etag=etag or 0, draft=draft)
+        _tell(saved, as_json=as_json)
+        return
     with client(server) as conductor:
         known = conductor.list_heads("workflows", name=found["name"])
         code, seen = (code_of(known[0]), number_of(known[0].get("etag"))) if known else (None, 0)
@@ -52,20 +71,24 @@ def save(
             "workflows", found, code=code, etag=etag or seen, draft=draft or publish
         )
         if publish:
-            saved, now = number_of(head.get("version")), number_of(head.get("etag"))
-            head = conductor.publish(code_of(head), version=saved or None, etag=now)
+            version, now = number_of(head.get("version")), number_of(head.get("etag"))
+            head = conductor.publish(code_of(head), version=version or None, etag=now)
     _tell(head, as_json=as_json)
 
 
 @dag.command("list")
 @click.option("--tasks", is_flag=True, help="Tasks instead of workflows.")
+@click.option("--shared", is_flag=True, help="Of tasks only those that stand by themselves.")
 @click.option("--after", help="Only what has a greater code, which is younger.")
 @click.option("--size", type=click.IntRange(1, 1_000), default=100, show_default=True)
 @connected
-def list_(*, tasks: bool, after: str | None, size: int, server: str, as_json: bool) -> None:
+def list_(
+    *, tasks: bool, shared: bool, after: str | None, size: int, server: str, as_json: bool
+) -> None:
     """List what is in the catalog, the oldest first."""
     with client(server) as conductor:
-        found = conductor.list_heads(noun_of(is_task=tasks), after=after, size=size)
+        noun = noun_of(is_task=tasks or shared)
+        found = conductor.list_heads(noun, after=after, size=size, shared=shared)
     if as_json:
         print_json(found)
     else:

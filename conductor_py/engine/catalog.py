@@ -61,9 +61,13 @@ class Catalog:
         """Read a head, of a deleted definition, too."""
         return self._heads.read(kind, code)
 
-    def heads(self, kind: Kind, first: int, last: int, limit: int) -> tuple[Head, ...]:
-        """Read heads by code, which is by time, from ``first`` to ``last``; no deleted ones."""
-        return self._heads.page(kind, first, last, limit)
+    def heads(
+        self, kind: Kind, first: int, last: int, limit: int, *, shared: bool = False
+    ) -> tuple[Head, ...]:
+        """Read heads by code, which is by time, from ``first`` to ``last``; no deleted ones, and if
+        only ``shared`` ones are wanted no tasks of one workflow.
+        """
+        return self._heads.page(kind, first, last, limit, shared=shared)
 
     def named(self, name: str) -> Head | None:
         """Find a workflow by its name; ``None`` when there is none."""

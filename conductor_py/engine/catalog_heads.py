@@ -28,13 +28,17 @@ class CatalogHeads:
             raise NotFound(f"There is no {kind} of code {code}")
         return load_head(stored)
 
-    def page(self, kind: Kind, first: int, last: int, limit: int) -> tuple[Head, ...]:
-        """Read heads by code, which is by time, from ``first`` to ``last``; no deleted ones."""
+    def page(
+        self, kind: Kind, first: int, last: int, limit: int, *, shared: bool = False
+    ) -> tuple[Head, ...]:
+        """Read heads by code, which is by time, from ``first`` to ``last``; no deleted ones, and if
+        only ``shared`` ones are wanted no tasks of one workflow.
+        """
         found: list[Head] = []
         while len(found) < limit and first <= last:
             page = self._store.page(kind, padded(first), padded(last), limit)
             read = [load_head(stored) for _, stored in page]
-            found += (head for head in read if not head.deleted)
+            found += (head for head in read if not (head.deleted or (shared and head.owner)))
             if len(page) < limit:
                 break
             first = read[-1].code + 1

@@ -59,10 +59,18 @@ class CatalogCalls:
         return object_of(self._server.call("GET", "catalog", noun, code, "head", resend=True))
 
     def list_heads(
-        self, noun: Noun, *, name: str | None = None, after: str | None = None, size: int = 100
+        self,
+        noun: Noun,
+        *,
+        name: str | None = None,
+        after: str | None = None,
+        size: int = 100,
+        shared: bool = False,
     ) -> list[JsonObject]:
-        """Return heads by code, behind the code ``after``; with ``name`` that workflow only."""
-        query = {"name": name, "after": after, "size": size}
+        """Return heads by code, behind the code ``after``; with ``name`` that workflow only, of
+        tasks with ``shared`` only those that stand by themselves.
+        """
+        query = {"name": name, "after": after, "size": size, "shared": shared or None}
         return objects_of(self._server.call("GET", "catalog", noun, query=query, resend=True))
 
     def list_versions(self, noun: Noun, code: str) -> list[JsonObject]:

@@ -131,9 +131,11 @@ def _node(task: WorkflowTask, edges: _Edges) -> Iterator[Finding]:
     if task.type == "SWITCH" and (task.decision_cases or task.default_case):
         message = "must be empty: the branches of a SWITCH in a DAG are relations labelled case"
         yield ".decisionCases", message, None
-    if task.type in _LEAVES and task.retry_count:
-        message = f"must be 0: a {task.type} is decided at once, and again it would be the same"
-        yield ".retryCount", message, str(task.retry_count)
+    own = task.task_definition.retry_count if task.task_definition is not None else 0
+    for path, count in ((".retryCount", task.retry_count), (".taskDefinition.retryCount", own)):
+        if task.type in _LEAVES and count:
+            message = f"must be 0: a {task.type} is decided at once, and again it would be the same"
+            yield path, message, str(count)
     if task.type in _LEAVES and task.prohibited:
         yield ".prohibited", f"must not be true: nothing would be chosen by {task.type}", "true"
     if task.type == "CONDITIONS":

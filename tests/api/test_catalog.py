@@ -198,12 +198,15 @@ def test_lists_go_by_code_which_is_by_time(client: Any, engine: MemoryEngine) ->
         "w2",
     ]
     assert len(client.get("/api/catalog/tasks").json) == 10
+    assert client.get("/api/catalog/tasks?shared=true").json == []
 
 
 def test_tasks_stand_by_themselves_and_tell_who_has_them(client: Any) -> None:
     answer = client.post("/api/catalog/tasks", json={"name": "load", "optional": True})
     code = answer.json["code"]
     assert client.get(f"/api/catalog/tasks/{code}").json == {"name": "load", "optional": True}
+    (listed,) = client.get("/api/catalog/tasks?shared=true").json
+    assert listed["code"] == code
     used = {"uses": {"code": code, "version": 1}, "taskReferenceName": "l"}
     _created(client, {"name": "user", "tasks": [used]})
     (use,) = client.get(f"/api/catalog/tasks/{code}/uses").json

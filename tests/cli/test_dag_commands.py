@@ -107,12 +107,16 @@ def test_versions_are_listed_printed_and_gone_back_to(run: Run, file: Path) -> N
 
 
 def test_a_shared_task_is_applied_to_all_who_have_it(run: Run, file: Path, bridge: Bridge) -> None:
-    catalog = bridge.engine.engine.catalog
-    task = catalog.save_task({"name": "load"})
-    code = str(task.code)
-    file.write_text(json.dumps({"name": "user", "tasks": [{"uses": {"code": code, "version": 1}}]}))
+    file.write_text('{"name": "load"}')
+    code = json.loads(_done(run("dag", "save", str(file), "--task", "--json")).out)["code"]
+    user = {"name": "user", "tasks": [{"uses": {"code": code, "version": 1}}, simple("own")]}
+    file.write_text(json.dumps(user))
     _done(run("dag", "save", str(file)))
-    catalog.save_task({"name": "load", "optional": True}, code=task.code)
+    file.write_text('{"name": "load", "optional": true}')
+    saved = _done(run("dag", "save", str(file), "--task", "--code", code, "--json"))
+    assert json.loads(saved.out)["version"] == 2
+    assert len(json.loads(_done(run("dag", "list", "--shared", "--json")).out)) == 1
+    assert run("dag", "save", str(file), "--code", code).code == 2
     assert "user" in _done(run("dag", "apply", code, "--dry-run")).out
     (head,) = json.loads(_done(run("dag", "apply", code, "--json")).out)
     assert (head["name"], head["version"]) == ("user", 2)

@@ -11,7 +11,8 @@ DAG: Final = "tests/decider/test_dag.py"
 ORDERED: Final = "tests/decider/test_dag_order.py"
 SCOPES: Final = "tests/decider/test_dag_scopes.py"
 FORCED: Final = "tests/decider/test_dag_forced.py"
-GRAPHS: Final = "tests/decider/test_random_dags.py -k seeds0"
+RANDOM: Final = "tests/decider/test_random_dags.py"
+GRAPHS: Final = f"{RANDOM} -k seeds0"
 PARAMETERS: Final = "tests/decider/test_parameters.py"
 CATALOG: Final = "tests/engine/test_catalog.py"
 APPLYING: Final = "tests/engine/test_applying.py"
@@ -83,6 +84,19 @@ GATES: Final = (
             ),
         ),
         caught_by=(DAG,),
+    ),
+    Mutant(
+        id="end-goes-on",
+        bug="Under END a failure that nobody handles lets everything else run on.",
+        breaks=("I2",),
+        edits=(
+            Edit(
+                f"{DECIDER}/gates.py",
+                '    if ws.plan.definition.failure_strategy == "END":\n        return False\n',
+                "",
+            ),
+        ),
+        caught_by=(f"{RANDOM} -k nobody_handles", DAG),
     ),
     Mutant(
         id="order-lets-a-task-run",

@@ -200,3 +200,14 @@ def test_a_thousand_tasks_in_layers_are_laid_out(graph):
     _, laid = graph(tasks, relations=relations)
     assert len(laid["nodes"]) == 1000
     assert len(laid["edges"]) == len(relations) + 2
+
+
+def test_a_wide_layer_has_rows_that_one_can_look_at(graph):
+    tasks = [_task(ref) for ref in ("first", *(f"t{n}" for n in range(998)), "last")]
+    edges = [edge for n in range(998) for edge in (f"first>t{n}", f"t{n}>last")]
+    _, laid = graph(tasks, relations=_relations(*edges))
+    assert laid["width"] < 9_000
+    tops = {node["item"]["ref"]: node["y"] for node in laid["nodes"]}
+    assert tops["first"] < min(tops[f"t{n}"] for n in range(998))
+    assert tops["last"] > max(tops[f"t{n}"] for n in range(998))
+    assert len({(node["x"], node["y"]) for node in laid["nodes"]}) == 1000

@@ -111,6 +111,15 @@ def test_good_graphs_are_taken(definition: Json) -> None:
             "must be 0: a SWITCH is decided at once",
         ),
         (
+            dag(
+                "w",
+                [conditions("c", taskDefinition={"name": "c", "retryCount": 3}), *_tasks("abd")],
+                *("a -test> c", "c -success> b", "c -failure> d"),
+            ),
+            "$.tasks[0].taskDefinition.retryCount",
+            "must be 0: a CONDITIONS is decided at once",
+        ),
+        (
             dag("w", [_choice(prohibited=True), *_tasks("b")], "s -case:x> b"),
             "$.tasks[0].prohibited",
             "nothing would be chosen",

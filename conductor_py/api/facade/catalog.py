@@ -19,8 +19,10 @@ class Catalog(Protocol):
     def head(self, kind: Kind, code: int, /) -> Head:
         """Read what can be changed."""
 
-    def heads(self, kind: Kind, first: int, last: int, limit: int, /) -> Sequence[Head]:
-        """List those of codes from ``first`` to ``last``."""
+    def heads(
+        self, kind: Kind, first: int, last: int, limit: int, /, *, shared: bool = False
+    ) -> Sequence[Head]:
+        """List those of codes from ``first`` to ``last``, ``shared`` ones only if so wanted."""
 
     def named(self, name: str, /) -> Head | None:
         """Find a workflow by its name."""

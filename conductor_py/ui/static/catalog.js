@@ -45,7 +45,7 @@ async function load() {
 async function all(noun) {
   const found = [];
   for (;;) {
-    const page = (await get(`/api/catalog/${noun}`, { size: PAGE, after: found.at(-1)?.code })) ?? [];
+    const page = (await get(`/api/catalog/${noun}`, { size: PAGE, after: found.at(-1)?.code, shared: noun === "tasks" ? "true" : "" })) ?? [];
     found.push(...page);
     if (page.length < PAGE) return found;
   }
@@ -172,6 +172,20 @@ function askToEdit(noun, head, document) {
   });
 }
 
+function askForNewTask() {
+  ask({
+    title: "New task",
+    says: "Workflows use it by its code, each in the version that it names.",
+    fields: [{ kind: "json", name: "document", label: "Task", value: { name: "", type: "SIMPLE" }, rows: 14, always: true, required: true }],
+    yes: "Save",
+    done: "Saved",
+    act: async ({ document }) => {
+      await send("POST", "/api/catalog/tasks", {}, document);
+      await load();
+    },
+  });
+}
+
 function askForNew() {
   ask({
     title: "New workflow",
@@ -197,4 +211,5 @@ tabs(byId("tabs"), [
 ]);
 byId("filter").addEventListener("input", draw);
 byId("new").addEventListener("click", askForNew);
+byId("new-task").addEventListener("click", askForNewTask);
 load();

@@ -6,6 +6,7 @@ const LANE = 14; // the width of an edge that passes a layer by
 const FAN = 76; // between two layers: room for labels
 const SWEEPS = 8;
 const LONGEST = 40; // layers that an edge is led through; a longer one goes straight
+const WIDEST = 30; // boxes side by side; a wider layer has several rows
 
 /** Lay out `boxes` ({ref, width, height}) and `relations`. Gives `{width, height, at, routes}`: the
  * middle of the top of each box, and for each edge its ends (indices of boxes), its text and the
@@ -15,9 +16,9 @@ export function layered(boxes, relations) {
   const edges = relations
     .filter((one) => index.has(one.preTask) && index.has(one.postTask))
     .map((one) => ({ from: index.get(one.preTask), to: index.get(one.postTask), label: labelOf(one) }));
-  const depth = depths(boxes.length, edges);
+  const { rows: depth, isWide } = wrapped(depths(boxes.length, edges));
   const spots = boxes.map((box, at) => ({ width: box.width, height: box.height, layer: depth[at], up: [], down: [] }));
-  const chains = edges.map((edge) => chained(edge, spots));
+  const chains = edges.map((edge) => chained(edge, spots, isWide));
   const layers = ordered(spots);
   spread(layers);
   const tops = stacked(layers);
@@ -60,11 +61,33 @@ function depths(count, edges) {
   return depth;
 }
 
-/** The spots that an edge goes through, lanes in the layers between its ends among them. */
-function chained({ from, to }, spots) {
+/** The rows of boxes whose layers are known: a layer that is too wide for one has several. */
+function wrapped(depth) {
+  const sizes = [];
+  for (const layer of depth) sizes[layer] = (sizes[layer] ?? 0) + 1;
+  const firsts = [];
+  let next = 0;
+  sizes.forEach((size, layer) => {
+    firsts[layer] = next;
+    next += Math.ceil(size / WIDEST);
+  });
+  const seen = sizes.map(() => 0);
+  const rows = depth.map((layer) => {
+    const row = firsts[layer] + Math.floor(seen[layer] / WIDEST);
+    seen[layer] += 1;
+    return row;
+  });
+  const ofWide = new Set(rows.filter((_, at) => sizes[depth[at]] > WIDEST));
+  return { rows, isWide: (row) => ofWide.has(row) };
+}
+
+/** The spots that an edge goes through, lanes in the layers between its ends among them; past the
+ * rows of a wide layer it goes straight. */
+function chained({ from, to }, spots, isWide) {
   const chain = [spots[from]];
   const span = spots[to].layer - spots[from].layer;
-  if (span <= LONGEST) {
+  const passes = Array.from({ length: Math.max(0, span - 1) }, (_, at) => spots[from].layer + 1 + at);
+  if (span <= LONGEST && !passes.some(isWide)) {
     for (let layer = spots[from].layer + 1; layer < spots[to].layer; layer += 1) {
       const lane = { width: LANE, height: 0, layer, up: [], down: [], lane: true };
       spots.push(lane);

@@ -6,7 +6,7 @@ import { clip, duration } from "./format.js";
 import { NODE_HEIGHT, NODE_WIDTH, layout } from "./graph_layout.js";
 import { statusLook, typeLook } from "./looks.js";
 
-const ZOOMS = [0.25, 0.35, 0.5, 0.65, 0.8, 1, 1.25, 1.6, 2];
+const ZOOMS = [0.06, 0.1, 0.16, 0.25, 0.35, 0.5, 0.65, 0.8, 1, 1.25, 1.6, 2];
 const REF_FONT = '600 12.5px system-ui, sans-serif';
 const SUB_FONT = "11px system-ui, sans-serif";
 
@@ -41,7 +41,7 @@ export class GraphView {
         { class: "graph-tools" },
         tool("minus", "Smaller", () => this.#step(-1)),
         tool("plus", "Larger", () => this.#step(1)),
-        tool("fit", "Fit the width", () => this.#fit(0.2)),
+        tool("fit", "Fit the width", () => this.#fit(0.06)),
       ),
       this.#scroller,
     );

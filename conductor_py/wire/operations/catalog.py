@@ -86,7 +86,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "",
         "version:integer",
     ),
-    *_kind("tasks", "task", "CatalogTask", _PAGE),
+    *_kind("tasks", "task", "CatalogTask", f"shared:boolean {_PAGE}"),
     get(
         "/api/catalog/export",
         "Write workflows with the shared tasks that they use as one document",
