@@ -87,6 +87,26 @@ def test_a_task_tells_who_has_it(tab, client):
     tab.page.get_by_text("In ui_user (version 1).").wait_for()
 
 
+def test_a_task_is_made_and_a_new_version_of_it_used_everywhere(tab, client):
+    tab.open("/catalog#tasks")
+    tab.page.get_by_role("button", name="New task…").click()
+    tab.dialog.get_by_label("Task").fill(json.dumps({"name": "ui_everywhere", "type": "NOOP"}))
+    tab.submit("Save")
+    row = tab.page.get_by_role("row", name="ui_everywhere")
+    row.wait_for()
+    heads = client.list_heads("tasks", shared=True, size=1000)
+    code = next(head["code"] for head in heads if head["name"] == "ui_everywhere")
+    used = {"uses": {"code": code, "version": 1}, "taskReferenceName": "s"}
+    user = client.save_version("workflows", {"name": "ui_everywhere_user", "tasks": [used]})
+    client.save_version("tasks", {"name": "ui_everywhere", "type": "WAIT"}, code=code)
+    tab.open("/catalog#tasks")
+    row.get_by_role("button", name="Show its versions").click()
+    tab.page.get_by_role("button", name="Use everywhere…").click()
+    tab.dialog.get_by_role("button", name="Use it").click()
+    tab.dialog.get_by_text("Drafts: ui_everywhere_user (version 2).").wait_for()
+    assert client.get_head("workflows", user["code"])["version"] == 2
+
+
 def test_what_surrounds_a_workflow_is_listed_below_it(tab, client):
     client.publish(client.save_version("workflows", _document("ui_child"))["code"])
     call = {
