@@ -57,6 +57,8 @@ def save(
         raise click.UsageError(f"{file} holds no workflow or task: an object with a name")
     if code and not is_task:
         raise click.UsageError("--code is for a --task: a workflow is known again by its name")
+    if is_task and publish:
+        raise click.UsageError("--publish is for workflows: a task is used by its version")
     if is_task:
         with client(server) as conductor:
             saved = conductor.save_version("tasks", found, code=code, etag=etag or 0, draft=draft)

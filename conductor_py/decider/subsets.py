@@ -75,17 +75,7 @@ def _lacking(
         params = task.sub_workflow_param
         values: dict[str, JsonValue] = {"inputParameters": task.input_parameters}
         if params is not None:
-            inline = params.workflow_definition
-            values["subWorkflowParam"] = {
-                "name": params.name,
-                "version": params.version,
-                "taskToDomain": params.task_to_domain,
-                "workflowDefinition": inline if isinstance(inline, str) else None,
-                "idempotencyKey": params.idempotency_key,
-                "priority": params.priority,
-                "businessTime": params.business_time,
-                "zoneId": params.zone_id,
-            }
+            values["subWorkflowParam"] = params.resolved
         at = f"{root}{where[ref].removeprefix('$')}"
         for path, text in _texts(values, at):
             named = {one for one, _ in compile_template(text).roots} & left_out

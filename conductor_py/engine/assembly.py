@@ -10,13 +10,11 @@ from dataclasses import replace
 from functools import partial
 
 from conductor_py.decider.workspace import Limits
-from conductor_py.engine.applying import Applying
 from conductor_py.engine.audit import NO_ROUNDS, Auditor, AuditRounds
 from conductor_py.engine.awaiting import Awaiting
 from conductor_py.engine.backfills import Backfills
 from conductor_py.engine.bounds import TaskBounds
-from conductor_py.engine.catalog import Catalog
-from conductor_py.engine.catalog_heads import CatalogHeads
+from conductor_py.engine.catalog_assembly import catalog_parts
 from conductor_py.engine.checkpoints import DEFAULT_BOUNDS, Checkpoints
 from conductor_py.engine.clock import StoreClock
 from conductor_py.engine.collection import Collector
@@ -31,14 +29,11 @@ from conductor_py.engine.engine import Engine
 from conductor_py.engine.events import Events
 from conductor_py.engine.executions import STAYS_MS, Executions
 from conductor_py.engine.executor import Executor
-from conductor_py.engine.exporting import Exporting
 from conductor_py.engine.failure_reports import FailureReports
 from conductor_py.engine.file_retention import FileRetention
 from conductor_py.engine.files import FilePorts, Files
 from conductor_py.engine.hand_out import HandOut
 from conductor_py.engine.hub import Hub
-from conductor_py.engine.importing import Importing
-from conductor_py.engine.lineage import Lineages
 from conductor_py.engine.live_limits import LiveLimits
 from conductor_py.engine.locking import Locking
 from conductor_py.engine.long_scripts import LongScripts
@@ -52,7 +47,6 @@ from conductor_py.engine.operations import Operations
 from conductor_py.engine.patience import DAY_MS, Patience
 from conductor_py.engine.payloads import PayloadLocations
 from conductor_py.engine.port_set import Ports
-from conductor_py.engine.publishing import Publishing
 from conductor_py.engine.quarantine import Quarantine
 from conductor_py.engine.recovery import Recovery
 from conductor_py.engine.registered import Registered
@@ -259,11 +253,18 @@ def assemble(
     )
     definitions = Definitions(ports.metadata, registered, snapshots, clock, live)
     codes = Minter(ports.numbers, clock, layout=code_layout, machine=machine)
-    heads = CatalogHeads(ports.catalog, clock)
-    catalog = Catalog(
-        store=ports.catalog, heads=heads, composer=composer, clock=clock, mint=codes.codes
-    )
     schedules = Schedules(ports.schedules, firing, clock, history, machine)
+    catalog = catalog_parts(
+        ports.catalog,
+        clock=clock,
+        mint=codes.codes,
+        layout=code_layout,
+        composer=composer,
+        registered=registered,
+        definitions=definitions,
+        schedules=schedules,
+        snapshots=snapshots,
+    )
     steering = Steering(
         executions=executions,
         operations=operations,
@@ -285,27 +286,12 @@ def assemble(
         awaiting=awaiting,
         tasks=tasks,
         definitions=definitions,
-        catalog=catalog,
-        publishing=Publishing(
-            store=ports.catalog,
-            heads=heads,
-            composer=composer,
-            registered=registered,
-            validate=definitions.validate,
-            scheduled=schedules.starting,
-            forget=snapshots.forget_heads,
-        ),
-        lineages=Lineages(
-            store=ports.catalog,
-            heads=heads,
-            composer=composer,
-            registered=registered,
-            users=catalog.users,
-            starting=schedules.of_workflows,
-        ),
-        exporting=Exporting(ports.catalog, heads, composer),
-        importing=Importing(ports.catalog, clock, codes.codes, code_layout),
-        applying=Applying(ports.catalog, clock, codes.codes),
+        catalog=catalog.catalog,
+        publishing=catalog.publishing,
+        lineages=catalog.lineages,
+        exporting=catalog.exporting,
+        importing=catalog.importing,
+        applying=catalog.applying,
         schemas=Schemas(ports.metadata, clock, snapshots.forget_heads),
         tags=Tags(ports.metadata, snapshots.forget_heads),
         secrets=ports.secrets,

@@ -7,7 +7,7 @@ watching, pausing, stopping, retrying and rerunning a backfill are what these ar
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import pairwise
 from typing import Final
@@ -85,12 +85,7 @@ def runs_between(schedule: Schedule, first_ms: int, last_ms: int) -> tuple[Backf
     """The instants that a schedule's expressions mean from first to last, both included, whatever
     its own window is; of more than ``MAX_RUNS`` one more than that.
     """
-    asked = Schedule(
-        name=schedule.name,
-        start_workflow_request={},
-        cron_schedules=schedule.crons,
-        schedule_end_time=last_ms,
-    )
+    asked = replace(schedule, schedule_start_time=None, schedule_end_time=last_ms)
     found = []
     for instant in upcoming(asked, first_ms - 1, MAX_RUNS + 1):
         cron = cron_of(schedule, instant)

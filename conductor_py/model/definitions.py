@@ -82,11 +82,29 @@ class SubWorkflowParams:
     business_time: int | str | None = None
     zone_id: str | None = None
 
+    @property
+    def resolved(self) -> JsonObject:
+        """What may hold expressions, by JSON name; an inline definition has its own."""
+        inline = self.workflow_definition
+        return {
+            "name": self.name,
+            "version": self.version,
+            "taskToDomain": self.task_to_domain,
+            "workflowDefinition": inline if isinstance(inline, str) else None,
+            "idempotencyKey": self.idempotency_key,
+            "priority": self.priority,
+            "businessTime": self.business_time,
+            "zoneId": self.zone_id,
+        }
+
 
 ORDER: Final = "order"
 """The label of a relation that says when, and nothing else: ``post_task`` waits for the end of
 ``pre_task`` and does not depend on it. It leads to nothing, in recovery as in inputs.
 """
+
+LABELS: Final = ("ok", "test", "always", "success", "failure", "case", "default", ORDER)
+"""What the labels of relations may be."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

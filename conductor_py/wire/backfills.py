@@ -147,18 +147,17 @@ def _schedule(
         return find(name)
     if request is None:
         raise _wrong("$.scheduleName", "either scheduleName or startWorkflowRequest must be given")
-    cron = CronSchedule(cron_expression=members.get("cron_expression") or "", zone_id=str(zone))
-    given = bool(cron.cron_expression)
-    if given and members.get("business_times") is not None:
-        raise _wrong("$.cronExpression", "must not be given with businessTimes")
-    found = cron_findings(cron, "$.cronExpression", "$.startWorkflowRequest.zoneId")
-    if given and found:
-        raise InvalidInput(violations=tuple(found))
+    crons: tuple[CronSchedule, ...] = ()
+    if expression := members.get("cron_expression"):
+        if members.get("business_times") is not None:
+            raise _wrong("$.cronExpression", "must not be given with businessTimes")
+        cron = CronSchedule(cron_expression=expression, zone_id=str(zone))
+        found = cron_findings(cron, "$.cronExpression", "$.startWorkflowRequest.zoneId")
+        if found:
+            raise InvalidInput(violations=tuple(found))
+        crons = (cron,)
     return Schedule(
-        name="",
-        start_workflow_request=request,
-        cron_schedules=(cron,) if given else (),
-        zone_id=zone,
+        name="", start_workflow_request=request, cron_schedules=crons, zone_id=str(zone)
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 from conductor_py.errors import InvalidInput, Violation
 from conductor_py.model.catalog import Draft, Edge, Entry, Head, Pin, Saved
 from conductor_py.model.catalog_diff import Difference, TaskChange, WorkflowDiff
-from conductor_py.model.definitions import ORDER, Relation, WorkflowDef, WorkflowTask
+from conductor_py.model.definitions import LABELS, Relation, WorkflowDef, WorkflowTask
 from conductor_py.model.json import JsonObject
 from conductor_py.wire.codes import read_code
 from conductor_py.wire.data_definitions import read_tasks
@@ -29,7 +29,6 @@ _RELATION: Final = {
     "label": "label",
     "case": "case",
 }
-_LABELS: Final = frozenset({"ok", "test", "always", "success", "failure", "case", "default", ORDER})
 _USES = "uses"
 
 
@@ -128,7 +127,7 @@ def _relations(relations: Sequence[Any]) -> tuple[Relation, ...] | None:
             return None
         if not all(isinstance(value, str) for value in each.values()):
             return None
-        if "postTask" not in each or each.get("label", "ok") not in _LABELS:
+        if "postTask" not in each or each.get("label", "ok") not in LABELS:
             return None
         found.append(Relation(**{_RELATION[name]: value for name, value in each.items()}))
     return tuple(found)

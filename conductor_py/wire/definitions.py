@@ -14,7 +14,7 @@ from typing import Any
 from marshmallow import ValidationError, pre_load
 
 from conductor_py.model.definitions import (
-    ORDER,
+    LABELS,
     Relation,
     SubWorkflowParams,
     TaskDef,
@@ -242,7 +242,7 @@ class RelationForm(WireSchema):
 
     pre_task = Text()
     post_task = Text(required=True)
-    label = Choice(("ok", "test", "always", "success", "failure", "case", "default", ORDER))
+    label = Choice(LABELS)
     case = Text()
 
 

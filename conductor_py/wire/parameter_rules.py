@@ -204,18 +204,7 @@ def _used(task: WorkflowTask, path: str) -> Iterator[_Use]:
         (".cacheConfig", task.cache_config),
     ]
     if params is not None:
-        below = ".subWorkflowParam"
-        inline = params.workflow_definition
-        values += [(f"{below}.workflowDefinition", inline)] if isinstance(inline, str) else []
-        values += [
-            (f"{below}.name", params.name),
-            (f"{below}.version", params.version),
-            (f"{below}.priority", params.priority),
-            (f"{below}.businessTime", params.business_time),
-            (f"{below}.zoneId", params.zone_id),
-            (f"{below}.idempotencyKey", params.idempotency_key),
-            (f"{below}.taskToDomain", params.task_to_domain),
-        ]
+        values += ((f".subWorkflowParam.{name}", each) for name, each in params.resolved.items())
     for where, value in values:
         for here, text in texts_in(value, path + where):
             yield from _uses(here, text)

@@ -117,6 +117,7 @@ def test_a_shared_task_is_applied_to_all_who_have_it(run: Run, file: Path, bridg
     assert json.loads(saved.out)["version"] == 2
     assert len(json.loads(_done(run("dag", "list", "--shared", "--json")).out)) == 1
     assert run("dag", "save", str(file), "--code", code).code == 2
+    assert run("dag", "save", str(file), "--task", "--publish").code == 2
     assert "user" in _done(run("dag", "apply", code, "--dry-run")).out
     (head,) = json.loads(_done(run("dag", "apply", code, "--json")).out)
     assert (head["name"], head["version"]) == ("user", 2)

@@ -188,15 +188,10 @@ def _complaints(request: object) -> list[str]:
 
 def _wanted(request: JsonObject) -> ChildWanted:
     name, inline = str(request["name"]), request.get("workflowDef")
-    version = whole_number(request.get("version")) or None
+    part = (start_nodes(request), str(request.get("dependMode") or TASK_POST))
     if isinstance(inline, Mapping):
-        version = None
-    else:
-        inline = None
-    mode = request.get("dependMode")
-    return ChildWanted(
-        name, version, inline, start_nodes(request), str(mode) if mode else TASK_POST
-    )
+        return ChildWanted(name, None, inline, *part)
+    return ChildWanted(name, whole_number(request.get("version")) or None, None, *part)
 
 
 def _key(attempt: Attempt, wanted: ChildWanted) -> str:
