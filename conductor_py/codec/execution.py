@@ -151,7 +151,7 @@ _ATTEMPT: tuple[tuple[str, str, Any], ...] = (
     ("cache_key", "ckey", ""),
     ("async_complete", "async", False),
     ("ahead", "ahead", False),
-    ("redo", "redo", False),
+    ("redo", "redo", 0),
     ("tells_start", "tell", False),
     ("root", "root", 0),
     ("recalled", "recall", 0),

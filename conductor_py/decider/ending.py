@@ -23,6 +23,7 @@ from conductor_py.model.execution import (
     Ending,
     External,
     PermissiveFailures,
+    Walk,
     wire_ref,
 )
 from conductor_py.model.ids import ExecutionId, task_id
@@ -160,13 +161,16 @@ def cut(
 
 def _leave_walk(ws: Workspace) -> int:
     """End a walk that is under way; from where on there is something to clean up. A restart's has
-    yet to clear what lies before the execution's first attempt.
+    yet to clear what lies before the execution's first attempt. A rerun's is kept: a retry goes on
+    with it where its target has not run.
     """
     first = ws.header.first_seq
     if ws.header.walk:
         first = min(first, ws.header.walk)
+        walk = ws.state("walk", Walk)
+        if walk is not None and walk.kind != "revive":
+            ws.states["walk"] = None
         ws.header = replace(ws.header, walk=0, surveyed=False)
-        ws.states["walk"] = None
     return first
 
 

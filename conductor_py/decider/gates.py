@@ -316,6 +316,8 @@ def _hold(ws: Workspace, node: Node, state: GateState) -> None:
     done = newest(ws, node)
     if done is not None and not done.ahead:
         verdict = RUN
+        if done.redo:
+            ws.put(replace(done, superseded=False, redo=0))
         if not done.status.successful and not _handled(node):
             ending.note_failure(ws, ending.reason_of(done))
     elif state.verdict == SKIPPED:
@@ -335,7 +337,8 @@ def _take_up(ws: Workspace, walk: Walk, node: Node, before: Attempt, *, fresh: b
     """Keep what a task has done, or do it again."""
     is_target = _named(ws, walk) == node.ref
     again = fresh or walk.scope == TASK_PRE
-    left = walk.scope == FORCED and before.status is not TaskStatus.CANCELED
+    cut_off = before.redo or before.status is TaskStatus.CANCELED
+    left = walk.scope == FORCED and not cut_off
     kept = not is_target and not again and (left or is_kept(ws, node, before))
     if before.type == "DO_WHILE" and not kept:
         ws.states[f"j:{node.ref}"] = None
@@ -352,18 +355,22 @@ def _take_up(ws: Workspace, walk: Walk, node: Node, before: Attempt, *, fresh: b
             kind = "adopt" if walk.adopts else "renew_target"
         elif walk.resumes and before.child:
             kind = "resume_child"
-        ws.put(replace(before, superseded=True, redo=True))
+        ws.put(replace(before, superseded=True, redo=ws.header.generation))
         ws.count_open((), NO_LOOP, 1, container=before.type == "DO_WHILE")
         ws.agenda.append(Step(kind, ws.plan, str(before.seq), NO_LOOP))
 
 
 def _forget(ws: Workspace, attempt: Attempt) -> None:
-    ws.put(replace(attempt, superseded=True))
+    ws.put(replace(attempt, superseded=True, redo=0))
     ws.pointers[f"r:{attempt.ref}"] = 0
 
 
 def is_kept(ws: Workspace, node: Node, before: Attempt) -> bool:
-    """What succeeded is not done again, nor what failed as somebody expected, who has run then."""
+    """What succeeded is not done again, nor what failed as somebody expected, who has run then;
+    what was to be done again when an end came before it is.
+    """
+    if before.redo:
+        return False
     if before.status.successful:
         return True
     if node.gate is None or not node.gate.handled or before.status is TaskStatus.CANCELED:

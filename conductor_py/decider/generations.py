@@ -86,6 +86,17 @@ def begin(ws: Workspace, walk: Walk) -> None:
         ws.sends.append(Send(execution=ws.header.parent, event=revived))
 
 
+def is_ahead(ws: Workspace, walk: Walk) -> bool:
+    """Whether the task that a rerun begins with has yet to run in this generation."""
+    if walk.kind != "revive" or walk.scope or not (walk.target or walk.ref):
+        return False
+    target = ws.attempt(walk.target) if walk.target else None
+    ref, vector = (target.ref, target.vector) if target is not None else (walk.ref, NO_LOOP)
+    seq = ws.newest(ref, vector)
+    newest = ws.attempt(seq) if seq else None
+    return newest is None or newest.generation != ws.header.generation
+
+
 def begin_anew(ws: Workspace, plan: Plan) -> None:
     """Begin a generation in which nothing has happened yet: no attempt exists for any reader, the
     variables are those of the definition. The walk only clears up.

@@ -57,7 +57,7 @@ def renew(ws: Workspace, step: Step) -> None:
     spot = lifted(ws, at)
     container = before.type in CONTAINERS
     ws.count_open(spot.node.loops, spot.vector, -1, container=container)
-    ws.put(replace(before, redo=False))
+    ws.put(replace(before, redo=0))
     if control.in_ended_loop(ws, spot):
         return
     task = replace(spot.node.task, start_delay=0)

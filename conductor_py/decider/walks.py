@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from conductor_py.decider import clearing, gates, jumping, revival
+from conductor_py.decider import clearing, gates, generations, jumping, revival
 from conductor_py.decider.control import CONTAINERS
 from conductor_py.decider.graph import Standing, ancestry, at_tail, lifted, open_iteration, standing
 from conductor_py.decider.need import PlanWanted, Read
@@ -36,7 +36,7 @@ def go_on(ws: Workspace) -> None:
         _revive(ws, walk, first, end)
     else:
         _survey(ws, walk, first, end)
-    if end < walk.last:
+    if end < walk.last or (ws.header.surveyed and ws.agenda and generations.is_ahead(ws, walk)):
         ws.header = replace(ws.header, walk=end)
     elif walk.kind == "revive" and not ws.header.surveyed and ws.header.first_seq < walk.last:
         ws.header = replace(ws.header, walk=ws.header.first_seq, surveyed=True)
@@ -164,7 +164,7 @@ def _iteration(loop: Spot, state: LoopState, stands: Standing, target: list[Spot
 
 
 def _forget(ws: Workspace, attempt: Attempt) -> None:
-    ws.put(replace(attempt, superseded=True, redo=False))
+    ws.put(replace(attempt, superseded=True, redo=0))
     place = place_key(attempt.ref, attempt.vector)
     for name in {f"r:{attempt.ref}", f"r:{place}"}:
         changed = ws.pointers.get(name)
@@ -184,7 +184,7 @@ def _count(
         _reset_loop(ws, loop, around, target)
     if attempt.type == "DO_WHILE":
         _reset_loop(ws, spot, stands, target)
-    ws.put(replace(attempt, superseded=True, redo=True))
+    ws.put(replace(attempt, superseded=True, redo=ws.header.generation))
     ws.count_open(spot.node.loops, spot.vector, 1, container=attempt.type in CONTAINERS)
 
 
@@ -203,6 +203,8 @@ def _reset_loop(ws: Workspace, loop: Spot, stands: Standing, target: list[Spot])
 
 
 def _keep(ws: Workspace, walk: Walk, attempt: Attempt, spot: Spot) -> None:
+    if attempt.redo:  # in an iteration that is over by now: nothing takes its place
+        ws.put(replace(attempt, superseded=False, redo=0))
     if walk.forgets and attempt.vector:
         ws.pointers[f"r:{attempt.ref}"] = attempt.seq
     if not attempt.status.successful:

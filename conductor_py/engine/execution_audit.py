@@ -266,8 +266,7 @@ class ExecutionAudit:
 
     def _counts(self, open_: list[Attempt]) -> Iterator[Finding]:
         header = self._header
-        first = header.first_seq
-        counted = open_ + [one for one in self._attempts if one.redo and one.seq >= first]
+        counted = open_ + [one for one in self._attempts if one.redo == header.generation]
         containers = sum(one.type in CONTAINERS for one in counted)
         if header.containers != containers:
             text = f"{header.containers} containers are counted, {containers} are open"

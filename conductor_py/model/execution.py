@@ -131,11 +131,11 @@ class Attempt:
     the execution a SUB_WORKFLOW waits for, ``followed`` says that somebody else has started that.
     ``async_complete`` says that its worker only sets something going, and that somebody else
     reports its end. ``ahead`` says that it was skipped before it was reached: it counts from then
-    on. ``redo`` says that the walk of a new generation is about to make its successor.
-    ``tells_start`` says that its first claim is an event. ``root`` is the first attempt of its line
-    (0: this one): what a long task keeps is for one line. ``recalled`` is the claim under which it
-    cannot be put off: somebody wants it to run on. ``queued_at`` is when it was queued, where its
-    ``score`` does not tell.
+    on. ``redo`` is the generation that is about to make its successor (0: none); it stays when that
+    one ends before it has, and the next one makes it. ``tells_start`` says that its first claim is
+    an event. ``root`` is the first attempt of its line (0: this one): what a long task keeps is for
+    one line. ``recalled`` is the claim under which it cannot be put off: somebody wants it to run
+    on. ``queued_at`` is when it was queued, where its ``score`` does not tell.
     """
 
     seq: int
@@ -177,7 +177,7 @@ class Attempt:
     cache_key: str = ""
     async_complete: bool = False
     ahead: bool = False
-    redo: bool = False
+    redo: int = 0
     tells_start: bool = False
     root: int = 0
     recalled: int = 0

@@ -293,8 +293,7 @@ class _Recount:
         return self.find_plan(plan_hash)
 
     def _counts(self, open_: list[Attempt]) -> Iterator[str]:
-        first = self.header.first_seq
-        counted = open_ + [one for one in self.attempts if one.redo and one.seq >= first]
+        counted = open_ + [one for one in self.attempts if one.redo == self.header.generation]
         containers = [attempt for attempt in counted if attempt.type in CONTAINERS]
         if self.header.containers != len(containers):
             yield f"{self.header.containers} containers are counted, {containers} are open"

@@ -29,7 +29,8 @@ def retry(ws: Workspace, operation: Operation) -> Answer | None:
         return None
     if ws.status is WorkflowStatus.COMPLETED or _ended_itself(ws):
         return _nothing(ws, operation)
-    if ws.status is not WorkflowStatus.TIMED_OUT and not _held_back(ws):
+    cut_off = _cut_off(ws)
+    if ws.status is not WorkflowStatus.TIMED_OUT and not (cut_off or _held_back(ws)):
         cursor = operation.arguments.get("cursor")
         last = cursor if isinstance(cursor, int) else ws.next_seq
         first = max(ws.header.first_seq, last - _PIECE)
@@ -40,7 +41,8 @@ def retry(ws: Workspace, operation: Operation) -> Answer | None:
             ws.continues.append(replace(operation, arguments=arguments))
             return None
     resumes = operation.arguments.get("resume") is True
-    generations.begin(ws, Walk(kind="revive", last=ws.next_seq, resumes=resumes))
+    walk = cut_off or Walk(kind="revive", last=0)
+    generations.begin(ws, replace(walk, last=ws.next_seq, adopts=False, resumes=resumes))
     return Answer(operation=operation.id)
 
 
@@ -57,6 +59,15 @@ def _any_failed(ws: Workspace, seqs: range) -> bool:
     return any(_failed(ws.attempt(seq)) for seq in seqs)
 
 
+def _cut_off(ws: Workspace) -> Walk | None:
+    """The walk of a rerun that had not come to its target when an end came. A DAG that failed by
+    itself has gone by its gates: what they say of the target holds.
+    """
+    by_itself = ws.plan.is_dag and ws.status is WorkflowStatus.FAILED
+    walk = ws.state("walk", Walk) if ws.header.revised and not by_itself else None
+    return walk if walk is not None and generations.is_ahead(ws, walk) else None
+
+
 def _held_back(ws: Workspace) -> bool:
     """Whether only a part of a DAG was run again: what it held back may not have failed."""
     walk = ws.state("walk", Walk) if ws.plan.is_dag and ws.header.revised else None
@@ -64,8 +75,8 @@ def _held_back(ws: Workspace) -> bool:
 
 
 def _failed(attempt: Attempt | None) -> bool:
-    if attempt is None or (attempt.superseded and not attempt.redo):
-        return False
+    if attempt is None or attempt.redo or attempt.superseded:
+        return attempt is not None and attempt.redo > 0  # made anew by nobody when an end came
     return not attempt.status.successful
 
 
