@@ -29,6 +29,7 @@ from conductor_py.decider import (
     scheduling,
     schemas,
     skipping,
+    takeback,
     timeouts,
     walks,
     watching,
@@ -361,6 +362,8 @@ _STEPS: Mapping[str, Callable[[Workspace, Step], None]] = MappingProxyType(
         "walk": lambda ws, _: walks.go_on(ws),
         "fill": revival.fill,
         "jump": jumping.begin,
+        "take_back": takeback.begin,
+        "revived": generations.child_is_back,
         **dict.fromkeys(("renew", "renew_target", "adopt", "resume_child"), revival.renew),
     }
 )

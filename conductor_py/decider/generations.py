@@ -9,14 +9,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from conductor_py.decider import adoption, gates, joins
-from conductor_py.decider.graph import ancestry, at_tail, open_iteration
-from conductor_py.decider.need import Read
+from conductor_py.decider import gates, pausing, takeback
 from conductor_py.decider.plan import Plan
-from conductor_py.decider.workspace import Spot, Step, Workspace, place_key
+from conductor_py.decider.workspace import Step, Workspace
 from conductor_py.model.decision import Answer, Send
 from conductor_py.model.event import ChildRevived, Continue, Event, Operation
-from conductor_py.model.execution import NO_LOOP, Attempt, JoinState, LoopState, Walk
+from conductor_py.model.execution import NO_LOOP, Walk
 from conductor_py.model.status import WorkflowStatus
 
 _UNDEFERRED = frozenset({"terminate", "remove", "watch"})
@@ -120,8 +118,8 @@ def begin_anew(ws: Workspace, plan: Plan) -> None:
 
 
 def child_revived(ws: Workspace, event: ChildRevived) -> None:
-    """A child began a generation: the task that waited for it waits again, in a generation of its
-    own when this execution has ended.
+    """A child began a generation: the task that waited for it waits again, and what has followed it
+    comes after it again; in a generation of its own when this execution has ended.
 
     Not when the task was optional, or another attempt or iteration has taken its place (Conductor).
     """
@@ -135,55 +133,24 @@ def child_revived(ws: Workspace, event: ChildRevived) -> None:
         return
     if ws.plan.is_dag and (ws.over or not newest.open):
         return  # what comes behind it has been told: only a recovery of the DAG takes that back
-    if spot.node.task.optional or not _is_current(ws, spot):
+    if spot.node.task.optional or not takeback.is_current(ws, spot):
         return
     if ws.over:
-        walk = Walk(kind="revive", last=ws.next_seq, target=seq, adopts=True, resumes=True)
-        begin(ws, walk)
-    elif not newest.open and not newest.redo:
-        _take_back(ws, spot, newest)
-        adoption.adopt(ws, spot, newest, newest.retry_count, resume=False)
+        walk = Walk(kind="revive", last=ws.next_seq, target=seq, forgets=True)
+        begin(ws, replace(walk, adopts=True, resumes=True))
+    elif newest.open or newest.redo == ws.header.generation:
+        return
+    elif ws.state("walk", Walk) is None:
+        takeback.order(ws, spot, newest)
+    elif pausing.is_paused(ws):
+        ws.agenda.append(Step("revived", ws.plan, str(seq), NO_LOOP))
+    else:
+        ws.continues.append(event)
 
 
-def _is_current(ws: Workspace, spot: Spot) -> bool:
-    """Whether every loop around is still in the iteration that the place belongs to."""
-    loops = [each for each in ancestry(ws, spot)[1:] if each.node.task.type == "DO_WHILE"]
-    names = ["j:" + loop.key for loop in loops]
-    ws.together((name, Read(name)) for name in names if name not in ws.states)
-    for loop, name in zip(loops, names, strict=True):
-        state = ws.state(name, LoopState)
-        within = state is not None and _goes_on(ws, state)
-        number = open_iteration(spot.vector, len(loop.node.loops))
-        if state is None or not within or state.iteration != number:
-            return False
-    return True
-
-
-def _goes_on(ws: Workspace, state: LoopState) -> bool:
-    loop = ws.attempt(state.seq)
-    return loop is not None and (ws.over or loop.open)
-
-
-def _take_back(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
-    """Let a settled attempt of an execution that goes on count no more."""
-    ws.put(replace(attempt, superseded=True))
-    ws.header = replace(ws.header, revised=True)
-    for key in joins.keys(ws, spot):
-        join = ws.state(key, JoinState)
-        if join is not None and not join.closed:
-            ws.states[key] = replace(
-                join,
-                settled=max(join.settled - 1, 0),
-                failed=tuple(seq for seq in join.failed if seq != attempt.seq),
-                errors=tuple(seq for seq in join.errors if seq != attempt.seq),
-            )
-    if spot.node.task.permissive and not attempt.status.successful:
-        ws.permissive_failures = max(ws.permissive_failures - 1, 0)
-    end = at_tail(ws, spot)
-    if isinstance(end, Spot):
-        name = "j:" + place_key(end.node.ref, end.vector)
-        loop = ws.state(name, LoopState)
-        if loop is not None:
-            ws.states[name] = replace(loop, tail=False)
-    elif end:
-        ws.tail = False
+def child_is_back(ws: Workspace, step: Step) -> None:
+    """Go on with what a pause has postponed."""
+    attempt = ws.attempt(int(step.ref))
+    if attempt is not None and attempt.child is not None:
+        event = ChildRevived(seq=attempt.seq, child=attempt.child, child_generation=0)
+        child_revived(ws, event)

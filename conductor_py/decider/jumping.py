@@ -19,15 +19,15 @@ from conductor_py.model.status import TaskStatus
 
 
 def begin(ws: Workspace, step: Step) -> None:
-    """Begin the walk of a jump once nothing else is under way."""
+    """Begin the walk that the step names once nothing else is under way."""
     walk = ws.state("walk", Walk)
-    if walk is None or walk.kind != "jump" or ws.header.walk:
+    if walk is None or walk.kind != step.kind or ws.header.walk:
         return
     if ws.agenda:
         ws.agenda.append(step)
     elif ws.pending:
         ws.pending += 1
-        waiting = Continue(generation=ws.header.generation, kind="jump", plan=ws.plan.hash)
+        waiting = Continue(generation=ws.header.generation, kind=step.kind, plan=ws.plan.hash)
         ws.continues.append(waiting)
     else:
         ws.states["walk"] = replace(walk, last=ws.next_seq)

@@ -6,6 +6,7 @@ anew by their references, loops go on in the iteration they were in.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from conductor_py.decider import adoption, control, joins, operators, skipping
@@ -14,7 +15,7 @@ from conductor_py.decider.graph import ancestry, follower, lifted, open_iteratio
 from conductor_py.decider.need import Read
 from conductor_py.decider.operators import do_while, join
 from conductor_py.decider.plan import Plan
-from conductor_py.decider.workspace import Spot, Step, Workspace
+from conductor_py.decider.workspace import Spot, Step, Workspace, place_key
 from conductor_py.model.definitions import WorkflowTask
 from conductor_py.model.execution import Attempt, JoinState, LoopState, Vector
 
@@ -43,6 +44,29 @@ def chose(ws: Workspace, attempt: Attempt) -> bool:
     if attempt.type not in {"SWITCH", "DECISION"}:
         return False
     return "hasChildren" in ws.document(f"i:{attempt.seq}")
+
+
+# -- forgotten -------------------------------------------------------------------------------------
+
+
+def read_pointers(ws: Workspace, attempts: Sequence[Attempt]) -> None:
+    """Read together what ``forget`` looks at."""
+    names = {f"r:{each.ref}" for each in attempts}
+    names |= {f"r:{place_key(each.ref, each.vector)}" for each in attempts}
+    ws.together((name, Read(name)) for name in sorted(names) if name not in ws.pointers)
+
+
+def forget(ws: Workspace, attempt: Attempt) -> None:
+    """Let an attempt stay listed, and its place be as if nothing had come there."""
+    ws.put(replace(attempt, superseded=True, redo=0))
+    place = place_key(attempt.ref, attempt.vector)
+    for name in {f"r:{attempt.ref}", f"r:{place}"}:
+        changed = ws.pointers.get(name)
+        pointed = changed if changed is not None else ws.field(name)
+        if pointed == attempt.seq:
+            ws.pointers[name] = 0
+    if attempt.type in CONTAINERS:
+        ws.states[f"j:{place}"] = None
 
 
 # -- made anew -------------------------------------------------------------------------------------

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from conductor_py.decider import clearing, gates, generations, jumping, revival
+from conductor_py.decider import clearing, gates, generations, jumping, revival, takeback
 from conductor_py.decider.control import CONTAINERS
 from conductor_py.decider.graph import Standing, ancestry, at_tail, lifted, open_iteration, standing
 from conductor_py.decider.need import PlanWanted, Read
-from conductor_py.decider.workspace import Spot, Step, Workspace, place_key
+from conductor_py.decider.workspace import Spot, Step, Workspace
 from conductor_py.model.execution import NO_LOOP, Attempt, LoopState, Walk
 from conductor_py.model.status import TaskStatus
 
@@ -32,6 +32,8 @@ def go_on(ws: Workspace) -> None:
         clearing.clear(ws, range(first, end))
     elif walk.kind == "jump":
         jumping.cancel_page(ws, walk, [a for a, _ in _page(ws, first, end)])
+    elif walk.kind == "take_back":
+        takeback.look(ws, walk, _page(ws, first, end))
     elif ws.header.surveyed:
         _revive(ws, walk, first, end)
     else:
@@ -53,6 +55,8 @@ def _finish(ws: Workspace, walk: Walk) -> None:
     ws.states["walk"] = None
     if walk.kind == "jump":
         jumping.land(ws, walk)
+    elif walk.kind == "take_back":
+        takeback.land(ws, walk)
     elif ws.plan.is_dag:
         gates.begin(ws)
     elif ws.plan.first is None:
@@ -103,13 +107,11 @@ def _survey(ws: Workspace, walk: Walk, first: int, end: int) -> None:
     page = _page(ws, first, end)
     target = _target(ws, walk)
     if walk.forgets:
-        names = [f"r:{a.ref}" for a, _ in page]
-        names += [f"r:{place_key(a.ref, a.vector)}" for a, _ in page]
-        ws.together((name, Read(name)) for name in names if name not in ws.pointers)
+        revival.read_pointers(ws, [attempt for attempt, _ in page])
     for attempt, spot in page:
         stands = standing(ws, spot, target) if target else Standing.BESIDE
         if walk.forgets and stands in {Standing.AFTER, Standing.INSIDE}:
-            _forget(ws, attempt)
+            revival.forget(ws, attempt)
         elif _made_anew(ws, attempt, spot, stands, target):
             _count(ws, attempt, spot, stands, target)
         else:
@@ -161,18 +163,6 @@ def _iteration(loop: Spot, state: LoopState, stands: Standing, target: list[Spot
     if stands is Standing.AROUND:
         return open_iteration(target[0].vector, len(loop.node.loops))
     return state.iteration
-
-
-def _forget(ws: Workspace, attempt: Attempt) -> None:
-    ws.put(replace(attempt, superseded=True, redo=0))
-    place = place_key(attempt.ref, attempt.vector)
-    for name in {f"r:{attempt.ref}", f"r:{place}"}:
-        changed = ws.pointers.get(name)
-        pointed = changed if changed is not None else ws.field(name)
-        if pointed == attempt.seq:
-            ws.pointers[name] = 0
-    if attempt.type in CONTAINERS:
-        ws.states[f"j:{place}"] = None
 
 
 def _count(

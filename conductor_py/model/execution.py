@@ -318,7 +318,8 @@ class Watches:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Walk:
     """What a walk over all attempts is for: ``kind`` is ``revive`` (retry, rerun, revived
-    children), ``restart`` or ``jump``; it ends before the sequence number ``last``.
+    children), ``restart``, ``jump`` or ``take_back`` (a child was revived, its parent still runs).
+    It ends before the sequence number ``last``.
 
     ``target`` is the attempt that is made anew whatever its status, 0 for none; with ``forgets``
     all that follows it is forgotten. ``adopts`` says that the target goes on with its child,
