@@ -56,8 +56,10 @@ class _Workflows:
         return json_answer(self._definitions.update(definitions))
 
     def validate(self) -> Response:
-        self._definitions.validate(self._front.definitions.workflow(self._front.body()))
-        return empty()
+        body = self._front.body()
+        self._definitions.validate(self._front.definitions.workflow(body))
+        found = self._front.definitions.advice(body)
+        return json_answer({"warnings": [{"path": e.path, "message": e.message} for e in found]})
 
     def read(self, name: str) -> Response:
         version = number(request.args, "version") if text(request.args, "version") else None

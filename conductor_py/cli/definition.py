@@ -9,6 +9,7 @@ import click
 
 from conductor_py.cli.connection import client, connected, document, file_document
 from conductor_py.cli.printing import print_json, print_table, say
+from conductor_py.model.json import JsonObject
 
 _OF_A_WORKFLOW: Final = ("version", "outputParameters", "failureWorkflow", "schemaVersion")
 
@@ -18,13 +19,33 @@ def definition() -> None:
     """Register and read definitions."""
 
 
-@definition.command()
-@click.argument(
+_FILES: Final = click.argument(
     "files",
     nargs=-1,
     required=True,
     type=click.Path(allow_dash=True, dir_okay=False, path_type=Path),
 )
+
+
+@definition.command()
+@_FILES
+@connected
+def validate(files: tuple[Path, ...], *, server: str, as_json: bool) -> None:
+    """Check the workflow definitions in FILES, without registering them; print what would be taken
+    but is hardly meant. Exit code 1 when one is wrong.
+    """
+    found = [each for file in files for each in _definitions(file) if "tasks" in each]
+    with client(server) as conductor:
+        said = {str(each.get("name")): conductor.validate_workflow(each) for each in found}
+    if as_json:
+        print_json(said)
+    for name in () if as_json else said:
+        _warn(name, said[name])
+        say(f"{name} is right" if not said[name] else f"{name} would be taken")
+
+
+@definition.command()
+@_FILES
 @click.option("--overwrite", is_flag=True, help="Replace a version that exists.")
 @connected
 def register(files: tuple[Path, ...], *, overwrite: bool, server: str, as_json: bool) -> None:
@@ -33,6 +54,9 @@ def register(files: tuple[Path, ...], *, overwrite: bool, server: str, as_json: 
     workflows = [each for each in found if "tasks" in each]
     tasks = [each for each in found if "tasks" not in each]
     with client(server) as conductor:
+        # All are checked before one is registered.
+        for each in workflows:
+            _warn(str(each.get("name")), conductor.validate_workflow(each))
         if tasks:
             conductor.register_tasks(tasks)
         for each in workflows:
@@ -104,6 +128,11 @@ def _refuse_half_a_workflow(found: dict[str, Any], file: Path) -> None:
                 f"{file}: {found.get('name')} has {name!r} as a workflow has, but no 'tasks';"
                 " a task definition has neither"
             )
+
+
+def _warn(name: str, warnings: list[JsonObject]) -> None:
+    for each in warnings:
+        say(f"warning: {name}: {each.get('path')} {each.get('message')}", err=True)
 
 
 def _number(version: object) -> int:

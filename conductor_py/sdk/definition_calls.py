@@ -42,11 +42,15 @@ class DefinitionCalls:
         )
         return object_of(answer)
 
-    def validate_workflow(self, definition: JsonObject) -> None:
-        """Check without storing; raises ``InvalidInput`` with every violation."""
-        self._server.call(
+    def validate_workflow(self, definition: JsonObject) -> list[JsonObject]:
+        """Check without storing; raises ``InvalidInput`` with every violation. Return what would be
+        taken but is likely not meant: ``path`` and ``message`` of each.
+        """
+        answer = self._server.call(
             "POST", "metadata", "workflow", "validate", body=encode(definition), resend=True
         )
+        found = object_of(answer).get("warnings")
+        return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
 
     def get_workflow_definition(self, name: str, *, version: int | None = None) -> JsonObject:
         """Return one version, the latest when ``version`` is None; raises ``NotFound``."""

@@ -268,6 +268,19 @@ class ValidationErrorForm(WireSchema):
     invalid_value = Text()
 
 
+class WarningForm(WireSchema):
+    """One thing that is taken although it is hardly meant."""
+
+    path = Text(required=True)
+    message = Text(required=True)
+
+
+class AdviceForm(WireSchema):
+    """What is said of a definition that is right."""
+
+    warnings = Many(lambda: _WARNING, required=True)
+
+
 class ErrorResponseForm(WireSchema):
     """What every error answers."""
 
@@ -282,6 +295,7 @@ class ErrorResponseForm(WireSchema):
 _TASK: WireSchema = TaskForm()
 _WORKFLOW: WireSchema = WorkflowForm()
 _VALIDATION_ERROR: WireSchema = ValidationErrorForm()
+_WARNING: WireSchema = WarningForm()
 
 FORMS: tuple[WireSchema, ...] = (
     _WORKFLOW,
@@ -297,6 +311,8 @@ FORMS: tuple[WireSchema, ...] = (
     SignalResponseForm(),
     BulkWorkflowsForm(),
     _VALIDATION_ERROR,
+    _WARNING,
+    AdviceForm(),
     ErrorResponseForm(),
 )
 """The forms of this module, for the published schemas."""

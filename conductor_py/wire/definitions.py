@@ -38,7 +38,6 @@ from conductor_py.wire.fields import (
     TextMap,
     Texts,
     Whole,
-    WireField,
     WireSchema,
 )
 from conductor_py.wire.priorities import PriorityOrText
@@ -143,14 +142,14 @@ class InlineTaskDefForm(TaskDefForm):
     name = Text()
 
 
-class _InlineDefinition(WireField):
+class _InlineDefinition(One):
     def load(self, value: Any) -> WorkflowDef | str:  # noqa: ANN401
         if isinstance(value, str):
             if value.startswith("${") and value.endswith("}"):
                 return value
             message = "must be a definition or an expression ${…} that yields one"
             raise ValueError(message)
-        loaded: WorkflowDef = WORKFLOW_DEF.load(value)
+        loaded: WorkflowDef = super().load(value)
         return loaded
 
     def json_schema(self) -> dict[str, Any]:
@@ -165,7 +164,7 @@ class SubWorkflowParamsForm(WireSchema):
     name = Text()
     version = NumberOrText()
     task_to_domain = TextMap()
-    workflow_definition = _InlineDefinition()
+    workflow_definition = _InlineDefinition(lambda: WORKFLOW_DEF)
     idempotency_key = Text()
     idempotency_strategy = Choice(("FAIL", "RETURN_EXISTING", "FAIL_ON_RUNNING"))
     priority = PriorityOrText()

@@ -2,9 +2,9 @@
 
 Nothing stops at the first finding: all of them are collected, each with its JSON path. The rules
 are Conductor's, applied to the whole tree (Conductor leaves out loop bodies), and those that
-Conductor finds out only when the workflow runs and can then only fail: a fork without its JOIN, a
-JOIN on a reference that does not exist, a WAIT that cannot be read, a ``keepLastN`` that is no
-number.
+Conductor finds out only when the workflow runs and can then only fail: a JOIN on a reference that
+does not exist, a WAIT that cannot be read, a ``keepLastN`` that is no number. What is taken with a
+warning stands in ``advice``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ CheckScript = Callable[[str], str | None]
 _NAME = re.compile(r"[A-Za-z0-9_<>{}#\s-]+")
 _REFERENCE = re.compile(r"(?<!\$)\$\{\s*([^.\[\]{}$\s]+)")
 _DYNAMIC = frozenset({"FORK_JOIN_DYNAMIC", "DYNAMIC"})
-_FORKS = frozenset({"FORK_JOIN", "FORK_JOIN_DYNAMIC"})
+FORKS = frozenset({"FORK_JOIN", "FORK_JOIN_DYNAMIC"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Place:
+class Place:
     """A task and where it stands."""
 
     task: WorkflowTask
@@ -86,8 +86,8 @@ def check_task_def(definition: TaskDef, rules: Rules, *, root: str = "$") -> Non
 def findings(definition: WorkflowDef, rules: Rules, *, root: str = "$") -> Iterator[Violation]:
     """List everything that is wrong with a definition."""
     yield from _violations(root, _head_findings(definition, rules))
-    places: list[_Place] = []
-    for place in _places(definition.tasks, f"{root}.tasks", 1):
+    places: list[Place] = []
+    for place in places_of(definition.tasks, f"{root}.tasks", 1):
         places.append(place)
         if len(places) > rules.limits.max_tasks or place.depth > rules.limits.max_depth:
             yield _too_large(place, rules.limits)
@@ -120,7 +120,7 @@ def _violations(root: str, found: Iterator[Finding]) -> Iterator[Violation]:
         yield Violation(path=root + path, message=message, invalid_value=value)
 
 
-def _too_large(place: _Place, limits: Limits) -> Violation:
+def _too_large(place: Place, limits: Limits) -> Violation:
     if place.depth > limits.max_depth:
         message = f"must not be nested more than {limits.max_depth} tasks deep"
     else:
@@ -128,10 +128,11 @@ def _too_large(place: _Place, limits: Limits) -> Violation:
     return Violation(path=place.path, message=message)
 
 
-def _places(tasks: tuple[WorkflowTask, ...], path: str, depth: int) -> Iterator[_Place]:
+def places_of(tasks: tuple[WorkflowTask, ...], path: str, depth: int) -> Iterator[Place]:
+    """List the tasks of a list, each before those inside it."""
     for index, task in enumerate(tasks):
         here = f"{path}[{index}]"
-        yield _Place(
+        yield Place(
             task=task,
             path=here,
             depth=depth,
@@ -139,7 +140,7 @@ def _places(tasks: tuple[WorkflowTask, ...], path: str, depth: int) -> Iterator[
             after=tasks[index + 1] if index + 1 < len(tasks) else None,
         )
         for inner, body in children_of(task):
-            yield from _places(body, here + inner, depth + 1)
+            yield from places_of(body, here + inner, depth + 1)
 
 
 # ------------------------------------------------------------------------------------ the whole
@@ -159,7 +160,7 @@ def _head_findings(definition: WorkflowDef, rules: Rules) -> Iterator[Finding]:
         yield ".ownerEmail", "must be given", None
 
 
-def _duplicates(places: list[_Place]) -> Iterator[Violation]:
+def _duplicates(places: list[Place]) -> Iterator[Violation]:
     first: dict[str, str] = {}
     for place in places:
         name = place.task.task_reference_name
@@ -172,7 +173,7 @@ def _duplicates(places: list[_Place]) -> Iterator[Violation]:
         first.setdefault(name, place.path)
 
 
-def _inline(place: _Place, rules: Rules) -> Iterator[Violation]:
+def _inline(place: Place, rules: Rules) -> Iterator[Violation]:
     params = place.task.sub_workflow_param
     if params is not None and isinstance(params.workflow_definition, WorkflowDef):
         root = f"{place.path}.subWorkflowParam.workflowDefinition"
@@ -182,7 +183,7 @@ def _inline(place: _Place, rules: Rules) -> Iterator[Violation]:
 # -------------------------------------------------------------------------------------- one task
 
 
-def _task_findings(place: _Place, rules: Rules, references: frozenset[str]) -> Iterator[Finding]:
+def _task_findings(place: Place, rules: Rules, references: frozenset[str]) -> Iterator[Finding]:
     task = place.task
     if not task.name.strip():
         yield ".name", "must not be empty", task.name
@@ -195,15 +196,13 @@ def _task_findings(place: _Place, rules: Rules, references: frozenset[str]) -> I
         wrong = rules.check_script(script)
         if wrong is not None:
             yield path, wrong, script[:200]
-    if task.type in _FORKS and (place.after is None or place.after.type != "JOIN"):
-        yield "", f"must be followed by the JOIN of this {task.type}", None
     if task.type == "JOIN" and not _joins_dynamic_fork(place):
         for index, name in enumerate(task.join_on):
             if name not in references:
                 yield f".joinOn[{index}]", "must name a task of this workflow", name
 
 
-def _joins_dynamic_fork(place: _Place) -> bool:
+def _joins_dynamic_fork(place: Place) -> bool:
     return place.before is not None and place.before.type == "FORK_JOIN_DYNAMIC"
 
 

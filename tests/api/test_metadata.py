@@ -61,7 +61,19 @@ def test_one_bad_definition_refuses_the_list(client: Any, engine: FakeEngine) ->
 def test_validate_stores_nothing(client: Any, engine: FakeEngine) -> None:
     assert client.post("/api/metadata/workflow/validate", json=_definition()).status_code == 200
     assert client.post("/api/metadata/workflow/validate", json={}).status_code == 400
+
     assert (len(engine.definitions.validated), len(engine.definitions.stored)) == (1, 0)
+
+
+def test_a_check_warns_of_what_is_hardly_meant(client: Any) -> None:
+    task = {"name": "t", "taskReferenceName": "t", "type": "SIMPLE", "inputParamters": {}}
+    fork = {"name": "f", "taskReferenceName": "f", "type": "FORK_JOIN", "forkTasks": [[task]]}
+    body = {"name": "w", "tasks": [fork]}
+    answer = client.post("/api/metadata/workflow/validate", json=body)
+    assert answer.status_code == 200
+    paths = [found["path"] for found in answer.get_json()["warnings"]]
+    assert paths == ["$.tasks[0]", "$.tasks[0].forkTasks[0][0].inputParamters"]
+    assert client.post("/api/metadata/workflow", json=body).status_code == 200
 
 
 def test_lists_of_definitions(client: Any) -> None:

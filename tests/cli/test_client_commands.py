@@ -109,12 +109,40 @@ def test_violations_are_listed(run: Run, stub: StubServer, tmp_path: Path) -> No
     file.write_text('{"name": "x", "tasks": [{}]}')
     wrong = [{"path": "$.tasks[0].name", "message": "must be given"}]
     body = {"status": 400, "message": "Validation failed", "validationErrors": wrong}
-    stub.on("POST", "/api/metadata/workflow", Reply(400, body))
+    stub.on("POST", "/api/metadata/workflow/validate", Reply(400, body))
 
     outcome = run("definition", "register", str(file))
 
     assert outcome.code == 1
     assert "  $.tasks[0].name: must be given" in outcome.err
+    assert not stub.seen("POST", ".*workflow$")
+
+
+@pytest.mark.parametrize("verb", ["register", "validate"])
+def test_what_is_hardly_meant_in_a_definition_is_said(
+    run: Run, stub: StubServer, tmp_path: Path, verb: str
+) -> None:
+    file = tmp_path / "definition.json"
+    file.write_text('{"name": "x", "tasks": [{}]}')
+    said = [{"path": "$.tasks[0]", "message": "has no JOIN"}]
+    stub.on("POST", "/api/metadata/workflow/validate", Reply(200, {"warnings": said}))
+    stub.on("POST", "/api/metadata/workflow", Reply(200))
+
+    outcome = run("definition", verb, str(file))
+
+    assert outcome.code == 0
+    assert "warning: x: $.tasks[0] has no JOIN" in outcome.err
+    assert len(stub.seen("POST", ".*workflow$")) == (verb == "register")
+
+
+def test_a_check_of_definitions_prints_json(run: Run, stub: StubServer, tmp_path: Path) -> None:
+    file = tmp_path / "definition.json"
+    file.write_text('[{"name": "x", "tasks": [{}]}, {"name": "a task"}]')
+    stub.on("POST", "/api/metadata/workflow/validate", Reply(200, {"warnings": []}))
+
+    outcome = run("definition", "validate", str(file), "--json")
+
+    assert (outcome.code, json.loads(outcome.out)) == (0, {"x": []})
 
 
 def test_get_shows_status_and_tasks(run: Run, stub: StubServer) -> None:
@@ -190,6 +218,7 @@ def test_queues_prints_sizes(run: Run, stub: StubServer) -> None:
 def test_register_sorts_workflows_from_tasks(run: Run, stub: StubServer, tmp_path: Path) -> None:
     stub.on("POST", "/api/metadata/taskdefs", Reply(200))
     stub.on("POST", "/api/metadata/workflow", Reply(200))
+    stub.on("POST", "/api/metadata/workflow/validate", Reply(200))
     file = tmp_path / "all.json"
     file.write_text(json.dumps([{"name": "flow", "tasks": []}, {"name": "step"}]))
 
@@ -198,10 +227,11 @@ def test_register_sorts_workflows_from_tasks(run: Run, stub: StubServer, tmp_pat
     assert json.loads(outcome.out) == {"tasks": ["step"], "workflows": ["flow"]}
     # Tasks first: a workflow may name them.
     assert [request.path for request in stub.seen("POST")] == [
+        "/api/metadata/workflow/validate",
         "/api/metadata/taskdefs",
         "/api/metadata/workflow",
     ]
-    assert stub.seen("POST", ".*workflow")[0].query == {"overwrite": ["true"]}
+    assert stub.seen("POST", ".*workflow$")[0].query == {"overwrite": ["true"]}
 
 
 def test_a_definition_is_printed_as_json(run: Run, stub: StubServer) -> None:

@@ -4,6 +4,7 @@ import pytest
 
 from conductor_py.testing import MemoryEngine
 from tests.builders import (
+    Json,
     fork,
     inline,
     join,
@@ -224,6 +225,24 @@ def test_dynamic_fork_that_leaves_nothing_to_do_ends_the_execution(engine: Memor
     found = engine.workflow(started)
     assert found["status"] == "FAILED"
     assert found["reasonForIncompletion"].startswith("Nothing left to do")
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [fork("f", [simple("a")], [simple("b")]), typed("FORK_JOIN_DYNAMIC", "f")],
+    ids=["static", "dynamic"],
+)
+def test_a_fork_without_its_join_fails_when_it_is_reached(
+    engine: MemoryEngine, broken: Json
+) -> None:
+    started = engine.start(workflow("w", simple("before"), broken, simple("z")))
+    assert status_of(engine, started) == "RUNNING"
+    engine.run("before")
+    found = engine.workflow(started)
+    assert found["status"] == "FAILED"
+    assert "has no JOIN right behind it" in found["reasonForIncompletion"]
+    assert found["failedReferenceTaskNames"] == ["f"]
+    assert not engine.poll("a")
 
 
 @pytest.mark.anomaly("A-32")

@@ -35,6 +35,15 @@ def test_an_older_version_is_shown_and_started(tab, client):
     assert "v1" in tab.page.locator("h1").inner_text()
 
 
+def test_what_is_hardly_meant_in_a_definition_is_said(tab, client):
+    fork = {"name": "f", "taskReferenceName": "f", "type": "FORK_JOIN", "forkTasks": [[_ONE]]}
+    client.register_workflow({"name": "ui_split", "tasks": [fork]}, overwrite=True)
+    tab.open("/definitions")
+    tab.page.get_by_label("Filter by name").fill("split")
+    tab.page.get_by_role("button", name="Show the definition").click()
+    tab.page.get_by_text("$.tasks[0] has no JOIN right behind it").wait_for()
+
+
 def test_tags_of_a_definition_are_shown(tab, client, server_url):
     client.register_workflow(SMALL, overwrite=True)
     tags = [{"key": "team", "value": "<b>blue</b>"}]

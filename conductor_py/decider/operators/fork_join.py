@@ -4,13 +4,13 @@ once.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from conductor_py.decider import control, ending, joins
+from conductor_py.decider import control, joins
 from conductor_py.decider.operators.join import prepare_join
+from conductor_py.decider.plan import Node
 from conductor_py.decider.references import resolve_input
 from conductor_py.decider.workspace import Spot, Step, Workspace
 from conductor_py.model.definitions import children_of
+from conductor_py.model.json import JsonObject
 from conductor_py.model.status import TaskStatus
 
 _TOGETHER = 500
@@ -19,17 +19,12 @@ _TOGETHER = 500
 def open_(ws: Workspace, spot: Spot) -> None:
     """Open the fork. The join counts every branch from the first piece on."""
     node = spot.node
-    fork = control.create(
-        ws,
-        spot,
-        type_="FORK",
-        status=TaskStatus.COMPLETED,
-        input_=resolve_input(ws, spot, None),
-    )
+    value = resolve_input(ws, spot, None)
     join = spot.plan.nodes.get(node.following or "")
     if join is None or join.task.type not in {"JOIN", "EXCLUSIVE_JOIN"}:
-        ending.fail(ws, replace(fork, reason="A FORK_JOIN must be followed by a JOIN"))
+        refuse(ws, spot, value, without_join(node))
         return
+    fork = control.create(ws, spot, type_="FORK", status=TaskStatus.COMPLETED, input_=value)
     prepare_join(ws, spot, join, frozenset(_inside(spot)))
     joins.tell(ws, spot, fork)
     steps = [
@@ -42,6 +37,17 @@ def open_(ws: Workspace, spot: Spot) -> None:
         control.open_first(ws, [joining, *steps])
     else:
         control.open_first(ws, [*steps, joining])
+
+
+def without_join(node: Node) -> str:
+    """Why a fork fails behind which no JOIN stands."""
+    return f"{node.task.type} '{node.ref}' has no JOIN right behind it"
+
+
+def refuse(ws: Workspace, spot: Spot, value: JsonObject, reason: str) -> None:
+    """Let a fork fail that cannot open its branches."""
+    attempt = control.create(ws, spot, type_="FORK", status=TaskStatus.IN_PROGRESS, input_=value)
+    control.finish(ws, spot, attempt, TaskStatus.FAILED_WITH_TERMINAL_ERROR, reason=reason)
 
 
 def _inside(spot: Spot) -> set[str]:

@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 from conductor_py.decider import control, joins, operators, skipping
 from conductor_py.decider.need import FragmentWanted, Read, Refusal, digest
+from conductor_py.decider.operators.fork_join import refuse, without_join
 from conductor_py.decider.operators.join import open_join
 from conductor_py.decider.plan import Node, Plan
 from conductor_py.decider.references import resolve_input
@@ -43,7 +44,7 @@ def open_(ws: Workspace, spot: Spot) -> None:
     join = spot.plan.nodes.get(spot.node.following or "")
     tasks: tuple[JsonObject, ...] | Refusal
     if join is None or join.task.type not in {"JOIN", "EXCLUSIVE_JOIN"}:
-        tasks, join_ref = Refusal("A FORK_JOIN_DYNAMIC must be followed by a JOIN"), ""
+        tasks, join_ref = Refusal(without_join(spot.node)), ""
     else:
         tasks, join_ref = _branches(spot.node, value), join.ref
     plan: object = tasks
@@ -56,7 +57,7 @@ def open_(ws: Workspace, spot: Spot) -> None:
         )
         plan = ws.answer(f"fragment:{spot.key}:{digest(tasks)}", wanted)
     if not isinstance(plan, Plan) or join is None or isinstance(tasks, Refusal):
-        _refuse(ws, spot, value, plan.reason if isinstance(plan, Refusal) else "not resolved")
+        refuse(ws, spot, value, plan.reason if isinstance(plan, Refusal) else "not resolved")
         return
     _open(ws, spot, join, plan, tasks, value)
 
@@ -255,8 +256,3 @@ def _brought_before(ws: Workspace, spot: Spot, refs: list[str]) -> set[str]:
 
 def _items(value: JsonValue) -> list[JsonValue]:
     return list(value) if isinstance(value, (list, tuple)) else []
-
-
-def _refuse(ws: Workspace, spot: Spot, value: JsonObject, reason: str) -> None:
-    attempt = control.create(ws, spot, type_="FORK", status=TaskStatus.IN_PROGRESS, input_=value)
-    control.finish(ws, spot, attempt, TaskStatus.FAILED_WITH_TERMINAL_ERROR, reason=reason)

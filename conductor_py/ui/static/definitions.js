@@ -1,6 +1,6 @@
 // Definitions: GET /api/metadata/workflow and /api/metadata/taskdefs.
 
-import { address, get } from "./api.js";
+import { address, get, send } from "./api.js";
 import { clearFailure, showFailure } from "./banner.js";
 import { byId, h, icon, put } from "./dom.js";
 import { clip, count, duration, instant, longText, moment } from "./format.js";
@@ -82,12 +82,21 @@ function workflowDetail(cell, versions) {
   const show = () => {
     shown = versions[Number(choice.value)];
     const box = h("div", { class: "card flush graph-card" });
-    put(body, box, h("div", { class: "card panel" }, jsonBlock(shown)));
+    put(body, box, h("div", { class: "card panel" }, warnings(shown), jsonBlock(shown)));
     new GraphView(box, () => {}).draw(graphOf(shown, []).items, "");
   };
   choice.addEventListener("change", show);
   put(cell, h("div", { class: "bar" }, choice, startButton(() => shown), tags("workflow", shown.name)), body);
   show();
+}
+
+/** What is taken of a definition although it is hardly meant, as it comes. */
+function warnings(definition) {
+  const box = h("ul", { class: "warnings" });
+  send("POST", "/api/metadata/workflow/validate", {}, definition)
+    .then((found) => put(box, (found?.warnings ?? []).map((one) => h("li", {}, icon("checkWarn"), clip(`${one.path} ${one.message}`, 400)))))
+    .catch((error) => put(box, h("li", { class: "quiet" }, clip(error.message, 200))));
+  return box;
 }
 
 /** The tags of a definition, as they come. */

@@ -26,7 +26,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "BulkResponse",
         "WorkflowDef[]",
     ),
-    post("/api/metadata/workflow/validate", "Check a workflow definition", NOTHING, "WorkflowDef"),
+    post("/api/metadata/workflow/validate", "Check a workflow definition", "Advice", "WorkflowDef"),
     get(
         "/api/metadata/workflow",
         "List all versions of all workflow definitions",

@@ -1,0 +1,73 @@
+"""What a definition is taken with although it is hardly meant: warnings, each with its JSON path.
+
+Nothing here is refused: Conductor takes these definitions, too, and official clients make some.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from conductor_py.errors import Violation
+from conductor_py.model.definitions import WorkflowDef
+from conductor_py.wire.definitions import WORKFLOW_DEF
+from conductor_py.wire.fields import Cases, Key, Lists, Many, One, WireSchema, step
+from conductor_py.wire.validation import FORKS, places_of
+
+_LIKENESS = 0.8
+
+
+def advice(definition: WorkflowDef, document: object) -> Iterator[Violation]:
+    """List what is likely not meant in a definition, and in the JSON it was read from."""
+    yield from _without_join(definition, "$")
+    yield from _strangers(WORKFLOW_DEF, document, "$")
+
+
+def _without_join(definition: WorkflowDef, root: str) -> Iterator[Violation]:
+    for place in places_of(definition.tasks, f"{root}.tasks", 1):
+        follows = place.after.type if place.after is not None else ""
+        if place.task.type in FORKS and follows not in {"JOIN", "EXCLUSIVE_JOIN"}:
+            message = (
+                f"has no JOIN right behind it: the workflow will fail when it comes to this"
+                f" {place.task.type}"
+            )
+            yield Violation(path=place.path, message=message)
+        params = place.task.sub_workflow_param
+        if params is not None and isinstance(params.workflow_definition, WorkflowDef):
+            inner = f"{place.path}.subWorkflowParam.workflowDefinition"
+            yield from _without_join(params.workflow_definition, inner)
+
+
+def _strangers(form: WireSchema, value: object, path: str) -> Iterator[Violation]:
+    """Members that no form knows, where one that it knows is much alike."""
+    if not isinstance(value, Mapping):
+        return
+    known = {str(field.data_key): field for field in form.fields.values()}
+    for name, inner in value.items():
+        field = known.get(name)
+        if field is None:
+            near = get_close_matches(name, known, n=1, cutoff=_LIKENESS)
+            if near and near[0] not in value:
+                message = f"is no member that is known here; did you mean {near[0]}?"
+                yield Violation(path=f"{path}{step(name)}", message=message)
+        elif isinstance(field, One):
+            for where, each in _inside(field, inner, path + step(name)):
+                yield from _strangers(field.schema_of(), each, where)
+
+
+def _inside(field: One, value: Any, path: str) -> Iterator[tuple[str, object]]:  # noqa: ANN401
+    """The objects of another form that a member holds."""
+    depth = 2 if isinstance(field, Lists | Cases) else int(isinstance(field, Many))
+    found = [(path, value)]
+    for _ in range(depth):
+        found = [one for where, each in found for one in _items(where, each)]
+    yield from found
+
+
+def _items(path: str, value: object) -> list[tuple[str, object]]:
+    if isinstance(value, Mapping):
+        return [(path + step(Key(name)), each) for name, each in value.items()]
+    if isinstance(value, list):
+        return [(path + step(index), each) for index, each in enumerate(value)]
+    return []

@@ -1,0 +1,102 @@
+"""What definitions are taken with, and warned about."""
+
+from typing import Any
+
+import pytest
+
+from conductor_py.wire.definition_reader import DefinitionReader
+
+
+def _task(ref: str = "a", type: str = "SIMPLE", **more: Any) -> dict[str, Any]:
+    return {"name": "t", "taskReferenceName": ref, "type": type, **more}
+
+
+def _advice(*tasks: dict[str, Any], **more: Any) -> list[tuple[str, str]]:
+    body = {"name": "w", "tasks": list(tasks), **more}
+    return [(found.path, found.message) for found in DefinitionReader().advice(body)]
+
+
+_FORK = _task("f", "FORK_JOIN", forkTasks=[[_task("b1")], [_task("b2")]])
+_DYNAMIC = _task("d", "FORK_JOIN_DYNAMIC", dynamicForkJoinTasksParam="p")
+
+
+@pytest.mark.parametrize(
+    ("tasks", "path"),
+    [
+        ([_FORK], "$.tasks[0]"),
+        ([_FORK, _task("x"), _task("j", "JOIN")], "$.tasks[0]"),
+        ([_DYNAMIC], "$.tasks[0]"),
+        ([_task("l", "DO_WHILE", loopCondition="1", loopOver=[_FORK])], "$.tasks[0].loopOver[0]"),
+        (
+            [
+                _task(
+                    "s",
+                    "SUB_WORKFLOW",
+                    subWorkflowParam={"workflowDefinition": {"name": "c", "tasks": [_FORK]}},
+                )
+            ],
+            "$.tasks[0].subWorkflowParam.workflowDefinition.tasks[0]",
+        ),
+    ],
+)
+def test_a_fork_without_its_join_is_taken_with_a_warning(
+    tasks: list[dict[str, Any]], path: str
+) -> None:
+    ((found, message),) = _advice(*tasks)
+    assert found == path
+    assert "no JOIN right behind it" in message
+
+
+def test_a_fork_that_has_its_join_is_no_matter() -> None:
+    assert _advice(_FORK, _task("j", "JOIN", joinOn=["b1", "b2"])) == []
+
+
+@pytest.mark.parametrize(
+    ("tasks", "more", "path", "meant"),
+    [
+        ([_task(inputParamters={})], {}, "$.tasks[0].inputParamters", "inputParameters"),
+        ([_task()], {"failureWorkflw": "x"}, "$.failureWorkflw", "failureWorkflow"),
+        (
+            [
+                _task(
+                    "s",
+                    "SWITCH",
+                    evaluatorType="javascript",
+                    expression="1",
+                    decisionCases={"a b": [_task("x", inputparameters={})]},
+                )
+            ],
+            {},
+            "$.tasks[0].decisionCases['a b'][0].inputparameters",
+            "inputParameters",
+        ),
+        (
+            [
+                _task(
+                    "f",
+                    "FORK_JOIN",
+                    forkTasks=[[_task("b", taskDefinition={"retryCounts": 3})]],
+                ),
+                _task("j", "JOIN", joinOn=["b"]),
+            ],
+            {},
+            "$.tasks[0].forkTasks[0][0].taskDefinition.retryCounts",
+            "retryCount",
+        ),
+    ],
+)
+def test_a_member_that_is_likely_misspelt_is_warned_about(
+    tasks: list[dict[str, Any]], more: dict[str, Any], path: str, meant: str
+) -> None:
+    ((found, message),) = _advice(*tasks, **more)
+    assert found == path
+    assert message.endswith(f"did you mean {meant}?")
+
+
+def test_what_users_name_themselves_is_no_matter() -> None:
+    parameters = {"inputParamters": {"retryCounts": 1}}
+    assert _advice(_task(inputParameters=parameters), variables={"tassk": 1}) == []
+
+
+def test_members_of_other_servers_are_no_matter() -> None:
+    assert _advice(_task(workflowTaskType="SIMPLE"), permissions=[], orkesOnly=True) == []
