@@ -57,8 +57,8 @@ class _Workflows:
 
     def validate(self) -> Response:
         body = self._front.body()
-        self._definitions.validate(self._front.definitions.workflow(body))
-        found = self._front.definitions.advice(body)
+        unusable = self._definitions.validate(self._front.definitions.workflow(body))
+        found = (*self._front.definitions.advice(body), *unusable)
         return json_answer({"warnings": [{"path": e.path, "message": e.message} for e in found]})
 
     def read(self, name: str) -> Response:

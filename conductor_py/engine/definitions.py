@@ -18,9 +18,9 @@ from conductor_py.engine.clock import StoreClock
 from conductor_py.engine.live_limits import LiveLimits
 from conductor_py.engine.recursion import endless_recursion
 from conductor_py.engine.registered import Registered
-from conductor_py.engine.schemas import check_schemas, check_task_schemas
+from conductor_py.engine.schemas import unusable_schemas
 from conductor_py.engine.snapshots import Snapshots
-from conductor_py.errors import Conflict, DefinitionError, NotFound
+from conductor_py.errors import Conflict, DefinitionError, NotFound, Violation
 from conductor_py.model.definitions import TaskDef, WorkflowDef
 from conductor_py.model.json import JsonObject, JsonValue
 from conductor_py.ports.metadata import MetadataStore
@@ -48,14 +48,14 @@ class Definitions:
         """Tell partitions of the last change that they have not heard of; returns how many."""
         return self._metadata.retell()
 
-    def validate(self, definition: WorkflowDef) -> None:
+    def validate(self, definition: WorkflowDef) -> tuple[Violation, ...]:
         """Check what needs other definitions: a workflow that would start itself without end
-        (``DefinitionError``).
+        (``DefinitionError``). Return what is taken although it will be refused where it is used.
         """
-        check_schemas(definition)
         found = endless_recursion(definition, self._registered.definition)
         if found is not None:
             raise DefinitionError(violations=(found,))
+        return tuple(unusable_schemas(definition))
 
     def register(self, definition: WorkflowDef, *, overwrite: bool) -> None:
         """Store a version: ``Conflict`` when it exists and may not be overwritten."""
@@ -97,7 +97,6 @@ class Definitions:
 
         for index, definition in enumerate(definitions):
             self._refuse_published(definition.name)
-            check_schemas(definition)
             violation = endless_recursion(definition, found)
             if violation is not None:
                 path = f"$[{index}]{violation.path.removeprefix('$')}"
@@ -140,8 +139,6 @@ class Definitions:
 
     def register_tasks(self, definitions: Sequence[TaskDef]) -> None:
         """Store task definitions, new or not."""
-        for definition in definitions:
-            check_task_schemas(definition)
         now = self._clock.now_ms()
         for definition in definitions:
             stored = replace(
@@ -153,7 +150,6 @@ class Definitions:
 
     def update_task(self, definition: TaskDef) -> None:
         """Replace a task definition (``NotFound``); creation time and author stay."""
-        check_task_schemas(definition)
         known = self._metadata.tasks((definition.name,)).get(definition.name)
         if known is None:
             raise _no_task(definition.name)

@@ -72,7 +72,7 @@ def faults(schema: JsonObject, document: object) -> tuple[Fault, ...]:
         text = orjson.dumps(schema, default=plain)
         checker = _checker(text)
         if isinstance(checker, Fault):
-            return (checker,)
+            return (Fault("$", f"its schema cannot be used: {checker.path}: {checker.message}"),)
         value = orjson.loads(orjson.dumps(document, default=plain))
         return tuple(_found(checker, value))
     except _TooCostly:

@@ -35,7 +35,7 @@ class Publishing:
         heads: CatalogHeads,
         composer: Composer,
         registered: Registered,
-        validate: Callable[[WorkflowDef], None],
+        validate: Callable[[WorkflowDef], object],
         scheduled: Callable[[str], Sequence[str]],
         forget: Callable[[], None],
     ) -> None:

@@ -15,7 +15,7 @@ import orjson
 from conductor_py.codec.execution import dump_json
 from conductor_py.engine.clock import StoreClock
 from conductor_py.engine.json_schema import faults, schema_fault
-from conductor_py.errors import DefinitionError, InvalidInput, NotFound, Violation
+from conductor_py.errors import InvalidInput, NotFound, Violation
 from conductor_py.model.definitions import TaskDef, WorkflowDef, WorkflowTask, children_of
 from conductor_py.model.execution import Document, External
 from conductor_py.model.json import JsonObject
@@ -37,11 +37,9 @@ class Schemas:
         self._forget = forget
 
     def save(self, schemas: Sequence[JsonObject], *, new_version: bool) -> None:
-        """Store schemas, in place of those of the same version, or each as its next version;
-        ``DefinitionError`` for one that cannot be used.
+        """Store schemas, in place of those of the same version, or each as its next version. One
+        that cannot be used is found out where it is enforced.
         """
-        for schema in schemas:
-            _check(schema, "$.data")
         for schema in schemas:
             name, version = str(schema["name"]), _version(schema)
             if new_version:
@@ -108,19 +106,12 @@ def check_input(
         )
 
 
-def check_schemas(definition: WorkflowDef) -> None:
-    """Refuse a definition with a schema that cannot be used (``DefinitionError``)."""
-    for attribute, name in _ATTRIBUTES:
-        _check(getattr(definition, attribute), f"$.{name}.data")
+def unusable_schemas(definition: WorkflowDef) -> Iterator[Violation]:
+    """List the schemas in a definition that cannot be used; whatever enforces one is refused."""
+    yield from _unusable(definition, "$")
     for path, task in _tasks(definition):
         if task.task_definition is not None:
-            check_task_schemas(task.task_definition, f"{path}.taskDefinition")
-
-
-def check_task_schemas(definition: TaskDef, root: str = "$") -> None:
-    """Refuse a task definition with a schema that cannot be used (``DefinitionError``)."""
-    for attribute, name in _ATTRIBUTES:
-        _check(getattr(definition, attribute), f"{root}.{name}.data")
+            yield from _unusable(task.task_definition, f"{path}.taskDefinition")
 
 
 def names_schema(definition: WorkflowDef) -> bool:
@@ -142,12 +133,13 @@ def embed_schemas(definition: WorkflowDef, schema_of: SchemaOf) -> WorkflowDef:
 _ATTRIBUTES = (("input_schema", "inputSchema"), ("output_schema", "outputSchema"))
 
 
-def _check(given: JsonObject | None, path: str) -> None:
-    data = given.get("data") if given and given.get("type", "JSON") == "JSON" else None
-    fault = schema_fault(data) if isinstance(data, dict) else None
-    if fault is not None:
-        where = f"{path}{fault.path[1:]}"
-        raise DefinitionError(violations=(Violation(path=where, message=fault.message),))
+def _unusable(definition: WorkflowDef | TaskDef, root: str) -> Iterator[Violation]:
+    for attribute, name in _ATTRIBUTES:
+        given: JsonObject | None = getattr(definition, attribute)
+        data = given.get("data") if given and given.get("type", "JSON") == "JSON" else None
+        fault = schema_fault(data) if isinstance(data, dict) else None
+        if fault is not None:
+            yield Violation(path=f"{root}.{name}.data{fault.path[1:]}", message=fault.message)
 
 
 def _all(definition: WorkflowDef) -> Iterator[WorkflowDef | TaskDef]:

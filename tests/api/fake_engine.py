@@ -282,8 +282,9 @@ class FakeDefinitions:
         names = [definition.name for definition in definitions]
         return {"bulkErrorResults": {}, "bulkSuccessfulResults": names}
 
-    def validate(self, definition: WorkflowDef, /) -> None:
+    def validate(self, definition: WorkflowDef, /) -> Sequence[Violation]:
         self.validated.append(definition)
+        return ()
 
     def workflow(self, name: str, version: int | None, /) -> bytes:
         versions = [found for known, found in self.stored if known == name]

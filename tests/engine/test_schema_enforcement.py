@@ -2,11 +2,12 @@
 
 from typing import Any
 
+import orjson
 import pytest
 
 from conductor_py.codec.definitions import workflow_from_json
 from conductor_py.engine.schemas import Schemas
-from conductor_py.errors import DefinitionError, InvalidInput, NotFound
+from conductor_py.errors import InvalidInput, NotFound
 from conductor_py.model.definition_form import task_def_from_json
 from conductor_py.testing import MemoryEngine
 from tests.builders import inline, policy, simple, status_of, sub_workflow, task_of, workflow
@@ -138,14 +139,41 @@ def test_next_versions_are_numbered_and_the_latest_is_found(engine: MemoryEngine
         registry.one("numbers", 2)
 
 
-def test_schema_that_cannot_be_used_is_refused_where_it_is_written(engine: MemoryEngine) -> None:
-    bad = _schema(data={"type": "objekt"})
-    with pytest.raises(DefinitionError) as refused:
-        _registry(engine).save([bad], new_version=False)
-    assert refused.value.violations[0].path == "$.data.type"
-    definition = workflow_from_json(workflow("w", simple("a"), outputSchema=bad))
-    with pytest.raises(DefinitionError):
-        engine.engine.definitions.register(definition, overwrite=False)
-    task = task_def_from_json({"name": "a", "inputSchema": bad})
-    with pytest.raises(DefinitionError):
-        engine.engine.definitions.register_tasks([task])
+_ODD = ({"type": "objekt"}, {"$schema": {"type": "string"}}, {"properties": {"n": {"required": 1}}})
+
+
+@pytest.mark.parametrize("data", _ODD, ids=str)
+def test_a_schema_that_cannot_be_used_is_stored_as_sent(
+    engine: MemoryEngine, data: dict[str, Any]
+) -> None:
+    odd = _schema(data=data)
+    _registry(engine).save([odd], new_version=False)
+    assert _registry(engine).one("numbers", 1)["data"] == data
+    definitions = engine.engine.definitions
+    for attribute in ("inputSchema", "outputSchema"):
+        document = workflow("w", simple("a"), **{attribute: odd, "enforceSchema": False})
+        definition = workflow_from_json(document)
+        (said,) = definitions.validate(definition)
+        assert said.path.startswith(f"$.{attribute}.data")
+        definitions.register(definition, overwrite=True)
+        definitions.register_tasks([task_def_from_json({"name": "a", attribute: odd})])
+        assert orjson.loads(definitions.workflow("w", None))[attribute]["data"] == data
+        assert orjson.loads(definitions.task("a"))[attribute]["data"] == data
+    engine.start("w", input={"n": "x"})
+
+
+@pytest.mark.parametrize("data", _ODD, ids=str)
+def test_a_schema_that_cannot_be_used_is_complained_of_where_it_is_enforced(
+    engine: MemoryEngine, data: dict[str, Any]
+) -> None:
+    odd = _schema(data=data)
+    with pytest.raises(InvalidInput) as refused:
+        engine.start(workflow("w", simple("a"), inputSchema=odd))
+    (violation,) = refused.value.violations
+    assert violation.path == "$.input"
+    assert violation.message.startswith("its schema cannot be used: $")
+    started = engine.start(workflow("w", policy("a", outputSchema=odd, enforceSchema=True)))
+    engine.run("a")
+    found = task_of(engine, started, "a")
+    assert found["status"] == "FAILED_WITH_TERMINAL_ERROR"
+    assert "its schema cannot be used: $" in found["reasonForIncompletion"]

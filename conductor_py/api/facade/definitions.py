@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from conductor_py.errors import Violation
 from conductor_py.model.definitions import TaskDef, WorkflowDef
 from conductor_py.model.json import JsonObject
 
@@ -18,8 +19,8 @@ class Definitions(Protocol):
     def update(self, definitions: Sequence[WorkflowDef], /) -> JsonObject:
         """Store all; a BulkResponse."""
 
-    def validate(self, definition: WorkflowDef, /) -> None:
-        """Check what needs scripts or other definitions; ``DefinitionError``."""
+    def validate(self, definition: WorkflowDef, /) -> Sequence[Violation]:
+        """Check what needs other definitions (``DefinitionError``); what will not be usable."""
 
     def workflow(self, name: str, version: int | None, /) -> bytes:
         """Read one as JSON, the latest without a version; ``NotFound``."""
