@@ -20,6 +20,8 @@ _NAMES: Final = {
     "vector": "it",
     "given": "given",
     "scope": "scope",
+    "cut_off": "cut",
+    "untold": "untold",
 }
 
 

@@ -309,17 +309,20 @@ def _open_named(ws: Workspace, step: Step) -> None:
 
 
 def _check_loop(ws: Workspace, step: Step) -> None:
-    """An iteration is not over before everything in it that a pause has postponed has gone on."""
+    """An iteration is not over before everything in it that a pause has postponed has gone on, nor
+    while something in it is about to be taken back.
+    """
     if pausing.is_behind(ws):
         _continue_later(ws, step)
-    else:
+    elif not takeback.holds(ws, Spot(step.plan, step.plan.nodes[step.ref], step.vector)):
         do_while.check(ws, step.plan, step.ref, step.vector)
 
 
 def _conclude_attempt(ws: Workspace, step: Step) -> None:
     spot, attempt = _newest(ws, step)
-    if spot is not None and attempt is not None and not attempt.open:
-        control.conclude(ws, spot, attempt)
+    if spot is None or attempt is None or attempt.open or takeback.keeps_back(ws, attempt):
+        return
+    control.conclude(ws, spot, attempt)
 
 
 def _check_deadline(ws: Workspace, step: Step) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from conductor_py.decider import clearing, failure_workflow, pausing, schemas
+from conductor_py.decider import clearing, failure_workflow, pausing, schemas, unfinished
 from conductor_py.decider.need import Read
 from conductor_py.decider.parameters import Reader
 from conductor_py.decider.references import resolve_template
@@ -147,6 +147,7 @@ def cut(
     ws.states["end"] = Ending(reason=reason, failed_task=failed_task)
     ws.agenda.clear()
     ws.pending = 0
+    _leave_child(ws)
     first = _leave_walk(ws)
     uncleared = first < ws.header.first_seq
     if ws.open_attempts or ws.containers or pausing.is_behind(ws) or uncleared:
@@ -159,16 +160,32 @@ def cut(
     tell_parent(ws, reason, output if told is None else told)
 
 
+def _leave_child(ws: Workspace) -> None:
+    """End a child that began anew, and that nobody waits for yet."""
+    walk = ws.state("walk", Walk)
+    if walk is None or not (walk.adopts or walk.kind == "take_back"):
+        return
+    attempt = unfinished.newest_at_target(ws, walk) if unfinished.is_ahead(ws, walk) else None
+    if attempt is None or attempt.open or attempt.child is None or attempt.followed:
+        return
+    terminate = Operation(
+        id=f"cancel:{task_id(ws.id, attempt.seq)}:{ws.header.generation}",
+        name="terminate",
+        arguments={"reason": _ending(ws).reason},
+    )
+    ws.sends.append(Send(execution=attempt.child, event=terminate))
+
+
 def _leave_walk(ws: Workspace) -> int:
     """End a walk that is under way; from where on there is something to clean up. A restart's has
-    yet to clear what lies before the execution's first attempt. A rerun's is kept: a retry goes on
-    with it where its target has not run.
+    yet to clear what lies before the execution's first attempt. A recovery's is kept: a retry goes
+    on with it where it has not come to its target.
     """
     first = ws.header.first_seq
     if ws.header.walk:
         first = min(first, ws.header.walk)
         walk = ws.state("walk", Walk)
-        if walk is not None and walk.kind != "revive":
+        if walk is not None and walk.kind not in {"revive", "take_back"}:
             ws.states["walk"] = None
         ws.header = replace(ws.header, walk=0, surveyed=False)
     return first

@@ -84,17 +84,6 @@ def begin(ws: Workspace, walk: Walk) -> None:
         ws.sends.append(Send(execution=ws.header.parent, event=revived))
 
 
-def is_ahead(ws: Workspace, walk: Walk) -> bool:
-    """Whether the task that a rerun begins with has yet to run in this generation."""
-    if walk.kind != "revive" or walk.scope or not (walk.target or walk.ref):
-        return False
-    target = ws.attempt(walk.target) if walk.target else None
-    ref, vector = (target.ref, target.vector) if target is not None else (walk.ref, NO_LOOP)
-    seq = ws.newest(ref, vector)
-    newest = ws.attempt(seq) if seq else None
-    return newest is None or newest.generation != ws.header.generation
-
-
 def begin_anew(ws: Workspace, plan: Plan) -> None:
     """Begin a generation in which nothing has happened yet: no attempt exists for any reader, the
     variables are those of the definition. The walk only clears up.
@@ -141,7 +130,7 @@ def child_revived(ws: Workspace, event: ChildRevived) -> None:
     elif newest.open or newest.redo == ws.header.generation:
         return
     elif ws.state("walk", Walk) is None:
-        takeback.order(ws, spot, newest)
+        takeback.order(ws, newest)
     elif pausing.is_paused(ws):
         ws.agenda.append(Step("revived", ws.plan, str(seq), NO_LOOP))
     else:

@@ -19,10 +19,14 @@ from conductor_py.model.status import TaskStatus
 
 
 def begin(ws: Workspace, step: Step) -> None:
-    """Begin the walk that the step names once nothing else is under way."""
-    walk = ws.state("walk", Walk)
-    if walk is None or walk.kind != step.kind or ws.header.walk:
-        return
+    """Begin the walk of a jump once nothing else is under way."""
+    found = ws.state("walk", Walk)
+    if found is not None and found.kind == "jump" and not ws.header.walk and begins(ws, step):
+        walk(ws)
+
+
+def begins(ws: Workspace, step: Step) -> bool:
+    """Whether nothing else is under way; else the step comes again."""
     if ws.agenda:
         ws.agenda.append(step)
     elif ws.pending:
@@ -30,7 +34,15 @@ def begin(ws: Workspace, step: Step) -> None:
         waiting = Continue(generation=ws.header.generation, kind=step.kind, plan=ws.plan.hash)
         ws.continues.append(waiting)
     else:
-        ws.states["walk"] = replace(walk, last=ws.next_seq)
+        return True
+    return False
+
+
+def walk(ws: Workspace) -> None:
+    """Begin the walk that was ordered."""
+    found = ws.state("walk", Walk)
+    if found is not None:
+        ws.states["walk"] = replace(found, last=ws.next_seq)
         ws.header = replace(ws.header, walk=ws.header.first_seq)
         ws.agenda.append(Step("walk", ws.plan, "", NO_LOOP))
 

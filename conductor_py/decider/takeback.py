@@ -8,30 +8,67 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from conductor_py.decider import adoption, control, joins, jumping, revival
+from conductor_py.decider import adoption, control, ending, joins, jumping, revival, unfinished
 from conductor_py.decider.graph import Standing, ancestry, at_tail, open_iteration, standing
 from conductor_py.decider.need import Read
 from conductor_py.decider.operators import do_while
 from conductor_py.decider.workspace import Spot, Step, Workspace
 from conductor_py.model.execution import NO_LOOP, Attempt, JoinState, LoopState, Walk
+from conductor_py.model.status import TaskStatus
 
-_FORKS = frozenset({"FORK_JOIN", "FORK_JOIN_DYNAMIC"})
+
+def order(ws: Workspace, attempt: Attempt) -> None:
+    """Take back what has followed a settled attempt, once nothing else is under way."""
+    ws.states["walk"] = Walk(kind="take_back", last=ws.next_seq, target=attempt.seq)
+    ws.agenda.append(Step("take_back", ws.plan, "", NO_LOOP))
 
 
-def order(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
-    """Let the task of a settled attempt wait for its child again, and take back what has followed
-    it once nothing else is under way. Until then no iteration, nor the execution, ends by it.
+def holds(ws: Workspace, loop: Spot) -> bool:
+    """Whether a loop is not to go on, because something in it is about to be taken back."""
+    walk = ws.state("walk", Walk)
+    if walk is None or walk.kind != "take_back":
+        return False
+    target = _target(ws, walk)
+    return target is not None and loop.key in {each.key for each in _loops_around(ws, target)}
+
+
+def keeps_back(ws: Workspace, attempt: Attempt) -> bool:
+    """Whether nobody is to be told of an end, which a pause has put off, because it is about to be
+    taken back.
     """
-    _uncount(ws, spot, attempt)
+    walk = ws.state("walk", Walk)
+    if walk is None or walk.kind != "take_back" or walk.target != attempt.seq:
+        return False
+    ws.states["walk"] = replace(walk, untold=True)
+    return True
+
+
+def begin(ws: Workspace, step: Step) -> None:
+    """Let the task wait for its child again, and begin the walk, unless what came meanwhile has
+    made it pointless.
+    """
+    walk = ws.state("walk", Walk)
+    if walk is None or walk.kind != "take_back" or ws.header.walk:
+        return
+    if not jumping.begins(ws, step):
+        return
+    target, attempt = _target(ws, walk), unfinished.newest_at_target(ws, walk)
+    if target is None or attempt is None or attempt.open:
+        ws.states["walk"] = None
+        if walk.untold and attempt is not None and (spot := ws.spot_of(attempt)) is not None:
+            control.conclude(ws, spot, attempt)
+        return
+    if not walk.untold:
+        _uncount(ws, target, attempt)
     ws.put(replace(attempt, superseded=True))
     ws.header = replace(ws.header, revised=True)
     ws.tail = False
-    for loop in reversed(_loops_around(ws, spot)):
+    for loop in reversed(_loops_around(ws, target)):
         _unset_tail(ws, loop)
         _reopen(ws, loop)
-    adoption.adopt(ws, spot, attempt, attempt.retry_count, resume=False)
-    ws.states["walk"] = Walk(kind="take_back", last=ws.next_seq, target=attempt.seq)
-    ws.agenda.append(Step("take_back", ws.plan, "", NO_LOOP))
+    adoption.adopt(ws, target, attempt, attempt.retry_count, resume=False)
+    if not ws.over:  # the child may have failed meanwhile
+        jumping.walk(ws)
 
 
 def _reopen(ws: Workspace, loop: Spot) -> None:
@@ -45,17 +82,6 @@ def _reopen(ws: Workspace, loop: Spot) -> None:
     ws.renewed[loop.key] = (before, before.retry_count)
     do_while.reopen(ws, loop, before)
     ws.renewed.pop(loop.key, None)
-
-
-def begin(ws: Workspace, step: Step) -> None:
-    """Begin the walk, unless what came meanwhile has made it pointless."""
-    walk = ws.state("walk", Walk)
-    if walk is None or walk.kind != "take_back" or ws.header.walk:
-        return
-    if _target(ws, walk) is None:
-        ws.states["walk"] = None
-        return
-    jumping.begin(ws, step)
 
 
 def is_current(ws: Workspace, spot: Spot) -> bool:
@@ -80,7 +106,7 @@ def _loops_around(ws: Workspace, spot: Spot) -> list[Spot]:
 
 def _goes_on(ws: Workspace, state: LoopState) -> bool:
     loop = ws.attempt(state.seq)
-    return loop is not None and (ws.over or loop.open or loop.status.successful)
+    return loop is not None and (ws.over or loop.open or loop.status is TaskStatus.COMPLETED)
 
 
 def _target(ws: Workspace, walk: Walk) -> Spot | None:
@@ -108,18 +134,17 @@ def look(ws: Workspace, walk: Walk, page: list[tuple[Attempt, Spot]]) -> None:
 
 
 def land(ws: Workspace, walk: Walk) -> None:
-    """Open again what waits for the branches around the task, and what follows it if it has
-    settled meanwhile.
+    """Open again what waits for the branches around the task, and what follows the task, or a loop
+    around it, that has ended meanwhile.
     """
     target = _target(ws, walk)
-    if target is None:
-        return
-    for depth, spot in enumerate(ancestry(ws, target)):
+    for spot in ancestry(ws, target) if target is not None else ():
         seq = ws.newest(spot.node.ref, spot.vector)
         attempt = ws.attempt(seq) if seq else None
-        is_fork = spot.node.task.type in _FORKS
-        if attempt is not None and not attempt.open and (is_fork or not depth):
+        if attempt is not None and not attempt.open and not ws.over:
             revival.replay(ws, attempt, spot)
+    for loop in _loops_around(ws, target) if target is not None else ():
+        ws.agenda.append(Step("loop", loop.plan, loop.node.ref, loop.vector))
 
 
 def _uncount(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
@@ -134,7 +159,7 @@ def _uncount(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
                 errors=tuple(seq for seq in join.errors if seq != attempt.seq),
             )
     if spot.node.task.permissive and not attempt.status.successful:
-        ws.permissive_failures = max(ws.permissive_failures - 1, 0)
+        ending.take_back_failure(ws, ending.reason_of(attempt))
     end = at_tail(ws, spot)
     if isinstance(end, Spot):
         _unset_tail(ws, end)

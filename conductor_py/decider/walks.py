@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from conductor_py.decider import clearing, gates, generations, jumping, revival, takeback
+from conductor_py.decider import clearing, gates, jumping, revival, takeback, unfinished
 from conductor_py.decider.control import CONTAINERS
 from conductor_py.decider.graph import Standing, ancestry, at_tail, lifted, open_iteration, standing
 from conductor_py.decider.need import PlanWanted, Read
@@ -38,7 +38,7 @@ def go_on(ws: Workspace) -> None:
         _revive(ws, walk, first, end)
     else:
         _survey(ws, walk, first, end)
-    if end < walk.last or (ws.header.surveyed and ws.agenda and generations.is_ahead(ws, walk)):
+    if end < walk.last or (ws.header.surveyed and ws.agenda and unfinished.is_ahead(ws, walk)):
         ws.header = replace(ws.header, walk=end)
     elif walk.kind == "revive" and not ws.header.surveyed and ws.header.first_seq < walk.last:
         ws.header = replace(ws.header, walk=ws.header.first_seq, surveyed=True)
@@ -235,12 +235,23 @@ def _revive(ws: Workspace, walk: Walk, first: int, end: int) -> None:
         if attempt.redo:
             kind = "renew"
             if walk.target and _is_target(ws, walk, attempt):
-                kind = "adopt" if walk.adopts else "renew_target"
+                kind = _of_target(walk, attempt)
             elif walk.resumes and attempt.child:
                 kind = "resume_child"
             ws.agenda.append(Step(kind, ws.plan, str(attempt.seq), NO_LOOP))
         elif attempt.status.successful:
             revival.replay(ws, attempt, spot)
+
+
+def _of_target(walk: Walk, attempt: Attempt) -> str:
+    """How the target of a recovery is made anew. The child that an adoption was for, which an end
+    has cut off, may have ended with the parent.
+    """
+    if not walk.adopts:
+        return "renew_target"
+    if not walk.cut_off:
+        return "adopt"
+    return "resume_child" if walk.resumes or attempt.status.successful else "renew_target"
 
 
 def _is_target(ws: Workspace, walk: Walk, attempt: Attempt) -> bool:

@@ -324,7 +324,9 @@ class Walk:
     ``target`` is the attempt that is made anew whatever its status, 0 for none; with ``forgets``
     all that follows it is forgotten. ``adopts`` says that the target goes on with its child,
     ``resumes`` that every failed task with a child does. ``ref`` and ``vector`` are where a jump
-    goes, ``given`` says that an input for the target is kept in the field ``redo``.
+    goes, ``given`` says that an input for the target is kept in the field ``redo``. ``cut_off``
+    says that it goes on with a walk that an end has cut off, ``untold`` that nobody has been told
+    of the end of the attempt that is taken back.
 
     In a DAG ``ref`` is the task that was named, which may have no attempt, and ``scope`` what may
     run: TASK_ONLY that task, TASK_PRE that task and what comes before it, FORCED everything but
@@ -341,6 +343,8 @@ class Walk:
     vector: Vector = NO_LOOP
     given: bool = False
     scope: str = ""
+    cut_off: bool = False
+    untold: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

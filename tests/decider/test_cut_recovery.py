@@ -1,7 +1,6 @@
 """A recovery that an end cuts off before it has made anew all that it was to: the next one does."""
 
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 
 import pytest
@@ -14,6 +13,7 @@ from conductor_py.testing import MemoryEngine, memory_engine
 from conductor_py.testing.clock import FakeClock
 from conductor_py.testing.recount import complaints
 from tests.builders import Json, dag, simple, status_of, workflow
+from tests.decider.cutting import cut_off
 
 _NAMES = "abc"
 
@@ -36,26 +36,6 @@ def _completed(engine: MemoryEngine, definition: Json) -> str:
     return started
 
 
-def _cut_off(engine: MemoryEngine, commits: int, act: Callable[[], object]) -> None:
-    """Do something in a server that dies behind so many commits."""
-    commit, left = engine.ports.store.commit, commits
-
-    def counted(effects: object) -> object:
-        nonlocal left
-        if not left:
-            raise KeyboardInterrupt
-        left -= 1
-        return commit(effects)  # type: ignore[arg-type]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engine.ports.store, "commit", counted)
-        with suppress(KeyboardInterrupt):
-            act()
-            engine.settle()
-    assert not left
-    engine.clock.advance(seconds=60)  # its lease is over
-
-
 def _sound(space: MemorySpace, engine: MemoryEngine) -> None:
     find_plan = partial(snapshots_of(engine.ports).plan, 0)
     assert complaints(space.partition(0), find_plan, engine.clock.now_ms) == []
@@ -65,7 +45,7 @@ def _sound(space: MemorySpace, engine: MemoryEngine) -> None:
     ("make", "commits"),
     [*((_graph, commits) for commits in range(1, 5)), *((_list, n) for n in range(1, 6))],
 )
-def test_a_retry_goes_on_with_a_rerun_wherever_it_was_cut_off(
+def test_a_retry_goes_on_with_a_rerun_wherever_it_wascut_off(
     make: Callable[[], Json], commits: int
 ) -> None:
     clock = FakeClock()
@@ -75,12 +55,12 @@ def test_a_retry_goes_on_with_a_rerun_wherever_it_was_cut_off(
     rerun = partial(
         engine.engine.recovery.rerun, started, RerunRequest(from_ref="b", task_input={"n": 1})
     )
-    _cut_off(engine, commits, rerun)
+    cut_off(engine, commits, rerun)
     assert not engine.poll("b")
     engine.engine.executions.terminate(started, reason="enough")
     engine.settle()
     _sound(space, engine)
-    _cut_off(engine, 1, partial(engine.engine.recovery.retry, started))
+    cut_off(engine, 1, partial(engine.engine.recovery.retry, started))
     _sound(space, engine)
     engine.settle()
     assert engine.run("b")["inputData"] == {"n": 1}

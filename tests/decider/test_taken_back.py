@@ -12,6 +12,8 @@ from tests.builders import (
     dynamic_fork,
     fork,
     join,
+    run_failing,
+    set_variable,
     simple,
     status_of,
     sub_workflow,
@@ -21,6 +23,7 @@ from tests.builders import (
     times,
     workflow,
 )
+from tests.decider.cutting import cut_off
 
 _READS = {"v": "${s.output.n}"}
 
@@ -211,3 +214,133 @@ def test_a_parent_that_ends_while_it_waits_again_ends_its_child(engine: MemoryEn
     engine.engine.executions.terminate(started, reason="enough")
     engine.settle()
     assert status_of(engine, child) == "TERMINATED"
+
+
+def _at_once() -> Json:
+    return sub_workflow("s", workflow("c", set_variable("v", n=1)))
+
+
+@pytest.mark.parametrize("limits", [Limits(), Limits(rounds=1)], ids=["whole", "rounds"])
+@pytest.mark.parametrize(
+    "tasks",
+    [
+        [times("l", 1, _at_once()), simple("z")],
+        [times("l", 2, times("k", 1, _at_once()), simple("y")), simple("z")],
+        [times("l", 1, fork("f", [_at_once()], [simple("y")]), join("j", "s", "y")), simple("z")],
+    ],
+    ids=["loop", "nested", "fork"],
+)
+def test_a_child_that_ends_at_once_lets_what_follows_its_loop_run_again(
+    tasks: list[Json], limits: Limits
+) -> None:
+    engine = memory_engine(limits=limits)
+    started = engine.start(workflow("w", *tasks, simple("last")))
+    engine.settle()
+    _work(engine, "yz", 1)
+    engine.engine.recovery.restart(_newest(engine, started, "s")["subWorkflowId"])
+    engine.settle()
+    assert not engine.poll("last")
+    _work(engine, ["y", "z", "last"], 2)
+    assert status_of(engine, started) == "COMPLETED"
+    assert [task["status"] for task in tasks_of(engine, started, "z")] == ["COMPLETED"] * 2
+
+
+def test_a_child_in_a_loop_that_failed_is_not_waited_for_again(engine: MemoryEngine) -> None:
+    """What the end of the loop has canceled would not run: only a recovery of all brings it."""
+    child = {**_child(), "permissive": True}
+    body = [fork("f", [child], [simple("b")]), join("j", "s", "b")]
+    started = engine.start(workflow("w", times("l", 1, *body, optional=True), simple("z")))
+    run_failing(engine, "x")
+    engine.settle()
+    assert engine.statuses(started)["l"] == "COMPLETED_WITH_ERRORS"
+    engine.engine.recovery.restart(_newest(engine, started, "s")["subWorkflowId"])
+    engine.settle()
+    engine.run("z")
+    assert status_of(engine, started) == "FAILED"  # a permissive task of it did
+
+
+@pytest.mark.parametrize("commits", range(2, 9))
+@pytest.mark.parametrize("resume", [True, False])
+@pytest.mark.parametrize("done", [True, False])
+def test_a_retry_goes_on_with_a_take_back_that_an_end_has_cut_off(
+    commits: int, resume: bool, done: bool
+) -> None:
+    engine = memory_engine(limits=Limits(attempts=1, rounds=1))
+    tasks = [_child(), simple("y", inputParameters=_READS), simple("z", inputParameters=_READS)]
+    started = engine.start(workflow("w", *tasks, simple("last")))
+    engine.settle()
+    _work(engine, "xyz", 1)
+    child = task_of(engine, started, "s")["subWorkflowId"]
+    cut_off(engine, commits, lambda: engine.engine.recovery.restart(child))
+    if done:
+        for task in engine.poll("x"):
+            engine.complete(task, {"n": 2})
+    engine.engine.executions.terminate(started, reason="enough")
+    engine.settle()
+    assert status_of(engine, started) == "TERMINATED"
+    assert status_of(engine, child) in {"TERMINATED", "COMPLETED"}
+    engine.engine.recovery.retry(started, resume_subworkflows=resume)
+    engine.settle()
+    if not done:
+        assert not [name for name in ("y", "z", "last") if engine.poll(name)]
+    _work(engine, ["x", "y", "z", "last"], 2)
+    assert status_of(engine, started) == "COMPLETED"
+    assert [_newest(engine, started, ref)["inputData"] for ref in "yz"] == [{"v": 2}, {"v": 2}]
+
+
+def test_what_was_not_counted_before_a_pause_is_not_taken_back(engine: MemoryEngine) -> None:
+    """A child ends while its parent is paused, and is restarted before the parent goes on."""
+    child = {**_child(), "permissive": True}
+    branches = fork("f", [child], [simple("b", permissive=True)])
+    started = engine.start(workflow("w", branches, join("j", "s", "b"), simple("z")))
+    run_failing(engine, "b")
+    engine.engine.steering.pause(started)
+    run_failing(engine, "x")
+    engine.engine.recovery.restart(task_of(engine, started, "s")["subWorkflowId"])
+    engine.settle()
+    engine.engine.steering.resume(started)
+    engine.settle()
+    _work(engine, "xz", 2)
+    found = engine.workflow(started)
+    assert found["status"] == "FAILED"
+    assert found["failedReferenceTaskNames"] == ["b", "j"]
+
+
+def test_no_iteration_begins_before_what_a_pause_has_put_off_is_taken_back(
+    engine: MemoryEngine,
+) -> None:
+    body = [_child(), simple("y", inputParameters=_READS)]
+    started = engine.start(workflow("w", times("l", 2, *body)))
+    _work(engine, "x", 1)
+    (task,) = engine.poll("y")
+    engine.engine.steering.pause(started)
+    engine.engine.recovery.restart(_newest(engine, started, "s")["subWorkflowId"])
+    engine.settle()
+    engine.complete(task, {"n": 1})
+    engine.settle()
+    _work(engine, "x", 2)
+    engine.engine.steering.resume(started)
+    engine.settle()
+    (again,) = engine.poll("y")
+    assert (again["iteration"], again["inputData"]) == (1, {"v": 2})
+    engine.complete(again)
+    _work(engine, "xy", 3)
+    assert status_of(engine, started) == "COMPLETED"
+
+
+def test_a_parent_that_ends_before_it_waits_again_ends_the_child(engine: MemoryEngine) -> None:
+    started = engine.start(workflow("w", _child(), simple("z")))
+    _work(engine, "x", 1)
+    child = task_of(engine, started, "s")["subWorkflowId"]
+    engine.engine.steering.pause(started)
+    engine.engine.recovery.restart(child)
+    engine.settle()
+    engine.engine.executions.terminate(started, reason="enough")
+    engine.settle()
+    assert status_of(engine, child) == "TERMINATED"
+    engine.engine.recovery.retry(started, resume_subworkflows=True)
+    engine.settle()
+    assert not engine.poll("z")
+    _work(engine, "xz", 2)
+    assert status_of(engine, started) == "COMPLETED"
+    assert task_of(engine, started, "s")["subWorkflowId"] == child

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from conductor_py.decider import ending, generations
+from conductor_py.decider import ending, generations, unfinished
 from conductor_py.decider.adoption import ASKED_BY_PARENT
 from conductor_py.decider.need import Read
 from conductor_py.decider.workspace import Workspace
@@ -42,7 +42,7 @@ def retry(ws: Workspace, operation: Operation) -> Answer | None:
             return None
     resumes = operation.arguments.get("resume") is True
     walk = cut_off or Walk(kind="revive", last=0)
-    generations.begin(ws, replace(walk, last=ws.next_seq, adopts=False, resumes=resumes))
+    generations.begin(ws, replace(walk, last=ws.next_seq, resumes=resumes))
     return Answer(operation=operation.id)
 
 
@@ -60,12 +60,19 @@ def _any_failed(ws: Workspace, seqs: range) -> bool:
 
 
 def _cut_off(ws: Workspace) -> Walk | None:
-    """The walk of a rerun that had not come to its target when an end came. A DAG that failed by
-    itself has gone by its gates: what they say of the target holds.
+    """What goes on with a recovery that an end has cut off. A DAG that failed by itself has gone by
+    its gates: what they say of the target holds.
     """
+    walk = ws.state("walk", Walk)
+    if walk is None:
+        return None
+    if walk.kind == "take_back":
+        taking = Walk(kind="revive", last=0, target=walk.target, forgets=True)
+        return replace(taking, adopts=True, cut_off=True)
     by_itself = ws.plan.is_dag and ws.status is WorkflowStatus.FAILED
-    walk = ws.state("walk", Walk) if ws.header.revised and not by_itself else None
-    return walk if walk is not None and generations.is_ahead(ws, walk) else None
+    if by_itself or not ws.header.revised or not unfinished.is_ahead(ws, walk):
+        return None
+    return replace(walk, cut_off=True)
 
 
 def _held_back(ws: Workspace) -> bool:
