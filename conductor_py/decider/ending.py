@@ -124,6 +124,8 @@ def end(
         if note is not None:
             whole = ws.payload(result.path) if isinstance(result, External) else result
             noted = failure_workflow.noted(whole, note)
+    if ws.header.revised:
+        _leave_child(ws, reason)
     cut(ws, status, reason, failed=failed, output=noted, told=result)
 
 
@@ -147,7 +149,6 @@ def cut(
     ws.states["end"] = Ending(reason=reason, failed_task=failed_task)
     ws.agenda.clear()
     ws.pending = 0
-    _leave_child(ws)
     first = _leave_walk(ws)
     uncleared = first < ws.header.first_seq
     if ws.open_attempts or ws.containers or pausing.is_behind(ws) or uncleared:
@@ -160,7 +161,7 @@ def cut(
     tell_parent(ws, reason, output if told is None else told)
 
 
-def _leave_child(ws: Workspace) -> None:
+def _leave_child(ws: Workspace, reason: str | None) -> None:
     """End a child that began anew, and that nobody waits for yet."""
     walk = ws.state("walk", Walk)
     if walk is None or not (walk.adopts or walk.kind == "take_back"):
@@ -171,7 +172,7 @@ def _leave_child(ws: Workspace) -> None:
     terminate = Operation(
         id=f"cancel:{task_id(ws.id, attempt.seq)}:{ws.header.generation}",
         name="terminate",
-        arguments={"reason": _ending(ws).reason},
+        arguments={"reason": reason},
     )
     ws.sends.append(Send(execution=attempt.child, event=terminate))
 

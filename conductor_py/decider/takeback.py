@@ -19,13 +19,14 @@ from conductor_py.model.status import TaskStatus
 
 def order(ws: Workspace, attempt: Attempt) -> None:
     """Take back what has followed a settled attempt, once nothing else is under way."""
+    ws.header = replace(ws.header, revised=True)
     ws.states["walk"] = Walk(kind="take_back", last=ws.next_seq, target=attempt.seq)
     ws.agenda.append(Step("take_back", ws.plan, "", NO_LOOP))
 
 
 def holds(ws: Workspace, loop: Spot) -> bool:
     """Whether a loop is not to go on, because something in it is about to be taken back."""
-    walk = ws.state("walk", Walk)
+    walk = ws.state("walk", Walk) if ws.header.revised else None
     if walk is None or walk.kind != "take_back":
         return False
     target = _target(ws, walk)
@@ -36,7 +37,7 @@ def keeps_back(ws: Workspace, attempt: Attempt) -> bool:
     """Whether nobody is to be told of an end, which a pause has put off, because it is about to be
     taken back.
     """
-    walk = ws.state("walk", Walk)
+    walk = ws.state("walk", Walk) if ws.header.revised else None
     if walk is None or walk.kind != "take_back" or walk.target != attempt.seq:
         return False
     ws.states["walk"] = replace(walk, untold=True)
@@ -61,7 +62,6 @@ def begin(ws: Workspace, step: Step) -> None:
     if not walk.untold:
         _uncount(ws, target, attempt)
     ws.put(replace(attempt, superseded=True))
-    ws.header = replace(ws.header, revised=True)
     ws.tail = False
     for loop in reversed(_loops_around(ws, target)):
         _unset_tail(ws, loop)

@@ -310,6 +310,7 @@ def test_a_task_of_a_dag_below_is_named_by_its_id(engine: MemoryEngine) -> None:
     engine.run("a")
     engine.settle()
     assert _stale(engine, below) == "b"
+    engine.run("z")
     assert (status_of(engine, below), status_of(engine, started)) == ("COMPLETED", "COMPLETED")
 
 
