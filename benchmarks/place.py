@@ -53,6 +53,7 @@ _FURTHER: Final = {
     "schedules": ("redis.schedules", "RedisScheduleStore"),
     "presence": ("redis.presence", "RedisPresence"),
     "secrets": ("environment.values", "NO_VALUES"),
+    "touched": ("redis.touched", "RedisTouchedTasks"),
 }
 
 

@@ -167,7 +167,7 @@ class Index:
     tasks: bool = flag(
         "conductor.app.taskIndexingEnabled",
         "true",
-        "Index tasks as well as workflows, when a workflow has ended.",
+        "Index tasks as well as workflows, while they run.",
     )
     task_logs: bool = flag(
         "conductor.app.taskExecLogIndexingEnabled",

@@ -40,7 +40,6 @@ from conductor_py.decider.operators import (
     do_while,
     exclusive_join,
     fork_join_dynamic,
-    join,
     sub_workflow,
 )
 from conductor_py.decider.plan import Plan
@@ -337,22 +336,14 @@ def _newest(ws: Workspace, step: Step) -> tuple[Spot | None, Attempt | None]:
     return Spot(step.plan, node, step.vector) if node else None, ws.attempt(seq) if seq else None
 
 
-def _close(ws: Workspace, key: str, *, released: bool) -> None:
-    found = join.opened(ws, key)
-    if found is not None and found[1].type == "EXCLUSIVE_JOIN":
-        exclusive_join.close(ws, key, released=released)
-    elif found is not None:
-        join.close(ws, key)
-
-
 _STEPS: Mapping[str, Callable[[Workspace, Step], None]] = MappingProxyType(
     {
         "open": _open,
         "open_named": _open_named,
         "branches": fork_join_dynamic.more_branches,
         "join_of": lambda ws, step: fork_join_dynamic.join_of(ws, step.plan, step.ref, step),
-        "join": lambda ws, step: _close(ws, step.ref, released=False),
-        "released": lambda ws, step: _close(ws, step.ref, released=True),
+        "join": lambda ws, step: exclusive_join.close_either(ws, step.ref, released=False),
+        "released": lambda ws, step: exclusive_join.close_either(ws, step.ref, released=True),
         "cancel": bodies.cancel,
         "forget": bodies.forget,
         "forget_back": bodies.forget,

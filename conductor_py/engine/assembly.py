@@ -137,6 +137,7 @@ def assemble(
         payload_limits,
         remove_after_ms=max(remove_after_ms, stays_ms),
         index_after_ms=index_after_ms,
+        index_tasks=index_tasks,
     )
     long_scripts = LongScripts(ports.scripts)
     domains = Domains(ports.queues, clock, partitions, active_worker_ms)
@@ -217,6 +218,7 @@ def assemble(
         hand_out=HandOut(ports.secrets, ports.environment),
         polled=workers.polled,
         machine=machine,
+        index_tasks=index_tasks,
     )
     history = run_history or RunHistory()
     firing = Firing(ports.schedules, executions, clock, history)
@@ -240,6 +242,7 @@ def assemble(
             listeners=listeners or Listeners(),
             patience=Patience(give_up_ms=give_up_ms),
             limits=shared_limits,
+            views=views,
         ),
     )
     awaiting = Awaiting(

@@ -18,7 +18,10 @@ from conductor_py.engine.posts import Posts
 from conductor_py.engine.shared_admission import KIND, Admissions
 from conductor_py.engine.shared_limits import SharedLimits
 from conductor_py.engine.snapshots import Snapshots
+from conductor_py.engine.task_index import TaskIndex
 from conductor_py.engine.tasks import Tasks
+from conductor_py.engine.views import Views
+from conductor_py.ports.touched import EFFECT
 
 
 def deliveries(
@@ -33,6 +36,7 @@ def deliveries(
     listeners: Listeners,
     patience: Patience,
     limits: SharedLimits,
+    views: Views,
 ) -> dict[str, EffectHandler]:
     """Carry out the effects that leave the engine, by kind."""
     events = EventDelivery(
@@ -56,6 +60,7 @@ def deliveries(
         clock=clock,
         patience=patience,
     )
+    index = TaskIndex(ports.touched, ports.store, views, ports.search, clock.elapsed_ms)
     keys = KeyedStarts(executions, tasks, operations, ports.store, snapshots, ports.payloads, clock)
     return {
         "publish": events.deliver,
@@ -63,4 +68,5 @@ def deliveries(
         "start": keys.handle,
         "post": Posts(ports.store, executor).handle,
         KIND: Admissions(limits, executor).handle,
+        EFFECT: index.handle,
     }

@@ -7,7 +7,7 @@ is asked again (design: the size check is part of the transition).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from conductor_py.codec.event import dump_event
@@ -67,14 +67,16 @@ class Encoder:
         *,
         remove_after_ms: int,
         index_after_ms: int,
+        index_tasks: bool,
     ) -> None:
         """``remove_after_ms``: how long a finished execution stays in the store;
         ``index_after_ms``: how long the first index entry may wait, so that a short execution is
-        indexed once.
+        indexed once. With ``index_tasks`` changes of its tasks are told the index while it runs.
         """
         self._payloads = payloads
         self._remove_after_ms = remove_after_ms
         self._index_after_ms = index_after_ms
+        self._index_tasks = index_tasks
         self._bounds = {
             "i": _Bounds(
                 PayloadKind.TASK_INPUT, "Task input", limits.task_input_soft, limits.task_input_hard
@@ -192,6 +194,7 @@ class Encoder:
             plans=decision.plans,
             unpark=header.status is WorkflowStatus.RUNNING and header.last_retried_at > 0,
             admission=_admission(decision),
+            touched=_touched(decision, deleted) if self._index_tasks else (),
         )
 
     def _message(self, send: Send) -> Message:
@@ -278,6 +281,12 @@ class Encoder:
             payload = dump_json({"error": sentence})
         arguments["path"] = self._payloads.put(PayloadKind.TASK_OUTPUT, payload)
         return dump_json({"kind": order.kind, **arguments})
+
+
+def _touched(decision: Decision, deleted: Sequence[str]) -> tuple[int, ...]:
+    """The attempts that a decision has changed or deleted."""
+    gone = (int(name[2:]) for name in deleted if name.startswith("a:"))
+    return (*decision.attempts, *gone)
 
 
 def _admission(decision: Decision) -> Admission | None:

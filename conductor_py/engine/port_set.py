@@ -28,6 +28,7 @@ from conductor_py.ports.scripts import Scripts
 from conductor_py.ports.search import Search
 from conductor_py.ports.store import ExecutionStore
 from conductor_py.ports.timers import Timers
+from conductor_py.ports.touched import TouchedTasks
 from conductor_py.ports.wakeups import Wakeups
 from conductor_py.ports.worker_numbers import WorkerNumbers
 
@@ -42,6 +43,7 @@ class Ports:
     permits: Permits
     timers: Timers
     outbox: Outbox
+    touched: TouchedTasks
     metadata: MetadataStore
     catalog: CatalogStore
     events: EventStore

@@ -72,8 +72,12 @@ class Tasks:
         polled: Callable[[PollRequest], None],
         machine: Machine = REAL_MACHINE,
         hub: Hub | None = None,
+        index_tasks: bool = True,
     ) -> None:
-        """Work over these collaborators; ``polled`` hears of every poll."""
+        """Work over these collaborators; ``polled`` hears of every poll. With ``index_tasks`` the
+        index is told of claims.
+        """
+        self._index_tasks = index_tasks
         self._store = store
         self._polled = polled
         self._reader = reader
@@ -145,6 +149,7 @@ class Tasks:
             poll_domain=request.domain,
             limit=live.limit,
             rate=live.rate,
+            touches=self._index_tasks,
         )
         if self._hub is not None:
             return self._poll_several(self._hub, request, asked)

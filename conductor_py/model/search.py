@@ -23,6 +23,8 @@ MAX_WORD_LENGTH = 100
 
 MAX_QUERY_WORDS = 100
 
+_CLAIMS = 1024
+
 _WORD = re.compile(r"[^\W_]+")
 _QUERY_WORD = re.compile(r"([^\W_]+)(\*?)")
 
@@ -289,6 +291,8 @@ class TaskSummary:
     domain: str | None = None
     external_input_path: str | None = None
     external_output_path: str | None = None
+    claims: int = 0
+    """How often it was claimed; not known of one that was found."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -296,14 +300,16 @@ class ExecutionDocument:
     """What is put into the index for one execution at one version.
 
     ``version`` is the execution's fencing token and decides which of two documents is newer, for
-    the summary, for each of ``tasks`` and for ``archive`` alike. ``tasks`` are the attempts that
-    changed: those of earlier documents stay. ``archive`` is the whole execution as JSON, given
+    the summary and for ``archive``; for each of ``tasks`` ``version_of`` does. ``tasks`` are the
+    attempts that changed: those of earlier documents stay. ``removed`` are the ids of attempts that
+    are no more. ``archive`` is the whole execution as JSON, given
     when it has ended, ``kept`` what it can be restored from (opaque, compressed).
     """
 
     version: int
     summary: ExecutionSummary
     tasks: tuple[TaskSummary, ...] = ()
+    removed: tuple[str, ...] = ()
     archive: bytes | None = None
     kept: bytes | None = None
 
@@ -311,6 +317,20 @@ class ExecutionDocument:
     def execution_id(self) -> str:
         """The execution this document is about."""
         return self.summary.execution_id
+
+    def version_of(self, task: TaskSummary) -> int:
+        """The version of a task's document: a claim changes a task, and no version."""
+        return self.version * _CLAIMS + min(task.claims, _CLAIMS - 1)
+
+    @property
+    def last_version(self) -> int:
+        """The version above which no document of a task at this version is."""
+        return last_task_version(self.version)
+
+
+def last_task_version(version: int) -> int:
+    """The highest version of a task's document at this version of its execution."""
+    return version * _CLAIMS + _CLAIMS - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

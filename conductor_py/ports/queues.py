@@ -63,6 +63,8 @@ class Poll:
     poll_domain: str = ""
     shared: bool = False
     leased: LeasedRate | None = None
+    touches: bool = False
+    """What is claimed is noted for the index (``ports/touched.py``)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

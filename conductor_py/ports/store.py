@@ -179,17 +179,14 @@ class Changes:
     fields: Mapping[str, bytes]
     deleted: tuple[str, ...] = ()
     ended: tuple[int, ...] = ()
-    """Attempts whose queue entry, delayed or parked entry, timer and permit go. The fields say how
-    they ended.
-    """
+    """Attempts whose queue, delayed or parked entry, timer and permit go. The fields say how."""
     reopened: tuple[int, ...] = ()
-    """Attempts whose closed claim is open for a result again without being offered to a queue."""
+    """Attempts whose closed claim is open for a result again, and in no queue."""
     offers: tuple[Offer, ...] = ()
     attempt_timers: tuple[tuple[int, int], ...] = ()
-    """(seq, due ms) of attempts that no claim times: poll timeout, WAIT, delayed start. 0 removes.
-    """
+    """(seq, due ms) of what no claim times: poll timeout, WAIT, delayed start. 0 removes."""
     due_ms: int = 0
-    """When the execution itself must be looked at next, epoch ms; 0: by no clock."""
+    """When the execution must be looked at next, epoch ms; 0: by no clock."""
     children: tuple[Child, ...] = ()
     messages: tuple[Message, ...] = ()
     own_events: tuple[bytes, ...] = ()
@@ -202,6 +199,8 @@ class Changes:
     """Hashes that must be stored in this partition; else NEED_PLAN."""
     unpark: bool = False
     admission: Admission | None = None
+    touched: tuple[int, ...] = ()
+    """Attempts that changed or went, for the index (``ports/touched.py``); an end forgets them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,6 +33,7 @@ from conductor_py.adapters.memory.shards import MemoryShardRegistry
 from conductor_py.adapters.memory.space import MemorySpace
 from conductor_py.adapters.memory.store import MemoryExecutionStore
 from conductor_py.adapters.memory.timers import MemoryTimers
+from conductor_py.adapters.memory.touched import MemoryTouchedTasks
 from conductor_py.adapters.memory.wakeups import MemoryWakeups
 from conductor_py.adapters.memory.worker_numbers import MemoryWorkerNumbers
 from conductor_py.adapters.quickjs.scripts import QuickJsScripts
@@ -147,6 +148,7 @@ def memory_engine(
     lock_wait_ms: int = 0,
     take_lease: bool = True,
     remove_after_ms: int = 60_000,
+    index_tasks: bool = True,
     zone: str = "",
 ) -> MemoryEngine:
     """Make an engine in memory; engines that share ``space`` are servers over one store.
@@ -193,6 +195,7 @@ def memory_engine(
         listeners=listeners,
         waits_for_scripts=waits_for_scripts,
         evaluates_long_scripts=evaluates_long_scripts,
+        index_tasks=index_tasks,
     )
     return MemoryEngine(engine, clock, ports)
 
@@ -226,6 +229,7 @@ def memory_ports(
         permits=MemoryPermits(space),
         timers=MemoryTimers(space, **flags),
         outbox=MemoryOutbox(space),
+        touched=MemoryTouchedTasks(space),
         metadata=metadata or MemoryMetadataStore(space),
         catalog=catalog or MemoryCatalogStore(space),
         events=MemoryEventStore(space),

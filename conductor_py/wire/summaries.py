@@ -98,6 +98,7 @@ def task_summary(view: TaskView) -> TaskSummary:
         domain=attempt.domain or None,
         external_input_path=external(view.input),
         external_output_path=external(view.output),
+        claims=view.claim.polls,
     )
 
 

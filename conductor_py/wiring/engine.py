@@ -144,6 +144,7 @@ def _ports(settings: Settings, metrics: Metrics | None) -> tuple[ShardRegistry, 
     from conductor_py.adapters.redis.scripts import Scripts
     from conductor_py.adapters.redis.shards import RedisShardRegistry
     from conductor_py.adapters.redis.timers import RedisTimers
+    from conductor_py.adapters.redis.touched import RedisTouchedTasks
     from conductor_py.adapters.redis.wakeups import RedisWakeups
     from conductor_py.adapters.redis.worker_numbers import RedisWorkerNumbers
 
@@ -158,6 +159,7 @@ def _ports(settings: Settings, metrics: Metrics | None) -> tuple[ShardRegistry, 
         permits=RedisPermits(scripts),
         timers=RedisTimers(scripts, take_lease=settings.lock.type == "redis", bounds=bounds),
         outbox=RedisOutbox(scripts),
+        touched=RedisTouchedTasks(scripts),
         metadata=RedisMetadataStore(scripts),
         catalog=RedisCatalogStore(scripts),
         events=RedisEventStore(scripts),

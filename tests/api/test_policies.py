@@ -49,7 +49,6 @@ def test_schema_is_stored_read_and_removed(client: FlaskClient) -> None:
         ({"name": "n", "version": 0}, "$.version"),
         ({"name": "n", "type": "XML"}, "$.type"),
         ([{"name": "n"}, {"name": ""}], "$[1].name"),
-        ({"name": "n", "data": {"type": 3}}, "$.data.type"),
         ("text", "$"),
     ],
 )

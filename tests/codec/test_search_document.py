@@ -54,7 +54,7 @@ def test_what_was_written_reads_as_it_was():
         execution_id="e", workflow_type="w", workflow_version=1, status="RUNNING", start_ms=0
     )):  # fmt: skip
         assert decode_execution(encode_execution(shown)) == shown
-    task = _full(TaskSummary)
+    task = dataclasses.replace(_full(TaskSummary), claims=0)  # they decide what is newer, only
     assert decode_task(encode_task(task)) == task
 
 

@@ -22,6 +22,7 @@ from conductor_py.adapters.memory.shards import MemoryShardRegistry
 from conductor_py.adapters.memory.space import MemorySpace
 from conductor_py.adapters.memory.store import MemoryExecutionStore
 from conductor_py.adapters.memory.timers import MemoryTimers
+from conductor_py.adapters.memory.touched import MemoryTouchedTasks
 from conductor_py.adapters.memory.wakeups import MemoryWakeups
 from conductor_py.adapters.memory.worker_numbers import MemoryWorkerNumbers
 from conductor_py.adapters.redis.catalog import RedisCatalogStore
@@ -43,6 +44,7 @@ from conductor_py.adapters.redis.scripts import Scripts
 from conductor_py.adapters.redis.shards import RedisShardRegistry
 from conductor_py.adapters.redis.store import RedisExecutionStore
 from conductor_py.adapters.redis.timers import RedisTimers
+from conductor_py.adapters.redis.touched import RedisTouchedTasks
 from conductor_py.adapters.redis.wakeups import RedisWakeups
 from conductor_py.adapters.redis.worker_numbers import RedisWorkerNumbers
 from conductor_py.codec.event import digest_of
@@ -74,6 +76,7 @@ from conductor_py.ports.store import (
     StartReply,
 )
 from conductor_py.ports.timers import Timers
+from conductor_py.ports.touched import TouchedTasks
 from conductor_py.ports.wakeups import Wakeups
 from conductor_py.ports.worker_numbers import WorkerNumbers
 from tests.waiting import PATIENCE_S
@@ -110,6 +113,7 @@ class Store:
     permits: Permits
     timers: Timers
     outbox: Outbox
+    touched: TouchedTasks
     metadata: MetadataStore
     catalog: CatalogStore
     events: EventStore
@@ -268,6 +272,7 @@ def memory_store(clock: Clock, partitions: int = 1) -> Store:
             permits=MemoryPermits(space),
             timers=MemoryTimers(space, take_lease=take_lease),
             outbox=MemoryOutbox(space),
+            touched=MemoryTouchedTasks(space),
             metadata=MemoryMetadataStore(space),
             catalog=MemoryCatalogStore(space),
             events=MemoryEventStore(space),
@@ -333,6 +338,7 @@ def store_over(
             permits=RedisPermits(scripts),
             timers=RedisTimers(scripts, take_lease=take_lease),
             outbox=RedisOutbox(scripts),
+            touched=RedisTouchedTasks(scripts),
             metadata=RedisMetadataStore(scripts),
             catalog=RedisCatalogStore(scripts),
             events=RedisEventStore(scripts),

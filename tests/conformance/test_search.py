@@ -227,6 +227,34 @@ def test_the_newest_of_one_batch_stays_whatever_its_place(index):
     assert found(index, "status=COMPLETED") == ["e1"]
 
 
+def test_a_claim_makes_a_task_newer_at_the_same_version(index):
+    claimed = task("t1", status="IN_PROGRESS", claims=1)
+    index.put([document(2, summary("e1"), tasks=(task("t1"),))])
+    index.put([document(2, summary("e1"), tasks=(claimed,))])
+    index.put([document(2, summary("e1"), tasks=(task("t1"),))])
+    index.refresh()
+    assert tasks_found(index, "status=IN_PROGRESS") == ["t1"]
+    index.put([document(3, summary("e1"), tasks=(task("t1", status="COMPLETED", claims=1),))])
+    index.put([document(2, summary("e1"), tasks=(task("t1", claims=5_000),))])
+    index.refresh()
+    assert tasks_found(index, "status=COMPLETED") == ["t1"]
+
+
+def test_tasks_that_are_no_more_are_removed_with_the_others_left(index):
+    index.put([document(2, summary("e1"), tasks=(task("t1", claims=3), task("t2")))])
+    index.put([document(3, summary("e1"), tasks=(task("t2"), task("t3")), removed=("t1", "no"))])
+    index.put([document(2, summary("e1"), removed=("t2",))])
+    index.refresh()
+    assert set(tasks_found(index)) == {"t2", "t3"}
+
+
+def test_tasks_leave_with_their_execution_however_often_they_were_claimed(index):
+    index.put([document(2, summary("e1"), tasks=(task("t1", claims=7),))])
+    assert index.delete("e1", 2)
+    index.refresh()
+    assert tasks_found(index) == []
+
+
 def test_an_older_document_still_brings_the_tasks_that_only_it_has(index):
     index.put([document(2, summary("e1"), tasks=(task("t1", status="COMPLETED"),))])
     index.put([document(1, summary("e1"), tasks=(task("t0"), task("t1", status="SCHEDULED")))])

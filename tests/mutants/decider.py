@@ -516,9 +516,9 @@ GENERATIONS: Final = (
             Edit(
                 f"{DECIDER}/generations.py",
                 '    if ws.over:\n        walk = Walk(kind="revive", last=ws.next_seq, target=seq, '
-                "adopts=True, resumes=True)\n",
+                "forgets=True)\n",
                 '    if ws.over and newest.open:\n        walk = Walk(kind="revive", '
-                "last=ws.next_seq, target=seq, adopts=True, resumes=True)\n",
+                "last=ws.next_seq, target=seq, forgets=True)\n",
             ),
         ),
         caught_by=("tests/decider/test_revived_children.py",),

@@ -41,6 +41,7 @@ from conductor_py.model.search import (
     SearchPage,
     SearchRequest,
     TaskSearchPage,
+    last_task_version,
 )
 
 if TYPE_CHECKING:
@@ -163,7 +164,8 @@ class ElasticsearchSearch:
             )
             hits = answer["hits"]["hits"]
             self._bulk(
-                _Write(index=TASKS, id=hit["_id"], version=version, body=None) for hit in hits
+                _Write(index=TASKS, id=hit["_id"], version=last_task_version(version), body=None)
+                for hit in hits
             )
             if len(hits) < _PAGE:
                 return
@@ -219,7 +221,10 @@ def _parts(document: ExecutionDocument) -> Iterator[_Write]:
     for task in document.tasks:
         body = summary_body(TASKS, encode_task(task))
         size = 2_000 + 2 * (len(task.input) + len(task.output))
-        yield _Write(index=TASKS, id=task.task_id, version=version, body=body, size=size)
+        task_version = document.version_of(task)
+        yield _Write(index=TASKS, id=task.task_id, version=task_version, body=body, size=size)
+    for task_id in document.removed:
+        yield _Write(index=TASKS, id=task_id, version=document.last_version, body=None)
     if document.archive is not None:
         body = archive_body(
             document.execution_id, document.summary.end_ms, document.archive, document.kept

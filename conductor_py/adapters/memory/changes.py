@@ -10,6 +10,7 @@ from typing import Final
 from conductor_py.adapters.memory.claims import Attempt, ClaimSide, attempt_of, claim_side
 from conductor_py.adapters.memory.references import count_reference, plan_of
 from conductor_py.adapters.memory.space import Execution, MemorySpace, Partition
+from conductor_py.adapters.memory.touched import touch
 from conductor_py.model.ids import ExecutionId, task_id
 from conductor_py.ports.store import Changes, Child, Offer
 
@@ -63,6 +64,7 @@ class Applier:
             self._topics[f"o:{operation}"] = None
         if changes.answers:
             self._topics[f"x:{execution.id}"] = None
+        self._touch(changes)
         parked = changes.unpark and self.unpark()
         self.publish()
         return parked
@@ -186,6 +188,13 @@ class Applier:
             other.inbox.append(event)
             timers = self._partition.timers[other.home]
             timers.put_earlier(f"x:{target}", self._now_ms + FALLBACK_MS)
+
+    def _touch(self, changes: Changes) -> None:
+        members = [task_id(self._execution.id, seq) for seq in changes.touched]
+        if not changes.terminal and members:
+            touch(self._partition, members, self._now_ms)
+        for member in members if changes.terminal else ():
+            self._partition.touched.drop(member)
 
     def _order_effects(self, changes: Changes) -> None:
         partition = self._partition

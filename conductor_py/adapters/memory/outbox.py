@@ -7,6 +7,7 @@ from typing import Final
 
 from conductor_py.adapters.memory.space import MemorySpace
 from conductor_py.ports.outbox import Pending
+from conductor_py.ports.touched import EFFECT, TOUCHED_MS
 
 _TAKING_OUT: Final = frozenset({"remove", "forget"})
 
@@ -45,6 +46,10 @@ class MemoryOutbox:
                     execution, _, kind = effect.rpartition(":")
                     stored = state.executions.get(execution) if kind in _TAKING_OUT else None
                     if stored is not None and stored.stands_as_of(stamp):
+                        continue
+                    oldest = state.touched.first() if effect == EFFECT else None
+                    if oldest is not None:
+                        state.outbox.put(effect, oldest[0] + TOUCHED_MS)
                         continue
                     del state.effects[effect]
                     state.outbox.drop(effect)

@@ -13,6 +13,7 @@ from conductor_py.adapters.memory.claims import (
     nearest_deadline,
 )
 from conductor_py.adapters.memory.space import Execution, MemorySpace, Partition
+from conductor_py.adapters.memory.touched import touch
 from conductor_py.model.ids import ExecutionId, split_task_id, task_id
 from conductor_py.ports.permits import task_limit
 from conductor_py.ports.queues import Claimed, Poll, PollData, PollReply, Short
@@ -53,6 +54,9 @@ class _Polling:
         for shard in self.poll.shards:
             if not self.stopped and len(self.claimed) < self.poll.count:
                 self._serve((self.poll.queue, shard))
+        if self.poll.touches and self.claimed:
+            members = [task_id(each.execution, each.seq) for each in self.claimed]
+            touch(self.partition, members, self.now_ms)
         return PollReply(
             now_ms=self.now_ms,
             claimed=tuple(self.claimed),

@@ -138,8 +138,12 @@ class MemorySearch:
         stored = encode_execution(document.summary)
         _keep_newest(state.executions, execution_id, _Entry(version=version, stored=stored))
         for task in document.tasks:
-            entry = _Entry(version=version, stored=encode_task(task))
+            entry = _Entry(version=document.version_of(task), stored=encode_task(task))
             _keep_newest(state.tasks, task.task_id, entry)
+        for task_id in document.removed:
+            held = state.tasks.get(task_id)
+            if held is not None and held.version <= document.last_version:
+                del state.tasks[task_id]
         kept = state.archive.get(execution_id)
         if document.archive is not None and (kept is None or kept.version < version):
             state.archive[execution_id] = _Kept(

@@ -126,6 +126,7 @@ class Partition:
     timers: defaultdict[str, ScoreSet] = field(default_factory=lambda: defaultdict(ScoreSet))
     outbox: ScoreSet = field(default_factory=ScoreSet)
     effects: dict[str, tuple[int, bytes]] = field(default_factory=dict)
+    touched: ScoreSet = field(default_factory=ScoreSet)
     plans: dict[str, Plan] = field(default_factory=dict)
     plans_in_order: ScoreSet = field(default_factory=ScoreSet)
     references: dict[str, int] = field(default_factory=dict)

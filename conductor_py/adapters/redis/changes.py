@@ -64,6 +64,8 @@ def _add_rare(arguments: list[Argument], changes: Changes) -> None:
         arguments += ("I", len(changes.own_events), *changes.own_events)
     if changes.children:
         _add_children(arguments, changes)
+    if changes.touched:
+        arguments += ("Z", len(changes.touched), *changes.touched)
     if changes.unpark:
         arguments += ("U", 0)
     if changes.admission:

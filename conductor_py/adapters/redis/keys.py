@@ -68,6 +68,7 @@ KEYS = (
     _key("timers:", "zset", "<home>: due ms -> x:<execution> or a:<task id>", "1 an owner"),
     _key("outbox", "zset", "due ms -> effect id", "until confirmed"),
     _key("effects", "hash", "effect id -> '<stamp> <document>'", "until confirmed"),
+    _key("touched", "zset", "changed ms -> task id of an open execution", "until indexed"),
     _key(
         "plan:",
         "hash",

@@ -35,6 +35,7 @@ class RedisTaskQueues:
             poll.poll_name,
             poll.poll_domain,
             _shared(poll),
+            int(poll.touches),
             *poll.shards,
         ]
         reply = self._scripts.run("poll_tasks", partition, arguments, again=False)

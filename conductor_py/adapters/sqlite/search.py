@@ -128,7 +128,9 @@ def _put(connection: sqlite3.Connection, document: ExecutionDocument) -> None:
         return
     write_document(connection, EXECUTIONS, encode_execution(document.summary), version)
     for task in document.tasks:
-        write_document(connection, TASKS, encode_task(task), version)
+        write_document(connection, TASKS, encode_task(task), document.version_of(task))
+    for task_id in document.removed:
+        _remove_task(connection, task_id, document.last_version)
     if document.archive is not None:
         _keep(connection, document)
         connection.execute(
@@ -165,8 +167,7 @@ def _delete(connection: sqlite3.Connection, execution_id: str, version: int) -> 
             f"SELECT row FROM {table.name} WHERE workflowId = ?",  # noqa: S608 - our own names
             (execution_id,),
         ).fetchall()
-        for suffix, key in (("_words", "rowid"), ("_body", "row"), ("", "row")):
-            connection.executemany(f"DELETE FROM {table.name}{suffix} WHERE {key} = ?", found)  # noqa: S608
+        _delete_rows(connection, table, found)
     connection.execute("DELETE FROM archive WHERE workflowId = ?", (execution_id,))
     connection.execute("DELETE FROM kept WHERE workflowId = ?", (execution_id,))
     connection.execute(
@@ -178,6 +179,19 @@ def _delete(connection: sqlite3.Connection, execution_id: str, version: int) -> 
         "DELETE FROM deleted WHERE sequence <= (SELECT max(sequence) FROM deleted) - ?",
         (_REMEMBERED_DELETIONS,),
     )
+
+
+def _remove_task(connection: sqlite3.Connection, task_id: str, version: int) -> None:
+    found = connection.execute(
+        f"SELECT row FROM {TASKS.name} WHERE {TASKS.identity} = ? AND fence <= ?",  # noqa: S608
+        (task_id, version),
+    ).fetchall()
+    _delete_rows(connection, TASKS, found)
+
+
+def _delete_rows(connection: sqlite3.Connection, table: Table, rows: list[tuple[int]]) -> None:
+    for suffix, key in (("_words", "rowid"), ("_body", "row"), ("", "row")):
+        connection.executemany(f"DELETE FROM {table.name}{suffix} WHERE {key} = ?", rows)  # noqa: S608
 
 
 def _body(connection: sqlite3.Connection, table: Table, row: int) -> bytes:

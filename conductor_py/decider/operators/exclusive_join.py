@@ -22,6 +22,15 @@ def open_(ws: Workspace, spot: Spot) -> None:
     join.open_(ws, spot)
 
 
+def close_either(ws: Workspace, key: str, *, released: bool) -> None:
+    """End a join of either kind, by the key of its state."""
+    found = join.opened(ws, key)
+    if found is not None and found[1].type == "EXCLUSIVE_JOIN":
+        close(ws, key, released=released)
+    elif found is not None:
+        join.close(ws, key)
+
+
 def close(ws: Workspace, key: str, *, released: bool) -> None:
     """End it if what it waits for has settled, or, ``released``, because nothing can come."""
     found = join.opened(ws, key)

@@ -2,12 +2,14 @@
 -- KEYS       prefix of the partition's keys (every key used is it and a name of keys.py)
 -- ARGV       life of the server in which they were read (empty: any), id, stamp, …
 -- RETURNS    how many went
--- INVARIANT  One that was ordered anew meanwhile (another stamp) stays. So does a removal whose execution stands as it
---            did when that was ordered: a log that lost its end has brought it back. In another life all stay, for
---            what they did may be lost.
+-- INVARIANT  One that was ordered anew meanwhile (another stamp) stays; that of touched attempts does until none is
+--            left. So does a removal whose execution stands as it did when that was ordered: a log that lost its end has
+--            brought it back. In another life all stay, for what they did may be lost.
 -- BOUND      The number of arguments.
+-- @include time
 -- @include record
 -- @include life
+-- @include touch
 local P, gone = KEYS[1], 0
 
 local function is_back(effect, stamp)
@@ -26,9 +28,14 @@ end
 for i = 2, #ARGV, 2 do
   local text = redis.call('HGET', P .. 'effects', ARGV[i])
   if text and string.match(text, '^%d+') == ARGV[i + 1] and not is_back(ARGV[i], ARGV[i + 1]) then
-    redis.call('HDEL', P .. 'effects', ARGV[i])
-    redis.call('ZREM', P .. 'outbox', ARGV[i])
-    gone = gone + 1
+    local oldest = ARGV[i] == 'tasks' and redis.call('ZRANGE', P .. 'touched', 0, 0, 'WITHSCORES') or {}
+    if oldest[1] then
+      redis.call('ZADD', P .. 'outbox', int(tonumber(oldest[2]) + TOUCHED_MS), 'tasks')
+    else
+      redis.call('HDEL', P .. 'effects', ARGV[i])
+      redis.call('ZREM', P .. 'outbox', ARGV[i])
+      gone = gone + 1
+    end
   end
 end
 return gone

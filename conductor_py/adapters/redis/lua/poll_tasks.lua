@@ -3,7 +3,8 @@
 --            timers are read out of the queue)
 -- ARGV       now, queue, worker, count, lease in ms, byte bound, live limit, live rate, its window in ms, name and
 --            domain the poll is recorded under, limits over several partitions ('' or '<claims> <until> <definition>':
---            so many claims of that definition's rate may be made until then), shards
+--            so many claims of that definition's rate may be made until then), note what is claimed for the index
+--            (1 or 0), shards
 -- RETURNS    {now, retry at (0: nothing is known to come, now: more may be there), '' | '<limit> <rate> <window> <used up> <definition>', id, seq, claim, header, state,
 --            claim side, input | false, output | false, …}
 -- INVARIANT  What is handed out is open, in no queue and held by one claim; limits hold, those over several
@@ -14,9 +15,10 @@
 -- @include record
 -- @include claim
 -- @include permits
+-- @include touch
 local P, now, queue, worker = KEYS[1], store_now(ARGV[1]), ARGV[2], ARGV[3]
 local count, lease_ms, room = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
-local out, taken, stop = {now, 0, ''}, 0, false
+local out, taken, stop, touched = {now, 0, ''}, 0, false, {}
 local shared, leased, leased_of = ARGV[12] ~= '', 0, nil
 if shared then
   local claims, until_ms, definition = string.match(ARGV[12], '^(%d+) (%d+) (.*)$')
@@ -127,6 +129,7 @@ local function hand_out(member, seq, present, record, a, c, limit, window)
   out[n + 1], out[n + 2], out[n + 3], out[n + 4] = id, tonumber(seq), c.k, present[2]
   out[n + 5], out[n + 6], out[n + 7], out[n + 8] = present[4], text, present[6], present[7]
   taken = taken + 1
+  touched[taken] = member
 end
 
 -- Looks at one head. It leaves the queue, or the poll stops at it.
@@ -165,7 +168,7 @@ local function look_at(ready, member)
   redis.call('ZREM', ready, member)
 end
 
-for i = 13, #ARGV do
+for i = 14, #ARGV do
   if stop or taken >= count then
     break
   end
@@ -189,13 +192,16 @@ for i = 13, #ARGV do
     sooner(now)
   end
 end
+if taken > 0 and ARGV[13] == '1' then
+  touch(P, touched, now)
+end
 if ARGV[10] ~= '' then
   local field = ARGV[10] .. '\n' .. ARGV[11]
-  local last = redis.call('HMGET', P .. 'polldata', field, field .. '\n' .. (ARGV[13] or ''))
+  local last = redis.call('HMGET', P .. 'polldata', field, field .. '\n' .. (ARGV[14] or ''))
   local at, who = string.match(last[1] or '0 ', '^(%d+) (.*)$')
   if who ~= worker or now - tonumber(at) >= 1000 or now - tonumber(last[2] or 0) >= 1000 then
     local set = {field, int(now) .. ' ' .. worker}
-    for i = 13, #ARGV do
+    for i = 14, #ARGV do
       set[#set + 1], set[#set + 2] = field .. '\n' .. ARGV[i], int(now)
     end
     redis.call('HSET', P .. 'polldata', unpack(set))

@@ -19,6 +19,7 @@
 -- @include answers
 -- @include unpark
 -- @include references
+-- @include touch
 -- @include apply
 -- @include permits
 -- @include admission

@@ -2,7 +2,7 @@
 -- ones are left out. Letters: F fields, D deleted, E ended, R reopened, O offers (seq, queue, shard, score, due),
 -- T attempt timers (seq, due), C children (id, name, generation, event, number of field values, fields…),
 -- M messages (id, event), I own events, X effects (id, document, due), A answers (operation, answer), P plans,
--- G claim guards (seq, claim, until), U unpark.
+-- G claim guards (seq, claim, until), U unpark, Z touched attempts.
 local function read_sections(from)
   local sections = {}
   local i = from
@@ -205,6 +205,19 @@ local function apply_answers(P, channel, id, section, now)
   publish(channel, 'x:' .. id)
 end
 
+-- The index is told all of an execution that has ended.
+local function apply_touched(P, id, section, terminal, now)
+  local members = {}
+  for i = section[1], section[2] do
+    members[#members + 1] = id .. '-' .. ARGV[i]
+  end
+  if terminal then
+    forget_touched(P, members)
+  else
+    touch(P, members, now)
+  end
+end
+
 -- Writes it all; `record` is the new one. Returns whether parked entries are left.
 local function apply_changes(P, channel, id, record, lease, name, sections, now)
   local key, home = P .. 'exec:' .. id, record.home
@@ -226,6 +239,7 @@ local function apply_changes(P, channel, id, record, lease, name, sections, now)
   if sections.I then in_chunks('RPUSH', P .. 'inbox:' .. id, sections.I[1], sections.I[2], 4000) end
   if sections.X then apply_effects(P, channel, sections.X, record.version, now) end
   if sections.A then apply_answers(P, channel, id, sections.A, now) end
+  if sections.Z then apply_touched(P, id, sections.Z, record.terminal, now) end
   return sections.U and unpark(P, channel, id)
 end
 
