@@ -22,6 +22,7 @@ from conductor_py.adapters.redis.scripts import Scripts
 from conductor_py.adapters.redis.shards import RedisShardRegistry
 from conductor_py.adapters.redis.store import RedisExecutionStore
 from conductor_py.adapters.redis.timers import RedisTimers
+from conductor_py.adapters.redis.touched import RedisTouchedTasks
 from conductor_py.adapters.redis.wakeups import RedisWakeups
 from conductor_py.adapters.redis.worker_numbers import RedisWorkerNumbers
 from conductor_py.decider.workspace import Limits
@@ -45,6 +46,7 @@ def ports_over(connection: Connection, partitions: int, clock: FakeClock) -> Por
         permits=RedisPermits(scripts),
         timers=RedisTimers(scripts),
         outbox=RedisOutbox(scripts),
+        touched=RedisTouchedTasks(scripts),
         metadata=RedisMetadataStore(scripts),
         events=RedisEventStore(scripts),
         plans=RedisPlanStore(scripts),
