@@ -23,6 +23,7 @@ from conductor_py.adapters.redis.scripts import Scripts
 from conductor_py.adapters.redis.shards import RedisShardRegistry
 from conductor_py.adapters.redis.store import RedisExecutionStore
 from conductor_py.adapters.redis.timers import RedisTimers
+from conductor_py.adapters.redis.touched import RedisTouchedTasks
 from conductor_py.adapters.redis.wakeups import RedisWakeups
 from conductor_py.codec.execution import load_header
 from conductor_py.model.ids import ExecutionId
@@ -42,6 +43,7 @@ _ADAPTERS: dict[str, Callable[..., Any]] = {
     "MemoryTaskQueues": RedisTaskQueues,
     "MemoryTimers": RedisTimers,
     "MemoryOutbox": RedisOutbox,
+    "MemoryTouchedTasks": RedisTouchedTasks,
     "MemoryMetadataStore": RedisMetadataStore,
     "MemoryEventStore": RedisEventStore,
     "MemoryPlanStore": RedisPlanStore,
