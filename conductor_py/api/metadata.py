@@ -10,6 +10,7 @@ from flask import Blueprint, Response, request
 from conductor_py.api.answers import empty, json_answer, json_bytes
 from conductor_py.api.front import Front, blueprint
 from conductor_py.model.json import JsonObject
+from conductor_py.wire.advice import advice
 from conductor_py.wire.parameters import flag, number, text, wrong_segment
 from conductor_py.wire.summaries import classifier_of
 
@@ -57,8 +58,9 @@ class _Workflows:
 
     def validate(self) -> Response:
         body = self._front.body()
-        unusable = self._definitions.validate(self._front.definitions.workflow(body))
-        found = (*self._front.definitions.advice(body), *unusable)
+        definition = self._front.definitions.workflow(body)
+        unusable = self._definitions.validate(definition)
+        found = (*advice(definition, body), *unusable)
         return json_answer({"warnings": [{"path": e.path, "message": e.message} for e in found]})
 
     def read(self, name: str) -> Response:

@@ -311,9 +311,10 @@ def _check_loop(ws: Workspace, step: Step) -> None:
     """An iteration is not over before everything in it that a pause has postponed has gone on, nor
     while something in it is about to be taken back.
     """
+    node = step.plan.nodes.get(step.ref)
     if pausing.is_behind(ws):
         _continue_later(ws, step)
-    elif not takeback.holds(ws, Spot(step.plan, step.plan.nodes[step.ref], step.vector)):
+    elif node is not None and not takeback.holds(ws, Spot(step.plan, node, step.vector)):
         do_while.check(ws, step.plan, step.ref, step.vector)
 
 

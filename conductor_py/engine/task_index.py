@@ -79,6 +79,7 @@ class TaskIndex:
 
     def _documents(self, execution: ExecutionId, seqs: Sequence[int]) -> list[ExecutionDocument]:
         """What the index is told of these attempts; nothing of an execution that has ended."""
+        # The header first: what has ended meanwhile, often the most, is not read for nothing.
         found = self._store.load(execution, ["h"])
         if found is None or _is_over(found[1]):
             return []

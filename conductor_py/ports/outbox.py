@@ -35,7 +35,8 @@ class Outbox(Protocol):
     def confirm(self, partition: int, done: Sequence[tuple[str, int]], life: str = "") -> int:
         """Drop effects by (id, stamp). One that was ordered anew meanwhile stays, and so does the
         removal of an execution that stands as it did then: a store that lost its last writes has
-        brought it back. Nothing goes in another ``life`` than that, if one is given: what they did
+        brought it back; that of touched attempts (``ports/touched.py``) comes again while some are
+        left. Nothing goes in another ``life`` than that, if one is given: what they did
         in it may be lost with its last writes. Returns how many went.
         """
 

@@ -14,7 +14,6 @@ import orjson
 
 from conductor_py.errors import InvalidInput, Violation
 from conductor_py.model.definitions import TaskDef, WorkflowDef
-from conductor_py.wire.advice import advice
 from conductor_py.wire.definitions import TASK_DEF, WORKFLOW_DEF
 from conductor_py.wire.fields import load
 from conductor_py.wire.validation import Rules, check, check_task_def
@@ -45,10 +44,6 @@ class DefinitionReader:
         return tuple(
             self.workflow(item, root=f"$[{index}]") for index, item in enumerate(_listed(body))
         )
-
-    def advice(self, body: object) -> tuple[Violation, ...]:
-        """Read a workflow definition, and list what is likely not meant in it."""
-        return tuple(advice(self.workflow(body), body))
 
     def task_def(self, body: object, *, root: str = "$") -> TaskDef:
         """Read a task definition."""

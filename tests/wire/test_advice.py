@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from conductor_py.wire.advice import advice
 from conductor_py.wire.definition_reader import DefinitionReader
 
 
@@ -13,7 +14,8 @@ def _task(ref: str = "a", type: str = "SIMPLE", **more: Any) -> dict[str, Any]:
 
 def _advice(*tasks: dict[str, Any], **more: Any) -> list[tuple[str, str]]:
     body = {"name": "w", "tasks": list(tasks), **more}
-    return [(found.path, found.message) for found in DefinitionReader().advice(body)]
+    definition = DefinitionReader().workflow(body)
+    return [(found.path, found.message) for found in advice(definition, body)]
 
 
 _FORK = _task("f", "FORK_JOIN", forkTasks=[[_task("b1")], [_task("b2")]])
