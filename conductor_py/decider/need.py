@@ -94,16 +94,6 @@ class DomainWanted:
 
 
 @dataclass(frozen=True, slots=True)
-class InstantWanted:
-    """The instant at which the clocks of a named zone show ``local_ms``. Answer: epoch ms, or
-    ``Refusal``.
-    """
-
-    zone: str
-    local_ms: int
-
-
-@dataclass(frozen=True, slots=True)
 class ChildStateWanted:
     """How an execution stands, of whatever partition, brought back from the archive if need be.
     Answer: ``ChildState``, or ``None`` when it is gone.
@@ -172,7 +162,6 @@ Request = (
     | ChildWanted
     | FragmentWanted
     | DomainWanted
-    | InstantWanted
     | ValidationWanted
     | CachedWanted
     | SinkWanted

@@ -5,8 +5,6 @@ value, a refusal included.
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import orjson
 
@@ -19,7 +17,6 @@ from conductor_py.decider.need import (
     DomainWanted,
     Evaluated,
     FragmentWanted,
-    InstantWanted,
     Need,
     PayloadWanted,
     PlanWanted,
@@ -160,7 +157,7 @@ class Fetcher:
         if self._long_scripts is not None:
             self._long_scripts.add(execution, off.wanted)
 
-    def _answer(  # noqa: C901, PLR0912 - one case a kind
+    def _answer(  # noqa: C901 - one case a kind
         self, execution: ExecutionId, request: Request
     ) -> object:
         partition = partition_of(execution)
@@ -176,8 +173,6 @@ class Fetcher:
                     return self._snapshots.fragment(request, execution)
                 case DomainWanted():
                     return self._active_domain(request.task_type, request.preferences)
-                case InstantWanted():
-                    return _instant(request)
                 case CachedWanted():
                     stored = self._cache.get(request.key)
                     return Evaluated(orjson.loads(stored)) if stored else None
@@ -242,15 +237,6 @@ def _valid(wanted: ValidationWanted) -> bool | Refusal:
     if not found:
         return True
     return Refusal("; ".join(f"{fault.path} {fault.message}" for fault in found)[:_MAX_SENTENCE])
-
-
-def _instant(wanted: InstantWanted) -> int:
-    local = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=wanted.local_ms)
-    try:
-        zone = ZoneInfo(wanted.zone)
-    except (ZoneInfoNotFoundError, ValueError) as unknown:
-        raise ValueError(f"unknown time zone {wanted.zone}") from unknown
-    return int(local.replace(tzinfo=zone).timestamp() * 1000)
 
 
 def _sentence(refused: Exception) -> str:

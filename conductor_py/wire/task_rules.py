@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
+from typing import TypeGuard
 
 from conductor_py.errors import Violation
 from conductor_py.model.definitions import WorkflowTask
 from conductor_py.model.json import JsonObject, JsonValue
+from conductor_py.model.wait_time import parse_duration_ms, parse_until_ms
 from conductor_py.wire.business_times import read_business
 from conductor_py.wire.pipeline_templates import template_findings
-from conductor_py.wire.wait_time import is_duration, is_instant
 
 Finding = tuple[str, str, str | None]
 """Path below the task, sentence, and the scalar that is wrong."""
@@ -162,19 +163,19 @@ def _wait(task: WorkflowTask, _: InputTemplateOf) -> Iterator[Finding]:
     until = task.input_parameters.get("until")
     if duration and until:
         yield ".inputParameters", "must hold either duration or until, not both", None
-    if isinstance(duration, str) and "${" not in duration and not _empty_or(is_duration, duration):
+    # An empty text is no time at all: the WAIT waits for a signal.
+    if _is_literal(duration) and parse_duration_ms(duration) is None:
         message = "must be a duration such as '2 days 3 hours 5 minutes 10 seconds' or '90s'"
         yield ".inputParameters.duration", message, duration
-    if isinstance(until, str) and "${" not in until and not _empty_or(is_instant, until):
-        message = (
-            "must be a time such as '2030-12-31', '2030-12-31 23:59' or '2030-12-31 23:59 UTC'"
-        )
-        yield ".inputParameters.until", message, until
+    if _is_literal(until):
+        try:
+            parse_until_ms(until)
+        except ValueError as unreadable:
+            yield ".inputParameters.until", f"must be a time: {unreadable}", until
 
 
-def _empty_or(readable: Callable[[str], bool], text: str) -> bool:
-    # An empty text is no time at all: the WAIT waits for a signal.
-    return not text or readable(text)
+def _is_literal(text: JsonValue) -> TypeGuard[str]:
+    return isinstance(text, str) and text != "" and "${" not in text
 
 
 def scripts_of(task: WorkflowTask) -> Iterator[tuple[str, str]]:

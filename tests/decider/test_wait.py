@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
+from conductor_py.codec.definitions import workflow_from_json
 from conductor_py.model.status import TaskStatus
 from conductor_py.testing import MemoryEngine
+from conductor_py.wire.validation import Rules, findings
 from tests.builders import fork, join, pass_time, report, simple, status_of, task_of, wait, workflow
 
 
@@ -150,3 +152,21 @@ def test_a_timeout_that_only_alerts_lets_a_wait_go_on(engine: MemoryEngine) -> N
     assert status_of(engine, started) == "RUNNING"
     pass_time(engine, seconds=60)
     assert status_of(engine, started) == "COMPLETED"
+
+
+@pytest.mark.parametrize(
+    "until",
+    ["2026-3-1 8:30", "2031-01-01 10:00 CEST", "2031-01-01 10:00 GMT+04:00", "2026-02-30", "x"],
+)
+def test_registration_takes_what_can_be_waited_for_and_nothing_else(
+    engine: MemoryEngine, until: str
+) -> None:
+    literal = workflow_from_json(workflow("literal", wait("t", until=until)))
+    wrong = [each.message for each in findings(literal, Rules())]
+    computed = workflow("computed", wait("t", until="${workflow.input.at}"))
+    started = engine.start(computed, input={"at": until})
+    engine.settle()
+    (task,) = engine.workflow(started)["tasks"]
+    failed = task["status"] == "FAILED_WITH_TERMINAL_ERROR"
+    assert (failed, len(wrong)) == ((True, 1) if until in {"2026-02-30", "x"} else (False, 0))
+    assert not wrong or task["reasonForIncompletion"].split(": ", 1)[1] == wrong[0].split(": ")[1]

@@ -7,13 +7,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from conductor_py.decider import control, scheduling, timeouts
-from conductor_py.decider.durations import Zone, parse_duration_ms, parse_until_ms
-from conductor_py.decider.need import InstantWanted
 from conductor_py.decider.references import resolve_input
 from conductor_py.decider.workspace import Spot, Workspace
 from conductor_py.model.execution import Attempt
 from conductor_py.model.json import JsonObject
 from conductor_py.model.status import TaskStatus
+from conductor_py.model.wait_time import parse_duration_ms, parse_until_ms
 
 
 def open_(ws: Workspace, spot: Spot) -> None:
@@ -68,12 +67,8 @@ def _until(ws: Workspace, value: JsonObject) -> int | str | None:
             return f"WAIT duration '{duration}' is not of the form '1d 2h 3m 4s'"
         return ws.now_ms + length
     if until:
-        instant = parse_until_ms(str(until))
-        if instant is None:
-            return f"WAIT until '{until}' is not of the form 'yyyy-MM-dd HH:mm z'"
-        if isinstance(instant, Zone):
-            key = f"instant:{instant.name}:{instant.local_ms}"
-            found = ws.answer(key, InstantWanted(instant.name, instant.local_ms))
-            return found if isinstance(found, int) else f"WAIT until '{until}': unknown time zone"
-        return instant
+        try:
+            return parse_until_ms(str(until))
+        except ValueError as unreadable:
+            return f"WAIT until '{until}': {unreadable}"
     return None
