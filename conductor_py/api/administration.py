@@ -36,7 +36,7 @@ def administration(front: Front, config: Mapping[str, str] | None = None) -> Blu
     def open_tasks(task_type: str) -> Response:
         start = number(request.args, "start", 0, least=0)
         count = number(request.args, "count", 100, least=0, most=front.max_results)
-        found = engine.lookups.pending_tasks(task_type, start=start, count=count)
+        found = engine.open_tasks.page(task_type, start=start, count=count)
         return json_answer(list(found))
 
     def sweep(workflow_id: str) -> Response:

@@ -38,6 +38,7 @@ def queue_name(task_type: str, *, domain: str, name_space: str, isolation_group:
 class _Queues:
     def __init__(self, front: Front) -> None:
         self._tasks = front.engine.tasks
+        self._open_tasks = front.engine.open_tasks
 
     def sizes(self) -> Response:
         wanted = texts(request.args, "taskType")
@@ -68,16 +69,10 @@ class _Queues:
         return json_answer(list(self._tasks.poll_data(_task_type())))
 
     def requeue(self, task_type: str) -> Response:
-        # A task and its queue entry are written by one commit: what could be put back is there.
-        found = self._tasks.queue_sizes(None)
-        return text_answer(str(sum(n for queue, n in found.items() if _of_type(queue, task_type))))
+        return text_answer(str(self._open_tasks.requeue_all(task_type)))
 
     def all_poll_data(self) -> Response:
         return json_answer(list(self._tasks.poll_data(None)))
-
-
-def _of_type(queue: str, task_type: str) -> bool:
-    return queue.rsplit(":", 1)[-1] == task_type
 
 
 def _task_type() -> str:

@@ -44,6 +44,7 @@ def tasks(front: Front) -> Blueprint:
             ("POST", "/<workflow_id>/<ref>/<status>", reports.update_by_ref),
             ("POST", "/<workflow_id>/<ref>/<status>/sync", reports.update_by_ref_sync),
             ("POST", "/<task_id>/extend", reports.extend),
+            ("POST", "/<task_id>/requeue", reports.requeue),
             ("POST", "/<task_id>/log", reports.add_log),
             ("GET", "/<task_id>/log", reads.log),
             ("GET", "/<task_id>", reads.read),
@@ -134,6 +135,10 @@ class _Reports:
             raise InvalidInput("The body must be the line to log.")
         self._tasks.log(task_id, line)
         return empty()
+
+    def requeue(self, task_id: str) -> Response:
+        self._front.engine.open_tasks.requeue(task_id)
+        return no_content()
 
     def _take(self, result: TaskResult | ExtendRequest) -> str:
         if isinstance(result, ExtendRequest):

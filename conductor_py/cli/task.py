@@ -25,7 +25,7 @@ def task() -> None:
 def report(
     workflow_id: str, ref: str, status: str, output: str, *, server: str, as_json: bool
 ) -> None:
-    """End the open task REF of an execution, a HUMAN say, as COMPLETED unless STATUS differs."""
+    """End the open task REF of an execution, such as a HUMAN task, as STATUS."""
     with client(server) as conductor:
         found = conductor.update_task_by_ref(workflow_id, ref, status, object_document(output))
     if found is None:
@@ -50,6 +50,29 @@ def logs(task_id: str, *, server: str, as_json: bool) -> None:
         say(f"{moment(each.get('createdTime'))}  {each.get('log')}")
 
 
+@task.command()
+@click.argument("task_id", required=False)
+@click.option("--type", "task_type", help="All tasks of this type, instead of one.")
+@connected
+def requeue(task_id: str | None, task_type: str | None, *, server: str, as_json: bool) -> None:
+    """Take TASK_ID from a worker that is dead, and offer it to others.
+
+    No retry is used. What the worker still reports on the task is refused.
+    """
+    if (task_id is None) == (task_type is None):
+        raise click.UsageError("Name a task, or a type of tasks with --type")
+    with client(server) as conductor:
+        if task_id is not None:
+            conductor.requeue_task(task_id)
+        count = 1 if task_type is None else conductor.requeue_tasks(task_type)
+    if as_json:
+        print_json({"queued": count})
+    elif task_type is None:
+        say(f"{task_id} is in its queue again.", err=True)
+    else:
+        say(f"{count} tasks of type {task_type} are in their queue.", err=True)
+
+
 @task.command("poll-data")
 @click.argument("task_type", required=False)
 @connected
@@ -67,7 +90,7 @@ def poll_data(task_type: str | None, *, server: str, as_json: bool) -> None:
 @click.argument("task_types", nargs=-1)
 @connected
 def queues(task_types: tuple[str, ...], *, server: str, as_json: bool) -> None:
-    """Print how many tasks wait, by queue; TASK_TYPES chooses, none means all."""
+    """Print how many tasks wait, by queue: of TASK_TYPES, or of all when none is named."""
     with client(server) as conductor:
         sizes = conductor.queue_sizes(task_types) if task_types else conductor.all_queue_sizes()
     if as_json:

@@ -43,6 +43,7 @@ from conductor_py.engine.messages import Messages
 from conductor_py.engine.minting import Minter
 from conductor_py.engine.needs import Fetcher
 from conductor_py.engine.notifications import Listeners
+from conductor_py.engine.open_tasks import OpenTasks
 from conductor_py.engine.operations import Operations
 from conductor_py.engine.patience import DAY_MS, Patience
 from conductor_py.engine.payloads import PayloadLocations
@@ -350,6 +351,7 @@ def assemble(
             zone,
         ),
         lookups=Lookups(executions, ports.search),
+        open_tasks=OpenTasks(ports.inspector, operations, tasks.document),
         repairs=Repairs(executions, executor),
         recovery=Recovery(
             executions=executions,

@@ -148,7 +148,11 @@ CAUSES: Final[Mapping[str, Advice]] = MappingProxyType(
             "A script that takes long is being evaluated, or waits for that", _NOTHING
         ),
         "queued": Advice("A task waits in its queue and workers ask for it", _NOTHING),
-        "running": Advice("A worker has the task", "Wait, or look at the log of the task."),
+        "running": Advice(
+            "A worker has the task",
+            "Wait, or look at the log of the task."
+            " If that worker is dead: conductor-py task requeue TASK",
+        ),
         "resuming": Advice("A task is on its way back into its queue", _NOTHING),
         "deciding": Advice("Somebody is deciding on it just now", _NOTHING),
         "inbox": Advice("Something has happened and is about to be decided", _NOTHING),

@@ -28,6 +28,7 @@ from conductor_py.engine.long_scripts import LongScripts
 from conductor_py.engine.lookups import Lookups
 from conductor_py.engine.messages import Messages
 from conductor_py.engine.minting import Minter
+from conductor_py.engine.open_tasks import OpenTasks
 from conductor_py.engine.payloads import PayloadLocations
 from conductor_py.engine.publishing import Publishing
 from conductor_py.engine.quarantine import Quarantine
@@ -94,6 +95,7 @@ class Engine:
     backfills: Backfills
     trials: Trials
     lookups: Lookups
+    open_tasks: OpenTasks
     repairs: Repairs
     recovery: Recovery
     messages: Messages

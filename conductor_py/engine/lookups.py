@@ -1,4 +1,4 @@
-"""Lookups: executions by what they have in common: a correlation id, their tasks, open work.
+"""Lookups: executions by what they have in common: a correlation id, their tasks.
 
 Found through the index, which follows the store by about a second; what is found is read from the
 store, so that its state is that of now.
@@ -16,12 +16,10 @@ from conductor_py.model.search import (
     TASK_FIELDS,
     And,
     OneOf,
-    Query,
     SearchRequest,
     SortKey,
 )
 from conductor_py.ports.search import Search
-from conductor_py.wire.execution import task_to_json
 from conductor_py.wire.search_query import parse_query, parse_sort
 from conductor_py.wire.summaries import summary_to_json
 
@@ -29,14 +27,10 @@ MAX_CORRELATED: Final = 1_000
 """Executions of one answer about correlation ids."""
 MAX_TASKS: Final = 10_000
 """Tasks that a search by tasks looks at."""
-MAX_RUNNING: Final = 1_000
-"""Executions that are looked through for open tasks."""
 
 _NEW: Final = 100
 """Executions so new that the index may not know them yet; they are looked at themselves."""
 _PAGE: Final = 1_000
-_OPEN: Final = ("RUNNING", "PAUSED")
-_PENDING: Final = frozenset({"SCHEDULED", "IN_PROGRESS"})
 
 
 class Lookups:
@@ -135,20 +129,3 @@ class Lookups:
             page = self._search.search(SearchRequest(query=query, size=_PAGE))
             found |= {one.execution_id: summary_to_json(one) for one in page.results}
         return found
-
-    def pending_tasks(self, task_type: str, *, start: int, count: int) -> tuple[JsonObject, ...]:
-        """List open tasks of a type in executions that have not ended, oldest execution first."""
-        query: Query = OneOf(field="status", values=_OPEN)
-        request = SearchRequest(query=query, sort=(SortKey(field="startTime"),), size=MAX_RUNNING)
-        found: list[JsonObject] = []
-        for summary in self._search.search(request).results:
-            view = self._executions.view(summary.execution_id)
-            tasks = map(task_to_json, view.tasks if view is not None else ())
-            found += [
-                task
-                for task in tasks
-                if task["taskType"] == task_type and task["status"] in _PENDING
-            ]
-            if len(found) >= start + count:
-                break
-        return tuple(found[start : start + count])

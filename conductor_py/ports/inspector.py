@@ -115,6 +115,15 @@ class Standing:
     generation: int
 
 
+@dataclass(frozen=True, slots=True)
+class OpenAttempt:
+    """An attempt that has not ended, and whether a worker has it."""
+
+    execution: ExecutionId
+    seq: int
+    held: bool
+
+
 WALKED = (
     "exec:",
     "inbox:",
@@ -176,6 +185,13 @@ class Inspector(Protocol):
 
     def standings(self, executions: Sequence[ExecutionId]) -> dict[ExecutionId, Standing]:
         """Tell how executions stand; those that are not in the store are left out."""
+
+    def open_attempts(
+        self, executions: Sequence[ExecutionId], task_type: str
+    ) -> tuple[OpenAttempt, ...]:
+        """Find the open attempts of a task type, in the order of the executions and of each one's
+        attempts; executions that are not in the store have none.
+        """
 
     def record_audit(self, counts: Mapping[str, int]) -> None:
         """Keep what the last audit counted, by name; what was kept before goes."""

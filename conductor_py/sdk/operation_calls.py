@@ -181,6 +181,17 @@ class OperationCalls:
         """Offer tasks that wait for their callback at once. Raises ``NotFound``, ``Conflict``."""
         self._operate("POST", "workflow", workflow_id, "resetcallbacks")
 
+    def requeue_task(self, task_id: str) -> None:
+        """Take a task from a worker that is dead, and offer it again without using up a retry.
+
+        Raises ``NotFound``, and ``Conflict`` when no worker has it.
+        """
+        self._operate("POST", "tasks", task_id, "requeue")
+
+    def requeue_tasks(self, task_type: str) -> int:
+        """Do so with all tasks of a type, and return how many are in their queue then."""
+        return int(text_of(self._operate("POST", "tasks", "queue", "requeue", task_type)))
+
     def send_message(self, workflow_id: str, message: JsonObject) -> str:
         """Put a message into the queue of a running execution and return its id.
 

@@ -86,10 +86,9 @@ class MemoryEngine:
         return {task["referenceTaskName"]: task["status"] for task in tasks}
 
     def poll(self, task_type: str, count: int = 1, **request: Any) -> list[dict[str, Any]]:
-        """Claim tasks without waiting."""
-        wanted = PollRequest(
-            task_type=task_type, count=count, timeout_ms=0, worker="worker", **request
-        )
+        """Claim tasks without waiting, as ``worker`` unless another one is named."""
+        asked = {"timeout_ms": 0, "worker": "worker", **request}
+        wanted = PollRequest(task_type=task_type, count=count, **asked)
         return [dict(task) for task in self.engine.tasks.poll(wanted)]
 
     def complete(

@@ -355,9 +355,25 @@ class FakeLookups:
         self.asked.append(asked)
         return self.page
 
-    def pending_tasks(self, task_type: str, *, start: int, count: int) -> Sequence[JsonObject]:
+
+@dataclass(kw_only=True)
+class FakeOpenTasks:
+    """Knows one task, which a worker has."""
+
+    asked: list[tuple[Any, ...]] = field(default_factory=list)
+
+    def page(self, task_type: str, *, start: int, count: int) -> Sequence[JsonObject]:
         self.asked.append((task_type, start, count))
         return [{"taskType": task_type}]
+
+    def requeue(self, task: str, /) -> None:
+        if task != TASK_ID:
+            raise NotFound(f"No such task found by id: {task}")
+        self.asked.append((task,))
+
+    def requeue_all(self, task_type: str, /) -> int:
+        self.asked.append((task_type,))
+        return 3
 
 
 class FakeRepairs:
@@ -424,6 +440,7 @@ class FakeEngine:
     definitions: FakeDefinitions = field(default_factory=FakeDefinitions)
     trials: FakeTrials = field(default_factory=FakeTrials)
     lookups: FakeLookups = field(default_factory=FakeLookups)
+    open_tasks: FakeOpenTasks = field(default_factory=FakeOpenTasks)
     repairs: FakeRepairs = field(default_factory=FakeRepairs)
     messages: FakeMessages = field(default_factory=FakeMessages)
     events: Any = None

@@ -106,14 +106,32 @@ def test_open_tasks_of_a_type_are_listed_with_the_settings_in_effect(
     client: Any, engine: MemoryEngine
 ) -> None:
     started = [_start(client, "a")]
-    _settle(engine)
+    engine.clock.advance(seconds=1)
     started.append(_start(client, "b"))
-    _settle(engine)
     found = client.get("/api/admin/task/resize").json
     assert [task["workflowInstanceId"] for task in found] == started
     (second,) = client.get("/api/admin/task/resize?start=1&count=1").json
     assert second["workflowInstanceId"] == started[1]
     assert client.get("/api/admin/config").json["version"] == "test"
+
+
+def test_what_a_dead_worker_has_is_put_back_and_its_result_is_refused(
+    client: Any, engine: MemoryEngine
+) -> None:
+    _start(client, "a")
+    poll = "/api/tasks/poll/resize?workerid="
+    dead = client.get(f"{poll}dead").json
+    assert client.get(f"{poll}alive").status_code == 204
+    assert client.post("/api/tasks/queue/requeue/resize").text == "1"
+    task = client.get(f"{poll}alive").json
+    assert (task["taskId"], task["workerId"]) == (dead["taskId"], "alive")
+    assert client.post(f"/api/tasks/{task['taskId']}/requeue").status_code == 204
+    again = client.post(f"/api/tasks/{task['taskId']}/requeue")
+    assert (again.status_code, "held by no worker" in again.json["message"]) == (409, True)
+    result = {"workflowInstanceId": task["workflowInstanceId"], "taskId": task["taskId"]}
+    late = result | {"status": "COMPLETED", "workerId": "dead", "claimToken": dead["claimToken"]}
+    assert client.post("/api/tasks", json=late).status_code == 409
+    assert client.post("/api/tasks/queue/requeue/other").text == "0"
 
 
 def test_looking_at_an_execution_now_says_whether_anything_was_owed(

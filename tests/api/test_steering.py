@@ -77,7 +77,7 @@ def test_variables_answer_the_execution(client: Any) -> None:
     assert client.post(f"/api/workflow/{WORKFLOW_ID}/variables", json=[1]).status_code == 400
 
 
-def test_requeue_counts_what_waits_in_all_domains(client: Any) -> None:
+def test_requeue_of_a_type_answers_how_many_are_in_their_queue(client: Any) -> None:
     answer = client.post("/api/tasks/queue/requeue/resize")
     assert (answer.text, answer.mimetype) == ("3", "text/plain")
 

@@ -206,6 +206,13 @@ def test_extend_of_a_stale_claim_conflicts(client: Any, engine: FakeEngine) -> N
     assert client.post(f"/api/tasks/{TASK_ID}/extend", json={"claimToken": 1}).status_code == 409
 
 
+def test_requeue_of_a_task_answers_nothing(client: Any, engine: FakeEngine) -> None:
+    answer = client.post(f"/api/tasks/{TASK_ID}/requeue")
+    assert (answer.status_code, answer.data) == (204, b"")
+    assert engine.open_tasks.asked == [(TASK_ID,)]
+    assert client.post(f"/api/tasks/{TASK_ID}0/requeue").status_code == 404
+
+
 def test_log_is_the_raw_body(client: Any, engine: FakeEngine) -> None:
     for body in ("first", '"quoted"'):
         answer = client.post(f"/api/tasks/{TASK_ID}/log", data=body.encode())

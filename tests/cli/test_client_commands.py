@@ -215,6 +215,18 @@ def test_queues_prints_sizes(run: Run, stub: StubServer) -> None:
     assert json.loads(run("task", "queues", "--json").out) == {"resize": 3, "crop": 0}
 
 
+def test_requeue_frees_a_task_or_all_of_a_type(run: Run, stub: StubServer) -> None:
+    stub.on("POST", f"/api/tasks/{_ID}-1/requeue", Reply(204))
+    stub.on("POST", "/api/tasks/queue/requeue/resize", Reply(200, "3"))
+
+    one, all_ = run("task", "requeue", f"{_ID}-1"), run("task", "requeue", "--type", "resize")
+
+    assert (one.code, one.out, one.err) == (0, "", f"{_ID}-1 is in its queue again.\n")
+    assert (all_.code, all_.err) == (0, "3 tasks of type resize are in their queue.\n")
+    assert json.loads(run("task", "requeue", "--type", "resize", "--json").out) == {"queued": 3}
+    assert run("task", "requeue").code == run("task", "requeue", "x", "--type", "y").code == 2
+
+
 def test_register_sorts_workflows_from_tasks(run: Run, stub: StubServer, tmp_path: Path) -> None:
     stub.on("POST", "/api/metadata/taskdefs", Reply(200))
     stub.on("POST", "/api/metadata/workflow", Reply(200))

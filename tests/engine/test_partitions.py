@@ -87,6 +87,22 @@ def test_executions_are_spread_over_the_partitions(spread: MemoryEngine) -> None
     assert {status_of(spread, one) for one in ids} == {"COMPLETED"}
 
 
+def test_open_tasks_of_all_partitions_are_listed_and_put_back(spread: MemoryEngine) -> None:
+    ids = []
+    while len(set(map(where, ids))) < PARTITIONS:
+        spread.clock.advance(seconds=1)
+        ids.append(spread.start(workflow("w", simple("a"))))
+    page = spread.engine.open_tasks.page("a", start=1, count=len(ids))
+    assert [task["workflowInstanceId"] for task in page] == ids[1:]
+    dead = spread.poll("a", len(ids), worker="dead")
+    assert spread.engine.open_tasks.requeue_all("a") == len(ids)
+    again = [task for _ in range(PARTITIONS) for task in spread.poll("a", len(ids), worker="alive")]
+    assert {task["taskId"] for task in again} == {task["taskId"] for task in dead}
+    for task in dead:
+        spread.complete(task, worker="dead")
+    assert {status_of(spread, one) for one in ids} == {"RUNNING"}
+
+
 def test_task_that_becomes_ready_later_is_found(spread: MemoryEngine) -> None:
     assert spread.poll("a") == []
     spread.start(workflow("w", simple("a", startDelay=7)))

@@ -96,6 +96,15 @@ def test_a_result_is_given_to_what_waits_for_one_and_not_to_containers(call, kin
     assert call("taskVerbsOf", running, made(part("t", kind), 1, "COMPLETED"), True) == []
 
 
+@pytest.mark.parametrize("kind", ["SIMPLE", "SPARK_SQL", "HTTP", "HUMAN", "JOIN"])
+def test_what_a_worker_has_can_be_requeued(call, kind):
+    running, taken = everything.execution("RUNNING", [], []), kind in {"SIMPLE", "SPARK_SQL"}
+    held = made(part("t", kind), 1, "IN_PROGRESS", workerId="w")
+    assert ("requeue" in call("taskVerbsOf", running, held, True)) == taken
+    for other in ({**held, "workerId": None}, {**held, "status": "SCHEDULED"}):
+        assert "requeue" not in call("taskVerbsOf", running, other, True)
+
+
 def test_only_the_newest_try_of_what_ended_is_rerun(call):
     ended = everything.execution("FAILED", [], [])
     old, new = made(WAIT, 1, "FAILED", retried=True), made(WAIT, 2, "FAILED")

@@ -138,6 +138,8 @@ class Applier:
             if claim.permit:
                 attempt = attempt_of(execution.fields[f"a:{offer.seq}"])
                 partition.permits[attempt.definition].drop(member)
+            if claim.held:
+                claim.free()
             claim.held = claim.closed = claim.permit = claim.at = 0
             execution.fields[f"c:{offer.seq}"] = claim.encode()
             (partition.ready if delayed else partition.delayed)[lane].drop(member)

@@ -44,10 +44,19 @@ class ClaimSide:
 
     def hand_to(self, worker: str) -> None:
         """Make ``worker`` the holder and remember the one before."""
-        if self.w not in ("", worker) and not self.held_before(self.w):
+        if self.w != worker:
+            self._note_holder()
+        self.w = worker
+
+    def free(self) -> None:
+        """Take the claim from its holder, whose result will be refused."""
+        self._note_holder()
+        self.k, self.w = self.k + 1, ""
+
+    def _note_holder(self) -> None:
+        if self.w and not self.held_before(self.w):
             before = [self.w, *self.prev.split("\n")] if self.prev else [self.w]
             self.prev = "\n".join(before[:_HOLDERS_KEPT])
-        self.w = worker
 
     def encode(self) -> bytes:
         """Write it as the scripts do."""
@@ -67,6 +76,7 @@ class Attempt(NamedTuple):
 
     status: str
     generation: int | None
+    type: str
     definition: str
     queue: str
     shard: str
@@ -95,6 +105,7 @@ def attempt_of(text: bytes) -> Attempt:
     return Attempt(
         status=a.get("st", ""),
         generation=a.get("gen"),
+        type=a.get("type", ""),
         definition=a.get("def", ""),
         queue=a.get("q", ""),
         shard=a.get("sh", ""),

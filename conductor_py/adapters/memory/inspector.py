@@ -7,12 +7,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, TypeVar
 
-from conductor_py.adapters.memory.claims import attempt_of
+from conductor_py.adapters.memory.claims import attempt_of, claim_side, is_open
 from conductor_py.adapters.memory.ordered import ScoreSet
 from conductor_py.adapters.memory.references import plan_of
 from conductor_py.adapters.memory.space import Execution, MemorySpace, Partition
 from conductor_py.model.ids import ExecutionId, partition_of, task_id
-from conductor_py.ports.inspector import Inspection, Place, Setback, Standing, StoredKey
+from conductor_py.ports.inspector import (
+    Inspection,
+    OpenAttempt,
+    Place,
+    Setback,
+    Standing,
+    StoredKey,
+)
 
 _EVENTS: Final = 1_000
 _OPEN: Final = re.compile(rb'"st": ?"(SCHEDULED|IN_PROGRESS)"')
@@ -85,6 +92,19 @@ class MemoryInspector:
                 if target is not None
             }
 
+    def open_attempts(
+        self, executions: Sequence[ExecutionId], task_type: str
+    ) -> tuple[OpenAttempt, ...]:
+        with self._space.lock:
+            partitions = self._space.partitions
+            return tuple(
+                attempt
+                for one in dict.fromkeys(executions)
+                if partition_of(one) < len(partitions)
+                and (target := partitions[partition_of(one)].executions.get(one)) is not None
+                for attempt in _open_attempts(target, task_type)
+            )
+
     def walk(self, cursor: str, limit: int) -> tuple[tuple[StoredKey, ...], str]:
         if cursor and not cursor.isdigit():
             raise ValueError(cursor)
@@ -146,6 +166,13 @@ def setback_of(target: Execution) -> Setback | None:
         return None
     _, tries, since_ms, reason = target.setback
     return Setback(tries=tries, since_ms=since_ms, reason=reason)
+
+
+def _open_attempts(target: Execution, task_type: str) -> Iterator[OpenAttempt]:
+    for seq in sorted(int(name[2:]) for name in target.fields if name.startswith("a:")):
+        attempt = attempt_of(target.fields[f"a:{seq}"])
+        if attempt.type == task_type and is_open(target, seq, attempt):
+            yield OpenAttempt(target.id, seq, bool(claim_side(target, seq).held))
 
 
 def _places(partition: Partition, target: Execution) -> Iterator[tuple[int, Place]]:

@@ -17,6 +17,7 @@ from conductor_py.model.ids import ExecutionId, partition_of
 from conductor_py.ports.inspector import (
     WALKED,
     Inspection,
+    OpenAttempt,
     Place,
     Setback,
     Standing,
@@ -83,6 +84,21 @@ class RedisInspector:
             for execution, record in zip(known, records, strict=True)
             if isinstance(record, bytes)
         }
+
+    def open_attempts(
+        self, executions: Sequence[ExecutionId], task_type: str
+    ) -> tuple[OpenAttempt, ...]:
+        found: dict[ExecutionId, list[OpenAttempt]] = {one: [] for one in executions}
+        of_each: dict[int, list[ExecutionId]] = {}
+        for one in found:
+            of_each.setdefault(partition_of(one), []).append(one)
+        for partition, ids in of_each.items():
+            if partition < self._partitions:
+                flat = iter(self._scripts.run("find_open", partition, (task_type, *ids)))
+                for id_, seq, held in zip(flat, flat, flat, strict=True):
+                    one = ExecutionId(id_.decode())
+                    found[one].append(OpenAttempt(one, int(seq), held == 1))
+        return tuple(attempt for one in found.values() for attempt in one)
 
     # -- all of them -------------------------------------------------------------------------------
 

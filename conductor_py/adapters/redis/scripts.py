@@ -42,6 +42,7 @@ NAMES: Final = (
     "drop_savepoint",
     "drop_touched",
     "extend_claim",
+    "find_open",
     "get_output",
     "hold_message",
     "inspect_execution",

@@ -21,6 +21,7 @@ from conductor_py.api.facade.executions import (
     Executions,
     Lookups,
     Messages,
+    OpenTasks,
     Recovery,
     Repairs,
     Steering,
@@ -91,6 +92,10 @@ class EngineFacade(Protocol):
     @property
     def lookups(self) -> Lookups:
         """Executions and tasks that share something."""
+
+    @property
+    def open_tasks(self) -> OpenTasks:
+        """Tasks that have not ended, by type."""
 
     @property
     def repairs(self) -> Repairs:

@@ -171,8 +171,18 @@ class Lookups(Protocol):
     ) -> FoundPage:
         """Search executions by their tasks; ``InvalidInput`` for a query that cannot be read."""
 
-    def pending_tasks(self, task_type: str, *, start: int, count: int) -> Sequence[JsonObject]:
-        """List open tasks of a type."""
+
+class OpenTasks(Protocol):
+    """Tasks of a type in all executions that have not ended."""
+
+    def page(self, task_type: str, *, start: int, count: int) -> Sequence[JsonObject]:
+        """List them as they are now."""
+
+    def requeue(self, task: str, /) -> None:
+        """Take one from its worker and offer it again; ``Conflict``, ``NotFound``."""
+
+    def requeue_all(self, task_type: str, /) -> int:
+        """Do so with all of a type; how many are in their queue then."""
 
 
 class Repairs(Protocol):

@@ -13,6 +13,7 @@ from conductor_py.decider.operations.jump import jump
 from conductor_py.decider.operations.message import message
 from conductor_py.decider.operations.pause import pause
 from conductor_py.decider.operations.remove import remove
+from conductor_py.decider.operations.requeue import requeue
 from conductor_py.decider.operations.rerun import rerun
 from conductor_py.decider.operations.reset_callbacks import reset_callbacks
 from conductor_py.decider.operations.restart import restart
@@ -38,6 +39,7 @@ VERBS: Mapping[str, Verb] = MappingProxyType(
         "message": message,
         "pause": pause,
         "remove": remove,
+        "requeue": requeue,
         "rerun": rerun,
         "reset_callbacks": reset_callbacks,
         "restart": restart,

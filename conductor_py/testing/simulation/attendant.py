@@ -12,7 +12,7 @@ from conductor_py.adapters.memory.space import Execution
 from conductor_py.codec.definitions import workflow_from_json
 from conductor_py.engine import Engine
 from conductor_py.errors import ConductorError
-from conductor_py.model.ids import task_id
+from conductor_py.model.ids import split_task_id, task_id
 from conductor_py.model.requests import RerunRequest, StartRequest, TaskResult, UpgradeRequest
 from conductor_py.model.status import TaskStatus
 from conductor_py.testing.author import WORKER
@@ -217,6 +217,18 @@ class Customer(Client):
     @staticmethod
     def _reset(_: random.Random, target: str) -> Callable[[Engine], Any]:
         return lambda engine: engine.steering.reset_callbacks(target)
+
+    def _requeue(self, chance: random.Random, target: str) -> Callable[[Engine], Any] | None:
+        """Somebody believes a worker to be dead, one or all of a type."""
+        stored = self._stored(target)
+        tasks = list(open_of(stored, lambda a: bool(a.get("q")))) if stored is not None else []
+        if not tasks or stored is None:
+            return None
+        task = chance.choice(tasks)
+        kind = orjson.loads(stored.fields[f"a:{split_task_id(task)[1]}"])["type"]
+        if chance.random() < 0.3:
+            return lambda engine: engine.open_tasks.requeue_all(kind)
+        return lambda engine: engine.open_tasks.requeue(task)
 
     @staticmethod
     def _decide(_: random.Random, target: str) -> Callable[[Engine], Any]:

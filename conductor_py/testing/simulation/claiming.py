@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from conductor_py.adapters.memory.claims import (
@@ -125,6 +125,18 @@ class Claiming:
             if side.closed or not (same or (guard.claim == 0 and not side.held)):
                 found.append(guard.seq)
         return found
+
+    def taken_back(self, before: Before, commit: Commit) -> Iterator[tuple[str, int]]:
+        """I3: an attempt that a worker has is offered again by a commit that names its claim only;
+        those are listed.
+        """
+        named = {guard.seq for guard in commit.guards}
+        for offer in commit.changes.offers:
+            if before.claim(offer.seq).held and offer.seq in named:
+                yield str(commit.execution), offer.seq
+            elif before.claim(offer.seq).held:
+                what = self._world.names.of_attempt(commit.execution, offer.seq)
+                self._bad("I3", f"{what} is offered again, and its claim is not named")
 
     def ended_by_time(self, before: Before, commit: Commit) -> None:
         """I1: what a commit ends by time has a deadline that has passed."""

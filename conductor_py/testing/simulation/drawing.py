@@ -37,6 +37,7 @@ VERBS: Final = (
     ("overrule", 3),
     ("message", 2),
     ("reset", 1),
+    ("requeue", 2),
     ("decide", 1),
     ("remove", 1),
     ("upgrade", 1),
@@ -58,6 +59,7 @@ _LONG_VERBS: Final = (
     ("terminate", 1),
     ("remove", 1),
     ("overrule", 1),
+    ("requeue", 1),
 )
 """What people do where tasks are long, and how often. None of it makes a stopped task run again
 but that they ask for it.

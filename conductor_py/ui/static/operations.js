@@ -40,9 +40,9 @@ export class Operations {
 
   /** What can be done with a task, as buttons. */
   ofTask(task, newest) {
-    const labels = { complete: isAsked(task) ? "Complete…" : "Report a result…", rerun: "Rerun from here…", force: "Count as done…" };
+    const labels = { complete: isAsked(task) ? "Complete…" : "Report a result…", requeue: "Requeue…", rerun: "Rerun from here…", force: "Count as done…" };
     return taskVerbsOf(this.#execution, task, newest).map((verb) =>
-      h("button", { type: "button", on: { click: () => this.#open(verb, task) } }, icon(verb === "rerun" ? "loop" : "check"), labels[verb]),
+      h("button", { type: "button", on: { click: () => this.#open(verb, task) } }, icon(verb === "complete" || verb === "force" ? "check" : "loop"), labels[verb]),
     );
   }
 
@@ -241,6 +241,7 @@ const VERBS = {
   },
   remove: { label: "Remove…", icon: "cross", danger: true, ask: remove },
   complete: { ask: complete },
+  requeue: { ask: requeue },
   force: { ask: force },
 };
 
@@ -260,6 +261,16 @@ function complete({ about: task }) {
     done: "Reported",
     act: ({ status, outputData, reason }) =>
       send("POST", "/api/tasks", {}, { workflowInstanceId: task.workflowInstanceId, taskId: task.taskId, status, outputData: outputData ?? {}, reasonForIncompletion: reason || undefined }).then(nothing),
+  };
+}
+
+function requeue({ about: task }) {
+  return {
+    title: `Requeue ${clip(task.referenceTaskName, 60)}?`,
+    says: `The task is taken from worker ${clip(task.workerId, 60)} and offered to all workers again. Do this when that worker is dead: what it still reports is refused. No retry is used.`,
+    yes: "Requeue",
+    done: "Requeued",
+    act: () => send("POST", `/api/tasks/${encodeURIComponent(task.taskId)}/requeue`).then(nothing),
   };
 }
 

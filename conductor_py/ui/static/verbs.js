@@ -40,12 +40,15 @@ export const isDag = (execution) => (execution.workflowDefinition?.relations ?? 
 export function taskVerbsOf(execution, task, newest) {
   const alive = execution.status === "RUNNING" || execution.status === "PAUSED";
   const type = typeOf(task);
-  if (alive && isOpenTask(task)) return CONTAINERS.has(type) ? [] : ["complete"];
+  if (alive && isOpenTask(task)) return CONTAINERS.has(type) ? [] : ["complete", isHeld(task, type) && "requeue"].filter(Boolean);
   if (!newest || task.retried) return [];
   const rerun = !alive && isTerminal(execution.status);
   const force = isDag(execution) && FAILED.includes(task.status) && isNode(execution, task);
   return [rerun && "rerun", force && "force"].filter(Boolean);
 }
+
+/** Whether a worker has it: what a server carries out itself is taken up by another server. */
+const isHeld = (task, type) => task.status === "IN_PROGRESS" && Boolean(task.workerId) && (["SIMPLE", "USER_DEFINED"].includes(type) || type.startsWith("SPARK_"));
 
 const isNode = (execution, task) => execution.workflowDefinition.tasks.some((one) => one.taskReferenceName === task.referenceTaskName);
 

@@ -34,8 +34,16 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     post(
         "/api/tasks/queue/requeue/{task_type}",
-        "Count the waiting tasks of a type; none can be out of its queue",
+        "Take all tasks of a type from the workers that have them, and offer them again; answers"
+        " how many are in their queue",
         TEXT,
+        "",
+    ),
+    post(
+        "/api/tasks/{task_id}/requeue",
+        "Take a task from the worker that has it, and offer it again: no retry is used, and what"
+        " the worker still reports is refused",
+        NOTHING,
         "",
     ),
     get(

@@ -91,12 +91,8 @@ local function hand_out(member, seq, present, record, a, c, limit, window)
   local id = string.sub(member, 1, 36)
   local rt = a.rt or 0
   c.k = math.max(tonumber(present[3] or 0) + 1, now)
-  if c.w ~= worker and c.w ~= '' and not held_before(c, c.w) then
-    c.prev = c.prev == '' and c.w or c.w .. '\n' .. c.prev
-    local _, cuts = string.gsub(c.prev, '\n', '\n')
-    if cuts > 9 then
-      c.prev = string.gsub(c.prev, '\n[^\n]*$', '')
-    end
+  if c.w ~= worker then
+    note_holder(c)
   end
   c.leased = lease_ms > 0 and (rt == 0 or lease_ms < rt) and 1 or 0
   c['until'] = c.leased == 1 and now + lease_ms or (rt > 0 and now + rt or 0)

@@ -120,6 +120,9 @@ local function apply_offers(P, channel, home, id, section, now)
         local a = cjson.decode(redis.call('HGET', key, 'a:' .. seq))
         redis.call('ZREM', P .. 'limit:' .. a.def, member)
       end
+      if c.held == 1 then
+        free_claim(c)
+      end
       c.held, c.closed, c.permit, c.at = 0, 0, 0, 0
       redis.call('HSET', key, 'c:' .. seq, write_claim(c))
       redis.call('ZREM', due > now and ready or delayed, member)

@@ -38,3 +38,21 @@ end
 local function held_before(c, worker)
   return string.find('\n' .. c.prev .. '\n', '\n' .. worker .. '\n', 1, true) ~= nil
 end
+
+-- Notes the present holder, if any, as one that held it before; the latest ten are known.
+local function note_holder(c)
+  if c.w == '' or held_before(c, c.w) then
+    return
+  end
+  c.prev = c.prev == '' and c.w or c.w .. '\n' .. c.prev
+  local _, cuts = string.gsub(c.prev, '\n', '\n')
+  if cuts > 9 then
+    c.prev = string.gsub(c.prev, '\n[^\n]*$', '')
+  end
+end
+
+-- Takes the claim from its holder, whose result will be refused.
+local function free_claim(c)
+  note_holder(c)
+  c.k, c.w = c.k + 1, ''
+end
