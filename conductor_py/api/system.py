@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import orjson
 from flask import Blueprint, Response
 
 from conductor_py.api.answers import json_answer, json_bytes, text
@@ -25,6 +26,7 @@ def system(front: Front, metrics: Callable[[], bytes] | None = None) -> Blueprin
         ("GET", "/actuator/info", views.actuator_info),
         ("GET", "/api-docs", views.api_docs),
         ("GET", "/swagger-ui/index.html", views.interface),
+        ("GET", "/context.js", views.context),
     ]
     if metrics is not None:
         routes.append(("GET", "/actuator/prometheus", views.prometheus))
@@ -58,6 +60,11 @@ class _System:
 
     def api_docs(self) -> Response:
         return json_bytes(document_bytes(self._engine.version))
+
+    def context(self) -> Response:
+        # Read by Conductor's pages, which show what is on: no agents here.
+        flags = orjson.dumps({"AGENTSPAN_ENABLED": False, "VERSION": self._engine.version}).decode()
+        return Response(f"window.conductor = {flags};\n", mimetype="application/javascript")
 
     def interface(self) -> Response:
         answer = Response(page(document(self._engine.version)), mimetype="text/html")

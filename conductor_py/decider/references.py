@@ -18,6 +18,7 @@ from conductor_py.model.execution import Attempt, ClaimSide, wire_ref
 from conductor_py.model.ids import ExecutionId, task_id
 from conductor_py.model.json import JsonObject, JsonValue
 from conductor_py.model.status import TaskStatus
+from conductor_py.model.view import worker_of
 
 _DOCUMENTS = {"input": "input", "output": "output", "variables": "vars"}
 
@@ -185,6 +186,6 @@ _TASK_MEMBERS: dict[str, _Reader] = {
     "taskId": lambda ws, a: task_id(ws.id, a.seq),
     "reasonForIncompletion": lambda _, a: a.reason,
     "callbackAfterSeconds": lambda _, a: a.callback_after_s,
-    "workerId": lambda ws, a: a.worker or _claim(ws, a).worker,
+    "workerId": lambda ws, a: worker_of(a, _claim(ws, a)),
     "iteration": lambda _, a: int(a.vector.rsplit(".", 1)[-1]) if a.vector else 0,
 }

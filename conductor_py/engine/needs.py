@@ -31,7 +31,13 @@ from conductor_py.decider.subsets import subset
 from conductor_py.engine.json_schema import faults
 from conductor_py.engine.long_scripts import LongScripts, PutOff, evaluation_of
 from conductor_py.engine.snapshots import Snapshots
-from conductor_py.errors import ConductorError, InvalidInput, LimitExceeded, StoreUnavailable
+from conductor_py.errors import (
+    ConductorError,
+    InvalidInput,
+    LimitExceeded,
+    NotFound,
+    StoreUnavailable,
+)
 from conductor_py.model.ids import ExecutionId, partition_of
 from conductor_py.ports.output_cache import OutputCache
 from conductor_py.ports.payloads import Payloads
@@ -187,7 +193,8 @@ class Fetcher:
         except RecursionError:
             return Refusal("Not a valid definition: it is nested too deeply")
         except (ConductorError, TypeError, ValueError, KeyError, AttributeError) as refused:
-            return Refusal(_sentence(refused))
+            # What is not there may be by the next try.
+            return Refusal(_sentence(refused), terminal=not isinstance(refused, NotFound))
         return None
 
     def _child_state(self, child: ExecutionId) -> ChildState | None:

@@ -12,7 +12,7 @@ from conductor_py.engine.encoding import PayloadLimits
 from conductor_py.engine.executor import Executor
 from conductor_py.engine.hand_out import HandOut
 from conductor_py.engine.views import Views
-from conductor_py.errors import Conflict, NotFound, StoreUnavailable
+from conductor_py.errors import Conflict, NotFound, PayloadTooLarge, StoreUnavailable
 from conductor_py.model.changing import made
 from conductor_py.model.event import ResultReported
 from conductor_py.model.execution import External, wire_ref
@@ -195,6 +195,8 @@ class Results:
             size = len(stored)
         if size > hard:
             reason = f"Task output of {size} bytes is larger than the limit of {hard} bytes"
+            if not result.status.terminal:
+                raise PayloadTooLarge(f"{reason}; the task goes on without this report.")
             return _without_output(result, reason)
         if size > self._limits.task_output_soft and not result.external_output:
             path = self._payloads.put(PayloadKind.TASK_OUTPUT, stored)

@@ -14,6 +14,11 @@ from conductor_py.model.execution import Attempt, ClaimSide, Document, Ending, H
 from conductor_py.model.json import JsonObject
 
 
+def worker_of(attempt: Attempt, claim: ClaimSide) -> str:
+    """Who works on an attempt, or did so last; a result says itself whose it is."""
+    return claim.worker if claim.held else attempt.worker or claim.worker
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskView:
     """One attempt with everything a reader may want.

@@ -76,7 +76,14 @@ class DefinitionReader:
         return self._read(orjson.loads(text))
 
     def _read(self, body: object) -> WorkflowDef:
-        definition: WorkflowDef = load(WORKFLOW_DEF, body)
+        try:
+            definition: WorkflowDef = load(WORKFLOW_DEF, body)
+        except InvalidInput as wrong:
+            # Where only names are missing, the rules say so, together with all else.
+            try:
+                definition = load(WORKFLOW_DEF, _named(body))
+            except InvalidInput:
+                raise wrong from None
         check(definition, self._rules)
         return definition
 
@@ -84,6 +91,20 @@ class DefinitionReader:
 def moved(violations: tuple[Violation, ...], root: str) -> tuple[Violation, ...]:
     """Give paths that start at ``$`` another root."""
     return tuple(replace(found, path=root + found.path[1:]) for found in violations)
+
+
+def _named(body: object) -> object:
+    """Give empty names to a definition, and to its tasks, where they have none."""
+    if not isinstance(body, dict):
+        return body
+    return {"name": "", **body, "tasks": _tasks_named(body.get("tasks"))}
+
+
+def _tasks_named(tasks: object) -> object:
+    if not isinstance(tasks, list):
+        return tasks
+    unnamed = {"name": "", "taskReferenceName": ""}
+    return [unnamed | task if isinstance(task, dict) else task for task in tasks]
 
 
 def _listed(body: object) -> list[Any]:

@@ -14,11 +14,11 @@ from typing import Any, Generic, TypeVar
 from conductor_py.model.definition_form import task_to_json as task_definition_part
 from conductor_py.model.definition_form import workflow_to_json as definition_to_json
 from conductor_py.model.definitions import WorkflowDef, WorkflowTask
-from conductor_py.model.execution import Document, External, Vector
+from conductor_py.model.execution import Attempt, Document, External, Vector
 from conductor_py.model.ids import ExecutionId, task_id
 from conductor_py.model.json import JsonObject
 from conductor_py.model.status import TaskStatus
-from conductor_py.model.view import ExecutionView, TaskView
+from conductor_py.model.view import ExecutionView, TaskView, worker_of
 from conductor_py.wire.masking import masked
 
 Json = dict[str, Any]
@@ -26,9 +26,12 @@ Json = dict[str, Any]
 MAX_REASON = 500
 """Characters of a task's reason that are shown."""
 
-_FAILED = frozenset({TaskStatus.FAILED, TaskStatus.FAILED_WITH_TERMINAL_ERROR})
+_FAILED = frozenset(
+    {TaskStatus.FAILED, TaskStatus.FAILED_WITH_TERMINAL_ERROR, TaskStatus.TIMED_OUT}
+)
 _NAMED_TYPES = frozenset({"SIMPLE", "USER_DEFINED"})
 _WIRE_TYPES: Mapping[str, str] = {"FORK_JOIN": "FORK", "FORK_JOIN_DYNAMIC": "FORK"}
+_FOR_EVER_S = 2**31 - 1
 _NO_METADATA: Json = {"additionalContext": {}, "empty": True, "additionalContextMap": {}}
 
 _T = TypeVar("_T")
@@ -153,9 +156,9 @@ def task_to_json(view: TaskView, *, hide: bool = True) -> Json:
         "updateTime": max(scheduled, started, attempt.ended_at, claim.updated_at),
         "firstStartTime": 0,
         "queueWaitTime": max(0, started - scheduled) if started else 0,
-        "inputData": masked(inline(view.input), names) if names else inline(view.input),
+        "inputData": _input(view, names),
         "outputData": masked(inline(view.output), names) if names else inline(view.output),
-        "callbackAfterSeconds": 0 if held else attempt.callback_after_s,
+        "callbackAfterSeconds": 0 if held else _callback_after_s(attempt),
         "callbackFromWorker": True,
         "responseTimeoutSeconds": attempt.response_timeout_ms // 1000,
         "startDelayInSeconds": attempt.delay_s,
@@ -175,6 +178,27 @@ def task_to_json(view: TaskView, *, hide: bool = True) -> Json:
     return written
 
 
+def _input(view: TaskView, names: tuple[str, ...]) -> JsonObject:
+    """The input; that of a sub-workflow with its definition, which is not stored once more."""
+    given = masked(inline(view.input), names) if names else inline(view.input)
+    params = view.task.sub_workflow_param
+    if params is None or not isinstance(params.workflow_definition, WorkflowDef) or not given:
+        return given
+    return {
+        **given,
+        "subWorkflowDefinition": _part(view.task)["subWorkflowParam"]["workflowDefinition"],
+    }
+
+
+def _callback_after_s(attempt: Attempt) -> int:
+    """For how long it was put off; a WAIT puts itself off until its end, or as good as for ever."""
+    if attempt.type != "WAIT" or attempt.callback_after_s:
+        return attempt.callback_after_s
+    if not attempt.wait_until:
+        return _FOR_EVER_S
+    return max(0, -((attempt.started_at - attempt.wait_until) // 1000))
+
+
 def _iteration(view: TaskView) -> int:
     """The iteration that a task belongs to; of a loop itself, the one it is in."""
     if view.attempt.type == "DO_WHILE" and isinstance(view.output, Mapping):
@@ -189,7 +213,7 @@ def _put_optional(written: Json, view: TaskView) -> None:
         before = task_id(ExecutionId(view.execution), attempt.retried_seq)
         written["retriedTaskId"] = before
     _put(written, "reasonForIncompletion", attempt.reason and attempt.reason[:MAX_REASON])
-    _put(written, "workerId", view.claim.worker or attempt.worker)
+    _put(written, "workerId", worker_of(attempt, view.claim))
     _put(written, "domain", attempt.domain)
     _put(written, "correlationId", view.header.correlation_id)
     _put(written, "subWorkflowId", attempt.child)

@@ -58,7 +58,15 @@ from conductor_py.wire.definitions import (
 )
 from conductor_py.wire.examples import EXAMPLES
 from conductor_py.wire.fields import WireField, WireSchema, reference
-from conductor_py.wire.operations import HTML, NOTHING, OBJECT, OPERATIONS, TEXT, Operation
+from conductor_py.wire.operations import (
+    HTML,
+    NOTHING,
+    OBJECT,
+    OPERATIONS,
+    SCRIPT,
+    TEXT,
+    Operation,
+)
 from conductor_py.wire.pipelines import job_schema
 
 Json = dict[str, Any]
@@ -80,7 +88,7 @@ _ERRORS = {
     429: "A limit is reached; try again later",
     503: "A store is away; try again",
 }
-_TEXT_TYPES = {TEXT: "text/plain", HTML: "text/html"}
+_TEXT_TYPES = {TEXT: "text/plain", HTML: "text/html", SCRIPT: "application/javascript"}
 _JSON_TYPES = ("string", "integer", "boolean")
 _MODELS: dict[str, type] = {
     "WorkflowDef": WorkflowDef,

@@ -1,5 +1,6 @@
 """The front as a whole: unknown paths, precedence, payloads, health, the published interface."""
 
+import json
 from io import BytesIO
 from typing import Any, BinaryIO, Self
 
@@ -142,6 +143,13 @@ def test_interface_is_a_page_without_scripts_or_other_hosts(client: Any) -> None
     assert "<script" not in page.text
     assert "http" not in page.text.replace("http_request", "")
     assert client.get("/api-docs").json["info"]["version"] == "1.2.3"
+
+
+def test_flags_for_pages_of_conductor_are_a_script(client: Any) -> None:
+    answer = client.get("/context.js")
+    name, _, value = answer.text.partition(" = ")
+    assert (answer.mimetype, name) == ("application/javascript", "window.conductor")
+    assert json.loads(value.rstrip(";\n")) == {"AGENTSPAN_ENABLED": False, "VERSION": "1.2.3"}
 
 
 # ------------------------------------------------------------------------------------- payloads

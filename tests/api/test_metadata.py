@@ -40,6 +40,21 @@ def test_registering_lists_everything_that_is_wrong(client: Any) -> None:
     }
 
 
+def test_missing_names_are_told_together_with_all_that_the_rules_find(client: Any) -> None:
+    def told(body: Any) -> list[str]:
+        answer = client.post("/api/metadata/workflow", json=body)
+        assert answer.status_code == 400
+        return [each["path"] for each in answer.json["validationErrors"]]
+
+    assert told({}) == ["$.name", "$.tasks"]
+    task = {"type": "TERMINATE"}
+    names = ["$.name", "$.tasks[0].name", "$.tasks[0].taskReferenceName"]
+    ending = "$.tasks[0].inputParameters.terminationStatus"
+    assert told({"tasks": [task]}) == [*names, ending]
+    wrong = {"tasks": [task], "timeoutSeconds": "soon"}
+    assert sorted(told(wrong)) == sorted([*names, "$.timeoutSeconds"])
+
+
 def test_update_takes_a_list_and_answers_names(client: Any) -> None:
     answer = client.put("/api/metadata/workflow", json=[_definition("a"), _definition("b")])
     assert answer.json == {"bulkErrorResults": {}, "bulkSuccessfulResults": ["a", "b"]}

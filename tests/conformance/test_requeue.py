@@ -11,7 +11,7 @@ from tests.conformance.stores import LEASE_MS, Store, an_id, attempt, header, of
 OFFER = Offer(seq=1, queue="task", shard="s0", score=100)
 
 
-def held(store: Store, **state: object) -> tuple[ExecutionId, Claimed]:
+def held(store: Store, **state: int) -> tuple[ExecutionId, Claimed]:
     execution = store.started(**state)
     (claimed,) = store.poll(worker="dead")
     return execution, claimed

@@ -53,6 +53,35 @@ def test_list_of_inputs_for_one_task(engine: MemoryEngine) -> None:
     assert status_of(engine, started) == "COMPLETED"
 
 
+@pytest.mark.parametrize("text", ["${workflow.input.x}", "$${x}", "cost: $5 ${y}", "${z"])
+def test_text_that_data_brings_in_is_no_expression(engine: MemoryEngine, text: str) -> None:
+    data = {"t": text, "deep": [{"t": text}]}
+    by_list = fork_inputs("f", "${workflow.input.list}", forkTaskName="t")
+    by_map, legacy = dynamic_fork("g"), dynamic_fork("h")
+    for name in ("dynamicForkTasksParam", "dynamicForkTasksInputParamName"):
+        legacy.pop(name)
+    legacy |= {
+        "dynamicForkJoinTasksParam": "old",
+        "inputParameters": {"old": "${workflow.input.o}"},
+    }
+    definition = workflow("w", by_list, join("i"), by_map, join("j"), legacy, join("k"))
+    old = {"dynamicTasks": [{"taskName": "t", "referenceName": "c", "input": data}]}
+    given = {"x": 1, "list": [data], "branches": [{**simple("b"), "name": "t"}], "o": old}
+    started = engine.start(definition, input=given | {"inputs": {"b": data}})
+    for _ in range(3):
+        found = engine.run("t")["inputData"]
+        assert {name: found[name] for name in data} == data
+    assert status_of(engine, started) == "COMPLETED"
+
+
+def test_own_input_of_a_branch_from_data_is_still_resolved(engine: MemoryEngine) -> None:
+    branch = simple("a", inputParameters={"x": "${workflow.input.v}", "y": "${workflow.input.v}"})
+    definition = workflow("w", dynamic_fork("f"), join("j"))
+    given = {"v": 5, "branches": [branch], "inputs": {"a": {"y": "${workflow.input.v}"}}}
+    engine.start(definition, input=given)
+    assert engine.run("a")["inputData"] == {"x": 5, "y": "${workflow.input.v}"}
+
+
 def test_list_of_inputs_for_a_system_type(engine: MemoryEngine) -> None:
     inputs = [{"expression": "1 + 1"}, {"expression": "2 + 2"}]
     definition = workflow("w", fork_inputs("f", inputs, forkTaskType="INLINE"), join("j"))

@@ -94,8 +94,52 @@ def test_unknown_child_refuses_the_start(engine: MemoryEngine) -> None:
 def test_unknown_child_by_expression_fails_the_task(engine: MemoryEngine) -> None:
     task = sub_workflow("s", "${workflow.input.name}")
     started = engine.start(workflow("w", task), input={"name": "nobody"})
-    assert engine.statuses(started)["s"] == "FAILED_WITH_TERMINAL_ERROR"
+    assert engine.statuses(started)["s"] == "FAILED"
     assert status_of(engine, started) == "FAILED"
+
+
+def test_missing_child_is_looked_for_again_as_often_as_the_definition_says(
+    engine: MemoryEngine,
+) -> None:
+    policy = {"name": "s", "retryCount": 1, "retryDelaySeconds": 60}
+    task = {**sub_workflow("s", "${workflow.input.name}"), "taskDefinition": policy}
+    task["subWorkflowParam"]["version"] = 3
+    started = engine.start(workflow("w", task), input={"name": "c"})
+    failed, waits = tasks_of(engine, started, "s")
+    assert (failed["status"], failed["retried"], waits["status"]) == ("FAILED", True, "SCHEDULED")
+    assert "c" in failed["reasonForIncompletion"]
+    _register(engine, {**_CHILD, "version": 3})
+    pass_time(engine, seconds=60)
+    assert engine.statuses(started)["s"] == "IN_PROGRESS"
+    lost = engine.start(workflow("w", task), input={"name": "nobody"})
+    pass_time(engine, seconds=60)
+    assert status_of(engine, lost) == "FAILED"
+    assert len(tasks_of(engine, lost, "s")) == 2
+
+
+def test_input_shows_what_the_child_is_told(engine: MemoryEngine) -> None:
+    _register(engine, _CHILD)
+    by_name, by_data, by_text = (sub_workflow(ref, "c") for ref in ("n", "d", "t"))
+    by_name["subWorkflowParam"] |= {
+        "priority": "${workflow.input.p}",
+        "idempotencyKey": "k-${workflow.input.p}",
+        "idempotencyStrategy": "RETURN_EXISTING",
+    }
+    by_data["subWorkflowParam"]["workflowDefinition"] = "${workflow.input.definition}"
+    by_text["subWorkflowParam"]["workflowDefinition"] = _CHILD
+    forked = fork("f", [by_name], [by_data], [by_text])
+    started = engine.start(
+        workflow("w", forked, join("j", "n", "d", "t")), input={"p": 7, "definition": _CHILD}
+    )
+    engine.settle()
+    shown = [task_of(engine, started, ref)["inputData"] for ref in ("n", "d", "t")]
+    assert [given["priority"] for given in shown] == [7, 0, 0]
+    keys = [(given.get("idempotencyKey"), given.get("idempotencyStrategy")) for given in shown]
+    assert keys == [("k-7", "RETURN_EXISTING"), (None, None), (None, None)]
+    definitions = [given.get("subWorkflowDefinition") for given in shown]
+    assert definitions[0] is None
+    assert definitions[1] == _CHILD
+    assert (definitions[2]["name"], len(definitions[2]["tasks"])) == ("c", len(_CHILD["tasks"]))
 
 
 def test_child_by_expression(engine: MemoryEngine) -> None:

@@ -375,3 +375,14 @@ def test_extend_lease_moves_only_the_update_time(engine: MemoryEngine) -> None:
     changed = {key for key in before if before[key] != after.get(key)}
     assert "updateTime" in changed
     assert changed <= {"updateTime", "leaseUntil"}
+
+
+def test_task_that_timed_out_is_named_among_those_that_failed(engine: MemoryEngine) -> None:
+    task = simple("a")
+    task["taskDefinition"] = {"name": "a", "timeoutSeconds": 5, "timeoutPolicy": "TIME_OUT_WF"}
+    started = engine.start(workflow("w", task))
+    engine.poll("a")
+    pass_time(engine, seconds=6)
+    found = engine.workflow(started)
+    assert (found["status"], found["failedReferenceTaskNames"]) == ("TIMED_OUT", ["a"])
+    assert found["failedTaskNames"] == ["a"]

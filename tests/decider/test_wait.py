@@ -170,3 +170,14 @@ def test_registration_takes_what_can_be_waited_for_and_nothing_else(
     failed = task["status"] == "FAILED_WITH_TERMINAL_ERROR"
     assert (failed, len(wrong)) == ((True, 1) if until in {"2026-02-30", "x"} else (False, 0))
     assert not wrong or task["reasonForIncompletion"].split(": ", 1)[1] == wrong[0].split(": ")[1]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "seconds"),
+    [({"duration": "90s"}, 90), ({"until": "2027-01-15 08:01"}, 60), ({}, 2**31 - 1)],
+)
+def test_shows_for_how_long_it_waits(
+    engine: MemoryEngine, parameters: dict[str, str], seconds: int
+) -> None:
+    started = engine.start(workflow("w", wait("t", **parameters)))
+    assert task_of(engine, started, "t")["callbackAfterSeconds"] == seconds

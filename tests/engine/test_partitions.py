@@ -88,7 +88,7 @@ def test_executions_are_spread_over_the_partitions(spread: MemoryEngine) -> None
 
 
 def test_open_tasks_of_all_partitions_are_listed_and_put_back(spread: MemoryEngine) -> None:
-    ids = []
+    ids: list[str] = []
     while len(set(map(where, ids))) < PARTITIONS:
         spread.clock.advance(seconds=1)
         ids.append(spread.start(workflow("w", simple("a"))))

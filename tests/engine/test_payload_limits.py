@@ -86,6 +86,21 @@ def test_payload_is_read_only_where_an_expression_needs_it(
     assert task["inputData"] == {"seen": 7}
 
 
+def test_output_of_work_in_progress_above_the_limit_is_refused_and_the_task_goes_on(
+    engine: MemoryEngine,
+) -> None:
+    started = engine.start(workflow("w", simple("a")))
+    (task,) = engine.poll("a")
+    engine.complete(task, {"so": "far"}, status="IN_PROGRESS")
+    (task,) = engine.poll("a")
+    with pytest.raises(PayloadTooLarge, match="goes on without this report"):
+        engine.complete(task, {"x": _LARGE}, status="IN_PROGRESS")
+    shown = task_of(engine, started, "a")
+    assert (shown["status"], shown["outputData"]) == ("IN_PROGRESS", {"so": "far"})
+    engine.complete(task, {"x": _LARGE})
+    assert task_of(engine, started, "a")["status"] == "FAILED_WITH_TERMINAL_ERROR"
+
+
 def test_large_input_moves_to_payload_storage_and_feeds_expressions(engine: MemoryEngine) -> None:
     task = simple("a", inputParameters={"seen": "${workflow.input.y}"})
     started = engine.start(workflow("w", task), input={"x": _MEDIUM, "y": 1})

@@ -269,3 +269,17 @@ def test_log_lines_are_kept_in_order(engine: MemoryEngine) -> None:
     assert [line["log"] for line in engine.engine.tasks.logs(task)] == ["one", "two"]
     with pytest.raises(NotFound):
         engine.engine.tasks.log(f"{started}-9", "three")
+
+
+def test_worker_that_a_result_names_is_kept(engine: MemoryEngine) -> None:
+    after = simple("b", inputParameters={"by": "${a.workerId}"})
+    started = engine.start(workflow("w", simple("a"), after))
+    (task,) = engine.poll("a", worker="poller")
+    assert task_of(engine, started, "a")["workerId"] == "poller"
+    engine.complete(task, status="IN_PROGRESS", worker="thread-1")
+    assert task_of(engine, started, "a")["workerId"] == "thread-1"
+    (task,) = engine.poll("a", worker="other")
+    assert task_of(engine, started, "a")["workerId"] == "other"
+    engine.complete(task, worker="thread-2")
+    assert task_of(engine, started, "a")["workerId"] == "thread-2"
+    assert engine.run("b")["inputData"] == {"by": "thread-2"}

@@ -42,6 +42,6 @@ def _offer(ws: Workspace, seq: int) -> str | None:
     if not claim.held:
         return f"{named} is held by no worker: it is in its queue already"
     timeouts.guard(ws, attempt, claim)
-    again = replace(attempt, callback_after_s=0)
+    again = replace(attempt, callback_after_s=0, worker="")
     scheduling.offer(ws, spot, again, attempt.queue, 0, claim.first_at)
     return None

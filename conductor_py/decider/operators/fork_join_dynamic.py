@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from conductor_py.decider import control, joins, operators, skipping
+from conductor_py.decider.expressions import verbatim
 from conductor_py.decider.need import FragmentWanted, Read, Refusal, digest
 from conductor_py.decider.operators.fork_join import refuse, without_join
 from conductor_py.decider.operators.join import open_join
@@ -146,7 +147,7 @@ def _of_inputs(node: Node, value: JsonObject) -> tuple[JsonObject, ...] | Refusa
             "name": name,
             "taskReferenceName": f"_{node.ref}_{name}_{index}",
             "type": "SUB_WORKFLOW" if sub else type_,
-            "inputParameters": {**given, "__index": index},
+            "inputParameters": {**_literal(given), "__index": index},
         }
         if node.task.optional:
             branch["optional"] = True
@@ -221,7 +222,13 @@ def _with_input(task: JsonObject, own: JsonObject) -> JsonObject:
     given = task.get("inputParameters")
     base = given if isinstance(given, Mapping) else {}
     named = task.get("name") or task.get("type") or task.get("taskReferenceName")
-    return {**task, "name": named, "inputParameters": {**base, **own}}
+    return {**task, "name": named, "inputParameters": {**base, **_literal(own)}}
+
+
+def _literal(given: JsonObject) -> JsonObject:
+    """What data brings in is input of a branch as it is, even where it looks like an expression."""
+    found = verbatim(given)
+    return found if isinstance(found, Mapping) else {}
 
 
 def _checked(

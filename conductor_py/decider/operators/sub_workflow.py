@@ -75,8 +75,7 @@ def resume(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
         look(ws, spot, attempt, attempt.child)
         return
     params = spot.node.task.sub_workflow_param
-    value = ws.document(f"i:{attempt.seq}")
-    value = _context(value)
+    value = _context(ws.document(f"i:{attempt.seq}"))
     if params is None:
         _refuse(ws, spot, attempt, "SUB_WORKFLOW needs 'subWorkflowParam'")
         return
@@ -94,8 +93,8 @@ def resume(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
         return
     plan = ws.answer(_key(spot, attempt, wanted), wanted)
     if not isinstance(plan, Plan):
-        reason = plan.reason if isinstance(plan, Refusal) else "The sub-workflow cannot be found"
-        _refuse(ws, spot, attempt, reason)
+        refusal = plan if isinstance(plan, Refusal) else Refusal("The sub-workflow cannot be found")
+        _refuse(ws, spot, attempt, refusal.reason, terminal=refusal.terminal)
         return
     child = derived_execution_id(task_id(ws.id, attempt.seq), partition_of(ws.id))
     oversize = ws.known.get(f"oversize:child:{child}") or ws.refused("i", attempt.seq, attempt.ref)
@@ -104,6 +103,8 @@ def resume(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
         _refuse(ws, spot, attempt, oversize)
         return
     key = told.key
+    if isinstance(wanted.inline, Mapping):
+        told = replace(told, definition=wanted.inline)
     if key is None or key == "":
         _start(ws, attempt, plan, value, told)
     elif isinstance(key, (Mapping, Sequence)) and not isinstance(key, str):
@@ -183,13 +184,14 @@ def _because(name: str, reason: str | None) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Told:
-    """What a child is told beside its input."""
+    """What a child is told beside its input. ``definition`` is the one that data brought."""
 
     key: JsonValue
     strategy: str
     domains: JsonObject
     priority: int
     business: tuple[int, str]
+    definition: JsonObject | None = None
 
 
 def _told(
@@ -249,7 +251,7 @@ def _order(ws: Workspace, attempt: Attempt, plan: Plan, value: JsonObject, told:
     ws.effects[effect] = Order(id=effect, kind="start", arguments=arguments)
     ws.plans[plan.hash] = None
     ws.put(replace(attempt, status=TaskStatus.IN_PROGRESS, start_at=0, started_at=ws.now_ms))
-    _show(ws, attempt, plan, value, told.domains)
+    _show(ws, attempt, plan, value, told)
 
 
 def _start(ws: Workspace, attempt: Attempt, plan: Plan, value: JsonObject, told: _Told) -> None:
@@ -282,23 +284,27 @@ def _start(ws: Workspace, attempt: Attempt, plan: Plan, value: JsonObject, told:
         attempt, status=TaskStatus.IN_PROGRESS, child=child, start_at=0, started_at=ws.now_ms
     )
     ws.put(started)
-    _show(ws, started, plan, value, told.domains)
+    _show(ws, started, plan, value, told)
     ws.documents[f"o:{attempt.seq}"] = {"subWorkflowId": child}
 
 
-def _show(
-    ws: Workspace, attempt: Attempt, plan: Plan, value: JsonObject, domains: JsonObject
-) -> None:
+def _show(ws: Workspace, attempt: Attempt, plan: Plan, value: JsonObject, told: _Told) -> None:
     """Keep what the child gets as the task's input, and time the task."""
     ends = timeouts.started_deadline(ws.attempts[attempt.seq])
     if ends:
         ws.timers[attempt.seq] = ends
-    ws.documents[f"i:{attempt.seq}"] = {
+    shown: dict[str, JsonValue] = {
         "subWorkflowName": plan.definition.name,
         "subWorkflowVersion": plan.definition.version,
-        "subWorkflowTaskToDomain": dict(domains) or None,
+        "subWorkflowTaskToDomain": dict(told.domains) or None,
         "workflowInput": value,
+        "priority": told.priority,
     }
+    if told.key is not None and told.key != "":
+        shown |= {"idempotencyKey": told.key, "idempotencyStrategy": told.strategy}
+    if told.definition is not None:
+        shown["subWorkflowDefinition"] = told.definition
+    ws.documents[f"i:{attempt.seq}"] = shown
 
 
 def _wanted(
@@ -336,6 +342,9 @@ def _context(value: JsonObject) -> JsonObject:
     return inner if "subWorkflowName" in value and isinstance(inner, Mapping) else value
 
 
-def _refuse(ws: Workspace, spot: Spot, attempt: Attempt, reason: str) -> None:
-    status = TaskStatus.FAILED_WITH_TERMINAL_ERROR
+def _refuse(
+    ws: Workspace, spot: Spot, attempt: Attempt, reason: str, *, terminal: bool = True
+) -> None:
+    """Fail the task; ``terminal``: another try would end in the same way."""
+    status = TaskStatus.FAILED_WITH_TERMINAL_ERROR if terminal else TaskStatus.FAILED
     control.finish(ws, spot, attempt, status, reason=reason)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from conductor_py.adapters.memory.claims import (
@@ -126,14 +126,14 @@ class Claiming:
                 found.append(guard.seq)
         return found
 
-    def taken_back(self, before: Before, commit: Commit) -> Iterator[tuple[str, int]]:
+    def take_back(self, before: Before, commit: Commit, handed: dict[tuple[str, int], int]) -> None:
         """I3: an attempt that a worker has is offered again by a commit that names its claim only;
-        those are listed.
+        those are handed out no more.
         """
         named = {guard.seq for guard in commit.guards}
         for offer in commit.changes.offers:
             if before.claim(offer.seq).held and offer.seq in named:
-                yield str(commit.execution), offer.seq
+                handed.pop((str(commit.execution), offer.seq), None)
             elif before.claim(offer.seq).held:
                 what = self._world.names.of_attempt(commit.execution, offer.seq)
                 self._bad("I3", f"{what} is offered again, and its claim is not named")

@@ -127,8 +127,7 @@ class Checks:
         elif before.last != commit.operation:
             self._fenced(before, commit)
             self._claiming.ended_by_time(before, commit)
-            for place in self._claiming.taken_back(before, commit):
-                self.handed.pop(place, None)
+            self._claiming.take_back(before, commit, self.handed)
             self._no_way_back(before, stored)
             self._definitions.unchanged(before, stored)
             self._definitions.stored(commit.execution, commit.changes.plans)

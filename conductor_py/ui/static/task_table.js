@@ -217,7 +217,7 @@ function attempt(task, number, of, operations) {
     ["Polls", task.pollCount ? count(task.pollCount) : null],
     ["Domain", task.domain && clip(task.domain, 100)],
     ["Retry", task.retryCount ? count(task.retryCount) : null],
-    ["Offered again", isOpen(task.status) && task.callbackAfterSeconds > 0 ? `after ${duration(task.callbackAfterSeconds * 1000)}` : null],
+    ["Offered again", isOpen(task.status) && task.callbackAfterSeconds > 0 && task.taskType !== "WAIT" ? `after ${duration(task.callbackAfterSeconds * 1000)}` : null],
     ["Lease until", task.leaseUntil && isOpen(task.status) ? moment(instant(task.leaseUntil)) : null],
     ...factsOf(task).map((fact) => [fact.label, said(fact)]),
     ["Sub-workflow", task.subWorkflowId && h("a", { href: executionAddress(String(task.subWorkflowId)) }, shortId(String(task.subWorkflowId)))],

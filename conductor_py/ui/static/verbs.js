@@ -24,7 +24,7 @@ export function verbsOf(execution, tasks, unreached) {
       running && unreached.length > 0 && "jump",
       "variables",
       "upgrade",
-      open.some((task) => task.callbackAfterSeconds > 0) && "resetCallbacks",
+      open.some((task) => task.callbackAfterSeconds > 0 && typeOf(task) !== "WAIT") && "resetCallbacks",
       "remove",
     ].filter(Boolean);
   }

@@ -25,7 +25,14 @@ from conductor_py.wire.operations import (
     workers,
     workflows,
 )
-from conductor_py.wire.operations.operation import HTML, NOTHING, OBJECT, TEXT, Operation
+from conductor_py.wire.operations.operation import (
+    HTML,
+    NOTHING,
+    OBJECT,
+    SCRIPT,
+    TEXT,
+    Operation,
+)
 
 OPERATIONS: tuple[Operation, ...] = (
     *workflows.OPERATIONS,
@@ -49,4 +56,4 @@ OPERATIONS: tuple[Operation, ...] = (
 )
 """Every endpoint."""
 
-__all__ = ["HTML", "NOTHING", "OBJECT", "OPERATIONS", "TEXT", "Operation"]
+__all__ = ["HTML", "NOTHING", "OBJECT", "OPERATIONS", "SCRIPT", "TEXT", "Operation"]

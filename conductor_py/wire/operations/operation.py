@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 TEXT = "text"
 HTML = "html"
+SCRIPT = "script"
 NOTHING = "nothing"
 OBJECT = "object"
 SEARCH = "start:integer size:integer sort:string freeText:string query:string"

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from conductor_py.wire.operations.operation import HTML, NOTHING, OBJECT, TEXT, Operation, get, put
+from conductor_py.wire.operations.operation import (
+    HTML,
+    NOTHING,
+    OBJECT,
+    SCRIPT,
+    TEXT,
+    Operation,
+    get,
+    put,
+)
 
 OPERATIONS: tuple[Operation, ...] = (
     put(
@@ -17,4 +26,5 @@ OPERATIONS: tuple[Operation, ...] = (
     get("/actuator/prometheus", "Metrics, in Prometheus's format", TEXT),
     get("/api-docs", "This document", OBJECT),
     get("/swagger-ui/index.html", "This document, to read", HTML),
+    get("/context.js", "What Conductor's pages ask: flags of this server, as a script", SCRIPT),
 )
