@@ -351,6 +351,7 @@ _STEPS: Mapping[str, Callable[[Workspace, Step], None]] = MappingProxyType(
         "loop": _check_loop,
         "conclude": _conclude_attempt,
         "deadline": _check_deadline,
+        "run": lambda ws, step: operators.run(ws, *_newest(ws, step)),
         "roots": gates.open_roots,
         "gate": gates.act,
         "tell": gates.tell,

@@ -45,11 +45,14 @@ class PayloadWanted:
 
 @dataclass(frozen=True, slots=True)
 class ScriptWanted:
-    """A script to run with ``$`` bound to ``input``. Answer: ``Evaluated`` or ``Refusal``."""
+    """A script to run with ``$`` bound to ``input``. Answer: ``Evaluated`` or ``Refusal``; for a
+    task that is ``opening`` also ``Later``.
+    """
 
     evaluator: str
     expression: str
     input: JsonObject
+    opening: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +148,11 @@ class Refusal:
 
     reason: str
     terminal: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """A script takes long: its task is to be seen running before it is asked for again."""
 
 
 @dataclass(frozen=True, slots=True)

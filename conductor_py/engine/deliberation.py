@@ -12,7 +12,7 @@ from dataclasses import replace
 from conductor_py.codec.event import load_event
 from conductor_py.codec.execution import UnknownFormat, load_field
 from conductor_py.decider.decide import abandon, decide
-from conductor_py.decider.need import Need
+from conductor_py.decider.need import Later, Need
 from conductor_py.decider.plan import Plan
 from conductor_py.decider.workspace import Execution, Limits
 from conductor_py.engine.encoding import Encoder
@@ -104,12 +104,10 @@ class Deliberation:
                 try:
                     if not self._fetcher.fulfil(execution.id, decision, known, version=version):
                         raise Moved
-                except PutOff:
-                    less = without_long_scripts(limits, events, decision.rounds, turns)
-                    if less is None:
-                        raise
-                    limits, events = less
-                    turns += 1
+                except PutOff as off:
+                    if not _shown(off, known):
+                        limits, events = _without(off, limits, events, decision.rounds, turns)
+                        turns += 1
                 continue
             changes = self._encoder.changes(
                 execution.id, decision, self._pick_shard, now_ms, birth=birth
@@ -137,6 +135,23 @@ class Deliberation:
         if not isinstance(changes, Changes):
             raise broken
         return decision, changes
+
+
+def _shown(off: PutOff, known: dict[str, object]) -> bool:
+    """Let tasks that are just opening be seen, and ask for their scripts again."""
+    opening = [key for key, script in off.wanted.items() if script.opening]
+    known.update(dict.fromkeys(opening, Later()))
+    return bool(opening)
+
+
+def _without(
+    off: PutOff, limits: Limits, events: tuple[Event, ...], rounds: int, turns: int
+) -> tuple[Limits, tuple[Event, ...]]:
+    """Decide what does not need the scripts; raises ``off`` when that is nothing."""
+    less = without_long_scripts(limits, events, rounds, turns)
+    if less is None:
+        raise off
+    return less
 
 
 def events_of(loaded: Loaded) -> tuple[Event, ...] | None:

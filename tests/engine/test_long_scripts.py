@@ -126,6 +126,53 @@ def test_a_start_does_not_wait_for_a_script_that_takes_long(deployment: _Deploym
     assert deployment.api.workflow(execution)["tasks"][0]["outputData"]["result"] == "long"
 
 
+@pytest.mark.parametrize("kind", ["INLINE", "LAMBDA", "JSON_JQ_TRANSFORM"])
+def test_a_task_whose_script_takes_long_is_seen_with_its_times(
+    deployment: _Deployment, kind: str
+) -> None:
+    member = {"LAMBDA": "scriptExpression", "JSON_JQ_TRANSFORM": "queryExpression"}
+    task = {**_inline("i", ""), "type": kind}
+    task["inputParameters"] = {member.get(kind, "expression"): "long"}
+    began = deployment.clock()
+    execution = deployment.api.start(_workflow(_task("a"), task, _task("b")))
+    deployment.api.run("a")
+
+    (_, seen) = deployment.api.workflow(execution)["tasks"]
+    assert (seen["status"], seen["startTime"], seen["endTime"]) == ("IN_PROGRESS", began, 0)
+    assert deployment.api.engine.auditor.execution(execution) == ()
+    deployment.clock.advance(seconds=7)
+    deployment.sweeper.engine.sweeper.tick()
+    deployment.evaluate()
+
+    (_, done, _) = deployment.api.workflow(execution)["tasks"]
+    assert (done["status"], done["taskId"]) == ("COMPLETED", seen["taskId"])
+    assert (done["startTime"], done["endTime"]) == (began, began + 7_000)
+
+
+def test_a_task_whose_script_takes_long_has_its_timeout(deployment: _Deployment) -> None:
+    policy = {"name": "i", "timeoutSeconds": 5, "retryCount": 0}
+    execution = deployment.api.start(_workflow(_inline("i", "long", taskDefinition=policy)))
+    deployment.clock.advance(seconds=6)
+    deployment.api.engine.sweeper.tick()
+
+    (seen,) = deployment.api.workflow(execution)["tasks"]
+    assert (seen["status"], _status(deployment.api, execution)) == ("TIMED_OUT", "TIMED_OUT")
+
+
+def test_a_pause_holds_back_what_follows_the_script(deployment: _Deployment) -> None:
+    execution = deployment.api.start(_workflow(_inline("i", "long"), _task("b")))
+    deployment.api.engine.steering.pause(execution)
+    for _ in range(3):
+        deployment.sweeper.engine.sweeper.tick()
+        deployment.evaluate()
+    assert "b" not in deployment.api.statuses(execution)
+    deployment.api.engine.steering.resume(execution)
+    for _ in range(3):
+        deployment.sweeper.engine.sweeper.tick()
+        deployment.evaluate()
+    assert deployment.api.statuses(execution) == {"i": "COMPLETED", "b": "SCHEDULED"}
+
+
 def test_what_comes_before_the_script_is_done_by_the_start(deployment: _Deployment) -> None:
     execution = deployment.api.start(_workflow(*_fork([_task("a")], [_inline("i", "long")])))
 

@@ -31,6 +31,12 @@ def open_(ws: Workspace, spot: Spot) -> None:
         _opens.get(spot.node.task.type, simple.open_)(ws, spot)
 
 
+def run(ws: Workspace, spot: Spot | None, attempt: Attempt | None) -> None:
+    """Go on with a task that is seen to run by now: its script takes long."""
+    if spot is not None and attempt is not None and attempt.open:
+        _resumes[spot.node.task.type](ws, spot, attempt)
+
+
 from conductor_py.decider.operators import (  # noqa: E402 - the operators use `open_` above
     conditions,
     decision,

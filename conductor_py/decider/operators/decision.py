@@ -8,8 +8,8 @@ from __future__ import annotations
 from conductor_py.decider.expressions import text_of
 from conductor_py.decider.need import Evaluated, Refusal
 from conductor_py.decider.operators import switch
-from conductor_py.decider.operators.inline import evaluate
 from conductor_py.decider.references import resolve_input
+from conductor_py.decider.scripting import evaluate
 from conductor_py.decider.workspace import Spot, Workspace
 from conductor_py.model.json import JsonObject
 

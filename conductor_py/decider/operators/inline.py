@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from conductor_py.decider import control, scheduling
-from conductor_py.decider.need import Evaluated, Refusal, ScriptWanted, digest
+from conductor_py.decider import control, scheduling, scripting
+from conductor_py.decider.need import Evaluated, Refusal
 from conductor_py.decider.references import resolve_input
 from conductor_py.decider.workspace import Spot, Workspace
 from conductor_py.model.execution import Attempt
 from conductor_py.model.json import JsonObject
 from conductor_py.model.status import TaskStatus
-
-SCRIPTS = frozenset({"javascript", "graaljs"})
 
 
 def open_(ws: Workspace, spot: Spot) -> None:
@@ -25,43 +23,28 @@ def open_(ws: Workspace, spot: Spot) -> None:
         input_=value,
         **scheduling.policies(spot.node.task.task_definition, ws.now_ms),
     )
-    _run(ws, spot, attempt, value)
+    _run(ws, spot, attempt, value, opening=True)
 
 
 def resume(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
-    """Run again, after the delay of a retry."""
-    _run(ws, spot, attempt, ws.document(f"i:{attempt.seq}"))
+    """Run again, after the delay of a retry, or at last, when the script takes long."""
+    _run(ws, spot, attempt, ws.document(f"i:{attempt.seq}"), opening=False)
 
 
-def _run(ws: Workspace, spot: Spot, attempt: Attempt, value: JsonObject) -> None:
+def _run(ws: Workspace, spot: Spot, attempt: Attempt, value: JsonObject, *, opening: bool) -> None:
     evaluator = value.get("evaluatorType") or "javascript"
     expression = value.get("expression")
     if not isinstance(expression, str) or not expression.strip():
-        found: Evaluated | Refusal = Refusal("INLINE needs a non-empty 'expression'")
+        found: Evaluated | Refusal | None = Refusal("INLINE needs a non-empty 'expression'")
     elif evaluator == "value-param":
         found = Evaluated(value.get(expression))
     else:
-        key = f"{spot.key}:inline:{attempt.retry_count}"
-        found = evaluate(ws, key, str(evaluator), expression, value)
+        wanted = scripting.script(str(evaluator), expression, value)
+        found = scripting.evaluate_task(ws, spot, attempt, wanted, opening=opening)
+    if found is None:
+        return
     if isinstance(found, Evaluated):
         control.finish(ws, spot, attempt, TaskStatus.COMPLETED, output={"result": found.value})
         return
     status = TaskStatus.FAILED_WITH_TERMINAL_ERROR if found.terminal else TaskStatus.FAILED
     control.finish(ws, spot, attempt, status, output={"error": found.reason}, reason=found.reason)
-
-
-def evaluate(
-    ws: Workspace, place: str, evaluator: str, expression: str, value: JsonObject
-) -> Evaluated | Refusal:
-    """Ask for the value of a script; an unknown evaluator is refused."""
-    if evaluator not in SCRIPTS:
-        if evaluator == "python":
-            return Refusal(
-                "The evaluator 'python' is not supported: a Python script cannot be kept from"
-                " doing harm; use 'javascript'"
-            )
-        known = ", ".join(sorted({*SCRIPTS, "value-param"}))
-        return Refusal(f"Unknown evaluator '{evaluator}'; known are {known}")
-    key = f"script:{place}:{digest([expression, value])}"
-    found = ws.answer(key, ScriptWanted(evaluator, expression, value))
-    return found if isinstance(found, (Evaluated, Refusal)) else Refusal("no evaluation")

@@ -4,8 +4,8 @@ them.
 
 from __future__ import annotations
 
-from conductor_py.decider import control, scheduling
-from conductor_py.decider.need import Evaluated, Refusal, ScriptWanted, digest
+from conductor_py.decider import control, scheduling, scripting
+from conductor_py.decider.need import Evaluated, Refusal, ScriptWanted
 from conductor_py.decider.references import resolve_input
 from conductor_py.decider.workspace import Spot, Workspace
 from conductor_py.model.execution import Attempt
@@ -25,16 +25,24 @@ def open_(ws: Workspace, spot: Spot) -> None:
         input_=value,
         **scheduling.policies(spot.node.task.task_definition, ws.now_ms),
     )
-    _run(ws, spot, attempt, value)
+    _run(ws, spot, attempt, value, opening=True)
 
 
 def resume(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
-    """Run again, after the delay of a retry."""
-    _run(ws, spot, attempt, ws.document(f"i:{attempt.seq}"))
+    """Run again, after the delay of a retry, or at last, when the program takes long."""
+    _run(ws, spot, attempt, ws.document(f"i:{attempt.seq}"), opening=False)
 
 
-def _run(ws: Workspace, spot: Spot, attempt: Attempt, value: JsonObject) -> None:
-    found = _evaluate(ws, spot, attempt, value)
+def _run(ws: Workspace, spot: Spot, attempt: Attempt, value: JsonObject, *, opening: bool) -> None:
+    program = value.get("queryExpression")
+    wanted: ScriptWanted | Refusal
+    if isinstance(program, str) and program.strip():
+        wanted = ScriptWanted("jq", program, value)
+    else:
+        wanted = Refusal("JSON_JQ_TRANSFORM needs a non-empty 'queryExpression'")
+    found = scripting.evaluate_task(ws, spot, attempt, wanted, opening=opening)
+    if found is None:
+        return
     if isinstance(found, Evaluated):
         results = list(found.value) if isinstance(found.value, (list, tuple)) else []
         output: JsonObject = {"result": results[0] if results else None, "resultList": results}
@@ -42,14 +50,3 @@ def _run(ws: Workspace, spot: Spot, attempt: Attempt, value: JsonObject) -> None
         return
     output = {"error": found.reason}
     control.finish(ws, spot, attempt, TaskStatus.FAILED, output=output, reason=found.reason)
-
-
-def _evaluate(
-    ws: Workspace, spot: Spot, attempt: Attempt, value: JsonObject
-) -> Evaluated | Refusal:
-    program = value.get("queryExpression")
-    if not isinstance(program, str) or not program.strip():
-        return Refusal("JSON_JQ_TRANSFORM needs a non-empty 'queryExpression'")
-    key = f"script:{spot.key}:jq:{attempt.retry_count}:{digest([program, value])}"
-    found = ws.answer(key, ScriptWanted("jq", program, value))
-    return found if isinstance(found, (Evaluated, Refusal)) else Refusal("no evaluation")

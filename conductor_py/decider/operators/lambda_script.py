@@ -4,9 +4,8 @@ over its input.
 
 from __future__ import annotations
 
-from conductor_py.decider import control, scheduling
-from conductor_py.decider.need import Evaluated, Refusal
-from conductor_py.decider.operators.inline import evaluate
+from conductor_py.decider import control, scheduling, scripting
+from conductor_py.decider.need import Evaluated, Refusal, ScriptWanted
 from conductor_py.decider.references import resolve_input
 from conductor_py.decider.workspace import Spot, Workspace
 from conductor_py.model.execution import Attempt
@@ -26,22 +25,23 @@ def open_(ws: Workspace, spot: Spot) -> None:
         input_=value,
         **scheduling.policies(spot.node.task.task_definition, ws.now_ms),
     )
-    _run(ws, spot, attempt, value)
+    _run(ws, spot, attempt, value, opening=True)
 
 
 def resume(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
-    """Run again, after the delay of a retry."""
-    _run(ws, spot, attempt, ws.document(f"i:{attempt.seq}"))
+    """Run again, after the delay of a retry, or at last, when the script takes long."""
+    _run(ws, spot, attempt, ws.document(f"i:{attempt.seq}"), opening=False)
 
 
-def _run(ws: Workspace, spot: Spot, attempt: Attempt, value: JsonObject) -> None:
+def _run(ws: Workspace, spot: Spot, attempt: Attempt, value: JsonObject, *, opening: bool) -> None:
     body = value.get("scriptExpression", spot.node.task.script_expression)
     if not isinstance(body, str) or not body.strip():
-        found: Evaluated | Refusal = Refusal("LAMBDA needs a non-empty 'scriptExpression'")
+        found: Evaluated | Refusal | None = Refusal("LAMBDA needs a non-empty 'scriptExpression'")
     else:
-        program = f"(function () {{ {body}\n}})()"
-        key = f"{spot.key}:lambda:{attempt.retry_count}"
-        found = evaluate(ws, key, "javascript", program, value)
+        wanted = ScriptWanted("javascript", f"(function () {{ {body}\n}})()", value)
+        found = scripting.evaluate_task(ws, spot, attempt, wanted, opening=opening)
+    if found is None:
+        return
     if isinstance(found, Evaluated):
         control.finish(ws, spot, attempt, TaskStatus.COMPLETED, output={"result": found.value})
         return

@@ -1,0 +1,72 @@
+"""Scripts of tasks and of conditions: asked for, never run here."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from conductor_py.decider import timeouts
+from conductor_py.decider.need import Evaluated, Later, Refusal, ScriptWanted, digest
+from conductor_py.decider.workspace import Spot, Step, Workspace
+from conductor_py.model.execution import Attempt
+from conductor_py.model.json import JsonObject
+
+_JAVASCRIPT = ("graaljs", "javascript")
+
+
+def evaluate(
+    ws: Workspace, place: str, evaluator: str, expression: str, value: JsonObject
+) -> Evaluated | Refusal:
+    """Ask for the value of a condition's script; an unknown evaluator is refused."""
+    wanted = script(evaluator, expression, value)
+    if isinstance(wanted, Refusal):
+        return wanted
+    return _answered(ws.answer(_key(place, wanted), wanted))
+
+
+def evaluate_task(
+    ws: Workspace,
+    spot: Spot,
+    attempt: Attempt,
+    wanted: ScriptWanted | Refusal,
+    *,
+    opening: bool,
+) -> Evaluated | Refusal | None:
+    """Ask for the value of a task's script.
+
+    ``None`` when it takes long and the task is just ``opening``: the task is seen to run from now
+    on, and the step ``run`` asks again.
+    """
+    if isinstance(wanted, Refusal):
+        return wanted
+    key = _key(f"{spot.key}:{attempt.retry_count}", wanted)
+    if opening:
+        found = ws.answer(f"opening:{key}", replace(wanted, opening=True))
+        if not isinstance(found, Later):
+            return _answered(found)
+        ends = timeouts.started_deadline(attempt)
+        if ends:
+            ws.timers[attempt.seq] = ends
+        ws.agenda.appendleft(Step("run", spot.plan, spot.node.ref, spot.vector))
+        return None
+    return _answered(ws.answer(key, wanted))
+
+
+def script(evaluator: str, expression: str, value: JsonObject) -> ScriptWanted | Refusal:
+    """A JavaScript program with its input; what another evaluator would run is refused."""
+    if evaluator in _JAVASCRIPT:
+        return ScriptWanted(evaluator, expression, value)
+    if evaluator == "python":
+        return Refusal(
+            "The evaluator 'python' is not supported: a Python script cannot be kept from"
+            " doing harm; use 'javascript'"
+        )
+    known = ", ".join(sorted({*_JAVASCRIPT, "value-param"}))
+    return Refusal(f"Unknown evaluator '{evaluator}'; known are {known}")
+
+
+def _key(place: str, wanted: ScriptWanted) -> str:
+    return f"script:{place}:{wanted.evaluator}:{digest([wanted.expression, wanted.input])}"
+
+
+def _answered(found: object) -> Evaluated | Refusal:
+    return found if isinstance(found, (Evaluated, Refusal)) else Refusal("no evaluation")
