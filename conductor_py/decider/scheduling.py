@@ -47,6 +47,7 @@ def offer(  # noqa: PLR0917 - what, where, when
         spot.node.task.task_priority,
         created_ms=ws.header.created_at,
         enqueued_ms=ready,
+        nth=ws.queued_before + len(ws.offered),
     )
     queued_at = 0 if enqueued_at(place) == ready else ready
     ws.put(changed(attempt, queue=queue, score=place, queued_at=queued_at, poll_by=poll_by))

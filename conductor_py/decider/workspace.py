@@ -130,6 +130,7 @@ class Workspace:
         "plan",
         "plans",
         "pointers",
+        "queued_before",
         "renewed",
         "reopened",
         "scope",
@@ -148,7 +149,7 @@ class Workspace:
         self.plan = plan
         self.known = execution.known
         self.complete = execution.complete
-        self.now_ms = now_ms
+        self.now_ms, self.queued_before = now_ms, 0
         self.limits = limits
         self.header = header
         self.status = header.status
@@ -362,9 +363,7 @@ class Workspace:
         )
 
     def refused(self, kind: str, seq: int, ref: str) -> str | None:
-        """The sentence when the input (``i``) or output (``o``) of an attempt is larger than
-        allowed.
-        """
+        """What is said of an input (``i``) or output (``o``) that is larger than allowed."""
         for key in (f"oversize:{kind}:{seq}:{ref}", f"oversize:{kind}:{seq}"):
             found = self.known.get(key)
             if isinstance(found, str):

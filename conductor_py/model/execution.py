@@ -155,7 +155,7 @@ class Attempt:
     queue: str = ""
     domain: str = ""
     shard: str = ""
-    score: int = 0
+    score: float = 0
     response_timeout_ms: int = 0
     timeout_ms: int = 0
     deadline: int = 0

@@ -30,6 +30,10 @@ _FOR_EVER_MS: Final = 2**41
 """70 years: the wait that makes up for a point of priority where priorities are absolute. Places
 are sums of a hundred such waits at most, spread: below 2^53, exact in the double of a sorted set.
 """
+QUEUED_AT_ONCE: Final = 32
+"""Entries of one millisecond that keep their order without being moved behind the next one: where
+the task goes first, places are below 2^48, which leaves five bits for it.
+"""
 
 
 def named_priority(value: object) -> int | None:
@@ -37,9 +41,9 @@ def named_priority(value: object) -> int | None:
     return WORKFLOW_PRIORITIES.get(value) if isinstance(value, str) else None
 
 
-def enqueued_at(place: int) -> int:
+def enqueued_at(place: float) -> int:
     """When an entry was queued, if it is one of a MEDIUM task under ``STRICT``."""
-    return place % _FOR_EVER_MS
+    return int(place) % _FOR_EVER_MS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,15 +60,26 @@ class QueueOrder:
     ageing_ms: int = 0
 
     def place(
-        self, priority: int, task_priority: str | None, *, created_ms: int, enqueued_ms: int
-    ) -> int:
-        """The place of an entry, smaller first, below 2^53; it does not change while it waits."""
+        self,
+        priority: int,
+        task_priority: str | None,
+        *,
+        created_ms: int,
+        enqueued_ms: int,
+        nth: int = 0,
+    ) -> float:
+        """The place of an entry, smaller first, below 2^53; it does not change while it waits.
+
+        ``nth`` entries were queued before it at the same time, and go first. With
+        ``instance_first``, where the numbers leave no room for it, those have no order.
+        """
         step = min(self.ageing_ms or _FOR_EVER_MS, _FOR_EVER_MS)
         behind = MOST_URGENT - priority
         level = _TASK_LEVELS.get(task_priority or "", 0)
         if self.instance_first:
             return (created_ms + behind * step) * _SPREAD + level
-        return enqueued_ms + (behind * _LEVELS + level) * step // _LEVELS
+        place = enqueued_ms + (behind * _LEVELS + level) * step // _LEVELS
+        return place + nth / QUEUED_AT_ONCE if nth else place
 
 
 STRICT: Final = QueueOrder()

@@ -118,7 +118,7 @@ class Offer:
     seq: int
     queue: str
     shard: str
-    score: int
+    score: float
     due_ms: int = 0
 
 

@@ -212,6 +212,28 @@ def test_places_that_differ_by_one_keep_their_order_up_to_2_to_the_53rd(
     assert [task.seq for task in store.poll()] == [2, 3, 1]
 
 
+def test_places_that_differ_by_a_32nd_keep_their_order_ready_delayed_and_parked(
+    store: Store,
+) -> None:
+    highest, seqs = 2**48 - 2, range(1, 13)
+    places = {seq: highest + seq / 32 for seq in seqs}
+    changes = replace(offering(12), fields={"h": header()})
+    states = {f"a:{seq}": attempt(score=place) for seq, place in places.items()}
+    due = {1: 0, 2: NOW + 1_000}
+    for number, due_ms in due.items():
+        offers = tuple(
+            Offer(seq=seq, queue="task", shard="s0", score=place, due_ms=due_ms)
+            for seq, place in places.items()
+        )
+        fields = {**changes.fields, **states}
+        store.start(an_id(number), replace(changes, fields=fields, offers=offers))
+    store.clock.advance(1_000)
+    store.commit(store.sent(an_id(2)), replace(running(), status="PAUSED"))
+    assert [each.seq for each in store.poll(count=20)] == list(seqs)
+    store.commit(store.sent(an_id(2)), replace(running(), unpark=True))
+    assert [each.seq for each in store.poll(count=20)] == list(seqs)
+
+
 def test_poll_tells_when_the_next_falls_due_after_those_that_did(store: Store) -> None:
     changes = replace(offering(2), offers=(offered(1, NOW + 10), offered(2, NOW + 500)))
     store.start(an_id(1), changes)

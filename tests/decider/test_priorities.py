@@ -9,6 +9,7 @@ from tests.builders import (
     Json,
     dag,
     fork,
+    fork_inputs,
     join,
     policy,
     simple,
@@ -141,3 +142,35 @@ def test_a_task_that_starts_a_workflow_may_name_its_priority(engine: MemoryEngin
     started = engine.start(workflow("w", task))
     other = task_of(engine, started, "s")["outputData"]["workflowId"]
     assert engine.workflow(other)["priority"] == 70
+
+
+def test_branches_that_are_queued_together_go_in_the_order_of_the_definition(
+    engine: MemoryEngine,
+) -> None:
+    refs = [f"b{number}" for number in range(12)]
+    engine.start(workflow("w", fork("f", *([_urgent(ref)] for ref in refs)), join("j", *refs)))
+    engine.start(workflow("w", _urgent("other")))
+    polled = _polled(engine)
+    assert [ref for ref in polled if ref != "other"] == refs
+
+
+@pytest.mark.parametrize("order", [{}, {"ageing_ms": 6_000}])
+def test_a_thousand_branches_begin_with_the_first(order: dict[str, int]) -> None:
+    engine = _engine(**order)
+    items = [{"n": number} for number in range(1_000)]
+    engine.start(workflow("w", fork_inputs("f", items, forkTaskName="t"), join("j")))
+    engine.settle()
+    seen: list[int] = []
+    while tasks := engine.poll("t", 100):
+        seen += [task["inputData"]["n"] for task in tasks]
+    assert seen == list(range(1_000))
+
+
+def test_one_that_is_put_off_and_comes_due_with_others_keeps_its_place(
+    engine: MemoryEngine,
+) -> None:
+    refs = [f"b{number}" for number in range(11)]
+    branches = ([_urgent(ref) | {"startDelay": 5}] for ref in refs)
+    engine.start(workflow("w", fork("f", *branches), join("j", *refs)))
+    engine.clock.advance(seconds=5)
+    assert _polled(engine) == refs

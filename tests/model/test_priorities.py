@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from conductor_py.model.priorities import (
     MOST_URGENT,
     NAMES,
+    QUEUED_AT_ONCE,
     STRICT,
     WORKFLOW_PRIORITIES,
     QueueOrder,
@@ -22,7 +23,7 @@ Entry = tuple[int, str | None, int, int]
 _YEARS_14 = 2**41 // 5
 
 
-def place(order: QueueOrder, entry: Entry) -> int:
+def place(order: QueueOrder, entry: Entry) -> float:
     priority, level, created, enqueued = entry
     return order.place(priority, level, created_ms=created, enqueued_ms=enqueued)
 
@@ -75,3 +76,17 @@ def test_who_has_waited_long_enough_is_overtaken_by_nobody(
 def test_a_place_is_exact_in_a_double(entry: Entry, ageing: int, instance_first: bool) -> None:
     found = place(QueueOrder(instance_first=instance_first, ageing_ms=ageing), entry)
     assert 0 < found < 2**53
+
+
+@given(entry=ENTRIES, ageing_ms=AGEING)
+def test_entries_queued_together_have_their_order_within_the_millisecond(
+    entry: Entry, ageing_ms: int
+) -> None:
+    priority, level, created, enqueued = entry
+    order = QueueOrder(ageing_ms=ageing_ms)
+    times = {"created_ms": created, "enqueued_ms": enqueued}
+    places = [order.place(priority, level, **times, nth=nth) for nth in range(QUEUED_AT_ONCE)]
+    later = order.place(priority, level, created_ms=created, enqueued_ms=enqueued + 1)
+    assert places == sorted(set(places))
+    assert places[0] == place(order, entry)
+    assert places[-1] < later == places[0] + 1

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from conductor_py.adapters.memory.claims import Attempt, ClaimSide, attempt_of, claim_side
+from conductor_py.adapters.memory.claims import Attempt, ClaimSide, attempt_of, claim_side, rank_of
 from conductor_py.adapters.memory.references import count_reference, plan_of
 from conductor_py.adapters.memory.space import Execution, MemorySpace, Partition
 from conductor_py.adapters.memory.touched import touch
@@ -112,7 +112,7 @@ class Applier:
             state = execution.fields.get(f"a:{seq}")
             if state is not None:
                 attempt = attempt_of(state)
-                self._partition.ready[attempt.lane].put(task_id(execution.id, seq), attempt.score)
+                self._partition.ready[attempt.lane].put(task_id(execution.id, seq), attempt.rank)
                 self._topics[f"q:{attempt.queue}"] = None
         return bool(execution.parked)
 
@@ -146,7 +146,7 @@ class Applier:
         if delayed:
             partition.delayed[lane].put(member, offer.due_ms)
         else:
-            partition.ready[lane].put(member, offer.score)
+            partition.ready[lane].put(member, rank_of(offer.score))
             self._topics[f"q:{offer.queue}"] = None
         partition.lanes.add(lane)
 

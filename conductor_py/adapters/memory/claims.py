@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 import orjson
 
 from conductor_py.adapters.memory.space import Execution
+from conductor_py.model.priorities import QUEUED_AT_ONCE
 
 OPEN: Final = frozenset({"SCHEDULED", "IN_PROGRESS"})
 _HOLDERS_KEPT: Final = 10
@@ -80,7 +81,7 @@ class Attempt(NamedTuple):
     definition: str
     queue: str
     shard: str
-    score: int
+    score: float
     response_ms: int
     timeout_ms: int
     deadline: int
@@ -97,6 +98,16 @@ class Attempt(NamedTuple):
     def lane(self) -> tuple[str, str]:
         """Its queue and shard."""
         return self.queue, self.shard
+
+    @property
+    def rank(self) -> int:
+        """Its score as a whole number."""
+        return rank_of(self.score)
+
+
+def rank_of(score: float) -> int:
+    """Write the score of a queue entry as a whole number."""
+    return int(score * QUEUED_AT_ONCE)
 
 
 def attempt_of(text: bytes) -> Attempt:

@@ -12,6 +12,7 @@ from conductor_py.adapters.memory.ordered import ScoreSet
 from conductor_py.adapters.memory.references import plan_of
 from conductor_py.adapters.memory.space import Execution, MemorySpace, Partition
 from conductor_py.model.ids import ExecutionId, partition_of, task_id
+from conductor_py.model.priorities import QUEUED_AT_ONCE
 from conductor_py.ports.inspector import (
     Inspection,
     OpenAttempt,
@@ -218,7 +219,9 @@ def _lane(rest: str) -> tuple[str, str]:
 
 
 _SETS: Final[Mapping[str, Callable[[Partition, str], Mapping[str, int]]]] = {
-    "queue:": lambda partition, rest: _of(partition.ready, _lane(rest)),
+    "queue:": lambda partition, rest: {
+        member: rank // QUEUED_AT_ONCE for member, rank in _of(partition.ready, _lane(rest)).items()
+    },
     "delayed:": lambda partition, rest: _of(partition.delayed, _lane(rest)),
     "timers:": lambda partition, rest: _of(partition.timers, rest),
     "limit:": lambda partition, rest: _of(partition.permits, rest),

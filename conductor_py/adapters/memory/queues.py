@@ -92,7 +92,7 @@ class _Polling:
             present = self.partition.executions.get(execution)
             state = present.fields.get(f"a:{seq}") if present else None
             if state is not None:
-                self.partition.ready[lane].put(member, attempt_of(state).score)
+                self.partition.ready[lane].put(member, attempt_of(state).rank)
         head = delayed.first()
         if head is not None:
             self._sooner(max(head[0], self.now_ms))

@@ -32,7 +32,7 @@ def add_changes(arguments: list[Argument], changes: Changes) -> None:
     if changes.offers:
         arguments += ("O", 5 * len(changes.offers))
         for offer in changes.offers:
-            arguments += (offer.seq, offer.queue, offer.shard, offer.score, offer.due_ms)
+            arguments += (offer.seq, offer.queue, offer.shard, repr(offer.score), offer.due_ms)
     if changes.plans:
         arguments += ("P", len(changes.plans), *changes.plans)
     if changes.effects:

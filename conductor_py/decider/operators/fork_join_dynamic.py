@@ -114,6 +114,7 @@ def more_branches(ws: Workspace, step: Step) -> None:
     branches = step.plan.branches
     if control.in_ended_loop(ws, Spot(step.plan, step.plan.nodes[branches[cursor]], step.vector)):
         return
+    ws.queued_before = cursor  # the branches of all pieces have one order
     while cursor < len(branches) and not ws.full:
         node = step.plan.nodes[branches[cursor]]
         operators.open_(ws, Spot(step.plan, node, step.vector))
