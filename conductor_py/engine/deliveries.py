@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from conductor_py.engine.clock import StoreClock
+from conductor_py.engine.disposal import DISCARD, Disposal
 from conductor_py.engine.event_actions import EventActions
 from conductor_py.engine.event_delivery import EventDelivery
 from conductor_py.engine.executions import Executions
@@ -39,11 +40,13 @@ def deliveries(
     views: Views,
 ) -> dict[str, EffectHandler]:
     """Carry out the effects that leave the engine, by kind."""
+    disposal = Disposal(ports.payloads, ports.outbox, clock, patience)
     events = EventDelivery(
         store=ports.events,
         actions=EventActions(ports.events, executions, tasks, operations),
         scripts=ports.scripts,
         payloads=ports.payloads,
+        drop=disposal.drop,
         sinks=ports.sinks,
         clock=clock,
         patience=patience,
@@ -55,6 +58,7 @@ def deliveries(
         store=ports.events,
         outbox=ports.outbox,
         payloads=ports.payloads,
+        drop=disposal.drop,
         workflow=partial(executions.document, include_tasks=False),
         task=tasks.document,
         clock=clock,
@@ -69,4 +73,5 @@ def deliveries(
         "post": Posts(ports.store, executor).handle,
         KIND: Admissions(limits, executor).handle,
         EFFECT: index.handle,
+        DISCARD: disposal.handle,
     }

@@ -18,6 +18,7 @@ from conductor_py.codec.event_handlers import load_message, record_to_json
 from conductor_py.codec.execution import dump_json
 from conductor_py.decider.event_actions import expanded, holds
 from conductor_py.engine.clock import StoreClock
+from conductor_py.engine.disposal import Drop
 from conductor_py.engine.event_actions import REMEMBERED_MS, EventActions
 from conductor_py.engine.events import HELD_LIMIT, HELD_MS, RECORDS_KEPT, stored_handlers
 from conductor_py.engine.patience import BATCH_MS, Handled, Patience
@@ -58,20 +59,22 @@ class EventDelivery:
         actions: EventActions,
         scripts: Scripts,
         payloads: Payloads,
+        drop: Drop,
         sinks: Mapping[str, Sink],
         clock: StoreClock,
         patience: Patience,
     ) -> None:
-        """``sinks`` are the brokers, by provider."""
+        """``drop`` deletes a payload; ``sinks`` are the brokers, by provider."""
         self._store = store
         self._actions = actions
         self._scripts = scripts
         self._payloads = payloads
+        self._drop = drop
         self._sinks = sinks
         self._clock = clock
         self._patience = patience
 
-    def deliver(self, _partition: int, effects: Sequence[Pending]) -> Handled:
+    def deliver(self, partition: int, effects: Sequence[Pending]) -> Handled:
         """Deliver the messages of these effects."""
         handled, began = Handled(), self._clock.elapsed_ms()
         for effect in effects:
@@ -83,7 +86,7 @@ class EventDelivery:
                 if fate is not _Fate.UNFINISHED:
                     handled.done.append(effect)
                     if fate is _Fate.SENT and "path" in document:
-                        self._payloads.delete(document["path"])
+                        self._drop(partition, document["path"])
                     continue
                 problem = "an action is to be tried again"
             except (Undelivered, LimitExceeded) as failed:

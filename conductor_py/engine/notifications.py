@@ -18,6 +18,7 @@ import orjson
 from conductor_py.codec.event_handlers import dump_message
 from conductor_py.codec.execution import dump_json
 from conductor_py.engine.clock import StoreClock
+from conductor_py.engine.disposal import Drop
 from conductor_py.engine.event_delivery import give_up
 from conductor_py.engine.patience import BATCH_MS, Handled, Patience
 from conductor_py.errors import NotFound, StoreUnavailable
@@ -81,18 +82,22 @@ class Notifications:
         store: EventStore,
         outbox: Outbox,
         payloads: Payloads,
+        drop: Drop,
         workflow: Read,
         task: Read,
         clock: StoreClock,
         patience: Patience,
     ) -> None:
-        """``workflow`` and ``task`` read what a notice is about, for its input and output."""
+        """``drop`` deletes a payload; ``workflow`` and ``task`` read what a notice is about, for
+        its input and output.
+        """
         self._listeners = listeners
         self._webhook = webhook
         self._sinks = sinks
         self._store = store
         self._outbox = outbox
         self._payloads = payloads
+        self._drop = drop
         self._workflow = workflow
         self._task = task
         self._clock = clock
@@ -120,7 +125,7 @@ class Notifications:
                 handled.done.append(order.effect)
                 waiting.discard(order.effect.id)
                 if "path" in order.document:
-                    self._payloads.delete(order.document["path"])
+                    self._drop(partition, order.document["path"])
             else:
                 handled.later.append((order.effect, again_at))
         return handled
