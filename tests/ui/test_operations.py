@@ -59,6 +59,19 @@ def test_a_wait_is_completed_with_json_and_a_person_after_it(tab, client):
     assert client.get_workflow(execution)["output"] == {"by": "Bo", "then": 3}
 
 
+def test_a_task_is_taken_from_a_dead_worker_and_offered_again(tab, client):
+    execution = client.start_workflow(definition={"name": "ui_dead", "tasks": [_task("held")]})
+    dead = client.poll_task("held", worker_id="dead")
+    assert client.poll_task("held", worker_id="other") is None
+    tab.execution(execution)
+    tab.page.get_by_role("button", name="held, Worker task, In progress").click()
+    tab.page.get_by_role("button", name="Requeue…").click()
+    tab.page.get_by_text("The task is taken from worker dead").wait_for()
+    tab.submit("Requeue")
+    tab.page.get_by_role("button", name="held, Worker task, Scheduled").wait_for()
+    assert client.poll_task("held", worker_id="other")["taskId"] == dead["taskId"]
+
+
 def test_what_is_no_json_stays_in_the_dialog_with_its_reason(tab, client):
     execution = client.start_workflow(definition=WAITS)
     tab.execution(execution)
