@@ -46,6 +46,7 @@ from conductor_py.decider.plan import Plan
 from conductor_py.decider.workspace import Execution, Limits, Spot, Step, Workspace
 from conductor_py.model.decision import Answer, Decision
 from conductor_py.model.event import (
+    RUN,
     Admitted,
     ChildEnded,
     ChildRevived,
@@ -266,7 +267,7 @@ def _continue(ws: Workspace, event: Continue) -> None:
     if event.kind == "drain":
         ending.drain(ws)
         return
-    ws.pending = max(ws.pending - 1, 0)
+    ws.pending = max(ws.pending - event.counted, 0)
     if event.kind == "postponed":
         pausing.take_up(ws)
         return
@@ -351,7 +352,7 @@ _STEPS: Mapping[str, Callable[[Workspace, Step], None]] = MappingProxyType(
         "loop": _check_loop,
         "conclude": _conclude_attempt,
         "deadline": _check_deadline,
-        "run": lambda ws, step: operators.run(ws, *_newest(ws, step)),
+        RUN: lambda ws, step: operators.run(ws, *_newest(ws, step)),
         "roots": gates.open_roots,
         "gate": gates.act,
         "tell": gates.tell,
@@ -375,16 +376,15 @@ def _cut(ws: Workspace) -> None:
 
 
 def _continue_later(ws: Workspace, step: Step) -> None:
-    ws.pending += 1
-    ws.continues.append(
-        Continue(
-            generation=ws.header.generation,
-            kind=step.kind,
-            plan=step.plan.hash,
-            ref=step.ref,
-            vector=step.vector,
-        )
+    later = Continue(
+        generation=ws.header.generation,
+        kind=step.kind,
+        plan=step.plan.hash,
+        ref=step.ref,
+        vector=step.vector,
     )
+    ws.pending += later.counted
+    ws.continues.append(later)
 
 
 # -- the end of a pass -----------------------------------------------------------------------------

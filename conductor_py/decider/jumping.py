@@ -13,7 +13,7 @@ from conductor_py.decider.control import CONTAINERS
 from conductor_py.decider.graph import Standing, ancestry, siblings, standing
 from conductor_py.decider.need import Read
 from conductor_py.decider.workspace import Spot, Step, Workspace
-from conductor_py.model.event import Continue
+from conductor_py.model.event import RUN, Continue
 from conductor_py.model.execution import NO_LOOP, Attempt, JoinState, LoopState, Walk
 from conductor_py.model.status import TaskStatus
 
@@ -27,7 +27,7 @@ def begin(ws: Workspace, step: Step) -> None:
 
 def begins(ws: Workspace, step: Step) -> bool:
     """Whether nothing else is under way; else the step comes again."""
-    if ws.agenda:
+    if any(one.kind != RUN for one in ws.agenda):
         ws.agenda.append(step)
     elif ws.pending:
         ws.pending += 1

@@ -7,6 +7,7 @@ from dataclasses import replace
 from conductor_py.decider import timeouts
 from conductor_py.decider.need import Evaluated, Later, Refusal, ScriptWanted, digest
 from conductor_py.decider.workspace import Spot, Step, Workspace
+from conductor_py.model.event import RUN
 from conductor_py.model.execution import Attempt
 from conductor_py.model.json import JsonObject
 
@@ -34,7 +35,7 @@ def evaluate_task(
     """Ask for the value of a task's script.
 
     ``None`` when it takes long and the task is just ``opening``: the task is seen to run from now
-    on, and the step ``run`` asks again.
+    on, and the step ``RUN`` asks again.
     """
     if isinstance(wanted, Refusal):
         return wanted
@@ -46,7 +47,7 @@ def evaluate_task(
         ends = timeouts.started_deadline(attempt)
         if ends:
             ws.timers[attempt.seq] = ends
-        ws.agenda.appendleft(Step("run", spot.plan, spot.node.ref, spot.vector))
+        ws.agenda.appendleft(Step(RUN, spot.plan, spot.node.ref, spot.vector))
         return None
     return _answered(ws.answer(key, wanted))
 

@@ -6,7 +6,7 @@ It writes nothing; what has been fetched is lost with the decision.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from conductor_py.codec.event import load_event
@@ -92,6 +92,7 @@ class Deliberation:
         so is what needs a script that takes long. Raises ``PutOff`` when there is nothing else.
         """
         limits, questions, turns = self._limits, 0, 0
+        left: PutOff | None = None
         while True:
             decision = decide(plan, execution, events, now_ms, limits)
             if isinstance(decision, Need):
@@ -106,9 +107,11 @@ class Deliberation:
                         raise Moved
                 except PutOff as off:
                     if not _shown(off, known):
+                        left = off
                         limits, events = _without(off, limits, events, decision.rounds, turns)
                         turns += 1
                 continue
+            _moved_on(left, decision, events)
             changes = self._encoder.changes(
                 execution.id, decision, self._pick_shard, now_ms, birth=birth
             )
@@ -152,6 +155,14 @@ def _without(
     if less is None:
         raise off
     return less
+
+
+def _moved_on(left: PutOff | None, decision: Decision, events: Sequence[Event]) -> None:
+    """Raise ``left`` when all that was decided without its scripts is to decide the same later."""
+    made = (decision.attempts, decision.documents, decision.states, decision.hashes)
+    told = (decision.children, decision.sends, decision.answers, decision.effects)
+    if left is not None and len(decision.continues) >= len(events) and not any((*made, *told)):
+        raise left
 
 
 def events_of(loaded: Loaded) -> tuple[Event, ...] | None:

@@ -192,7 +192,7 @@ class ExecutionAudit:
             for event in self._events
             if isinstance(event, Continue)
             and event.generation == header.generation
-            and event.kind != "drain"
+            and event.counted
         ]
         if len(continues) != header.continues:
             text = f"{header.continues} continuations are counted, {len(continues)} wait"

@@ -4,7 +4,7 @@ queue. Read from the store itself, whatever the index knows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import groupby, islice
 from operator import attrgetter
@@ -59,19 +59,24 @@ class OpenTasks:
         queued, refused = 0, None
         found = self._of_type(task_type)
         for execution, attempts in groupby(found, key=attrgetter("execution")):
-            open_ = list(attempts)
+            open_ = [attempt for attempt in attempts if attempt.queued]
             held = [attempt.seq for attempt in open_ if attempt.held]
             try:
-                for first in range(0, len(held), _PIECE):
-                    arguments: JsonObject = {"seqs": held[first : first + _PIECE]}
-                    self._operations.carry_out(execution, "requeue", arguments)
+                if self._freed(execution, held):
+                    queued += len(open_)
             except ConductorError as error:
                 refused = refused or error
-            else:
-                queued += len(open_)
         if refused is not None:
             raise refused
         return queued
+
+    def _freed(self, execution: ExecutionId, held: Sequence[int]) -> bool:
+        """Take tasks of one execution from their workers; false when it is gone."""
+        pieces = (held[first : first + _PIECE] for first in range(0, len(held), _PIECE))
+        return all(
+            self._operations.carry_out(execution, "requeue", {"seqs": list(piece)})
+            for piece in pieces
+        )
 
     def _document(self, found: OpenAttempt) -> JsonObject | None:
         try:

@@ -9,10 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from conductor_py.model.execution import Document
 from conductor_py.model.json import JsonValue
 from conductor_py.model.status import TaskStatus, WorkflowStatus
+
+RUN: Final = "run"
+"""The kind of continuation that asks for the script of a task, which is open and seen to run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +83,11 @@ class Continue:
     plan: str = ""
     ref: str = ""
     vector: str = ""
+
+    @property
+    def counted(self) -> bool:
+        """Whether it is a piece of what is under way, whose end others wait for."""
+        return self.kind not in {RUN, "drain"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -117,10 +117,13 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class OpenAttempt:
-    """An attempt that has not ended, and whether a worker has it."""
+    """An attempt that has not ended: whether it is one that workers take from a queue, and
+    whether a worker has it.
+    """
 
     execution: ExecutionId
     seq: int
+    queued: bool
     held: bool
 
 

@@ -213,7 +213,7 @@ class _Recount:
             for event in self.events
             if isinstance(event, Continue)
             and event.generation == header.generation
-            and event.kind != "drain"
+            and event.counted
         ]
         if len(continues) != header.continues:
             yield f"{header.continues} continuations are counted, {len(continues)} wait"

@@ -84,12 +84,13 @@ def test_a_result_that_came_in_between_wins(store: Store) -> None:
 def test_open_attempts_of_a_type_are_found_with_who_has_them(store: Store) -> None:
     for number in (1, 2, 3):
         states = {
-            "h": header(first_seq=2, next_seq=6),
+            "h": header(first_seq=2, next_seq=7),
             "a:1": attempt(type="mail"),
             "a:2": attempt(type="mail", st="IN_PROGRESS"),
             "a:3": attempt(type="mail", st="COMPLETED"),
             "a:4": attempt(type="print"),
             "a:5": attempt(type="mail", gen=2),
+            "a:6": attempt(type="ask", q="", st="IN_PROGRESS"),
         }
         offers = (replace(OFFER, seq=2), replace(OFFER, seq=4))
         changes = replace(offering(), fields=states, offers=offers)
@@ -100,9 +101,11 @@ def test_open_attempts_of_a_type_are_found_with_who_has_them(store: Store) -> No
     store.commit(store.sent(third), replace(running(), terminal=True, status="COMPLETED"))
     asked = (second, an_id(9), third, first)
     assert store.inspector.open_attempts(asked, "mail") == (
-        OpenAttempt(second, 2, held=False),
-        OpenAttempt(first, 2, held=True),
+        OpenAttempt(second, 2, queued=True, held=False),
+        OpenAttempt(first, 2, queued=True, held=True),
     )
+    (asked_for,) = store.inspector.open_attempts((first,), "ask")
+    assert (asked_for.seq, asked_for.queued) == (6, False)
     assert store.inspector.open_attempts(asked, "post") == ()
     assert store.inspector.open_attempts((), "mail") == ()
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from conductor_py.adapters.memory.space import MemorySpace
+from conductor_py.codec.definitions import workflow_from_json
 from conductor_py.decider.need import ScriptWanted
 from conductor_py.engine.long_scripts import AGAIN_MS, LongScripts
-from conductor_py.errors import LimitExceeded
+from conductor_py.errors import LimitExceeded, StoreUnavailable
 from conductor_py.model.ids import ExecutionId
+from conductor_py.model.requests import UpgradeRequest
 from conductor_py.ports.scripts import Evaluation, Failure, ScriptResult, Value
 from conductor_py.testing.clock import FakeClock
 from conductor_py.testing.engine import MemoryEngine, memory_engine
@@ -157,6 +160,104 @@ def test_a_task_whose_script_takes_long_has_its_timeout(deployment: _Deployment)
 
     (seen,) = deployment.api.workflow(execution)["tasks"]
     assert (seen["status"], _status(deployment.api, execution)) == ("TIMED_OUT", "TIMED_OUT")
+
+
+def _policy(**more: Any) -> dict[str, Any]:
+    return {"name": "i", "retryCount": 2, "retryDelaySeconds": 60, "timeoutPolicy": "RETRY", **more}
+
+
+def _retried(deployment: _Deployment, *others: dict[str, Any], **policy: Any) -> str:
+    """An execution whose script has failed once; its second try takes long, too."""
+    task = _inline("i", "endless", taskDefinition=_policy(**policy))
+    execution = deployment.api.start(_workflow(*_fork([task], list(others or (_task("a"),)))))
+    deployment.sweeper.engine.sweeper.tick()
+    assert deployment.evaluate() == 1
+    deployment.clock.advance(seconds=61)
+    deployment.sweeper.engine.sweeper.tick()
+    return execution
+
+
+def test_a_retry_whose_script_takes_long_is_seen_and_can_be_terminated(
+    deployment: _Deployment,
+) -> None:
+    execution = _retried(deployment)
+    seen = deployment.api.workflow(execution)["tasks"][-1]
+    assert (seen["status"], seen["retryCount"]) == ("IN_PROGRESS", 1)
+    assert seen["startTime"] == deployment.clock()
+    deployment.api.engine.executions.terminate(execution, reason="enough")
+    assert _status(deployment.api, execution) == "TERMINATED"
+
+
+def test_a_retry_whose_script_takes_long_has_its_timeout_and_holds_up_no_branch(
+    deployment: _Deployment,
+) -> None:
+    execution = _retried(deployment, _task("a"), _task("b"), timeoutSeconds=20)
+    deployment.api.run("a")
+    assert deployment.api.statuses(execution)["b"] == "SCHEDULED"
+    deployment.clock.advance(seconds=21)
+    deployment.api.engine.sweeper.tick()
+    tries = [t for t in deployment.api.workflow(execution)["tasks"] if t["taskType"] == "INLINE"]
+    assert [each["status"] for each in tries] == ["FAILED", "TIMED_OUT", "SCHEDULED"]
+
+
+def test_a_retry_waits_for_its_delay_though_the_script_before_it_is_still_wanted(
+    deployment: _Deployment,
+) -> None:
+    policy = _policy(timeoutSeconds=5, retryDelaySeconds=3600)
+    execution = deployment.api.start(_workflow(_inline("i", "long", taskDefinition=policy)))
+    deployment.clock.advance(seconds=6)
+    deployment.api.engine.sweeper.tick()
+    for _ in range(3):
+        deployment.clock.advance(seconds=10)
+        deployment.sweeper.engine.sweeper.tick()
+        deployment.evaluate()
+    first, second = deployment.api.workflow(execution)["tasks"]
+    assert (first["status"], second["status"]) == ("TIMED_OUT", "SCHEDULED")
+    deployment.clock.advance(seconds=3600)
+    for _ in range(3):
+        deployment.sweeper.engine.sweeper.tick()
+        deployment.evaluate()
+    assert _status(deployment.api, execution) == "COMPLETED"
+
+
+def _switch(ref: str, expression: str) -> dict[str, Any]:
+    cases = {"x": [_task(f"{ref}_x")]}
+    more = {"evaluatorType": "javascript", "expression": expression, "decisionCases": cases}
+    return {"name": ref, "taskReferenceName": ref, "type": "SWITCH", "inputParameters": {}, **more}
+
+
+@pytest.mark.parametrize("slow", [_inline("i", "long"), _switch("i", "long")])
+def test_a_jump_beside_a_script_that_takes_long_comes_to_an_end(
+    deployment: _Deployment, slow: dict[str, Any]
+) -> None:
+    execution = deployment.api.start(_workflow(slow, _task("b"), _task("c")))
+    with suppress(StoreUnavailable):
+        deployment.api.engine.recovery.jump(execution, "c", {})
+    for _ in range(4):
+        deployment.clock.advance(seconds=11)
+        deployment.sweeper.engine.sweeper.tick()
+        deployment.evaluate()
+    assert deployment.api.statuses(execution)["c"] == "SCHEDULED"
+
+
+@pytest.mark.parametrize("slow", [_inline("i", "long"), _switch("i", "long")])
+def test_an_upgrade_beside_a_script_that_takes_long_comes_to_an_end(
+    deployment: _Deployment, slow: dict[str, Any]
+) -> None:
+    old, new = (
+        _workflow(slow, *map(_task, refs), version=at) for at, refs in ((1, "b"), (2, "bc"))
+    )
+    for each in (old, new):
+        definition = workflow_from_json(each)
+        deployment.api.engine.definitions.register(definition, overwrite=False)
+    execution = deployment.api.start("w", version=1)
+    with suppress(StoreUnavailable):
+        deployment.api.engine.recovery.upgrade(execution, UpgradeRequest(version=2))
+    for _ in range(4):
+        deployment.clock.advance(seconds=11)
+        deployment.sweeper.engine.sweeper.tick()
+        deployment.evaluate()
+    assert deployment.api.workflow(execution)["workflowVersion"] == 2
 
 
 def test_a_pause_holds_back_what_follows_the_script(deployment: _Deployment) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from conductor_py.errors import StoreUnavailable
 from conductor_py.testing import MemoryEngine
-from tests.builders import simple, tasks_of, workflow
+from tests.builders import simple, tasks_of, typed, workflow
 
 
 def started(engine: MemoryEngine, count: int, *tasks: str) -> list[str]:
@@ -79,3 +79,9 @@ def test_one_that_cannot_be_put_back_keeps_no_other_from_it(
         engine.engine.open_tasks.requeue_all("a")
     again = engine.poll("a", count=10)
     assert {str(task["workflowInstanceId"]) for task in again} == set(known[1:])
+
+
+def test_what_is_in_no_queue_is_not_counted(engine: MemoryEngine) -> None:
+    engine.start(workflow("w", typed("HUMAN", "h")))
+    assert len(engine.engine.open_tasks.page("HUMAN", start=0, count=10)) == 1
+    assert engine.engine.open_tasks.requeue_all("HUMAN") == 0

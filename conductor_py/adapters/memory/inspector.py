@@ -173,7 +173,9 @@ def _open_attempts(target: Execution, task_type: str) -> Iterator[OpenAttempt]:
     for seq in sorted(int(name[2:]) for name in target.fields if name.startswith("a:")):
         attempt = attempt_of(target.fields[f"a:{seq}"])
         if attempt.type == task_type and is_open(target, seq, attempt):
-            yield OpenAttempt(target.id, seq, bool(claim_side(target, seq).held))
+            yield OpenAttempt(
+                target.id, seq, bool(attempt.queue), bool(claim_side(target, seq).held)
+            )
 
 
 def _places(partition: Partition, target: Execution) -> Iterator[tuple[int, Place]]:

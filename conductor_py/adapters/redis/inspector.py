@@ -95,9 +95,9 @@ class RedisInspector:
         for partition, ids in of_each.items():
             if partition < self._partitions:
                 flat = iter(self._scripts.run("find_open", partition, (task_type, *ids)))
-                for id_, seq, held in zip(flat, flat, flat, strict=True):
+                for id_, seq, queued, held in zip(flat, flat, flat, flat, strict=True):
                     one = ExecutionId(id_.decode())
-                    found[one].append(OpenAttempt(one, int(seq), held == 1))
+                    found[one].append(OpenAttempt(one, int(seq), queued == 1, held == 1))
         return tuple(attempt for one in found.values() for attempt in one)
 
     # -- all of them -------------------------------------------------------------------------------

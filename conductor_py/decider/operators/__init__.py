@@ -14,12 +14,14 @@ from types import MappingProxyType
 from conductor_py.decider.control import Refused
 from conductor_py.decider.workspace import Spot, Workspace
 from conductor_py.model.execution import Attempt
+from conductor_py.model.status import TaskStatus
 
 Open = Callable[[Workspace, Spot], None]
 Resume = Callable[[Workspace, Spot, Attempt], None]
 
 _opens: dict[str, Open] = {}
 _resumes: dict[str, Resume] = {}
+_runs: dict[str, Resume] = {}
 
 OPERATORS: Mapping[str, Open] = MappingProxyType(_opens)
 RESUMES: Mapping[str, Resume] = MappingProxyType(_resumes)
@@ -32,9 +34,13 @@ def open_(ws: Workspace, spot: Spot) -> None:
 
 
 def run(ws: Workspace, spot: Spot | None, attempt: Attempt | None) -> None:
-    """Go on with a task that is seen to run by now: its script takes long."""
-    if spot is not None and attempt is not None and attempt.open:
-        _resumes[spot.node.task.type](ws, spot, attempt)
+    """Go on with a task that is seen to run: its script takes long. A retry that still waits for
+    its delay has a step of its own when that is over.
+    """
+    if spot is None or attempt is None or attempt.start_at:
+        return
+    if attempt.status is TaskStatus.IN_PROGRESS:
+        _runs[spot.node.task.type](ws, spot, attempt)
 
 
 from conductor_py.decider.operators import (  # noqa: E402 - the operators use `open_` above
@@ -101,5 +107,12 @@ _resumes.update(
         "START_WORKFLOW": start_workflow.resume,
         "SUB_WORKFLOW": sub_workflow.resume,
         "WAIT": wait.resume,
+    }
+)
+_runs.update(
+    {
+        "INLINE": inline.run,
+        "JSON_JQ_TRANSFORM": json_jq_transform.run,
+        "LAMBDA": lambda_script.run,
     }
 )

@@ -27,7 +27,12 @@ def open_(ws: Workspace, spot: Spot) -> None:
 
 
 def resume(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
-    """Run again, after the delay of a retry, or at last, when the script takes long."""
+    """Run again, after the delay of a retry."""
+    _run(ws, spot, attempt, ws.document(f"i:{attempt.seq}"), opening=True)
+
+
+def run(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
+    """Ask once more: the script takes long, and the task is seen to run by now."""
     _run(ws, spot, attempt, ws.document(f"i:{attempt.seq}"), opening=False)
 
 

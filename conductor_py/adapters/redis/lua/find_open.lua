@@ -1,7 +1,7 @@
 -- PURPOSE    Find the open attempts of a task type in some executions.
 -- KEYS       prefix of the partition's keys (every key used is it and a name of keys.py)
 -- ARGV       task type, ids
--- RETURNS    {id, seq, held (1 or 0), …} in the order of the ids
+-- RETURNS    {id, seq, has a queue (1 or 0), held (1 or 0), …} in the order of the ids
 -- INVARIANT  Writes nothing.
 -- BOUND      The ids; the attempts of each.
 -- @include record
@@ -20,7 +20,7 @@ local function look_at(id, key, record, header, seqs)
       local a = cjson.decode(state)
       if a.type == task_type and is_open(record, header, seqs[i], a) then
         local n, c = #out, read_claim(redis.call('HGET', key, 'c:' .. seqs[i]))
-        out[n + 1], out[n + 2], out[n + 3] = id, seqs[i], c.held
+        out[n + 1], out[n + 2], out[n + 3], out[n + 4] = id, seqs[i], a.q ~= '' and 1 or 0, c.held
       end
     end
   end
