@@ -94,7 +94,7 @@ FLOW: Final = (
         edits=(
             Edit(
                 f"{DECIDER}/decide.py",
-                "    ws.pending = max(ws.pending - 1, 0)\n",
+                "    ws.pending = max(ws.pending - event.counted, 0)\n",
                 "    ws.pending = max(ws.pending, 0)\n",
             ),
         ),
