@@ -37,15 +37,14 @@ _STATUS_OF = {
     TaskStatus.CANCELED: WorkflowStatus.TERMINATED,
     TaskStatus.TIMED_OUT: WorkflowStatus.TIMED_OUT,
 }
+_ENDED = {TaskStatus.CANCELED: "was canceled", TaskStatus.TIMED_OUT: "timed out"}
+_ORDINALS = {1: "st", 2: "nd", 3: "rd"}
 
 
 def fail(ws: Workspace, attempt: Attempt) -> None:
     """End the execution because of an attempt that failed for good."""
     status = _STATUS_OF.get(attempt.status, WorkflowStatus.FAILED)
-    name = f"{wire_ref(attempt.ref, attempt.vector)} ({task_id(ws.id, attempt.seq)})"
-    shown = "FAILED" if status is WorkflowStatus.FAILED else attempt.status.value
-    reason = attempt.reason or f"Task {name} failed with status: {shown}"
-    end(ws, status, reason, failed=attempt)
+    end(ws, status, reason_of(attempt), failed=attempt)
 
 
 def complete(ws: Workspace) -> None:
@@ -64,8 +63,16 @@ def note_permissive(ws: Workspace, attempt: Attempt) -> None:
 
 
 def reason_of(attempt: Attempt) -> str:
-    """Why an attempt has failed."""
-    return attempt.reason or f"Task {wire_ref(attempt.ref, attempt.vector)} failed"
+    """Which task has failed, of which type, in which try, and why."""
+    name = wire_ref(attempt.ref, attempt.vector)
+    tries = f", {_ordinal(attempt.retry_count + 1)} try" if attempt.retry_count else ""
+    said = f"Task {name} ({attempt.type}{tries}) {_ENDED.get(attempt.status, 'failed')}"
+    return f"{said}: {attempt.reason}" if attempt.reason else said
+
+
+def _ordinal(number: int) -> str:
+    ending = "th" if number % 100 in {11, 12, 13} else _ORDINALS.get(number % 10, "th")
+    return f"{number}{ending}"
 
 
 def note_failure(ws: Workspace, reason: str, *, only_first: bool = False) -> None:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from conductor_py.decider import control, ending, scheduling
 from conductor_py.decider.workspace import Spot, Workspace
 from conductor_py.model.decision import ClaimSeen
+from conductor_py.model.definitions import TaskDef
 from conductor_py.model.execution import Attempt, ClaimSide
 from conductor_py.model.status import TaskStatus, WorkflowStatus
 
@@ -23,7 +24,8 @@ def check_execution(ws: Workspace) -> None:
     ws.due_at = 0
     definition = ws.plan.definition
     if definition.timeout_policy == "TIME_OUT_WF":
-        reason = f"Workflow timed out after {definition.timeout_seconds} seconds."
+        seconds, policy = definition.timeout_seconds, definition.timeout_policy
+        reason = f"Workflow timed out: timeout of {seconds} s passed, policy {policy}"
         ending.end(ws, WorkflowStatus.TIMED_OUT, reason)
 
 
@@ -42,7 +44,7 @@ def check_attempt(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
         _rearm(ws, spot, attempt, claim)
         return
     if policy == "ALERT_ONLY":
-        alerted = replace(attempt, alerted=attempt.alerted | _ALERTED[reason.split(" ", 1)[0]])
+        alerted = replace(attempt, alerted=attempt.alerted | _alerted(reason))
         ws.put(alerted)
         _rearm(ws, spot, alerted, claim)
         return
@@ -71,11 +73,9 @@ def check_started(ws: Workspace, spot: Spot, attempt: Attempt) -> bool:
         seen |= scheduling.TASK_ALERTED if passed[1] else 0
         ws.put(replace(attempt, alerted=attempt.alerted | seen))
         return False
-    if passed[0]:
-        reason = "Total timeout over all attempts has passed"
-    else:
-        reason = f"Task timed out after {attempt.timeout_ms // 1000} seconds"
-    _time_out(ws, spot, attempt, definition.timeout_policy, reason, "")
+    policy = definition.timeout_policy
+    reason = _total(definition, policy) if passed[0] else _own(attempt, policy)
+    _time_out(ws, spot, attempt, policy, reason, "")
     return True
 
 
@@ -107,11 +107,11 @@ def _time_out(  # noqa: PLR0917 - whose, by which policy, why
     control.finish(ws, spot, attempt, TaskStatus.TIMED_OUT, reason=reason, worker=worker)
 
 
-_ALERTED = {
-    "Total": scheduling.TOTAL_ALERTED,
-    "Task": scheduling.TASK_ALERTED,
-    "Poll": scheduling.POLL_ALERTED,
-}
+def _alerted(reason: str) -> int:
+    """The bit of the deadline that a reason speaks of."""
+    if reason.startswith("total"):
+        return scheduling.TOTAL_ALERTED
+    return scheduling.POLL_ALERTED if reason.startswith("poll") else scheduling.TASK_ALERTED
 
 
 def _due(ws: Workspace, spot: Spot, attempt: Attempt, claim: ClaimSide) -> tuple[str, str | None]:
@@ -120,27 +120,39 @@ def _due(ws: Workspace, spot: Spot, attempt: Attempt, claim: ClaimSide) -> tuple
     policy = definition.timeout_policy if definition else "RETRY"
     now, alerted = ws.now_ms, attempt.alerted
     if attempt.deadline and now >= attempt.deadline and not alerted & scheduling.TOTAL_ALERTED:
-        return "Total timeout over all attempts has passed", policy
+        return _total(definition, policy), policy
     timed = attempt.timeout_ms and claim.first_at
     if (
         timed
         and now >= claim.first_at + attempt.timeout_ms
         and not alerted & scheduling.TASK_ALERTED
     ):
-        return f"Task timed out after {attempt.timeout_ms // 1000} seconds", policy
+        return _own(attempt, policy), policy
     if not claim.held:
         poll_by = _poll_by(ws, spot, attempt)
         if poll_by and now >= poll_by and not alerted & scheduling.POLL_ALERTED:
-            return "Poll timeout: no worker took the task in time", policy
+            seconds = definition.poll_timeout_seconds if definition else 0
+            said = f"poll timeout of {seconds} s passed, policy {policy}"
+            return f"{said}: no worker took the task from queue {attempt.queue}", policy
         return "", None
     if now < claim.until:
         return "", None
     if claim.leased and attempt.lost < ws.limits.lost:
-        return f"Worker {claim.worker or 'unknown'} lost: its lease ended", "LOST"
+        return f"worker {claim.worker or 'unknown'} is lost: its lease ended", "LOST"
     if claim.leased:
-        return f"Worker {claim.worker or 'unknown'} lost, and {attempt.lost} before it", "RETRY"
-    seconds = attempt.response_timeout_ms // 1000
-    return f"Response timeout: no update from the worker within {seconds} seconds", "RETRY"
+        lost = f"worker {claim.worker or 'unknown'} is lost, and {attempt.lost} before it"
+        return f"{lost}, policy RETRY", "RETRY"
+    said = f"response timeout of {attempt.response_timeout_ms // 1000} s passed, policy RETRY"
+    return f"{said}: nothing was heard of worker {claim.worker or 'unknown'}", "RETRY"
+
+
+def _total(definition: TaskDef | None, policy: str) -> str:
+    seconds = definition.total_timeout_seconds if definition else 0
+    return f"total timeout of {seconds} s over all tries passed, policy {policy}"
+
+
+def _own(attempt: Attempt, policy: str) -> str:
+    return f"timeout of {attempt.timeout_ms // 1000} s passed, policy {policy}"
 
 
 def _poll_by(ws: Workspace, spot: Spot, attempt: Attempt) -> int:

@@ -185,7 +185,10 @@ def test_an_execution_is_in_the_store_until_its_end_has_reached_everybody(world:
     assert second.engine.executions.view(gone) is None
     assert second.statuses(started) == {"s": "COMPLETED_WITH_ERRORS", "z": "SCHEDULED"}
     archived = second.workflow(gone)
-    assert (archived["status"], archived["reasonForIncompletion"]) == ("FAILED", "broken")
+    assert (archived["status"], archived["reasonForIncompletion"]) == (
+        "FAILED",
+        "Task x (x) failed: broken",
+    )
     told = second.workflow(archived["output"][NOTE])["input"]
     assert told["workflowId"] == gone
     assert {one.header()["name"] for one in world.stored} == {"w", "rescue"}

@@ -66,7 +66,7 @@ def test_what_follows_a_failure_never_runs(engine: MemoryEngine) -> None:
     assert engine.statuses(started) == {"a": "FAILED"}
     assert status_of(engine, started) == "FAILED"
     reason = engine.workflow(started)["reasonForIncompletion"]
-    assert reason == "sour"
+    assert reason == "Task a (a) failed: sour"
 
 
 @pytest.mark.parametrize("first", ["a", "x"])

@@ -100,7 +100,7 @@ def test_another_failure_stays_one(engine: MemoryEngine) -> None:
     _force(engine, started, "a")
     engine.run("b")
     assert status_of(engine, started) == "FAILED"
-    assert engine.workflow(started)["reasonForIncompletion"] == "bitter"
+    assert engine.workflow(started)["reasonForIncompletion"] == "Task c (c) failed: bitter"
     assert len(tasks_of(engine, started, "c")) == 1
     _force(engine, started, "c")
     engine.run("d")
@@ -175,7 +175,7 @@ def test_another_failure_of_what_runs_stays_one(engine: MemoryEngine) -> None:
     _force(engine, started, "a")
     engine.run("x")
     assert status_of(engine, started) == "FAILED"
-    assert engine.workflow(started)["reasonForIncompletion"] == "bitter"
+    assert engine.workflow(started)["reasonForIncompletion"] == "Task c (c) failed: bitter"
 
 
 def test_one_that_waits_for_any_is_unblocked(engine: MemoryEngine) -> None:

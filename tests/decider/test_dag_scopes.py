@@ -161,7 +161,7 @@ def test_a_failure_that_is_held_back_keeps_its_reason(engine: MemoryEngine) -> N
     _rerun(engine, started, "b", "TASK_ONLY")
     engine.run("b")
     assert status_of(engine, started) == "FAILED"
-    assert engine.workflow(started)["reasonForIncompletion"] == "sour"
+    assert engine.workflow(started)["reasonForIncompletion"] == "Task a (a) failed: sour"
 
 
 @pytest.mark.parametrize("mode", ["TASK_ONLY", "TASK_PRE"])

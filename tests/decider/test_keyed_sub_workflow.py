@@ -168,7 +168,7 @@ def test_failure_of_one_that_is_followed_fails_the_task(world: MemoryEngine) -> 
     pass_time(world, seconds=60)
     assert status_of(world, parent) == "FAILED"
     reason = task_of(world, parent, "s")["reasonForIncompletion"]
-    assert reason == f"Sub workflow {existing} FAILED: broken"
+    assert reason == f"Sub workflow {existing} FAILED: Task c (c) failed: broken"
 
 
 def test_a_retry_resumes_a_failed_child_wherever_it_is(world: MemoryEngine) -> None:

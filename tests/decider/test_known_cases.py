@@ -111,7 +111,10 @@ def test_a_permissive_failure_fails_the_workflow_at_its_end(engine: MemoryEngine
     assert status_of(engine, started) == "RUNNING"
     engine.run("z")
     found = engine.workflow(started)
-    assert (found["status"], found["reasonForIncompletion"]) == ("FAILED", "broken")
+    assert (found["status"], found["reasonForIncompletion"]) == (
+        "FAILED",
+        "Task a (a) failed: broken",
+    )
 
 
 def test_the_reasons_of_permissive_failures_are_kept_up_to_a_bound(engine: MemoryEngine) -> None:
@@ -120,7 +123,7 @@ def test_the_reasons_of_permissive_failures_are_kept_up_to_a_bound(engine: Memor
     for n in range(30):
         run_failing(engine, f"a{n}", f"reason {n} " + "x" * 400)
     reason = engine.workflow(started)["reasonForIncompletion"]
-    assert reason.startswith("reason 0 ")
+    assert reason.startswith("Task a0 (a0) failed: reason 0 ")
     assert "reason 19 " in reason
     assert "reason 20 " not in reason
 

@@ -102,7 +102,8 @@ def test_failure_without_retries_fails_the_workflow_with_its_reason(engine: Memo
     failed = run_failing(engine, "a", "no bread")
     found = engine.workflow(started)
     assert found["status"] == "FAILED"
-    assert found["reasonForIncompletion"] == "no bread"
+    assert found["reasonForIncompletion"] == "Task a (a) failed: no bread"
+    assert found["tasks"][0]["reasonForIncompletion"] == "no bread"
     assert found["failedReferenceTaskNames"] == ["a"]
     assert found["tasks"][0]["taskId"] == failed["taskId"]
     assert not engine.poll("b")
@@ -110,9 +111,22 @@ def test_failure_without_retries_fails_the_workflow_with_its_reason(engine: Memo
 
 def test_failure_without_a_reason_names_the_task(engine: MemoryEngine) -> None:
     started = engine.start(workflow("w", simple("a")))
-    task = run_failing(engine, "a")
+    run_failing(engine, "a")
+    assert engine.workflow(started)["reasonForIncompletion"] == "Task a (a) failed"
+
+
+@pytest.mark.parametrize(
+    ("retries", "said"), [(1, ", 2nd try"), (2, ", 3rd try"), (3, ", 4th try"), (11, ", 12th try")]
+)
+def test_failure_names_the_task_its_type_and_its_try(
+    engine: MemoryEngine, retries: int, said: str
+) -> None:
+    task = policy("a", retryCount=retries, retryDelaySeconds=0) | {"name": "bake"}
+    started = engine.start(workflow("w", task))
+    for _ in range(retries + 1):
+        run_failing(engine, "bake", "no bread")
     reason = engine.workflow(started)["reasonForIncompletion"]
-    assert reason == f"Task a ({task['taskId']}) failed with status: FAILED"
+    assert reason == f"Task a (bake{said}) failed: no bread"
 
 
 def test_optional_task_that_fails_lets_the_workflow_go_on(engine: MemoryEngine) -> None:

@@ -26,12 +26,12 @@ def test_workflow_ends_with_the_status_of_the_task(engine: MemoryEngine, status:
     found = engine.workflow(started)
     assert (found["status"], found["output"]) == (status, {"v": 1})
     assert engine.statuses(started) == {"t": "COMPLETED"}
-    assert found["reasonForIncompletion"] == "because"
+    assert found["reasonForIncompletion"] == "TERMINATE task t: because"
 
 
 def test_failure_without_a_reason_gets_one(engine: MemoryEngine) -> None:
     started = engine.start(workflow("w", terminate("t", "FAILED")))
-    assert "t" in engine.workflow(started)["reasonForIncompletion"]
+    assert engine.workflow(started)["reasonForIncompletion"] == "TERMINATE task t: FAILED"
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def test_response_timeout_without_retries_times_the_workflow_out(engine: MemoryE
     pass_time(engine, seconds=10)
     found = engine.workflow(started)
     assert found["status"] == "TIMED_OUT"
-    assert "Response timeout" in found["reasonForIncompletion"]
+    assert "response timeout of" in found["reasonForIncompletion"]
 
 
 def test_unpolled_task_has_no_response_timeout(engine: MemoryEngine) -> None:
@@ -386,3 +386,44 @@ def test_task_that_timed_out_is_named_among_those_that_failed(engine: MemoryEngi
     found = engine.workflow(started)
     assert (found["status"], found["failedReferenceTaskNames"]) == ("TIMED_OUT", ["a"])
     assert found["failedTaskNames"] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("limits", "polled", "said"),
+    [
+        (
+            {"responseTimeoutSeconds": 10},
+            True,
+            "response timeout of 10 s passed, policy RETRY: nothing was heard of worker worker",
+        ),
+        ({"timeoutSeconds": 20}, True, "timeout of 20 s passed, policy RETRY"),
+        (
+            {"pollTimeoutSeconds": 30},
+            False,
+            "poll timeout of 30 s passed, policy RETRY: no worker took the task from queue t",
+        ),
+        (
+            {"totalTimeoutSeconds": 40, "responseTimeoutSeconds": 50},
+            True,
+            "total timeout of 40 s over all tries passed, policy RETRY",
+        ),
+    ],
+)
+def test_reason_of_a_timeout_names_its_limit_and_the_policy(
+    engine: MemoryEngine, limits: dict[str, int], polled: bool, said: str
+) -> None:
+    task = policy("a", retryCount=0, timeoutPolicy="RETRY", **limits) | {"name": "t"}
+    started = engine.start(workflow("w", task))
+    assert len(engine.poll("t")) == 1 if polled else True
+    pass_time(engine, seconds=50)
+    found = engine.workflow(started)
+    assert (found["status"], found["tasks"][0]["reasonForIncompletion"]) == ("TIMED_OUT", said)
+    assert found["reasonForIncompletion"] == f"Task a (t) timed out: {said}"
+
+
+def test_reason_of_the_workflows_timeout_names_its_limit(engine: MemoryEngine) -> None:
+    more = {"timeoutSeconds": 5, "timeoutPolicy": "TIME_OUT_WF"}
+    started = engine.start(workflow("w", simple("a"), **more))
+    pass_time(engine, seconds=6)
+    reason = engine.workflow(started)["reasonForIncompletion"]
+    assert reason == "Workflow timed out: timeout of 5 s passed, policy TIME_OUT_WF"

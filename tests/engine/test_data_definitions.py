@@ -19,7 +19,7 @@ def _reason(engine: MemoryEngine, started: str) -> str:
     found = engine.workflow(started)
     assert found["status"] == "FAILED"
     reason: str = found["reasonForIncompletion"]
-    return reason
+    return reason.partition(" failed: ")[2]
 
 
 def _branch(**more: Any) -> dict[str, Any]:

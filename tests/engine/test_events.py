@@ -166,7 +166,10 @@ def test_a_message_fails_a_task_by_its_id(engine: MemoryEngine) -> None:
     publish(engine, task=f"{waiting}-1", why="no stock")
     engine.settle()
     found = engine.workflow(waiting)
-    assert (found["status"], found["reasonForIncompletion"]) == ("FAILED", "no stock")
+    assert (found["status"], found["reasonForIncompletion"]) == (
+        "FAILED",
+        "Task w (WAIT) failed: no stock",
+    )
 
 
 @pytest.mark.anomaly("A-60")

@@ -130,7 +130,7 @@ def test_one_that_cannot_be_found_does_not_disturb_the_end(engine: MemoryEngine,
     started = engine.start(workflow("w", simple("a"), failureWorkflow=name))
     run_failing(engine, "a", "why")
     found = engine.workflow(started)
-    assert (found["status"], found["reasonForIncompletion"]) == ("FAILED", "why")
+    assert (found["status"], found["reasonForIncompletion"]) == ("FAILED", "Task a (a) failed: why")
     assert "cannot be started" in found["output"][NOTE]
     engine.settle()
     assert status_of(engine, started) == "FAILED"

@@ -115,7 +115,7 @@ def test_failure_for_good_ends_the_execution_at_resume(engine: MemoryEngine) -> 
     assert status_of(engine, started) == "PAUSED"
     _resume(engine, started)
     found = engine.workflow(started)
-    assert (found["status"], found["reasonForIncompletion"]) == ("FAILED", "why")
+    assert (found["status"], found["reasonForIncompletion"]) == ("FAILED", "Task a (a) failed: why")
 
 
 def test_wait_ends_at_its_time_and_its_successor_waits(engine: MemoryEngine) -> None:

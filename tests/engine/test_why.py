@@ -542,7 +542,7 @@ def test_it_has_ended(engine: MemoryEngine) -> None:
     started = engine.start(workflow("w", policy("a", retryCount=0)))
     run_failing(engine, "a", "no more")
     found = why(engine, started, "finished")
-    assert found["evidence"] == {"status": "FAILED", "reason": "no more"}
+    assert found["evidence"] == {"status": "FAILED", "reason": "Task a (a) failed: no more"}
 
 
 def test_a_definition_that_is_not_registered_is_named(engine: MemoryEngine) -> None:

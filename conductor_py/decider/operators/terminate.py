@@ -29,9 +29,7 @@ def open_(ws: Workspace, spot: Spot) -> None:
         return
     output = _output(value.get("workflowOutput"))
     control.finish(ws, spot, attempt, TaskStatus.COMPLETED, output=output)
-    why = _reason(value.get("terminationReason"))
-    if why is None and status is not WorkflowStatus.COMPLETED:
-        why = f"Workflow is {status.value} by TERMINATE task: {spot.node.ref}"
+    why = _reason(spot.node.ref, status, value.get("terminationReason"))
     failed = None if status is WorkflowStatus.COMPLETED else attempt
     ending.end(ws, status, why, failed=failed, output=output)
 
@@ -42,5 +40,8 @@ def _output(value: JsonValue) -> JsonObject:
     return {} if value is None else {"output": value}
 
 
-def _reason(value: JsonValue) -> str | None:
-    return None if value is None else str(value)
+def _reason(ref: str, status: WorkflowStatus, given: JsonValue) -> str | None:
+    """Who has ended it, and why."""
+    if given is not None:
+        return f"TERMINATE task {ref}: {given}"
+    return None if status is WorkflowStatus.COMPLETED else f"TERMINATE task {ref}: {status.value}"
