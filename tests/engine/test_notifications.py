@@ -102,7 +102,10 @@ def test_the_end_of_a_failed_workflow_is_told_once_however_often_it_is_looked_at
         engine.settle()
     assert hook.said(started) == ["STARTED", "TERMINATED", "FINALIZED"]
     body = hook.posts[1][2]
-    assert (body["status"], body["reasonForIncompletion"]) == ("FAILED", "Task a (a) failed: broken")
+    assert (body["status"], body["reasonForIncompletion"]) == (
+        "FAILED",
+        "Task a (a) failed: broken",
+    )
 
 
 def test_a_new_generation_is_told_by_the_name_of_its_operation(hook: Hook) -> None:
