@@ -50,7 +50,7 @@ def test_failure_starts_it_with_the_execution_that_failed(engine: MemoryEngine) 
     assert told == {
         "x": 1,
         "workflowId": started,
-        "reason": "why",
+        "reason": "Task a (a) failed: why",
         "failureStatus": "FAILED",
         "failureTaskId": task["taskId"],
     }
