@@ -81,7 +81,7 @@ def start(
 @workflow.command()
 @click.argument("workflow_id")
 @click.option("--tasks/--no-tasks", default=True, help="With its tasks, or without.")
-@click.option("--watch", is_flag=True, help="Until it ends, tell what changes.")
+@click.option("--watch", is_flag=True, help="Print each change until the workflow ends.")
 @connected
 def get(workflow_id: str, *, tasks: bool, watch: bool, server: str, as_json: bool) -> None:
     """Print an execution with its tasks."""

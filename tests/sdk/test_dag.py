@@ -651,7 +651,10 @@ def test_a_failure_that_stops_others_is_cleaned_up_and_stays_a_failure() -> None
     engine.run("alert")
     engine.run("drop")
     found = engine.workflow(started)
-    assert (found["status"], found["reasonForIncompletion"]) == ("FAILED", "Task clean (clean) failed: sour")
+    assert (found["status"], found["reasonForIncompletion"]) == (
+        "FAILED",
+        "Task clean (clean) failed: sour",
+    )
     assert engine.statuses(started).keys() == {"extract", "clean", "check", "alert", "drop"}
 
 

@@ -325,7 +325,7 @@ function rerun({ execution, path, tasks, about }) {
   let from = null;
   return {
     title: "Rerun this execution?",
-    says: dag ? "The task runs again, with what you choose. What stands beside it stays." : "What comes after the task is forgotten and done again. What stands beside it stays, and is tried again where it had failed.",
+    says: dag ? "The task runs again, together with the tasks that you choose here. Other tasks keep their results." : "The task and everything after it run again. Other branches keep their results; a task in them that has failed is tried again.",
     fields: [
       { name: "from", label: "From", kind: "choice", value: first, options, change: (input) => (from = input) },
       ...(dag ? parts(() => from) : []),
