@@ -25,7 +25,10 @@ def task() -> None:
 def report(
     workflow_id: str, ref: str, status: str, output: str, *, server: str, as_json: bool
 ) -> None:
-    """End the open task REF of an execution, such as a HUMAN task, as STATUS."""
+    """End the open task REF of an execution, such as a HUMAN task.
+
+    It ends as COMPLETED unless STATUS says otherwise.
+    """
     with client(server) as conductor:
         found = conductor.update_task_by_ref(workflow_id, ref, status, object_document(output))
     if found is None:

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from conductor_py.decider import timeouts
 from conductor_py.decider.need import Evaluated, Later, Refusal, ScriptWanted, digest
-from conductor_py.decider.workspace import Spot, Step, Workspace
-from conductor_py.model.event import RUN
+from conductor_py.decider.workspace import Spot, Workspace
+from conductor_py.model.event import RUN, Continue
 from conductor_py.model.execution import Attempt
 from conductor_py.model.json import JsonObject
 
@@ -34,8 +34,8 @@ def evaluate_task(
 ) -> Evaluated | Refusal | None:
     """Ask for the value of a task's script.
 
-    ``None`` when it takes long and the task is just ``opening``: the task is seen to run from now
-    on, and the step ``RUN`` asks again.
+    ``None`` when it takes long and the task is just ``opening``: the task is seen to run from this
+    commit on, and its continuation asks again.
     """
     if isinstance(wanted, Refusal):
         return wanted
@@ -47,7 +47,7 @@ def evaluate_task(
         ends = timeouts.started_deadline(attempt)
         if ends:
             ws.timers[attempt.seq] = ends
-        ws.agenda.appendleft(Step(RUN, spot.plan, spot.node.ref, spot.vector))
+        ws.continues.append(_later(ws, spot))
         return None
     return _answered(ws.answer(key, wanted))
 
@@ -63,6 +63,16 @@ def script(evaluator: str, expression: str, value: JsonObject) -> ScriptWanted |
         )
     known = ", ".join(sorted({*_JAVASCRIPT, "value-param"}))
     return Refusal(f"Unknown evaluator '{evaluator}'; known are {known}")
+
+
+def _later(ws: Workspace, spot: Spot) -> Continue:
+    return Continue(
+        generation=ws.header.generation,
+        kind=RUN,
+        plan=spot.plan.hash,
+        ref=spot.node.ref,
+        vector=spot.vector,
+    )
 
 
 def _key(place: str, wanted: ScriptWanted) -> str:

@@ -39,12 +39,13 @@ def check_attempt(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
     claim = ws.claim(attempt.seq)
     if claim.closed:
         return
-    reason, policy = _due(ws, spot, attempt, claim)
-    if policy is None:
+    due = _due(ws, spot, attempt, claim)
+    if due is None:
         _rearm(ws, spot, attempt, claim)
         return
+    reason, policy, bit = due
     if policy == "ALERT_ONLY":
-        alerted = replace(attempt, alerted=attempt.alerted | _alerted(reason))
+        alerted = replace(attempt, alerted=attempt.alerted | bit)
         ws.put(alerted)
         _rearm(ws, spot, alerted, claim)
         return
@@ -107,43 +108,41 @@ def _time_out(  # noqa: PLR0917 - whose, by which policy, why
     control.finish(ws, spot, attempt, TaskStatus.TIMED_OUT, reason=reason, worker=worker)
 
 
-def _alerted(reason: str) -> int:
-    """The bit of the deadline that a reason speaks of."""
-    if reason.startswith("total"):
-        return scheduling.TOTAL_ALERTED
-    return scheduling.POLL_ALERTED if reason.startswith("poll") else scheduling.TASK_ALERTED
-
-
-def _due(ws: Workspace, spot: Spot, attempt: Attempt, claim: ClaimSide) -> tuple[str, str | None]:
-    """Which deadline has passed, and what its policy says; ``None`` when none has."""
+def _due(
+    ws: Workspace, spot: Spot, attempt: Attempt, claim: ClaimSide
+) -> tuple[str, str, int] | None:
+    """Which deadline has passed, in a sentence, what its policy says, and its bit of ``alerted``
+    (0: it has none); ``None`` when none has.
+    """
     definition = spot.node.task.task_definition
     policy = definition.timeout_policy if definition else "RETRY"
     now, alerted = ws.now_ms, attempt.alerted
     if attempt.deadline and now >= attempt.deadline and not alerted & scheduling.TOTAL_ALERTED:
-        return _total(definition, policy), policy
+        return _total(definition, policy), policy, scheduling.TOTAL_ALERTED
     timed = attempt.timeout_ms and claim.first_at
     if (
         timed
         and now >= claim.first_at + attempt.timeout_ms
         and not alerted & scheduling.TASK_ALERTED
     ):
-        return _own(attempt, policy), policy
+        return _own(attempt, policy), policy, scheduling.TASK_ALERTED
     if not claim.held:
         poll_by = _poll_by(ws, spot, attempt)
         if poll_by and now >= poll_by and not alerted & scheduling.POLL_ALERTED:
             seconds = definition.poll_timeout_seconds if definition else 0
             said = f"poll timeout of {seconds} s passed, policy {policy}"
-            return f"{said}: no worker took the task from queue {attempt.queue}", policy
-        return "", None
+            said = f"{said}: no worker took the task from queue {attempt.queue}"
+            return said, policy, scheduling.POLL_ALERTED
+        return None
     if now < claim.until:
-        return "", None
+        return None
     if claim.leased and attempt.lost < ws.limits.lost:
-        return f"worker {claim.worker or 'unknown'} is lost: its lease ended", "LOST"
+        return f"worker {claim.worker or 'unknown'} is lost: its lease ended", "LOST", 0
     if claim.leased:
         lost = f"worker {claim.worker or 'unknown'} is lost, and {attempt.lost} before it"
-        return f"{lost}, policy RETRY", "RETRY"
+        return f"{lost}, policy RETRY", "RETRY", 0
     said = f"response timeout of {attempt.response_timeout_ms // 1000} s passed, policy RETRY"
-    return f"{said}: nothing was heard of worker {claim.worker or 'unknown'}", "RETRY"
+    return f"{said}: nothing was heard of worker {claim.worker or 'unknown'}", "RETRY", 0
 
 
 def _total(definition: TaskDef | None, policy: str) -> str:

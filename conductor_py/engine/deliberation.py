@@ -22,7 +22,7 @@ from conductor_py.engine.needs import Fetcher
 from conductor_py.engine.snapshots import Snapshots
 from conductor_py.model.decision import Decision
 from conductor_py.model.event import Event
-from conductor_py.model.execution import Attempt
+from conductor_py.model.execution import Attempt, Header
 from conductor_py.ports.store import Changes, Loaded
 
 _LOG = logging.getLogger(__name__)
@@ -111,7 +111,7 @@ class Deliberation:
                         limits, events = _without(off, limits, events, decision.rounds, turns)
                         turns += 1
                 continue
-            _moved_on(left, decision, events)
+            _must_move_on(left, decision, execution.header, events)
             changes = self._encoder.changes(
                 execution.id, decision, self._pick_shard, now_ms, birth=birth
             )
@@ -157,11 +157,15 @@ def _without(
     return less
 
 
-def _moved_on(left: PutOff | None, decision: Decision, events: Sequence[Event]) -> None:
+def _must_move_on(
+    left: PutOff | None, decision: Decision, before: Header, events: Sequence[Event]
+) -> None:
     """Raise ``left`` when all that was decided without its scripts is to decide the same later."""
+    if left is None or len(decision.continues) < len(events):
+        return
     made = (decision.attempts, decision.documents, decision.states, decision.hashes)
     told = (decision.children, decision.sends, decision.answers, decision.effects)
-    if left is not None and len(decision.continues) >= len(events) and not any((*made, *told)):
+    if replace(decision.header, updated_at=before.updated_at) == before and not any((*made, *told)):
         raise left
 
 

@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import Final, TypeVar
 
 from conductor_py.engine.operations import Operations
-from conductor_py.errors import ConductorError, NotFound
+from conductor_py.errors import ConductorError, Conflict, NotFound
 from conductor_py.model.ids import ExecutionId, split_task_id, task_id
 from conductor_py.model.json import JsonObject
 from conductor_py.ports.inspector import Inspector, OpenAttempt
@@ -46,10 +46,10 @@ class OpenTasks:
         has it, ``NotFound``.
         """
         execution, seq = split_task_id(task)
-        document = self._read_task(task)
         arguments: JsonObject = {"seqs": [seq], "strict": True}
         if not self._operations.carry_out(execution, "requeue", arguments):
-            raise NotFound(f"Task {task} is {document['status']} and archived, with its workflow.")
+            status = self._read_task(task)["status"]
+            raise Conflict(f"Task {task} is {status} and archived; only an open task is requeued")
 
     def requeue_all(self, task_type: str) -> int:
         """Do so with all tasks of a type that workers have; returns how many are in their queue

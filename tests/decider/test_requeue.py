@@ -87,7 +87,7 @@ def test_what_no_worker_has_is_refused_with_the_reason(engine: MemoryEngine) -> 
         engine.engine.open_tasks.requeue(f"{started}-9")
     engine.run("b")
     pass_time(engine, seconds=120)
-    with pytest.raises((Conflict, NotFound), match="COMPLETED"):
+    with pytest.raises(Conflict, match="COMPLETED and archived"):
         requeue(engine, done)
 
 

@@ -222,8 +222,8 @@ TIME: Final = (
         edits=(
             Edit(
                 f"{DECIDER}/timeouts.py",
-                "    if policy is None:\n        _rearm(ws, spot, attempt, claim)\n        return",
-                "    if policy is None:\n        return",
+                "    if due is None:\n        _rearm(ws, spot, attempt, claim)\n        return",
+                "    if due is None:\n        return",
             ),
         ),
         caught_by=(PAUSING,),

@@ -11,36 +11,40 @@ from conductor_py.decider import operators, scheduling, timeouts
 from conductor_py.decider.workspace import Workspace
 from conductor_py.model.decision import Answer
 from conductor_py.model.event import Operation
+from conductor_py.model.ids import task_id
 
 
 def requeue(ws: Workspace, operation: Operation) -> Answer:
-    """Offer the attempts ``seqs`` again as far as a worker has them. With ``strict`` CONFLICT says
-    why one is not.
+    """Offer the attempts ``seqs`` again as far as a worker has them. With ``strict`` NOT_FOUND or
+    CONFLICT say why one is not.
     """
     seqs = operation.arguments.get("seqs")
     for seq in seqs if isinstance(seqs, Sequence) and not isinstance(seqs, str) else ():
         refused = _offer(ws, seq) if isinstance(seq, int) else None
-        if refused and operation.arguments.get("strict"):
-            return Answer(operation=operation.id, error="CONFLICT", message=refused)
+        if refused is not None and operation.arguments.get("strict"):
+            return Answer(operation=operation.id, error=refused[0], message=refused[1])
     return Answer(operation=operation.id)
 
 
-def _offer(ws: Workspace, seq: int) -> str | None:
-    """Take one attempt from its worker, or say what keeps from it."""
+def _offer(ws: Workspace, seq: int) -> tuple[str, str] | None:
+    """Take one attempt from its worker, or say what keeps from it: error code and sentence."""
     attempt = ws.attempt(seq)
     spot = ws.spot_of(attempt) if attempt is not None else None
     if attempt is None or spot is None:
-        return f"Workflow {ws.id} has no task number {seq}"
+        return "NOT_FOUND", f"No such task found by id: {task_id(ws.id, seq)}"
     named = f"Task {attempt.ref} ({attempt.type})"
     if not attempt.open or ws.over or attempt.generation != ws.header.generation:
-        return f"{named} is {attempt.status}; only an open task can be requeued"
+        return "CONFLICT", f"{named} is {attempt.status}; only an open task can be requeued"
     if attempt.type in operators.OPERATORS:
-        return f"{named} has no worker: a server carries it out, and another one when that is dead"
+        return (
+            "CONFLICT",
+            f"{named} has no worker: a server carries it out, and another one when that is dead",
+        )
     claim = ws.claim(seq)
     if claim.closed:
-        return f"{named} has been reported on by its worker just now"
+        return "CONFLICT", f"{named} has been reported on by its worker just now"
     if not claim.held:
-        return f"{named} is held by no worker: it is in its queue already"
+        return "CONFLICT", f"{named} is held by no worker: it is in its queue already"
     timeouts.guard(ws, attempt, claim)
     again = replace(attempt, callback_after_s=0, worker="")
     scheduling.offer(ws, spot, again, attempt.queue, 0, claim.first_at)

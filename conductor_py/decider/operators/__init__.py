@@ -39,8 +39,9 @@ def run(ws: Workspace, spot: Spot | None, attempt: Attempt | None) -> None:
     """
     if spot is None or attempt is None or attempt.start_at:
         return
-    if attempt.status is TaskStatus.IN_PROGRESS:
-        _runs[spot.node.task.type](ws, spot, attempt)
+    ask = _runs.get(spot.node.task.type)
+    if ask is not None and attempt.status is TaskStatus.IN_PROGRESS:
+        ask(ws, spot, attempt)
 
 
 from conductor_py.decider.operators import (  # noqa: E402 - the operators use `open_` above
