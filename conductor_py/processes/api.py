@@ -10,16 +10,15 @@ from __future__ import annotations
 import ctypes
 import logging
 import threading
-import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from functools import partial
 from multiprocessing.sharedctypes import RawValue
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from conductor_py.config import Settings, environment_of, load
 from conductor_py.engine import Engine
 from conductor_py.engine.sweeper import run_ticks
+from conductor_py.processes.http_server import serve_until_stopped
 from conductor_py.processes.identity import new_name
 from conductor_py.processes.listening import await_port
 from conductor_py.processes.logs import configure_logs
@@ -35,17 +34,10 @@ from conductor_py.wiring import (
     release_shards,
 )
 
-if TYPE_CHECKING:
-    from granian.server.common import AbstractServer
-
 _log = logging.getLogger(__name__)
 
 #: How long an old worker and its successor serve together when the workers are told to reload.
 _OVERLAP_S: Final = 0.5
-_FIRST_PAUSE_S: Final = 0.5
-_LONGEST_PAUSE_S: Final = 10.0
-#: Who has served for so long starts again with the first pause.
-_STABLE_S: Final = 60.0
 _LATE_S: Final = 1.0
 
 
@@ -92,55 +84,6 @@ def run_api(settings: Settings, *, server: str | None = None) -> int:
     if server is None:
         release_shards(settings, name)
     return 0
-
-
-def serve_until_stopped(
-    make: Callable[[], AbstractServer[Any]],
-    loader: Callable[[], Callable[..., Any]],
-    *,
-    has_served: Callable[[], bool],
-    monotonic: Callable[[], float] = time.monotonic,
-) -> None:
-    """Serve until a stop signal, with a new server each time that one gives up.
-
-    It does when a worker dies twice within seconds, or cannot be forked: whatever that was may
-    pass. Only workers that never ``has_served`` are not tried again: they are not set up right.
-    """
-    http, pause_s = make(), _FIRST_PAUSE_S
-    while True:
-        began = monotonic()
-        try:
-            http.serve(target_loader=loader, wrap_loader=False)
-            return
-        except (SystemExit, OSError) as error:
-            if http.wrks:  # all but the one that could not be forked
-                with suppress(SystemExit):
-                    http.shutdown()  # type: ignore[no-untyped-call]
-            if http.interrupt_signal or not has_served():
-                raise
-            facts = {"action": "api_gave_up", "error": repr(error)}
-            _log.error("The API's workers cannot stay up and are started again.", extra=facts)
-        if monotonic() - began >= _STABLE_S:
-            pause_s = _FIRST_PAUSE_S
-        if _is_stopped_within(pause_s, http):
-            return
-        pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
-        ended, http = http, make()
-        http.on_startup(partial(_pass_on, ended, http))
-
-
-def _is_stopped_within(pause_s: float, http: AbstractServer[Any]) -> bool:
-    """Wait; signals still go to the server that has ended."""
-    http.main_loop_interrupt.clear()
-    if not http.interrupt_signal:
-        http.main_loop_interrupt.wait(pause_s)
-    return http.interrupt_signal
-
-
-def _pass_on(ended: AbstractServer[Any], http: AbstractServer[Any]) -> None:
-    """Stop a server that has just begun to hear signals, if its predecessor was told to."""
-    if ended.interrupt_signal:
-        http.signal_handler_interrupt()  # type: ignore[no-untyped-call]
 
 
 def load_application(

@@ -14,24 +14,42 @@ from typing import Any
 
 import pytest
 
-from conductor_py.processes.api import serve_until_stopped
+from conductor_py.processes.http_server import serve_until_stopped
 from tests.services.ports import free_port
 from tests.waiting import PATIENCE_S, until
 
-#: A node over the real HTTP server, whose workers answer with their process id.
+#: A node over the real HTTP server, whose workers answer with their process id. When told, it
+#: sends itself a stop signal in the middle of a wait or a clear of its main loop's event.
 _NODE = """
-import os, sys
+import os, signal, sys, threading
 from functools import partial
 from granian.constants import Interfaces
 from granian.server import Server
-from conductor_py.processes.api import serve_until_stopped
+from conductor_py.processes.http_server import serve_until_stopped
 def answer(environ, start_response):
     start_response("200 OK", [])
     return [str(os.getpid()).encode()]
-make = partial(
-    Server, "none", port=int(sys.argv[1]), interface=Interfaces.WSGI, blocking_threads=1,
-    respawn_failed_workers=True,
-)
+class Stopped(threading.Event):
+    moment, node = sys.argv[2], os.getpid()
+    def wait(self, timeout=None):
+        self.struck("wait")
+        return super().wait(timeout)
+    def clear(self):
+        self.struck("clear")
+        super().clear()
+    def struck(self, moment):
+        if moment == self.moment and os.getpid() == self.node:
+            with self._cond:  # as while anybody enters wait
+                os.kill(self.node, signal.SIGTERM)
+                for _ in range(1_000):  # the handler runs here
+                    pass
+def make():
+    http = Server(
+        "none", port=int(sys.argv[1]), interface=Interfaces.WSGI, blocking_threads=1,
+        respawn_failed_workers=True, workers_kill_timeout=5,
+    )
+    http.main_loop_interrupt = Stopped()
+    return http
 serve_until_stopped(make, lambda: answer, has_served=lambda: True)
 """
 
@@ -66,8 +84,8 @@ class Server:
 
     machine: Machine
     interrupt_signal: bool = False
+    reload_signal: bool = False
     wrks: list[str] = field(default_factory=list)
-    hooks: list[Callable[[], object]] = field(default_factory=list)
     stopped: list[str] = field(default_factory=list)
 
     @property
@@ -77,26 +95,22 @@ class Server:
     def clear(self) -> None:
         """Nothing is set."""
 
+    def set(self) -> None:
+        """Nobody waits."""
+
     def wait(self, timeout_s: float) -> None:
         self.machine.pauses.append(timeout_s)
         if len(self.machine.pauses) == self.machine.asked_in_pause:
-            self.signal_handler_interrupt()
-
-    def on_startup(self, hook: Callable[[], object]) -> None:
-        self.hooks.append(hook)
+            is_stopped(self)
 
     def signal_handler_interrupt(self) -> None:
-        self.interrupt_signal = True
+        raise AssertionError("it sets an event, which a handler may not")
 
     def shutdown(self) -> None:
         self.stopped, self.wrks = self.wrks, []
         raise SystemExit(1)
 
     def serve(self, *, target_loader: object, wrap_loader: bool) -> None:
-        for hook in self.hooks:
-            hook()
-        if self.interrupt_signal:
-            return
         self.machine.now_s += self.machine.life_s
         next(self.machine.ends)(self)
 
@@ -107,6 +121,11 @@ def gives_up(_: Server) -> None:
 
 def is_stopped(server: Server) -> None:
     server.signal_handler_interrupt()
+    hears(server)
+
+
+def hears(server: Server) -> None:
+    until(lambda: server.interrupt_signal)
 
 
 def cannot_fork(server: Server) -> None:
@@ -129,7 +148,7 @@ def test_the_pause_is_short_again_after_a_while_without_an_end() -> None:
 
 def test_a_stop_that_found_dead_workers_ends_with_the_code_of_the_server() -> None:
     def stopped_with_an_error(server: Server) -> None:
-        server.signal_handler_interrupt()
+        is_stopped(server)
         raise SystemExit(1)
 
     machine = Machine(iter([stopped_with_an_error]))
@@ -145,7 +164,7 @@ def test_a_stop_during_the_pause_ends_it() -> None:
 
 
 def test_a_stop_between_two_servers_is_heard_by_the_second() -> None:
-    machine = Machine(iter([gives_up]), asked_between=True)
+    machine = Machine(iter([gives_up, hears]), asked_between=True)
     machine.serve()
     assert len(machine.made) == 2
 
@@ -166,12 +185,32 @@ def test_a_worker_that_could_not_be_forked_ends_the_others_and_all_begin_again()
 
 def test_a_node_whose_worker_is_killed_again_and_again_goes_on_and_stops_when_told() -> None:
     port = free_port()
-    node = subprocess.Popen([sys.executable, "-c", _NODE, str(port)])
+    node = subprocess.Popen([sys.executable, "-c", _NODE, str(port), "none"])
     try:
         worker = until(lambda: _worker(port))
         for _ in range(3):
             worker = _successor(worker, port)
         node.terminate()
+        assert node.wait(PATIENCE_S) == 0
+    finally:
+        node.kill()
+        node.wait()
+
+
+def test_a_stop_that_comes_as_the_main_loop_begins_to_wait_is_heard() -> None:
+    node = subprocess.Popen([sys.executable, "-c", _NODE, str(free_port()), "wait"])
+    try:
+        assert node.wait(PATIENCE_S) == 0
+    finally:
+        node.kill()
+        node.wait()
+
+
+def test_a_stop_that_comes_as_a_dead_worker_is_replaced_is_heard() -> None:
+    port = free_port()
+    node = subprocess.Popen([sys.executable, "-c", _NODE, str(port), "clear"])
+    try:
+        os.kill(until(lambda: _worker(port)), signal.SIGKILL)
         assert node.wait(PATIENCE_S) == 0
     finally:
         node.kill()
