@@ -49,6 +49,7 @@ _FURTHER: Final = {
     "inspector": ("redis.inspector", "RedisInspector"),
     "numbers": ("redis.worker_numbers", "RedisWorkerNumbers"),
     "quarantine": ("redis.quarantine", "RedisQuarantine"),
+    "payload_holders": ("redis.payload_holders", "RedisPayloadHolders"),
     "permits": ("redis.permits", "RedisPermits"),
     "schedules": ("redis.schedules", "RedisScheduleStore"),
     "presence": ("redis.presence", "RedisPresence"),

@@ -261,6 +261,19 @@ class PayloadStorage:
         unit="s",
         minimum=1000,
     )
+    collect: bool = flag(
+        "conductor.external-payload-storage.collect",
+        "true",
+        "Whether the sweeper removes payloads that nothing needs any more.",
+    )
+    grace_ms: int = duration(
+        "conductor.external-payload-storage.gracePeriod",
+        "24h",
+        "How long a payload stays that nothing needs any more, or yet: from the removal of the "
+        "last execution that had it, or from its upload.",
+        unit="s",
+        minimum=1000,
+    )
     bucket: str = text(
         "conductor.external-payload-storage.s3.bucketName",
         "conductor-payloads",

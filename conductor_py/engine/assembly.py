@@ -31,7 +31,7 @@ from conductor_py.engine.executions import STAYS_MS, Executions
 from conductor_py.engine.executor import Executor
 from conductor_py.engine.failure_reports import FailureReports
 from conductor_py.engine.file_retention import FileRetention
-from conductor_py.engine.files import FilePorts, Files
+from conductor_py.engine.files import Files
 from conductor_py.engine.hand_out import HandOut
 from conductor_py.engine.hub import Hub
 from conductor_py.engine.live_limits import LiveLimits
@@ -46,6 +46,8 @@ from conductor_py.engine.notifications import Listeners
 from conductor_py.engine.open_tasks import OpenTasks
 from conductor_py.engine.operations import Operations
 from conductor_py.engine.patience import DAY_MS, Patience
+from conductor_py.engine.payload_assembly import payload_parts
+from conductor_py.engine.payload_holding import GRACE_MS
 from conductor_py.engine.payloads import PayloadLocations
 from conductor_py.engine.port_set import Ports
 from conductor_py.engine.quarantine import Quarantine
@@ -95,6 +97,7 @@ def assemble(
     relay_batch: int = 500,
     relay_lease_ms: int = 30_000,
     retention_ms: int = FOREVER,
+    payload_grace_ms: int | None = GRACE_MS,
     active_worker_ms: int = 10_000,
     worker_presence_ms: int = LEASE_MS,
     message_bytes: int = 256 * 1024,
@@ -131,10 +134,13 @@ def assemble(
     registered = Registered(ports.metadata, composer)
     snapshots = Snapshots(ports.metadata, ports.plans, registered)
     views = Views(snapshots)
-    restoring = Restoring(ports.search, ports.reader, snapshots, lambda: machine.token(6))
     clock = StoreClock(ports.store.now_ms, monotonic)
+    kept = payload_parts(ports, clock, grace_ms=payload_grace_ms)
+    ports, holding = replace(ports, payloads=kept.payloads), kept.holding
+    restoring = Restoring(ports.search, ports.reader, snapshots, holding, lambda: machine.token(6))
     encoder = Encoder(
         ports.payloads,
+        holding,
         payload_limits,
         remove_after_ms=max(remove_after_ms, stays_ms),
         index_after_ms=index_after_ms,
@@ -206,6 +212,7 @@ def assemble(
         executor=executor,
         views=views,
         payloads=ports.payloads,
+        holding=holding,
         search=ports.search,
         wakeups=ports.wakeups,
         shards=shards,
@@ -232,6 +239,7 @@ def assemble(
         search=ports.search,
         index_tasks=index_tasks,
         elapsed_ms=clock.elapsed_ms,
+        holding=holding,
         others=deliveries(
             ports,
             executor=executor,
@@ -257,7 +265,7 @@ def assemble(
     )
     definitions = Definitions(ports.metadata, registered, snapshots, clock, live)
     codes = Minter(ports.numbers, clock, layout=code_layout, machine=machine)
-    schedules = Schedules(ports.schedules, firing, clock, history, machine)
+    schedules = Schedules(ports.schedules, firing, clock, history, holding, machine=machine)
     catalog = catalog_parts(
         ports.catalog,
         clock=clock,
@@ -275,7 +283,9 @@ def assemble(
         executor=executor,
         search=ports.search,
         carry_out=effects.run,
+        left=holding.let_go,
     )
+    workflow = partial(executions.document, include_tasks=False)
     return Engine(
         version=version,
         executions=executions,
@@ -334,7 +344,10 @@ def assemble(
             partitions=partitions,
             rounds=audit_rounds,
         ),
-        retention=Retention(ports.search, ports.store, clock, keep_ms=retention_ms),
+        retention=Retention(
+            ports.search, ports.store, clock, keep_ms=retention_ms, left=holding.let_go
+        ),
+        payload_retention=kept.retention,
         shards=shards,
         workers=workers,
         events=Events(ports.events, ports.outbox, ports.scripts),
@@ -362,10 +375,10 @@ def assemble(
         ),
         messages=Messages(operations, ports.search, max_bytes=message_bytes, machine=machine),
         codes=codes,
-        files=_files(ports.files, executions, tasks, clock),
-        file_retention=FileRetention(
-            ports.files, clock, workflow=partial(executions.document, include_tasks=False)
-        ),
+        files=Files(ports.files, clock, workflow=workflow, task=tasks.document)
+        if ports.files
+        else None,
+        file_retention=FileRetention(ports.files, clock, workflow=workflow),
         check_script=ScriptCheck(ports.scripts),
         system_workers=SystemWorkers(
             tasks=tasks,
@@ -384,11 +397,3 @@ def _locking(ports: Ports, *, fencing: bool, wait_ms: int, lease_ms: int) -> Loc
     if ports.lock is None:
         return None
     return Locking(ports.lock, ports.store, fencing=fencing, wait_ms=wait_ms, lease_ms=lease_ms)
-
-
-def _files(
-    ports: FilePorts | None, executions: Executions, tasks: Tasks, clock: StoreClock
-) -> Files | None:
-    """Serve files of executions, where they are switched on."""
-    workflow = partial(executions.document, include_tasks=False)
-    return None if ports is None else Files(ports, clock, workflow=workflow, task=tasks.document)

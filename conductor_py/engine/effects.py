@@ -22,6 +22,7 @@ from conductor_py.codec.event import dump_event
 from conductor_py.codec.execution import dump_json, load_claim, load_header
 from conductor_py.codec.kept_execution import KeptExecution, dump_kept
 from conductor_py.engine.patience import BATCH_MS, EffectHandler, Handled
+from conductor_py.engine.payload_holding import PayloadHolding
 from conductor_py.engine.precedence import AWAITED
 from conductor_py.engine.snapshots import Snapshots
 from conductor_py.engine.views import Views
@@ -64,10 +65,12 @@ class Effects:
         index_tasks: bool = True,
         others: Mapping[str, EffectHandler] = MappingProxyType({}),
         elapsed_ms: Callable[[], int],
+        holding: PayloadHolding,
     ) -> None:
         """Without ``index_tasks`` tasks can be read, but not searched. ``others`` carry out the
         further kinds, those behind that take longer, but for what executions wait for.
-        ``elapsed_ms`` grows evenly.
+        ``elapsed_ms`` grows evenly; ``holding`` hears of executions that are archived, or gone for
+        good.
         """
         awaited = {kind: others[kind] for kind in AWAITED if kind in others}
         self._handlers: dict[str, EffectHandler] = {
@@ -85,6 +88,7 @@ class Effects:
         self._views = views
         self._search = search
         self._index_tasks = index_tasks
+        self._holding = holding
 
     def run(self, partition: int, ids: Sequence[str]) -> int:
         """Carry out the effects of these ids and confirm those that are done; returns how many.
@@ -160,6 +164,9 @@ class Effects:
         archive: bytes | None = None
         kept: bytes | None = None
         if ended:
+            # Again, though each commit did: a server before this version, or a store that lost its
+            # last writes, did not.
+            self._holding.hold_stored(execution, fields.values())
             beside = self._reader.beside(execution)
             kept = self._kept(execution, fields, beside)
             whole = workflow_to_json(view, hide=False)
@@ -261,6 +268,7 @@ class Effects:
                     continue
                 self._snapshots.collect(partition, fragments)
             self._search.delete(execution, version)
+            self._holding.let_go(execution)
             done.append(effect)
         return done
 

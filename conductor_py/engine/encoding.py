@@ -18,6 +18,7 @@ from conductor_py.codec.execution import (
     dump_json,
     dump_state,
 )
+from conductor_py.engine.payload_holding import PayloadHolding, effect_holder
 from conductor_py.engine.precedence import due_of
 from conductor_py.model.decision import Decision, NewChild, Order, Send
 from conductor_py.model.event import Admitted, ChildEnded, ChildRevived, Operation, Started
@@ -63,6 +64,7 @@ class Encoder:
     def __init__(
         self,
         payloads: Payloads,
+        holding: PayloadHolding,
         limits: PayloadLimits,
         *,
         remove_after_ms: int,
@@ -74,6 +76,7 @@ class Encoder:
         indexed once. With ``index_tasks`` changes of its tasks are told the index while it runs.
         """
         self._payloads = payloads
+        self._holding = holding
         self._remove_after_ms = remove_after_ms
         self._index_after_ms = index_after_ms
         self._index_tasks = index_tasks
@@ -167,6 +170,7 @@ class Encoder:
                 deleted.append(name)
             else:
                 fields[name] = dump_state(state)
+        self._holding.hold_stored(sender, fields.values())
         return Changes(
             status=header.status.value,
             terminal=header.status.terminal,
@@ -184,7 +188,7 @@ class Encoder:
             ),
             own_events=tuple(dump_event(event) for event in decision.continues),
             effects=(
-                *self._effects(decision, now_ms),
+                *self._effects(sender, decision, now_ms),
                 *(_post(sender, send) for send in decision.sends if _is_abroad(sender, send)),
             ),
             answers=tuple(
@@ -202,10 +206,14 @@ class Encoder:
         what is small.
         """
         event, stored = send.event, dump_event(send.event)
-        if isinstance(event, ChildEnded) and len(stored) > _EVENT_BYTES:
-            output = dump_document(event.output)
-            path = self._payloads.put(PayloadKind.WORKFLOW_OUTPUT, output)
-            stored = dump_event(replace(event, output=External(path)))
+        if isinstance(event, ChildEnded):
+            if len(stored) > _EVENT_BYTES:
+                output = dump_document(event.output)
+                path = self._payloads.put(PayloadKind.WORKFLOW_OUTPUT, output)
+                event = replace(event, output=External(path))
+                stored = dump_event(event)
+            if isinstance(event.output, External):
+                self._holding.hold(send.execution, [event.output.path])
         return Message(execution=ExecutionId(send.execution), event=stored)
 
     def _offers(
@@ -244,6 +252,7 @@ class Encoder:
             fields["watch"] = dump_state(child.watches)
         if child.domains:
             fields["domains"] = dump_json(child.domains)
+        self._holding.hold_stored(child.id, (stored,))
         return Child(
             execution=ExecutionId(child.id),
             name=child.header.name,
@@ -252,7 +261,7 @@ class Encoder:
             event=dump_event(Started()),
         )
 
-    def _effects(self, decision: Decision, now_ms: int) -> tuple[Effect, ...]:
+    def _effects(self, sender: ExecutionId, decision: Decision, now_ms: int) -> tuple[Effect, ...]:
         ended = decision.header.status.terminal
         effects: list[Effect] = []
         for order in decision.effects:
@@ -263,11 +272,11 @@ class Encoder:
                 due = now_ms + self._index_after_ms
             document = dump_json({"kind": order.kind, **order.arguments})
             if len(document) > _EFFECT_BYTES and "payload" in order.arguments:
-                document = self._apart(order)
+                document = self._apart(partition_of(sender), order)
             effects.append(Effect(id=order.id, document=document, due_ms=due))
         return tuple(effects)
 
-    def _apart(self, order: Order) -> bytes:
+    def _apart(self, partition: int, order: Order) -> bytes:
         """Store the payload of an effect apart: an outbox holds what is small.
 
         The effect owns it. It does not name what the execution stores: a restart forgets that, and
@@ -279,7 +288,8 @@ class Encoder:
         if len(payload) > hard:
             sentence = f"Message of {len(payload)} bytes is larger than the limit of {hard} bytes"
             payload = dump_json({"error": sentence})
-        arguments["path"] = self._payloads.put(PayloadKind.TASK_OUTPUT, payload)
+        path = arguments["path"] = self._payloads.put(PayloadKind.TASK_OUTPUT, payload)
+        self._holding.hold(effect_holder(partition, order.id), [path])
         return dump_json({"kind": order.kind, **arguments})
 
 

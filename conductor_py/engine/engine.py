@@ -29,6 +29,7 @@ from conductor_py.engine.lookups import Lookups
 from conductor_py.engine.messages import Messages
 from conductor_py.engine.minting import Minter
 from conductor_py.engine.open_tasks import OpenTasks
+from conductor_py.engine.payload_retention import PayloadRetention
 from conductor_py.engine.payloads import PayloadLocations
 from conductor_py.engine.publishing import Publishing
 from conductor_py.engine.quarantine import Quarantine
@@ -87,6 +88,7 @@ class Engine:
     quarantine: Quarantine
     why: Why
     retention: Retention
+    payload_retention: PayloadRetention
     shards: Shards
     workers: Workers
     system_workers: SystemWorkers

@@ -17,6 +17,7 @@ from conductor_py.ports.metadata import MetadataStore, PlanStore
 from conductor_py.ports.named_values import NamedValues
 from conductor_py.ports.outbox import Outbox
 from conductor_py.ports.output_cache import OutputCache
+from conductor_py.ports.payload_holders import PayloadHolders
 from conductor_py.ports.payloads import Payloads
 from conductor_py.ports.permits import Permits
 from conductor_py.ports.presence import Presence
@@ -50,6 +51,7 @@ class Ports:
     plans: PlanStore
     wakeups: Wakeups
     payloads: Payloads
+    payload_holders: PayloadHolders
     search: Search
     scripts: Scripts
     secrets: NamedValues

@@ -14,6 +14,7 @@ from typing import Final
 
 from conductor_py.codec.execution import load_header
 from conductor_py.codec.kept_execution import KeptExecution, load_kept
+from conductor_py.engine.payload_holding import PayloadHolding
 from conductor_py.engine.snapshots import Snapshots
 from conductor_py.errors import Conflict, NotFound
 from conductor_py.model.ids import ExecutionId, partition_of
@@ -34,12 +35,14 @@ class Restoring:
         search: Search,
         reader: ExecutionReader,
         snapshots: Snapshots,
+        holding: PayloadHolding,
         new_token: Callable[[], str],
     ) -> None:
         """Work over these collaborators; ``new_token`` gives names that nobody else gives."""
         self._search = search
         self._reader = reader
         self._snapshots = snapshots
+        self._holding = holding
         self._new_token = new_token
 
     def restore(self, execution: ExecutionId) -> bool:
@@ -86,6 +89,7 @@ class Restoring:
         kept = load_kept(stored.document)
         restore = _restore(execution, token, stored.version, kept)
         partition = partition_of(execution)
+        self._holding.hold_stored(execution, kept.fields.values())
         self._snapshots.adopt(kept.plans)
         self._snapshots.store(partition, tuple(kept.plans))
         outcome = self._reader.restore(restore)

@@ -11,6 +11,7 @@ from conductor_py.engine.clock import StoreClock
 from conductor_py.engine.encoding import PayloadLimits
 from conductor_py.engine.executor import Executor
 from conductor_py.engine.hand_out import HandOut
+from conductor_py.engine.payload_holding import PayloadHolding
 from conductor_py.engine.views import Views
 from conductor_py.errors import Conflict, NotFound, PayloadTooLarge, StoreUnavailable
 from conductor_py.model.changing import made
@@ -42,6 +43,7 @@ class Results:
         executor: Executor,
         views: Views,
         payloads: Payloads,
+        holding: PayloadHolding,
         search: Search,
         wakeups: Wakeups,
         clock: StoreClock,
@@ -54,6 +56,7 @@ class Results:
         self._executor = executor
         self._views = views
         self._payloads = payloads
+        self._holding = holding
         self._search = search
         self._wakeups = wakeups
         self._clock = clock
@@ -70,6 +73,7 @@ class Results:
         when that takes long; ``NotFound``, ``Conflict``.
         """
         sized, output = self._sized(self._hand_out.masked(result))
+        self._holding.hold_stored(execution, (output,))
         event = made(
             ResultReported,
             seq=seq,

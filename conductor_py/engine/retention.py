@@ -6,6 +6,7 @@ An execution that is still in the store stays in the archive as well: leaving th
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import Final
 
 from conductor_py.engine.clock import StoreClock
@@ -29,13 +30,17 @@ class Retention:
         *,
         keep_ms: int = FOREVER,
         batch: int = 200,
+        left: Callable[[str], None],
     ) -> None:
-        """``keep_ms`` counts from the end of an execution; ``batch`` bounds one tick."""
+        """``keep_ms`` counts from the end of an execution; ``batch`` bounds one tick; ``left``
+        hears of executions that are gone for good.
+        """
         self._search = search
         self._store = store
         self._clock = clock
         self._keep_ms = keep_ms
         self._batch = batch
+        self._left = left
 
     def tick(self) -> int:
         """Remove one batch of what is too old, the oldest first; returns how many."""
@@ -43,8 +48,11 @@ class Retention:
             return 0
         removed = 0
         for old in self._search.ended_before(self._clock.now_ms() - self._keep_ms, self._batch):
-            if self._store.load(ExecutionId(old.execution_id), ["h"]) is None:
-                removed += self._search.delete(old.execution_id, old.version)
+            if self._store.load(ExecutionId(old.execution_id), ["h"]) is not None:
+                continue
+            if self._search.delete(old.execution_id, old.version):
+                self._left(old.execution_id)
+                removed += 1
         if removed:
             _LOG.info(
                 "Old executions were removed from the archive",

@@ -21,6 +21,7 @@ from conductor_py.codec.schedules import (
 from conductor_py.engine.clock import StoreClock
 from conductor_py.engine.executions import FoundPage
 from conductor_py.engine.machine import REAL_MACHINE, Machine
+from conductor_py.engine.payload_holding import PayloadHolding, schedule_holder
 from conductor_py.engine.scheduler import Firing, RunHistory, cause_of, planned_run
 from conductor_py.errors import (
     ConductorError,
@@ -61,6 +62,8 @@ class Schedules:
         firing: Firing,
         clock: StoreClock,
         history: RunHistory,
+        holding: PayloadHolding,
+        *,
         machine: Machine = REAL_MACHINE,
     ) -> None:
         """Work over these collaborators."""
@@ -68,6 +71,7 @@ class Schedules:
         self._firing = firing
         self._clock = clock
         self._history = history
+        self._holding = holding
         self._machine = machine
 
     # -- change ------------------------------------------------------------------------------------
@@ -102,6 +106,7 @@ class Schedules:
     def delete(self, name: str) -> None:
         """Drop a schedule and its records; nothing happens when there is none."""
         self._store.delete(name)
+        self._holding.let_go(schedule_holder(name))
 
     def pause(self, name: str, reason: str | None) -> None:
         """Let a schedule wait (``NotFound``); one that waits takes the reason."""
@@ -179,6 +184,7 @@ class Schedules:
                 f"A schedule has at most {_MAX_DOCUMENT_BYTES} bytes; put a large input into "
                 "payload storage and name its path"
             )
+        self._holding.hold(schedule_holder(schedule.name), schedule.payloads)
         put = self._store.put(
             schedule.name, document, version=version, next_ms=next_ms, armed=not schedule.paused
         )

@@ -36,13 +36,15 @@ class Steering:
         executor: Executor,
         search: Search,
         carry_out: CarryOut,
+        left: Callable[[str], None],
     ) -> None:
-        """Work over these collaborators."""
+        """Work over these collaborators; ``left`` hears of executions that are gone for good."""
         self._executions = executions
         self._operations = operations
         self._executor = executor
         self._search = search
         self._carry_out = carry_out
+        self._left = left
 
     def pause(self, execution: str) -> None:
         """Open nothing new from now on: ``Conflict`` when it has ended, ``NotFound``."""
@@ -102,9 +104,12 @@ class Steering:
         archived = self._search.archived(execution)
         if archived is None:
             raise NotFound(f"No such workflow found by id: {execution}")
+        if archive:
+            return
         # Not what is newer: somebody may be bringing it back just now.
-        if not archive and not self._search.delete(execution, archived.version):
+        if not self._search.delete(execution, archived.version):
             raise StoreUnavailable("Somebody is bringing it back from the archive; try again.")
+        self._left(execution)
 
     def _now(self, execution: ExecutionId, effects: Sequence[str]) -> None:
         """What is ordered is durable; only that it is seen at once is not promised."""

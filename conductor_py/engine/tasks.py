@@ -18,6 +18,7 @@ from conductor_py.engine.hand_out import HandOut
 from conductor_py.engine.hub import Hub
 from conductor_py.engine.live_limits import LiveLimits
 from conductor_py.engine.machine import REAL_MACHINE, Machine
+from conductor_py.engine.payload_holding import PayloadHolding
 from conductor_py.engine.results import Results
 from conductor_py.engine.shards import Shards
 from conductor_py.engine.views import Views
@@ -59,6 +60,7 @@ class Tasks:
         executor: Executor,
         views: Views,
         payloads: Payloads,
+        holding: PayloadHolding,
         search: Search,
         wakeups: Wakeups,
         shards: Shards,
@@ -100,6 +102,7 @@ class Tasks:
             executor=executor,
             views=views,
             payloads=payloads,
+            holding=holding,
             search=search,
             wakeups=wakeups,
             clock=clock,

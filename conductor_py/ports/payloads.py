@@ -114,8 +114,13 @@ def mint_path(kind: PayloadKind) -> str:
     return f"{kind.value}/{uuid4()}.json"
 
 
+def is_path(path: str) -> bool:
+    """Whether ``mint_path`` could have made it."""
+    return _PATH.fullmatch(path) is not None
+
+
 def checked_path(path: str) -> str:
     """Let through only what ``mint_path`` could have made; anything else is ``NotFound``."""
-    if not _PATH.fullmatch(path):
+    if not is_path(path):
         raise NotFound("No such payload: the path is not one that this server gave out.")
     return path

@@ -77,6 +77,7 @@ def run_sweeper(settings: Settings, *, server: str | None = None) -> int:
             ("collector", engine.collector.tick),
             ("retention", engine.retention.tick),
             ("file-retention", engine.file_retention.tick),
+            ("payload-retention", engine.payload_retention.tick),
         )
     ]
     loops += [*_audit_loops(settings, engine, stop), *_telling_loops(settings, engine, stop)]

@@ -20,6 +20,7 @@ from conductor_py.adapters.memory.events import MemoryEventStore
 from conductor_py.adapters.memory.inspector import MemoryInspector
 from conductor_py.adapters.memory.metadata import MemoryMetadataStore
 from conductor_py.adapters.memory.outbox import MemoryOutbox
+from conductor_py.adapters.memory.payload_holders import MemoryPayloadHolders
 from conductor_py.adapters.memory.payloads import MemoryPayloads
 from conductor_py.adapters.memory.permits import MemoryPermits
 from conductor_py.adapters.memory.plans import MemoryPlanStore
@@ -45,7 +46,9 @@ from conductor_py.engine.audit import AuditRounds
 from conductor_py.engine.encoding import PayloadLimits
 from conductor_py.engine.files import FilePorts
 from conductor_py.engine.notifications import Listeners
+from conductor_py.engine.payload_holding import GRACE_MS
 from conductor_py.engine.port_set import Ports
+from conductor_py.engine.retention import FOREVER
 from conductor_py.engine.shards import ROUND_ROBIN, Shards
 from conductor_py.engine.trials import MakeBench
 from conductor_py.model.json import JsonObject
@@ -147,6 +150,8 @@ def memory_engine(
     lock_wait_ms: int = 0,
     take_lease: bool = True,
     remove_after_ms: int = 60_000,
+    retention_ms: int = FOREVER,
+    payload_grace_ms: int | None = GRACE_MS,
     index_tasks: bool = True,
     zone: str = "",
 ) -> MemoryEngine:
@@ -186,6 +191,8 @@ def memory_engine(
         machine=FakeMachine(clock),
         partitions=len(space.partitions),
         remove_after_ms=remove_after_ms,
+        retention_ms=retention_ms,
+        payload_grace_ms=payload_grace_ms,
         zone=zone,
         lock_wait_ms=lock_wait_ms,
         fencing=fencing,
@@ -235,6 +242,7 @@ def memory_ports(
         plans=MemoryPlanStore(space),
         wakeups=MemoryWakeups(space),
         payloads=MemoryPayloads(now_ms=space.clock),
+        payload_holders=MemoryPayloadHolders(space),
         search=MemorySearch(),
         schedules=MemoryScheduleStore(space),
         inspector=MemoryInspector(space),

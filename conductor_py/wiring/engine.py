@@ -79,6 +79,9 @@ def build_engine(
         relay_lease_ms=settings.effects.lease_ms,
         audit_rounds=_rounds(settings),
         retention_ms=settings.index.retention_ms,
+        payload_grace_ms=settings.payload_storage.grace_ms
+        if settings.payload_storage.collect
+        else None,
         active_worker_ms=settings.app.active_worker_ms,
         code_layout=settings.app.code_layout,
         worker_presence_ms=settings.app.worker_presence_ms,
@@ -135,6 +138,7 @@ def _ports(settings: Settings, metrics: Metrics | None) -> tuple[ShardRegistry, 
     from conductor_py.adapters.redis.inspector import RedisInspector
     from conductor_py.adapters.redis.metadata import RedisMetadataStore
     from conductor_py.adapters.redis.outbox import RedisOutbox
+    from conductor_py.adapters.redis.payload_holders import RedisPayloadHolders
     from conductor_py.adapters.redis.permits import RedisPermits
     from conductor_py.adapters.redis.plans import RedisPlanStore
     from conductor_py.adapters.redis.presence import RedisPresence
@@ -166,6 +170,7 @@ def _ports(settings: Settings, metrics: Metrics | None) -> tuple[ShardRegistry, 
         plans=RedisPlanStore(scripts),
         wakeups=RedisWakeups(connection, namespace),
         payloads=payloads_of(settings),
+        payload_holders=RedisPayloadHolders(scripts),
         sinks=sinks_of(settings),
         webhook=webhook_of(settings),
         search=search_of(settings),

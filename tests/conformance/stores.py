@@ -11,6 +11,7 @@ from conductor_py.adapters.memory.events import MemoryEventStore
 from conductor_py.adapters.memory.inspector import MemoryInspector
 from conductor_py.adapters.memory.metadata import MemoryMetadataStore
 from conductor_py.adapters.memory.outbox import MemoryOutbox
+from conductor_py.adapters.memory.payload_holders import MemoryPayloadHolders
 from conductor_py.adapters.memory.permits import MemoryPermits
 from conductor_py.adapters.memory.plans import MemoryPlanStore
 from conductor_py.adapters.memory.presence import MemoryPresence
@@ -33,6 +34,7 @@ from conductor_py.adapters.redis.inspector import RedisInspector
 from conductor_py.adapters.redis.keys import Namespace
 from conductor_py.adapters.redis.metadata import RedisMetadataStore
 from conductor_py.adapters.redis.outbox import RedisOutbox
+from conductor_py.adapters.redis.payload_holders import RedisPayloadHolders
 from conductor_py.adapters.redis.permits import RedisPermits
 from conductor_py.adapters.redis.plans import RedisPlanStore
 from conductor_py.adapters.redis.presence import RedisPresence
@@ -55,6 +57,7 @@ from conductor_py.ports.events import EventStore
 from conductor_py.ports.inspector import Inspector
 from conductor_py.ports.metadata import MetadataStore, PlanStore
 from conductor_py.ports.outbox import Outbox
+from conductor_py.ports.payload_holders import PayloadHolders
 from conductor_py.ports.permits import Permits
 from conductor_py.ports.presence import Presence
 from conductor_py.ports.quarantine import QuarantineStore
@@ -120,6 +123,7 @@ class Store:
     plans: PlanStore
     shards: ShardRegistry
     presence: Presence
+    payload_holders: PayloadHolders
     inspector: Inspector
     quarantine: QuarantineStore
     checkpoints: CheckpointStore
@@ -279,6 +283,7 @@ def memory_store(clock: Clock, partitions: int = 1) -> Store:
             plans=MemoryPlanStore(space),
             shards=MemoryShardRegistry(space),
             presence=MemoryPresence(space),
+            payload_holders=MemoryPayloadHolders(space),
             inspector=MemoryInspector(space),
             quarantine=MemoryQuarantine(space, take_lease=take_lease),
             checkpoints=MemoryCheckpoints(space, CHECKPOINT_BOUNDS),
@@ -345,6 +350,7 @@ def store_over(
             plans=RedisPlanStore(scripts),
             shards=RedisShardRegistry(scripts),
             presence=RedisPresence(scripts),
+            payload_holders=RedisPayloadHolders(scripts),
             inspector=RedisInspector(scripts),
             quarantine=RedisQuarantine(scripts, take_lease=take_lease),
             checkpoints=RedisCheckpoints(scripts, CHECKPOINT_BOUNDS),

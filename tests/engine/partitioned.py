@@ -11,6 +11,7 @@ from conductor_py.adapters.redis.inspector import RedisInspector
 from conductor_py.adapters.redis.keys import Namespace
 from conductor_py.adapters.redis.metadata import RedisMetadataStore
 from conductor_py.adapters.redis.outbox import RedisOutbox
+from conductor_py.adapters.redis.payload_holders import RedisPayloadHolders
 from conductor_py.adapters.redis.permits import RedisPermits
 from conductor_py.adapters.redis.plans import RedisPlanStore
 from conductor_py.adapters.redis.presence import RedisPresence
@@ -58,6 +59,7 @@ def ports_over(connection: Connection, partitions: int, clock: FakeClock) -> Por
         numbers=RedisWorkerNumbers(scripts),
         cache=RedisOutputCache(scripts),
         presence=RedisPresence(scripts),
+        payload_holders=RedisPayloadHolders(scripts),
     )
 
 

@@ -11,7 +11,9 @@ _DAY_MS = 86_400_000
 def retention(made: MemoryEngine, *, keep_ms: int = _DAY_MS, batch: int = 10) -> Retention:
     ports = made.ports
     clock = StoreClock(ports.store.now_ms, made.clock.monotonic)
-    return Retention(ports.search, ports.store, clock, keep_ms=keep_ms, batch=batch)
+    return Retention(
+        ports.search, ports.store, clock, left=lambda _: None, keep_ms=keep_ms, batch=batch
+    )
 
 
 def ended(made: MemoryEngine) -> str:

@@ -158,6 +158,14 @@ KEYS = (
     _key("files:due", "zset", "when to look at it, ms -> file id (partition 0)", "as files"),
     _key("files:of", "hash", "execution -> how many files it has (partition 0)", "as files"),
     _key(
+        "payload:",
+        "hash",
+        "<path>: holder -> since when it is gone, ms, 0: there; #: version (partition 0)",
+        "what needs it",
+    ),
+    _key("payloads:due", "zset", "when to look at it, ms -> path (partition 0)", "payloads"),
+    _key("payloads:of:", "set", "<holder>: paths (partition 0)", "payloads"),
+    _key(
         "servers",
         "hash",
         "server -> '<until ms> <renewed ms> <configured shards>' (partition 0)",

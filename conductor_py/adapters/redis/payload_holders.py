@@ -1,0 +1,55 @@
+"""Who holds which payload, in Redis: one copy, in partition 0."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from conductor_py.adapters.redis.connection import Argument
+from conductor_py.adapters.redis.scripts import Scripts
+from conductor_py.ports.payload_holders import Held
+
+_VERSION: Final = b"#"  # no holder's name
+
+
+class RedisPayloadHolders:
+    """``PayloadHolders`` on Redis."""
+
+    def __init__(self, scripts: Scripts) -> None:
+        """Share the scripts of the namespace."""
+        self._scripts = scripts
+        self._connection = scripts.connection
+        self._home = scripts.prefix(0)
+
+    def hold(self, holder: str, paths: Sequence[str], check_ms: int) -> None:
+        if paths:
+            self._scripts.run("hold_payloads", 0, (holder, check_ms, *paths))
+
+    def let_go(self, holder: str, now_ms: int, check_ms: int) -> int:
+        return int(self._scripts.run("let_go_payloads", 0, (holder, now_ms, check_ms)))
+
+    def due(self, now_ms: int, limit: int) -> tuple[str, ...]:
+        found = self._connection.command(
+            "ZRANGEBYSCORE", f"{self._home}payloads:due", "-inf", now_ms, "LIMIT", 0, limit
+        )
+        return tuple(path.decode() for path in found)
+
+    def read(self, path: str) -> Held | None:
+        flat = self._connection.command("HGETALL", f"{self._home}payload:{path}")
+        found = dict(zip(flat[::2], flat[1::2], strict=True))
+        version = found.pop(_VERSION, None)
+        if version is None:
+            return None
+        return Held(
+            version=int(version),
+            gone_since={holder.decode(): int(since) for holder, since in found.items()},
+        )
+
+    def settle(self, path: str, version: int, gone_since: Mapping[str, int], check_ms: int) -> bool:
+        arguments: list[Argument] = [path, version, check_ms]
+        for holder, since in gone_since.items():
+            arguments += (holder, since)
+        return bool(self._scripts.run("settle_payload", 0, arguments, again=False))
+
+    def drop(self, path: str, version: int) -> bool:
+        return bool(self._scripts.run("drop_payload", 0, (path, version), again=False))

@@ -1,0 +1,421 @@
+"""Payloads leave their storage with the last that needs them."""
+
+from typing import Any
+
+import pytest
+
+from conductor_py.codec.event import load_event
+from conductor_py.engine.encoding import PayloadLimits
+from conductor_py.engine.payload_holding import GRACE_MS
+from conductor_py.engine.payload_retention import LOOK_MS
+from conductor_py.errors import Conflict, NotFound, StoreUnavailable
+from conductor_py.model.event import ChildEnded
+from conductor_py.model.execution import External
+from conductor_py.model.ids import ExecutionId
+from conductor_py.model.schedules import Schedule
+from conductor_py.ports.events import Undelivered
+from conductor_py.ports.payload_holders import PRESENT
+from conductor_py.ports.payloads import CONTENT_TYPE
+from conductor_py.testing import MemoryEngine, memory_engine
+from tests.builders import fork, join, simple, sub_workflow, typed, workflow
+
+_SMALL = PayloadLimits(workflow_input_soft=3_000, task_output_soft=3_000, task_input_soft=3_000)
+_LARGE = {"text": "l" * 4_000}
+_HOUR_MS = 3_600_000
+
+
+@pytest.fixture
+def engine() -> MemoryEngine:
+    return memory_engine(payload_limits=_SMALL)
+
+
+def passes(engine: MemoryEngine, ms: int) -> None:
+    """Let time go by, with a look at what is due before and after."""
+    collect(engine)
+    engine.clock.advance(milliseconds=ms)
+    collect(engine)
+
+
+def collect(engine: MemoryEngine) -> None:
+    engine.settle()
+    retention = engine.engine.payload_retention
+    while retention.tick():
+        pass
+
+
+def is_kept(engine: MemoryEngine, path: str) -> bool:
+    try:
+        engine.ports.payloads.get(path)
+    except NotFound:
+        return False
+    return True
+
+
+def ended(engine: MemoryEngine) -> tuple[str, str]:
+    """An execution with one payload, its task's output, that has ended and left the store."""
+    execution = engine.start(workflow("w", simple("a")))
+    engine.run("a", _LARGE)
+    engine.settle()
+    path = output_path(engine, execution)
+    passes(engine, 61_000)
+    assert engine.ports.store.load(ExecutionId(execution), ["h"]) is None
+    return execution, path
+
+
+def output_path(engine: MemoryEngine, execution: str) -> str:
+    tasks: Any = engine.engine.executions.document(execution)["tasks"]
+    return str(tasks[0]["externalOutputPayloadStoragePath"])
+
+
+def remove(engine: MemoryEngine, execution: str) -> None:
+    engine.engine.steering.remove(execution, archive=False)
+
+
+def uploaded(engine: MemoryEngine, kind: str = "WORKFLOW_INPUT") -> str:
+    """What a client has sent to a URL."""
+    url, path = engine.engine.payloads.location("WRITE", kind, "")
+    token = str(url).rpartition("/")[2]
+    with engine.ports.payloads.open_upload(token, CONTENT_TYPE) as upload:  # type: ignore[attr-defined]
+        upload.write(b'{"x": 1}')
+    return path
+
+
+# -- with an execution -----------------------------------------------------------------------------
+
+
+def test_a_payload_stays_while_the_archive_has_its_execution(engine: MemoryEngine) -> None:
+    _, path = ended(engine)
+    for _ in range(4):
+        passes(engine, LOOK_MS)
+    assert is_kept(engine, path)
+
+
+def test_a_payload_leaves_a_grace_period_after_its_execution_was_removed(
+    engine: MemoryEngine,
+) -> None:
+    execution, path = ended(engine)
+    passes(engine, GRACE_MS)
+    remove(engine, execution)
+    passes(engine, GRACE_MS - 1)
+    assert is_kept(engine, path)
+    passes(engine, 1)
+    assert not is_kept(engine, path)
+    assert engine.ports.payload_holders.read(path) is None
+
+
+def test_a_payload_leaves_with_an_execution_that_is_removed_while_it_runs(
+    engine: MemoryEngine,
+) -> None:
+    execution = engine.start(workflow("w", simple("a"), simple("b")))
+    engine.run("a", _LARGE)
+    path = output_path(engine, execution)
+    remove(engine, execution)
+    passes(engine, GRACE_MS - 1)
+    assert is_kept(engine, path)
+    passes(engine, 1)
+    assert not is_kept(engine, path)
+
+
+def test_payloads_of_forgotten_attempts_leave_with_the_execution(engine: MemoryEngine) -> None:
+    execution = engine.start(workflow("w", simple("a")))
+    engine.run("a", _LARGE)
+    before = output_path(engine, execution)
+    engine.engine.recovery.restart(execution)
+    engine.run("a", _LARGE)
+    assert output_path(engine, execution) != before
+    passes(engine, 2 * GRACE_MS)
+    assert is_kept(engine, before)
+    remove(engine, execution)
+    passes(engine, GRACE_MS)
+    assert not is_kept(engine, before)
+
+
+def test_a_payload_leaves_when_the_archive_lets_its_execution_go() -> None:
+    engine = memory_engine(payload_limits=_SMALL, retention_ms=5 * GRACE_MS)
+    _, path = ended(engine)
+    passes(engine, 5 * GRACE_MS)
+    assert engine.engine.retention.tick() == 1
+    passes(engine, GRACE_MS - 1)
+    assert is_kept(engine, path)
+    passes(engine, 1)
+    assert not is_kept(engine, path)
+
+
+def test_an_execution_that_nobody_called_gone_is_found_out(engine: MemoryEngine) -> None:
+    """Whoever deletes documents in the index tells nobody."""
+    execution, path = ended(engine)
+    passes(engine, GRACE_MS)
+    archived = engine.ports.search.archived(execution)
+    assert archived is not None
+    assert engine.ports.search.delete(execution, archived.version)
+    passes(engine, LOOK_MS)
+    assert is_kept(engine, path)
+    passes(engine, GRACE_MS)
+    assert not is_kept(engine, path)
+
+
+def test_an_index_that_is_away_for_a_day_costs_no_payload(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, path = ended(engine)
+    with monkeypatch.context() as lost:
+        lost.setattr(type(engine.ports.search), "archived", lambda *_: None)
+        passes(engine, LOOK_MS)
+        assert set(holders_of(engine, path).values()) != {PRESENT}
+    passes(engine, GRACE_MS)
+    assert is_kept(engine, path)
+    passes(engine, 3 * LOOK_MS)
+    assert is_kept(engine, path)
+
+
+def test_an_index_that_does_not_answer_decides_nothing(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*_: Any) -> None:
+        raise StoreUnavailable("the index is away")
+
+    _, path = ended(engine)
+    passes(engine, LOOK_MS)
+    with monkeypatch.context() as broken:
+        broken.setattr(type(engine.ports.search), "archived", away)
+        engine.clock.advance(milliseconds=LOOK_MS)
+        for _ in range(3):
+            with pytest.raises(StoreUnavailable):
+                engine.engine.payload_retention.tick()
+            engine.clock.advance(milliseconds=GRACE_MS)
+    assert is_kept(engine, path)
+
+
+def test_what_an_older_server_did_not_note_is_held_from_the_archiving_on(
+    engine: MemoryEngine,
+) -> None:
+    started = engine.start(workflow("w", simple("a")))
+    engine.run("a", _LARGE)
+    path = output_path(engine, started)
+    held = engine.ports.payload_holders.read(path)
+    assert held is not None
+    assert engine.ports.payload_holders.drop(path, held.version)
+    engine.settle()
+    assert holders_of(engine, path) == {started: PRESENT}
+
+
+# -- shared ----------------------------------------------------------------------------------------
+
+
+def test_a_payload_that_two_executions_start_with_leaves_with_the_second(
+    engine: MemoryEngine,
+) -> None:
+    path = uploaded(engine)
+    first, second = (
+        engine.start(workflow("w", simple("a")), external_input=path) for _ in range(2)
+    )
+    passes(engine, GRACE_MS)
+    remove(engine, first)
+    passes(engine, 3 * GRACE_MS)
+    assert is_kept(engine, path)
+    remove(engine, second)
+    passes(engine, GRACE_MS)
+    assert not is_kept(engine, path)
+
+
+def test_a_child_that_is_removed_leaves_its_parent_the_output(engine: MemoryEngine) -> None:
+    path = uploaded(engine, "TASK_OUTPUT")
+    child = workflow("c", simple("x"), outputParameters={"all": "${x.output}"})
+    parent = engine.start(workflow("p", sub_workflow("s", child), simple("z")))
+    (task,) = engine.poll("x")
+    engine.complete(task, external_output=path)
+    engine.settle()
+    remove(engine, str(task["workflowInstanceId"]))
+    passes(engine, 2 * GRACE_MS)
+    held_everywhere(engine)
+    remove(engine, parent)
+    passes(engine, 2 * GRACE_MS)
+    assert not is_kept(engine, path)
+    assert engine.ports.payload_holders.due(1 << 60, 10) == ()
+
+
+def test_every_payload_that_is_named_anywhere_is_held_there(engine: MemoryEngine) -> None:
+    def step() -> None:
+        engine.settle()
+        held_everywhere(engine)
+
+    child = workflow(
+        "c",
+        simple("x", inputParameters={"in": "${workflow.input.all}"}),
+        outputParameters={"out": "${x.output.text}"},
+    )
+    called = sub_workflow("s", child, inputParameters={"all": "${a.output.text}"})
+    branches = fork("f", [called], [simple("b", inputParameters={"in": "${a.output.text}"})])
+    started = engine.start(
+        workflow(
+            "w",
+            simple("a"),
+            branches,
+            join("j", "s", "b"),
+            simple("z"),
+            outputParameters={"text": "${s.output.out}"},
+        ),
+        input={"text": "l" * 4_000},
+    )
+    step()
+    for name in ("a", "x", "b", "z"):
+        engine.run(name, _LARGE)
+        step()
+    engine.engine.recovery.restart(started)
+    step()
+    for name in ("a", "x"):
+        engine.run(name, _LARGE)
+        step()
+    assert len(engine.ports.payload_holders.due(1 << 60, 1_000)) > 8
+
+
+def held_everywhere(engine: MemoryEngine) -> None:
+    """Each execution that names a payload, or is being told of one, holds it."""
+    for execution in engine.ports.store._space.partition(0).executions.values():  # type: ignore[attr-defined]
+        named = [stored[1:].decode() for stored in execution.fields.values() if stored[:1] == b"@"]
+        told = (e for e in map(load_event, execution.inbox) if isinstance(e, ChildEnded))
+        named += (each.output.path for each in told if isinstance(each.output, External))
+        for path in named:
+            assert holders_of(engine, path).get(execution.id) == PRESENT, (execution.id, path)
+
+
+def holders_of(engine: MemoryEngine, path: str) -> dict[str, int]:
+    found = engine.ports.payload_holders.read(path)
+    assert found is not None
+    return dict(found.gone_since)
+
+
+# -- not an execution's ----------------------------------------------------------------------------
+
+
+def test_what_was_sent_and_never_used_leaves(engine: MemoryEngine) -> None:
+    path = uploaded(engine)
+    passes(engine, GRACE_MS - 1)
+    assert is_kept(engine, path)
+    passes(engine, 1)
+    assert not is_kept(engine, path)
+
+
+def test_what_was_stored_for_a_start_that_was_refused_leaves(engine: MemoryEngine) -> None:
+    engine.start(workflow("w", simple("a")), input=_LARGE, idempotency_key="one")
+    (kept,) = engine.ports.payload_holders.due(1 << 60, 10)
+    with pytest.raises(Conflict):
+        engine.start(workflow("w", simple("a")), input=_LARGE, idempotency_key="one")
+    (path,) = {*engine.ports.payload_holders.due(1 << 60, 10)} - {kept}
+    for _ in range(2):
+        passes(engine, GRACE_MS)
+    assert is_kept(engine, kept)
+    assert not is_kept(engine, path)
+
+
+def test_a_notice_that_is_not_delivered_yet_keeps_its_payload() -> None:
+    topic = Topic()
+    engine = memory_engine(sinks={"kafka": topic}, payload_grace_ms=_HOUR_MS)
+    task = typed("EVENT", "e", sink="kafka:orders", inputParameters={"text": "x" * 200_000})
+    engine.start(workflow("w", task))
+    (path,) = engine.ports.payload_holders.due(1 << 60, 10)
+    for _ in range(8):
+        passes(engine, _HOUR_MS)
+    assert is_kept(engine, path)
+    topic.away = False
+    for _ in range(8):
+        passes(engine, _HOUR_MS)
+    assert topic.got == ["x" * 200_000]
+    assert not is_kept(engine, path)
+    assert engine.ports.payload_holders.read(path) is None
+
+
+class Topic:
+    """A broker that is away."""
+
+    def __init__(self) -> None:
+        self.away = True
+        self.got: list[Any] = []
+
+    def publish(self, messages: Any) -> None:
+        if self.away:
+            raise Undelivered("away")
+        self.got += [message.payload["text"] for message in messages]
+
+
+def test_a_schedule_keeps_what_it_starts_with_until_it_starts_with_another(
+    engine: MemoryEngine,
+) -> None:
+    first, second = uploaded(engine), uploaded(engine)
+    engine.engine.schedules.save(schedule(first))
+    passes(engine, LOOK_MS)
+    assert is_kept(engine, first)
+    assert not is_kept(engine, second)
+
+    second = uploaded(engine)
+    engine.engine.schedules.save(schedule(second))
+    passes(engine, LOOK_MS)
+    passes(engine, GRACE_MS)
+    assert not is_kept(engine, first)
+    assert is_kept(engine, second)
+
+    engine.engine.schedules.delete("s")
+    passes(engine, GRACE_MS)
+    assert not is_kept(engine, second)
+
+
+def schedule(path: str) -> Schedule:
+    request = {"name": "w", "externalInputPayloadStoragePath": path}
+    return Schedule(
+        name="s", cron_expression="0 0 0 1 1 *", start_workflow_request=request, paused=True
+    )
+
+
+# -- the collector ---------------------------------------------------------------------------------
+
+
+def test_a_payload_that_cannot_be_deleted_is_tried_again(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refused(*_: Any) -> None:
+        raise StoreUnavailable("the bucket takes nothing away")
+
+    stuck, other = uploaded(engine), uploaded(engine)
+    del other
+    with monkeypatch.context() as broken:
+        broken.setattr(type(engine.ports.payloads), "delete", refused)
+        passes(engine, GRACE_MS)
+    assert is_kept(engine, stuck)
+    assert caplog.text.count("cannot be removed now") == 2
+    passes(engine, _HOUR_MS)
+    assert not is_kept(engine, stuck)
+
+
+def test_a_tick_looks_at_so_many_and_the_next_goes_on(engine: MemoryEngine) -> None:
+    paths = [uploaded(engine) for _ in range(250)]
+    engine.clock.advance(milliseconds=GRACE_MS)
+    looked = [engine.engine.payload_retention.tick() for _ in range(4)]
+    assert looked == [100, 100, 50, 0]
+    assert not any(is_kept(engine, path) for path in paths)
+
+
+def test_who_comes_while_a_payload_is_looked_at_keeps_its_record(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = uploaded(engine)
+    delete = engine.ports.payloads.delete
+
+    def joined(_: Any, gone: str) -> None:
+        delete(gone)
+        engine.ports.payload_holders.hold("late", [gone], 0)
+
+    monkeypatch.setattr(type(engine.ports.payloads), "delete", joined)
+    engine.clock.advance(milliseconds=GRACE_MS)
+    engine.engine.payload_retention.tick()
+    assert holders_of(engine, path)["late"] == PRESENT
+
+
+def test_nothing_is_noted_where_payloads_are_not_collected() -> None:
+    engine = memory_engine(payload_limits=_SMALL, payload_grace_ms=None)
+    path = uploaded(engine)
+    execution, output = ended(engine)
+    remove(engine, execution)
+    passes(engine, 3 * LOOK_MS)
+    assert is_kept(engine, path)
+    assert is_kept(engine, output)
+    assert engine.ports.payload_holders.due(1 << 60, 10) == ()
