@@ -79,8 +79,11 @@ def file_text(file: Path) -> str:
     """Read a file that the user named."""
     try:
         return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise click.UsageError(f"{file} cannot be read: {error}") from error
+    except UnicodeDecodeError as error:
+        raise click.UsageError(f"{file} cannot be read: it is not UTF-8 ({error})") from error
+    except OSError as error:
+        said = (error.strerror or str(error)).lower()
+        raise click.UsageError(f"{file} cannot be read: {said}") from error
 
 
 def _json(text: str, source: str) -> Any:  # noqa: ANN401 - any JSON value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from conductor_py.cli.printing import clipped, json_line, moment, objects, print_table, say
@@ -23,10 +23,15 @@ _HEAD: Final = (
 
 def print_execution(found: Mapping[str, Any]) -> None:
     """Print an execution with its tasks, for people."""
+    print_facts(found)
+    print_tasks(found)
+
+
+def print_facts(found: Mapping[str, Any]) -> None:
+    """Print an execution without its tasks."""
     for label, value in _facts(found):
         if value:
             say(f"{label:<9} {value}")
-    print_tasks(found)
 
 
 def print_tasks(found: Mapping[str, Any]) -> None:
@@ -44,25 +49,6 @@ def print_tasks(found: Mapping[str, Any]) -> None:
     # A column that says nothing of any task is left out.
     kept = [at for at in range(len(_HEAD)) if any(row[at] for row in rows)]
     print_table([_HEAD[at] for at in kept], [[row[at] for at in kept] for row in rows])
-
-
-def changes(found: Mapping[str, Any], told: dict[str, str]) -> Iterator[str]:
-    """Write a line for each task, and for the execution, whose status is not the one in ``told``,
-    which then has it.
-    """
-    for each in objects(found.get("tasks")):
-        status = clipped(each.get("status"))
-        if told.get(key := clipped(each.get("taskId"), 200)) != status:
-            told[key] = status
-            at = moment(each.get("updateTime"))
-            reason = clipped(each.get(_REASON), 200)
-            yield f"{at}  {clipped(each.get('referenceTaskName'))}  {task_type(each)}  {status}" + (
-                f"  {reason}" if reason else ""
-            )
-    status = clipped(found.get("status"))
-    if told.get("") != status:
-        told[""] = status
-        yield f"{moment(found.get('updateTime'))}  {status}"
 
 
 def is_open(found: Mapping[str, Any]) -> bool:

@@ -9,6 +9,7 @@ import click
 
 from conductor_py.cli.connection import client, connected, object_document
 from conductor_py.cli.execution_view import print_tasks
+from conductor_py.cli.execution_watch import exit_code
 from conductor_py.cli.printing import objects, print_json, say
 from conductor_py.sdk.client import Client
 from conductor_py.sdk.operation_calls import ReturnStrategy
@@ -246,14 +247,18 @@ def signal(
 @click.option("--until", multiple=True, metavar="REF", help="Wait for the end of this task.")
 @click.option("--return", "return_strategy", type=_STRATEGIES, default="TARGET_WORKFLOW")
 @connected
-def execute(name: str, given: str, *, server: str, as_json: bool, **more: Any) -> None:  # noqa: ANN401
-    """Start the workflow NAME, wait until it ends or blocks, and print how it stands."""
+def execute(name: str, given: str, *, server: str, as_json: bool, **more: Any) -> int:  # noqa: ANN401
+    """Start the workflow NAME, wait until it ends or blocks, and print how it stands.
+
+    The exit code is 1 if it has failed by then.
+    """
     wait_until = more.pop("until")
     with client(server) as conductor:
         answer = conductor.execute_workflow(
             name, input=object_document(given), wait_until=wait_until, **more
         )
     _print_standing(answer, as_json=as_json)
+    return exit_code(answer.get("targetWorkflowStatus") or answer.get("status"))
 
 
 @click.command()
@@ -272,8 +277,11 @@ def test(
     *,
     server: str,
     as_json: bool,
-) -> None:
-    """Run the workflow NAME with mocked results; nothing is kept of it."""
+) -> int:
+    """Run the workflow NAME with mocked results; nothing is kept of it.
+
+    The exit code is 1 if it fails.
+    """
     if not name and not definition:
         raise click.UsageError("give a NAME or a --definition")
     results = object_document(mocks)
@@ -290,6 +298,7 @@ def test(
         print_tasks(found)
     for ref in _unreached(found, results):
         say(f"No task {ref} was reached: its mocks were not used.", err=True)
+    return exit_code(found.get("status"))
 
 
 def _unreached(found: Mapping[str, Any], refs: Iterable[str]) -> list[str]:

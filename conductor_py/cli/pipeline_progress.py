@@ -11,7 +11,7 @@ import click
 
 from conductor_py.cli.connection import client, connected
 from conductor_py.cli.execution_view import is_open
-from conductor_py.cli.printing import clipped, objects, print_json, say
+from conductor_py.cli.printing import clipped, duration, objects, print_json, say
 from conductor_py.errors import InvalidInput
 
 #: Between two looks at pipelines that are followed.
@@ -143,7 +143,7 @@ def _amounts(told: Mapping[str, Any]) -> Iterator[str]:
     yield _size(read.get("read")) + (f" of about {_size(total)}" if total else "")
     yield f"{_count(rate.get('rowsPerSecond'))} rows/s"
     if told.get("etaSeconds") is not None:
-        yield f"done in about {_seconds(told.get('etaSeconds'))}"
+        yield f"done in about {duration(_number(told.get('etaSeconds')))}"
     if told.get("restarts"):
         yield f"restarts: {_count(told.get('restarts'))}"
 
@@ -154,7 +154,7 @@ def _lag(lag: Mapping[str, Any]) -> Iterator[str]:
             yield (
                 f"{clipped(source)}: {_count(behind.get('splits'))} splits, "
                 f"{_count(behind.get('rows'))} rows, {_size(behind.get('bytes'))}, "
-                f"for {_seconds(behind.get('seconds'))}"
+                f"for {duration(_number(behind.get('seconds')))}"
             )
         else:
             yield f"{clipped(source)}: none"
@@ -163,7 +163,8 @@ def _lag(lag: Mapping[str, Any]) -> Iterator[str]:
 def _stream(told: Mapping[str, Any]) -> Iterator[str]:
     """Give what is told of a transform by event time."""
     if told.get("watermark"):
-        yield f"watermark {clipped(told['watermark'])}, {_seconds(told.get('lagSeconds'))} ago"
+        behind = duration(_number(told.get("lagSeconds")))
+        yield f"watermark {clipped(told['watermark'])}, {behind} ago"
     else:
         yield "no watermark yet"
     yield f"{_count(told.get('stateRows'))} rows kept"
@@ -188,12 +189,3 @@ def _size(value: object) -> str:
     while size >= 1000 and unit + 1 < len(_UNITS):
         size, unit = size / 1000, unit + 1
     return f"{size:.1f} {_UNITS[unit]}" if unit else f"{size:.0f} B"
-
-
-def _seconds(value: object) -> str:
-    seconds = _number(value)
-    if seconds < 60:
-        return f"{seconds:.0f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes:02} m" if hours else f"{minutes} m {rest:02} s"

@@ -72,6 +72,17 @@ def moment(value: object) -> str:
         return clipped(text)
 
 
+def duration(seconds: float) -> str:
+    """Write how long something took, or will take, for people."""
+    if 0 < seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02} m" if hours else f"{minutes} m {rest:02} s"
+
+
 def clipped(value: object, most: int = 100) -> str:
     """Write a value legibly on one line, at most so many characters of it."""
     if isinstance(value, dict | list):

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Mapping
 from typing import Any
 
 import click
 
 from conductor_py.cli import long_tasks, reruns
 from conductor_py.cli.connection import client, connected, object_document
-from conductor_py.cli.execution_view import changes, is_open, print_execution
+from conductor_py.cli.execution_view import print_execution, print_facts
+from conductor_py.cli.execution_watch import exit_code, watch
 from conductor_py.cli.operations import COMMANDS
 from conductor_py.cli.printing import chosen, objects, print_json, print_table, say
 from conductor_py.cli.reruns import MODES
 from conductor_py.cli.why import why
 from conductor_py.model.priorities import MOST_URGENT, NAMES
-from conductor_py.sdk.client import Client
-
-#: Between two looks at an execution that is watched.
-PAUSE_S = 1.0
 
 _REASON = "reasonForIncompletion"
 _SUMMARY = ("workflowId", "workflowType", "version", "status", "startTime", "endTime", _REASON)
@@ -52,17 +49,22 @@ def workflow() -> None:
 @click.option("--depend-mode", type=MODES, help="What runs with it; by default all behind it.")
 @click.option("--business-time", help="The instant that it is about: 2026-11-24, or with a time.")
 @click.option("--zone", help="The zone of the business time, such as Europe/Berlin.")
+@click.option("--watch", "watched", is_flag=True, help="Show its tasks until it ends.")
 @connected
 def start(
     name: str | None,
     given: str,
     definition: str | None,
     *,
+    watched: bool,
     server: str,
     as_json: bool,
     **more: Any,  # noqa: ANN401 - handed on by name
-) -> None:
-    """Start the workflow NAME, or an inline definition, and print its id."""
+) -> int:
+    """Start the workflow NAME, or an inline definition, and print its id.
+
+    With --watch the exit code is 1 unless it completes.
+    """
     if not name and not definition:
         raise click.UsageError("give a NAME or a --definition")
     with client(server) as conductor:
@@ -72,27 +74,30 @@ def start(
             definition=object_document(definition) if definition else None,
             **more,
         )
-    if as_json:
-        print_json({"workflowId": started})
-    else:
-        say(started)
+        if not watched or not as_json:
+            _print_started(started, as_json=as_json)
+        return _print_ended(watch(conductor, started), as_json=as_json) if watched else 0
 
 
 @workflow.command()
 @click.argument("workflow_id")
 @click.option("--tasks/--no-tasks", default=True, help="With its tasks, or without.")
-@click.option("--watch", is_flag=True, help="Print each change until the workflow ends.")
+@click.option("--watch", "watched", is_flag=True, help="Show its tasks until it ends.")
 @connected
-def get(workflow_id: str, *, tasks: bool, watch: bool, server: str, as_json: bool) -> None:
-    """Print an execution with its tasks."""
+def get(workflow_id: str, *, tasks: bool, watched: bool, server: str, as_json: bool) -> int:
+    """Print an execution with its tasks.
+
+    With --watch the exit code is 1 unless it completes.
+    """
     with client(server) as conductor:
-        if watch:
-            _watch(conductor, workflow_id)
+        if watched:
+            return _print_ended(watch(conductor, workflow_id), as_json=as_json)
         found = conductor.get_workflow(workflow_id, include_tasks=tasks)
     if as_json:
         print_json(found)
-        return
-    print_execution(found)
+    else:
+        print_execution(found)
+    return 0
 
 
 @workflow.command()
@@ -134,16 +139,20 @@ def search(
     say(f"{len(rows)} of {found.get('totalHits', 0)}", err=True)
 
 
-def _watch(conductor: Client, workflow_id: str) -> None:
-    """Tell on standard error what becomes of an execution and its tasks, until it has ended."""
-    told: dict[str, str] = {}
-    while True:
-        found = conductor.get_workflow(workflow_id)
-        for line in changes(found, told):
-            say(line, err=True)
-        if not is_open(found):
-            return
-        time.sleep(PAUSE_S)
+def _print_started(started: str, *, as_json: bool) -> None:
+    if as_json:
+        print_json({"workflowId": started})
+    else:
+        say(started)
+
+
+def _print_ended(found: Mapping[str, Any], *, as_json: bool) -> int:
+    """Print what became of an execution whose tasks were shown; the exit code."""
+    if as_json:
+        print_json(found)
+    else:
+        print_facts(found)
+    return exit_code(found.get("status"))
 
 
 for _command in (*COMMANDS, *reruns.COMMANDS, *long_tasks.COMMANDS, why):

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 
-import conductor_py.cli.workflow as commands
 from tests.cli.conftest import Run
 from tests.sdk.stub import Reply, StubServer
 from tests.ui import everything
@@ -65,34 +63,3 @@ def test_children_are_named(run: Run, stub: StubServer) -> None:
     shown = _shown(run, stub, everything.every_type_and_status())
     assert everything.CHILD in _line(shown, "t_sub_workflow")
     assert everything.CHILD in _line(shown, "t_start_workflow")
-
-
-def test_watching_tells_each_change_once_and_ends_with_the_execution(
-    run: Run, stub: StubServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(commands, "PAUSE_S", 0)
-    work = everything.part("work", "SIMPLE")
-
-    def at(status: str, *stood: str) -> Reply:
-        listed = [everything.made(work, seq, one) for seq, one in enumerate(stood, 1)]
-        return Reply(200, everything.execution(status, [work], listed))
-
-    stub.on(
-        "GET",
-        f"/api/workflow/{_ID}",
-        at("RUNNING", "SCHEDULED"),
-        at("RUNNING", "SCHEDULED"),
-        at("RUNNING", "FAILED", "SCHEDULED"),
-        at("PAUSED", "FAILED", "IN_PROGRESS"),
-        at("COMPLETED", "FAILED", "COMPLETED"),
-    )
-    outcome = run("workflow", "get", _ID, "--watch")
-    told = [line.split("Z  ")[1].split("  ")[-1] for line in outcome.err.splitlines()]
-    assert told == [
-        *("SCHEDULED", "RUNNING"),
-        *("FAILED", "SCHEDULED"),
-        *("IN_PROGRESS", "PAUSED"),
-        *("COMPLETED", "COMPLETED"),
-    ]
-    assert "status    COMPLETED" in outcome.out
-    assert json.loads(run("workflow", "get", _ID, "--watch", "--json").out)["status"] == "COMPLETED"

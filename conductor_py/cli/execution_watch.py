@@ -1,0 +1,137 @@
+"""Watching an execution until it ends: on a terminal a tree that is drawn anew, elsewhere a line
+for each task, once it has ended.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.text import Text
+
+from conductor_py.cli.execution_tree import (
+    ENDED_BADLY,
+    ENDED_WELL,
+    Document,
+    Line,
+    lines,
+    shortened,
+)
+from conductor_py.cli.execution_view import is_open
+from conductor_py.cli.printing import clipped, moment, objects, say
+from conductor_py.model.json import JsonObject
+from conductor_py.sdk.client import Client
+
+#: Between two looks.
+PAUSE_S = 1.0
+_MOST_CHILDREN: Final = 20
+_FAILED: Final = frozenset({"FAILED", "TIMED_OUT", "TERMINATED"})
+_REASON: Final = "reasonForIncompletion"
+
+
+def watch(conductor: Client, workflow_id: str) -> JsonObject:
+    """Show what becomes of an execution on standard error, and return it when it has ended."""
+    try:
+        if sys.stderr.isatty():
+            return _drawn(conductor, workflow_id)
+        return _told(conductor, workflow_id)
+    except KeyboardInterrupt:
+        say(f"{workflow_id} goes on.", err=True)
+        raise
+
+
+def exit_code(status: object) -> int:
+    """What a command that waited for an execution ends with: 1 when it has not done its work."""
+    return 1 if status in _FAILED else 0
+
+
+# -- on a terminal ---------------------------------------------------------------------------------
+
+
+def _drawn(conductor: Client, workflow_id: str) -> JsonObject:
+    console = Console(stderr=True, highlight=False)
+    looks = _Looks(conductor)
+    with Live(console=console, auto_refresh=False) as live:
+        while True:
+            found = looks.at(workflow_id)
+            room = console.height - 2 if is_open(found) else sys.maxsize
+            drawn = lines(found, looks.children, time.time() * 1000)
+            live.update(_page(found, shortened(drawn, room)), refresh=True)
+            if not is_open(found):
+                return found
+            time.sleep(PAUSE_S)
+
+
+@dataclass(slots=True)
+class _Looks:
+    """Looks at an execution, and at the sub-workflows that it waits for."""
+
+    conductor: Client
+    children: dict[str, JsonObject] = field(default_factory=dict)
+
+    def at(self, workflow_id: str) -> JsonObject:
+        """Look once."""
+        found = self.conductor.get_workflow(workflow_id)
+        wanted = list(_sub_workflows(found))
+        for child in wanted[:_MOST_CHILDREN]:
+            known = self.children.get(child)
+            if known is None or is_open(known):
+                seen = self.children[child] = self.conductor.get_workflow(child)
+                wanted += _sub_workflows(seen)
+        return found
+
+
+def _sub_workflows(found: Document) -> Iterator[str]:
+    for task in objects(found.get("tasks")):
+        if task.get("subWorkflowId"):
+            yield str(task["subWorkflowId"])
+
+
+def _page(found: Document, drawn: list[Line]) -> Group:
+    head = Text(f"{clipped(found.get('workflowName'))}  {clipped(found.get('workflowId'))}  ")
+    head.append(_status(clipped(found.get("status"))))
+    return Group(head, *map(_row, drawn))
+
+
+def _row(line: Line) -> Text:
+    row = Text("  " * (line.depth + 1) + line.before + "  ", no_wrap=True, overflow="ellipsis")
+    row.append(_status(line.status))
+    row.append(f"  {line.behind}" if line.behind else "")
+    return row
+
+
+def _status(status: str) -> Text:
+    if status in ENDED_WELL:
+        return Text(status, "green")
+    if status in ENDED_BADLY or status in _FAILED:
+        return Text(status, "bold red")
+    return Text(status, "yellow")
+
+
+# -- elsewhere -------------------------------------------------------------------------------------
+
+
+def _told(conductor: Client, workflow_id: str) -> JsonObject:
+    told: set[str] = set()
+    standing = ""
+    while True:
+        found = conductor.get_workflow(workflow_id)
+        for task in objects(found.get("tasks")):
+            ended = task.get("status") in ENDED_WELL or task.get("status") in ENDED_BADLY
+            if ended and (key := str(task.get("taskId"))) not in told:
+                told.add(key)
+                (line,) = lines({"tasks": [task]}, {}, 0)
+                parts = (moment(task.get("endTime")), line.before, line.status, line.behind)
+                say("  ".join(filter(None, parts)), err=True)
+        if (status := clipped(found.get("status"))) != standing:
+            standing = status
+            reason = clipped(found.get(_REASON), 200)
+            say(f"{moment(found.get('updateTime'))}  {status}  {reason}".rstrip(), err=True)
+        if not is_open(found):
+            return found
+        time.sleep(PAUSE_S)
