@@ -10,14 +10,14 @@ from typing import Any, TypeVar
 
 import click
 
-from conductor_py.cli.printing import clipped
+from conductor_py.cli.printing import IN_LINES, clipped
 from conductor_py.sdk.client import Client
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def connected(command: Command) -> Command:
-    """Add ``--server`` and ``--json``."""
+    """Add ``--server``, ``--json`` and ``--jsonl``, which is ``--json`` in lines."""
     options = (
         click.option(
             "--server",
@@ -34,12 +34,29 @@ def connected(command: Command) -> Command:
             is_flag=True,
             envvar="CONDUCTOR_CLIENT_JSON",
             show_envvar=True,
+            callback=_is_json,
             help="Print JSON, for programs.",
+        ),
+        click.option(
+            "--jsonl",
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=_in_lines,
+            help="Print JSON, each entry of a list on a line of its own.",
         ),
     )
     for option in reversed(options):
         command = option(command)
     return command
+
+
+def _in_lines(context: click.Context, _: click.Parameter, given: bool) -> None:  # noqa: FBT001
+    context.meta[IN_LINES] = given
+
+
+def _is_json(context: click.Context, _: click.Parameter, given: bool) -> bool:  # noqa: FBT001
+    return given or bool(context.meta.get(IN_LINES))
 
 
 def client(server: str) -> Client:

@@ -10,6 +10,7 @@ import click
 from conductor_py.cli.connection import client, connected, document, file_document
 from conductor_py.cli.printing import print_json, print_table, say
 from conductor_py.model.json import JsonObject
+from conductor_py.wire.advice import task_advice
 
 _OF_A_WORKFLOW: Final = ("version", "outputParameters", "failureWorkflow", "schemaVersion")
 
@@ -34,13 +35,17 @@ def validate(files: tuple[Path, ...], *, server: str, as_json: bool) -> None:
     """Check the workflow definitions in FILES, without registering them; print what would be taken
     but is hardly meant. Exit code 1 when one is wrong.
     """
-    found = [each for file in files for each in _definitions(file) if "tasks" in each]
+    given = [each for file in files for each in _definitions(file)]
+    found = [each for each in given if "tasks" in each]
+    for each in given if not as_json else ():
+        if "tasks" not in each:
+            _warn_of_task(each)
     with client(server) as conductor:
         said = {str(each.get("name")): conductor.validate_workflow(each) for each in found}
     if as_json:
         print_json(said)
     for name in () if as_json else said:
-        _warn(name, said[name])
+        warn(name, said[name])
         say(f"{name} is right" if not said[name] else f"{name} would be taken")
 
 
@@ -56,7 +61,9 @@ def register(files: tuple[Path, ...], *, overwrite: bool, server: str, as_json: 
     with client(server) as conductor:
         # All are checked before one is registered.
         for each in workflows:
-            _warn(str(each.get("name")), conductor.validate_workflow(each))
+            warn(str(each.get("name")), conductor.validate_workflow(each))
+        for each in tasks:
+            _warn_of_task(each)
         if tasks:
             conductor.register_tasks(tasks)
         for each in workflows:
@@ -130,9 +137,15 @@ def _refuse_half_a_workflow(found: dict[str, Any], file: Path) -> None:
             )
 
 
-def _warn(name: str, warnings: list[JsonObject]) -> None:
+def warn(name: str, warnings: list[JsonObject]) -> None:
+    """Tell what a definition would be taken with although it is hardly meant."""
     for each in warnings:
         say(f"warning: {name}: {each.get('path')} {each.get('message')}", err=True)
+
+
+def _warn_of_task(found: dict[str, Any]) -> None:
+    said: list[JsonObject] = [{"path": e.path, "message": e.message} for e in task_advice(found)]
+    warn(str(found.get("name")), said)
 
 
 def _number(version: object) -> int:

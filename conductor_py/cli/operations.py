@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import click
@@ -11,6 +11,7 @@ from conductor_py.cli.connection import client, connected, object_document
 from conductor_py.cli.execution_view import print_tasks
 from conductor_py.cli.execution_watch import exit_code
 from conductor_py.cli.printing import objects, print_json, say
+from conductor_py.cli.selection import Selection, on_one, on_selected, selected
 from conductor_py.sdk.client import Client
 from conductor_py.sdk.operation_calls import ReturnStrategy
 
@@ -18,68 +19,49 @@ _STRATEGIES = click.Choice(
     ["TARGET_WORKFLOW", "BLOCKING_WORKFLOW", "BLOCKING_TASK", "BLOCKING_TASK_INPUT"]
 )
 _STATUSES = click.Choice(["COMPLETED", "FAILED", "FAILED_WITH_TERMINAL_ERROR"])
-_IDS = click.argument("workflow_ids", nargs=-1, required=True, metavar="WORKFLOW_ID...")
 ID = click.argument("workflow_id")
 
 
-def on_each(
-    server: str,
-    ids: tuple[str, ...],
-    said: str,
-    act: Callable[[Client, str], object],
-    *,
-    json: bool,
-) -> None:
-    """Act on executions in turn; the first that refuses ends the command."""
-    with client(server) as conductor:
-        for workflow_id in ids:
-            act(conductor, workflow_id)
-            if not json:
-                say(f"{workflow_id} is {said}.", err=True)
-    if json:
-        print_json([{"workflowId": workflow_id} for workflow_id in ids])
-
-
 @click.command()
-@_IDS
+@selected
 @connected
-def pause(workflow_ids: tuple[str, ...], *, server: str, as_json: bool) -> None:
+def pause(*, choice: Selection, server: str, as_json: bool) -> int:
     """Hold executions: results are taken, nothing new opens."""
-    on_each(server, workflow_ids, "paused", Client.pause_workflow, json=as_json)
+    return on_selected(server, choice, "paused", Client.pause_workflow, json=as_json)
 
 
 @click.command()
-@_IDS
+@selected
 @connected
-def resume(workflow_ids: tuple[str, ...], *, server: str, as_json: bool) -> None:
+def resume(*, choice: Selection, server: str, as_json: bool) -> int:
     """Let paused executions go on."""
-    on_each(server, workflow_ids, "resumed", Client.resume_workflow, json=as_json)
+    return on_selected(server, choice, "resumed", Client.resume_workflow, json=as_json)
 
 
 @click.command()
-@_IDS
+@selected
 @click.option("--subworkflows", is_flag=True, help="Retry inside failed sub-workflows.")
 @connected
-def retry(workflow_ids: tuple[str, ...], *, subworkflows: bool, server: str, as_json: bool) -> None:
+def retry(*, choice: Selection, subworkflows: bool, server: str, as_json: bool) -> int:
     """Try what failed in ended executions again."""
 
     def act(conductor: Client, workflow_id: str) -> None:
         conductor.retry_workflow(workflow_id, resume_subworkflows=subworkflows)
 
-    on_each(server, workflow_ids, "retried", act, json=as_json)
+    return on_selected(server, choice, "retried", act, json=as_json)
 
 
 @click.command()
-@_IDS
+@selected
 @click.option("--latest", is_flag=True, help="With the latest definition instead of its own.")
 @connected
-def restart(workflow_ids: tuple[str, ...], *, latest: bool, server: str, as_json: bool) -> None:
+def restart(*, choice: Selection, latest: bool, server: str, as_json: bool) -> int:
     """Run ended executions again from their beginning."""
 
     def act(conductor: Client, workflow_id: str) -> None:
         conductor.restart_workflow(workflow_id, latest_definitions=latest)
 
-    on_each(server, workflow_ids, "restarted", act, json=as_json)
+    return on_selected(server, choice, "restarted", act, json=as_json)
 
 
 @click.command()
@@ -93,7 +75,7 @@ def skip(workflow_id: str, ref: str, output: str | None, *, server: str, as_json
     def act(conductor: Client, workflow_id: str) -> None:
         conductor.skip_task(workflow_id, ref, output=object_document(output) if output else None)
 
-    on_each(server, (workflow_id,), f"going to skip {ref}", act, json=as_json)
+    on_one(server, workflow_id, f"going to skip {ref}", act, json=as_json)
 
 
 @click.command("force-success")
@@ -118,7 +100,7 @@ def force_success(
         given = object_document(output) if output else None
         conductor.force_success(workflow_id, ref, output=given, **said)
 
-    on_each(server, (workflow_id,), f"going on behind {ref}", act, json=as_json)
+    on_one(server, workflow_id, f"going on behind {ref}", act, json=as_json)
 
 
 @click.command()
@@ -133,7 +115,7 @@ def jump(workflow_id: str, ref: str, task_input: str | None, *, server: str, as_
         given = object_document(task_input) if task_input else None
         conductor.jump_to_task(workflow_id, ref, task_input=given)
 
-    on_each(server, (workflow_id,), f"at {ref}", act, json=as_json)
+    on_one(server, workflow_id, f"at {ref}", act, json=as_json)
 
 
 @click.command()
@@ -160,7 +142,7 @@ def upgrade(
         given = object_document(task_output) if task_output else None
         conductor.upgrade_workflow(workflow_id, version, task_output=given)
 
-    on_each(server, (workflow_id,), f"upgraded to version {version}", act, json=as_json)
+    on_one(server, workflow_id, f"upgraded to version {version}", act, json=as_json)
 
 
 def _check_upgrade(server: str, workflow_id: str, version: int, *, as_json: bool) -> None:
@@ -179,16 +161,16 @@ def _check_upgrade(server: str, workflow_id: str, version: int, *, as_json: bool
 
 
 @click.command()
-@_IDS
+@selected
 @click.option("--archive/--no-archive", default=True, help="Keep it in the archive, or forget it.")
 @connected
-def remove(workflow_ids: tuple[str, ...], *, archive: bool, server: str, as_json: bool) -> None:
+def remove(*, choice: Selection, archive: bool, server: str, as_json: bool) -> int:
     """Take executions out of the store."""
 
     def act(conductor: Client, workflow_id: str) -> None:
         conductor.remove_workflow(workflow_id, archive=archive)
 
-    on_each(server, workflow_ids, "removed", act, json=as_json)
+    return on_selected(server, choice, "removed", act, json=as_json)
 
 
 @click.command()

@@ -8,16 +8,25 @@ turn writing around, is shown as its number instead.
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from typing import Any, Final
 from unicodedata import combining, east_asian_width
 
 import click
 
-_MOMENT: Final = "%Y-%m-%d %H:%M:%SZ"
+from conductor_py.model.zoned_time import zone_of
+
+IN_LINES: Final = "conductor_py.json_in_lines"
+"""In the context of a command: JSON is printed in lines."""
+
+ZONE: Final = "CONDUCTOR_CLIENT_ZONE"
+"""The variable that names the zone of the times that are printed; UTC without it."""
+
+_SECONDS: Final = "%Y-%m-%d %H:%M:%S"
 _OBEYED: Final = (
     "\x00-\x1f\x7f-\x9f"  # control characters
     "\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"  # ends of lines, and turns of direction
@@ -37,9 +46,21 @@ def say(text: object = "", *, err: bool = False) -> None:
 
 
 def print_json(value: object) -> None:
-    """Print a JSON document, in the characters that the output has."""
+    """Print a JSON document, in the characters that the output has; with ``--jsonl`` the entries of
+    a list, or of a page of ``results``, each on a line.
+    """
+    context = click.get_current_context(silent=True)
+    if context is None or not context.meta.get(IN_LINES):
+        _print_json(value, indent=2)
+        return
+    listed = value.get("results") if isinstance(value, Mapping) else value
+    for each in listed if isinstance(listed, list) else [value]:
+        _print_json(each, indent=None)
+
+
+def _print_json(value: object, indent: int | None) -> None:
     encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("_", "-")
-    text = json.dumps(value, indent=2, ensure_ascii=encoding not in {"utf-8", "utf8"})
+    text = json.dumps(value, indent=indent, ensure_ascii=encoding not in {"utf-8", "utf8"})
     # All of these stand in strings, where JSON may write any character as its number.
     click.echo(re.sub(f"(?!\n)[{_OBEYED}]", _escaped, text))
 
@@ -58,18 +79,34 @@ def print_table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         say("  ".join(cells).rstrip())
 
 
-def moment(value: object) -> str:
-    """Write an instant (epoch ms, or ISO 8601) for people; empty when there is none."""
+def moment(value: object, zone: str | None = None) -> str:
+    """Write an instant (epoch ms, or ISO 8601) for people, in a zone or in that of ``ZONE``, with
+    its offset; empty when there is none.
+    """
     if isinstance(value, int | float) and value:
         try:
-            return datetime.fromtimestamp(value / 1000, UTC).strftime(_MOMENT)
+            return _written(datetime.fromtimestamp(value / 1000, UTC), zone)
         except (ValueError, OverflowError, OSError):
             return str(value)  # outside the calendar
     text = str(value or "")
     try:
-        return datetime.fromisoformat(text).astimezone(UTC).strftime(_MOMENT)
+        return _written(datetime.fromisoformat(text), zone)
     except (ValueError, OverflowError):
         return clipped(text)
+
+
+def _written(instant: datetime, zone: str | None) -> str:
+    found = _zone(zone or os.environ.get(ZONE) or "UTC")
+    if found is UTC:
+        return f"{instant.astimezone(UTC).strftime(_SECONDS)}Z"
+    return instant.astimezone(found).isoformat(" ", "seconds")
+
+
+def _zone(name: str) -> tzinfo:
+    try:
+        return zone_of(name)
+    except ValueError as error:
+        raise click.UsageError(f"{error}; ${ZONE} names the zone of printed times") from error
 
 
 def duration(seconds: float) -> str:

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 import click
 
 from conductor_py.cli.connection import client, connected, object_document
-from conductor_py.cli.operations import ID, on_each
+from conductor_py.cli.operations import ID
 from conductor_py.cli.printing import objects, print_json, say
+from conductor_py.cli.selection import on_one
 from conductor_py.sdk.client import Client
 from conductor_py.sdk.operation_calls import RerunMode
 
@@ -49,7 +50,7 @@ def rerun(
             workflow_input=object_document(given) if given else None,
         )
 
-    on_each(server, (workflow_id,), "running again", act, json=as_json)
+    on_one(server, workflow_id, "running again", act, json=as_json)
 
 
 def _preview_rerun(

@@ -182,7 +182,7 @@ def next_(cron_expression: str, *, zone: str | None, server: str, as_json: bool)
         print_json(found)
     else:
         for instant in found:
-            say(moment(instant))
+            say(moment(instant, zone))
 
 
 @schedule.command()

@@ -9,13 +9,17 @@ import click
 
 from conductor_py.cli import long_tasks, reruns
 from conductor_py.cli.connection import client, connected, object_document
+from conductor_py.cli.definition import warn
 from conductor_py.cli.execution_view import print_execution, print_facts
 from conductor_py.cli.execution_watch import exit_code, watch
+from conductor_py.cli.near import status_notes
 from conductor_py.cli.operations import COMMANDS
 from conductor_py.cli.printing import chosen, objects, print_json, print_table, say
 from conductor_py.cli.reruns import MODES
+from conductor_py.cli.selection import Selection, on_selected, selected
 from conductor_py.cli.why import why
 from conductor_py.model.priorities import MOST_URGENT, NAMES
+from conductor_py.sdk.client import Client
 
 _REASON = "reasonForIncompletion"
 _SUMMARY = ("workflowId", "workflowType", "version", "status", "startTime", "endTime", _REASON)
@@ -68,11 +72,11 @@ def start(
     if not name and not definition:
         raise click.UsageError("give a NAME or a --definition")
     with client(server) as conductor:
+        inline = object_document(definition) if definition else None
+        if inline is not None:
+            warn(str(inline.get("name")), conductor.validate_workflow(inline))
         started = conductor.start_workflow(
-            name,
-            input=object_document(given),
-            definition=object_document(definition) if definition else None,
-            **more,
+            name, input=object_document(given), definition=inline, **more
         )
         if not watched or not as_json:
             _print_started(started, as_json=as_json)
@@ -101,17 +105,16 @@ def get(workflow_id: str, *, tasks: bool, watched: bool, server: str, as_json: b
 
 
 @workflow.command()
-@click.argument("workflow_id")
+@selected
 @click.option("--reason", help="Why; kept with the execution.")
 @connected
-def terminate(workflow_id: str, reason: str | None, *, server: str, as_json: bool) -> None:
-    """End an execution as TERMINATED."""
-    with client(server) as conductor:
+def terminate(*, choice: Selection, reason: str | None, server: str, as_json: bool) -> int:
+    """End executions as TERMINATED."""
+
+    def act(conductor: Client, workflow_id: str) -> None:
         conductor.terminate_workflow(workflow_id, reason)
-    if as_json:
-        print_json({"workflowId": workflow_id, "status": "TERMINATED"})
-    else:
-        say(f"{workflow_id} is terminated.", err=True)
+
+    return on_selected(server, choice, "terminated", act, json=as_json)
 
 
 @workflow.command()
@@ -129,6 +132,8 @@ def search(
     **more: Any,  # noqa: ANN401 - handed on by name
 ) -> None:
     """Search executions, by QUERY such as "status IN (FAILED) AND workflowType=orders"."""
+    for note in status_notes(query or ""):
+        say(f"warning: {note}", err=True)
     with client(server) as conductor:
         found = conductor.search_workflows(query, **more)
     if as_json:

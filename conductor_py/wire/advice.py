@@ -11,7 +11,7 @@ from typing import Any
 
 from conductor_py.errors import Violation
 from conductor_py.model.definitions import WorkflowDef
-from conductor_py.wire.definitions import WORKFLOW_DEF
+from conductor_py.wire.definitions import TASK_DEF, WORKFLOW_DEF
 from conductor_py.wire.fields import Cases, Key, Lists, Many, One, WireSchema, step
 from conductor_py.wire.validation import FORKS, places_of
 
@@ -22,6 +22,11 @@ def advice(definition: WorkflowDef, document: object) -> Iterator[Violation]:
     """List what is likely not meant in a definition, and in the JSON it was read from."""
     yield from _without_join(definition, "$")
     yield from _strangers(WORKFLOW_DEF, document, "$")
+
+
+def task_advice(document: object) -> Iterator[Violation]:
+    """List what is likely not meant in the JSON of a task definition."""
+    yield from _strangers(TASK_DEF, document, "$")
 
 
 def _without_join(definition: WorkflowDef, root: str) -> Iterator[Violation]:

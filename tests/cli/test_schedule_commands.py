@@ -111,7 +111,7 @@ def test_next_prints_instants(run: Run, stub: StubServer) -> None:
 
     outcome = run("schedule", "next", "0 30 2 * * ?", "--zone", "Europe/Berlin")
 
-    assert outcome.out == "2027-01-16 01:30:00Z\n2027-01-16 01:31:00Z\n"
+    assert outcome.out == "2027-01-16 02:30:00+01:00\n2027-01-16 02:31:00+01:00\n"
     query = {"cronExpression": ["0 30 2 * * ?"], "zoneId": ["Europe/Berlin"], "limit": ["5"]}
     assert stub.seen("GET")[0].query == query
     assert json.loads(run("schedule", "next", "@daily", "--json").out) == [_AT, _AT + 60_000]

@@ -86,7 +86,7 @@ def test_who_stops_watching_is_told_that_it_goes_on(
         raise KeyboardInterrupt
 
     stub.on("GET", _PATH, at("RUNNING", "SCHEDULED"))
-    monkeypatch.setattr(watching.time, "sleep", interrupted)
+    monkeypatch.setattr("time.sleep", interrupted)
     outcome = run("workflow", "get", everything.ID, "--watch")
     assert outcome.code == 1
     assert f"{everything.ID} goes on." in outcome.err

@@ -1,0 +1,28 @@
+"""Words that are likely misspelt: what may have been meant."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from difflib import get_close_matches
+from typing import Final
+
+from conductor_py.model.status import TaskStatus, WorkflowStatus
+
+_STATUS: Final = re.compile(
+    r"""\bstatus\s*(?:!?=|(?:NOT\s+)?IN\b)\s*(\([^)]*\)|"[^"]*"|'[^']*'|[^\s()]+)""", re.IGNORECASE
+)
+_WORD: Final = re.compile(r"[^\s,()'\"]+")
+_LIKENESS: Final = 0.6
+
+
+def status_notes(query: str, *, tasks: bool = False) -> Iterator[str]:
+    """Say of each status in a search that is none, and which is nearest to it."""
+    known = [each.value for each in (TaskStatus if tasks else WorkflowStatus)]
+    for found in _STATUS.finditer(query):
+        for word in _WORD.findall(found[1]):
+            if word in known or "*" in word:
+                continue
+            near = get_close_matches(word.upper(), known, n=1, cutoff=_LIKENESS)
+            meant = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+            yield f"{word} is no status; {meant}"

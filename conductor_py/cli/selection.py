@@ -1,0 +1,167 @@
+"""Executions that a command acts on: named by their ids, or found by a query."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, Final, TypeVar
+
+import click
+
+from conductor_py.cli.connection import client
+from conductor_py.cli.near import status_notes
+from conductor_py.cli.printing import chosen, clipped, objects, print_json, print_table, say
+from conductor_py.errors import ConductorError
+from conductor_py.sdk.client import Client
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+Act = Callable[[Client, str], object]
+
+_PAGE: Final = 500
+_SHOWN: Final = 10
+_MOST: Final = 10_000
+_COLUMNS: Final = ("workflowId", "workflowType", "status", "startTime")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """What was asked for: ids, or a query and whether to act on what it finds."""
+
+    ids: tuple[str, ...]
+    query: str | None
+    dry_run: bool
+    yes: bool
+
+
+def selected(command: Command) -> Command:
+    """Add ids, ``--query``, ``--dry-run`` and ``--yes``; the command gets a ``Selection``."""
+    options = (
+        click.argument("workflow_ids", nargs=-1, metavar="[WORKFLOW_ID]..."),
+        click.option(
+            "--query", help='Instead of ids: what a search finds, "status=FAILED" for example.'
+        ),
+        click.option("--dry-run", is_flag=True, help="Only say how many it finds, and the first."),
+        click.option("--yes", is_flag=True, help="Do not ask before acting on what it finds."),
+    )
+
+    @wraps(command)
+    def gathered(
+        *args: Any,  # noqa: ANN401 - handed on
+        workflow_ids: tuple[str, ...],
+        query: str | None,
+        dry_run: bool,
+        yes: bool,
+        **given: Any,  # noqa: ANN401 - handed on by name
+    ) -> object:
+        if bool(workflow_ids) == (query is not None):
+            raise click.UsageError("give WORKFLOW_IDs, or a --query")
+        if query is None and (dry_run or yes):
+            raise click.UsageError("--dry-run and --yes go with a --query")
+        choice = Selection(ids=workflow_ids, query=query, dry_run=dry_run, yes=yes)
+        return command(*args, choice=choice, **given)
+
+    made: Any = gathered
+    for option in reversed(options):
+        made = option(made)
+    return made  # type: ignore[no-any-return]
+
+
+def on_selected(server: str, choice: Selection, said: str, act: Act, *, json: bool) -> int:
+    """Act on executions; the exit code.
+
+    Of ids the first that refuses ends the command. What a query finds is acted on one by one, and
+    those that refuse are told: executions change while one looks at them.
+    """
+    with client(server) as conductor:
+        if choice.query is None:
+            _on_each(conductor, choice.ids, said, act, json=json)
+            return 0
+        return _on_found(conductor, choice, choice.query, said, act, json=json)
+
+
+def on_one(server: str, workflow_id: str, said: str, act: Act, *, json: bool) -> None:
+    """Act on one execution."""
+    with client(server) as conductor:
+        _on_each(conductor, (workflow_id,), said, act, json=json)
+
+
+def _on_each(conductor: Client, ids: tuple[str, ...], said: str, act: Act, *, json: bool) -> None:
+    for workflow_id in ids:
+        act(conductor, workflow_id)
+        if not json:
+            say(f"{workflow_id} is {said}.", err=True)
+    if json:
+        print_json([{"workflowId": workflow_id} for workflow_id in ids])
+
+
+def _on_found(
+    conductor: Client, choice: Selection, query: str, said: str, act: Act, *, json: bool
+) -> int:
+    for note in status_notes(query):
+        say(f"warning: {note}", err=True)
+    found = list(_found(conductor, query))
+    ids = [str(each["workflowId"]) for each in found]
+    if choice.dry_run:
+        _preview(found, said, json=json)
+        return 0
+    if not ids:
+        say("Nothing found.", err=True)
+        return 0
+    if not choice.yes:
+        _ask(found, said)
+    done: list[str] = []
+    refused: dict[str, str] = {}
+    for workflow_id in ids:
+        try:
+            act(conductor, workflow_id)
+            done.append(workflow_id)
+        except ConductorError as error:
+            if error.retryable:
+                raise  # the server is away, and would be for the others
+            refused[workflow_id] = error.message
+            say(f"{workflow_id}: {clipped(error.message, 300)}", err=True)
+    if json:
+        print_json({"done": done, "refused": refused})
+    else:
+        say(f"{len(done)} of {len(ids)} are {said}.", err=True)
+    return 1 if refused else 0
+
+
+def _found(conductor: Client, query: str) -> Iterator[dict[str, Any]]:
+    """What a query finds before anything is done to it; ``UsageError`` when that is too much."""
+    start = 0
+    while True:
+        page = conductor.search_workflows(query, start=start, size=_PAGE, sort="startTime:ASC")
+        hits = page.get("totalHits")
+        total = hits if isinstance(hits, int) else 0
+        if total > _MOST:
+            raise click.UsageError(
+                f"the query finds {total} executions, and a command takes {_MOST}: narrow it,"
+                " by startTime for example"
+            )
+        rows = objects(page.get("results"))
+        yield from rows
+        start += len(rows)
+        if not rows or start >= total:
+            return
+
+
+def _preview(found: list[dict[str, Any]], said: str, *, json: bool) -> None:
+    if json:
+        print_json({"count": len(found), "workflowIds": [each["workflowId"] for each in found]})
+        return
+    print_table(_COLUMNS, [chosen(each, _COLUMNS) for each in found[:_SHOWN]])
+    if len(found) > _SHOWN:
+        say(f"… and {len(found) - _SHOWN} more")
+    say(f"{len(found)} would be {said}.", err=True)
+
+
+def _ask(found: list[dict[str, Any]], said: str) -> None:
+    if not sys.stdin.isatty():
+        raise click.UsageError(
+            f"{len(found)} executions would be {said}; say --yes, or look with --dry-run"
+        )
+    _preview(found, said, json=False)
+    click.confirm("Go on?", abort=True, err=True)

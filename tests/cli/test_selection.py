@@ -1,0 +1,232 @@
+"""Verbs on what a query finds: counted first, asked for, and each refusal told."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Run
+from tests.sdk.stub import Reply, Request, StubServer
+
+_BASE = "/api/workflow"
+_QUERY = "workflowType=orders AND status=FAILED"
+
+
+def finds(stub: StubServer, count: int, total: int | None = None) -> None:
+    """A search that finds so many, in pages as asked."""
+    found = [{"workflowId": f"w-{n}", "workflowType": "orders"} for n in range(count)]
+
+    def page(request: Request) -> Reply:
+        start, size = int(request.query["start"][0]), int(request.query["size"][0])
+        hits = count if total is None else total
+        return Reply(200, {"totalHits": hits, "results": found[start : start + size]})
+
+    stub.on("GET", f"{_BASE}/search", page)
+
+
+def acted(stub: StubServer, method: str) -> list[str]:
+    return [request.path.removeprefix(f"{_BASE}/") for request in stub.seen(method)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "method", "end"),
+    [
+        (("pause",), "PUT", "/pause"),
+        (("resume",), "PUT", "/resume"),
+        (("retry", "--subworkflows"), "POST", "/retry"),
+        (("restart", "--latest"), "POST", "/restart"),
+        (("terminate", "--reason", "over"), "DELETE", ""),
+        (("remove", "--no-archive"), "DELETE", "/remove"),
+    ],
+)
+def test_a_verb_takes_all_that_a_query_finds(
+    run: Run, stub: StubServer, arguments: tuple[str, ...], method: str, end: str
+) -> None:
+    finds(stub, 3)
+    stub.on(method, f"{_BASE}/w-.*", Reply(200))
+    outcome = run("workflow", *arguments, "--query", _QUERY, "--yes")
+    assert outcome.code == 0
+    assert acted(stub, method) == [f"w-{n}{end}" for n in range(3)]
+    assert outcome.err.startswith("3 of 3 are ")
+
+
+def test_a_dry_run_counts_and_does_nothing(run: Run, stub: StubServer) -> None:
+    finds(stub, 1_200)
+    outcome = run("workflow", "terminate", "--query", _QUERY, "--dry-run")
+    assert outcome.code == 0
+    assert "1200 would be terminated." in outcome.err
+    assert "… and 1190 more" in outcome.out
+    assert {request.method for request in stub.requests} == {"GET"}
+    found = json.loads(run("workflow", "terminate", "--query", _QUERY, "--dry-run", "--json").out)
+    assert found["count"] == len(set(found["workflowIds"])) == 1_200
+
+
+def test_nobody_is_asked_where_nobody_can_answer(
+    run: Run, stub: StubServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finds(stub, 2)
+    monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
+    outcome = run("workflow", "terminate", "--query", _QUERY)
+    assert outcome.code == 2
+    assert "2 executions would be terminated; say --yes, or look with --dry-run" in outcome.err
+    assert not stub.seen("DELETE")
+
+
+class Typing(io.StringIO):
+    """Somebody at a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("said", "code", "count"), [("y\n", 0, 2), ("n\n", 1, 0)])
+def test_at_a_terminal_one_is_asked_first(
+    run: Run,
+    stub: StubServer,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    said: str,
+    code: int,
+    count: int,
+) -> None:
+    finds(stub, 2)
+    stub.on("DELETE", f"{_BASE}/w-.*", Reply(200))
+    monkeypatch.setattr(sys, "stdin", Typing(said))
+    outcome = run("workflow", "terminate", "--query", _QUERY)
+    assert outcome.code == code
+    assert "w-1" in outcome.out
+    assert len(stub.seen("DELETE")) == count
+
+
+def test_one_that_refuses_is_told_and_keeps_none_from_their_turn(
+    run: Run, stub: StubServer
+) -> None:
+    finds(stub, 3)
+    stub.on("PUT", f"{_BASE}/w-.*", Reply(200))
+    refusal = {"status": 409, "message": "Workflow w-1 has ended", "retryable": False}
+    stub.on("PUT", f"{_BASE}/w-1/pause", Reply(409, refusal))
+    outcome = run("workflow", "pause", "--query", _QUERY, "--yes")
+    assert outcome.code == 1
+    assert "w-1: " in outcome.err
+    assert "Workflow w-1 has ended" in outcome.err
+    assert "2 of 3 are paused." in outcome.err
+    shown = json.loads(run("workflow", "pause", "--query", _QUERY, "--yes", "--json").out)
+    assert shown["done"] == ["w-0", "w-2"]
+    assert list(shown["refused"]) == ["w-1"]
+
+
+def test_too_many_are_refused_before_anything_is_done(run: Run, stub: StubServer) -> None:
+    finds(stub, 10, total=10_001)
+    outcome = run("workflow", "remove", "--query", _QUERY, "--yes")
+    assert outcome.code == 2
+    assert "finds 10001 executions" in outcome.err
+    assert not stub.seen("DELETE")
+
+
+def test_nothing_found_is_no_failure(run: Run, stub: StubServer) -> None:
+    finds(stub, 0)
+    outcome = run("workflow", "remove", "--query", _QUERY)
+    assert (outcome.code, outcome.err) == (0, "Nothing found.\n")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [(), ("w-1", "--query", "status=FAILED"), ("w-1", "--dry-run"), ("w-1", "--yes")],
+)
+def test_ids_or_a_query_are_wanted(run: Run, stub: StubServer, arguments: tuple[str, ...]) -> None:
+    assert run("workflow", "pause", *arguments).code == 2
+    assert not stub.requests
+
+
+# -- what is likely misspelt -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("query", "noted"),
+    [
+        ("status=FAILD", "FAILD is no status; did you mean FAILED?"),
+        ("workflowType=a AND status IN (FAILED, TIMEDOUT)", "did you mean TIMED_OUT?"),
+        ("status NOT IN ('running')", "running is no status; did you mean RUNNING?"),
+        ("status != blue", "blue is no status; there are RUNNING, PAUSED"),
+        ("status = FAIL*", ""),
+        ("workflowStatus=FAILD", ""),
+        ("status=COMPLETED", ""),
+    ],
+)
+def test_a_status_that_is_none_is_warned_about(
+    run: Run, stub: StubServer, query: str, noted: str
+) -> None:
+    finds(stub, 0)
+    for arguments in (("search", query), ("pause", "--query", query)):
+        warned = [
+            line for line in run("workflow", *arguments).err.splitlines() if "warning" in line
+        ]
+        assert bool(warned) == bool(noted)
+        assert all(noted in line for line in warned)
+
+
+def test_a_key_that_is_likely_misspelt_is_warned_about(
+    run: Run, stub: StubServer, tmp_path: Any
+) -> None:
+    stub.on("POST", "/api/metadata/.*", Reply(200, {"warnings": []}))
+    file = tmp_path / "task.json"
+    file.write_text(json.dumps({"name": "t", "retryCuont": 3, "x-team": "a"}))
+    noted = "warning: t: $.retryCuont is no member that is known here; did you mean retryCount?"
+    for verb in ("register", "validate"):
+        assert run("definition", verb, str(file)).err.splitlines()[0] == noted
+
+
+def test_an_inline_definition_is_warned_about_before_it_starts(run: Run, stub: StubServer) -> None:
+    warning = {"path": "$.inputParamters", "message": "did you mean inputParameters?"}
+    stub.on("POST", "/api/metadata/workflow/validate", Reply(200, {"warnings": [warning]}))
+    stub.on("POST", "/api/workflow", Reply(200, "w-1"))
+    outcome = run("workflow", "start", "--definition", '{"name": "w", "inputParamters": []}')
+    assert (outcome.code, outcome.out) == (0, "w-1\n")
+    assert outcome.err == "warning: w: $.inputParamters did you mean inputParameters?\n"
+
+
+def test_a_file_that_is_not_there_is_said_in_words(run: Run) -> None:
+    for arguments in (("definition", "register", "no.json"), ("workflow", "start", "-h")):
+        assert "Errno" not in run(*arguments).err
+    assert "no.json cannot be read: no such file or directory" in (
+        run("definition", "register", "no.json").err
+    )
+
+
+# -- lines, zones ----------------------------------------------------------------------------------
+
+
+def test_json_in_lines_has_each_entry_on_its_own(run: Run, stub: StubServer) -> None:
+    finds(stub, 3)
+    stub.on("GET", "/api/metadata/workflow", Reply(200, [{"name": "a"}, {"name": "b"}]))
+    stub.on("GET", f"{_BASE}/w-1", Reply(200, {"workflowId": "w-1", "tasks": []}))
+    searched = run("workflow", "search", "--jsonl").out.splitlines()
+    assert [json.loads(line)["workflowId"] for line in searched] == ["w-0", "w-1", "w-2"]
+    listed = run("definition", "list", "--jsonl").out.splitlines()
+    assert [json.loads(line)["name"] for line in listed] == ["a", "b"]
+    assert len(run("workflow", "get", "w-1", "--jsonl").out.splitlines()) == 1
+    assert len(json.loads(run("workflow", "search", "--json").out)["results"]) == 3
+
+
+def test_times_are_printed_in_the_zone_that_is_asked_for(
+    run: Run, stub: StubServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at_ms = 1_700_000_000_000
+    stub.on("GET", "/api/scheduler/nextFewSchedules", Reply(200, [at_ms]))
+
+    def printed(*more: str) -> str:
+        return run("schedule", "next", "0 0 9 * * *", *more).out.strip()
+
+    assert printed() == "2023-11-14 22:13:20Z"
+    assert printed("--zone", "Europe/Berlin") == "2023-11-14 23:13:20+01:00"
+    assert printed("--zone", "GMT+5:30") == "2023-11-15 03:43:20+05:30"
+    monkeypatch.setenv("CONDUCTOR_CLIENT_ZONE", "America/New_York")
+    assert printed() == "2023-11-14 17:13:20-05:00"
+    monkeypatch.setenv("CONDUCTOR_CLIENT_ZONE", "Europe/Atlantis")
+    outcome = run("schedule", "next", "0 0 9 * * *")
+    assert outcome.code == 2
+    assert "there is no time zone 'Europe/Atlantis'" in outcome.err
