@@ -13,6 +13,8 @@ import click
 from conductor_py.cli.printing import IN_LINES, clipped
 from conductor_py.sdk.client import Client
 
+DEFAULT_SERVER = "http://127.0.0.1:8080/api"
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -24,7 +26,7 @@ def connected(command: Command) -> Command:
             metavar="URL",
             envvar="CONDUCTOR_SERVER_URL",
             show_envvar=True,
-            default="http://127.0.0.1:8080/api",
+            default=DEFAULT_SERVER,
             show_default=True,
             help="The server's API.",
         ),
@@ -61,8 +63,13 @@ def _is_json(context: click.Context, _: click.Parameter, given: bool) -> bool:  
 
 def client(server: str) -> Client:
     """Make a client of a server; ``/api`` at its end may be left out."""
+    return Client(api_url(server))
+
+
+def api_url(server: str) -> str:
+    """Write where the API of a server is."""
     url = server.rstrip("/")
-    return Client(url if url.endswith("/api") else f"{url}/api")
+    return url if url.endswith("/api") else f"{url}/api"
 
 
 def document(text: str) -> Any:  # noqa: ANN401 - any JSON value

@@ -8,6 +8,7 @@ from typing import Any, Final
 import click
 
 from conductor_py.cli.connection import client, connected, document, file_document
+from conductor_py.cli.names import WORKFLOW
 from conductor_py.cli.printing import print_json, print_table, say
 from conductor_py.model.json import JsonObject
 from conductor_py.wire.advice import task_advice
@@ -95,7 +96,7 @@ def list_(*, tasks: bool, server: str, as_json: bool) -> None:
 
 
 @definition.command()
-@click.argument("name")
+@click.argument("name", shell_complete=WORKFLOW)
 @click.option("--version", type=int, help="Version; without it the latest.")
 @click.option("--task", "is_task", is_flag=True, help="A task definition instead of a workflow.")
 @connected

@@ -7,6 +7,7 @@ from typing import Any, Final
 import click
 
 from conductor_py.cli.connection import client, connected
+from conductor_py.cli.names import TASK_TYPE
 from conductor_py.cli.printing import moment, objects, print_json, print_table
 
 _SERVER: Final = ("server", "shard", "term", "lastRenewal")
@@ -31,7 +32,7 @@ def servers(*, server: str, as_json: bool) -> None:
 
 
 @deployment.command()
-@click.argument("task_type", required=False)
+@click.argument("task_type", required=False, shell_complete=TASK_TYPE)
 @connected
 def workers(task_type: str | None, *, server: str, as_json: bool) -> None:
     """List the workers that are there, those that take TASK_TYPE or all."""

@@ -31,6 +31,9 @@ _COMMANDS: Final = {
     "simulate": ("simulate", "simulate", "Run a workflow of yours under simulated faults."),
     "audit": ("audit", "audit", "Count violations of the invariants on a live store."),
     "quarantine": ("quarantine", "quarantine", "List what cannot be decided; try it again."),
+    "status": ("status", "status", "Print how a server is and what it is doing."),
+    "doctor": ("doctor", "doctor", "Check that all is there that the settings speak of."),
+    "completion": ("completion", "completion", "Print what completes commands in your shell."),
     "config": ("config", "config", "Settings."),
     "schemas": ("schemas", "schemas", "The language-neutral contract."),
     "version": ("version", "version", "Print the version."),
@@ -61,14 +64,14 @@ class _Commands(click.Group):
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(package_name="conductor-py", message="%(version)s")
-def _root() -> None:
+def root() -> None:
     """Conductor-style workflow orchestration."""
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run one command and exit."""
     try:
-        outcome: Any = _root.main(
+        outcome: Any = root.main(
             args=None if arguments is None else list(arguments),
             prog_name="conductor-py",
             standalone_mode=False,

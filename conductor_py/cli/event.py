@@ -7,6 +7,7 @@ from typing import Final
 import click
 
 from conductor_py.cli.connection import client, connected, object_document
+from conductor_py.cli.names import EVENT_HANDLER
 from conductor_py.cli.printing import chosen, json_line, print_json, print_table, say
 
 _HANDLER: Final = ("name", "event", "active", "condition")
@@ -47,7 +48,7 @@ def list_(*, name: str | None, server: str, as_json: bool) -> None:
 
 
 @event.command()
-@click.argument("name")
+@click.argument("name", shell_complete=EVENT_HANDLER)
 @connected
 def delete(name: str, *, server: str, as_json: bool) -> None:
     """Remove the event handler NAME."""

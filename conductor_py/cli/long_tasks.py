@@ -8,12 +8,13 @@ from typing import Any, Final
 import click
 
 from conductor_py.cli.connection import client, connected
+from conductor_py.cli.names import EXECUTION
 from conductor_py.cli.printing import moment, objects, print_json, print_table, say
 from conductor_py.model.json import JsonObject
 from conductor_py.sdk.client import Client
 
 _COLUMNS: Final = ("task", "part", "epoch", "time", "bytes", "notes", "kept epochs")
-_ID = click.argument("workflow_id")
+_ID = click.argument("workflow_id", shell_complete=EXECUTION)
 _REF = click.argument("ref")
 
 

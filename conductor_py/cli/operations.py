@@ -10,6 +10,7 @@ import click
 from conductor_py.cli.connection import client, connected, object_document
 from conductor_py.cli.execution_view import print_tasks
 from conductor_py.cli.execution_watch import exit_code
+from conductor_py.cli.names import EXECUTION, WORKFLOW
 from conductor_py.cli.printing import objects, print_json, say
 from conductor_py.cli.selection import Selection, on_one, on_selected, selected
 from conductor_py.sdk.client import Client
@@ -19,7 +20,7 @@ _STRATEGIES = click.Choice(
     ["TARGET_WORKFLOW", "BLOCKING_WORKFLOW", "BLOCKING_TASK", "BLOCKING_TASK_INPUT"]
 )
 _STATUSES = click.Choice(["COMPLETED", "FAILED", "FAILED_WITH_TERMINAL_ERROR"])
-ID = click.argument("workflow_id")
+ID = click.argument("workflow_id", shell_complete=EXECUTION)
 
 
 @click.command()
@@ -222,7 +223,7 @@ def signal(
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", shell_complete=WORKFLOW)
 @click.option("--version", type=int, default=0, help="Version of the definition; 0: the latest.")
 @click.option("--input", "given", default="{}", help="JSON, @FILE, or - for standard input.")
 @click.option("--wait", "wait_s", type=click.IntRange(1), default=10, help="Seconds to wait.")
@@ -244,7 +245,7 @@ def execute(name: str, given: str, *, server: str, as_json: bool, **more: Any) -
 
 
 @click.command()
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=WORKFLOW)
 @click.option("--version", type=int, help="Version of the definition; without it the latest.")
 @click.option("--input", "given", default="{}", help="JSON, @FILE, or - for standard input.")
 @click.option("--definition", help="An inline definition: JSON, @FILE, or -.")

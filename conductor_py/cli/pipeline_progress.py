@@ -11,6 +11,7 @@ import click
 
 from conductor_py.cli.connection import client, connected
 from conductor_py.cli.execution_view import is_open
+from conductor_py.cli.names import EXECUTION
 from conductor_py.cli.printing import clipped, duration, objects, print_json, say
 from conductor_py.errors import InvalidInput
 
@@ -24,7 +25,7 @@ _BACK: Final = "\x1b[{}F\x1b[J"
 
 
 @click.command()
-@click.argument("workflow_id")
+@click.argument("workflow_id", shell_complete=EXECUTION)
 @click.option("--task", "reference", help="Reference of one task; without it all of them.")
 @click.option("--follow", is_flag=True, help="Look again each second, until the execution ends.")
 @connected

@@ -8,6 +8,7 @@ from typing import Any, Final
 import click
 
 from conductor_py.cli.connection import client, connected, object_document
+from conductor_py.cli.names import SCHEDULE
 from conductor_py.cli.printing import chosen, clipped, moment, objects, print_json, print_table, say
 
 _DOCUMENT: Final = ("{", "@", "-")
@@ -48,7 +49,7 @@ def list_(*, workflow: str | None, server: str, as_json: bool) -> None:
 
 
 @schedule.command()
-@click.argument("name")
+@click.argument("name", shell_complete=SCHEDULE)
 @connected
 def get(
     name: str,
@@ -62,7 +63,7 @@ def get(
 
 
 @schedule.command()
-@click.argument("name")
+@click.argument("name", shell_complete=SCHEDULE)
 @click.option("--reason", help="Why; shown with the schedule.")
 @connected
 def pause(
@@ -80,7 +81,7 @@ def pause(
 
 
 @schedule.command()
-@click.argument("name")
+@click.argument("name", shell_complete=SCHEDULE)
 @click.option("--catch-up", is_flag=True, help="Make up for what it missed while it was paused.")
 @connected
 def resume(
@@ -98,7 +99,7 @@ def resume(
 
 
 @schedule.command()
-@click.argument("name")
+@click.argument("name", shell_complete=SCHEDULE)
 @connected
 def delete(
     name: str,
@@ -114,7 +115,7 @@ def delete(
 
 
 @schedule.command()
-@click.argument("name")
+@click.argument("name", shell_complete=SCHEDULE)
 @connected
 def run(name: str, *, server: str, as_json: bool) -> None:
     """Start what a schedule says now, and print the execution's id."""
@@ -127,7 +128,7 @@ def run(name: str, *, server: str, as_json: bool) -> None:
 
 
 @schedule.command()
-@click.argument("what")
+@click.argument("what", shell_complete=SCHEDULE)
 @click.option("--from", "first", help="First business time: 2026-03-01, 2026-03-01T02:00 or ms.")
 @click.option("--to", "last", help="Last one; a date is meant whole. Without it: now.")
 @click.option("--lanes", type=click.IntRange(1, 100), help="How many runs side by side.")

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar
 import click
 
 from conductor_py.cli.connection import client
+from conductor_py.cli.names import EXECUTION
 from conductor_py.cli.near import status_notes
 from conductor_py.cli.printing import chosen, clipped, objects, print_json, print_table, say
 from conductor_py.errors import ConductorError
@@ -38,7 +39,9 @@ class Selection:
 def selected(command: Command) -> Command:
     """Add ids, ``--query``, ``--dry-run`` and ``--yes``; the command gets a ``Selection``."""
     options = (
-        click.argument("workflow_ids", nargs=-1, metavar="[WORKFLOW_ID]..."),
+        click.argument(
+            "workflow_ids", nargs=-1, metavar="[WORKFLOW_ID]...", shell_complete=EXECUTION
+        ),
         click.option(
             "--query", help='Instead of ids: what a search finds, "status=FAILED" for example.'
         ),

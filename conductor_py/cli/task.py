@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from conductor_py.cli.connection import client, connected, object_document
+from conductor_py.cli.names import EXECUTION, TASK_TYPE
 from conductor_py.cli.printing import chosen, moment, print_json, print_table, say
 
 _STATUSES = click.Choice(["COMPLETED", "FAILED", "FAILED_WITH_TERMINAL_ERROR"])
@@ -17,7 +18,7 @@ def task() -> None:
 
 
 @task.command()
-@click.argument("workflow_id")
+@click.argument("workflow_id", shell_complete=EXECUTION)
 @click.argument("ref")
 @click.argument("status", type=_STATUSES, default="COMPLETED")
 @click.option("--output", default="{}", help="Its output: JSON, @FILE, or -.")
@@ -55,7 +56,9 @@ def logs(task_id: str, *, server: str, as_json: bool) -> None:
 
 @task.command()
 @click.argument("task_id", required=False)
-@click.option("--type", "task_type", help="All tasks of this type, instead of one.")
+@click.option(
+    "--type", "task_type", shell_complete=TASK_TYPE, help="All tasks of this type, instead of one."
+)
 @connected
 def requeue(task_id: str | None, task_type: str | None, *, server: str, as_json: bool) -> None:
     """Take TASK_ID from a worker that is dead, and offer it to others.
@@ -77,7 +80,7 @@ def requeue(task_id: str | None, task_type: str | None, *, server: str, as_json:
 
 
 @task.command("poll-data")
-@click.argument("task_type", required=False)
+@click.argument("task_type", required=False, shell_complete=TASK_TYPE)
 @connected
 def poll_data(task_type: str | None, *, server: str, as_json: bool) -> None:
     """Print who polled last, for TASK_TYPE or for all."""
@@ -90,7 +93,7 @@ def poll_data(task_type: str | None, *, server: str, as_json: bool) -> None:
 
 
 @task.command()
-@click.argument("task_types", nargs=-1)
+@click.argument("task_types", nargs=-1, shell_complete=TASK_TYPE)
 @connected
 def queues(task_types: tuple[str, ...], *, server: str, as_json: bool) -> None:
     """Print how many tasks wait, by queue: of TASK_TYPES, or of all when none is named."""

@@ -8,13 +8,14 @@ from typing import Any, Final
 import click
 
 from conductor_py.cli.connection import client, connected
+from conductor_py.cli.names import EXECUTION
 from conductor_py.cli.printing import json_line, moment, objects, print_json, print_table, say
 
 _COLUMNS: Final = ("cause", "task", "since", "until", "sentence")
 
 
 @click.command()
-@click.argument("workflow_id")
+@click.argument("workflow_id", shell_complete=EXECUTION)
 @connected
 def why(workflow_id: str, *, server: str, as_json: bool) -> None:
     """Say why an execution is not moving, and what to do about it."""

@@ -12,6 +12,7 @@ from conductor_py.cli.connection import client, connected, object_document
 from conductor_py.cli.definition import warn
 from conductor_py.cli.execution_view import print_execution, print_facts
 from conductor_py.cli.execution_watch import exit_code, watch
+from conductor_py.cli.names import EXECUTION, WORKFLOW
 from conductor_py.cli.near import status_notes
 from conductor_py.cli.operations import COMMANDS
 from conductor_py.cli.printing import chosen, objects, print_json, print_table, say
@@ -40,7 +41,7 @@ def workflow() -> None:
 
 
 @workflow.command()
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=WORKFLOW)
 @click.option("--version", type=int, help="Version of the definition; without it the latest.")
 @click.option("--input", "given", default="{}", help="JSON, @FILE, or - for standard input.")
 @click.option("--definition", help="An inline definition: JSON, @FILE, or -.")
@@ -84,7 +85,7 @@ def start(
 
 
 @workflow.command()
-@click.argument("workflow_id")
+@click.argument("workflow_id", shell_complete=EXECUTION)
 @click.option("--tasks/--no-tasks", default=True, help="With its tasks, or without.")
 @click.option("--watch", "watched", is_flag=True, help="Show its tasks until it ends.")
 @connected

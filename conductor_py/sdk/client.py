@@ -35,6 +35,9 @@ _URL_VARIABLE = "CONDUCTOR_SERVER_URL"
 _BYTES_PER_KB = 1024
 
 
+_UNWELL = 503
+
+
 class Client(
     WorkflowCalls,
     OperationCalls,
@@ -107,8 +110,10 @@ class Client(
         return self._payloads.download(PayloadKind(kind), path)
 
     def health(self) -> JsonObject:
-        """Return the server's own account of its health."""
-        return object_of(self._server.call("GET", "health", resend=True))
+        """Return the server's own account of its health, also when it is not well: ``healthy``, and
+        for each store one of ``healthResults``.
+        """
+        return object_of(self._server.call("GET", "health", resend=True, accept=_UNWELL))
 
     def version(self) -> str:
         """Return the server's version."""

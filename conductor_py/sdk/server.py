@@ -60,8 +60,10 @@ class Server:
         resend: bool,
         timeout_s: float | None = None,
         headers: Mapping[str, str] | None = None,
+        accept: int = 0,
     ) -> Answer:
-        """Send one request and return its 2xx answer; ``headers`` go beside those of all.
+        """Send one request and return its 2xx answer, or one of status ``accept``; ``headers`` go
+        beside those of all.
 
         ``path`` holds unescaped segments. With ``resend`` the request is sent again, a few times
         and with pauses, while the server is away. Raises the typed error of the answer,
@@ -74,7 +76,13 @@ class Server:
         timeout = self._timeout_s if timeout_s is None else timeout_s
         return self.repeat(
             lambda: self._once(
-                method, url, body, timeout_s=timeout, asked=asked, more=headers or {}
+                method,
+                url,
+                body,
+                timeout_s=timeout,
+                asked=asked,
+                more=headers or {},
+                accept=accept,
             ),
             resend=resend,
         )
@@ -103,6 +111,7 @@ class Server:
         timeout_s: float,
         asked: str,
         more: Mapping[str, str],
+        accept: int,
     ) -> Answer:
         headers = {"Accept": "application/json, text/plain", **self._headers, **more}
         if body is not None:
@@ -114,7 +123,7 @@ class Server:
         except StoreUnavailable as error:
             message = f"{asked}: {error.message}"
             raise StoreUnavailable(message) from error
-        if not answer.is_success:
+        if not answer.is_success and answer.status != accept:
             raise error_from(answer, asked)
         return answer
 

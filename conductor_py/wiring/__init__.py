@@ -10,6 +10,7 @@ from conductor_py.wiring.application import (
     build_application,
     build_metrics,
 )
+from conductor_py.wiring.checks import check_payloads, check_search, describe_redis
 from conductor_py.wiring.effects import effects_url, run_effects
 from conductor_py.wiring.engine import build_engine
 from conductor_py.wiring.locks import check_lock
@@ -22,7 +23,10 @@ __all__ = [
     "build_engine",
     "build_metrics",
     "check_lock",
+    "check_payloads",
     "check_redis",
+    "check_search",
+    "describe_redis",
     "effects_url",
     "redis_url",
     "release_shards",

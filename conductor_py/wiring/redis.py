@@ -47,7 +47,7 @@ def check_redis(settings: Settings) -> tuple[str, ...]:
 
     connection = connect(settings)
     try:
-        _, warnings = _checked(connection)
+        _, warnings = described(connection)
         namespace = namespace_of(settings)
         fix_partitions(connection, namespace)
         return (*warnings, *partition_warnings(connection, namespace))
@@ -55,7 +55,10 @@ def check_redis(settings: Settings) -> tuple[str, ...]:
         connection.close()
 
 
-def _checked(connection: Connection) -> tuple[str, tuple[str, ...]]:
+def described(connection: Connection) -> tuple[str, tuple[str, ...]]:
+    """Read the version of a Redis and what is not as it should be (``ConfigurationError``,
+    ``StoreUnavailable``).
+    """
     from redis.exceptions import AuthenticationError
 
     try:

@@ -11,7 +11,7 @@ import pytest
 import conductor_py
 from conductor_py.adapters.redis.keys import KEYS
 from conductor_py.api.errors import STATUS
-from conductor_py.cli.entry import _COMMANDS, _root
+from conductor_py.cli.entry import _COMMANDS, root
 from conductor_py.config.settings import declared
 from conductor_py.decider.operators import OPERATORS
 from conductor_py.errors import ConductorError
@@ -105,8 +105,8 @@ def test_every_command_is_documented() -> None:
 def test_command_lines_are_accepted(name: str, line: str) -> None:
     """Commands and options exist; nothing is run. ``name`` says in which page the line stands."""
     words = shlex.split(re.split(r"\s[|>&#]", line)[0])[1:]
-    command: click.Command = _root
-    context = click.Context(_root)
+    command: click.Command = root
+    context = click.Context(root)
     while isinstance(command, click.Group):
         found = command.get_command(context, words.pop(0))
         assert found is not None, f"{name}: {line}"
@@ -121,7 +121,7 @@ def _named(moves: str) -> set[str]:
 def _commands() -> list[str]:
     names = []
     for name in _COMMANDS:
-        command = _root.get_command(click.Context(_root), name)
+        command = root.get_command(click.Context(root), name)
         if isinstance(command, click.Group):
             names += [f"{name} {inner}" for inner in command.commands]
         else:

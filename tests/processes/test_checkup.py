@@ -1,0 +1,153 @@
+"""A check-up says what is there, what is not, and what to do about it; and changes nothing."""
+
+from __future__ import annotations
+
+import http.server
+import socket
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conductor_py.config import Settings, load
+from conductor_py.errors import StoreUnavailable
+from conductor_py.processes import checkup
+from conductor_py.processes.checkup import Finding, Verdict, check_up
+from conductor_py.wiring.checks import RedisFacts
+from tests.services.ports import free_port
+
+
+def settings(tmp_path: Path, **more: str) -> Settings:
+    given = {
+        "conductor.server.port": str(free_port()),
+        "conductor.data.directory": str(tmp_path / "data"),
+        **{key.replace("_", "."): value for key, value in more.items()},
+    }
+    return load(environment={}, flags=given)
+
+
+def found(given: Settings, about: str) -> list[Finding]:
+    return [each for each in check_up(given) if each.about == about]
+
+
+def the(given: Settings, about: str) -> Finding:
+    (one,) = found(given, about)
+    return one
+
+
+@pytest.fixture
+def listener() -> Iterator[socket.socket]:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        yield taken
+
+
+def test_where_all_is_there_nothing_fails_and_nothing_is_made(tmp_path: Path) -> None:
+    verdicts = {each.verdict for each in check_up(settings(tmp_path))}
+    assert Verdict.FAILURE not in verdicts
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_data_directory_that_cannot_be_made_is_a_failure(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    given = load(environment={}, flags={"conductor.data.directory": str(tmp_path / "file/data")})
+    assert the(given, "data directory").verdict is Verdict.FAILURE
+
+
+def test_a_disk_that_is_nearly_full_is_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = type("Usage", (), {"free": 5_000_000})
+    monkeypatch.setattr("shutil.disk_usage", lambda _: usage)
+    assert the(settings(tmp_path), "data directory").verdict is Verdict.WARNING
+
+
+def test_a_port_that_somebody_else_has_is_a_failure(
+    tmp_path: Path, listener: socket.socket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkup, "_REQUEST_S", 0.05)
+    port = str(listener.getsockname()[1])
+    one = the(settings(tmp_path, conductor_server_port=port), "address")
+    assert one.verdict is Verdict.FAILURE
+    assert "--port" in one.remedy
+
+
+def test_a_server_of_this_kind_that_has_the_port_is_none(tmp_path: Path) -> None:
+    class Answering(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b'{"build": {"name": "conductor-py", "version": "9.9"}}')
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Say nothing."""
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Answering) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        given = settings(tmp_path, conductor_server_port=str(server.server_port))
+        one = the(given, "address")
+        server.shutdown()
+    assert (one.verdict, "9.9 answers" in one.said) == (Verdict.OK, True)
+
+
+def external(tmp_path: Path, port: int) -> Settings:
+    return settings(
+        tmp_path,
+        conductor_db_type="redis_standalone",
+        conductor_redis_hosts=f"127.0.0.1:{port}",
+    )
+
+
+def test_a_redis_that_does_not_answer_is_a_failure(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    assert the(external(tmp_path, port), "Redis").verdict is Verdict.FAILURE
+
+
+def test_what_is_odd_about_a_redis_is_a_warning_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    facts = RedisFacts(version="7.4", warnings=("the append-only file is off",), now_ms=0.0)
+    monkeypatch.setattr(checkup, "describe_redis", lambda _: facts)
+    shown = found(external(tmp_path, 1), "Redis")
+    assert [each.verdict for each in shown] == [Verdict.OK, Verdict.WARNING, Verdict.WARNING]
+    assert "append-only" in shown[1].said
+    assert "apart" in shown[2].said
+
+
+def test_what_does_not_answer_keeps_nothing_else_from_being_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(_: Settings) -> None:
+        raise StoreUnavailable("the index is away")
+
+    monkeypatch.setattr(checkup, "check_search", away)
+    looked = {each.about: each for each in check_up(settings(tmp_path))}
+    assert looked["search"].verdict is Verdict.FAILURE
+    assert looked["search"].said == "the index is away"
+    assert "Spark" in looked
+
+
+def test_keys_without_effect_are_named(tmp_path: Path) -> None:
+    given = load(environment={}, flags={"conductor.app.stack": "prod"})
+    (_, odd) = found(given, "settings")
+    assert "conductor.app.stack" in odd.said
+
+
+@pytest.mark.parametrize(
+    ("said", "verdict"),
+    [
+        ('openjdk version "21.0.1" 2023', Verdict.OK),
+        ('java version "1.8.0_292"', Verdict.WARNING),
+        ("nothing that is known", Verdict.OK),
+    ],
+)
+def test_a_java_that_is_too_old_for_spark_is_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, verdict: Verdict
+) -> None:
+    ended = subprocess.CompletedProcess((), 0, "", said)
+    monkeypatch.setenv("JAVA_HOME", "/somewhere")
+    monkeypatch.setattr("subprocess.run", lambda *_, **__: ended)
+    assert the(settings(tmp_path), "Spark").verdict is verdict
