@@ -152,6 +152,20 @@ class KeptPartForm(WireSchema):
     history = Many(lambda: _PAST, required=True)
 
 
+class KeptEpochForm(WireSchema):
+    """The record of one epoch of a part."""
+
+    epoch = Whole(required=True)
+    record = Payload(required=True)
+
+
+class KeptSavepointForm(WireSchema):
+    """The record of a part in a savepoint."""
+
+    savepoint = Text(required=True)
+    record = Payload(required=True)
+
+
 class SavepointForm(WireSchema):
     """A savepoint, with the epoch of each part that it holds."""
 
@@ -221,6 +235,8 @@ FORMS: tuple[WireSchema, ...] = (
     _PAST,
     _SAVEPOINT,
     KeptPartForm(),
+    KeptEpochForm(),
+    KeptSavepointForm(),
     TASK_REQUEST,
     KeptForm(),
     NotesKeptForm(),

@@ -66,14 +66,14 @@ class FileHandleForm(WireSchema):
     """What is known of a file."""
 
     file_handle_id = Text(required=True)
-    file_name = Text()
+    file_name = Text(allow_none=True)
     content_type = Text(required=True)
     file_size = Whole(required=True)
-    content_hash = Text()
+    content_hash = Text(allow_none=True)
     storage_type = Text(required=True)
     upload_status = Choice(UploadStatus, required=True)
     workflow_id = Text(required=True)
-    task_id = Text()
+    task_id = Text(allow_none=True)
     created_at = Whole(required=True)
     updated_at = Whole(required=True)
 

@@ -30,6 +30,7 @@ from conductor_py.wire import (
     codes,
     event_handlers,
     lookups,
+    oversight,
     policies,
     recovery,
     requests,
@@ -59,6 +60,7 @@ from conductor_py.wire.definitions import (
 from conductor_py.wire.examples import EXAMPLES
 from conductor_py.wire.fields import WireField, WireSchema, reference
 from conductor_py.wire.operations import (
+    BYTES,
     HTML,
     NOTHING,
     OBJECT,
@@ -126,6 +128,7 @@ _FORMS: tuple[WireSchema, ...] = (
     *catalog_forms.FORMS,
     *lineage_forms.FORMS,
     *bundles.FORMS,
+    *oversight.FORMS,
 )
 _PUBLISHED = ("WorkflowDef", "TaskDef", "StartWorkflowRequest", "TaskResult", "Task", "Workflow")
 """The schemas that are files of their own."""
@@ -304,12 +307,16 @@ def _responses(operation: Operation) -> Json:
 
 
 def _content(what: str) -> Json:
+    if what == BYTES:
+        return {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
     if what in _TEXT_TYPES:
         return {_TEXT_TYPES[what]: {"schema": {"type": "string"}}}
     return {"application/json": {"schema": _described(what)}}
 
 
 def _described(what: str) -> Json:
+    if "|" in what:
+        return {"anyOf": [_described(each) for each in what.split("|")]}
     if what == OBJECT:
         return {"type": "object", "additionalProperties": True}
     if what.endswith("{}"):

@@ -11,24 +11,34 @@ import logging
 import threading
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import hypothesis
+import orjson
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase
 from schemathesis import GenerationMode
 from schemathesis.checks import CHECKS, load_all_checks
 
+from conductor_py.adapters.files.contents import DirectoryContents
+from conductor_py.adapters.memory.file_records import MemoryFileRecords
+from conductor_py.adapters.memory.space import MemorySpace
 from conductor_py.adapters.quickjs.scripts import QuickJsScripts
 from conductor_py.api import create_app
 from conductor_py.decider.expressions import check
+from conductor_py.engine.files import FilePorts
+from conductor_py.testing import FakeClock
 from conductor_py.testing.bench import MemoryBench
 from conductor_py.testing.engine import MemoryEngine, memory_engine
 from conductor_py.wire.openapi import document
 from tests.script_processes import unhurried
 
 _EXAMPLES = 25
+_FILE_BYTES = 1_000
+_STRANGERS = ("nobody", "0" * 36, "\u00e9 *", "__proto__")
+"""Names of nothing."""
 _DOCUMENT = document("fuzz")
 
 
@@ -85,11 +95,17 @@ def scripts() -> Iterator[QuickJsScripts]:
 
 
 @pytest.fixture
-def engine(scripts: QuickJsScripts, monkeypatch: pytest.MonkeyPatch) -> MemoryEngine:
-    """Offer an engine whose ids are the same in every run."""
+def engine(
+    scripts: QuickJsScripts, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> MemoryEngine:
+    """Offer an engine whose ids are the same in every run, with files."""
     numbers = itertools.count(1)
     monkeypatch.setattr("secrets.token_hex", lambda size=16: f"{next(numbers):0{size * 2}x}")
-    return memory_engine(bench=MemoryBench, scripts=scripts)
+    clock = FakeClock()
+    contents = DirectoryContents(tmp_path, now_ms=clock, max_bytes=_FILE_BYTES)
+    records = MemoryFileRecords(MemorySpace(clock=clock))
+    files = FilePorts(records=records, contents=contents, served=contents)
+    return memory_engine(clock=clock, bench=MemoryBench, scripts=scripts, files=files)
 
 
 @pytest.fixture
@@ -97,7 +113,8 @@ def schema(engine: MemoryEngine) -> Any:
     """Serve the engine, and publish what it knows with the interface."""
     stop = threading.Event()
     stop.set()  # no long polls
-    app = create_app(engine.engine, check_expressions=check, stop=stop)
+    files = engine.engine.files
+    app = create_app(engine.engine, files=files, check_expressions=check, stop=stop)
     known = _known(app.test_client(), engine)
     made = schemathesis.openapi.from_dict(_with(known))
     made.app = app
@@ -125,10 +142,15 @@ def _known(client: Any, engine: MemoryEngine) -> dict[str, list[str]]:
     client.get("/api/tasks/poll/batch/resize?count=1")
     engine.clock.advance(seconds=2)
     engine.settle()
+    files, uploads = _files(client, running)
     ids = [running, held, paused, ended, failed]
     tasks = [f"{running}-1", f"{held}-2", f"{failed}-1"]
     names = ["thumbs", "resize", "handler", "nightly", "picture"]
     return {
+        "file_id": files,
+        "upload_id": uploads,
+        "uploadId": uploads,
+        "part_number": ["1"],
         "workflow_id": ids,
         "workflowId": ids,
         "workflowInstanceId": ids,
@@ -147,25 +169,62 @@ def _known(client: Any, engine: MemoryEngine) -> dict[str, list[str]]:
     }
 
 
+def _files(client: Any, owner: str) -> tuple[list[str], list[str]]:
+    """Files of an execution, one complete, one begun, one that comes in parts: their ids, and those
+    of uploads in parts.
+    """
+
+    def recorded() -> str:
+        told = client.post("/api/files", json={"workflowId": owner})
+        assert told.status_code == 201, told.json
+        return str(told.json["fileHandleId"]).rpartition("/")[2]
+
+    complete, begun, parts = (recorded() for _ in range(3))
+    sent = client.put(f"/api/files/content/{owner}/{complete}", data=b"bytes")
+    assert sent.status_code == 204, sent.json
+    taken = client.post(f"/api/files/{owner}/{complete}/upload-complete")
+    assert taken.status_code == 200, taken.json
+    told = client.post(f"/api/files/{owner}/{parts}/multipart")
+    assert told.status_code == 200, told.json
+    return [complete, begun, parts], [str(told.json["uploadId"])]
+
+
 def _with(known: dict[str, list[str]]) -> dict[str, Any]:
-    """Name things that exist where the interface takes any name."""
+    """Name things that exist where the interface takes any name. What is answered may name others,
+    so requests have schemas of their own.
+    """
     published = copy.deepcopy(_DOCUMENT)
-    for methods in published["paths"].values():
-        for described in methods.values():
-            for parameter in described["parameters"]:
-                _mix(parameter, "schema", known.get(parameter["name"]))
-            for content in described.get("requestBody", {}).get("content", {}).values():
-                _mix(content["schema"], "items", known["*"])
-    for described in published["components"]["schemas"].values():
+    schemas = published["components"]["schemas"]
+    sent = _renamed(schemas)
+    for described in sent.values():
         for name in described.get("properties", {}):
             _mix(described["properties"], name, known.get(name))
+    for path, methods in published["paths"].items():
+        for described in methods.values():
+            for parameter in described["parameters"]:
+                values = known.get(parameter["name"])
+                if values and path.startswith("/api/files/"):
+                    values = values[:3]  # the first is whose the files are
+                _mix(parameter, "schema", values)
+            for content in described.get("requestBody", {}).get("content", {}).values():
+                content["schema"] = _renamed(content["schema"])
+                _mix(content["schema"], "items", known["*"])
+    published["components"]["schemas"] = schemas | {
+        f"Sent{name}": schema for name, schema in sent.items()
+    }
     return published
 
 
+def _renamed(schema: Any) -> Any:
+    """Refer to the schemas of what is sent."""
+    text = orjson.dumps(schema).replace(b"#/components/schemas/", b"#/components/schemas/Sent")
+    return orjson.loads(text)
+
+
 def _mix(holder: dict[str, Any], member: str, values: list[str] | None) -> None:
+    # Not "one of these, or any text": what draws the requests reads that as any text.
     if values and holder.get(member) == {"type": "string"}:
-        known = {"type": "string", "enum": values}
-        holder[member] = {"anyOf": [known, known, {"type": "string"}]}
+        holder[member] = {"type": "string", "enum": [*values, *_STRANGERS]}
 
 
 @pytest.mark.thorough(target="fuzz")

@@ -60,6 +60,17 @@ def test_every_reference_leads_somewhere() -> None:
     assert len(ids) == len(set(ids))
 
 
+def test_an_answer_is_any_object_only_where_it_is_the_users_own() -> None:
+    bare = {
+        path
+        for path, methods in document("1")["paths"].items()
+        for described in methods.values()
+        for content in described["responses"]["200"].get("content", {}).values()
+        if content["schema"].get("additionalProperties") is True
+    }
+    assert bare == {"/api/workflow/execute/{name}", "/api/payloads/{token}", "/api-docs"}
+
+
 @pytest.mark.parametrize("name", ["WorkflowDef.json", "Task.json"])
 def test_published_schemas_stand_alone(name: str) -> None:
     schema = orjson.loads(files()[name])

@@ -26,6 +26,7 @@ from conductor_py.wire.operations import (
     workflows,
 )
 from conductor_py.wire.operations.operation import (
+    BYTES,
     HTML,
     NOTHING,
     OBJECT,
@@ -56,4 +57,4 @@ OPERATIONS: tuple[Operation, ...] = (
 )
 """Every endpoint."""
 
-__all__ = ["HTML", "NOTHING", "OBJECT", "OPERATIONS", "SCRIPT", "TEXT", "Operation"]
+__all__ = ["BYTES", "HTML", "NOTHING", "OBJECT", "OPERATIONS", "SCRIPT", "TEXT", "Operation"]

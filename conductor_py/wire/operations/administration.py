@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from conductor_py.wire.operations.operation import OBJECT, TEXT, Operation, get, post
+from conductor_py.wire.operations.operation import TEXT, Operation, get, post
 
 OPERATIONS: tuple[Operation, ...] = (
     get("/api/admin/config", "The settings in effect; secrets are masked", "string{}"),
     get(
         "/api/admin/queues",
         "List the queues of events that somebody handles",
-        OBJECT,
+        "string{}|integer{}{}",
         "verbose:boolean",
     ),
     get(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from conductor_py.wire.operations.operation import (
-    OBJECT,
     Operation,
     delete,
     get,
@@ -37,7 +36,7 @@ OPERATIONS: tuple[Operation, ...] = (
     get(
         f"{_OF_TASK}/{{part}}",
         "Read a part, or with an epoch or savepoint that record of it",
-        OBJECT,
+        "KeptPart|KeptEpoch|KeptSavepoint",
         "epoch:integer savepoint:string",
     ),
     get(_OF_WORKFLOW, "Read what the tasks of an execution keep, by reference", "Kept{}"),

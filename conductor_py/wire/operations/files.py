@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from conductor_py.wire.operations.operation import (
+    BYTES,
     NOTHING,
-    OBJECT,
     Operation,
     delete,
     get,
@@ -49,8 +49,8 @@ OPERATIONS: tuple[Operation, ...] = (
         _CONTENT,
         "Send the bytes of a file, or of one part; answers 204",
         NOTHING,
-        OBJECT,
+        BYTES,
         "uploadId:string partNumber:integer token:string",
     ),
-    get(_CONTENT, "Fetch the bytes of a file", OBJECT, "token:string"),
+    get(_CONTENT, "Fetch the bytes of a file", BYTES, "token:string"),
 )

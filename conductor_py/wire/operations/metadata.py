@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from conductor_py.wire.operations.operation import (
     NOTHING,
-    OBJECT,
     Operation,
     delete,
     get,
@@ -34,7 +33,11 @@ OPERATIONS: tuple[Operation, ...] = (
         "classifier:string",
     ),
     get("/api/metadata/workflow/names", "List the names of workflow definitions", "string[]"),
-    get("/api/metadata/workflow/names-and-versions", "List versions by name", OBJECT),
+    get(
+        "/api/metadata/workflow/names-and-versions",
+        "List versions by name",
+        "WorkflowDefSummary[]{}",
+    ),
     get(
         "/api/metadata/workflow/latest-versions",
         "List the latest version of each workflow definition",

@@ -9,6 +9,7 @@ HTML = "html"
 SCRIPT = "script"
 NOTHING = "nothing"
 OBJECT = "object"
+BYTES = "bytes"
 SEARCH = "start:integer size:integer sort:string freeText:string query:string"
 """The parameters of every search."""
 PAYLOAD_LOCATION = (
@@ -26,8 +27,8 @@ class Operation:
     ``name:ONE|OTHER`` has one of these values.
 
     ``body`` and ``answer`` name a schema, ``Name[]`` a list of it, ``Name{}`` an object of it,
-    ``SearchResult:Name`` a page of it; else ``text``, ``nothing``, ``object`` or a JSON type. An
-    empty ``body``: there is none.
+    ``SearchResult:Name`` a page of it, ``One|Other`` either; else ``text``, ``nothing``,
+    ``object``, ``bytes`` or a JSON type. An empty ``body``: there is none.
     """
 
     method: str
@@ -53,7 +54,7 @@ class Operation:
             400: bool(self.query or self.body or "{" in self.path),
             403: self.path.startswith(("/api/payloads/", "/api/secrets/", "/api/files/")),
             404: bool(self.query or self.body or "{" in self.path),
-            409: changes,
+            409: changes or self.path.startswith("/api/files/{workflow_id}/"),
             410: self.path == "/api/tasks/update-v2",
             413: changes,
             429: changes,

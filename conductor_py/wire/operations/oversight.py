@@ -2,37 +2,37 @@
 
 from __future__ import annotations
 
-from conductor_py.wire.operations.operation import OBJECT, Operation, get, post
+from conductor_py.wire.operations.operation import Operation, get, post
 
 OPERATIONS: tuple[Operation, ...] = (
     get(
         "/api/workflow/{workflow_id}/why",
         "Say why an execution is not moving, and what to do about it",
-        OBJECT,
+        "Explanation",
     ),
     get(
         "/api/admin/audit",
         "Audit a page of the store: violations of the invariants, with ids",
-        OBJECT,
+        "Audit",
         "cursor:string size:integer",
     ),
-    get("/api/admin/audit/{workflow_id}", "Audit one execution", OBJECT),
+    get("/api/admin/audit/{workflow_id}", "Audit one execution", "Audit"),
     get(
         "/api/admin/quarantine",
         "List the executions that cannot be decided, with the reasons",
-        OBJECT,
+        "SearchResult:Quarantined",
         "start:integer size:integer",
     ),
     post(
         "/api/admin/quarantine/retry",
         "Try all executions in quarantine again; answers how many were decided",
-        OBJECT,
+        "QuarantineRetries",
         "",
     ),
     post(
         "/api/admin/quarantine/{workflow_id}/retry",
         "Try an execution in quarantine again; answers whether it was decided",
-        OBJECT,
+        "QuarantineRetry",
         "",
     ),
 )

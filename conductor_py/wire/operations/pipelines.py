@@ -8,7 +8,7 @@ OPERATIONS: tuple[Operation, ...] = (
     post(
         "/api/pipelines/plan",
         "Check the job of a data pipeline, and say how it is cut and what its sinks promise",
-        OBJECT,
+        "JobPlan",
         OBJECT,
     ),
 )

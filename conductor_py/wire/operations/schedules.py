@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from conductor_py.wire.operations.operation import (
     NOTHING,
-    OBJECT,
     SEARCH,
     TEXT,
     Operation,
@@ -85,9 +84,11 @@ OPERATIONS: tuple[Operation, ...] = (
         "SearchResult:WorkflowScheduleExecution",
         SEARCH,
     ),
-    get("/api/scheduler/admin/requeue", "Put back schedules that should be due", OBJECT),
-    get("/api/scheduler/admin/pause", "Stop all schedules, on all servers", OBJECT),
-    get("/api/scheduler/admin/resume", "Let all schedules go on", OBJECT),
+    get(
+        "/api/scheduler/admin/requeue", "Put back schedules that should be due", "RequeuedSchedules"
+    ),
+    get("/api/scheduler/admin/pause", "Stop all schedules, on all servers", "Done"),
+    get("/api/scheduler/admin/resume", "Let all schedules go on", "Done"),
     put("/api/scheduler/bulk/pause", "Pause schedules", "BulkResponse", "string[]"),
     put("/api/scheduler/bulk/resume", "Resume schedules", "BulkResponse", "string[]"),
 )

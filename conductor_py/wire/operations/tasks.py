@@ -110,15 +110,21 @@ OPERATIONS: tuple[Operation, ...] = (
         "ExternalStorageLocation",
         PAYLOAD_LOCATION,
     ),
-    get("/api/tasks/queue/sizes", "Count the waiting tasks by type", OBJECT, "taskType:string"),
+    get(
+        "/api/tasks/queue/sizes", "Count the waiting tasks by type", "integer{}", "taskType:string"
+    ),
     get(
         "/api/tasks/queue/size",
         "Count the waiting tasks of a queue",
         "integer",
         "taskType!:string domain:string isolationGroupId:string executionNamespace:string",
     ),
-    get("/api/tasks/queue/all", "Count the waiting tasks of every queue", OBJECT),
-    get("/api/tasks/queue/all/verbose", "Count the waiting tasks by queue and shard", OBJECT),
+    get("/api/tasks/queue/all", "Count the waiting tasks of every queue", "integer{}"),
+    get(
+        "/api/tasks/queue/all/verbose",
+        "Count the waiting tasks by queue and shard",
+        "QueueShard{}{}",
+    ),
     get(
         "/api/tasks/queue/polldata", "Who polled last, of a type", "PollData[]", "taskType!:string"
     ),
