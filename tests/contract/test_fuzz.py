@@ -67,6 +67,9 @@ _CHECKS = [
         "response_schema_conformance",
     )
 ]
+_CONTENT_TYPE = CHECKS.get_one("content_type_conformance")
+_TEXT_OR_NOTHING = ("/api/tasks/{workflow_id}/{ref}/{status}",)
+"""Nothing has no content type, as in Conductor; the dialect of the schema cannot say that."""
 _DEFINITION: dict[str, Any] = {
     "name": "thumbs",
     "tasks": [
@@ -251,7 +254,10 @@ def test_no_request_is_answered_off_its_schema(  # noqa: PLR0917 - fixtures
         response = case.call()
         engine.clock.advance(seconds=1)
         engine.settle()
-        case.validate_response(response, checks=_CHECKS)
+        checks = _CHECKS
+        if path in _TEXT_OR_NOTHING and not response.content:
+            checks = [check for check in _CHECKS if check is not _CONTENT_TYPE]
+        case.validate_response(response, checks=checks)
         assert [record.getMessage() for record in caplog.records] == []
 
     send()
