@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from conductor_py.model.json import JsonObject, JsonValue
     from conductor_py.sdk.client import Client
     from conductor_py.sdk.clock import Clock
+    from conductor_py.sdk.event_loop import EventLoop
     from conductor_py.sdk.lease import LeaseKeeper
     from conductor_py.sdk.report import Reporter
     from conductor_py.sdk.worker import WorkerTask
@@ -51,6 +52,7 @@ class PollLoop:
         worker_id: str,
         clock: Clock,
         stopping: threading.Event,
+        event_loop: EventLoop | None = None,
     ) -> None:
         """Compile the function's signature; raises ``ConfigurationError``."""
         worker_task.prepare()
@@ -62,6 +64,7 @@ class PollLoop:
         self._worker_id = worker_id
         self._clock = clock
         self._stopping = stopping
+        self._event_loop = event_loop
         self._backoff = Backoff(base_ms=200, cap_ms=RECONNECT_CAP_MS)
         self._random = random.Random()  # noqa: S311 - jitter, not a secret
         self._thread: threading.Thread | None = None
@@ -172,7 +175,7 @@ class PollLoop:
             given = self._client.task_input(lease.context.task)
         except ConductorError as error:
             return TaskResult.failed(f"the input could not be downloaded: {error.message}")
-        return self._worker_task.run(lease.context, given)
+        return self._worker_task.run(lease.context, given, self._event_loop)
 
     def _hand_back(self, task: Task) -> None:
         """Offer the task again at once, as it was: nothing of it has begun here."""

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Self
 from conductor_py.errors import ConductorError, ConfigurationError, NotFound
 from conductor_py.sdk.backoff import RECONNECT_CAP_MS, Backoff
 from conductor_py.sdk.clock import SystemClock
+from conductor_py.sdk.event_loop import EventLoop
 from conductor_py.sdk.lease import LeaseKeeper
 from conductor_py.sdk.poll_loop import PollLoop
 from conductor_py.sdk.presence import Presence, sdk_name
@@ -71,6 +72,7 @@ class Worker:
         self._version = version
         self.worker_id = worker_id or _new_id()
         self._keeper = LeaseKeeper(client, self._clock)
+        self._event_loop = EventLoop()
         reporter = Reporter(client, worker_id=self.worker_id, clock=self._clock)
         self._loops = [
             PollLoop(
@@ -81,6 +83,7 @@ class Worker:
                 worker_id=self.worker_id,
                 clock=self._clock,
                 stopping=self._stopping,
+                event_loop=self._event_loop,
             )
             for task in self._tasks
         ]
@@ -126,6 +129,7 @@ class Worker:
         ended = [self._drained(loop, end_ms) for loop in self._loops]
         drained = all(ended)
         self._keeper.stop()
+        self._event_loop.close()  # after the keeper, which cancels what is left for good
         self._presence.stop()
         _log.info("the worker has stopped", extra={"action": "worker_stopped", "drained": drained})
         return drained
