@@ -1,9 +1,9 @@
 """What the author of a worker or of a client program imports.
 
-It works with threads, and with one event loop for ``async`` functions. It needs the standard library
-and orjson, talks to the server over HTTP only and knows nothing of its engine or stores. Who builds
-a DAG or a workflow has it held to the rules that the server reads definitions by; they are loaded
-then, and need marshmallow.
+It works with threads, and with one event loop for ``async`` functions. It needs the standard
+library and orjson, talks to the server over HTTP only and knows nothing of its engine or stores.
+Who builds a DAG or a workflow has it held to the rules that the server reads definitions by; they
+are loaded then, and need marshmallow.
 """
 
 from __future__ import annotations

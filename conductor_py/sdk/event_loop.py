@@ -53,14 +53,16 @@ class EventLoop:
             running.append(asyncio.get_running_loop().create_task(coroutine))
             running[0].add_done_callback(ended.put)
 
+        def cancel() -> None:
+            running[0].cancel()  # begin was queued before this
+
         try:
             loop = self._beginning(begin)
         except RuntimeError:
             coroutine.close()
             context.raise_if_cancelled()
             raise
-        # begin was queued first: there is something to cancel when this is called
-        with context.when_cancelled(lambda: loop.call_soon_threadsafe(lambda: running[0].cancel())):
+        with context.when_cancelled(lambda: loop.call_soon_threadsafe(cancel)):
             over = ended.get()
         try:
             return over.result()

@@ -16,6 +16,7 @@ from conductor_py.errors import ConductorError, InvalidInput, StoreUnavailable
 from conductor_py.sdk.backoff import RECONNECT_CAP_MS, Backoff
 from conductor_py.sdk.context import TaskContext
 from conductor_py.sdk.lease import Lease
+from conductor_py.sdk.outage import Outage
 from conductor_py.sdk.slots import Slots
 from conductor_py.sdk.task import ResultStatus, Task, TaskResult
 
@@ -69,6 +70,7 @@ class PollLoop:
         self._random = random.Random()  # noqa: S311 - jitter, not a secret
         self._thread: threading.Thread | None = None
         self._patience_ms = _FIRST_POLL_MS
+        self._outage = Outage(_log, "polls fail", "polls are answered again")
         self.slots = Slots(self._options.name, self._options.concurrency)
 
     def start(self) -> None:
@@ -103,8 +105,7 @@ class PollLoop:
                 self._poll(free)
             except ConductorError as error:
                 failures += 1
-                extra = {**self._about(), "action": "poll_failed", "error": error.message}
-                _log.warning("a poll failed", extra=extra)
+                self._outage.failed(error, {**self._about(), "action": "poll_failed"})
                 self._pause(failures, error)
             except Exception as error:  # noqa: BLE001 - a worker that stops polling is lost
                 failures += 1
@@ -113,6 +114,7 @@ class PollLoop:
                 self._pause(failures, error)
             else:
                 failures = 0
+                self._outage.ended({**self._about(), "action": "poll_answered"})
 
     def _poll(self, free: int) -> None:
         timeout_ms = min(self._patience_ms, self._options.poll_timeout_ms)
