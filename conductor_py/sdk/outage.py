@@ -1,7 +1,7 @@
 """Failures that repeat while something is away: said once when they begin, and once when they end.
 
-A worker tries again every few seconds, for hours if it must. The first failure of a kind is news, and
-so is the end; what lies between says nothing new.
+A worker tries again every few seconds, for hours if it must. The first failure of a kind is news,
+and so is the end; what lies between says nothing new.
 """
 
 from __future__ import annotations
