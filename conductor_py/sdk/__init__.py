@@ -50,12 +50,22 @@ from conductor_py.sdk.payloads import PayloadKind
 from conductor_py.sdk.runner import Worker
 from conductor_py.sdk.task import ResultStatus, Task, TaskInProgress, TaskLog, TaskResult
 from conductor_py.sdk.worker import WorkerOptions, WorkerTask, worker_task
+from conductor_py.sdk.workflow import Workflow
+from conductor_py.sdk.workflow_tasks import (
+    ChoiceTask,
+    DynamicForkTask,
+    ForkTask,
+    LoopTask,
+    TaskSequence,
+    WorkflowTask,
+)
 
 __all__ = [
     "Backoff",
     "CancelRequested",
     "Checkpoint",
     "Checkpoints",
+    "ChoiceTask",
     "ClaimLost",
     "Client",
     "Clock",
@@ -67,9 +77,12 @@ __all__ = [
     "Dag",
     "DagTask",
     "DefinitionError",
+    "DynamicForkTask",
     "EpochConflict",
+    "ForkTask",
     "InvalidInput",
     "LimitExceeded",
+    "LoopTask",
     "NonRetryableError",
     "NotFound",
     "NotesConflict",
@@ -90,11 +103,14 @@ __all__ = [
     "TaskLog",
     "TaskRequest",
     "TaskResult",
+    "TaskSequence",
     "UnexpectedAnswer",
     "Violation",
     "Worker",
     "WorkerOptions",
     "WorkerTask",
+    "Workflow",
+    "WorkflowTask",
     "all_of",
     "any_of",
     "task_context",

@@ -56,6 +56,13 @@ def _loop_threads() -> int:
     return sum(thread.name == "conductor-event-loop" for thread in threading.enumerate())
 
 
+def _await_the_end_of(worker: Worker) -> None:
+    thread = worker._event_loop._thread
+    assert thread is not None
+    thread.join(PATIENCE_S)
+    assert not thread.is_alive()
+
+
 # -- one loop --------------------------------------------------------------------------------------
 
 
@@ -285,7 +292,7 @@ def test_a_stop_waits_for_coroutines_within_the_grace(client, tasks):
     assert tasks.next_report()["outputData"] == {"result": "done"}
     stop.join(PATIENCE_S)
     assert stopped == [True]
-    until(lambda: not worker._event_loop._thread.is_alive(), what="the loop's thread has ended")
+    _await_the_end_of(worker)
 
 
 def test_a_stop_cancels_what_runs_after_the_grace_and_ends_the_loop(client, tasks):
@@ -305,7 +312,7 @@ def test_a_stop_cancels_what_runs_after_the_grace_and_ends_the_loop(client, task
     assert begun.wait(PATIENCE_S)
     assert not worker.stop(grace_s=0)
     assert cleaned.wait(PATIENCE_S)
-    until(lambda: not worker._event_loop._thread.is_alive(), what="the loop's thread has ended")
+    _await_the_end_of(worker)
     assert tasks.reports.empty()
 
 
@@ -313,15 +320,17 @@ def test_background_work_that_a_function_left_is_cancelled_with_the_loop(clock):
     cleaned = threading.Event()
     kept = []
 
-    async def linger() -> None:
+    async def linger(begun: asyncio.Event) -> None:
+        begun.set()
         try:
             await asyncio.Event().wait()
         finally:
             cleaned.set()
 
     async def work() -> None:
-        kept.append(asyncio.create_task(linger()))
-        await asyncio.sleep(0)
+        begun = asyncio.Event()
+        kept.append(asyncio.create_task(linger(begun)))
+        await begun.wait()
 
     with EventLoop() as loop:
         assert run(work, clock, loop)[0].status is ResultStatus.COMPLETED
