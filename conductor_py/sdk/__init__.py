@@ -51,6 +51,7 @@ from conductor_py.sdk.runner import Worker
 from conductor_py.sdk.task import ResultStatus, Task, TaskInProgress, TaskLog, TaskResult
 from conductor_py.sdk.worker import WorkerOptions, WorkerTask, worker_task
 from conductor_py.sdk.workflow import Workflow
+from conductor_py.sdk.workflow_run import WaitTimeout, WorkflowFailed, WorkflowRun
 from conductor_py.sdk.workflow_tasks import (
     ChoiceTask,
     DynamicForkTask,
@@ -106,10 +107,13 @@ __all__ = [
     "TaskSequence",
     "UnexpectedAnswer",
     "Violation",
+    "WaitTimeout",
     "Worker",
     "WorkerOptions",
     "WorkerTask",
     "Workflow",
+    "WorkflowFailed",
+    "WorkflowRun",
     "WorkflowTask",
     "all_of",
     "any_of",

@@ -11,7 +11,7 @@ NAMES = """
     NotFound NotesConflict Overloaded PayloadKind PayloadTooLarge ResultStatus ServerFailure
     StartingPoint StopRequested StoreUnavailable SwitchTask SystemClock Task TaskCancelled
     TaskContext TaskInProgress TaskLog TaskRequest TaskResult TaskSequence UnexpectedAnswer
-    Violation Worker WorkerOptions WorkerTask Workflow 
+    Violation WaitTimeout Worker WorkerOptions WorkerTask Workflow WorkflowFailed WorkflowRun
     WorkflowTask all_of any_of task_context worker_task
 """
 
