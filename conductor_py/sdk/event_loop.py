@@ -77,7 +77,7 @@ class EventLoop:
             loop, thread = self._loop, self._thread
             if loop is not None and not loop.is_closed():
                 loop.call_soon_threadsafe(loop.stop)
-        if thread is not None:
+        if thread is not None and thread is not threading.current_thread():
             thread.join(_CLOSING_S)
 
     def __enter__(self) -> Self:
