@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, Unpack
 
 from conductor_py.errors import DefinitionError, NotFound
 from conductor_py.model.json import JsonObject
-from conductor_py.sdk.dag_members import (
+from conductor_py.sdk.dag_relations import Relations
+from conductor_py.sdk.dag_tasks import Condition, ConditionsTask, DagTask, SwitchTask
+from conductor_py.sdk.definition_builder import DefinitionBuilder, switch_document
+from conductor_py.sdk.definition_document import checked
+from conductor_py.sdk.definition_members import (
     DagMembers,
     SharedTaskMembers,
     TaskMembers,
     members,
     task_document,
 )
-from conductor_py.sdk.dag_relations import Relations
-from conductor_py.sdk.dag_tasks import Condition, ConditionsTask, DagTask, SwitchTask
-from conductor_py.sdk.definition_builder import DefinitionBuilder, switch_document
-from conductor_py.sdk.definition_document import checked
 
 if TYPE_CHECKING:
     from datetime import date

@@ -12,8 +12,8 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar, Unpack
 
 from conductor_py.errors import DefinitionError
 from conductor_py.model.json import JsonObject, JsonValue
-from conductor_py.sdk.dag_members import TaskMembers
 from conductor_py.sdk.definition_document import Definition
+from conductor_py.sdk.definition_members import TaskMembers
 from conductor_py.sdk.worker import WorkerTask
 
 TaskT = TypeVar("TaskT")

@@ -9,10 +9,8 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from conductor_py.errors import ConductorError
+from conductor_py.errors import ConductorError
 
 
 class Outage:
@@ -26,12 +24,21 @@ class Outage:
         self._lock = threading.Lock()
         self._said: set[str] = set()
 
-    def failed(self, error: ConductorError, facts: Mapping[str, object]) -> None:
-        """Warn of an error whose code is new in this outage; others are for debugging."""
+    def failed(self, error: Exception, facts: Mapping[str, object]) -> None:
+        """Warn of an error whose kind is new in this outage; others are for debugging.
+
+        The kind is the code of a ``ConductorError``. Any other error nobody expected: its class is
+        the kind, and its traceback is shown.
+        """
+        if isinstance(error, ConductorError):
+            kind, reason, cause = error.code, error.message, None
+        else:
+            kind = type(error).__name__
+            reason, cause = f"{kind}: {error}", error
         with self._lock:
-            level = logging.DEBUG if error.code in self._said else logging.WARNING
-            self._said.add(error.code)
-        self._log.log(level, self._failing, extra={**facts, "error": error.message})
+            level = logging.DEBUG if kind in self._said else logging.WARNING
+            self._said.add(kind)
+        self._log.log(level, self._failing, exc_info=cause, extra={**facts, "error": reason})
 
     def ended(self, facts: Mapping[str, object]) -> None:
         """Say that calls succeed again, if one has failed."""

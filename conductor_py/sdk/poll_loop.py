@@ -109,8 +109,7 @@ class PollLoop:
                 self._pause(failures, error)
             except Exception as error:  # noqa: BLE001 - a worker that stops polling is lost
                 failures += 1
-                extra = {**self._about(), "action": "poll_loop_survived"}
-                _log.exception("the poll loop survived an error", extra=extra)
+                self._outage.failed(error, {**self._about(), "action": "poll_loop_survived"})
                 self._pause(failures, error)
             else:
                 failures = 0

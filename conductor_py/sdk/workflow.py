@@ -13,9 +13,9 @@ from typing import Any, ClassVar, Final, Unpack
 
 from conductor_py.errors import DefinitionError
 from conductor_py.model.json import JsonObject
-from conductor_py.sdk.dag_members import TaskMembers, WorkflowMembers, members, task_document
 from conductor_py.sdk.definition_builder import DefinitionBuilder, switch_document
 from conductor_py.sdk.definition_document import checked
+from conductor_py.sdk.definition_members import TaskMembers, WorkflowMembers, members, task_document
 from conductor_py.sdk.worker import WorkerTask
 from conductor_py.sdk.workflow_tasks import (
     Branch,

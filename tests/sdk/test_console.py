@@ -184,3 +184,14 @@ def test_an_outage_is_said_when_it_begins_when_its_kind_changes_and_when_it_ends
         if record.levelno > logging.DEBUG
     ]
     assert said == ["a", "c", "works again", "e"]
+
+
+def test_an_error_that_nobody_expected_is_said_once_with_its_traceback(caplog):
+    caplog.set_level(logging.DEBUG)
+    outage = Outage(logging.getLogger("tests.outage"), "fails", "works again")
+    for _ in range(2):
+        outage.failed(RuntimeError("can't start new thread"), {})
+    first, second = caplog.records
+    assert (first.levelno, second.levelno) == (logging.WARNING, logging.DEBUG)
+    assert vars(first)["error"] == "RuntimeError: can't start new thread"
+    assert first.exc_info
