@@ -115,7 +115,10 @@ class TaskSequence(SequencePart):
 
     def sequence(self) -> TaskSequence:
         """Return the sequence that this one has been made a part of, else itself."""
-        return self if self._became is None else self._became.sequence()
+        found = self
+        while found._became is not None:
+            found = found._became
+        return found
 
     def put(self, place: str) -> None:
         """Give it its place; raises ``DefinitionError`` when it has one."""

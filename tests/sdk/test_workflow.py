@@ -4,6 +4,7 @@ and what makes no sense is refused where it is written.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -349,6 +350,15 @@ def test_what_is_written_in_several_lines_is_one_sequence() -> None:
     a >> b
     workflow >> c
     assert _tasks(workflow) == [_simple(name) for name in "abcd"]
+
+
+def test_a_long_workflow_may_be_written_from_its_end() -> None:
+    workflow = Workflow("w")
+    tasks = [workflow.task(f"t{number}") for number in range(2_000)]
+    for before, after in reversed(list(itertools.pairwise(tasks))):
+        before >> after
+    workflow >> tasks[0]
+    assert [task["name"] for task in _tasks(workflow)] == [task.reference for task in tasks]
 
 
 def test_a_case_goes_on_in_a_later_line() -> None:
