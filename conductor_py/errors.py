@@ -8,7 +8,10 @@ data in attributes. The HTTP status of each code stands in one table, in
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
+
+_SHOWN: Final = 10
+"""How many findings an error says as text; ``violations`` has them all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +53,14 @@ class InvalidInput(ConductorError):
         if message is None and violations:
             message = f"{violations[0].path}: {violations[0].message}"
         super().__init__(message)
+
+    def __str__(self) -> str:
+        """Say the message, then each finding that it does not say itself, up to a bound."""
+        found = [f"{each.path}: {each.message}" for each in self.violations]
+        lines = [line for line in found if line not in self.message]
+        if len(lines) > _SHOWN:
+            lines[_SHOWN:] = [f"and {len(lines) - _SHOWN} more"]
+        return "\n  ".join([self.message, *lines])
 
 
 class DefinitionError(InvalidInput):

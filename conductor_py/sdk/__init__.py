@@ -1,8 +1,9 @@
 """What the author of a worker or of a client program imports.
 
-Synchronous, with threads; it needs the standard library and orjson. It talks to the server over
-HTTP only and knows nothing of its engine or stores. Who builds a DAG has it held to the rules that
-the server reads definitions by; they are loaded then, and need marshmallow.
+It works with threads, and with one event loop for ``async`` functions. It needs the standard
+library and orjson, talks to the server over HTTP only and knows nothing of its engine or stores.
+Who builds a DAG or a workflow has it held to the rules that the server reads definitions by; they
+are loaded then, and need marshmallow.
 """
 
 from __future__ import annotations
@@ -49,12 +50,23 @@ from conductor_py.sdk.payloads import PayloadKind
 from conductor_py.sdk.runner import Worker
 from conductor_py.sdk.task import ResultStatus, Task, TaskInProgress, TaskLog, TaskResult
 from conductor_py.sdk.worker import WorkerOptions, WorkerTask, worker_task
+from conductor_py.sdk.workflow import Workflow
+from conductor_py.sdk.workflow_run import WaitTimeout, WorkflowFailed, WorkflowRun
+from conductor_py.sdk.workflow_tasks import (
+    ChoiceTask,
+    DynamicForkTask,
+    ForkTask,
+    LoopTask,
+    TaskSequence,
+    WorkflowTask,
+)
 
 __all__ = [
     "Backoff",
     "CancelRequested",
     "Checkpoint",
     "Checkpoints",
+    "ChoiceTask",
     "ClaimLost",
     "Client",
     "Clock",
@@ -66,9 +78,12 @@ __all__ = [
     "Dag",
     "DagTask",
     "DefinitionError",
+    "DynamicForkTask",
     "EpochConflict",
+    "ForkTask",
     "InvalidInput",
     "LimitExceeded",
+    "LoopTask",
     "NonRetryableError",
     "NotFound",
     "NotesConflict",
@@ -89,11 +104,17 @@ __all__ = [
     "TaskLog",
     "TaskRequest",
     "TaskResult",
+    "TaskSequence",
     "UnexpectedAnswer",
     "Violation",
+    "WaitTimeout",
     "Worker",
     "WorkerOptions",
     "WorkerTask",
+    "Workflow",
+    "WorkflowFailed",
+    "WorkflowRun",
+    "WorkflowTask",
     "all_of",
     "any_of",
     "task_context",

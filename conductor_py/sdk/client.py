@@ -19,8 +19,8 @@ from conductor_py.sdk.payloads import PayloadKind, PayloadTransfer
 from conductor_py.sdk.schedule_calls import ScheduleCalls
 from conductor_py.sdk.server import Server, object_of, text_of
 from conductor_py.sdk.task_calls import TaskCalls
+from conductor_py.sdk.waiting_calls import WaitingCalls
 from conductor_py.sdk.worker_calls import WorkerCalls
-from conductor_py.sdk.workflow_calls import WorkflowCalls
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,7 +39,7 @@ _UNWELL = 503
 
 
 class Client(
-    WorkflowCalls,
+    WaitingCalls,
     OperationCalls,
     TaskCalls,
     CheckpointCalls,
@@ -78,11 +78,12 @@ class Client(
         self._timeout_s = timeout_s
         self._workflow_input_threshold_bytes = workflow_input_threshold_kb * _BYTES_PER_KB
         self._task_output_threshold_bytes = task_output_threshold_kb * _BYTES_PER_KB
+        self._clock = clock or SystemClock()
         self._server = Server(
             url,
             timeout_s=timeout_s,
             headers=headers or {},
-            clock=clock or SystemClock(),
+            clock=self._clock,
             backoff=backoff,
         )
         self._payloads = PayloadTransfer(self._server, timeout_s=timeout_s)

@@ -50,6 +50,7 @@ class TaskContext:
         self._progress: JsonObject | None = None
         self._when_cancelled: dict[object, Callable[[], object]] = {}
         self._request: TaskRequest | None = None
+        self._loop_thread: int | None = None
         self._checkpoints = Checkpoints(server, task, asked=self.asked) if server else None
 
     def log(self, line: str) -> None:
@@ -87,8 +88,10 @@ class TaskContext:
         """Do what is asked of the task; call it between steps of long work.
 
         Waits while it is to pause. Raises ``StopRequested``, ``CancelRequested``, or
-        ``TaskCancelled`` when the task is no longer ours; let them pass.
+        ``TaskCancelled`` when the task is no longer ours; let them pass. An ``async`` function
+        writes ``await asyncio.to_thread(context.heed_requests)``.
         """
+        self._must_not_block("asyncio.to_thread(context.heed_requests)")
         while True:
             self.raise_if_cancelled()
             match self.request:
@@ -109,7 +112,11 @@ class TaskContext:
             raise TaskCancelled
 
     def sleep(self, seconds: float) -> None:
-        """Sleep, and raise ``TaskCancelled`` at once when the task is no longer ours."""
+        """Sleep, and raise ``TaskCancelled`` at once when the task is no longer ours.
+
+        An ``async`` function writes ``await asyncio.sleep(seconds)``, which ends as soon.
+        """
+        self._must_not_block("asyncio.sleep(seconds)")
         self._clock.wait(self.cancelled, int(seconds * 1000))
         self.raise_if_cancelled()
 
@@ -137,6 +144,16 @@ class TaskContext:
             keys = tuple(self._when_cancelled)
         for key in keys:
             self._stop(key)
+
+    def awaited_in(self, thread_id: int) -> None:
+        """Remember the thread of the event loop that its function runs in; for who runs it."""
+        self._loop_thread = thread_id
+
+    def _must_not_block(self, instead: str) -> None:
+        if threading.get_ident() == self._loop_thread:
+            raise RuntimeError(
+                f"this would stop all async functions of this worker; write: await {instead}"
+            )
 
     def _stop(self, key: object) -> None:
         with self._lock:
@@ -173,7 +190,9 @@ _current: ContextVar[TaskContext] = ContextVar("conductor_task")
 
 
 def task_context() -> TaskContext:
-    """Return the context of this thread's task; raises ``LookupError`` outside of one."""
+    """Return the context of the task that this thread, or this coroutine, carries out; raises
+    ``LookupError`` outside of one.
+    """
     try:
         return _current.get()
     except LookupError:

@@ -7,16 +7,22 @@ server would refuse ``build`` refuses before, by the same rules.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, Unpack
 
-from conductor_py.errors import DefinitionError, InvalidInput, NotFound
-from conductor_py.model.json import JsonObject, JsonValue
-from conductor_py.sdk.dag_members import DagMembers, SharedTaskMembers, TaskMembers, members
+from conductor_py.errors import DefinitionError, NotFound
+from conductor_py.model.json import JsonObject
 from conductor_py.sdk.dag_relations import Relations
 from conductor_py.sdk.dag_tasks import Condition, ConditionsTask, DagTask, SwitchTask
-from conductor_py.sdk.document import decode, encode
+from conductor_py.sdk.definition_builder import DefinitionBuilder, switch_document
+from conductor_py.sdk.definition_document import checked
+from conductor_py.sdk.definition_members import (
+    DagMembers,
+    SharedTaskMembers,
+    TaskMembers,
+    members,
+    task_document,
+)
 
 if TYPE_CHECKING:
     from datetime import date
@@ -26,38 +32,21 @@ if TYPE_CHECKING:
 
 _Kind = TypeVar("_Kind", bound=DagTask)
 
-_PLACE: Final = re.compile(r"\$\.(tasks|relations)\[(\d+)\]")
-_MADE_BY: Final = {"CONDITIONS": "conditions", "SWITCH": "switch"}
-_SHOWN: Final = 5
 
-
-class Dag:
+class Dag(DefinitionBuilder[DagTask]):
     """A DAG under construction. It is changed by its own methods and by those of its tasks."""
+
+    _kind = "DAG"
+    _made_by: ClassVar = {"CONDITIONS": "dag.conditions", "SWITCH": "dag.switch"}
 
     def __init__(self, name: str, **given: Unpack[DagMembers]) -> None:
         """Begin without tasks; ``given`` is what the workflow is told beside them."""
-        self.name = name
+        super().__init__(name, members(DagMembers, given, f"DAG {name}"))
         self._relations = Relations(name)
         self._tasks: dict[str, DagTask] = {}
         self._cleanups: list[DagTask] = []
-        self._members = members(DagMembers, given, f"DAG {name}")
 
     # -- tasks -------------------------------------------------------------------------------------
-
-    def task(
-        self,
-        name: str,
-        *,
-        reference: str | None = None,
-        type: str = "SIMPLE",
-        **given: Unpack[TaskMembers],
-    ) -> DagTask:
-        """Add a task of any type: of workers that ask for ``name``, HTTP, WAIT, SPARK_PIPELINE and
-        so on. Without a ``reference`` it has its name for one.
-        """
-        if type in _MADE_BY:
-            raise self._relations.wrong(f"{name}: write dag.{_MADE_BY[type]}(…) for a {type}")
-        return self._added(DagTask, reference or name, {"name": name, "type": type}, given)
 
     def conditions(
         self, reference: str, condition: Condition | None = None, **given: Unpack[TaskMembers]
@@ -78,34 +67,8 @@ class Dag:
 
         With ``evaluator_type="javascript"`` it is a script over the task's inputs.
         """
-        by_script = given.get("evaluator_type", "value-param") != "value-param"
-        document: dict[str, Any] = {"name": reference, "type": "SWITCH"}
-        if by_script:
-            document["expression"] = value
-        else:
-            document |= {"evaluatorType": "value-param", "expression": "case"}
-            given["inputs"] = {**given.get("inputs", {}), "case": value}
+        document = switch_document(reference, value, given)
         return self._added(SwitchTask, reference, document, given)
-
-    def sub_workflow(
-        self,
-        reference: str,
-        workflow: str | Dag,
-        *,
-        version: int | None = None,
-        **given: Unpack[TaskMembers],
-    ) -> DagTask:
-        """Add a task that runs a workflow: one that has a name, in that version or the newest, or
-        another DAG as it is now.
-        """
-        started: dict[str, Any] = {"name": workflow}
-        if isinstance(workflow, Dag):
-            started = {"name": workflow.name, "workflowDefinition": workflow.build()}
-        if version is not None:
-            started["version"] = version
-        started |= given.pop("sub_workflow_param", {})
-        document = {"name": reference, "type": "SUB_WORKFLOW", "subWorkflowParam": started}
-        return self._added(DagTask, reference, document, given)
 
     def shared(
         self, reference: str, *, code: str, version: int, **given: Unpack[SharedTaskMembers]
@@ -135,10 +98,6 @@ class Dag:
             each.always(task)
         return task
 
-    def outputs(self, **values: JsonValue) -> None:
-        """Say what the workflow gives when it has ended, beside what was said before."""
-        self._members["outputParameters"] = {**self._members.get("outputParameters", {}), **values}
-
     # -- the definition ----------------------------------------------------------------------------
 
     def build(self) -> JsonObject:
@@ -155,10 +114,11 @@ class Dag:
             # Without a relation it would be a list of tasks, which run one after the other.
             "relations": relations or [{"postTask": reference} for reference in self._tasks],
         }
-        plain = decode(encode(definition))
-        assert isinstance(plain, dict)
-        _check(plain)
-        return plain
+        return checked(definition, str(self))
+
+    def to_json(self) -> JsonObject:
+        """Write the definition, as ``build`` does."""
+        return self.build()
 
     def save(self, client: Client, *, draft: bool = False, etag: int = 0) -> JsonObject:
         """Save it in the catalog, as a new version of what has its name, and return the head.
@@ -216,14 +176,16 @@ class Dag:
 
     # ----------------------------------------------------------------------------------------------
 
+    def _made(self, reference: str, document: dict[str, Any], given: Mapping[str, Any]) -> DagTask:
+        return self._added(DagTask, reference, document, given)
+
+    def _wrong(self, sentence: str) -> DefinitionError:
+        return self._relations.wrong(sentence)
+
     def _added(
         self, kind: type[_Kind], reference: str, document: dict[str, Any], given: Mapping[str, Any]
     ) -> _Kind:
-        told = members(TaskMembers, given, f"task {reference} of the DAG {self.name}")
-        inputs = {**document.get("inputParameters", {}), **told.pop("inputParameters", {})}
-        whole = {**document, "taskReferenceName": reference, **told}
-        if inputs:
-            whole["inputParameters"] = inputs
+        whole = task_document(reference, document, given, str(self))
         task = kind(self._relations, reference, whole)
         self._tasks[reference] = task
         return task
@@ -247,38 +209,3 @@ class Dag:
             return None
         etag = heads[0].get("etag")
         return str(heads[0].get("code")), etag if isinstance(etag, int) else 0
-
-
-def _check(definition: Mapping[str, Any]) -> None:
-    """Hold a definition to the rules of the server; what only the server knows it is asked for."""
-    # They bring what reads requests, which nobody needs who only works.
-    from conductor_py.wire.definition_reader import DefinitionReader  # noqa: PLC0415
-    from conductor_py.wire.validation import Rules  # noqa: PLC0415
-
-    try:
-        DefinitionReader(Rules(environment=None)).workflow(_without_uses(definition))
-    except InvalidInput as refused:
-        found = [
-            f"{_PLACE.sub(lambda at: _place(definition, at), each.path)} {each.message}"
-            for each in refused.violations[:_SHOWN]
-        ]
-        if len(refused.violations) > _SHOWN:
-            found.append(f"and {len(refused.violations) - _SHOWN} more")
-        message = f"DAG {definition['name']}: {'; '.join(found) or refused.message}"
-        raise DefinitionError(message, violations=refused.violations) from refused
-
-
-def _without_uses(definition: Mapping[str, Any]) -> dict[str, Any]:
-    """Put a worker's task in the place of each that the catalog has: only it knows what that is."""
-    tasks = [
-        {"name": task["taskReferenceName"], **task} if "uses" in task else task
-        for task in definition["tasks"]
-    ]
-    return {**definition, "tasks": tasks}
-
-
-def _place(definition: Mapping[str, Any], at: re.Match[str]) -> str:
-    found = definition[at[1]][int(at[2])]
-    if at[1] == "tasks":
-        return f"task {found['taskReferenceName']}"
-    return f"relation {found.get('preTask', '')} → {found['postTask']}"

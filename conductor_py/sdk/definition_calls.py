@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from conductor_py.sdk.definition_document import Definition, document_of
 from conductor_py.sdk.document import encode
 from conductor_py.sdk.server import object_of, objects_of
 
@@ -24,30 +25,33 @@ class DefinitionCalls:
 
     _server: Server
 
-    def register_workflow(self, definition: JsonObject, *, overwrite: bool = False) -> None:
-        """Register a new version; raises ``Conflict`` when it exists and ``overwrite`` is false."""
+    def register_workflow(self, definition: Definition, *, overwrite: bool = False) -> None:
+        """Register a new version; raises ``Conflict`` when it exists and ``overwrite`` is false.
+
+        A ``Workflow`` or ``Dag`` is written first; ``DefinitionError`` says what is wrong with it.
+        """
         self._server.call(
             "POST",
             "metadata",
             "workflow",
             query={"overwrite": overwrite},
-            body=encode(definition),
+            body=encode(document_of(definition)),
             resend=overwrite,
         )
 
-    def update_workflows(self, definitions: Sequence[JsonObject]) -> JsonObject:
+    def update_workflows(self, definitions: Sequence[Definition]) -> JsonObject:
         """Create or replace each definition; return which succeeded and why others did not."""
-        answer = self._server.call(
-            "PUT", "metadata", "workflow", body=encode(list(definitions)), resend=True
-        )
+        body = encode([document_of(each) for each in definitions])
+        answer = self._server.call("PUT", "metadata", "workflow", body=body, resend=True)
         return object_of(answer)
 
-    def validate_workflow(self, definition: JsonObject) -> list[JsonObject]:
+    def validate_workflow(self, definition: Definition) -> list[JsonObject]:
         """Check without storing; raises ``InvalidInput`` with every violation. Return what would be
         taken but is likely not meant: ``path`` and ``message`` of each.
         """
+        body = encode(document_of(definition))
         answer = self._server.call(
-            "POST", "metadata", "workflow", "validate", body=encode(definition), resend=True
+            "POST", "metadata", "workflow", "validate", body=body, resend=True
         )
         found = object_of(answer).get("warnings")
         return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []

@@ -10,11 +10,12 @@ from collections.abc import Mapping
 import orjson
 
 from conductor_py.errors import InvalidInput
+from conductor_py.sdk import scalars
 
 
 def encode(value: object) -> bytes:
-    """Return the value as UTF-8 JSON; dataclasses become objects, tuples arrays. Raises
-    ``InvalidInput``.
+    """Return the value as UTF-8 JSON; dataclasses become objects, tuples arrays, moments and days
+    ISO 8601 text, UUIDs and decimals text. Raises ``InvalidInput``.
     """
     try:
         return orjson.dumps(value, default=_as_plain)
@@ -36,5 +37,8 @@ def decode(body: bytes) -> object:
 def _as_plain(value: object) -> object:
     if isinstance(value, Mapping):
         return dict(value)
+    text = scalars.written(value)
+    if text is not None:
+        return text
     message = f"{type(value).__name__} is not a JSON type"
     raise TypeError(message)

@@ -2,9 +2,9 @@
 annotations.
 
 Nothing is coerced and nothing is guessed: an input is of the annotated type or it is refused, by a
-sentence that names its key. ``null`` counts as absent unless the annotation admits None, because
-that is what a reference to something absent resolves to. Inputs that no parameter asks for are
-ignored.
+sentence that names its key. What JSON has no type for is read from its text (``sdk.scalars``).
+``null`` counts as absent unless the annotation admits None, because that is what a reference to
+something absent resolves to. Inputs that no parameter asks for are ignored.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from typing import Any as AnyType
 
 from conductor_py.errors import ConfigurationError
 from conductor_py.model import json as model_json
+from conductor_py.sdk import scalars
 from conductor_py.sdk.task import Task
 
 #: Takes the JSON value and its key for messages; raises ``InputError``.
@@ -43,6 +44,10 @@ _NAMES: Mapping[type, str] = {
     dict: "an object",
     type(None): "null",
 }
+
+
+#: Characters of a text that a refusal shows.
+_SHOWN = 40
 
 
 class InputError(Exception):
@@ -173,6 +178,8 @@ def _class_reader(kind: type, known: _Known) -> Reader:
         return _exactly(kind)
     if kind is float:
         return _number
+    if kind in scalars.KINDS:
+        return _scalar(kind)
     if kind in {list, Sequence}:
         return _exactly(list)
     if kind in {dict, Mapping}:
@@ -203,8 +210,8 @@ def _generic_reader(annotation: object, known: _Known) -> Reader:
     raise ConfigurationError(f"an input cannot be checked against the annotation {annotation!r}")
 
 
-def _refuse(key: str, expected: str, value: object) -> InputError:
-    found = _NAMES.get(type(value), type(value).__name__)
+def _refuse(key: str, expected: str, value: object, shown: str | None = None) -> InputError:
+    found = shown or _NAMES.get(type(value), type(value).__name__)
     return InputError(f"input '{key}' must be {expected}, not {found}")
 
 
@@ -221,6 +228,17 @@ def _number(value: object, key: str) -> object:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise _refuse(key, _NAMES[float], value)
     return float(value)
+
+
+def _scalar(kind: type) -> Reader:
+    def read(value: object, key: str) -> object:
+        try:
+            return scalars.read(kind, value)
+        except ValueError as error:
+            found = repr(value[:_SHOWN]) if isinstance(value, str) else None
+            raise _refuse(key, str(error), value, found) from None
+
+    return read
 
 
 def _member_of(kind: type[Enum]) -> Reader:

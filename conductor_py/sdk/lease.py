@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from conductor_py.errors import ConductorError, Conflict, NotFound, StoreUnavailable
 from conductor_py.sdk.checkpoints import TaskRequest
+from conductor_py.sdk.outage import Outage
 
 if TYPE_CHECKING:
     from conductor_py.model.json import JsonObject
@@ -106,6 +107,7 @@ class LeaseKeeper:
         self._wake = threading.Event()
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
+        self._outage = Outage(_log, "leases cannot be extended", "leases are extended again")
         self._asleep_until_ms: float = math.inf  # while awake, every new lease sets the wake-up
 
     def start(self) -> None:
@@ -178,12 +180,10 @@ class LeaseKeeper:
             return True
         except ConductorError as error:
             lease.postpone()
-            _log.warning(
-                "a lease could not be extended",
-                extra={**_ids(lease), "action": "lease_not_extended", "error": error.message},
-            )
+            self._outage.failed(error, {**_ids(lease), "action": "lease_not_extended"})
             return not isinstance(error, StoreUnavailable)
         lease.extended(sent_ms)
+        self._outage.ended({**_ids(lease), "action": "lease_extended"})
         lease.context.asked(TaskRequest.from_json(answer.get("request")))
         self._send_lines(lease, timeout_s)
         return True

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal
 
+from conductor_py.sdk.definition_document import Definition, document_of
 from conductor_py.sdk.document import encode
 from conductor_py.sdk.server import object_of, objects_of, text_of
 
@@ -227,7 +228,7 @@ class OperationCalls:
         version: int = 0,
         *,
         input: JsonObject | None = None,
-        definition: JsonObject | None = None,
+        definition: Definition | None = None,
         correlation_id: str | None = None,
         wait_until: Sequence[str] = (),
         wait_s: int = 10,
@@ -242,7 +243,7 @@ class OperationCalls:
             name=name,
             version=version or None,
             input=input or {},
-            workflowDef=definition,
+            workflowDef=None if definition is None else document_of(definition),
             correlationId=correlation_id,
         )
         query: dict[str, QueryValue] = {
@@ -268,19 +269,19 @@ class OperationCalls:
         *,
         version: int | None = None,
         input: JsonObject | None = None,
-        definition: JsonObject | None = None,
+        definition: Definition | None = None,
         mocks: Mapping[str, Sequence[JsonObject]] | None = None,
     ) -> JsonObject:
         """Run a definition with mocked results and return the execution; nothing is kept of it.
 
         ``mocks`` gives, by task reference, one result for each attempt: ``status`` and ``output``.
         """
-        inline = definition or {}
+        inline = None if definition is None else document_of(definition)
         body = _given(
-            name=name or inline.get("name"),
+            name=name or (inline or {}).get("name"),
             version=version,
             input=input or {},
-            workflowDef=definition,
+            workflowDef=inline,
             taskRefToMockOutput={ref: list(results) for ref, results in (mocks or {}).items()},
         )
         return object_of(self._operate("POST", "workflow", "test", body=encode(body)))

@@ -16,6 +16,7 @@ from conductor_py.errors import ConductorError, InvalidInput, StoreUnavailable
 from conductor_py.sdk.backoff import RECONNECT_CAP_MS, Backoff
 from conductor_py.sdk.context import TaskContext
 from conductor_py.sdk.lease import Lease
+from conductor_py.sdk.outage import Outage
 from conductor_py.sdk.slots import Slots
 from conductor_py.sdk.task import ResultStatus, Task, TaskResult
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from conductor_py.model.json import JsonObject, JsonValue
     from conductor_py.sdk.client import Client
     from conductor_py.sdk.clock import Clock
+    from conductor_py.sdk.event_loop import EventLoop
     from conductor_py.sdk.lease import LeaseKeeper
     from conductor_py.sdk.report import Reporter
     from conductor_py.sdk.worker import WorkerTask
@@ -51,6 +53,7 @@ class PollLoop:
         worker_id: str,
         clock: Clock,
         stopping: threading.Event,
+        event_loop: EventLoop | None = None,
     ) -> None:
         """Compile the function's signature; raises ``ConfigurationError``."""
         worker_task.prepare()
@@ -62,10 +65,12 @@ class PollLoop:
         self._worker_id = worker_id
         self._clock = clock
         self._stopping = stopping
+        self._event_loop = event_loop
         self._backoff = Backoff(base_ms=200, cap_ms=RECONNECT_CAP_MS)
         self._random = random.Random()  # noqa: S311 - jitter, not a secret
         self._thread: threading.Thread | None = None
         self._patience_ms = _FIRST_POLL_MS
+        self._outage = Outage(_log, "polls fail", "polls are answered again")
         self.slots = Slots(self._options.name, self._options.concurrency)
 
     def start(self) -> None:
@@ -100,16 +105,15 @@ class PollLoop:
                 self._poll(free)
             except ConductorError as error:
                 failures += 1
-                extra = {**self._about(), "action": "poll_failed", "error": error.message}
-                _log.warning("a poll failed", extra=extra)
+                self._outage.failed(error, {**self._about(), "action": "poll_failed"})
                 self._pause(failures, error)
             except Exception as error:  # noqa: BLE001 - a worker that stops polling is lost
                 failures += 1
-                extra = {**self._about(), "action": "poll_loop_survived"}
-                _log.exception("the poll loop survived an error", extra=extra)
+                self._outage.failed(error, {**self._about(), "action": "poll_loop_survived"})
                 self._pause(failures, error)
             else:
                 failures = 0
+                self._outage.ended({**self._about(), "action": "poll_answered"})
 
     def _poll(self, free: int) -> None:
         timeout_ms = min(self._patience_ms, self._options.poll_timeout_ms)
@@ -172,7 +176,7 @@ class PollLoop:
             given = self._client.task_input(lease.context.task)
         except ConductorError as error:
             return TaskResult.failed(f"the input could not be downloaded: {error.message}")
-        return self._worker_task.run(lease.context, given)
+        return self._worker_task.run(lease.context, given, self._event_loop)
 
     def _hand_back(self, task: Task) -> None:
         """Offer the task again at once, as it was: nothing of it has begun here."""

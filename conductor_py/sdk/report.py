@@ -22,6 +22,7 @@ from conductor_py.errors import (
     StoreUnavailable,
 )
 from conductor_py.sdk.backoff import Backoff
+from conductor_py.sdk.outage import Outage
 from conductor_py.sdk.task import TaskLog, TaskResult
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class Reporter:
         self._clock = clock
         self._backoff = Backoff(base_ms=200, cap_ms=5_000)
         self._random = random.Random()  # noqa: S311 - jitter, not a secret
+        self._outage = Outage(_log, "reports are in doubt, and sent again", "reports arrive again")
 
     def report(self, lease: Lease, result: TaskResult) -> bool:
         """Deliver the result; tell whether the server took it. Raises nothing of the server's."""
@@ -74,9 +76,10 @@ class Reporter:
                 result = _failure_for(result, f"the result was refused: {error.message}")
             except ConductorError as error:
                 failures += 1
-                self._say("a report is in doubt", lease, "report_in_doubt", error)
+                self._outage.failed(error, _facts(lease, "report_in_doubt"))
                 self._pause(lease, failures, error)
             else:
+                self._outage.ended(_facts(lease, "report_taken"))
                 return True
         self._say("a result was not delivered before its lease ended", lease, "result_lost", None)
         return False
@@ -110,14 +113,13 @@ class Reporter:
         self._clock.wait(lease.context.cancelled, delay_ms)
 
     def _say(self, sentence: str, lease: Lease, action: str, error: ConductorError | None) -> None:
-        task = lease.context.task
-        extra = {
-            "action": action,
-            "task_id": task.task_id,
-            "workflow_id": task.workflow_id,
-            "error": error.message if error else None,
-        }
+        extra = {**_facts(lease, action), "error": error.message if error else None}
         _log.warning(sentence, extra=extra)
+
+
+def _facts(lease: Lease, action: str) -> dict[str, object]:
+    task = lease.context.task
+    return {"action": action, "task_id": task.task_id, "workflow_id": task.workflow_id}
 
 
 def _failure_for(result: TaskResult, reason: str, *, terminal: bool = True) -> TaskResult:

@@ -20,7 +20,10 @@ from typing import TYPE_CHECKING, Self
 from conductor_py.errors import ConductorError, ConfigurationError, NotFound
 from conductor_py.sdk.backoff import RECONNECT_CAP_MS, Backoff
 from conductor_py.sdk.clock import SystemClock
+from conductor_py.sdk.console import show_on_stderr
+from conductor_py.sdk.event_loop import EventLoop
 from conductor_py.sdk.lease import LeaseKeeper
+from conductor_py.sdk.outage import Outage
 from conductor_py.sdk.poll_loop import PollLoop
 from conductor_py.sdk.presence import Presence, sdk_name
 from conductor_py.sdk.report import Reporter
@@ -71,6 +74,7 @@ class Worker:
         self._version = version
         self.worker_id = worker_id or _new_id()
         self._keeper = LeaseKeeper(client, self._clock)
+        self._event_loop = EventLoop()
         reporter = Reporter(client, worker_id=self.worker_id, clock=self._clock)
         self._loops = [
             PollLoop(
@@ -81,6 +85,7 @@ class Worker:
                 worker_id=self.worker_id,
                 clock=self._clock,
                 stopping=self._stopping,
+                event_loop=self._event_loop,
             )
             for task in self._tasks
         ]
@@ -91,11 +96,13 @@ class Worker:
         once.
 
         Waits for the server only when there is something to register. Raises what the server says
-        of a definition.
+        of a definition. Where nobody has configured logging, what the worker logs is shown on
+        stderr (``sdk.console``).
         """
         if self._started:
             raise ConfigurationError("this worker was started before; make another one")
         self._started = True
+        show_on_stderr()
         for task in self._tasks:
             if task.options.task_definition is not None:
                 self._register({**task.options.task_definition, "name": task.options.name})
@@ -107,6 +114,7 @@ class Worker:
             "the worker has started",
             extra={
                 "action": "worker_started",
+                "server": self._client.server_url,
                 "worker_id": self.worker_id,
                 "task_types": [task.options.name for task in self._tasks],
             },
@@ -126,6 +134,7 @@ class Worker:
         ended = [self._drained(loop, end_ms) for loop in self._loops]
         drained = all(ended)
         self._keeper.stop()
+        self._event_loop.close()  # after the keeper, which cancels what is left for good
         self._presence.stop()
         _log.info("the worker has stopped", extra={"action": "worker_stopped", "drained": drained})
         return drained
@@ -181,6 +190,8 @@ class Worker:
         """Register the definition if what it says differs from what the server has."""
         backoff = Backoff(base_ms=500, cap_ms=RECONNECT_CAP_MS)
         failures = 0
+        facts = {"action": "registration_delayed", "task_type": definition["name"]}
+        outage = Outage(_log, "a task definition cannot be registered yet", "it is registered")
         while not self._stopping.is_set():
             try:
                 if self._is_new(definition):
@@ -189,13 +200,11 @@ class Worker:
                 if not error.retryable:
                     raise
                 failures += 1
-                _log.warning(
-                    "a task definition could not be registered yet",
-                    extra={"action": "registration_delayed", "error": error.message},
-                )
+                outage.failed(error, facts)
                 chance = random.random()  # noqa: S311 - jitter, not a secret
                 self._clock.wait(self._stopping, backoff.delay_ms(failures, chance))
             else:
+                outage.ended({**facts, "action": "registered"})
                 return
 
     def _is_new(self, definition: JsonObject) -> bool:

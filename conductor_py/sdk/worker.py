@@ -23,6 +23,7 @@ from conductor_py.sdk.errors import (
     StopRequested,
     TaskCancelled,
 )
+from conductor_py.sdk.event_loop import EventLoop
 from conductor_py.sdk.inputs import InputError, Inputs
 from conductor_py.sdk.task import ResultStatus, TaskInProgress, TaskResult
 
@@ -73,7 +74,11 @@ class WorkerTask(Generic[P, R_co]):
     """A function that carries out tasks of one type; it can still be called as a function."""
 
     def __init__(self, function: Callable[P, R_co], options: WorkerOptions) -> None:
-        """Wrap the function; its annotations are read when the first worker takes it."""
+        """Wrap the function; its annotations are read when the first worker takes it.
+
+        Raises ``ConfigurationError`` for a generator function.
+        """
+        _refuse_generator(function, options.name)
         functools.update_wrapper(self, function)
         self.function = function
         self.options = options
@@ -88,11 +93,13 @@ class WorkerTask(Generic[P, R_co]):
         if self._inputs is None:
             self._inputs = Inputs(self.function)
 
-    def run(self, context: TaskContext, given: JsonObject) -> TaskResult | None:
+    def run(
+        self, context: TaskContext, given: JsonObject, loop: EventLoop | None = None
+    ) -> TaskResult | None:
         """Run the function for the context's task with that input.
 
-        Returns its result, not yet addressed; None when the task is cancelled and nothing is to be
-        said.
+        An ``async`` function runs in ``loop``, without one in a loop for this call. Returns its
+        result, not yet addressed; None when the task is cancelled and nothing is to be said.
         """
         self.prepare()
         assert self._inputs is not None
@@ -105,7 +112,7 @@ class WorkerTask(Generic[P, R_co]):
             try:
                 returned = call(**arguments)
                 if inspect.iscoroutine(returned):
-                    returned = _awaited(context, returned)
+                    returned = _awaited(context, returned, loop)
                 result = _result_of(returned)
             except TaskCancelled:
                 return None
@@ -148,13 +155,15 @@ def worker_task(
     poll_timeout_ms: int = 1_000,
     task_definition: JsonObject | None = None,
 ) -> Callable[[Callable[P, R_co]], WorkerTask[P, R_co]]:
-    """Make a plain function carry out tasks of the type ``name``.
+    """Make a function carry out tasks of the type ``name``.
 
     Parameters are filled from the task's input by name and checked by their annotations; a
     parameter annotated ``Task`` gets the polled task. What the function returns becomes the output:
     a mapping or dataclass as it is, None as nothing, anything else as ``{"result": value}``; a
-    ``TaskResult`` or ``TaskInProgress`` is obeyed. An ``async`` function runs in an event loop of
-    its own and is cancelled when its task is lost. For the other arguments see ``WorkerOptions``.
+    ``TaskResult`` or ``TaskInProgress`` is obeyed. An ``async`` function runs in the one event loop
+    of its worker and is cancelled when its task is lost. For the other arguments see
+    ``WorkerOptions``. Raises ``ConfigurationError`` for options that cannot work, and for a
+    generator function.
     """
     options = WorkerOptions(
         name=name,
@@ -171,20 +180,24 @@ def worker_task(
     return wrap
 
 
-def _awaited(context: TaskContext, coroutine: Coroutine[object, object, object]) -> object:
-    """Run an async function to its end; ``TaskCancelled`` when its task was lost meanwhile."""
-    import asyncio  # noqa: PLC0415 - most functions need none of it
+def _awaited(
+    context: TaskContext, coroutine: Coroutine[object, object, object], loop: EventLoop | None
+) -> object:
+    if loop is not None:
+        return loop.run(context, coroutine)
+    with EventLoop() as own:
+        return own.run(context, coroutine)
 
-    async def run() -> object:
-        loop, running = asyncio.get_running_loop(), asyncio.ensure_future(coroutine)
-        with context.when_cancelled(lambda: loop.call_soon_threadsafe(running.cancel)):
-            return await running
 
-    try:
-        return asyncio.run(run())
-    except asyncio.CancelledError:
-        context.raise_if_cancelled()
-        raise RuntimeError("the function was cancelled, and not by its worker") from None
+def _refuse_generator(function: Callable[..., object], name: str) -> None:
+    """Calling one carries out nothing, and what it yields has nowhere to go."""
+    for called in (function, getattr(function, "__call__", function)):  # noqa: B004
+        if inspect.isgeneratorfunction(called) or inspect.isasyncgenfunction(called):
+            raise ConfigurationError(
+                f"{name}: {getattr(function, '__qualname__', repr(function))} is a generator"
+                " function, and a task has one result. Return a value instead of yielding; report"
+                " progress with task_context().progress(...)"
+            )
 
 
 def _result_of(returned: object) -> TaskResult:

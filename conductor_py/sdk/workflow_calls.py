@@ -9,6 +9,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Literal
 
 from conductor_py.errors import InvalidInput
+from conductor_py.sdk.definition_document import Definition, document_of
 from conductor_py.sdk.document import embed, encode
 from conductor_py.sdk.payloads import PayloadKind
 from conductor_py.sdk.server import object_of, text_of, value_of
@@ -37,7 +38,7 @@ class WorkflowCalls:
         *,
         version: int | None = None,
         input: JsonObject | None = None,
-        definition: JsonObject | None = None,
+        definition: Definition | None = None,
         correlation_id: str | None = None,
         priority: int | str | None = None,
         task_to_domain: Mapping[str, str] | None = None,
@@ -51,17 +52,19 @@ class WorkflowCalls:
         """Start an execution and return its workflow id.
 
         ``name`` runs a registered definition (the latest version when ``version`` is None);
-        ``definition`` runs an inline one, whose tasks may embed their task definitions as
-        ``taskDefinition``. An input above the threshold is uploaded to payload storage first.
-        ``priority`` is 0 to 99, or HIGHEST, HIGH, MEDIUM, LOW or LOWEST; larger goes first. Of a
-        DAG only ``start_nodes`` are run when given, with what ``depend_mode`` says: TASK_POST all
-        behind them, TASK_ONLY nothing, TASK_PRE all before them.
+        ``definition`` runs an inline one, a JSON object, ``Workflow`` or ``Dag``, whose tasks may
+        embed their task definitions as ``taskDefinition``. An input above the threshold is uploaded
+        to payload storage first. ``priority`` is 0 to 99, or HIGHEST, HIGH, MEDIUM, LOW or LOWEST;
+        larger goes first. Of a DAG only ``start_nodes`` are run when given, with what
+        ``depend_mode`` says: TASK_POST all behind them, TASK_ONLY nothing, TASK_PRE all before
+        them.
         ``business_time`` is what the run is about, for the dates in ``parameters``; it goes by the
         clock of ``zone`` when it has no offset itself. Only a start with an idempotency key is sent
         again when the server is away. Raises ``InvalidInput``, ``NotFound``,
         ``Conflict``, ``PayloadTooLarge``.
         """
-        inline_name = definition.get("name") if definition else None
+        inline = document_of(definition) if definition is not None else None
+        inline_name = inline.get("name") if inline else None
         started = name or (inline_name if isinstance(inline_name, str) else None)
         if not started:
             message = "start_workflow needs a name, or a definition that has one"
@@ -69,7 +72,7 @@ class WorkflowCalls:
         request: dict[str, object] = {
             "name": started,
             "version": version,
-            "workflowDef": definition,
+            "workflowDef": inline,
             "correlationId": correlation_id,
             "priority": priority,
             "taskToDomain": task_to_domain,

@@ -5,9 +5,12 @@ from collections.abc import Iterator
 import pytest
 
 from conductor_py.sdk import Client
+from tests.decider.conftest import _shared_scripts, scripts
 from tests.sdk.clock import FakeClock
 from tests.sdk.stub import StubServer
 from tests.waiting import PATIENCE_S
+
+__all__ = ["_shared_scripts", "scripts"]
 
 
 @pytest.fixture

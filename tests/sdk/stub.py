@@ -7,7 +7,7 @@ import queue
 import re
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -183,14 +183,14 @@ class TaskQueue:
     """The task endpoints of a stub: hands out what is put in, keeps what is reported."""
 
     def __init__(self, stub: StubServer, task_type: str = "greet") -> None:
-        self._tasks: queue.Queue[dict[str, object]] = queue.Queue()
+        self._tasks: queue.Queue[Mapping[str, object]] = queue.Queue()
         self.reports: queue.Queue[dict[str, object]] = queue.Queue()
         stub.on("GET", f"/api/tasks/poll/batch/{task_type}", self._poll)
         stub.on("POST", "/api/tasks", self._report)
         stub.on("POST", "/api/tasks/[^/]+/extend", Reply(200, {"leaseUntil": 1}))
         stub.on("POST", "/api/tasks/[^/]+/log", Reply(200))
 
-    def put(self, *tasks: dict[str, object]) -> None:
+    def put(self, *tasks: Mapping[str, object]) -> None:
         for task in tasks:
             self._tasks.put(task)
 
@@ -198,7 +198,7 @@ class TaskQueue:
         return self.reports.get(timeout=PATIENCE_S)
 
     def _poll(self, request: Request) -> Reply:
-        handed: list[dict[str, object]] = []
+        handed: list[Mapping[str, object]] = []
         try:
             handed.append(self._tasks.get(timeout=int(request.query["timeout"][0]) / 1000))
             while len(handed) < int(request.query["count"][0]):

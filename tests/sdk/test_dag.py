@@ -32,7 +32,7 @@ from conductor_py.sdk import (
     all_of,
     any_of,
 )
-from conductor_py.sdk.dag_members import DagMembers, TaskMembers, members
+from conductor_py.sdk.definition_members import DagMembers, TaskMembers, members
 from conductor_py.testing import memory_engine
 from conductor_py.wire.definition_reader import DefinitionReader
 from tests.builders import Json, run_failing

@@ -1,4 +1,4 @@
-"""What a DAG and its tasks are told beside their relations, by Python names and with their types.
+"""What workflows, DAGs and their tasks are told beside their order, by Python names and with types.
 
 A name is that of the member in snake case, but for a few that say it shorter (``_SHORT``). What is
 empty is left out, and a name that is not known is refused: a member that was misspelt would say
@@ -27,7 +27,7 @@ _SHORT: Final = {
 }
 
 
-class DagMembers(TypedDict, total=False):
+class WorkflowMembers(TypedDict, total=False):
     """What a workflow may be told. ``inputs`` are the names of its inputs, ``outputs`` what it
     gives when it has ended.
     """
@@ -38,7 +38,6 @@ class DagMembers(TypedDict, total=False):
     input_template: JsonObject
     outputs: JsonObject
     variables: JsonObject
-    failure_strategy: FailureStrategy
     failure_workflow: str
     failure_workflow_version: int
     timeout_seconds: int
@@ -55,6 +54,12 @@ class DagMembers(TypedDict, total=False):
     metadata: JsonObject
     owner_email: str
     owner_app: str
+
+
+class DagMembers(WorkflowMembers, total=False):
+    """What a DAG may be told beside."""
+
+    failure_strategy: FailureStrategy
 
 
 class SharedTaskMembers(TypedDict, total=False):
@@ -107,3 +112,15 @@ def members(kind: type, given: Mapping[str, object], owner: str) -> dict[str, An
         for name, value in given.items()
         if value is not None and not (isinstance(value, Sized) and not len(value))
     }
+
+
+def task_document(
+    reference: str, document: Mapping[str, Any], given: Mapping[str, object], owner: str
+) -> dict[str, Any]:
+    """Write a task: what its kind says of it, its reference, and what was given; inputs come
+    together. Raises ``DefinitionError``.
+    """
+    told = members(TaskMembers, given, f"task {reference} of the {owner}")
+    inputs = {**document.get("inputParameters", {}), **told.pop("inputParameters", {})}
+    whole = {**document, "taskReferenceName": reference, **told, "inputParameters": inputs}
+    return whole if inputs else {name: whole[name] for name in whole if name != "inputParameters"}
