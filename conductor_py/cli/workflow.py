@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -19,6 +20,8 @@ from conductor_py.cli.printing import chosen, objects, print_json, print_table, 
 from conductor_py.cli.reruns import MODES
 from conductor_py.cli.selection import Selection, on_selected, selected
 from conductor_py.cli.why import why
+from conductor_py.errors import ConductorError
+from conductor_py.model.json import JsonObject
 from conductor_py.model.priorities import MOST_URGENT, NAMES
 from conductor_py.sdk.client import Client
 
@@ -74,11 +77,11 @@ def start(
         raise click.UsageError("give a NAME or a --definition")
     with client(server) as conductor:
         inline = object_document(definition) if definition else None
-        if inline is not None:
-            warn(str(inline.get("name")), conductor.validate_workflow(inline))
         started = conductor.start_workflow(
             name, input=object_document(given), definition=inline, **more
         )
+        if inline is not None:
+            _warn(conductor, inline)
         if not watched or not as_json:
             _print_started(started, as_json=as_json)
         return _print_ended(watch(conductor, started), as_json=as_json) if watched else 0
@@ -143,6 +146,14 @@ def search(
     rows = objects(found.get("results"))
     print_table(_SUMMARY, [chosen(each, _SUMMARY) for each in rows])
     say(f"{len(rows)} of {found.get('totalHits', 0)}", err=True)
+
+
+def _warn(conductor: Client, definition: JsonObject) -> None:
+    """Tell what is hardly meant in a definition that was started; a server that cannot tell does
+    not.
+    """
+    with suppress(ConductorError):
+        warn(str(definition.get("name")), conductor.validate_workflow(definition))
 
 
 def _print_started(started: str, *, as_json: bool) -> None:

@@ -180,7 +180,7 @@ def test_a_key_that_is_likely_misspelt_is_warned_about(
         assert run("definition", verb, str(file)).err.splitlines()[0] == noted
 
 
-def test_an_inline_definition_is_warned_about_before_it_starts(run: Run, stub: StubServer) -> None:
+def test_an_inline_definition_is_warned_about(run: Run, stub: StubServer) -> None:
     warning = {"path": "$.inputParamters", "message": "did you mean inputParameters?"}
     stub.on("POST", "/api/metadata/workflow/validate", Reply(200, {"warnings": [warning]}))
     stub.on("POST", "/api/workflow", Reply(200, "w-1"))
