@@ -135,7 +135,7 @@ def assemble(
     snapshots = Snapshots(ports.metadata, ports.plans, registered)
     views = Views(snapshots)
     clock = StoreClock(ports.store.now_ms, monotonic)
-    kept = payload_parts(ports, clock, grace_ms=payload_grace_ms)
+    kept = payload_parts(ports, clock, grace_ms=payload_grace_ms, partitions=partitions)
     ports, holding = replace(ports, payloads=kept.payloads), kept.holding
     restoring = Restoring(ports.search, ports.reader, snapshots, holding, lambda: machine.token(6))
     encoder = Encoder(

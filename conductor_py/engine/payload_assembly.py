@@ -14,7 +14,7 @@ from conductor_py.engine.payload_holding import (
 )
 from conductor_py.engine.payload_retention import PayloadRetention
 from conductor_py.engine.port_set import Ports
-from conductor_py.model.ids import ExecutionId
+from conductor_py.model.ids import ExecutionId, is_execution_id, partition_of
 from conductor_py.ports.payloads import Payloads
 
 
@@ -27,7 +27,9 @@ class PayloadParts:
     retention: PayloadRetention
 
 
-def payload_parts(ports: Ports, clock: StoreClock, *, grace_ms: int | None) -> PayloadParts:
+def payload_parts(
+    ports: Ports, clock: StoreClock, *, grace_ms: int | None, partitions: int
+) -> PayloadParts:
     """Build them; without ``grace_ms`` payloads are not collected."""
     if grace_ms is None:
         holders, grace_ms = None, 0
@@ -38,12 +40,12 @@ def payload_parts(ports: Ports, clock: StoreClock, *, grace_ms: int | None) -> P
         holding=holding,
         payloads=NotedPayloads(ports.payloads, holding),
         retention=PayloadRetention(
-            holders, ports.payloads, clock, is_there=_looks(ports), grace_ms=grace_ms
+            holders, ports.payloads, clock, is_there=_looks(ports, partitions), grace_ms=grace_ms
         ),
     )
 
 
-def _looks(ports: Ports) -> Callable[[str, str], bool]:
+def _looks(ports: Ports, partitions: int) -> Callable[[str, str], bool]:
     """Tell whether a holder still needs a payload. An execution does in the store and in the
     archive, an effect until it is carried out, a schedule while it starts executions with it.
     """
@@ -56,6 +58,8 @@ def _looks(ports: Ports) -> Callable[[str, str], bool]:
         if kind == SCHEDULE:
             stored = ports.schedules.read([name])
             return any(path.encode() in each.document for each in stored)
+        if not is_execution_id(holder) or partition_of(ExecutionId(holder)) >= partitions:
+            return False
         is_stored = ports.store.load(ExecutionId(holder), ["h"]) is not None
         return is_stored or ports.search.archived(holder) is not None
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from conductor_py.engine.clock import StoreClock
+from conductor_py.model.ids import is_execution_id
 from conductor_py.ports.payload_holders import PayloadHolders
 from conductor_py.ports.payloads import Location, PayloadKind, Payloads, is_path
 
@@ -48,8 +49,12 @@ class PayloadHolding:
             self._holders.hold(holder, found, self._clock.now_ms() + self._grace_ms)
 
     def hold_stored(self, execution: str, documents: Iterable[bytes]) -> None:
-        """Let an execution have the payloads that its stored documents name."""
-        self.hold(execution, [stored[1:].decode() for stored in documents if stored[:1] == b"@"])
+        """Let an execution have the payloads that its stored documents name. What is no id of one,
+        as a result may name it, has none.
+        """
+        paths = [stored[1:].decode() for stored in documents if stored[:1] == b"@"]
+        if paths and is_execution_id(execution):
+            self.hold(execution, paths)
 
     def forget(self, path: str) -> None:
         """Note that a payload is gone, whoever had it."""

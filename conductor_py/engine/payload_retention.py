@@ -14,7 +14,7 @@ from typing import Final
 
 from conductor_py.engine.clock import StoreClock
 from conductor_py.engine.payload_holding import GRACE_MS, NOBODY
-from conductor_py.errors import ConductorError
+from conductor_py.errors import ConductorError, StoreUnavailable
 from conductor_py.ports.payload_holders import PRESENT, Held, PayloadHolders
 from conductor_py.ports.payloads import Payloads
 
@@ -23,6 +23,8 @@ _LOG = logging.getLogger(__name__)
 LOOK_MS: Final = 7 * 24 * 3_600_000
 """How often a payload is looked at whose holders nobody has called gone."""
 _AGAIN_MS: Final = 3_600_000
+_UNREADABLE: Final = (ConductorError, KeyError, TypeError, ValueError)
+"""What a holder that is damaged, or of another format, may raise."""
 
 
 class PayloadRetention:
@@ -55,9 +57,19 @@ class PayloadRetention:
         looked_at = removed = 0
         for path in self._holders.due(self._clock.now_ms(), self._batch):
             held = self._holders.read(path)
-            if held is not None:
+            if held is None:
+                continue
+            looked_at += 1
+            try:
                 removed += self._look_at(self._holders, path, held)
-                looked_at += 1
+            except StoreUnavailable:
+                raise
+            except _UNREADABLE:
+                _LOG.exception(
+                    "A payload cannot be looked at, and stays",
+                    extra={"action": "payload_unreadable", "path": path},
+                )
+                self._holders.settle(path, held.version, {}, self._clock.now_ms() + LOOK_MS)
         if removed:
             _LOG.info(
                 "Payloads that nobody needs any more were removed",

@@ -8,11 +8,13 @@ from conductor_py.codec.event import load_event
 from conductor_py.engine.encoding import PayloadLimits
 from conductor_py.engine.payload_holding import GRACE_MS
 from conductor_py.engine.payload_retention import LOOK_MS
-from conductor_py.errors import Conflict, NotFound, StoreUnavailable
+from conductor_py.errors import ConductorError, Conflict, NotFound, StoreUnavailable
 from conductor_py.model.event import ChildEnded
 from conductor_py.model.execution import External
 from conductor_py.model.ids import ExecutionId
+from conductor_py.model.requests import TaskResult
 from conductor_py.model.schedules import Schedule
+from conductor_py.model.status import TaskStatus
 from conductor_py.ports.events import Undelivered
 from conductor_py.ports.payload_holders import PRESENT
 from conductor_py.ports.payloads import CONTENT_TYPE
@@ -392,6 +394,33 @@ def test_a_tick_looks_at_so_many_and_the_next_goes_on(engine: MemoryEngine) -> N
     looked = [engine.engine.payload_retention.tick() for _ in range(4)]
     assert looked == [100, 100, 50, 0]
     assert not any(is_kept(engine, path) for path in paths)
+
+
+@pytest.mark.parametrize("named", ["#", "nobody", "effect 0 x", "00000000-0000", "e" * 300])
+def test_a_result_for_no_execution_holds_nothing(engine: MemoryEngine, named: str) -> None:
+    path = uploaded(engine, "TASK_OUTPUT")
+    before = engine.ports.payload_holders.read(path)
+    with pytest.raises(ConductorError):
+        engine.engine.tasks.update(
+            TaskResult(
+                workflow_id=named,
+                task_id=f"{named}-1",
+                status=TaskStatus.COMPLETED,
+                external_output=path,
+            )
+        )
+    assert engine.ports.payload_holders.read(path) == before
+
+
+def test_a_holder_that_cannot_be_read_keeps_its_payload_and_no_other(
+    engine: MemoryEngine, caplog: pytest.LogCaptureFixture
+) -> None:
+    odd, other = uploaded(engine), uploaded(engine)
+    engine.ports.payload_holders.hold("effect none x", [odd], 0)
+    passes(engine, GRACE_MS)
+    assert is_kept(engine, odd)
+    assert not is_kept(engine, other)
+    assert "cannot be looked at" in caplog.text
 
 
 def test_who_comes_while_a_payload_is_looked_at_keeps_its_record(
