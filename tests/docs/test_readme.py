@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from conductor_py.testing import memory_engine
 from tests.docs.pages import ROOT, page
 from tests.docs.reader import Step, environment_of, follow, steps_of
+from tests.ui.picture import executed
 
 _README = page("README.md")
 _STEPS = steps_of(_README)
@@ -51,6 +53,17 @@ def _pasted(*steps: Step, folder: Path) -> str:
     )
     assert done.returncode == 0, f"{done.stdout[-1500:]}\n{done.stderr[-3000:]}"
     return done.stdout
+
+
+def test_the_picture_is_there_and_small() -> None:
+    (name,) = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", _README.text)
+    assert (ROOT / name).stat().st_size < 200_000
+
+
+def test_the_execution_of_the_picture_is_what_it_shows() -> None:
+    engine = memory_engine()
+    path = engine.path(executed(engine))
+    assert path == ["price", "charge", "both", "pack", "tell", "packed", "cool", "how", "fly"]
 
 
 @pytest.mark.parametrize(
