@@ -24,6 +24,7 @@ from conductor_py.adapters.memory.queues import MemoryTaskQueues
 from conductor_py.adapters.memory.reader import MemoryExecutionReader
 from conductor_py.adapters.memory.schedules import MemoryScheduleStore
 from conductor_py.adapters.memory.search import MemorySearch
+from conductor_py.adapters.memory.shards import MemoryShardRegistry
 from conductor_py.adapters.memory.space import MemorySpace
 from conductor_py.adapters.memory.store import MemoryExecutionStore
 from conductor_py.adapters.memory.timers import MemoryTimers
@@ -38,6 +39,7 @@ from conductor_py.ports.events import Sink, Webhook
 from conductor_py.ports.lock import Lock
 from conductor_py.ports.metadata import MetadataStore
 from conductor_py.ports.scripts import Scripts
+from conductor_py.ports.shards import ShardRegistry
 
 
 def memory_ports(
@@ -89,3 +91,8 @@ def memory_ports(
         files=files,
         lock=lock,
     )
+
+
+def memory_registry(space: MemorySpace) -> ShardRegistry:
+    """Make the registry of the servers over ``space``."""
+    return MemoryShardRegistry(space)

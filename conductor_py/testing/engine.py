@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from conductor_py.adapters.memory.shards import MemoryShardRegistry
 from conductor_py.adapters.memory.space import MemorySpace
 from conductor_py.codec.definitions import workflow_from_json
 from conductor_py.decider.expressions import check
@@ -37,7 +36,7 @@ from conductor_py.ports.events import Sink, Webhook
 from conductor_py.ports.lock import Lock
 from conductor_py.ports.metadata import MetadataStore
 from conductor_py.ports.scripts import Scripts
-from conductor_py.testing.adapters import memory_ports
+from conductor_py.testing.adapters import memory_ports, memory_registry
 from conductor_py.testing.clock import FakeClock, FakeMachine
 from conductor_py.testing.ending import not_ended
 from conductor_py.testing.mocks import Mock, Mocks, Output
@@ -299,9 +298,7 @@ def memory_engine(
         lock=lock,
         take_lease=take_lease,
     )
-    shards = Shards(
-        MemoryShardRegistry(space), server, strategy=strategy, monotonic=clock.monotonic
-    )
+    shards = Shards(memory_registry(space), server, strategy=strategy, monotonic=clock.monotonic)
     engine = assemble(
         ports,
         shards,
