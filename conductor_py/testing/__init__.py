@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from conductor_py.testing.clock import FakeClock
+from conductor_py.testing.ending import NotEnded
 from conductor_py.testing.engine import MemoryEngine, memory_engine
+from conductor_py.testing.mocks import Mock
 
-__all__ = ["FakeClock", "MemoryEngine", "memory_engine"]
+__all__ = ["FakeClock", "MemoryEngine", "Mock", "NotEnded", "memory_engine"]

@@ -2,43 +2,20 @@
 """A whole engine over memory adapters, for tests of workflows and of the engine itself.
 
 Nothing runs by itself: ``settle`` does what the background processes would do, for the time the
-fake clock shows.
+fake clock shows; ``work`` does what workers would do.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from conductor_py.adapters.environment.values import EnvironmentValues
-from conductor_py.adapters.memory.cache import MemoryOutputCache
-from conductor_py.adapters.memory.catalog import MemoryCatalogStore
-from conductor_py.adapters.memory.checkpoints import MemoryCheckpoints
-from conductor_py.adapters.memory.events import MemoryEventStore
-from conductor_py.adapters.memory.inspector import MemoryInspector
-from conductor_py.adapters.memory.metadata import MemoryMetadataStore
-from conductor_py.adapters.memory.outbox import MemoryOutbox
-from conductor_py.adapters.memory.payload_holders import MemoryPayloadHolders
-from conductor_py.adapters.memory.payloads import MemoryPayloads
-from conductor_py.adapters.memory.permits import MemoryPermits
-from conductor_py.adapters.memory.plans import MemoryPlanStore
-from conductor_py.adapters.memory.presence import MemoryPresence
-from conductor_py.adapters.memory.quarantine import MemoryQuarantine
-from conductor_py.adapters.memory.queues import MemoryTaskQueues
-from conductor_py.adapters.memory.reader import MemoryExecutionReader
-from conductor_py.adapters.memory.schedules import MemoryScheduleStore
-from conductor_py.adapters.memory.search import MemorySearch
-from conductor_py.adapters.memory.shards import MemoryShardRegistry
 from conductor_py.adapters.memory.space import MemorySpace
-from conductor_py.adapters.memory.store import MemoryExecutionStore
-from conductor_py.adapters.memory.timers import MemoryTimers
-from conductor_py.adapters.memory.touched import MemoryTouchedTasks
-from conductor_py.adapters.memory.wakeups import MemoryWakeups
-from conductor_py.adapters.memory.worker_numbers import MemoryWorkerNumbers
-from conductor_py.adapters.quickjs.scripts import QuickJsScripts
 from conductor_py.codec.definitions import workflow_from_json
+from conductor_py.decider.expressions import check
 from conductor_py.decider.workspace import Limits
 from conductor_py.engine import Engine
 from conductor_py.engine.assembly import assemble
@@ -59,7 +36,17 @@ from conductor_py.ports.events import Sink, Webhook
 from conductor_py.ports.lock import Lock
 from conductor_py.ports.metadata import MetadataStore
 from conductor_py.ports.scripts import Scripts
+from conductor_py.testing.adapters import memory_ports, memory_registry
 from conductor_py.testing.clock import FakeClock, FakeMachine
+from conductor_py.testing.ending import not_ended
+from conductor_py.testing.mocks import Mock, Mocks, Output
+from conductor_py.testing.serving import served
+from conductor_py.testing.working import AnyTask, Hands, next_due, stored
+from conductor_py.wire.definition_reader import DefinitionReader
+from conductor_py.wire.schedules import read_schedule
+from conductor_py.wire.validation import Rules
+
+_DAY_S = 24 * 3_600
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +56,27 @@ class MemoryEngine:
     engine: Engine
     clock: FakeClock
     ports: Ports
+    space: MemorySpace = field(default_factory=MemorySpace)
+    mocks: Mocks = field(default_factory=Mocks)
+
+    def register(self, *definitions: Mapping[str, Any]) -> None:
+        """Register workflow definitions (JSON objects), in place of older ones of that version.
+
+        Raises ``DefinitionError`` with all that a server would find wrong.
+        """
+        for definition in definitions:
+            read = self._reader().workflow(dict(definition))
+            self.engine.definitions.register(read, overwrite=True)
+
+    def register_tasks(self, *definitions: Mapping[str, Any]) -> None:
+        """Register task definitions (JSON objects): retries, timeouts (``InvalidInput``)."""
+        self.engine.definitions.register_tasks(self._reader().task_defs(list(definitions)))
+
+    def schedule(self, schedule: Mapping[str, Any]) -> None:
+        """Save a schedule (JSON object), as ``POST /api/scheduler/schedules`` does
+        (``InvalidInput``). It fires in ``advance`` and ``settle``.
+        """
+        self.engine.schedules.save(read_schedule(dict(schedule), self._reader()))
 
     def start(self, definition: Mapping[str, Any] | str, **request: Any) -> str:
         """Start an inline definition (JSON object) or a registered one (name)."""
@@ -118,11 +126,124 @@ class MemoryEngine:
         self.complete(task, output, **result)
         return task
 
+    def mock(
+        self,
+        task: str,
+        output: Output = MappingProxyType({}),
+        *,
+        fails: int = 0,
+        reason: str = "mocked failure",
+        terminal: bool = False,
+    ) -> Mock:
+        """Stand in for the tasks of a reference, else of a name, else of a type (``HTTP``).
+
+        They complete with ``output`` (or what it makes of the input), after ``fails`` failures with
+        ``reason``; ``terminal`` failures are not tried again. Works for whatever waits in a queue:
+        worker tasks and the system tasks that a system-task worker carries out. ``calls`` of the
+        mock are the inputs so far. Raises ``ConfigurationError``.
+        """
+        mock = Mock(name=task, output=output, fails=fails, reason=reason, terminal=terminal)
+        self.mocks.put(mock)
+        return mock
+
+    def work(self, *tasks: AnyTask) -> int:
+        """Run mocks and these functions on all that is ready, and on what that makes ready, until
+        nothing is; returns how many tasks were run.
+
+        It runs in this thread. A mock counts before a function. What a function waits for by
+        ``task_context().sleep`` passes on the clock. Nothing else lets time pass: a retry with a
+        delay is run by the ``work`` after ``advance``.
+        """
+        hands = Hands(
+            engine=self.engine,
+            clock=self.clock,
+            space=self.space,
+            mocks=self.mocks,
+            payloads=self.ports.payloads,
+        )
+        done = 0
+        self.settle()
+        while ran := hands.round(tasks):
+            done += ran
+            self.settle()
+        return done
+
+    def advance(self, *, seconds: float = 0, milliseconds: int = 0) -> None:
+        """Let time pass, and stop at each instant at which something is due to do it, as a server
+        would: a wait ends, a deadline passes, a schedule fires.
+        """
+        end_ms = self.clock.now_ms + int(seconds * 1000) + milliseconds
+        self.settle()
+        while (due := next_due(self.space, self.clock.now_ms)) is not None and due <= end_ms:
+            self.clock.now_ms = due
+            self.settle()
+        self.clock.now_ms = max(end_ms, self.clock.now_ms)
+        self.settle()
+
+    def run_to_end(
+        self, workflow_id: str, *tasks: AnyTask, within_s: float = _DAY_S
+    ) -> dict[str, Any]:
+        """Work, and let time pass to the next instant at which something is due, until the
+        execution has ended; returns it in wire form.
+
+        Raises ``NotEnded`` when it waits for somebody, or has not ended after ``within_s`` seconds
+        of the clock.
+        """
+        end_ms = self.clock.now_ms + int(within_s * 1000)
+        while True:
+            self.work(*tasks)
+            found = self.workflow(workflow_id)
+            if found["status"] not in {"RUNNING", "PAUSED"}:
+                return found
+            due = next_due(self.space, self.clock.now_ms)
+            if due is None or due > end_ms:
+                why = self.engine.why.explain(workflow_id)
+                raise not_ended(found, why, within_s if due is not None else None)
+            self.clock.now_ms = due
+
+    def path(self, workflow_id: str) -> list[str]:
+        """List the references of the tasks that it came to, in order; further tries count once."""
+        tasks = self.workflow(workflow_id)["tasks"]
+        return list(dict.fromkeys(task["referenceTaskName"] for task in tasks))
+
+    def started(self, name: str) -> list[str]:
+        """List the ids of the executions of a workflow, oldest first: what a schedule, an event or
+        another workflow has started, say.
+        """
+        found = self.engine.executions.search(
+            query=f"workflowType={name}", free_text="*", sort="startTime:ASC", start=0, size=1_000
+        )
+        indexed = [str(one["workflowId"]) for one in found.results]
+        return list(dict.fromkeys([*indexed, *stored(self.space, name)]))  # the index lags behind
+
+    def serve(self) -> AbstractContextManager[str]:
+        """Serve the HTTP API and the user interface inside a ``with`` block, on a port of the
+        system's choice; gives the URL that clients want, which ends in ``/api``.
+
+        Time stands still while it serves, too: ``advance`` lets it pass.
+        """
+        return served(self.engine, self.space, self.settle)
+
     def settle(self) -> None:
         """Fire what is due and carry out the effects that are due, until nothing is."""
         engine = self.engine
         while engine.sweeper.tick() + engine.relay.tick() + engine.scheduler.tick():
             pass
+
+    def _reader(self) -> DefinitionReader:
+        return DefinitionReader(
+            Rules(
+                check_expressions=check,
+                check_script=self.engine.check_script,
+                input_template_of=self._input_template,
+            )
+        )
+
+    def _input_template(self, name: str) -> JsonObject:
+        # Flask comes with it, and few definitions ask.
+        from conductor_py.api.templates import registered_templates
+
+        return registered_templates(self.engine.definitions)(name)
 
 
 def memory_engine(
@@ -177,9 +298,7 @@ def memory_engine(
         lock=lock,
         take_lease=take_lease,
     )
-    shards = Shards(
-        MemoryShardRegistry(space), server, strategy=strategy, monotonic=clock.monotonic
-    )
+    shards = Shards(memory_registry(space), server, strategy=strategy, monotonic=clock.monotonic)
     engine = assemble(
         ports,
         shards,
@@ -203,59 +322,8 @@ def memory_engine(
         evaluates_long_scripts=evaluates_long_scripts,
         index_tasks=index_tasks,
     )
-    return MemoryEngine(engine, clock, ports)
+    return MemoryEngine(engine, clock, ports, space)
 
 
 def _at_once(_seconds: float) -> None:
     """Nothing moves between two looks unless the test moves it."""
-
-
-def memory_ports(
-    space: MemorySpace,
-    *,
-    fencing: bool = True,
-    metadata: MetadataStore | None = None,
-    catalog: CatalogStore | None = None,
-    scripts: Scripts | None = None,
-    values: Mapping[str, str] = MappingProxyType({}),
-    sinks: Mapping[str, Sink] = MappingProxyType({}),
-    webhook: Webhook | None = None,
-    files: FilePorts | None = None,
-    lock: Lock | None = None,
-    take_lease: bool = True,
-) -> Ports:
-    """Put a memory adapter behind every port; index and payloads are new, the rest is in
-    ``space``.
-    """
-    flags: dict[str, Any] = {} if take_lease and lock is None else {"take_lease": False}
-    return Ports(
-        store=MemoryExecutionStore(space, fencing=fencing, **flags),
-        reader=MemoryExecutionReader(space),
-        queues=MemoryTaskQueues(space),
-        permits=MemoryPermits(space),
-        timers=MemoryTimers(space, **flags),
-        outbox=MemoryOutbox(space),
-        touched=MemoryTouchedTasks(space),
-        metadata=metadata or MemoryMetadataStore(space),
-        catalog=catalog or MemoryCatalogStore(space),
-        events=MemoryEventStore(space),
-        plans=MemoryPlanStore(space),
-        wakeups=MemoryWakeups(space),
-        payloads=MemoryPayloads(now_ms=space.clock),
-        payload_holders=MemoryPayloadHolders(space),
-        search=MemorySearch(),
-        schedules=MemoryScheduleStore(space),
-        inspector=MemoryInspector(space),
-        quarantine=MemoryQuarantine(space, **flags),
-        checkpoints=MemoryCheckpoints(space),
-        numbers=MemoryWorkerNumbers(space),
-        scripts=scripts or QuickJsScripts(),
-        secrets=EnvironmentValues(values, "SECRET_"),
-        environment=EnvironmentValues(values, "ENV_"),
-        cache=MemoryOutputCache(space),
-        presence=MemoryPresence(space),
-        sinks=sinks,
-        webhook=webhook,
-        files=files,
-        lock=lock,
-    )

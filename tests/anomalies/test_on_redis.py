@@ -28,7 +28,7 @@ from conductor_py.adapters.redis.wakeups import RedisWakeups
 from conductor_py.codec.execution import load_header
 from conductor_py.model.ids import ExecutionId
 from conductor_py.testing import FakeClock
-from conductor_py.testing import engine as kit
+from conductor_py.testing import adapters as kit
 from tests.anomalies.test_atomicity import goes_on, outcome, play, told_once
 from tests.anomalies.world import Killed, World
 from tests.conftest import RealRedis

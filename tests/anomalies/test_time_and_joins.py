@@ -12,7 +12,7 @@ from conductor_py.adapters.memory.timers import MemoryTimers
 from conductor_py.config import load
 from conductor_py.errors import StoreUnavailable
 from conductor_py.testing import MemoryEngine
-from conductor_py.testing import engine as kit
+from conductor_py.testing import adapters as kit
 from tests.anomalies.world import LEASE_S, World, newest
 from tests.builders import (
     Json,

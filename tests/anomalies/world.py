@@ -19,7 +19,7 @@ from conductor_py.errors import StoreUnavailable
 from conductor_py.model.execution import Attempt
 from conductor_py.model.ids import task_id
 from conductor_py.testing import FakeClock, MemoryEngine, memory_engine
-from conductor_py.testing import engine as kit
+from conductor_py.testing import adapters as kit
 from tests.builders import Json
 
 _STEPS = {

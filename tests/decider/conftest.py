@@ -6,7 +6,7 @@ import pytest
 
 from conductor_py.adapters.quickjs.scripts import QuickJsScripts
 from conductor_py.testing import MemoryEngine, memory_engine
-from conductor_py.testing import engine as kit
+from conductor_py.testing import adapters as kit
 
 
 @pytest.fixture(scope="session")

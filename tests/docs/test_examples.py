@@ -1,54 +1,128 @@
-"""Every Python example of the README, the tutorials and the how-tos runs and prints what it says.
+"""Every example of every page does what the page says, for a reader who follows it.
 
-The blocks of a page are one program. They meet a real server, started by the public command.
+Nothing is set before: an empty directory, the default port, no variables, and a server only where
+the page tells to start one. What nobody can run as it stands says so on the page, and is listed
+here.
 """
 
-import os
+import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.docs.pages import Page, all_pages
+from tests.docs.pages import Page, all_pages, page
+from tests.docs.reader import Step, follow, steps_of
 
-_PROGRAM_S = 240
-_MARK = "=== next block ==="
-_FOLDERS = ("docs/tutorials/", "docs/how-to/", "docs/reference/parameters.md")
+_LANGUAGES = {"python", "sh", "json", "properties", "toml", "text", "py"}
+_ELSEWHERE = {
+    "README.md": "test_readme.py",
+    "docs/how-to/test-a-workflow.md": "test_testing_page.py",
+    "docs/how-to/write-a-connector.md": "test_connector_page.py",
+    "docs/tutorials/pipeline.md": "test_tutorials.py",
+    "docs/tutorials/watched-folder.md": "test_tutorials.py",
+}
+"""Pages that a test of their own follows."""
+_COMMAND = re.compile(
+    r"^    ((?:[A-Z]+=\S+ )*(?:conductor-\S+|curl|git|make|python3?|pip)\b.*)", re.MULTILINE
+)
 _PAGES = [
     page
     for page in all_pages()
-    if (page.name == "README.md" or page.name.startswith(_FOLDERS)) and page.blocks("python")
+    if page.name not in _ELSEWHERE and any(step.runs for step in steps_of(page))
 ]
+_ID = "it needs the id of an execution of yours"
+_REDIS = "it needs a Redis of yours"
+_NEEDS = {
+    "docs/how-to/audit.md": [_ID],
+    "docs/how-to/backfill.md": [_ID],
+    "docs/how-to/external-services.md": [_REDIS, _REDIS],
+    "docs/how-to/http-tasks.md": [_REDIS],
+    "docs/how-to/locks.md": ["it needs a package index"],
+    "docs/how-to/long-tasks.md": [_ID],
+    "docs/how-to/simulate-a-workflow.md": ["it needs a package index"],
+    "docs/how-to/two-servers.md": [_REDIS],
+    "docs/how-to/why.md": [_ID],
+    "docs/reference/catalog.md": ["it needs a second server"],
+    "docs/reference/connectors.md": ["it needs a bucket of yours"],
+    "docs/reference/pipelines.md": ["it needs a file of yours", _ID, _ID, _ID],
+}
+"""What nobody can run as it stands, by what it needs."""
+_INDENTED = {
+    "CONTRIBUTING.md": ["make test"],
+    "docs/explanation/simulation.md": [
+        "make simulate SEEDS=10000",
+        "python -m conductor_py.testing.simulation --from 4711 --trace",
+    ],
+    "docs/how-to/spark-cluster.md": [
+        "conductor-spark-worker --server http://127.0.0.1:8080/api \\"
+    ],
+    "docs/reference/benchmarks-spark.md": ["make bench-spark ONLY=T1,T5 PAIRS=3"],
+    "docs/reference/chaos.md": [
+        "make chaos [FSYNC=always|everysec] [SECONDS=300] [SEED=1]",
+        "make chaos-spark [ONLY=F8,F9] [SCENE=bounded] [STRIKE=jvm] [GO_ON=1]",
+        "make soak [MINUTES=15]",
+    ],
+    "docs/tutorials/flights.md": [
+        "make run",
+        "KEEP=1 make run",
+        "SPOIL=1 make run",
+        "conductor-spark-worker --server http://127.0.0.1:PORT/api",
+    ],
+}
+"""Commands outside of blocks: of a checkout, of a cluster, and forms of commands."""
 
 
 @pytest.mark.thorough(target="docs")
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("page", _PAGES, ids=lambda page: page.name)
-def test_examples_of_a_page_print_what_it_says(page: Page, server_url: str, tmp_path: Path) -> None:
-    blocks = page.blocks("python")
-    program = tmp_path / "example.py"
-    program.write_text(f"\nprint({_MARK!r})\n".join(block.text for block in blocks))
-    found = subprocess.run(
-        [sys.executable, "-W", "error", str(program)],
-        cwd=tmp_path,
-        env={**os.environ, "CONDUCTOR_SERVER_URL": f"{server_url}/api", "PYTHONUNBUFFERED": "1"},
-        capture_output=True,
-        text=True,
-        timeout=_PROGRAM_S,
-        check=False,
-    )
-    assert found.returncode == 0, found.stderr
-    printed = found.stdout.split(f"{_MARK}\n")
-    for block, output in zip(blocks, printed, strict=True):
-        if block.prints is not None:
-            assert _plain(output) == _plain(block.prints)
+def test_a_page_does_what_it_says_for_who_follows_it(page: Page, tmp_path: Path) -> None:
+    followed = follow(page, steps_of(page), tmp_path)
+    for step, printed in zip(followed.steps, followed.printed, strict=True):
+        if step.prints is not None:
+            assert _plain(printed) == _plain(step.prints)
+    if "Traceback" in followed.errors:
+        assert "traceback" in page.text, "a reader is startled by what nobody told of"
+
+
+def test_what_cannot_be_run_as_it_stands_is_known() -> None:
+    left_out: dict[str, list[str]] = {}
+    for found in all_pages():
+        for step in steps_of(found):
+            if step.needs:
+                left_out.setdefault(found.name, []).append(step.needs)
+    assert left_out == _NEEDS
+
+
+def test_every_other_block_is_run_or_read_by_a_test() -> None:
+    assert {
+        page.name: step.text
+        for page in all_pages()
+        for step in steps_of(page)
+        if step.language not in _LANGUAGES
+        or (step.language == "py" and page.name not in _ELSEWHERE and not step.needs)
+    } == {}
+    for name, test in _ELSEWHERE.items():
+        assert Path(name).stem in (Path(__file__).parent / test).read_text()
+
+
+def test_a_command_stands_in_a_block_that_is_run() -> None:
+    """What is merely indented shows output, or how something looks."""
+    found = {page.name: _COMMAND.findall(page.prose) for page in all_pages()}
+    assert {name: commands for name, commands in found.items() if commands} == _INDENTED
+
+
+@pytest.mark.parametrize(
+    "step",
+    [step for page in all_pages() for step in steps_of(page) if step.language == "json"],
+    ids=lambda step: step.text[:40],
+)
+def test_json_is_json(step: Step) -> None:
+    json.loads(step.text)
 
 
 def test_an_example_of_the_readme_is_short() -> None:
-    (readme,) = (page for page in _PAGES if page.name == "README.md")
-    (example,) = readme.blocks("python")
+    (example,) = page("README.md").blocks("python")
     assert len(example.text.splitlines()) < 20
 
 

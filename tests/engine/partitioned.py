@@ -32,7 +32,7 @@ from conductor_py.engine.encoding import PayloadLimits
 from conductor_py.engine.port_set import Ports
 from conductor_py.engine.shards import Shards
 from conductor_py.testing import FakeClock, MemoryEngine
-from conductor_py.testing.engine import memory_ports
+from conductor_py.testing.adapters import memory_ports
 
 
 def ports_over(connection: Connection, partitions: int, clock: FakeClock) -> Ports:

@@ -16,8 +16,8 @@ from typing import Any, Final
 from conductor_py.adapters.memory.shards import MemoryShardRegistry
 from conductor_py.adapters.quickjs.direct import DirectScripts
 from conductor_py.engine import Engine
+from conductor_py.testing.adapters import memory_ports
 from conductor_py.testing.clock import START_MS
-from conductor_py.testing.engine import memory_ports
 from conductor_py.testing.simulation.afterwards import Afterwards, archived, waits_for
 from conductor_py.testing.simulation.attendant import Attendant, Customer
 from conductor_py.testing.simulation.clients import Behave, draw_behaviour, faithful, well_behaved
