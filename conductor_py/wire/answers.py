@@ -6,7 +6,7 @@ Answers are written by hand (``wire.execution``, ``wire.summaries``); nothing he
 from __future__ import annotations
 
 from conductor_py.model.status import TaskStatus, WorkflowStatus
-from conductor_py.wire.checkpoints import TASK_REQUEST
+from conductor_py.wire.checkpoint_answers import TASK_REQUEST
 from conductor_py.wire.definitions import TASK_DEF, WORKFLOW_DEF, WORKFLOW_TASK
 from conductor_py.wire.fields import (
     Choice,

@@ -6,10 +6,10 @@ import pytest
 
 from conductor_py.api import create_app
 from conductor_py.testing.engine import MemoryEngine, memory_engine
-from conductor_py.wire import checkpoints
+from conductor_py.wire import checkpoint_answers
 from conductor_py.wire.fields import WireSchema, load
 
-_FORMS: dict[str, WireSchema] = {type(form).__name__: form for form in checkpoints.FORMS}
+_FORMS: dict[str, WireSchema] = {type(form).__name__: form for form in checkpoint_answers.FORMS}
 
 
 @pytest.fixture

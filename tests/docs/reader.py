@@ -29,8 +29,6 @@ _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _INTO = re.compile(r"[Pp]ut this\b[^`]* into `([\w.-]+)`:$")
 _LEFT_OUT = re.compile(r"^\*Not run as it stands: (.+)\.\*$")
 _SERVER = re.compile(r"^conductor-py server\b", re.MULTILINE)
-_UNTOLD = frozenset({"docs/how-to/large-payloads.md"})
-"""Pages that need a server and do not say so; there should be none."""
 _LONGEST_S = 500
 
 
@@ -144,7 +142,7 @@ def _is_program(step: Step, commands: str) -> bool:
 
 
 def _tells_of_server(page: Page) -> bool:
-    return "conductor-py server" in page.text or page.name in _UNTOLD
+    return "conductor-py server" in page.text
 
 
 def _starts_server(step: Step) -> bool:
