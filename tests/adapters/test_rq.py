@@ -5,6 +5,8 @@ import signal
 import threading
 import zlib
 from collections.abc import Iterator, Sequence
+from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from redis import Redis
@@ -14,10 +16,12 @@ from rq.serializers import JSONSerializer
 from rq.worker import SimpleWorker
 
 from conductor_py.adapters.rq import queue as queue_module
+from conductor_py.adapters.rq.connection import connect
 from conductor_py.adapters.rq.job import handle_with
 from conductor_py.adapters.rq.queue import RqEffectQueue
-from conductor_py.adapters.rq.worker import _served
+from conductor_py.adapters.rq.worker import _EffectsWorker, _served
 from conductor_py.errors import StoreUnavailable
+from conductor_py.processes.embedded_redis import EmbeddedRedis
 from tests.conftest import RealRedis
 from tests.services import absent, start_redis
 from tests.services.cache import Unobtainable
@@ -79,6 +83,22 @@ def test_a_job_carries_json_and_lives_as_long_as_its_lease(
     data = json.loads(zlib.decompress(stored))
     assert data == ["conductor_py.adapters.rq.job.run", None, [1, ["a:index"]], {}]
     assert 0 < redis.ttl(f"rq:job:{job}") <= _LEASE_MS // 1000
+
+
+@pytest.mark.usefixtures("signals_restored")
+def test_a_worker_serves_a_redis_whose_socket_lies_in_a_folder_with_a_space(
+    tmp_path: Path,
+) -> None:
+    """What Redis says of such a connection cannot be taken apart."""
+    calls: list[Sequence[str]] = []
+    handle_with(lambda _, ids: calls.append(ids))
+    with EmbeddedRedis(tmp_path / "a b") as server:
+        url = f"unix://{quote(str(server.socket))}"
+        RqEffectQueue(url, namespace="test", lease_ms=_LEASE_MS).enqueue(0, ("a:index",))
+        with connect(url, timeout_s=None) as connection:
+            worker = _EffectsWorker([_queue(connection)], connection=connection, serializer="json")
+            worker.work(burst=True, logging_level="WARNING")
+    assert calls == [["a:index"]]
 
 
 @pytest.mark.usefixtures("signals_restored")

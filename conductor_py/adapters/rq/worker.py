@@ -45,6 +45,12 @@ class _EffectsWorker(SimpleWorker):
         last_resort.start()
         super().request_stop(signum, frame)  # type: ignore[no-untyped-call]
 
+    def _set_ip_address(self, *_: object) -> None:
+        """Nobody reads it, and of a socket in a folder with a space Redis says what its client
+        cannot take apart.
+        """
+        self.ip_address = "unknown"
+
     def stop_listening(self) -> None:
         """End the thread that listens for commands: it would look for Redis for ever, beside that
         of the next worker.
