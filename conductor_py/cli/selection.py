@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any, Final, TypeVar
@@ -104,36 +104,45 @@ def _on_found(
 ) -> int:
     for note in status_notes(query):
         say(f"warning: {note}", err=True)
-    found = list(_found(conductor, query))
-    ids = [str(each["workflowId"]) for each in found]
+    found = _found(conductor, query)
     if choice.dry_run:
         _preview(found, said, json=json)
         return 0
-    if not ids:
+    if not found:
         say("Nothing found.", err=True)
         return 0
     if not choice.yes:
         _ask(found, said)
+        # Somebody may have thought for long: what the query finds no more is left alone.
+        still = {each["workflowId"] for each in _found(conductor, query)}
+        found = [each for each in found if each["workflowId"] in still]
+    return _act(conductor, [str(each["workflowId"]) for each in found], said, act, json=json)
+
+
+def _act(conductor: Client, ids: list[str], said: str, act: Act, *, json: bool) -> int:
     done: list[str] = []
     refused: dict[str, str] = {}
-    for workflow_id in ids:
-        try:
-            act(conductor, workflow_id)
-            done.append(workflow_id)
-        except ConductorError as error:
-            if error.retryable:
-                raise  # the server is away, and would be for the others
-            refused[workflow_id] = error.message
-            say(f"{workflow_id}: {clipped(error.message, 300)}", err=True)
-    if json:
-        print_json({"done": done, "refused": refused})
-    else:
-        say(f"{len(done)} of {len(ids)} are {said}.", err=True)
+    try:
+        for workflow_id in ids:
+            try:
+                act(conductor, workflow_id)
+                done.append(workflow_id)
+            except ConductorError as error:
+                if error.retryable:
+                    raise  # the server is away, and would be for the others
+                refused[workflow_id] = error.message
+                say(f"{workflow_id}: {clipped(error.message, 300)}", err=True)
+    finally:
+        if json:
+            print_json({"done": done, "refused": refused})
+        else:
+            say(f"{len(done)} of {len(ids)} are {said}.", err=True)
     return 1 if refused else 0
 
 
-def _found(conductor: Client, query: str) -> Iterator[dict[str, Any]]:
-    """What a query finds before anything is done to it; ``UsageError`` when that is too much."""
+def _found(conductor: Client, query: str) -> list[dict[str, Any]]:
+    """What a query finds, each once; ``UsageError`` when that is too much."""
+    found: dict[str, dict[str, Any]] = {}
     start = 0
     while True:
         page = conductor.search_workflows(query, start=start, size=_PAGE, sort="startTime:ASC")
@@ -145,10 +154,11 @@ def _found(conductor: Client, query: str) -> Iterator[dict[str, Any]]:
                 " by startTime for example"
             )
         rows = objects(page.get("results"))
-        yield from rows
+        # Pages of what changes meanwhile may overlap.
+        found |= {str(each["workflowId"]): each for each in rows}
         start += len(rows)
         if not rows or start >= total:
-            return
+            return list(found.values())
 
 
 def _preview(found: list[dict[str, Any]], said: str, *, json: bool) -> None:

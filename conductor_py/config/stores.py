@@ -264,7 +264,7 @@ class PayloadStorage:
     collect: bool = flag(
         "conductor.external-payload-storage.collect",
         "true",
-        "Whether the sweeper removes payloads that nothing needs any more.",
+        "Whether payloads that nothing needs any more are removed. Every process has to have it.",
     )
     grace_ms: int = duration(
         "conductor.external-payload-storage.gracePeriod",
@@ -272,7 +272,7 @@ class PayloadStorage:
         "How long a payload stays that nothing needs any more, or yet: from the removal of the "
         "last execution that had it, or from its upload.",
         unit="s",
-        minimum=1000,
+        minimum=3_600_000,
     )
     bucket: str = text(
         "conductor.external-payload-storage.s3.bucketName",

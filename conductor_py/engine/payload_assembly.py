@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from conductor_py.engine.clock import StoreClock
 from conductor_py.engine.payload_holding import (
     EFFECT,
+    GRACE_MS,
     SCHEDULE,
     NotedPayloads,
     PayloadHolding,
@@ -15,7 +16,10 @@ from conductor_py.engine.payload_holding import (
 from conductor_py.engine.payload_retention import PayloadRetention
 from conductor_py.engine.port_set import Ports
 from conductor_py.model.ids import ExecutionId, is_execution_id, partition_of
+from conductor_py.model.search import OneOf, Or, SearchRequest
 from conductor_py.ports.payloads import Payloads
+
+_FIELDS = ("externalInputPayloadStoragePath", "externalOutputPayloadStoragePath")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,16 +35,19 @@ def payload_parts(
     ports: Ports, clock: StoreClock, *, grace_ms: int | None, partitions: int
 ) -> PayloadParts:
     """Build them; without ``grace_ms`` payloads are not collected."""
-    if grace_ms is None:
-        holders, grace_ms = None, 0
-    else:
-        holders = ports.payload_holders
-    holding = PayloadHolding(holders, clock, grace_ms=grace_ms)
+    collects, grace_ms = grace_ms is not None, grace_ms or GRACE_MS
+    holders = ports.payload_holders
+    holding = PayloadHolding(holders, clock, grace_ms=grace_ms, collects=collects)
     return PayloadParts(
         holding=holding,
         payloads=NotedPayloads(ports.payloads, holding),
         retention=PayloadRetention(
-            holders, ports.payloads, clock, is_there=_looks(ports, partitions), grace_ms=grace_ms
+            holders if collects else None,
+            ports.payloads,
+            clock,
+            is_there=_looks(ports, partitions),
+            named_by=_finds(ports),
+            grace_ms=grace_ms,
         ),
     )
 
@@ -48,6 +55,7 @@ def payload_parts(
 def _looks(ports: Ports, partitions: int) -> Callable[[str, str], bool]:
     """Tell whether a holder still needs a payload. An execution does in the store and in the
     archive, an effect until it is carried out, a schedule while it starts executions with it.
+    ``ValueError`` for a holder of a kind that another version has.
     """
 
     def needs(holder: str, path: str) -> bool:
@@ -58,9 +66,26 @@ def _looks(ports: Ports, partitions: int) -> Callable[[str, str], bool]:
         if kind == SCHEDULE:
             stored = ports.schedules.read([name])
             return any(path.encode() in each.document for each in stored)
-        if not is_execution_id(holder) or partition_of(ExecutionId(holder)) >= partitions:
+        if not is_execution_id(holder):
+            raise ValueError(holder)
+        if partition_of(ExecutionId(holder)) >= partitions:
             return False
         is_stored = ports.store.load(ExecutionId(holder), ["h"]) is not None
         return is_stored or ports.search.archived(holder) is not None
 
     return needs
+
+
+def _finds(ports: Ports) -> Callable[[str], str | None]:
+    """Find an execution, by itself or by a task of it, that the index has under a path."""
+
+    def named_by(path: str) -> str | None:
+        query = Or(terms=tuple(OneOf(field=field, values=(path,)) for field in _FIELDS))
+        asked = SearchRequest(query=query, size=1)
+        for execution in ports.search.search(asked).results:
+            return execution.execution_id
+        for task in ports.search.search_tasks(asked).results:
+            return task.execution_id
+        return None
+
+    return named_by

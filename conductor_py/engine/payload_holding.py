@@ -1,7 +1,7 @@
 """Payloads are held by what needs them, so that they leave with the last of it.
 
 A holder is written down before the commit that names the payload: a server that dies in between
-leaves a record too many, which a look finds out, and never one too few.
+leaves a holder too many, which a look finds out, and never one too few.
 """
 
 from __future__ import annotations
@@ -10,12 +10,11 @@ from collections.abc import Iterable
 from typing import Final
 
 from conductor_py.engine.clock import StoreClock
+from conductor_py.errors import StoreUnavailable
 from conductor_py.model.ids import is_execution_id
 from conductor_py.ports.payload_holders import PayloadHolders
-from conductor_py.ports.payloads import Location, PayloadKind, Payloads, is_path
+from conductor_py.ports.payloads import Location, PayloadKind, Payloads, is_path, paths_in
 
-NOBODY: Final = ""
-"""Holds what was stored, or may be sent, and is not needed yet."""
 EFFECT: Final = "effect"
 SCHEDULE: Final = "schedule"
 GRACE_MS: Final = 24 * 3_600_000
@@ -32,41 +31,59 @@ def schedule_holder(name: str) -> str:
 
 
 class PayloadHolding:
-    """Writes down who holds what; nothing where payloads are not collected."""
+    """Writes down who holds what."""
 
     def __init__(
-        self, holders: PayloadHolders | None, clock: StoreClock, *, grace_ms: int = GRACE_MS
+        self,
+        holders: PayloadHolders,
+        clock: StoreClock,
+        *,
+        grace_ms: int = GRACE_MS,
+        collects: bool = True,
     ) -> None:
-        """``grace_ms``: how long what nobody needs stays; ``None``: it is not collected."""
+        """``grace_ms``: how long what nobody needs stays. A process that does not collect ends the
+        record of what it would hold: nobody may remove what is not known to be needed.
+        """
         self._holders = holders
         self._clock = clock
         self._grace_ms = grace_ms
+        self._collects = collects
+
+    def begin(self, path: str) -> None:
+        """Begin the record of what was stored, or may be sent."""
+        if self._collects:
+            self._holders.begin(path, self._clock.now_ms() + self._grace_ms)
 
     def hold(self, holder: str, paths: Iterable[str]) -> None:
-        """Let a holder have payloads; what is no path of a payload is left out."""
+        """Let a holder have payloads; what is no path of a payload is left out.
+        ``StoreUnavailable`` when one is being removed just now, because nobody has needed it.
+        """
         found = tuple(path for path in paths if is_path(path))
-        if found and self._holders is not None:
-            self._holders.hold(holder, found, self._clock.now_ms() + self._grace_ms)
+        if not found:
+            return
+        if not self._collects:
+            self._holders.forget(found)
+        elif not self._holders.hold(holder, found):
+            raise StoreUnavailable(
+                "A payload that nothing has needed for long is just being removed; try again."
+            )
 
     def hold_stored(self, execution: str, documents: Iterable[bytes]) -> None:
-        """Let an execution have the payloads that its stored documents name. What is no id of one,
-        as a result may name it, has none.
+        """Let an execution have the payloads that its stored documents name, as what they stand for
+        or in their text: a task may hand a path on. What is no id of an execution has none.
         """
-        paths = [stored[1:].decode() for stored in documents if stored[:1] == b"@"]
+        paths = {path for stored in documents for path in paths_in(stored)}
         if paths and is_execution_id(execution):
-            self.hold(execution, paths)
-
-    def forget(self, path: str) -> None:
-        """Note that a payload is gone, whoever had it."""
-        held = self._holders.read(path) if self._holders is not None else None
-        if held is not None and self._holders is not None:
-            self._holders.drop(path, held.version)
+            self.hold(execution, sorted(paths))
 
     def let_go(self, holder: str) -> None:
         """Note that a holder is gone for good."""
-        if self._holders is not None:
-            now_ms = self._clock.now_ms()
-            self._holders.let_go(holder, now_ms, now_ms + self._grace_ms)
+        now_ms = self._clock.now_ms()
+        self._holders.let_go(holder, now_ms, now_ms + self._grace_ms)
+
+    def forget(self, path: str) -> None:
+        """Note that a payload is gone, whoever had it."""
+        self._holders.forget([path])
 
 
 class NotedPayloads:
@@ -81,12 +98,12 @@ class NotedPayloads:
 
     def write_location(self, kind: PayloadKind, requested_path: str | None = None) -> Location:
         location = self._payloads.write_location(kind, requested_path)
-        self._holding.hold(NOBODY, [location.path])
+        self._holding.begin(location.path)
         return location
 
     def put(self, kind: PayloadKind, document: bytes) -> str:
         path = self._payloads.put(kind, document)
-        self._holding.hold(NOBODY, [path])
+        self._holding.begin(path)
         return path
 
     def read_location(self, path: str) -> Location:

@@ -21,7 +21,7 @@ from conductor_py.model.ids import ExecutionId, partition_of
 from conductor_py.model.requests import TaskResult
 from conductor_py.model.status import TaskStatus
 from conductor_py.model.view import TaskView
-from conductor_py.ports.payloads import PayloadKind, Payloads
+from conductor_py.ports.payloads import PayloadKind, Payloads, paths_in
 from conductor_py.ports.reader import ExecutionReader
 from conductor_py.ports.search import Search
 from conductor_py.ports.store import ExecutionStore, Outcome, Report
@@ -73,7 +73,7 @@ class Results:
         when that takes long; ``NotFound``, ``Conflict``.
         """
         sized, output = self._sized(self._hand_out.masked(result))
-        self._holding.hold_stored(execution, (output,))
+        self._hold(execution, output)
         event = made(
             ResultReported,
             seq=seq,
@@ -112,6 +112,13 @@ class Results:
             )
         self._refused(reply.outcome, sized, execution, seq)
         return False
+
+    def _hold(self, execution: ExecutionId, output: bytes) -> None:
+        """Let the execution have the payload that its result names, if there is the execution: who
+        reports on others is refused, and has nothing.
+        """
+        if paths_in(output) and self._store.load(execution, ["h"]) is not None:
+            self._holding.hold_stored(execution, (output,))
 
     def first_open(self, execution: ExecutionId, ref: str) -> TaskView | None:
         """Find the first task of a reference that takes a result; ``NotFound`` for an unknown

@@ -41,6 +41,7 @@ from conductor_py.model.schedules import (
     next_run,
     upcoming,
 )
+from conductor_py.ports.payloads import paths_in
 from conductor_py.ports.schedules import ScheduleStore, StoredSchedule
 
 _CHANGE_TRIES = 10
@@ -184,7 +185,7 @@ class Schedules:
                 f"A schedule has at most {_MAX_DOCUMENT_BYTES} bytes; put a large input into "
                 "payload storage and name its path"
             )
-        self._holding.hold(schedule_holder(schedule.name), schedule.payloads)
+        self._holding.hold(schedule_holder(schedule.name), paths_in(document))
         put = self._store.put(
             schedule.name, document, version=version, next_ms=next_ms, armed=not schedule.paused
         )

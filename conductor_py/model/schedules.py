@@ -85,12 +85,6 @@ class Schedule:
         """The workflow that it starts."""
         return str(self.start_workflow_request.get("name", ""))
 
-    @property
-    def payloads(self) -> tuple[str, ...]:
-        """The path in payload storage that its executions start with, if there is one."""
-        path = self.start_workflow_request.get("externalInputPayloadStoragePath")
-        return (path,) if isinstance(path, str) else ()
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduleRun:

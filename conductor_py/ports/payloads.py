@@ -20,9 +20,10 @@ CONTENT_TYPE = "application/json"
 signature.
 """
 
-_PATH = re.compile(
-    r"(?:workflow|task)/(?:input|output)/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.json"
-)
+_FORM = r"(?:workflow|task)/(?:input|output)/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.json"
+_PATH = re.compile(_FORM)
+_NAMED = re.compile(_FORM.encode())
+_PART = b"put/"
 
 
 class PayloadKind(Enum):
@@ -117,6 +118,13 @@ def mint_path(kind: PayloadKind) -> str:
 def is_path(path: str) -> bool:
     """Whether ``mint_path`` could have made it."""
     return _PATH.fullmatch(path) is not None
+
+
+def paths_in(stored: bytes) -> list[str]:
+    """Find the paths that a stored document names, anywhere in its text."""
+    if _PART not in stored:
+        return []
+    return [found.decode() for found in _NAMED.findall(stored)]
 
 
 def checked_path(path: str) -> str:

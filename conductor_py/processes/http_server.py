@@ -74,6 +74,18 @@ def _is_stopped_within(pause_s: float, http: AbstractServer[Any]) -> bool:
     return http.interrupt_signal
 
 
+class Wakes(threading.Event):
+    """An event that is over when somebody has woken. Whoever sets it has set a flag before, and who
+    wakes looks at all flags: so nothing is missed, and nobody wakes for what is done already.
+    """
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until it is set, and clear it."""
+        found = super().wait(timeout)
+        self.clear()
+        return found
+
+
 class _Signals:
     """Takes signals to the server that is there; a stop also to each that comes after it."""
 
@@ -89,6 +101,7 @@ class _Signals:
         stop, reload = signal.SIGTERM, signal.SIGHUP
         http.signal_handler_interrupt = lambda *_: self._noted.put(stop)  # type: ignore[method-assign]
         http.signal_handler_reload = lambda *_: self._noted.put(reload)  # type: ignore[method-assign]
+        http.main_loop_interrupt = Wakes()
         self._http = http
 
     def end(self) -> None:

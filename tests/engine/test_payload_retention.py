@@ -1,13 +1,15 @@
 """Payloads leave their storage with the last that needs them."""
 
+import zlib
 from typing import Any
 
 import pytest
 
 from conductor_py.codec.event import load_event
+from conductor_py.engine.clock import StoreClock
 from conductor_py.engine.encoding import PayloadLimits
-from conductor_py.engine.payload_holding import GRACE_MS
-from conductor_py.engine.payload_retention import LOOK_MS
+from conductor_py.engine.payload_holding import GRACE_MS, PayloadHolding
+from conductor_py.engine.payload_retention import LOOK_MS, MISSED_MS
 from conductor_py.errors import ConductorError, Conflict, NotFound, StoreUnavailable
 from conductor_py.model.event import ChildEnded
 from conductor_py.model.execution import External
@@ -151,12 +153,13 @@ def test_an_execution_that_nobody_called_gone_is_found_out(engine: MemoryEngine)
     assert archived is not None
     assert engine.ports.search.delete(execution, archived.version)
     passes(engine, LOOK_MS)
+    passes(engine, MISSED_MS - 1)
     assert is_kept(engine, path)
-    passes(engine, GRACE_MS)
+    passes(engine, 1)
     assert not is_kept(engine, path)
 
 
-def test_an_index_that_is_away_for_a_day_costs_no_payload(
+def test_an_index_that_is_away_for_weeks_costs_no_payload(
     engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, path = ended(engine)
@@ -164,9 +167,43 @@ def test_an_index_that_is_away_for_a_day_costs_no_payload(
         lost.setattr(type(engine.ports.search), "archived", lambda *_: None)
         passes(engine, LOOK_MS)
         assert set(holders_of(engine, path).values()) != {PRESENT}
-    passes(engine, GRACE_MS)
+        passes(engine, 3 * LOOK_MS)
+        passes(engine, LOOK_MS)
+    for _ in range(8):
+        passes(engine, LOOK_MS)
     assert is_kept(engine, path)
-    passes(engine, 3 * LOOK_MS)
+
+
+def test_what_the_index_still_names_stays_though_no_holder_is_known(
+    engine: MemoryEngine,
+) -> None:
+    """A store that lost its last writes has lost a holder, and not the execution in another
+    partition; a server of an older version has written none.
+    """
+    path = uploaded(engine)
+    started = engine.start(workflow("w", simple("a")), external_input=path)
+    engine.clock.advance(seconds=2)
+    engine.settle()
+    engine.ports.payload_holders.forget([path])
+    engine.ports.payload_holders.begin(path, 0)
+    for _ in range(4):
+        passes(engine, LOOK_MS)
+    assert is_kept(engine, path)
+    assert holders_of(engine, path) == {started: PRESENT}
+    remove(engine, started)
+    passes(engine, GRACE_MS)
+    assert not is_kept(engine, path)
+
+
+def test_the_index_is_asked_for_tasks_too(engine: MemoryEngine) -> None:
+    started = engine.start(workflow("w", simple("a"), simple("b")))
+    engine.run("a", _LARGE)
+    path = output_path(engine, started)
+    engine.clock.advance(seconds=2)
+    engine.settle()
+    engine.ports.payload_holders.forget([path])
+    engine.ports.payload_holders.begin(path, 0)
+    passes(engine, LOOK_MS)
     assert is_kept(engine, path)
 
 
@@ -188,17 +225,70 @@ def test_an_index_that_does_not_answer_decides_nothing(
     assert is_kept(engine, path)
 
 
-def test_what_an_older_server_did_not_note_is_held_from_the_archiving_on(
-    engine: MemoryEngine,
+# -- what nobody wrote down ------------------------------------------------------------------------
+
+
+def unknown(engine: MemoryEngine, path: str) -> None:
+    """As after an upgrade: bytes and executions are there, and no record."""
+    engine.ports.payload_holders.forget([path])
+
+
+@pytest.mark.parametrize("ends", [True, False], ids=["archived", "running"])
+def test_a_payload_without_a_record_stays_whoever_has_it_later(
+    engine: MemoryEngine, ends: bool
 ) -> None:
-    started = engine.start(workflow("w", simple("a")))
-    engine.run("a", _LARGE)
-    path = output_path(engine, started)
-    held = engine.ports.payload_holders.read(path)
-    assert held is not None
-    assert engine.ports.payload_holders.drop(path, held.version)
+    path = uploaded(engine)
+    older = engine.start(workflow("w", simple("a")), external_input=path)
+    if ends:
+        engine.run("a")
+        engine.settle()
+    unknown(engine, path)
+    later = engine.start(workflow("w", simple("b")), external_input=path)
+    engine.run("b")
     engine.settle()
-    assert holders_of(engine, path) == {started: PRESENT}
+    remove(engine, later)
+    for _ in range(10):
+        passes(engine, LOOK_MS)
+    assert is_kept(engine, path)
+    assert engine.engine.executions.document(older)["externalInputPayloadStoragePath"] == path
+
+
+def test_a_result_that_is_refused_removes_nothing(engine: MemoryEngine) -> None:
+    path = uploaded(engine)
+    engine.start(workflow("w", simple("long")), external_input=path)
+    other = "00000000-0000-0000-0000-000000000000"
+    for without_record in (False, True):
+        if without_record:
+            unknown(engine, path)
+        before = engine.ports.payload_holders.read(path)
+        with pytest.raises(NotFound):
+            engine.engine.tasks.update(
+                TaskResult(
+                    workflow_id=other,
+                    task_id=f"{other}-1",
+                    status=TaskStatus.COMPLETED,
+                    external_output=path,
+                )
+            )
+        assert engine.ports.payload_holders.read(path) == before
+    for _ in range(10):
+        passes(engine, LOOK_MS)
+    assert is_kept(engine, path)
+
+
+def test_a_process_that_does_not_collect_keeps_others_from_it() -> None:
+    """A switch that is off in the API nodes, and on in the sweeper."""
+    engine = memory_engine(payload_limits=_SMALL)
+    path = uploaded(engine)
+    off = PayloadHolding(
+        engine.ports.payload_holders,
+        StoreClock(engine.ports.store.now_ms, engine.clock.monotonic),
+        collects=False,
+    )
+    off.hold("00000000-0000-0000-0000-000000000000", [path])
+    for _ in range(10):
+        passes(engine, LOOK_MS)
+    assert is_kept(engine, path)
 
 
 # -- shared ----------------------------------------------------------------------------------------
@@ -284,7 +374,7 @@ def held_everywhere(engine: MemoryEngine) -> None:
 def holders_of(engine: MemoryEngine, path: str) -> dict[str, int]:
     found = engine.ports.payload_holders.read(path)
     assert found is not None
-    return dict(found.gone_since)
+    return dict(found.holders)
 
 
 # -- not an execution's ----------------------------------------------------------------------------
@@ -304,8 +394,8 @@ def test_what_was_stored_for_a_start_that_was_refused_leaves(engine: MemoryEngin
     with pytest.raises(Conflict):
         engine.start(workflow("w", simple("a")), input=_LARGE, idempotency_key="one")
     (path,) = {*engine.ports.payload_holders.due(1 << 60, 10)} - {kept}
-    for _ in range(2):
-        passes(engine, GRACE_MS)
+    passes(engine, GRACE_MS)
+    passes(engine, MISSED_MS)
     assert is_kept(engine, kept)
     assert not is_kept(engine, path)
 
@@ -416,27 +506,125 @@ def test_a_holder_that_cannot_be_read_keeps_its_payload_and_no_other(
     engine: MemoryEngine, caplog: pytest.LogCaptureFixture
 ) -> None:
     odd, other = uploaded(engine), uploaded(engine)
-    engine.ports.payload_holders.hold("effect none x", [odd], 0)
+    engine.ports.payload_holders.hold("effect none x", [odd])
     passes(engine, GRACE_MS)
     assert is_kept(engine, odd)
     assert not is_kept(engine, other)
     assert "cannot be looked at" in caplog.text
 
 
-def test_who_comes_while_a_payload_is_looked_at_keeps_its_record(
+def test_who_comes_while_a_payload_is_looked_at_keeps_it(
     engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = uploaded(engine)
-    delete = engine.ports.payloads.delete
+    search = type(engine.ports.search).search
 
-    def joined(_: Any, gone: str) -> None:
+    def meanwhile(index: Any, asked: Any) -> Any:
+        engine.start(workflow("w", simple("a")), external_input=path)
+        return search(index, asked)
+
+    engine.clock.advance(milliseconds=GRACE_MS)
+    with monkeypatch.context() as racing:
+        racing.setattr(type(engine.ports.search), "search", meanwhile)
+        engine.engine.payload_retention.tick()
+    collect(engine)
+    assert is_kept(engine, path)
+
+
+def test_a_start_with_a_payload_that_is_just_leaving_is_refused(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = uploaded(engine)
+    delete, refused = engine.ports.payloads.delete, []
+
+    def meanwhile(_: Any, gone: str) -> None:
+        with pytest.raises(StoreUnavailable, match="try again"):
+            engine.start(workflow("w", simple("a")), external_input=gone)
+        refused.append(gone)
         delete(gone)
-        engine.ports.payload_holders.hold("late", [gone], 0)
 
-    monkeypatch.setattr(type(engine.ports.payloads), "delete", joined)
+    monkeypatch.setattr(type(engine.ports.payloads), "delete", meanwhile)
     engine.clock.advance(milliseconds=GRACE_MS)
     engine.engine.payload_retention.tick()
-    assert holders_of(engine, path)["late"] == PRESENT
+    assert refused == [path]
+    with pytest.raises(NotFound):
+        engine.start(workflow("w", simple("a")), external_input=path)
+
+
+def test_a_server_that_died_while_it_removed_a_payload_is_followed_up(
+    engine: MemoryEngine,
+) -> None:
+    path = uploaded(engine)
+    found = engine.ports.payload_holders.read(path)
+    assert found is not None
+    engine.ports.payload_holders.settle(
+        path, found.version, found={}, forgotten=(), check_ms=0, leaving=True
+    )
+    collect(engine)
+    assert not is_kept(engine, path)
+    assert engine.ports.payload_holders.read(path) is None
+
+
+def test_those_that_are_gone_are_forgotten_while_one_is_there(engine: MemoryEngine) -> None:
+    path = uploaded(engine)
+    executions = [engine.start(workflow("w", simple("a")), external_input=path) for _ in range(30)]
+    for execution in executions[:-1]:
+        remove(engine, execution)
+    for _ in range(3):
+        passes(engine, LOOK_MS)
+    assert holders_of(engine, path) == {executions[-1]: PRESENT}
+
+
+def test_a_look_asks_for_so_many_holders_and_the_next_for_the_others(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, asked = uploaded(engine), []
+    archived = type(engine.ports.search).archived
+    for number in range(450):
+        engine.ports.payload_holders.hold(f"{number:08d}-0000-0000-0000-000000000000", [path])
+
+    def counted(search: Any, execution: str) -> Any:
+        asked.append(execution)
+        return archived(search, execution)
+
+    monkeypatch.setattr(type(engine.ports.search), "archived", counted)
+    engine.clock.advance(milliseconds=GRACE_MS)
+    counts = []
+    for _ in range(4):
+        engine.engine.payload_retention.tick()
+        counts.append(len(asked))
+    assert counts == [200, 400, 450, 450]
+    assert is_kept(engine, path)
+
+
+def test_whatever_a_damaged_archive_raises_costs_its_own_payload_alone(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def damaged(*_: Any) -> None:
+        raise zlib.error("incorrect header check")
+
+    _, first = ended(engine)
+    passes(engine, GRACE_MS)
+    other = uploaded(engine)
+    with monkeypatch.context() as broken:
+        broken.setattr(type(engine.ports.search), "archived", damaged)
+        passes(engine, LOOK_MS)
+    assert "cannot be looked at" in caplog.text
+    assert is_kept(engine, first)
+    assert not is_kept(engine, other)
+
+
+def test_a_path_that_a_task_hands_on_is_held_by_who_hands_it_on(engine: MemoryEngine) -> None:
+    path = uploaded(engine)
+    request = {"name": "later", "externalInputPayloadStoragePath": "${workflow.input.p}"}
+    later = typed("START_WORKFLOW", "s", inputParameters={"startWorkflow": request})
+    started = engine.start(workflow("w", simple("long"), later), input={"p": path})
+    for _ in range(5):
+        passes(engine, LOOK_MS)
+    assert is_kept(engine, path)
+    remove(engine, started)
+    passes(engine, GRACE_MS)
+    assert not is_kept(engine, path)
 
 
 def test_nothing_is_noted_where_payloads_are_not_collected() -> None:

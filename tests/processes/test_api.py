@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from conductor_py.processes.http_server import serve_until_stopped
+from conductor_py.processes.http_server import Wakes, serve_until_stopped
 from tests.services.ports import free_port
 from tests.waiting import PATIENCE_S, until
 
@@ -25,11 +25,11 @@ import os, signal, sys, threading
 from functools import partial
 from granian.constants import Interfaces
 from granian.server import Server
-from conductor_py.processes.http_server import serve_until_stopped
+from conductor_py.processes import http_server
 def answer(environ, start_response):
     start_response("200 OK", [])
     return [str(os.getpid()).encode()]
-class Stopped(threading.Event):
+class Stopped(http_server.Wakes):
     moment, node = sys.argv[2], os.getpid()
     def wait(self, timeout=None):
         self.struck("wait")
@@ -43,14 +43,12 @@ class Stopped(threading.Event):
                 os.kill(self.node, signal.SIGTERM)
                 for _ in range(1_000):  # the handler runs here
                     pass
-def make():
-    http = Server(
-        "none", port=int(sys.argv[1]), interface=Interfaces.WSGI, blocking_threads=1,
-        respawn_failed_workers=True, workers_kill_timeout=5,
-    )
-    http.main_loop_interrupt = Stopped()
-    return http
-serve_until_stopped(make, lambda: answer, has_served=lambda: True)
+http_server.Wakes = Stopped
+make = partial(
+    Server, "none", port=int(sys.argv[1]), interface=Interfaces.WSGI, blocking_threads=1,
+    respawn_failed_workers=True, workers_kill_timeout=5,
+)
+http_server.serve_until_stopped(make, lambda: answer, has_served=lambda: True)
 """
 
 
@@ -91,6 +89,10 @@ class Server:
     @property
     def main_loop_interrupt(self) -> Server:
         return self
+
+    @main_loop_interrupt.setter
+    def main_loop_interrupt(self, _: object) -> None:
+        """It is its own."""
 
     def clear(self) -> None:
         """Nothing is set."""
@@ -181,6 +183,14 @@ def test_a_worker_that_could_not_be_forked_ends_the_others_and_all_begin_again()
     machine.serve()
     assert machine.made[0].stopped == ["the other worker"]
     assert machine.pauses == [0.5]
+
+
+def test_who_is_woken_waits_again_until_there_is_something_else() -> None:
+    """Else a loop would turn without end when its flag is down and its event is set."""
+    wakes = Wakes()
+    wakes.set()
+    assert wakes.wait()
+    assert not wakes.wait(0)
 
 
 def test_a_node_whose_worker_is_killed_again_and_again_goes_on_and_stops_when_told() -> None:

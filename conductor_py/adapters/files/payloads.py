@@ -93,6 +93,8 @@ class FilePayloads:
     def delete(self, path: str) -> None:
         with _wrapped():
             self._file(path).unlink(missing_ok=True)
+            if not self._is_there():
+                raise StoreUnavailable(_AWAY)
 
     def open_upload(self, token: str, content_type: str) -> _FileUpload:
         grant = verify(token, self._secret(), method="PUT", now_ms=self._now_ms())

@@ -12,8 +12,9 @@ from conductor_py.ports.payload_holders import PRESENT, Held
 @dataclass(slots=True)
 class _Record:
     check_ms: int
-    version: int = 0
-    gone_since: dict[str, int] = field(default_factory=dict)
+    version: int = 1
+    leaving: bool = False
+    holders: dict[str, int] = field(default_factory=dict)
 
 
 class MemoryPayloadHolders:
@@ -24,18 +25,25 @@ class MemoryPayloadHolders:
         self._space = space
         self._records: dict[str, _Record] = {}
 
-    def hold(self, holder: str, paths: Sequence[str], check_ms: int) -> None:
+    def begin(self, path: str, check_ms: int) -> None:
         with self._space.lock:
-            for path in paths:
-                record = self._records.setdefault(path, _Record(check_ms))
-                record.gone_since[holder] = PRESENT
+            self._records.setdefault(path, _Record(check_ms))
+
+    def hold(self, holder: str, paths: Sequence[str]) -> bool:
+        with self._space.lock:
+            known = [self._records[path] for path in paths if path in self._records]
+            if any(record.leaving for record in known):
+                return False
+            for record in known:
+                record.holders[holder] = PRESENT
                 record.version += 1
+            return True
 
     def let_go(self, holder: str, now_ms: int, check_ms: int) -> int:
         with self._space.lock:
-            had = [each for each in self._records.values() if holder in each.gone_since]
+            had = [each for each in self._records.values() if holder in each.holders]
             for record in had:
-                record.gone_since[holder] = now_ms
+                record.holders[holder] = now_ms
                 record.check_ms = min(record.check_ms, check_ms)
                 record.version += 1
             return len(had)
@@ -54,22 +62,30 @@ class MemoryPayloadHolders:
             found = self._records.get(path)
             if found is None:
                 return None
-            return Held(version=found.version, gone_since=dict(found.gone_since))
+            return Held(version=found.version, holders=dict(found.holders), leaving=found.leaving)
 
-    def settle(self, path: str, version: int, gone_since: Mapping[str, int], check_ms: int) -> bool:
+    def settle(
+        self,
+        path: str,
+        version: int,
+        *,
+        found: Mapping[str, int],
+        forgotten: Sequence[str],
+        check_ms: int,
+        leaving: bool = False,
+    ) -> bool:
         with self._space.lock:
-            found = self._records.get(path)
-            if found is None or found.version != version:
+            record = self._records.get(path)
+            if record is None or record.version != version:
                 return False
-            found.gone_since.update(gone_since)
-            found.check_ms = check_ms
-            found.version += 1
+            record.holders.update(found)
+            for holder in forgotten:
+                record.holders.pop(holder, None)
+            record.check_ms, record.leaving = check_ms, leaving
+            record.version += 1
             return True
 
-    def drop(self, path: str, version: int) -> bool:
+    def forget(self, paths: Sequence[str]) -> None:
         with self._space.lock:
-            found = self._records.get(path)
-            if found is None or found.version != version:
-                return False
-            del self._records[path]
-            return True
+            for path in paths:
+                self._records.pop(path, None)

@@ -160,7 +160,8 @@ KEYS = (
     _key(
         "payload:",
         "hash",
-        "<path>: holder -> since when it is gone, ms, 0: there; #: version (partition 0)",
+        "<path>: holder -> 0: there, ms: gone since, -ms: missed since; #: version, !: leaving "
+        "(partition 0)",
         "what needs it",
     ),
     _key("payloads:due", "zset", "when to look at it, ms -> path (partition 0)", "payloads"),

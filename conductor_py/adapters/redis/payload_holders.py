@@ -9,7 +9,9 @@ from conductor_py.adapters.redis.connection import Argument
 from conductor_py.adapters.redis.scripts import Scripts
 from conductor_py.ports.payload_holders import Held
 
-_VERSION: Final = b"#"  # no holder's name
+# No holders' names.
+_VERSION: Final = b"#"
+_LEAVING: Final = b"!"
 
 
 class RedisPayloadHolders:
@@ -21,9 +23,11 @@ class RedisPayloadHolders:
         self._connection = scripts.connection
         self._home = scripts.prefix(0)
 
-    def hold(self, holder: str, paths: Sequence[str], check_ms: int) -> None:
-        if paths:
-            self._scripts.run("hold_payloads", 0, (holder, check_ms, *paths))
+    def begin(self, path: str, check_ms: int) -> None:
+        self._scripts.run("begin_payload", 0, (path, check_ms))
+
+    def hold(self, holder: str, paths: Sequence[str]) -> bool:
+        return not paths or bool(self._scripts.run("hold_payloads", 0, (holder, *paths)))
 
     def let_go(self, holder: str, now_ms: int, check_ms: int) -> int:
         return int(self._scripts.run("let_go_payloads", 0, (holder, now_ms, check_ms)))
@@ -37,19 +41,31 @@ class RedisPayloadHolders:
     def read(self, path: str) -> Held | None:
         flat = self._connection.command("HGETALL", f"{self._home}payload:{path}")
         found = dict(zip(flat[::2], flat[1::2], strict=True))
-        version = found.pop(_VERSION, None)
+        version, leaving = found.pop(_VERSION, None), found.pop(_LEAVING, None)
         if version is None:
             return None
         return Held(
             version=int(version),
-            gone_since={holder.decode(): int(since) for holder, since in found.items()},
+            holders={holder.decode(): int(since) for holder, since in found.items()},
+            leaving=leaving is not None,
         )
 
-    def settle(self, path: str, version: int, gone_since: Mapping[str, int], check_ms: int) -> bool:
-        arguments: list[Argument] = [path, version, check_ms]
-        for holder, since in gone_since.items():
+    def settle(
+        self,
+        path: str,
+        version: int,
+        *,
+        found: Mapping[str, int],
+        forgotten: Sequence[str],
+        check_ms: int,
+        leaving: bool = False,
+    ) -> bool:
+        arguments: list[Argument] = [path, version, check_ms, int(leaving), len(found)]
+        for holder, since in found.items():
             arguments += (holder, since)
+        arguments += forgotten
         return bool(self._scripts.run("settle_payload", 0, arguments, again=False))
 
-    def drop(self, path: str, version: int) -> bool:
-        return bool(self._scripts.run("drop_payload", 0, (path, version), again=False))
+    def forget(self, paths: Sequence[str]) -> None:
+        if paths:
+            self._scripts.run("forget_payloads", 0, paths)
