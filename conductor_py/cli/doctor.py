@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any, Final
 
 import click
@@ -34,15 +35,5 @@ def doctor(*, as_json: bool, **given: Any) -> int:  # noqa: ANN401 - the options
             if each.remedy:
                 say(f"         → {each.remedy}")
     if as_json:
-        print_json(
-            [
-                {
-                    "verdict": each.verdict.value,
-                    "about": each.about,
-                    "said": each.said,
-                    "remedy": each.remedy,
-                }
-                for each in found
-            ]
-        )
+        print_json([asdict(each) for each in found])
     return int(any(each.verdict is Verdict.FAILURE for each in found))

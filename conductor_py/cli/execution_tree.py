@@ -10,11 +10,12 @@ from typing import Any, Final
 
 from conductor_py.cli.execution_view import task_type
 from conductor_py.cli.printing import clipped, duration, objects
+from conductor_py.model.status import TaskStatus
 
 Document = Mapping[str, Any]
 
-ENDED_WELL: Final = frozenset({"COMPLETED", "COMPLETED_WITH_ERRORS", "SKIPPED"})
-ENDED_BADLY: Final = frozenset({"FAILED", "FAILED_WITH_TERMINAL_ERROR", "TIMED_OUT", "CANCELED"})
+ENDED_WELL: Final = frozenset(each.value for each in TaskStatus if each.successful)
+ENDED_BADLY: Final = frozenset(each.value for each in TaskStatus if each.terminal) - ENDED_WELL
 _REASON: Final = "reasonForIncompletion"
 
 
@@ -48,8 +49,8 @@ def lines(found: Document, children: Mapping[str, Document], now_ms: float) -> l
 
 
 def shortened(drawn: list[Line], most: int) -> list[Line]:
-    """Leave out what has ended, and then what is deepest, until there are at most so many lines; a
-    line says how many are left out where there were some.
+    """Leave out what has ended well, and then what stands last, until there are at most so many
+    lines; the last one says how many are left out.
     """
     if len(drawn) <= most:
         return drawn

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
@@ -25,12 +26,15 @@ from conductor_py.cli.execution_tree import (
 from conductor_py.cli.execution_view import is_open
 from conductor_py.cli.printing import clipped, moment, objects, say
 from conductor_py.model.json import JsonObject
+from conductor_py.model.status import WorkflowStatus
 from conductor_py.sdk.client import Client
 
 #: Between two looks.
 PAUSE_S = 1.0
 _MOST_CHILDREN: Final = 20
-_FAILED: Final = frozenset({"FAILED", "TIMED_OUT", "TERMINATED"})
+_FAILED: Final = frozenset(each.value for each in WorkflowStatus if each.terminal) - {
+    WorkflowStatus.COMPLETED.value
+}
 _REASON: Final = "reasonForIncompletion"
 
 
@@ -69,7 +73,7 @@ def _drawn(conductor: Client, workflow_id: str) -> JsonObject:
 
 @dataclass(slots=True)
 class _Looks:
-    """Looks at an execution, and at the sub-workflows that it waits for."""
+    """Looks at an execution, and at the sub-workflows below it; at those that have ended once."""
 
     conductor: Client
     children: dict[str, JsonObject] = field(default_factory=dict)
@@ -77,12 +81,15 @@ class _Looks:
     def at(self, workflow_id: str) -> JsonObject:
         """Look once."""
         found = self.conductor.get_workflow(workflow_id)
-        wanted = list(_sub_workflows(found))
-        for child in wanted[:_MOST_CHILDREN]:
+        wanted = deque(_sub_workflows(found))
+        for _ in range(_MOST_CHILDREN):
+            if not wanted:
+                break
+            child = wanted.popleft()
             known = self.children.get(child)
             if known is None or is_open(known):
-                seen = self.children[child] = self.conductor.get_workflow(child)
-                wanted += _sub_workflows(seen)
+                known = self.children[child] = self.conductor.get_workflow(child)
+            wanted += _sub_workflows(known)
         return found
 
 
@@ -122,10 +129,9 @@ def _told(conductor: Client, workflow_id: str) -> JsonObject:
     while True:
         found = conductor.get_workflow(workflow_id)
         for task in objects(found.get("tasks")):
-            ended = task.get("status") in ENDED_WELL or task.get("status") in ENDED_BADLY
-            if ended and (key := str(task.get("taskId"))) not in told:
+            (line,) = lines({"tasks": [task]}, {}, 0)
+            if line.ended and (key := str(task.get("taskId"))) not in told:
                 told.add(key)
-                (line,) = lines({"tasks": [task]}, {}, 0)
                 parts = (moment(task.get("endTime")), line.before, line.status, line.behind)
                 say("  ".join(filter(None, parts)), err=True)
         if (status := clipped(found.get("status"))) != standing:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Final
 
-from conductor_py.model.status import TaskStatus, WorkflowStatus
+from conductor_py.model.status import WorkflowStatus
 
 _STATUS: Final = re.compile(
     r"""\bstatus\s*(?:!?=|(?:NOT\s+)?IN\b)\s*(\([^)]*\)|"[^"]*"|'[^']*'|[^\s()]+)""", re.IGNORECASE
@@ -16,9 +16,9 @@ _WORD: Final = re.compile(r"[^\s,()'\"]+")
 _LIKENESS: Final = 0.6
 
 
-def status_notes(query: str, *, tasks: bool = False) -> Iterator[str]:
-    """Say of each status in a search that is none, and which is nearest to it."""
-    known = [each.value for each in (TaskStatus if tasks else WorkflowStatus)]
+def status_notes(query: str) -> Iterator[str]:
+    """Say of each status in a search for executions that is none, and which is nearest to it."""
+    known = [each.value for each in WorkflowStatus]
     for found in _STATUS.finditer(query):
         for word in _WORD.findall(found[1]):
             if word in known or "*" in word:

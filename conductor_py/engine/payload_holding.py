@@ -11,7 +11,6 @@ from typing import Final
 
 from conductor_py.engine.clock import StoreClock
 from conductor_py.errors import StoreUnavailable
-from conductor_py.model.ids import is_execution_id
 from conductor_py.ports.payload_holders import PayloadHolders
 from conductor_py.ports.payloads import Location, PayloadKind, Payloads, is_path, paths_in
 
@@ -70,11 +69,9 @@ class PayloadHolding:
 
     def hold_stored(self, execution: str, documents: Iterable[bytes]) -> None:
         """Let an execution have the payloads that its stored documents name, as what they stand for
-        or in their text: a task may hand a path on. What is no id of an execution has none.
+        or in their text: a task may hand a path on.
         """
-        paths = {path for stored in documents for path in paths_in(stored)}
-        if paths and is_execution_id(execution):
-            self.hold(execution, sorted(paths))
+        self.hold(execution, sorted({path for each in documents for path in paths_in(each)}))
 
     def let_go(self, holder: str) -> None:
         """Note that a holder is gone for good."""

@@ -117,8 +117,9 @@ class Results:
         """Let the execution have the payload that its result names, if there is the execution: who
         reports on others is refused, and has nothing.
         """
-        if paths_in(output) and self._store.load(execution, ["h"]) is not None:
-            self._holding.hold_stored(execution, (output,))
+        paths = paths_in(output)
+        if paths and self._store.load(execution, ["h"]) is not None:
+            self._holding.hold(execution, paths)
 
     def first_open(self, execution: ExecutionId, ref: str) -> TaskView | None:
         """Find the first task of a reference that takes a result; ``NotFound`` for an unknown

@@ -116,7 +116,6 @@ class _Signals:
                 number = self._noted.get(timeout=_AGAIN_S if is_asked else None)
                 if number is None:
                     return
-                is_asked = True
                 self._is_stop |= number is signal.SIGTERM
                 if number is signal.SIGHUP and self._http:
                     self._http.reload_signal = True

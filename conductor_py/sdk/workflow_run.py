@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from conductor_py.model.status import WorkflowStatus
+
 if TYPE_CHECKING:
     from conductor_py.model.json import JsonObject
 
-ENDED: Final = frozenset({"COMPLETED", "FAILED", "TIMED_OUT", "TERMINATED"})
+ENDED: Final = frozenset(each.value for each in WorkflowStatus if each.terminal)
 """The statuses that a workflow ends in."""
 
 _SHOWN: Final = 5

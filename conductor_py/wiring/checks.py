@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from conductor_py.config import Settings
 from conductor_py.errors import StoreUnavailable
@@ -38,10 +38,13 @@ def describe_redis(settings: Settings) -> RedisFacts:
 
 
 def check_search(settings: Settings) -> None:
-    """Read from the index (``StoreUnavailable``); a file that is not there yet is not made."""
+    """Read from the index (``StoreUnavailable``); a file or indices that are not there yet are not
+    made.
+    """
     file = data_directory(settings) / "search.sqlite3"
     if settings.index.type != "sqlite" or file.exists():
-        search_of(settings).archived(_NOBODY)
+        untouched = replace(settings, index=replace(settings.index, manage=False))
+        search_of(untouched).archived(_NOBODY)
 
 
 def check_payloads(settings: Settings) -> None:

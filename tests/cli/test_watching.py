@@ -185,6 +185,26 @@ class Terminal(io.StringIO):
         return True
 
 
+def test_on_a_terminal_the_sub_workflows_of_sub_workflows_are_drawn_too(
+    run: Run, stub: StubServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call, inner = (everything.part(name, "SUB_WORKFLOW") for name in ("call", "inner"))
+    deepest = everything.ID[:-1] + "8"
+
+    def calls(part: dict[str, Any], child: str) -> Reply:
+        made = everything.made(part, 1, "COMPLETED", subWorkflowId=child)
+        return Reply(200, everything.execution("COMPLETED", [part], [made]))
+
+    stub.on("GET", _PATH, calls(call, everything.CHILD))
+    stub.on("GET", f"/api/workflow/{everything.CHILD}", calls(inner, deepest))
+    stub.on("GET", f"/api/workflow/{deepest}", at("COMPLETED", "COMPLETED"))
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    assert run("workflow", "get", everything.ID, "--watch").code == 0
+    assert "      work  SIMPLE  " in terminal.getvalue()
+
+
 def test_on_a_terminal_the_tree_is_drawn_with_sub_workflows_until_the_end(
     run: Run, stub: StubServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

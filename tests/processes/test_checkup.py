@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from conductor_py.adapters.memory.search import MemorySearch
 from conductor_py.config import Settings, load
 from conductor_py.errors import StoreUnavailable
 from conductor_py.processes import checkup
@@ -128,6 +129,21 @@ def test_what_does_not_answer_keeps_nothing_else_from_being_looked_at(
     assert looked["search"].verdict is Verdict.FAILURE
     assert looked["search"].said == "the index is away"
     assert "Spark" in looked
+
+
+def test_the_index_is_read_and_none_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[bool] = []
+
+    def made(given: Settings) -> MemorySearch:
+        asked.append(given.index.manage)
+        return MemorySearch()
+
+    monkeypatch.setattr("conductor_py.wiring.checks.search_of", made)
+    given = settings(tmp_path, conductor_indexing_type="elasticsearch")
+    assert the(given, "search").verdict is Verdict.OK
+    assert asked == [False]
 
 
 def test_keys_without_effect_are_named(tmp_path: Path) -> None:
