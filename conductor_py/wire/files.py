@@ -28,7 +28,7 @@ class FileUploadResponseForm(WireSchema):
     """A file that was recorded, and where to send its bytes."""
 
     file_handle_id = Text(required=True)
-    file_name = Text()
+    file_name = Text(allow_none=True)
     content_type = Text(required=True)
     storage_type = Text(required=True)
     upload_status = Choice(UploadStatus, required=True)

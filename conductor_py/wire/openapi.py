@@ -297,7 +297,7 @@ def _responses(operation: Operation) -> Json:
     success: Json = {"description": "Success"}
     if operation.answer != NOTHING:
         success["content"] = _content(operation.answer)
-    responses: Json = {"200": success}
+    responses: Json = {str(operation.success): success}
     if operation.no_content:
         responses["204"] = {"description": operation.no_content.capitalize()}
     for status in operation.errors:

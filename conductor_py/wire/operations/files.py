@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from conductor_py.wire.operations.operation import (
     BYTES,
     NOTHING,
@@ -17,11 +19,14 @@ _CONTENT = "/api/files/content/{workflow_id}/{file_id}"
 _PARTS = f"{_FILE}/multipart"
 
 OPERATIONS: tuple[Operation, ...] = (
-    post(
-        "/api/files",
-        "Record a file that is about to be uploaded; answers 201 and where to send it",
-        "FileUploadResponse",
-        "FileUploadRequest",
+    replace(
+        post(
+            "/api/files",
+            "Record a file that is about to be uploaded; answers 201 and where to send it",
+            "FileUploadResponse",
+            "FileUploadRequest",
+        ),
+        success=201,
     ),
     get(_FILE, "Read what is known of a file", "FileHandle"),
     get(f"{_FILE}/upload-url", "Say anew where to send a file", "FileUploadUrlResponse"),
@@ -44,13 +49,16 @@ OPERATIONS: tuple[Operation, ...] = (
         "FileUploadCompleteResponse",
         "MultipartCompleteRequest",
     ),
-    delete(f"{_PARTS}/{{upload_id}}", "End an upload in parts; answers 204"),
-    put(
-        _CONTENT,
-        "Send the bytes of a file, or of one part; answers 204",
-        NOTHING,
-        BYTES,
-        "uploadId:string partNumber:integer token:string",
+    replace(delete(f"{_PARTS}/{{upload_id}}", "End an upload in parts; answers 204"), success=204),
+    replace(
+        put(
+            _CONTENT,
+            "Send the bytes of a file, or of one part; answers 204",
+            NOTHING,
+            BYTES,
+            "uploadId:string partNumber:integer token:string",
+        ),
+        success=204,
     ),
     get(_CONTENT, "Fetch the bytes of a file", BYTES, "token:string"),
 )

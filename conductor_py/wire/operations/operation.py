@@ -39,6 +39,8 @@ class Operation:
     query: str = ""
     no_content: str = ""
     """When the answer is 204 instead."""
+    success: int = 200
+    """The status of the answer."""
 
     @property
     def tag(self) -> str:
