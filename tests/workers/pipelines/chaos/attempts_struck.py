@@ -15,8 +15,8 @@ from tests.workers.pipelines.host import FENCED, FINISHED, LOST, OTHERWISE
 _BEFORE_ITS_DECISION: Final = "F5#1:kill"
 #: How SQLite says that another process has the database.
 _LOCKED: Final = "database is locked"
-#: Where no job of Spark may be left to run.
-_AT_THE_END: Final = ("F12",)
+#: Where no job of Spark may be left to run: at the end, and in the last renames before it.
+_AT_THE_END: Final = ("F9", "F12")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
