@@ -75,6 +75,7 @@ from conductor_py.engine.why import Why
 from conductor_py.engine.workers import LEASE_MS, Workers
 from conductor_py.model.codes import DEFAULT_LAYOUT, CodeLayout
 from conductor_py.ports.checkpoints import CheckpointBounds
+from conductor_py.ports.touched import GATHER_MS
 
 
 # long: one flat list of constructors, each named once
@@ -103,7 +104,7 @@ def assemble(
     message_bytes: int = 256 * 1024,
     most_waiting: int = 10_000,
     task_bounds: TaskBounds | None = None,
-    index_tasks: bool = True,
+    gather_tasks_ms: int | None = GATHER_MS,
     run_history: RunHistory | None = None,
     schedule_batch: int = 5,
     schedule_lease_ms: int = 30_000,
@@ -144,7 +145,7 @@ def assemble(
         payload_limits,
         remove_after_ms=max(remove_after_ms, stays_ms),
         index_after_ms=index_after_ms,
-        index_tasks=index_tasks,
+        gather_tasks_ms=gather_tasks_ms,
     )
     long_scripts = LongScripts(ports.scripts)
     domains = Domains(ports.queues, clock, partitions, active_worker_ms)
@@ -226,7 +227,7 @@ def assemble(
         hand_out=HandOut(ports.secrets, ports.environment),
         polled=workers.polled,
         machine=machine,
-        index_tasks=index_tasks,
+        gather_tasks_ms=gather_tasks_ms,
     )
     history = run_history or RunHistory()
     firing = Firing(ports.schedules, executions, clock, history)
@@ -237,7 +238,7 @@ def assemble(
         snapshots=snapshots,
         views=views,
         search=ports.search,
-        index_tasks=index_tasks,
+        index_tasks=gather_tasks_ms is not None,
         elapsed_ms=clock.elapsed_ms,
         holding=holding,
         others=deliveries(

@@ -69,17 +69,18 @@ class Encoder:
         *,
         remove_after_ms: int,
         index_after_ms: int,
-        index_tasks: bool,
+        gather_tasks_ms: int | None,
     ) -> None:
         """``remove_after_ms``: how long a finished execution stays in the store;
         ``index_after_ms``: how long the first index entry may wait, so that a short execution is
-        indexed once. With ``index_tasks`` changes of its tasks are told the index while it runs.
+        indexed once. Changes of its tasks are gathered for ``gather_tasks_ms``, and
+        the index is told while it runs; None: it is not.
         """
         self._payloads = payloads
         self._holding = holding
         self._remove_after_ms = remove_after_ms
         self._index_after_ms = index_after_ms
-        self._index_tasks = index_tasks
+        self._gather_tasks_ms = gather_tasks_ms
         self._bounds = {
             "i": _Bounds(
                 PayloadKind.TASK_INPUT, "Task input", limits.task_input_soft, limits.task_input_hard
@@ -198,7 +199,8 @@ class Encoder:
             plans=decision.plans,
             unpark=header.status is WorkflowStatus.RUNNING and header.last_retried_at > 0,
             admission=_admission(decision),
-            touched=_touched(decision, deleted) if self._index_tasks else (),
+            touched=() if self._gather_tasks_ms is None else _touched(decision, deleted),
+            gather_ms=self._gather_tasks_ms or 0,
         )
 
     def _message(self, send: Send) -> Message:

@@ -74,12 +74,12 @@ class Tasks:
         polled: Callable[[PollRequest], None],
         machine: Machine = REAL_MACHINE,
         hub: Hub | None = None,
-        index_tasks: bool = True,
+        gather_tasks_ms: int | None = None,
     ) -> None:
-        """Work over these collaborators; ``polled`` hears of every poll. With ``index_tasks`` the
-        index is told of claims.
+        """Work over these collaborators; ``polled`` hears of every poll. Claims are
+        gathered for the index for ``gather_tasks_ms``; None: it is not told of them.
         """
-        self._index_tasks = index_tasks
+        self._gather_tasks_ms = gather_tasks_ms
         self._store = store
         self._polled = polled
         self._reader = reader
@@ -152,7 +152,7 @@ class Tasks:
             poll_domain=request.domain,
             limit=live.limit,
             rate=live.rate,
-            touches=self._index_tasks,
+            gather_ms=self._gather_tasks_ms or 0,
         )
         if self._hub is not None:
             return self._poll_several(self._hub, request, asked)

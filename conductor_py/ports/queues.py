@@ -63,8 +63,8 @@ class Poll:
     poll_domain: str = ""
     shared: bool = False
     leased: LeasedRate | None = None
-    touches: bool = False
-    """What is claimed is noted for the index (``ports/touched.py``)."""
+    gather_ms: int = 0
+    """How long what is claimed is gathered for the index (``ports/touched.py``); 0: it is not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -67,6 +67,7 @@ from typing import Final, Protocol
 
 from conductor_py.model.ids import ExecutionId
 from conductor_py.ports.admission import Admission
+from conductor_py.ports.touched import GATHER_MS
 
 Fields = Mapping[str, bytes | None]
 """Fields by name; ``None`` says that the field is known to be absent."""
@@ -201,6 +202,8 @@ class Changes:
     admission: Admission | None = None
     touched: tuple[int, ...] = ()
     """Attempts that changed or went, for the index (``ports/touched.py``); an end forgets them."""
+    gather_ms: int = GATHER_MS
+    """How long these are gathered before the index is told."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,8 +16,8 @@ from conductor_py.model.ids import ExecutionId
 EFFECT: Final = "tasks"
 """The id of the effect, one a partition, and its kind."""
 
-TOUCHED_MS: Final = 500
-"""How long changes are gathered before the index is told."""
+GATHER_MS: Final = 500
+"""How long changes are gathered before the index is told, where nobody says it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

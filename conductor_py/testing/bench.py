@@ -72,7 +72,7 @@ class MemoryBench:
             metadata=cast("MetadataStore", RegisteredDefinitions(metadata)),
             catalog=catalog,
             scripts=scripts,
-            index_tasks=False,
+            gather_tasks_ms=None,
         )
 
     @property

@@ -36,6 +36,7 @@ from conductor_py.ports.events import Sink, Webhook
 from conductor_py.ports.lock import Lock
 from conductor_py.ports.metadata import MetadataStore
 from conductor_py.ports.scripts import Scripts
+from conductor_py.ports.touched import GATHER_MS
 from conductor_py.testing.adapters import memory_ports, memory_registry
 from conductor_py.testing.clock import FakeClock, FakeMachine
 from conductor_py.testing.ending import not_ended
@@ -273,7 +274,7 @@ def memory_engine(
     remove_after_ms: int = 60_000,
     retention_ms: int = FOREVER,
     payload_grace_ms: int | None = GRACE_MS,
-    index_tasks: bool = True,
+    gather_tasks_ms: int | None = GATHER_MS,
     zone: str = "",
 ) -> MemoryEngine:
     """Make an engine in memory; engines that share ``space`` are servers over one store.
@@ -320,7 +321,7 @@ def memory_engine(
         listeners=listeners,
         waits_for_scripts=waits_for_scripts,
         evaluates_long_scripts=evaluates_long_scripts,
-        index_tasks=index_tasks,
+        gather_tasks_ms=gather_tasks_ms,
     )
     return MemoryEngine(engine, clock, ports, space)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from conductor_py.config import Settings
 from conductor_py.decider.workspace import Limits
@@ -30,6 +30,10 @@ from conductor_py.wiring.outlets import listeners_of, sinks_of, webhook_of
 from conductor_py.wiring.payloads import payloads_of
 from conductor_py.wiring.redis import cache_of, connect, namespace_of, stores_of
 from conductor_py.wiring.search import search_of
+
+#: A search shows a change within two seconds: what SQLite has committed at once, what Elasticsearch
+#: was told when it refreshes, a second later.
+_GATHER_TASKS_MS: Final = {"sqlite": 1_500, "elasticsearch": 500}
 
 if TYPE_CHECKING:
     from conductor_py.api.admission import Admission
@@ -92,7 +96,7 @@ def build_engine(
             log_lines=settings.app.task_log_limit,
             keep_logs=settings.index.task_logs,
         ),
-        index_tasks=settings.index.tasks,
+        gather_tasks_ms=_GATHER_TASKS_MS[settings.index.type] if settings.index.tasks else None,
         run_history=RunHistory(
             keep=settings.scheduler.kept_records,
             trim_above=max(settings.scheduler.kept_records, settings.scheduler.record_threshold),

@@ -555,7 +555,7 @@ def test_what_is_overdue_is_a_remark(world: World) -> None:
 def test_what_goes_first_is_overdue_no_sooner_than_the_others() -> None:
     clock = FakeClock()
     space = MemorySpace(clock=clock)
-    engine = memory_engine(clock=clock, space=space, index_tasks=False).engine
+    engine = memory_engine(clock=clock, space=space, gather_tasks_ms=None).engine
     world = World(engine, InMemory(space))
     child = sub_workflow("s", workflow("child", simple("c")))
     child["subWorkflowParam"] |= {"idempotencyKey": "k"}

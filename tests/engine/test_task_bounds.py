@@ -9,6 +9,7 @@ from conductor_py.engine.bounds import TaskBounds
 from conductor_py.engine.encoding import PayloadLimits
 from conductor_py.model.requests import PollRequest, TaskLog, TaskResult
 from conductor_py.model.status import TaskStatus
+from conductor_py.ports.touched import GATHER_MS
 from conductor_py.testing.engine import MemoryEngine, memory_engine
 from tests.engine.test_collection import simple
 
@@ -97,15 +98,15 @@ def test_a_domain_is_served_for_as_long_as_configured_after_a_poll() -> None:
 
 def test_tasks_can_be_left_out_of_the_index() -> None:
     found = {}
-    for index_tasks in (True, False):
+    for gather_tasks_ms in (GATHER_MS, None):
         made = memory_engine()
-        made = MemoryEngine(bounded(made, index_tasks=index_tasks), made.clock, made.ports)
+        made = MemoryEngine(bounded(made, gather_tasks_ms=gather_tasks_ms), made.clock, made.ports)
         execution = made.start(simple())
         made.run("task")
         made.settle()
         tasks = made.engine.executions.search_tasks(
             query="", free_text="*", sort="", start=0, size=9
         )
-        found[index_tasks] = (tasks.total_hits, len(made.workflow(execution)["tasks"]))
+        found[gather_tasks_ms] = (tasks.total_hits, len(made.workflow(execution)["tasks"]))
 
-    assert found == {True: (1, 1), False: (0, 1)}
+    assert found == {GATHER_MS: (1, 1), None: (0, 1)}

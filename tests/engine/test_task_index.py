@@ -117,7 +117,7 @@ def test_an_index_that_is_away_is_told_later(
 
 
 def test_nothing_is_noted_where_tasks_are_not_indexed() -> None:
-    engine = memory_engine(index_tasks=False)
+    engine = memory_engine(gather_tasks_ms=None)
     engine.start(workflow("w", simple("a"), simple("b")))
     engine.run("a")
     assert engine.ports.touched.size(0) == 0

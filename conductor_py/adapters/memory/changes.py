@@ -194,7 +194,7 @@ class Applier:
     def _touch(self, changes: Changes) -> None:
         members = [task_id(self._execution.id, seq) for seq in changes.touched]
         if not changes.terminal and members:
-            touch(self._partition, members, self._now_ms)
+            touch(self._partition, members, changes.gather_ms, self._now_ms)
         for member in members if changes.terminal else ():
             self._partition.touched.drop(member)
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+import orjson
+
 from conductor_py.adapters.memory.space import MemorySpace
 from conductor_py.ports.outbox import Pending
-from conductor_py.ports.touched import EFFECT, TOUCHED_MS
+from conductor_py.ports.touched import EFFECT
 
 _TAKING_OUT: Final = frozenset({"remove", "forget"})
 
@@ -49,7 +51,8 @@ class MemoryOutbox:
                         continue
                     oldest = state.touched.first() if effect == EFFECT else None
                     if oldest is not None:
-                        state.outbox.put(effect, oldest[0] + TOUCHED_MS)
+                        gather_ms = orjson.loads(state.effects[effect][1])["gather"]
+                        state.outbox.put(effect, oldest[0] + gather_ms)
                         continue
                     del state.effects[effect]
                     state.outbox.drop(effect)

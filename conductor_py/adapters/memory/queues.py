@@ -54,9 +54,9 @@ class _Polling:
         for shard in self.poll.shards:
             if not self.stopped and len(self.claimed) < self.poll.count:
                 self._serve((self.poll.queue, shard))
-        if self.poll.touches and self.claimed:
+        if self.poll.gather_ms and self.claimed:
             members = [task_id(each.execution, each.seq) for each in self.claimed]
-            touch(self.partition, members, self.now_ms)
+            touch(self.partition, members, self.poll.gather_ms, self.now_ms)
         return PollReply(
             now_ms=self.now_ms,
             claimed=tuple(self.claimed),

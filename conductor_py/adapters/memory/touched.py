@@ -6,16 +6,16 @@ from collections.abc import Iterable, Sequence
 
 from conductor_py.adapters.memory.space import MemorySpace, Partition
 from conductor_py.model.ids import split_task_id, task_id
-from conductor_py.ports.touched import EFFECT, TOUCHED_MS, Touch
+from conductor_py.ports.touched import EFFECT, Touch
 
 
-def touch(partition: Partition, members: Iterable[str], now_ms: int) -> None:
+def touch(partition: Partition, members: Iterable[str], gather_ms: int, now_ms: int) -> None:
     """Note attempts by task id, and order the effect that tells the index."""
     for member in members:
         partition.touched.put(member, now_ms)
     if EFFECT not in partition.effects:
-        partition.effects[EFFECT] = (now_ms, b'{"kind":"tasks"}')
-        partition.outbox.put(EFFECT, now_ms + TOUCHED_MS)
+        partition.effects[EFFECT] = (now_ms, b'{"kind":"tasks","gather":%d}' % gather_ms)
+        partition.outbox.put(EFFECT, now_ms + gather_ms)
 
 
 class MemoryTouchedTasks:

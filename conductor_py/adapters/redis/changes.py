@@ -65,7 +65,7 @@ def _add_rare(arguments: list[Argument], changes: Changes) -> None:
     if changes.children:
         _add_children(arguments, changes)
     if changes.touched:
-        arguments += ("Z", len(changes.touched), *changes.touched)
+        arguments += ("Z", 1 + len(changes.touched), changes.gather_ms, *changes.touched)
     if changes.unpark:
         arguments += ("U", 0)
     if changes.admission:

@@ -35,7 +35,7 @@ class RedisTaskQueues:
             poll.poll_name,
             poll.poll_domain,
             _shared(poll),
-            int(poll.touches),
+            poll.gather_ms,
             *poll.shards,
         ]
         reply = self._scripts.run("poll_tasks", partition, arguments, again=False)

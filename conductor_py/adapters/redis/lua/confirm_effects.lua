@@ -9,7 +9,6 @@
 -- @include time
 -- @include record
 -- @include life
--- @include touch
 local P, gone = KEYS[1], 0
 
 local function is_back(effect, stamp)
@@ -30,7 +29,7 @@ for i = 2, #ARGV, 2 do
   if text and string.match(text, '^%d+') == ARGV[i + 1] and not is_back(ARGV[i], ARGV[i + 1]) then
     local oldest = ARGV[i] == 'tasks' and redis.call('ZRANGE', P .. 'touched', 0, 0, 'WITHSCORES') or {}
     if oldest[1] then
-      redis.call('ZADD', P .. 'outbox', int(tonumber(oldest[2]) + TOUCHED_MS), 'tasks')
+      redis.call('ZADD', P .. 'outbox', int(tonumber(oldest[2]) + tonumber(string.match(text, '"gather":(%d+)') or 0)), 'tasks')
     else
       redis.call('HDEL', P .. 'effects', ARGV[i])
       redis.call('ZREM', P .. 'outbox', ARGV[i])

@@ -3,8 +3,8 @@
 --            timers are read out of the queue)
 -- ARGV       now, queue, worker, count, lease in ms, byte bound, live limit, live rate, its window in ms, name and
 --            domain the poll is recorded under, limits over several partitions ('' or '<claims> <until> <definition>':
---            so many claims of that definition's rate may be made until then), note what is claimed for the index
---            (1 or 0), shards
+--            so many claims of that definition's rate may be made until then), how long what is claimed is
+--            gathered for the index in ms (0: it is not noted), shards
 -- RETURNS    {now, retry at (0: nothing is known to come, now: more may be there), '' | '<limit> <rate> <window> <used up> <definition>', id, seq, claim, header, state,
 --            claim side, input | false, output | false, …}
 -- INVARIANT  What is handed out is open, in no queue and held by one claim; limits hold, those over several
@@ -188,8 +188,9 @@ for i = 14, #ARGV do
     sooner(now)
   end
 end
-if taken > 0 and ARGV[13] == '1' then
-  touch(P, touched, now)
+local gather_ms = tonumber(ARGV[13])
+if taken > 0 and gather_ms > 0 then
+  touch(P, touched, gather_ms, now)
 end
 if ARGV[10] ~= '' then
   local field = ARGV[10] .. '\n' .. ARGV[11]

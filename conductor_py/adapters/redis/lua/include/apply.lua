@@ -2,7 +2,7 @@
 -- ones are left out. Letters: F fields, D deleted, E ended, R reopened, O offers (seq, queue, shard, score, due),
 -- T attempt timers (seq, due), C children (id, name, generation, event, number of field values, fields…),
 -- M messages (id, event), I own events, X effects (id, document, due), A answers (operation, answer), P plans,
--- G claim guards (seq, claim, until), U unpark, Z touched attempts.
+-- G claim guards (seq, claim, until), U unpark, Z touched attempts (how long they are gathered in ms, seqs).
 local function read_sections(from)
   local sections = {}
   local i = from
@@ -211,13 +211,13 @@ end
 -- The index is told all of an execution that has ended.
 local function apply_touched(P, id, section, terminal, now)
   local members = {}
-  for i = section[1], section[2] do
+  for i = section[1] + 1, section[2] do
     members[#members + 1] = id .. '-' .. ARGV[i]
   end
   if terminal then
     forget_touched(P, members)
   else
-    touch(P, members, now)
+    touch(P, members, tonumber(ARGV[section[1]]), now)
   end
 end
 

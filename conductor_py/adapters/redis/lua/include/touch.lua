@@ -1,8 +1,8 @@
 -- Attempts of an open execution that changed where a search shows it, and the effect that tells the index: one waits
 -- for all of a partition. See ports/touched.py.
-local TOUCHED_MS = 500
 
-local function touch(P, members, now)
+-- The effect says how long changes are gathered before the index is told.
+local function touch(P, members, gather_ms, now)
   local pairs_of = {}
   for _, member in ipairs(members) do
     pairs_of[#pairs_of + 1], pairs_of[#pairs_of + 2] = int(now), member
@@ -10,8 +10,8 @@ local function touch(P, members, now)
   for first = 1, #pairs_of, 4000 do
     redis.call('ZADD', P .. 'touched', unpack(pairs_of, first, math.min(first + 3999, #pairs_of)))
   end
-  if redis.call('ZADD', P .. 'outbox', 'NX', int(now + TOUCHED_MS), 'tasks') == 1 then
-    redis.call('HSET', P .. 'effects', 'tasks', int(now) .. ' {"kind":"tasks"}')
+  if redis.call('ZADD', P .. 'outbox', 'NX', int(now + gather_ms), 'tasks') == 1 then
+    redis.call('HSET', P .. 'effects', 'tasks', int(now) .. ' {"kind":"tasks","gather":' .. int(gather_ms) .. '}')
   end
 end
 
