@@ -33,7 +33,7 @@ from conductor_py.wiring.search import search_of
 
 #: A search shows a change within two seconds: what SQLite has committed at once, what Elasticsearch
 #: was told when it refreshes, a second later.
-_GATHER_TASKS_MS: Final = {"sqlite": 1_500, "elasticsearch": 500}
+_GATHER_TASKS_MS: Final = {"sqlite": 1_500, "elasticsearch": 400}
 
 if TYPE_CHECKING:
     from conductor_py.api.admission import Admission
