@@ -16,6 +16,7 @@ from typing import Any
 from benchmarks.machine import cost_of
 from conductor_py.pipelines.cutting import cut
 from conductor_py.wire.pipelines import read_job
+from conductor_workers.paths import ANYWHERE
 from conductor_workers.pipelines.job import Bench, JobRun
 from conductor_workers.session import WorkerSession, default_settings
 from tests.workers.pipelines.stores import Keeper, MemoryJobStore, RemoteJobStore
@@ -39,7 +40,7 @@ def main() -> int:
         for given in asked.get("jobs", ()):
             job = read_job(given)
             store = _store(asked)
-            bench = Bench(spark=session.spark, work_dir=str(place / "work"))
+            bench = Bench(paths=ANYWHERE, spark=session.spark, work_dir=str(place / "work"))
             result = JobRun(job, cut(job), store, bench).run()
             _tell(finished=result.finished, resident_mb=cost_of(os.getpid()).resident_mb)
     finally:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.machine import cost_of
 from conductor_py.pipelines.cutting import cut
 from conductor_py.wire.pipelines import read_job
+from conductor_workers.paths import ANYWHERE
 from conductor_workers.pipelines.job import Bench, JobResult, JobRun
 from conductor_workers.session import WorkerSession, default_settings
 from tests.workers.pipelines.stores import Keeper, MemoryJobStore
@@ -99,7 +100,7 @@ class Ground:
     def prepared(self, job: Job, store: MemoryJobStore | None = None) -> JobRun:
         """Make a run of a job."""
         read = read_job(job)
-        bench = Bench(spark=self.spark, work_dir=str(self.scratch / "work"))
+        bench = Bench(paths=ANYWHERE, spark=self.spark, work_dir=str(self.scratch / "work"))
         return JobRun(read, cut(read), store or TimedStore(), bench)
 
 

@@ -19,6 +19,7 @@ from py4j.java_gateway import JavaObject
 from benchmarks.spark_place import Ground, Job, Result
 from conductor_py.model.json import JsonObject
 from conductor_workers.attempt import Claim
+from conductor_workers.paths import ANYWHERE
 from conductor_workers.progress import monitored
 from conductor_workers.tasks.sql import run_sql
 
@@ -151,7 +152,7 @@ def _sql_waits(at: Ground) -> list[float]:
         }
         attempt = _Attempt(given, number)
         with _until_first_job(at, waits), monitored(at.spark.sparkContext, attempt):
-            run_sql(at.spark, attempt)
+            run_sql(at.spark, attempt, paths=ANYWHERE)
     return waits
 
 

@@ -120,7 +120,11 @@ _LOCK_WAIT: Final = _tuning(Form.NUMBER, "seconds to wait for a locked table", 3
 
 _KAFKA: Final = {
     "servers": _secret("host:port of brokers, separated by commas", required=True),
-    "options": _tuning(Form.SECRET_OPTIONS, "options of the Kafka client", {}),
+    "options": _tuning(
+        Form.SECRET_OPTIONS,
+        "options of the Kafka client that say how to reach brokers, and how much at once",
+        {},
+    ),
 }
 
 SOURCES: Final[Mapping[str, Kind]] = MappingProxyType(

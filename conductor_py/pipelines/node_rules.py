@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Final
 
 from conductor_py.pipelines.chance import moments
+from conductor_py.pipelines.client_options import database_findings, kafka_findings
 from conductor_py.pipelines.format_options import option_findings
 from conductor_py.pipelines.kinds import SOURCES, is_foreign
 from conductor_py.pipelines.spec import Job, Sink, Source, Transform
@@ -96,6 +97,7 @@ def sink_findings(node: Sink) -> Iterator[Finding]:
     if node.kind == "file":
         yield from place_findings(".path", settings.get("path"))
         yield from _options(node)
+        yield from _store_findings(node)
     if node.kind == "jdbc":
         yield from _database_findings(node)
         upserts = settings.get("write") == "upsert"
@@ -103,6 +105,8 @@ def sink_findings(node: Sink) -> Iterator[Finding]:
             yield ".key", "must be given for upsert: the columns that a row is found by"
         if not upserts and settings.get("key"):
             yield ".key", "has a meaning for upsert only; set write to upsert, or remove it"
+    if node.kind == "kafka":
+        yield from _client_options(node)
     if node.kind == "assert" and "rows" not in settings and not settings.get("checks"):
         yield "", "must have rows or checks; without them it asserts nothing"
 
@@ -118,6 +122,14 @@ def _database_findings(node: Source | Sink) -> Iterator[Finding]:
     url = node.settings.get("url")
     if isinstance(url, str) and "${" not in url and not _DATABASE.match(url):
         yield ".url", "must begin with sqlite://, postgresql://, mysql:// or mariadb://"
+    elif isinstance(url, str):
+        for name, why in database_findings(url):
+            yield ".url", f"{name} {why}"
+
+
+def _client_options(node: Source | Sink) -> Iterator[Finding]:
+    for name, why in kafka_findings(node.settings.get("options", {})):
+        yield f".options['{name}']", why
 
 
 def _file(node: Source, job: Job) -> Iterator[Finding]:
@@ -128,11 +140,21 @@ def _file(node: Source, job: Job) -> Iterator[Finding]:
     if formats is not None and file_format not in formats:
         yield ".split.by", f"{by} cuts {' and '.join(formats)} files; use file for {file_format}"
     yield from _options(node)
+    yield from _store_findings(node)
     lines = node.settings.get("options", {}).get("multiLine", "false")
     if by == "bytes" and str(lines).lower() == "true":
         yield ".split.by", "must be file when a value may hold an end of line (multiLine)"
     if node.settings.get("watch") and job.mode != "unbounded":
         yield ".watch", "must be false in a bounded job; set the job's mode to unbounded"
+
+
+def _store_findings(node: Source | Sink) -> Iterator[Finding]:
+    settings = node.settings
+    if settings.get("endpoint") and not (settings.get("access_key") and settings.get("secret_key")):
+        yield (
+            ".endpoint",
+            "needs access_key and secret_key: what the machine has is for the machine's own store",
+        )
 
 
 def _options(node: Source | Sink) -> Iterator[Finding]:
@@ -155,6 +177,7 @@ def _jdbc(node: Source, _: Job) -> Iterator[Finding]:
 
 
 def _kafka(node: Source, _: Job) -> Iterator[Finding]:
+    yield from _client_options(node)
     if node.settings.get("format") == "json" and node.schema is None:
         yield ".schema", "must be given for the format json: columns cannot be guessed"
     if node.settings.get("format") != "json" and node.schema is not None:

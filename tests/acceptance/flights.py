@@ -18,7 +18,7 @@ class SparkWorker(Program):
             folder,
             *("-m", "conductor_workers.launcher", "--server", server_url),
             *("--task-types", "SPARK_SQL", "--concurrency", "3", "--lease", "5", "--grace", "1"),
-            *("--work-dir", str(folder / "work")),
+            *("--allow-path", "/", "--work-dir", str(folder / "work")),
             *("--conf", f"spark.driver.extraJavaOptions={_QUICK_JVM}"),
         )
 

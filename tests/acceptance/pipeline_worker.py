@@ -28,7 +28,7 @@ class PipelineWorker(Program):
             folder,
             *("-m", "conductor_workers.launcher", "--server", server_url),
             *("--task-types", "SPARK_PIPELINE", "--lease", "5", "--grace", "1"),
-            *("--work-dir", str(work_dir), "--master", f"local[{cores},4]"),
+            *("--allow-path", "/", "--work-dir", str(work_dir), "--master", f"local[{cores},4]"),
             *("--class-archive", str(cache_dir() / "classes")),
             *("--conf", f"spark.driver.extraJavaOptions={QUICK_JVM}"),
             environment=os.environ | (environment or {}),

@@ -67,7 +67,7 @@ _INDENTED = {
         "make run",
         "KEEP=1 make run",
         "SPOIL=1 make run",
-        "conductor-spark-worker --server http://127.0.0.1:PORT/api",
+        "conductor-spark-worker --server http://127.0.0.1:PORT/api --allow-path .run",
     ],
 }
 """Commands outside of blocks: of a checkout, of a cluster, and forms of commands."""

@@ -117,6 +117,16 @@ def test_event_time_and_rate_of_a_source():
             "$.sources[0].options['compression']",
             "must be one of brotli, bzip2",
         ),
+        *(
+            (lambda b, url=url: b["sources"][2].update(url=url), "$.sources[2].url", says)
+            for url, says in (
+                ("postgresql://h/d?passfile=/root/.pgpass", "passfile is no option"),
+                ("postgresql://h/d?service=other", "service is no option"),
+                ("mysql://h/d?read_default_file=/root/.my.cnf", "read_default_file is no option"),
+                ("sqlite:////data/x.db?vfs=unix", "it has none"),
+                ("postgresql://h/d?pass%66ile=/root/.pgpass", "pass%66ile is no option"),
+            )
+        ),
         (
             lambda b: b["env"]["spark"].update({"spark.master": "local"}),
             "$.env.spark['spark.master']",
@@ -492,3 +502,43 @@ def test_a_sink_of_single_values_takes_no_column_of_several(format):
     assert message.endswith("use to_json(tags)")
     body["sinks"] = [taker | {"kind": "file", "format": "json", "path": "/out"}]
     assert read_job(body).sinks
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("plugin.library.paths", "sasl.kerberos.kinit.cmd", "sasl.kerberos.principal"),
+        *("sasl.oauthbearer.token.endpoint.url", "ssl.engine.location", "ssl.providers", "debug"),
+    ],
+)
+def test_no_job_makes_the_kafka_client_load_a_program_run_a_command_or_ask_another_server(name):
+    for body, path in _with_kafka({name: "x"}):
+        assert "no option that a job may give" in _wrong(body)[f"{path}.options['{name}']"]
+
+
+def test_kafka_is_told_who_asks_by_a_password_and_by_nothing_that_runs_a_program():
+    for body, path in _with_kafka({"sasl.mechanism": "GSSAPI"}):
+        assert "must be one of PLAIN" in _wrong(body)[f"{path}.options['sasl.mechanism']"]
+    for body, _ in _with_kafka({"sasl.mechanism": "SCRAM-SHA-512", "ssl.ca.pem": {"secret": "c"}}):
+        read_job(body)
+
+
+def _with_kafka(options):
+    """Jobs with these options in a source and in a sink, and where they stand."""
+    kafka = {"kind": "kafka", "servers": "k:9092", "options": options}
+    read = {"id": "k", "output": "k_out", "topics": ["t"], **kafka}
+    yield job([read], [], [{"id": "o", "kind": "console", "input": "k_out"}]), "$.sources[0]"
+    written = {"id": "o", "input": "a_out", "topic": "t", **kafka}
+    generator = {"id": "a", "kind": "generator", "output": "a_out", "rows": 1}
+    yield job([generator], [], [written]), "$.sinks[0]"
+
+
+def test_the_machines_own_keys_go_to_no_store_that_a_job_names():
+    read = {"id": "a", "kind": "file", "output": "a_out", "paths": ["s3://b/a"], "format": "json"}
+    body = job([read], [], [sink("out", "a")])
+    body["sources"][0]["endpoint"] = body["sinks"][0]["endpoint"] = "https://elsewhere"
+    for path in ("$.sources[0].endpoint", "$.sinks[0].endpoint"):
+        assert "needs access_key and secret_key" in _wrong(body)[path]
+    for node in (*body["sources"], *body["sinks"]):
+        node |= {"access_key": {"secret": "k"}, "secret_key": {"secret": "s"}}
+    read_job(body)

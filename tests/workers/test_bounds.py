@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from conductor_py.model.json import JsonObject
+from conductor_workers.paths import ANYWHERE
 from conductor_workers.progress import monitored
 from conductor_workers.tasks.sql import run_sql
 from tests.workers.attempts import FakeAttempt, claim
@@ -41,7 +42,7 @@ def test_after_eighty_tasks_more_the_jvm_has_neither_more_memory_nor_more_thread
         }
         attempt = FakeAttempt(given, claim(number, task=f"small-{number}"))
         with monitored(spark.sparkContext, attempt):
-            run_sql(spark, attempt)
+            run_sql(spark, attempt, paths=ANYWHERE)
 
     for number in range(_WARM):
         run(number)

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from conductor_py.model.json import JsonObject
 from conductor_workers.manifest import read_manifest
+from conductor_workers.paths import ANYWHERE
 from conductor_workers.pipelines.connectors import Epoch, Owner, SinkProblem
 from conductor_workers.pipelines.sinks.file import FileSink
 from conductor_workers.progress import monitored
@@ -44,7 +45,7 @@ def people(tmp_path: Path) -> JsonObject:
 
 def _run(spark: SparkSession, attempt: FakeAttempt, *, any_sql: bool = False) -> Outcome | None:
     with monitored(spark.sparkContext, attempt):
-        return settle(attempt, lambda: run_sql(spark, attempt, any_sql=any_sql))
+        return settle(attempt, lambda: run_sql(spark, attempt, paths=ANYWHERE, any_sql=any_sql))
 
 
 def _sql(spark: SparkSession, given: JsonObject, *, any_sql: bool = False) -> Outcome:
@@ -326,7 +327,9 @@ def call(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Callable[[Json
 
     def run(given: JsonObject) -> Outcome:
         attempt = FakeAttempt(given)
-        outcome = settle(attempt, lambda: run_python(spark, attempt, ("spark_samples",)))
+        outcome = settle(
+            attempt, lambda: run_python(spark, attempt, ("spark_samples",), paths=ANYWHERE)
+        )
         assert outcome is not None
         return outcome
 

@@ -11,6 +11,7 @@ import pytest
 from pyspark.errors import ParseException
 from pyspark.sql import SparkSession
 
+from conductor_workers.paths import ANYWHERE
 from conductor_workers.statements import Judge, StatementRefused, own_session
 from conductor_workers.tasks.outcome import Outcome, Status, settle
 from conductor_workers.tasks.sql import run_sql
@@ -323,7 +324,7 @@ _EXIT = "java_method('java.lang.System', 'getProperty', 'user.home')"
 
 def _outcome(spark: SparkSession, given: Mapping[str, Any], *, any_sql: bool = False) -> Outcome:
     attempt = FakeAttempt(dict(given))
-    outcome = settle(attempt, lambda: run_sql(spark, attempt, any_sql=any_sql))
+    outcome = settle(attempt, lambda: run_sql(spark, attempt, paths=ANYWHERE, any_sql=any_sql))
     assert outcome is not None
     return outcome
 

@@ -20,6 +20,7 @@ from tests.workers.stub_server import StubServer
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 _STORY = pytest.mark.thorough(target="stories")
 
+_SECRET = "CONDUCTOR_SECRET_CANARY"
 _QUICK = "spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _SLOW = "SELECT max(hash(id)) FROM range(0, 9000000000000, 1, 4)"
 _START_WITHIN_S = 300
@@ -83,11 +84,11 @@ def standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standing]:
 @contextmanager
 def _worker(server: StubServer, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
     command = [sys.executable, "-m", "conductor_workers.launcher", "--server", server.url]
-    command += ["--master", "local[2]", "--work-dir"]
+    command += ["--allow-path", "/", "--master", "local[2]", "--work-dir"]
     command += [str(folder / "work"), "--allow-module", "spark_samples", "--python-path"]
     command += [str(Path(__file__).with_name("modules"))]
     command += ["--conf", _QUICK, "--grace", "120", "--lease", "60"]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), _SECRET: "canary"}
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
     try:
@@ -163,6 +164,16 @@ def test_a_killed_worker_leaves_no_jvm(server: StubServer, worker: subprocess.Po
     worker.kill()
     worker.wait()
     until(lambda: _gone(jvm))
+
+
+@_STORY
+def test_the_jvm_of_a_worker_has_none_of_its_secrets(
+    server: StubServer, worker: subprocess.Popen[bytes]
+) -> None:
+    _polling(server)
+    kept = Path(f"/proc/{_jvm_of(worker)}/environ").read_bytes()
+    assert b"PYTHONPATH=" in kept
+    assert _SECRET.encode() not in kept
 
 
 @_STORY

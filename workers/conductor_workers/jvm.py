@@ -14,12 +14,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from types import MappingProxyType
+from typing import Final
 
 from conductor_py.errors import ConfigurationError
 from conductor_workers.java import Java
+from conductor_workers.pipelines.faults import ARMED_BY
 
 logger = logging.getLogger(__name__)
 
@@ -35,6 +36,30 @@ _LAUNCH_PREFIXES = (
     # A cluster's own part of the launcher reads these before there is a session.
     *("spark.archives", "spark.pyspark.", "spark.yarn.", "spark.kubernetes."),
 )
+#: Variables that Java, Spark, Python and the clients of stores read. The JVM and the tasks in it
+#: have no use for whatever else the worker's environment holds, secrets of jobs among it.
+_PASSED: Final = frozenset(
+    (
+        *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TERM"),
+        *("LD_LIBRARY_PATH", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "VIRTUAL_ENV", "SSL_CERT_FILE"),
+        *("SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"),
+        *("http_proxy", "https_proxy", "no_proxy"),
+    )
+)
+_PASSED_PREFIXES: Final = (
+    *("LC_", "JAVA_", "SPARK_", "PYSPARK_", "PYTHON", "HADOOP_", "YARN_", "KUBERNETES_", "KRB5"),
+    # Tasks read objects themselves, with what the machine offers.
+    *("AWS_", "XDG_", ARMED_BY),
+)
+
+
+def passed(environment: Mapping[str, str], wanted: Collection[str] = ()) -> dict[str, str]:
+    """Return what the JVM gets of the worker's environment; ``wanted`` are further names."""
+    return {
+        name: value
+        for name, value in environment.items()
+        if name in _PASSED or name in wanted or name.startswith(_PASSED_PREFIXES)
+    }
 
 
 class DriverJvm:
@@ -46,13 +71,13 @@ class DriverJvm:
         java: Java,
         work_dir: Path,
         settings: Mapping[str, str],
-        environment: Mapping[str, str] = MappingProxyType({}),
+        environment: Mapping[str, str],
     ) -> None:
         """Prepare to run it with that Java; its temporary files go to ``work_dir``.
 
-        ``environment`` is added to this process's own.
+        ``environment`` is the whole of it, but for what starts Spark.
         """
-        self._additional = environment
+        self._given = environment
         self._java = java
         self._work_dir = work_dir
         self._settings = settings
@@ -128,7 +153,7 @@ class DriverJvm:
 
     def _environment(self, home: Path) -> dict[str, str]:
         # Before the driver a small JVM composes its command; it ends before compiling pays off.
-        environment = {"SPARK_LAUNCHER_OPTS": _SHORT_LIVED, **os.environ, **self._additional}
+        environment = {"SPARK_LAUNCHER_OPTS": _SHORT_LIVED, **self._given}
         environment.update(
             JAVA_HOME=str(self._java.home),
             SPARK_HOME=str(home),

@@ -21,6 +21,7 @@ import click
 
 from conductor_py.errors import ConfigurationError
 from conductor_py.sdk import Client, Worker
+from conductor_workers.paths import AllowedPaths
 
 logger = logging.getLogger(__name__)
 
@@ -69,6 +70,19 @@ def default_archive_dir() -> Path:
     "default; repeatable.",
 )
 @click.option(
+    "--allow-path",
+    multiple=True,
+    metavar="FOLDER|s3://BUCKET/PREFIX",
+    help="Where tasks may read and write files; nowhere by default; repeatable, / is all disks.",
+)
+@click.option(
+    "--pass-env",
+    multiple=True,
+    metavar="NAME",
+    help="Variable of the worker that Spark's processes on this machine get, too, beside those "
+    "that Java, Spark, Python and AWS clients read; repeatable.",
+)
+@click.option(
     "--any-sql",
     is_flag=True,
     help="Let tasks run all that Spark's SQL can do: programs, files and tables by name, methods "
@@ -108,6 +122,8 @@ def main(
     domain: str | None,
     python_path: tuple[Path, ...],
     allow_module: tuple[str, ...],
+    allow_path: tuple[str, ...],
+    pass_env: tuple[str, ...],
     any_sql: bool,
     work_dir: Path | None,
     class_archive: Path | None,
@@ -136,6 +152,8 @@ def main(
             domain=domain,
             python_path=python_path,
             allowed_modules=allow_module,
+            paths=AllowedPaths.below(allow_path),
+            pass_env=pass_env,
             any_sql=any_sql,
             work_dir=work_dir or default_work_dir(),
             archive_dir=None if no_class_archive else class_archive or default_archive_dir(),
@@ -160,6 +178,8 @@ def _serve(
     domain: str | None,
     python_path: tuple[Path, ...],
     allowed_modules: tuple[str, ...],
+    paths: AllowedPaths,
+    pass_env: tuple[str, ...],
     any_sql: bool,
     work_dir: Path,
     archive_dir: Path | None,
@@ -179,6 +199,7 @@ def _serve(
         work_dir=work_dir.resolve(),
         settings=chosen_settings(master=master, concurrency=concurrency, given=settings),
         archive_dir=archive_dir,
+        pass_env=pass_env,
     )
     options = SparkWorkerOptions(
         task_types=types,
@@ -186,6 +207,7 @@ def _serve(
         domain=domain,
         lease_s=lease_s,
         allowed_modules=allowed_modules,
+        paths=paths,
         any_sql=any_sql,
         pipelines_dir=str(work_dir.resolve() / "pipelines"),
     )

@@ -26,6 +26,7 @@ from conductor_py.sdk import (
     task_context,
 )
 from conductor_workers.attempt import Attempt, Claim, claim_of
+from conductor_workers.paths import NOWHERE, AllowedPaths
 from conductor_workers.pipelines.engine_store import EngineStore
 from conductor_workers.pipelines.job import Bench
 from conductor_workers.progress import monitored
@@ -50,6 +51,8 @@ class SparkWorkerOptions:
     domain: str | None = None
     lease_s: int = 30
     allowed_modules: tuple[str, ...] = ()
+    paths: AllowedPaths = NOWHERE
+    """What files and objects tasks may name."""
     any_sql: bool = False
     """Whether tasks may run all that Spark's SQL can do, and not only queries of their inputs."""
     pipelines_dir: str = ""
@@ -125,9 +128,14 @@ def spark_worker_tasks(
     client: Client, session: WorkerSession, options: SparkWorkerOptions
 ) -> list[WorkerTask[..., object]]:
     """Return the worker tasks of the chosen task types, run in that session."""
+    paths = options.paths
     runs: Mapping[str, Callable[[Attempt], JsonObject]] = {
-        "SPARK_SQL": lambda attempt: run_sql(session.spark, attempt, any_sql=options.any_sql),
-        "SPARK_PYTHON": lambda attempt: run_python(session.spark, attempt, options.allowed_modules),
+        "SPARK_SQL": lambda attempt: run_sql(
+            session.spark, attempt, paths=paths, any_sql=options.any_sql
+        ),
+        "SPARK_PYTHON": lambda attempt: run_python(
+            session.spark, attempt, options.allowed_modules, paths=paths
+        ),
     }
     functions = {name: _function(client, session, options, run) for name, run in runs.items()}
     functions["SPARK_PIPELINE"] = _pipelines(client, session, options)
@@ -190,6 +198,7 @@ def _pipelines(
             spark=session.spark,
             work_dir=options.pipelines_dir,
             modules=options.allowed_modules,
+            paths=options.paths,
             any_sql=options.any_sql,
         )
         store = EngineStore(client, context)

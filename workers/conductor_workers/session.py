@@ -13,7 +13,7 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from py4j.protocol import Py4JError
@@ -25,7 +25,7 @@ from conductor_workers.bounds import BOUNDS
 from conductor_workers.class_archive import OPTIONS, ClassArchive, class_archive, rehearse
 from conductor_workers.driver import has_ended
 from conductor_workers.java import Java, find_java
-from conductor_workers.jvm import DriverJvm, spark_home
+from conductor_workers.jvm import DriverJvm, passed, spark_home
 from conductor_workers.liveness import HeldDirectory, hold, remove_if_abandoned
 from conductor_workers.masters import (
     LOOPBACK,
@@ -92,18 +92,25 @@ class WorkerSession:
     """Owns the driver JVM and the session in it; ``start`` and ``stop`` from the main thread."""
 
     def __init__(
-        self, *, work_dir: Path, settings: Mapping[str, str], archive_dir: Path | None = None
+        self,
+        *,
+        work_dir: Path,
+        settings: Mapping[str, str],
+        archive_dir: Path | None = None,
+        pass_env: Collection[str] = (),
     ) -> None:
         """Prepare a session with these settings; nothing is started yet.
 
         With ``archive_dir`` the JVM starts from an archive of its classes that is kept there, and
-        makes it when there is none.
+        makes it when there is none. Of the worker's environment the JVM and tasks on this machine
+        get what Spark and its clients read, and the variables named in ``pass_env``.
 
         Raises:
             ConfigurationError: no worker can have the master that they name.
         """
         self._work_dir = work_dir
         self._archive_dir = archive_dir
+        self._pass_env = pass_env
         self._settings = dict(settings)
         self._master = read_master(self._settings.setdefault("spark.master", "local[*]"))
         self._directory: HeldDirectory | None = None
@@ -199,8 +206,8 @@ class WorkerSession:
             archive.drop("It does not fit this Java or this class path.")
 
     def _environment(self, place: Path) -> dict[str, str]:
-        """Return what the JVM is told beside its settings."""
-        environment = {}
+        """Return the JVM's environment."""
+        environment = passed(os.environ, self._pass_env)
         if self._master.on_this_machine:
             environment["SPARK_LOCAL_IP"] = os.environ.get("SPARK_LOCAL_IP", LOOPBACK)
         if "SPARK_CONF_DIR" not in os.environ:

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from conductor_py.model.json import JsonObject
 from conductor_workers.manifest import visible_files
+from conductor_workers.paths import ANYWHERE
 from conductor_workers.tasks.outcome import Outcome, Status, settle
 from conductor_workers.tasks.python import run_python
 from conductor_workers.tasks.sql import run_sql
@@ -37,7 +38,7 @@ def known_bucket(
 
 
 def _settled(spark: SparkSession, attempt: FakeAttempt) -> Outcome:
-    outcome = settle(attempt, lambda: run_sql(spark, attempt))
+    outcome = settle(attempt, lambda: run_sql(spark, attempt, paths=ANYWHERE))
     assert outcome is not None
     return outcome
 
@@ -166,7 +167,9 @@ def test_a_frame_of_a_function_goes_into_folders_by_its_values(
             },
         }
     )
-    outcome = settle(attempt, lambda: run_python(spark, attempt, ("tests.workers.modules",)))
+    outcome = settle(
+        attempt, lambda: run_python(spark, attempt, ("tests.workers.modules",), paths=ANYWHERE)
+    )
     assert outcome is not None
     assert outcome.status is Status.COMPLETED, outcome.reason
     folders = {name.split("/")[1] for name in visible_files(storage_of(known_bucket, "lake/parts"))}

@@ -14,6 +14,7 @@ from typing import Any
 
 from conductor_py.pipelines.cutting import cut
 from conductor_py.wire.pipelines import read_job
+from conductor_workers.paths import ANYWHERE
 from conductor_workers.pipelines.job import Bench, JobRun
 from conductor_workers.session import WorkerSession, default_settings
 from tests.acceptance.pipeline_worker import QUICK_JVM
@@ -42,6 +43,7 @@ def main() -> int:
         job = read_job(asked["job"])
         store = RemoteJobStore(tuple(asked["store"]), token=asked["token"])
         bench = Bench(
+            paths=ANYWHERE,
             spark=session.spark,
             work_dir=str(place / "work"),
             modules=("tests.workers.pipelines", "shipped"),

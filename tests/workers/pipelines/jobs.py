@@ -13,6 +13,7 @@ from pyspark.sql import functions as f
 from conductor_py.pipelines.cutting import cut
 from conductor_py.pipelines.record import PipelineState
 from conductor_py.wire.pipelines import read_job
+from conductor_workers.paths import ANYWHERE, AllowedPaths
 from conductor_workers.pipelines.control import Wish
 from conductor_workers.pipelines.job import Bench, JobResult, JobRun
 from tests.workers.pipelines.stores import Keeper, MemoryJobStore
@@ -86,6 +87,7 @@ class Trial:
     place: Path
     keeper: Keeper = field(default_factory=Keeper)
     any_sql: bool = False
+    paths: AllowedPaths = ANYWHERE
 
     def run(self, job: Job, *, token: int = 1, **more: Any) -> JobResult:
         """Run that job as the attempt with that token."""
@@ -98,6 +100,7 @@ class Trial:
         read = read_job(job)
         modules = ("tests.workers.modules", "tests.workers.pipelines")
         bench = Bench(
+            paths=self.paths,
             spark=self.spark,
             work_dir=str(self.place / "work"),
             modules=modules,

@@ -16,6 +16,7 @@ import pytest
 from conductor_py.pipelines.intervals import Intervals
 from conductor_py.sdk import StopRequested
 from conductor_workers.manifest import visible_files
+from conductor_workers.paths import ANYWHERE
 from conductor_workers.pipelines.beginning import RewindRefused
 from conductor_workers.pipelines.commit import Ledger
 from conductor_workers.pipelines.connectors import Epoch, SinkProblem
@@ -208,7 +209,7 @@ def test_what_cannot_be_taken_back_is_said_and_leaves_the_task_stopped(trial: Tr
     before = json.dumps(trial.keeper.parts)
     trial.keeper.go_on_from("early", rewind=True)
     attempt = FakeAttempt({"job": job})
-    bench = Bench(spark=trial.spark, work_dir=str(trial.place / "work"))
+    bench = Bench(paths=ANYWHERE, spark=trial.spark, work_dir=str(trial.place / "work"))
     with pytest.raises(StopRequested, match="cannot take back what is published: out"):
         run_pipelines(bench, attempt, trial.store(3), lambda: None)
     assert "out" in attempt.lines[0]

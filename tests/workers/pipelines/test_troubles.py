@@ -16,6 +16,7 @@ from conductor_py.pipelines.cutting import cut
 from conductor_py.pipelines.edits import Permissions
 from conductor_py.pipelines.record import PipelineState
 from conductor_py.wire.pipelines import read_job
+from conductor_workers.paths import ANYWHERE
 from conductor_workers.pipelines.beginning import JobChanged
 from conductor_workers.pipelines.connectors import SourceProblem
 from conductor_workers.pipelines.job import Bench, JobRun
@@ -108,7 +109,9 @@ def test_an_engine_that_does_not_answer_makes_nothing_twice(trial: Trial) -> Non
     out = trial.place / "out"
     job = read_job(job_of([generated("a", 6000)], [files("out", "a_rows", out)]))
     store = _Silent(trial.keeper, token=1)
-    result = JobRun(job, cut(job), store, Bench(spark=trial.spark, work_dir=str(out))).run()
+    result = JobRun(
+        job, cut(job), store, Bench(paths=ANYWHERE, spark=trial.spark, work_dir=str(out))
+    ).run()
     assert result.finished, result.document
     assert store.calls > 4
     assert trial.rows(out).count() == trial.rows(out).select("id").distinct().count() == 6000

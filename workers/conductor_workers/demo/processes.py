@@ -89,6 +89,7 @@ def start_worker(run_dir: Path, server_url: str) -> Child:
     """Start a Spark worker for that server; its JVM is tuned to start fast."""
     command = [sys.executable, "-m", "conductor_workers.launcher"]
     command += ["--server", server_url, "--task-types", "SPARK_SQL", "--concurrency", "3"]
+    command += ["--allow-path", str(run_dir)]
     command += ["--lease", "10", "--work-dir", str(run_dir / "spark")]
     command += ["--conf", f"spark.driver.extraJavaOptions={_QUICK_JVM}"]
     return Child("Spark worker", command, {}, run_dir / "worker.log")

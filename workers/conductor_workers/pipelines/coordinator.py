@@ -26,7 +26,7 @@ from conductor_workers.pipelines.connectors import Concluding, Withdrawing
 from conductor_workers.pipelines.control import Control, Wish
 from conductor_workers.pipelines.intake import Intake
 from conductor_workers.pipelines.job_group import end_group
-from conductor_workers.pipelines.judging import refuse_other_than_queries
+from conductor_workers.pipelines.judging import refuse_other_files, refuse_other_than_queries
 from conductor_workers.pipelines.pace import Pace
 from conductor_workers.pipelines.recovery import collect, recover
 from conductor_workers.pipelines.rounds import DEAD_LETTER, Ground, Harvest, Round, run_round
@@ -220,6 +220,7 @@ class PipelineCoordinator:
             streams=self._streams,
             last=last,
         )
+        refuse_other_files(self._ground, task.splits)
         self._pace.took(task.splits, began)
         try:
             harvest = run_round(self._ground, task)

@@ -29,7 +29,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-_ARMED_BY: Final = "CONDUCTOR_PY_FAULT"
+ARMED_BY: Final = "CONDUCTOR_PY_FAULT"
 _HOST: Final = "CONDUCTOR_PY_FAULT_HOST"
 _FORM: Final = re.compile(r"(?P<point>[A-Za-z]\w*)(#(?P<nth>\d+))?:(?P<action>kill|raise|hold)")
 _LOOK_EVERY_S: Final = 0.01
@@ -97,15 +97,15 @@ def _armed_fault() -> _Fault | None:
 
 
 def _armed(environment: Mapping[str, str]) -> _Fault | None:
-    text = environment.get(_ARMED_BY)
+    text = environment.get(ARMED_BY)
     if not text:
         return None
     form = _FORM.fullmatch(text)
     if form is None:
-        raise ValueError(f"{_ARMED_BY} must look like F8#1:kill, not {text!r}")
-    mark = environment.get(f"{_ARMED_BY}_MARK")
+        raise ValueError(f"{ARMED_BY} must look like F8#1:kill, not {text!r}")
+    mark = environment.get(f"{ARMED_BY}_MARK")
     if form["action"] == "hold" and not mark:
-        raise ValueError(f"{_ARMED_BY}_MARK must name a file: who would know that it is held?")
+        raise ValueError(f"{ARMED_BY}_MARK must name a file: who would know that it is held?")
     # Tasks run in other processes: they are told which one owns the job.
     host = int(os.environ.setdefault(_HOST, str(os.getpid())))
     return _Fault(

@@ -21,9 +21,11 @@ from conductor_py.pipelines import spec
 from conductor_py.pipelines.edits import Permissions
 from conductor_py.pipelines.plan import JobPlan, PipelinePlan
 from conductor_py.pipelines.record import PipelineState
+from conductor_workers.paths import AllowedPaths
 from conductor_workers.pipelines.beginning import Beginning, RewindRefused, beginnings
 from conductor_workers.pipelines.control import Control, Wish
 from conductor_workers.pipelines.coordinator import PipelineCoordinator
+from conductor_workers.pipelines.judging import refuse_other_places
 from conductor_workers.pipelines.registry import Place, open_sink, open_source
 from conductor_workers.pipelines.rounds import Ground
 from conductor_workers.pipelines.secrets import Secrets, WorkerSecrets
@@ -58,6 +60,8 @@ class Bench:
     modules: tuple[str, ...] = ()
     any_sql: bool = False
     """Whether jobs may run all that Spark's SQL can do."""
+    paths: AllowedPaths
+    """What files and objects jobs may name."""
     secrets: Secrets = field(default_factory=WorkerSecrets)
 
 
@@ -127,9 +131,11 @@ class JobRun:
     def run(self) -> JobResult:
         """Carry the job to an end; returns how it was left.
 
-        Raises ``JobChanged`` when what is kept was made by a job that this one may not follow, and
-        ``RewindRefused`` when a pipeline may not go back to where somebody wants it.
+        Raises ``PathRefused`` when it names files that the worker was not given, ``JobChanged``
+        when what is kept was made by a job that this one may not follow, and ``RewindRefused`` when
+        a pipeline may not go back to where somebody wants it.
         """
+        refuse_other_places(self._job, self._bench.paths)
         kept = self._store.acquire()
         begun = beginnings(kept, self._job, self._plan, self._permissions, self._workplace)
         if not any(each.record for each in kept.values()):
@@ -278,6 +284,7 @@ class JobRun:
             parallelism=self._parallelism,
             modules=bench.modules,
             any_sql=bench.any_sql,
+            paths=bench.paths,
         )
 
     @property

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from conductor_py.pipelines import spec
 from conductor_py.pipelines.plan import PipelinePlan, Reach, Stage
 from conductor_py.pipelines.record import Record, SplitDescriptor, Staged
+from conductor_workers.paths import NOWHERE, AllowedPaths
 from conductor_workers.pipelines import faults
 from conductor_workers.pipelines.badrows import BadRows, Suspects, dead_letters, judged
 from conductor_workers.pipelines.connectors import (
@@ -77,6 +78,7 @@ class Ground:
     parallelism: int
     modules: tuple[str, ...] = ()
     any_sql: bool = False
+    paths: AllowedPaths = NOWHERE
 
     def source(self, name: str) -> spec.Source:
         """Return a source's node."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -12,6 +10,7 @@ from conductor_py.pipelines import spec
 from conductor_py.pipelines.chance import moments, with_time_pinned
 from conductor_py.pipelines.plan import Reach
 from conductor_py.pipelines.reaches import is_timed
+from conductor_workers.functions import FunctionRefused, function_of, named
 from conductor_workers.pipelines.event_time import joined
 from conductor_workers.pipelines.row_wise import needs_more_than_a_row
 from conductor_workers.statements import quoted
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     Frames = Mapping[str, DataFrame]
 
 _BY_ROW: Final = frozenset(("sql", "map", "filter", "python"))
-_FUNCTION: Final = re.compile(r"(?P<module>[A-Za-z_][\w.]*):(?P<name>[A-Za-z]\w*)")
 
 
 class TransformRefused(Exception):
@@ -155,19 +153,10 @@ def _python(node: spec.Transform, inputs: Frames, shop: Shop) -> DataFrame:
     from pyspark.sql import DataFrame
 
     text = str(node.settings["function"])
-    found = _FUNCTION.fullmatch(text)
-    if found is None:
-        raise TransformRefused(f"{node.id}: {text} must look like package.module:function.")
-    module = found["module"]
-    if not any(module == each or module.startswith(f"{each}.") for each in shop.modules):
-        raise TransformRefused(
-            f"{node.id}: module {module} is not allowed on this worker; start it with "
-            "--allow-module."
-        )
     try:
-        function = getattr(importlib.import_module(module), found["name"])
-    except (ImportError, AttributeError) as error:
-        raise TransformRefused(f"{node.id}: {text} cannot be had: {error}") from error
+        function = function_of(*named(text, shop.modules), shop.modules)
+    except FunctionRefused as error:
+        raise TransformRefused(f"{node.id}.function: {error.message}") from error
     made = function(dict(inputs), dict(node.settings.get("arguments", {})))
     if not isinstance(made, DataFrame):
         raise TransformRefused(f"{node.id}: {text} returned no frame.")

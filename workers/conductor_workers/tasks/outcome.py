@@ -18,6 +18,7 @@ from conductor_py.model.json import JsonObject
 from conductor_workers.attempt import Attempt, AttemptEnded
 from conductor_workers.destination import DestinationRefused
 from conductor_workers.manifest import UnknownFormat
+from conductor_workers.paths import PathRefused
 from conductor_workers.pipelines.beginning import JobChanged
 
 _REASON_LENGTH = 500
@@ -72,7 +73,7 @@ def settle(attempt: Attempt, work: Callable[[], JsonObject | Outcome]) -> Outcom
         return _bounded(done)
     except InvalidInput as error:
         return _failure(Status.FAILED_WITH_TERMINAL_ERROR, error.message)
-    except (TaskRefused, DestinationRefused, JobChanged, UnknownFormat) as error:
+    except (TaskRefused, DestinationRefused, JobChanged, PathRefused, UnknownFormat) as error:
         return _failure(Status.FAILED_WITH_TERMINAL_ERROR, str(error))
     except PartlyDone as error:
         return Outcome(status=Status.FAILED, output=error.output, reason=shortened(str(error)))

@@ -27,6 +27,7 @@ from conductor_workers.attempt import Attempt, AttemptEnded
 from conductor_workers.datafiles import FileForm
 from conductor_workers.destination import DestinationRefused
 from conductor_workers.manifest import Manifest
+from conductor_workers.paths import AllowedPaths
 from conductor_workers.pipelines.storage.s3 import S3Storage
 from conductor_workers.statements import quoted
 from conductor_workers.tasks.document import Document, invalid
@@ -47,8 +48,9 @@ _OF_FILES = ("compression", "codec", "encoding", "lineSep")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputSpec:
-    """Where a frame goes and how it is written."""
+    """Where a frame goes and how it is written; ``path`` is the place as the task names it."""
 
+    path: str
     place: Path | S3Storage
     form: FileForm
     overwrite: bool
@@ -61,6 +63,12 @@ class Rows:
 
     rows: tuple[JsonValue, ...]
     truncated: bool
+
+
+def refuse_output(paths: AllowedPaths, output: OutputSpec | None) -> None:
+    """Raise ``PathRefused`` for an output that is not where the worker may write."""
+    if output is not None:
+        paths.refuse_others("$.output.path", output.path)
 
 
 def read_output_spec(document: Document) -> OutputSpec:
@@ -81,6 +89,7 @@ def read_output_spec(document: Document) -> OutputSpec:
             if form in _COUNTED_BY_FOOTER or name in _OF_FILES:
                 raise invalid(f"{document.at('options')}.{name}", "is heeded on disks only.")
     spec = OutputSpec(
+        path=text,
         place=place,
         form=FileForm(
             format=form,

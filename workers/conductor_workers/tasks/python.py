@@ -10,18 +10,17 @@ one.
 
 from __future__ import annotations
 
-import importlib
 import json
-import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import cast
 
 from pyspark.sql import DataFrame, SparkSession
 
 from conductor_py.model.json import JsonObject, JsonValue
 from conductor_workers.attempt import Attempt
+from conductor_workers.functions import FunctionRefused, function_of, named
+from conductor_workers.paths import AllowedPaths
 from conductor_workers.statements import own_session
 from conductor_workers.tasks.document import Document, invalid
 from conductor_workers.tasks.outcome import TaskRefused
@@ -30,9 +29,8 @@ from conductor_workers.tasks.output import (
     OutputWriter,
     computed_once,
     read_output_spec,
+    refuse_output,
 )
-
-_FUNCTION = re.compile(r"(?P<module>[A-Za-z_]\w*(\.[A-Za-z_]\w*)*):(?P<name>[A-Za-z]\w*)")
 
 SparkFunction = Callable[[SparkSession, JsonObject], object]
 
@@ -54,23 +52,17 @@ def read_python_spec(value: JsonObject, allowed: tuple[str, ...]) -> PythonSpec:
         InvalidInput: something in it is wrong, or the module is not allowed.
     """
     document = Document(value)
-    function = document.required_text("function")
-    match = _FUNCTION.fullmatch(function)
-    if match is None:
-        raise invalid(document.at("function"), "must look like package.module:function.")
-    module = match["module"]
-    if not any(module == prefix or module.startswith(f"{prefix}.") for prefix in allowed):
-        raise invalid(
-            document.at("function"),
-            f"module {module} is not allowed on this worker; start it with --allow-module.",
-        )
+    try:
+        module, name = named(document.required_text("function"), allowed)
+    except FunctionRefused as error:
+        raise invalid(document.at("function"), error.message) from error
     arguments = document.get("arguments")
     if arguments is not None and not isinstance(arguments, Mapping):
         raise invalid(document.at("arguments"), "must be an object.")
     output = document.child("output")
     spec = PythonSpec(
         module=module,
-        name=match["name"],
+        name=name,
         arguments=arguments or {},
         output=None if output is None else read_output_spec(output),
     )
@@ -78,17 +70,21 @@ def read_python_spec(value: JsonObject, allowed: tuple[str, ...]) -> PythonSpec:
     return spec
 
 
-def run_python(spark: SparkSession, attempt: Attempt, allowed: tuple[str, ...]) -> JsonObject:
+def run_python(
+    spark: SparkSession, attempt: Attempt, allowed: tuple[str, ...], *, paths: AllowedPaths
+) -> JsonObject:
     """Call the function in a session of its own and return the task's output.
 
     Raises:
         InvalidInput: the input is malformed or names a module that is not allowed.
+        PathRefused: the output is not where the worker may write.
         TaskRefused: there is no such function, or it returned what is no output.
         AttemptEnded: the claim was lost on the way.
     """
     started = time.monotonic()
     spec = read_python_spec(attempt.input, allowed)
-    function = _function(spec)
+    refuse_output(paths, spec.output)
+    function = _function(spec, allowed)
     writer = None if spec.output is None else OutputWriter(spec.output, attempt)
     if writer is not None:
         repeated = writer.published_before()
@@ -105,15 +101,11 @@ def run_python(spark: SparkSession, attempt: Attempt, allowed: tuple[str, ...]) 
     return {**output, "durationMs": round((time.monotonic() - started) * 1000)}
 
 
-def _function(spec: PythonSpec) -> SparkFunction:
+def _function(spec: PythonSpec, allowed: tuple[str, ...]) -> SparkFunction:
     try:
-        module = importlib.import_module(spec.module)
-    except ImportError as error:
-        raise TaskRefused(f"$.function: {spec.module} cannot be imported: {error}") from error
-    function = getattr(module, spec.name, None)
-    if not callable(function):
-        raise TaskRefused(f"$.function: {spec.module} has no function {spec.name}.")
-    return cast("SparkFunction", function)
+        return function_of(spec.module, spec.name, allowed)
+    except FunctionRefused as error:
+        raise TaskRefused(f"$.function: {error.message}") from error
 
 
 def _delivered(

@@ -27,6 +27,7 @@ from pyspark.sql import DataFrame, SparkSession
 from conductor_py.model.json import JsonObject, JsonValue
 from conductor_workers.attempt import Attempt
 from conductor_workers.datafiles import address
+from conductor_workers.paths import AllowedPaths
 from conductor_workers.statements import Judge, StatementRefused, own_session, quoted
 from conductor_workers.tasks.document import Document, invalid
 from conductor_workers.tasks.inputs import RESULT_VIEW, InputSpec, load_input, read_input
@@ -38,6 +39,7 @@ from conductor_workers.tasks.output import (
     computed_once,
     first_rows,
     read_output_spec,
+    refuse_output,
     schema_ddl,
 )
 
@@ -83,18 +85,25 @@ def read_sql_spec(value: JsonObject) -> SqlSpec:
     return spec
 
 
-def run_sql(spark: SparkSession, attempt: Attempt, *, any_sql: bool = False) -> JsonObject:
+def run_sql(
+    spark: SparkSession, attempt: Attempt, *, paths: AllowedPaths, any_sql: bool = False
+) -> JsonObject:
     """Run the task in a session of its own and return its output.
 
-    ``any_sql``: whoever defines tasks may run all that Spark's SQL can do.
+    ``paths`` are the files and objects that tasks may name. ``any_sql``: whoever defines tasks may
+    run all that Spark's SQL can do.
 
     Raises:
         InvalidInput: the input is malformed.
+        PathRefused: it names files that the worker was not given.
         TaskRefused: a statement may not be run, or a metric is not one value.
         AttemptEnded: the claim was lost on the way.
     """
     started = time.monotonic()
     spec = read_sql_spec(attempt.input)
+    for source in spec.inputs:
+        paths.refuse_others(f"$.inputs.{source.view}.path", source.path)
+    refuse_output(paths, spec.output)
     with ExitStack() as cleanup:
         writer = None if spec.output is None else OutputWriter(spec.output, attempt)
         if writer is not None:
