@@ -120,11 +120,7 @@ _LOCK_WAIT: Final = _tuning(Form.NUMBER, "seconds to wait for a locked table", 3
 
 _KAFKA: Final = {
     "servers": _secret("host:port of brokers, separated by commas", required=True),
-    "options": _tuning(
-        Form.SECRET_OPTIONS,
-        "options of the Kafka client that say how to reach brokers, and how much at once",
-        {},
-    ),
+    "options": _tuning(Form.SECRET_OPTIONS, "options of the Kafka client, those on a list", {}),
 }
 
 SOURCES: Final[Mapping[str, Kind]] = MappingProxyType(

@@ -9,10 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
 from conductor_py.model.ids import ExecutionId
 from conductor_py.ports.store import Outcome
+
+MOST_POLLS: Final = 20_000
+"""Fields of poll data that a partition keeps: one for each name and domain, and for each shard of
+these. The oldest go: whoever may poll can invent names.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,4 +167,4 @@ class TaskQueues(Protocol):
         """
 
     def poll_data(self, partition: int) -> tuple[PollData, ...]:
-        """List who polled what last, as far as it is written down there."""
+        """List who polled what last, as far as it is written down there (``MOST_POLLS``)."""

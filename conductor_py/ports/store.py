@@ -67,7 +67,6 @@ from typing import Final, Protocol
 
 from conductor_py.model.ids import ExecutionId
 from conductor_py.ports.admission import Admission
-from conductor_py.ports.touched import GATHER_MS
 
 Fields = Mapping[str, bytes | None]
 """Fields by name; ``None`` says that the field is known to be absent."""
@@ -202,8 +201,7 @@ class Changes:
     admission: Admission | None = None
     touched: tuple[int, ...] = ()
     """Attempts that changed or went, for the index (``ports/touched.py``); an end forgets them."""
-    gather_ms: int = GATHER_MS
-    """How long these are gathered before the index is told."""
+    gather_ms: int = 0  # how long the index waits for more
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from conductor_py.ports.queues import PollData
+from conductor_py.ports.queues import MOST_POLLS, PollData
 from conductor_py.ports.store import Offer, Outcome
 from tests.conformance.stores import (
     NOW,
@@ -444,6 +444,17 @@ def test_polls_are_known_by_the_shards_they_look_into(store: Store) -> None:
     (found,) = store.queues.poll_data(0)
     looked = {"s0": 2_000, "s1": 2_500, "s2": 3_000, "s3": 3_000}
     assert found.shards == {shard: NOW + at_ms for shard, at_ms in looked.items()}
+
+
+def test_polls_of_invented_names_push_out_the_oldest_and_nothing_else(store: Store) -> None:
+    shards = tuple(f"s{number}" for number in range(99))
+    invented = range(MOST_POLLS // 100 + 1)
+    for at, domain in enumerate(("abandoned", *map(str, invented))):
+        store.queues.record_poll("task", domain, "w", shards, NOW + at)
+    found = [poll for partition in range(2) for poll in store.queues.poll_data(partition)]
+    assert sum(1 + len(poll.shards) for poll in found) <= MOST_POLLS
+    assert {poll.domain for poll in found}.isdisjoint({"abandoned"})
+    assert {poll.domain for poll in found}.issuperset(map(str, invented[2:]))
 
 
 def test_sizes_list_every_queue_that_was_ever_written(store: Store) -> None:

@@ -12,7 +12,7 @@ ONE = an_id(1)
 
 
 def touching(*seqs: int):
-    return replace(offering(len(seqs)), touched=seqs)
+    return replace(offering(len(seqs)), touched=seqs, gather_ms=GATHER_MS)
 
 
 def touch(seq: int, at_ms: int = NOW) -> Touch:
@@ -25,7 +25,11 @@ def test_what_a_start_and_a_commit_change_is_listed_from_the_next_instant_on(sto
     store.clock.advance(1)
     assert store.touched.look(0, 10) == (touch(1), touch(2))
     changes = replace(
-        offering(2), fields={"h": header(), "a:2": attempt()}, offers=(), touched=(2,)
+        offering(2),
+        fields={"h": header(), "a:2": attempt()},
+        offers=(),
+        touched=(2,),
+        gather_ms=GATHER_MS,
     )
     store.commit(store.sent(ONE), changes)
     store.clock.advance(1)

@@ -120,11 +120,11 @@ def test_event_time_and_rate_of_a_source():
         *(
             (lambda b, url=url: b["sources"][2].update(url=url), "$.sources[2].url", says)
             for url, says in (
-                ("postgresql://h/d?passfile=/root/.pgpass", "passfile is no option"),
+                ("postgresql://h/d?passfile=/srv/.pgpass", "passfile is no option"),
                 ("postgresql://h/d?service=other", "service is no option"),
-                ("mysql://h/d?read_default_file=/root/.my.cnf", "read_default_file is no option"),
+                ("mysql://h/d?read_default_file=/srv/.my.cnf", "read_default_file is no option"),
                 ("sqlite:////data/x.db?vfs=unix", "it has none"),
-                ("postgresql://h/d?pass%66ile=/root/.pgpass", "pass%66ile is no option"),
+                ("postgresql://h/d?pass%66ile=/srv/.pgpass", "pass%66ile is no option"),
             )
         ),
         (

@@ -102,15 +102,15 @@ def _source(path: str) -> Job:
     [
         ({"source": {"paths": ["/data/a", "/etc/*"]}}, r"b\.paths: /etc/\* "),
         ({"source": {"paths": ["s3://lake/other"]}}, r"b\.paths: s3://lake/other "),
-        ({"sink": {"path": "/root/out"}}, r"out\.path: /root/out "),
+        ({"sink": {"path": "/srv/out"}}, r"out\.path: /srv/out "),
         ({"sink": {"path": "/data/../root"}}, r"out\.path: /data/\.\./root "),
-        ({"env": {"work_dir": "/root/work"}}, r"env\.work_dir: /root/work "),
+        ({"env": {"work_dir": "/srv/work"}}, r"env\.work_dir: /srv/work "),
         (
             {
                 "env": {"errors": {"bad_rows": "dead_letter"}},
-                "dead_letter": {"kind": "file", "path": "/root/bad", "format": "json"},
+                "dead_letter": {"kind": "file", "path": "/srv/bad", "format": "json"},
             },
-            r"dead_letter\.path: /root/bad ",
+            r"dead_letter\.path: /srv/bad ",
         ),
     ],
 )
@@ -125,19 +125,19 @@ def test_a_job_names_no_place_that_the_worker_was_not_given(
 @pytest.mark.parametrize(
     ("source", "said"),
     [
-        ({"kind": "jdbc", "url": "sqlite:////root/x.db", "table": "t"}, r"c\.url: /root/x\.db "),
+        ({"kind": "jdbc", "url": "sqlite:////srv/x.db", "table": "t"}, r"c\.url: /srv/x\.db "),
         (
-            {"kind": "jdbc", "url": "postgresql://h/d?sslkey=/root/k.pem", "table": "t"},
-            r"c\.url: /root/k\.pem ",
+            {"kind": "jdbc", "url": "postgresql://h/d?sslkey=/srv/k.pem", "table": "t"},
+            r"c\.url: /srv/k\.pem ",
         ),
         (
             {
                 "kind": "kafka",
                 "servers": "k:9092",
                 "topics": ["t"],
-                "options": {"ssl.ca.location": "/root/ca.pem"},
+                "options": {"ssl.ca.location": "/srv/ca.pem"},
             },
-            r"c\.options\['ssl\.ca\.location'\]: /root/ca\.pem ",
+            r"c\.options\['ssl\.ca\.location'\]: /srv/ca\.pem ",
         ),
     ],
 )

@@ -16,7 +16,7 @@ from conductor_py.adapters.memory.space import Execution, MemorySpace, Partition
 from conductor_py.adapters.memory.touched import touch
 from conductor_py.model.ids import ExecutionId, split_task_id, task_id
 from conductor_py.ports.permits import task_limit
-from conductor_py.ports.queues import Claimed, Poll, PollData, PollReply, Short
+from conductor_py.ports.queues import MOST_POLLS, Claimed, Poll, PollData, PollReply, Short
 from conductor_py.ports.store import Outcome
 
 NEVER: Final = 2**53 - 1
@@ -209,11 +209,14 @@ class _Polling:
 def _record(  # noqa: PLR0917
     state: Partition, name: str, domain: str, worker: str, shards: tuple[str, ...], now_ms: int
 ) -> None:
-    last = state.poll_data.get((name, domain))
+    last = state.poll_data.pop((name, domain), None)
     looked = {**(last.shards if last else {}), **dict.fromkeys(shards, now_ms)}
     state.poll_data[name, domain] = PollData(
         queue=name, domain=domain, worker=worker, at_ms=now_ms, shards=looked
     )
+    fields = sum(1 + len(found.shards) for found in state.poll_data.values())
+    while fields > MOST_POLLS:  # the oldest stand first
+        fields -= 1 + len(state.poll_data.pop(next(iter(state.poll_data))).shards)
 
 
 class MemoryTaskQueues:

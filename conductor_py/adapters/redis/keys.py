@@ -47,8 +47,9 @@ KEYS = (
         "polldata",
         "hash",
         "'<type> newline <domain>' -> '<ms> <worker>'; with ' newline <shard>' -> '<ms>'",
-        "task types x domains x shards",
+        "20,000",
     ),
+    _key("polled", "zset", "field of polldata by the time of the poll", "20,000"),
     _key("limit:", "zset", "<task definition>: permits; claim end -> task id", "the limit"),
     _key("rate:", "zset", "<task definition>: claims of the window", "the rate, one window"),
     _key(

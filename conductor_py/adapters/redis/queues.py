@@ -87,11 +87,10 @@ class RedisTaskQueues:
     def record_poll(
         self, name: str, domain: str, worker: str, shards: tuple[str, ...], now_ms: int
     ) -> None:
-        prefix = self._scripts.prefix(self._scripts.namespace.home_of(name))
-        entries: list[Argument] = [f"{name}\n{domain}", f"{now_ms} {worker}"]
+        arguments: list[Argument] = [now_ms, f"{name}\n{domain}", f"{now_ms} {worker}"]
         for shard in shards:
-            entries += (f"{name}\n{domain}\n{shard}", now_ms)
-        self._scripts.connection.command("HSET", f"{prefix}polldata", *entries)
+            arguments += (f"{name}\n{domain}\n{shard}", now_ms)
+        self._scripts.run("record_poll", self._scripts.namespace.home_of(name), arguments)
 
     def names(self, partition: int | None) -> frozenset[str]:
         prefixes = self._scripts.namespace.prefixes

@@ -69,6 +69,7 @@ NAMES: Final = (
     "raise_revision",
     "read_checkpoints",
     "record_actions",
+    "record_poll",
     "release_shards",
     "remove_execution",
     "renew_lease",

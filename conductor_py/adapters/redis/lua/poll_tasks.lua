@@ -16,6 +16,7 @@
 -- @include claim
 -- @include permits
 -- @include touch
+-- @include polls
 local P, now, queue, worker = KEYS[1], store_now(ARGV[1]), ARGV[2], ARGV[3]
 local count, lease_ms, room = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local out, taken, stop, touched = {now, 0, ''}, 0, false, {}
@@ -201,7 +202,7 @@ if ARGV[10] ~= '' then
     for i = 14, #ARGV do
       set[#set + 1], set[#set + 2] = field .. '\n' .. ARGV[i], int(now)
     end
-    redis.call('HSET', P .. 'polldata', unpack(set))
+    note_polls(P, set, now)
   end
 end
 return out
