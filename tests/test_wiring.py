@@ -10,7 +10,7 @@ from redis import Redis
 
 from conductor_py.adapters.elasticsearch import search as elasticsearch_search
 from conductor_py.adapters.elasticsearch.client import ElasticsearchSettings
-from conductor_py.api.metrics import Metrics
+from conductor_py.api.metrics import MOST_QUEUES, Metrics
 from conductor_py.config import Settings, load
 from conductor_py.engine import Engine
 from conductor_py.errors import ConfigurationError, StoreUnavailable
@@ -249,6 +249,19 @@ def test_metrics_tell_what_the_process_did(newest_redis: RealRedis, tmp_path: Pa
 
 def test_metrics_can_be_switched_off() -> None:
     assert build_metrics(_settings(**{"metrics-prometheus__enabled": "false"})) is None
+
+
+def test_queues_of_invented_names_have_no_line_each_in_a_scrape() -> None:
+    metrics = Metrics()
+    sizes = {f"invented-{number}": 1 for number in range(MOST_QUEUES + 20)} | {"pay": 7}
+
+    metrics.show_queues(lambda: sizes)
+
+    lines = metrics.write().decode().splitlines()
+    depths = [line for line in lines if line.startswith("conductor_queue_depth{")]
+    assert len(depths) == MOST_QUEUES + 1
+    assert 'conductor_queue_depth{queue="pay"} 7.0' in depths
+    assert 'conductor_queue_depth{queue="(others)"} 21.0' in depths
 
 
 def test_a_scrape_works_while_the_store_is_away() -> None:

@@ -26,6 +26,9 @@ from conductor_py.errors import StoreUnavailable
 
 _BUCKETS_S: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 _UNKNOWN_ROUTE: Final = "unknown"
+MOST_QUEUES: Final = 1_000
+"""Queues that have a line of their own, the deepest; who starts a workflow can invent some."""
+_OTHER_QUEUES: Final = "(others)"
 _COUNTED: Final = {
     "starts": "Executions that were to start, by what the store answered",
     "polls": "Looks into the queues for workers, by whether there was a task",
@@ -146,8 +149,11 @@ class _QueueDepth(Collector):
             "conductor_queue_depth", "Tasks that wait for a worker", labels=("queue",)
         )
         with suppress(StoreUnavailable):
-            for queue, size in self._sizes().items():
+            deepest = sorted(self._sizes().items(), key=lambda entry: (-entry[1], entry[0]))
+            for queue, size in sorted(deepest[:MOST_QUEUES]):
                 depth.add_metric((queue,), size)
+            if others := deepest[MOST_QUEUES:]:
+                depth.add_metric((_OTHER_QUEUES,), sum(size for _, size in others))
         yield depth
 
 

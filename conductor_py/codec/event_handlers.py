@@ -76,6 +76,7 @@ def dump_message(message: EventMessage) -> bytes:
             "message": message.id,
             "event": message.event,
             "at": message.published_at,
+            "chain": message.chain,
             "payload": message.payload,
         }
     )
@@ -90,6 +91,7 @@ def load_message(document: Json) -> EventMessage:
         event=document["event"],
         published_at=document["at"],
         payload=document.get("payload"),
+        chain=document.get("chain", 0),
     )
 
 

@@ -97,6 +97,7 @@ _HEADER: tuple[tuple[str, str, Any], ...] = (
     ("parent", "parent", None),
     ("parent_seq", "pseq", 0),
     ("depth", "depth", 0),
+    ("chain", "chain", 0),
     ("open_attempts", "open", 0),
     ("containers", "cont", 0),
     ("tail", "tail", False),

@@ -179,6 +179,13 @@ class Limits:
         "How deep workflows may start one another as sub-workflows.",
         minimum=1,
     )
+    chain_length: int = count(
+        "conductor.limits.chainLength",
+        "100",
+        "How many executions may start each other, by START_WORKFLOW or events, each within ten "
+        "seconds of its own start.",
+        minimum=1,
+    )
     tasks_per_execution: int = count(
         "conductor.limits.tasksPerExecution",
         "200000",

@@ -11,7 +11,12 @@ from collections.abc import Mapping
 from conductor_py.decider.need import ChildWanted, Refusal
 from conductor_py.decider.plan import Plan
 from conductor_py.decider.references import resolve_value
-from conductor_py.decider.starting import business_of, new_header, with_input_template
+from conductor_py.decider.starting import (
+    business_of,
+    new_header,
+    next_in_chain,
+    with_input_template,
+)
 from conductor_py.decider.workspace import Workspace
 from conductor_py.model.decision import NewChild
 from conductor_py.model.execution import Meta
@@ -60,6 +65,7 @@ def _add(ws: Workspace, plan: Plan, child: str, given: JsonObject) -> None:
         correlation_id=ws.header.correlation_id,
         has_domains=bool(domains),
         depth=ws.header.depth + 1,
+        chain=next_in_chain(ws.header, ws.now_ms),
         business=business_of(ws.header),
     )
     ws.plans[plan.hash] = None

@@ -11,14 +11,16 @@ from conductor_py.model.priorities import STRICT, QueueOrder
 class Limits:
     """From the settings; what each means stands there, 0 ``messages`` switches them off.
 
-    Of a decision: ``attempts``, ``rounds``, ``bytes``. Of an execution: ``depth``, ``lost``,
-    ``tasks``, ``iterations``, ``branches`` and those of its messages. Of queues: their ``order``.
+    Of a decision: ``attempts``, ``rounds``, ``bytes``. Of an execution: ``depth``, ``chain``,
+    ``lost``, ``tasks``, ``iterations``, ``branches`` and those of its messages. Of queues: their
+    ``order``.
     """
 
     attempts: int = 1000
     rounds: int = 4000
     bytes: int = 4_000_000
     depth: int = 2000
+    chain: int = 100
     lost: int = 10
     tasks: int = 200_000
     iterations: int = 100_000

@@ -26,12 +26,13 @@ def new_header(
     parent: tuple[str, int, int] | None = None,
     admitted_under: str = "",
     depth: int = 0,
+    chain: int = 0,
     business: tuple[int, str] = (0, ""),
 ) -> Header:
     """Make the header of a new execution; ``parent`` is (execution, sequence number of the task,
     depth of the parent), ``admitted_under`` the rate limits that those above it hold,
-    ``depth`` how many follow each other without being children, ``business`` the instant that it
-    is about and its zone.
+    ``depth`` how many follow each other without being children, ``chain`` how many have started
+    each other quickly (``next_in_chain``), ``business`` the instant that it is about and its zone.
     """
     timeout = definition.timeout_seconds * 1000
     return made(
@@ -51,10 +52,21 @@ def new_header(
         parent=parent[0] if parent else None,
         parent_seq=parent[1] if parent else 0,
         depth=parent[2] + 1 if parent else depth,
+        chain=chain,
         admitted_under=admitted_under,
         business_at=business[0],
         zone=business[1],
     )
+
+
+_QUICK_MS = 10_000
+
+
+def next_in_chain(header: Header, now_ms: int) -> int:
+    """Number what an execution starts now, by a task, a message or its failure, in a chain of
+    executions that each started the next within ten seconds of their own start.
+    """
+    return header.chain + 1 if now_ms - header.created_at < _QUICK_MS else 0
 
 
 def business_of(header: Header) -> tuple[int, str]:

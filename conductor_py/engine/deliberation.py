@@ -52,7 +52,7 @@ class Deliberation:
         self._encoder = encoder
         self._reports = reports
         self._pick_shard = pick_shard
-        self._limits = limits
+        self.limits = limits
 
     def known(self, loaded: Loaded) -> dict[str, object]:
         """Read what the store has brought along; nothing when it is of an unknown format."""
@@ -91,7 +91,7 @@ class Deliberation:
         one that is too large in bytes is made of fewer attempts. The rest is its continuation, and
         so is what needs a script that takes long. Raises ``PutOff`` when there is nothing else.
         """
-        limits, questions, turns = self._limits, 0, 0
+        limits, questions, turns = self.limits, 0, 0
         left: PutOff | None = None
         while True:
             decision = decide(plan, execution, events, now_ms, limits)

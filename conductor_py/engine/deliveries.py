@@ -43,7 +43,13 @@ def deliveries(
     disposal = Disposal(ports.payloads, ports.outbox, clock, patience)
     events = EventDelivery(
         store=ports.events,
-        actions=EventActions(ports.events, executions, tasks, operations),
+        actions=EventActions(
+            ports.events,
+            executions,
+            tasks,
+            operations,
+            most_in_chain=executor.deliberation.limits.chain,
+        ),
         scripts=ports.scripts,
         payloads=ports.payloads,
         drop=disposal.drop,

@@ -14,6 +14,7 @@ from conductor_py.model.definitions import WorkflowDef
 from conductor_py.model.execution import Document, External, Meta, Watch, Watches
 from conductor_py.model.json import JsonObject
 from conductor_py.model.requests import StartRequest
+from conductor_py.model.text_bounds import refuse_long_start
 from conductor_py.ports.payloads import Payloads
 from conductor_py.wire.parameter_rules import parameter_findings
 
@@ -40,6 +41,7 @@ class Drafts:
 
     def draft(self, request: StartRequest, plan: Plan, watch: Watch | None) -> Draft:
         """Check and encode what the request brings (``InvalidInput``, ``PayloadTooLarge``)."""
+        refuse_long_start(request)
         given = self._input(request, plan)
         check_input(plan.definition, given, self._payloads.get)
         if request.start_nodes and not isinstance(given, External):

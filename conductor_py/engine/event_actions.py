@@ -39,9 +39,16 @@ class EventActions:
     """Does what handlers say."""
 
     def __init__(
-        self, store: EventStore, executions: Executions, tasks: Tasks, operations: Operations
+        self,
+        store: EventStore,
+        executions: Executions,
+        tasks: Tasks,
+        operations: Operations,
+        *,
+        most_in_chain: int,
     ) -> None:
-        """Work over these collaborators."""
+        """Work over these collaborators; ``most_in_chain`` executions may start each other."""
+        self._most_in_chain = most_in_chain
         self._store = store
         self._operations = operations
         self._executions = executions
@@ -67,7 +74,13 @@ class EventActions:
             input={**wanted.object("input"), **wanted.marks},
             task_to_domain=wanted.domains(),
             event=wanted.message.event,
+            chain=wanted.message.chain,
         )
+        if request.chain > self._most_in_chain:
+            raise InvalidInput(
+                f"More than {self._most_in_chain} executions have started each other, each within "
+                "ten seconds of its own start (conductor.limits.chainLength)"
+            )
         return {"workflowId": self._executions.start(request, cause=wanted.identity)}
 
     def _complete(self, wanted: _Wanted) -> JsonObject:

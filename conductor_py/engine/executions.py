@@ -212,6 +212,7 @@ class Executions:
             has_domains=bool(request.task_to_domain),
             parent=(parent.execution, parent.seq, parent.depth) if parent else None,
             admitted_under=parent.admitted_under if parent else "",
+            chain=request.chain,
             business=(request.business_at, request.zone or self._zone),
         )
         watches = draft.known.get("watch")

@@ -201,6 +201,7 @@ class KeyedStarts:
             input=inner if isinstance(inner, Mapping) else {},
             correlation_id=_text(order, "correlationId"),
             priority=priority if isinstance(priority, int) else 0,
+            chain=_chain(order),
             business_at=at,
             zone=zone,
             task_to_domain=_domains(domains),
@@ -270,6 +271,7 @@ def _start(request: JsonObject, order: JsonObject) -> StartRequest:
         external_input=_text(request, "externalInputPayloadStoragePath"),
         correlation_id=_text(request, "correlationId") or _text(order, "correlationId"),
         priority=priority if isinstance(priority, int) else 0,
+        chain=_chain(order),
         business_at=at,
         zone=zone,
         task_to_domain=_domains(request.get("taskToDomain") or order.get("taskToDomain")),
@@ -279,6 +281,12 @@ def _start(request: JsonObject, order: JsonObject) -> StartRequest:
         start_nodes=start_nodes(request),
         depend_mode=_text(request, "dependMode") or TASK_POST,
     )
+
+
+def _chain(order: JsonObject) -> int:
+    """The number in the chain; an order that was stored before there was any has none."""
+    given = order.get("chain")
+    return given if isinstance(given, int) else 0
 
 
 def _business(order: JsonObject) -> tuple[int, str]:

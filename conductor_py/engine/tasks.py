@@ -34,6 +34,7 @@ from conductor_py.model.ids import (
 from conductor_py.model.json import JsonObject
 from conductor_py.model.requests import ExtendRequest, PollRequest, TaskLog, TaskResult
 from conductor_py.model.status import TaskStatus
+from conductor_py.model.text_bounds import refuse_long_poll, shortened_line
 from conductor_py.model.view import TaskView
 from conductor_py.ports.payloads import Payloads
 from conductor_py.ports.queues import Poll, TaskQueues
@@ -118,6 +119,7 @@ class Tasks:
         """Claim up to ``count`` tasks; waits up to ``timeout_ms`` for the first. ``stop`` ends the
         wait.
         """
+        refuse_long_poll(request)
         self._polled(request)
         queue = queue_name(request.task_type, request.domain)
         topic = f"q:{queue}"
@@ -316,7 +318,9 @@ class Tasks:
         if not self._bounds.keep_logs:
             return Outcome.OK
         at = line.created_at or self._clock.now_ms()
-        return self._reader.append_log(execution, seq, self._hand_out.masked_text(line.line), at)
+        # Masked first: a secret that is cut in two would not be known.
+        text = shortened_line(self._hand_out.masked_text(line.line))
+        return self._reader.append_log(execution, seq, text, at)
 
     def logs(self, task_id: str) -> tuple[JsonObject, ...]:
         """Read the log of a task, oldest line first; empty when there is none."""

@@ -66,13 +66,14 @@ class EventHandler:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventMessage:
     """A message: what was published, under which name, when. The same ``id`` is the same
-    message.
+    message. ``chain`` numbers what it starts among executions that start each other quickly.
     """
 
     id: str
     event: str
     published_at: int
     payload: JsonValue
+    chain: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -85,6 +85,7 @@ class Header:
     parent: str | None = None
     parent_seq: int = 0
     depth: int = 0
+    chain: int = 0
     first_seq: int = 1
     next_seq: int = 1
     open_attempts: int = 0

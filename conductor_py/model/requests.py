@@ -35,7 +35,8 @@ class StartRequest:
     """Start a workflow: a registered one by name (latest version unless given) or the inline
     ``definition``. Of a DAG only ``start_nodes``, when given, with what ``depend_mode`` says.
     ``business_at`` is the instant that the execution is about (epoch ms, 0: that of its start),
-    ``zone`` the zone by whose calendar (empty: the deployment's).
+    ``zone`` the zone by whose calendar (empty: the deployment's). ``chain`` is its number among
+    executions that start each other quickly.
     """
 
     name: str
@@ -55,6 +56,7 @@ class StartRequest:
     depend_mode: str = TASK_POST
     business_at: int = 0
     zone: str = ""
+    chain: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

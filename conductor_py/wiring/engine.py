@@ -119,6 +119,7 @@ def _limits(settings: Settings, listeners: Listeners) -> Limits:
     return Limits(
         attempts=settings.limits.decision_attempts,
         depth=settings.limits.sub_workflow_depth,
+        chain=settings.limits.chain_length,
         tasks=settings.limits.tasks_per_execution,
         iterations=settings.limits.loop_iterations,
         branches=settings.limits.fork_branches,

@@ -14,6 +14,7 @@ from conductor_py.decider.plan import Plan
 from conductor_py.decider.references import resolve_input
 from conductor_py.decider.starting import (
     new_header,
+    next_in_chain,
     priority_number,
     start_nodes,
     whole_number,
@@ -28,6 +29,7 @@ from conductor_py.model.json import JsonObject
 from conductor_py.model.priorities import MOST_URGENT, NAMES
 from conductor_py.model.requests import TASK_ONLY, TASK_POST, TASK_PRE
 from conductor_py.model.status import TaskStatus
+from conductor_py.model.text_bounds import LONGEST
 
 _REQUEST = "startWorkflow"
 _MAPS = ("input", "taskToDomain", "workflowDef")
@@ -65,6 +67,12 @@ def resume(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
     """Start it now."""
     request = ws.document(f"i:{attempt.seq}").get(_REQUEST)
     complaints = _complaints(request)
+    most, number = ws.limits.chain, next_in_chain(ws.header, ws.now_ms)
+    if number > most:
+        complaints.append(
+            f"More than {most} executions have started each other, each within ten seconds of its "
+            "own start (conductor.limits.chainLength)"
+        )
     if not isinstance(request, Mapping) or complaints:
         _refuse(ws, spot, attempt, "; ".join(complaints))
         return
@@ -103,6 +111,7 @@ def _order(ws: Workspace, attempt: Attempt, request: JsonObject) -> None:
     arguments: JsonObject = {
         "task": task,
         "version": whole_number(request.get("version")),
+        "chain": next_in_chain(ws.header, ws.now_ms),
         "priority": priority_number(request.get("priority")) or 0,
         "correlationId": ws.header.correlation_id,
         "taskToDomain": ws.document("domains") if ws.header.has_domains else {},
@@ -137,6 +146,7 @@ def _newborn(ws: Workspace, child: str, plan: Plan, request: JsonObject) -> NewC
             priority=priority_number(request.get("priority")) or 0,
             correlation_id=str(request.get("correlationId") or "") or ws.header.correlation_id,
             has_domains=bool(domains),
+            chain=next_in_chain(ws.header, ws.now_ms),
             business=_business(ws, request),
         ),
         input=document,
@@ -181,6 +191,11 @@ def _complaints(request: object) -> list[str]:
         requested(present.get("businessTime"), present.get("zoneId"), "")
     except ValueError as wrong:
         found.append(str(wrong))
+    found += [
+        f"{name} must not be longer than {LONGEST:,} characters"
+        for name in ("name", *_TEXTS)
+        if len(str(present.get(name, ""))) > LONGEST
+    ]
     if present.get("idempotencyStrategy", "FAIL") not in _STRATEGIES:
         found.append(f"idempotencyStrategy must be one of {', '.join(_STRATEGIES)}")
     return [f"{_REQUEST}.{sentence}" for sentence in found]

@@ -243,6 +243,7 @@ def _order(ws: Workspace, attempt: Attempt, plan: Plan, value: JsonObject, told:
         "priority": told.priority,
         "correlationId": ws.header.correlation_id,
         "depth": ws.header.depth,
+        "chain": ws.header.chain,
         "ref": wire_ref(attempt.ref, attempt.vector),
         "admittedUnder": admission.held_by(ws.header),
         "business": [at, zone or "UTC"],
@@ -266,6 +267,7 @@ def _start(ws: Workspace, attempt: Attempt, plan: Plan, value: JsonObject, told:
         correlation_id=ws.header.correlation_id,
         has_domains=bool(told.domains),
         parent=(ws.id, attempt.seq, ws.header.depth),
+        chain=ws.header.chain,
         admitted_under=admission.held_by(ws.header),
         business=told.business,
     )
