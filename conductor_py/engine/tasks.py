@@ -22,7 +22,7 @@ from conductor_py.engine.payload_holding import PayloadHolding
 from conductor_py.engine.results import Results
 from conductor_py.engine.shards import Shards
 from conductor_py.engine.views import Views
-from conductor_py.errors import Conflict, NotFound, StoreUnavailable
+from conductor_py.errors import Conflict, NotFound, PayloadTooLarge, StoreUnavailable
 from conductor_py.model.changing import changed
 from conductor_py.model.ids import (
     ExecutionId,
@@ -45,6 +45,7 @@ from conductor_py.ports.wakeups import Wakeups
 from conductor_py.wire.execution import task_to_json
 from conductor_py.wire.masking import masked_execution
 
+_MOST_PROGRESS = 256 * 1024
 _FALLBACK_S = 1.0
 _TRIES = 20
 
@@ -251,11 +252,16 @@ class Tasks:
 
     def extend(self, request: ExtendRequest) -> int:
         """Keep a claim; returns the instant at which it now ends. ``Conflict`` when it is lost,
-        ``NotFound``.
+        ``NotFound``, ``PayloadTooLarge`` for its progress.
         """
         execution, seq = split_task_id(request.task_id)
         self._check_partition(execution)
         progress = dump_json(request.progress) if request.progress is not None else None
+        if progress is not None and len(progress) > _MOST_PROGRESS:
+            raise PayloadTooLarge(
+                f"The progress of task {request.task_id} has {len(progress):,} bytes, "
+                f"more than the {_MOST_PROGRESS:,} that are kept."
+            )
         outcome, until = self._queues.extend(
             execution, seq, request.claim, request.worker, request.lease_s * 1000, progress
         )

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from conductor_py.errors import InvalidInput
+from conductor_py.errors import InvalidInput, PayloadTooLarge
 from conductor_py.model.requests import TaskLog
 from conductor_py.model.text_bounds import LONGEST, LONGEST_LINE
 from conductor_py.testing import MemoryEngine
-from tests.builders import report, simple, task_of, typed, workflow
+from tests.builders import extend, report, simple, task_of, typed, workflow
 
 _LONG = "x" * (LONGEST + 1)
 
@@ -74,3 +74,14 @@ def test_a_log_line_that_is_too_long_is_cut_and_says_so(engine: MemoryEngine) ->
     cut, short = engine.engine.tasks.logs(task["taskId"])
     assert cut["log"] == "y" * LONGEST_LINE + "… (1,234 more characters)"
     assert short["log"] == "short"
+
+
+def test_progress_that_is_too_large_is_refused_and_the_claim_stays(engine: MemoryEngine) -> None:
+    engine.register(workflow("w", simple("a")))
+    started = engine.start("w")
+    (task,) = engine.poll("a")
+    extend(engine, task, lease_s=30, progress={"done": 1})
+    with pytest.raises(PayloadTooLarge, match="more than the 262,144 that are kept"):
+        extend(engine, task, lease_s=30, progress={"text": "x" * 262_144})
+    assert task_of(engine, started, "a")["progress"] == {"done": 1}
+    extend(engine, task, lease_s=30)
