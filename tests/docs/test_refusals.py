@@ -1,0 +1,240 @@
+"""The page on compatibility names what a definition is refused for and Conductor takes."""
+
+import ast
+import inspect
+import re
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from conductor_py.decider.expressions import check as check_expressions
+from conductor_py.errors import InvalidInput
+from conductor_py.wire import dag_rules, parameter_rules, task_rules, validation
+from conductor_py.wire.definition_reader import DefinitionReader
+from conductor_py.wire.definitions import (
+    TASK_DEF,
+    WORKFLOW_DEF,
+    WORKFLOW_TASK,
+    CacheConfigForm,
+    RateLimitConfigForm,
+)
+from conductor_py.wire.fields import Whole
+from conductor_py.wire.validation import Limits, Rules
+from tests.docs.pages import page
+
+Json = dict[str, Any]
+
+_SECTION = (
+    page("docs/reference/compatibility.md")
+    .text.partition("\n## Definitions that are refused\n")[2]
+    .partition("\n## ")[0]
+)
+_ROWS = [line.split("|") for line in _SECTION.splitlines() if line.startswith("| `")]
+_NAMED = {name for cells in _ROWS for name in re.findall(r"`([^`]+)`", cells[1])}
+
+#: What Conductor's own validators refuse, too, when a definition is registered.
+_REFUSED_THERE = frozenset(
+    {
+        *("name", "tasks", "schemaVersion", "ownerEmail", "taskReferenceName"),
+        *("decisionCases", "evaluatorType", "expression", "caseValueParam", "caseExpression"),
+        *("sink", "dynamicTaskNameParam", "forkTasks", "loopCondition", "loopOver", "optional"),
+        *("dynamicForkJoinTasksParam", "dynamicForkTasksParam", "dynamicForkTasksInputParamName"),
+        *("subWorkflowParam", "inputParameters", "inputParameters.terminationStatus"),
+        *("inputParameters.http_request", "inputParameters.kafka_request"),
+        *("inputParameters.queryExpression", "inputParameters.duration", "inputParameters.until"),
+        *("backoffScaleFactor", "responseTimeoutSeconds", "timeoutSeconds"),
+    }
+)
+_NUMBERS_REFUSED_THERE = frozenset(
+    {
+        *("TaskDefForm.retryCount", "TaskDefForm.pollTimeoutSeconds"),
+        *("TaskDefForm.responseTimeoutSeconds", "TaskDefForm.backoffScaleFactor"),
+        "WorkflowTaskForm.startDelay",
+    }
+)
+
+
+def _literals(node: ast.expr) -> Iterator[str]:
+    """A path as it is written in the code; what is inserted into it is a place, ``n``."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.value
+    elif isinstance(node, ast.JoinedStr):
+        parts = [each.value if isinstance(each, ast.Constant) else "n" for each in node.values]
+        yield "".join(map(str, parts))
+
+
+def _paths(module: ModuleType) -> Iterator[str]:
+    """The places that the rules of a module complain about."""
+    for node in ast.walk(ast.parse(inspect.getsource(module))):
+        match node:
+            case ast.Yield(value=ast.Tuple(elts=[first, _, *_])):
+                yield from _literals(first)
+            case ast.Call(func=ast.Name(id="_evaluator"), args=[first, *_]):
+                yield from _literals(first)
+            case ast.Call(func=ast.Name(id="_needs_input"), args=[ast.Constant(value=name), *_]):
+                yield f".inputParameters.{name}"
+            case ast.Call(func=ast.Name(id="Violation"), keywords=keywords):
+                for each in keywords:
+                    if each.arg == "path":
+                        yield from _literals(each.value)
+
+
+def _places(*modules: ModuleType) -> set[str]:
+    found = {path for module in modules for path in _paths(module)}
+    return {path.removeprefix("n").removeprefix(".") for path in found if path.strip("n.")}
+
+
+def test_every_place_that_the_rules_complain_about_is_named() -> None:
+    places = _places(validation, task_rules)
+    assert {"joinOn[n]", "forkTasks[n]", "inputParameters.keepLastN"} <= places
+    places -= {"inputParameters.n", "inputParameters.jobn"}  # whatever stands below
+    assert places - _REFUSED_THERE - _NAMED == set()
+
+
+def test_members_that_conductor_does_not_have_are_named() -> None:
+    ends = {place.rpartition(".")[2] for place in _places(dag_rules, parameter_rules)}
+    members = {
+        f"{field.data_key}"
+        for form in (WORKFLOW_DEF, WORKFLOW_TASK)
+        for field in form.fields.values()
+    }
+    about = {re.sub(r"\W.*", "", end) for end in ends} & members
+    about -= {"items"}  # of a condition
+    assert {"relations", "triggerRule", "prohibited", "outParameters"} <= about
+    assert about - _REFUSED_THERE - _NAMED == set()
+
+
+def _numbers(least: bool) -> set[str]:
+    forms = (TASK_DEF, WORKFLOW_TASK, WORKFLOW_DEF, RateLimitConfigForm(), CacheConfigForm())
+    return {
+        f"{type(form).__name__}.{field.data_key}"
+        for form in forms
+        for field in form.fields.values()
+        if isinstance(field, Whole) and (field.least if least else field.most) is not None
+    }
+
+
+def _row(sentence: str) -> set[str]:
+    (cells,) = (cells for cells in _ROWS if cells[2].strip() == sentence)
+    return set(re.findall(r"`([^`]+)`", cells[1]))
+
+
+def test_numbers_that_are_bounded_are_named() -> None:
+    below = {name.partition(".")[2] for name in _numbers(least=True) - _NUMBERS_REFUSED_THERE}
+    assert _row("a number below 0") == below
+    above = {name.partition(".")[2] for name in _numbers(least=False)}
+    assert _row("more than ten years") == above
+
+
+def _task(ref: str = "a", kind: str = "SIMPLE", **more: Any) -> Json:
+    return {"name": "t", "taskReferenceName": ref, "type": kind, **more}
+
+
+def _switch(**more: Any) -> Json:
+    return _task("s", "SWITCH", decisionCases={"x": [_task()]}, **more)
+
+
+def _loop(*tasks: Json, **more: Any) -> Json:
+    return _task("l", "DO_WHILE", loopCondition="false", loopOver=list(tasks), **more)
+
+
+def _child(**params: Any) -> Json:
+    return _task("c", "SUB_WORKFLOW", subWorkflowParam=params)
+
+
+_DEEP: Any = "${workflow.input.x}"
+for _ in range(101):
+    _DEEP = [_DEEP]
+
+#: The row by its place and a piece of its sentence, and one definition that it is about.
+_CASES: list[tuple[str, str, Json]] = [
+    ("name", "blanks only", {"name": " ", "tasks": [_task()]}),
+    ("taskReferenceName", "blanks only", _task(" ")),
+    ("taskReferenceName", "`param`", {"parameters": {"x": 1}, "tasks": [_task("param")]}),
+    ("tasks", "more tasks than", {"tasks": [_task(f"t{n}") for n in range(6)]}),
+    ("loopOver[n]", "outside a loop", _loop(_task("h", "HTTP"))),
+    (
+        "subWorkflowParam.workflowDefinition",
+        "everything that is refused",
+        _child(workflowDefinition={"name": "c", "tasks": []}),
+    ),
+    ("subWorkflowParam.version", "neither a number", _child(name="c", version="newest")),
+    ("subWorkflowParam.priority", "neither a number", _child(name="c", priority="soon")),
+    ("inputParameters", "names no task", _loop(_task(inputParameters={"x": "${no.output}"}))),
+    ("inputParameters", "malformed", _loop(_task(inputParameters={"x": "${workflow..}"}))),
+    ("inputParameters", "closes", _task(inputParameters={"x": "${workflow.input"})),
+    (
+        "inputParameters",
+        "look-around",
+        _task(inputParameters={"x": "${workflow.input.a[?(@.b =~ /(?=x)y/)]}"}),
+    ),
+    ("inputParameters", "nested more than", _task(inputParameters={"x": _DEEP})),
+    (
+        "inputParameters",
+        "nested more than",
+        _task(inputParameters={"x": "${" * 18 + "workflow.input.x" + "}" * 18}),
+    ),
+    (
+        "outputParameters",
+        "malformed",
+        {"tasks": [_task()], "outputParameters": {"x": "${workflow..}"}},
+    ),
+    ("joinOn[n]", "no task", _task("j", "JOIN", joinOn=["nobody"])),
+    ("forkTasks[n]", "without a task", _task("f", "FORK_JOIN", forkTasks=[[]])),
+    ("evaluatorType", "of a SWITCH", _switch(evaluatorType="python", expression="1")),
+    ("expression", "`graaljs`", _switch(evaluatorType="graaljs", expression="(((")),
+    ("expression", "empty text", _switch(evaluatorType="javascript", expression="")),
+    ("sink", "empty text", _task("e", "EVENT", sink="")),
+    ("dynamicTaskNameParam", "empty text", _task("d", "DYNAMIC", dynamicTaskNameParam="")),
+    ("inputParameters.expression", "INLINE", _task("i", "INLINE")),
+    (
+        "inputParameters.evaluatorType",
+        "INLINE",
+        _task("i", "INLINE", inputParameters={"expression": "1", "evaluatorType": "python"}),
+    ),
+    ("inputParameters.scriptExpression", "LAMBDA", _task("l", "LAMBDA")),
+    ("inputParameters.startWorkflow", "START_WORKFLOW", _task("s", "START_WORKFLOW")),
+    (
+        "inputParameters.keepLastN",
+        "whole number",
+        _loop(_task(), inputParameters={"keepLastN": "${workflow.input.n}"}),
+    ),
+    ("onStateChange", "without a `type`", _task(onStateChange={"onStart": [{"payload": {}}]})),
+    ("retryCount", "below 0", _task(retryCount=-1)),
+    ("startDelay", "ten years", _task(startDelay=400_000_000)),
+    ("type", "CONDITIONS", _task("c", "CONDITIONS")),
+    ("triggerRule", "refuse", _task(triggerRule="ALL_DONE")),
+    ("relations", "refuse", {"tasks": [_task()], "relations": [{"postTask": "nobody"}]}),
+]
+
+
+@pytest.mark.parametrize(
+    ("place", "piece", "sent"), _CASES, ids=[f"{place} {piece}" for place, piece, _ in _CASES]
+)
+def test_what_a_row_says_is_refused_at_the_place_that_it_names(
+    place: str, piece: str, sent: Json
+) -> None:
+    assert any(f"`{place}`" in cells[1] and piece in cells[2] for cells in _ROWS)
+    rules = Rules(
+        limits=Limits(max_tasks=5),
+        check_expressions=check_expressions,
+        check_script=lambda script: "does not parse" if script == "(((" else None,
+    )
+    body = {"name": "w"} | (sent if "tasks" in sent else {"tasks": [sent]})
+    with pytest.raises(InvalidInput) as refused:
+        DefinitionReader(rules).workflow(body)
+    found = [re.sub(r"\[\d+\]", "[n]", each.path) for each in refused.value.violations]
+    assert any(place in path for path in found), found
+
+
+def test_every_row_about_one_definition_has_its_case() -> None:
+    shown = [
+        cells[2]
+        for cells in _ROWS
+        if not any(f"`{place}`" in cells[1] and piece in cells[2] for place, piece, _ in _CASES)
+    ]
+    assert [sentence.strip() for sentence in shown] == [
+        "a workflow that includes itself on every path"  # which takes two
+    ]
