@@ -73,7 +73,9 @@ def _paths(module: ModuleType) -> Iterator[str]:
                 yield from _literals(first)
             case ast.Call(func=ast.Name(id="_evaluator"), args=[first, *_]):
                 yield from _literals(first)
-            case ast.Call(func=ast.Name(id="_needs_input"), args=[ast.Constant(value=name), *_]):
+            case ast.Call(
+                func=ast.Name(id="_needs_input"), args=[ast.Constant(value=str(name)), *_]
+            ):
                 yield f".inputParameters.{name}"
             case ast.Call(func=ast.Name(id="Violation"), keywords=keywords):
                 for each in keywords:
