@@ -78,6 +78,7 @@ def _facts(found: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("status", clipped(found.get("status"))),
         ("reason", clipped(found.get(_REASON), 1_000)),
         ("failed", clipped(", ".join(map(str, failed)), 1_000) if isinstance(failed, list) else ""),
+        ("failed task", clipped(found.get("failedTaskId"))),
         ("waits", _turn(found)),
         ("started", moment(found.get("startTime"))),
         ("taken up", moment(found.get("lastRetriedTime"))),

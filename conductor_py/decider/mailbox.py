@@ -15,7 +15,7 @@ from conductor_py.model.execution import MessageQueue
 from conductor_py.model.json import JsonObject
 
 _FIELD = "messages"
-_MAX_WAITING = 1000
+MAX_WAITING = 1000
 _FORGOTTEN_AT_ONCE = 1000
 
 
@@ -65,9 +65,9 @@ def wait(ws: Workspace, seq: int) -> bool:
     """Let an attempt wait for the next message; false when too many wait already."""
     queue = queue_of(ws)
     waiting = queue.waiting
-    if len(waiting) >= _MAX_WAITING:
+    if len(waiting) >= MAX_WAITING:
         waiting = _still_open(ws, waiting)
-    if len(waiting) >= _MAX_WAITING:
+    if len(waiting) >= MAX_WAITING:
         return False
     ws.states[_FIELD] = replace(queue, waiting=(*waiting, seq))
     return True

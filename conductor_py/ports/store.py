@@ -21,8 +21,7 @@ Fields of an execution (``<vec>`` is the iteration vector, ``1.2``; absent outsi
 status: words, so none has a space), ``l`` (lease), ``k`` (highest claim) and ``q`` (how often
 deciding on a version has failed, ``ports/quarantine.py``) belong to the store.
 
-The state of an attempt, ``a:<seq>``, is a flat JSON object that the store may read but never
-writes:
+The state of an attempt, ``a:<seq>``, is flat JSON that the store may read but never writes:
 
     ref it st gen def   reference, iteration vector ("" outside loops), status, generation,
                         name of the task definition
@@ -35,8 +34,7 @@ writes:
 
 It is open while ``st`` is ``SCHEDULED`` or ``IN_PROGRESS``, ``gen`` is the execution's generation,
 its number is at least the header's ``first_seq`` and the execution is not terminal. The header,
-``h``, is flat JSON too; the store reads ``plan``, ``home`` (home shard), ``first_seq`` and
-``name``.
+``h``, is flat JSON too; the store reads ``plan``, ``home`` (home shard), ``first_seq``, ``name``.
 
 The claim side, ``c:<seq>``, is written by the store only, flat JSON:
 

@@ -100,6 +100,7 @@ class WorkflowForm(WireSchema):
     priority = Whole()
     failed_reference_task_names = Texts()
     failed_task_names = Texts()
+    failed_task_id = Text()
     reason_for_incompletion = Text()
     correlation_id = Text()
     parent_workflow_id = Text()

@@ -97,6 +97,7 @@ def workflow_to_json(view: ExecutionView, *, hide: bool = True) -> Json:
         "rateLimited": header.awaits_admission,
     }
     _put(written, "reasonForIncompletion", view.ending.reason)
+    _put(written, "failedTaskId", view.ending.failed_task)
     _put(written, "correlationId", header.correlation_id)
     _put(written, "parentWorkflowId", header.parent)
     if header.parent and header.parent_seq:

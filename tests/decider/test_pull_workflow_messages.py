@@ -113,7 +113,7 @@ def test_messages_that_nobody_pulls_are_forgotten_in_time(engine: MemoryEngine) 
 def test_tasks_that_gave_up_waiting_leave_room_for_others(
     monkeypatch: pytest.MonkeyPatch, engine: MemoryEngine
 ) -> None:
-    monkeypatch.setattr(mailbox, "_MAX_WAITING", 3)
+    monkeypatch.setattr(mailbox, "MAX_WAITING", 3)
     definition = {
         "name": "p",
         "timeoutSeconds": 1,
@@ -129,6 +129,19 @@ def test_tasks_that_gave_up_waiting_leave_room_for_others(
     push(engine, started, n=1)
     assert _payloads(engine, started, "q") == [{"n": 1}]
     assert status_of(engine, started) == "COMPLETED"
+
+
+def test_one_too_many_that_waits_fails_and_names_the_limit(
+    monkeypatch: pytest.MonkeyPatch, engine: MemoryEngine
+) -> None:
+    monkeypatch.setattr(mailbox, "MAX_WAITING", 2)
+    refs = ("p", "q", "r")
+    started = engine.start(
+        workflow("w", fork("f", *([pull(ref)] for ref in refs)), join("j", *refs))
+    )
+    failed = task_of(engine, started, "r")
+    assert failed["status"] == "FAILED_WITH_TERMINAL_ERROR"
+    assert failed["reasonForIncompletion"].startswith("2 tasks of this execution wait")
 
 
 def test_only_a_running_execution_takes_messages(engine: MemoryEngine) -> None:

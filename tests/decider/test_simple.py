@@ -124,9 +124,10 @@ def test_failure_names_the_task_its_type_and_its_try(
     task = policy("a", retryCount=retries, retryDelaySeconds=0) | {"name": "bake"}
     started = engine.start(workflow("w", task))
     for _ in range(retries + 1):
-        run_failing(engine, "bake", "no bread")
-    reason = engine.workflow(started)["reasonForIncompletion"]
-    assert reason == f"Task a (bake{said}) failed: no bread"
+        last = run_failing(engine, "bake", "no bread")
+    found = engine.workflow(started)
+    assert found["reasonForIncompletion"] == f"Task a (bake{said}) failed: no bread"
+    assert found["failedTaskId"] == last["taskId"]
 
 
 def test_optional_task_that_fails_lets_the_workflow_go_on(engine: MemoryEngine) -> None:

@@ -27,6 +27,8 @@ def test_workflow_ends_with_the_status_of_the_task(engine: MemoryEngine, status:
     assert (found["status"], found["output"]) == (status, {"v": 1})
     assert engine.statuses(started) == {"t": "COMPLETED"}
     assert found["reasonForIncompletion"] == "TERMINATE task t: because"
+    ended_by = None if status == "COMPLETED" else found["tasks"][0]["taskId"]
+    assert found.get("failedTaskId") == ended_by
 
 
 def test_failure_without_a_reason_gets_one(engine: MemoryEngine) -> None:

@@ -48,6 +48,14 @@ def test_every_endpoint_is_listed_with_its_sentence_and_parameters() -> None:
     assert listed == served
 
 
+def test_endpoints_that_are_said_to_be_absent_are_not_served() -> None:
+    section = page("docs/reference/http-api.md").text.partition("has and this version has not\n")[2]
+    absent = set(re.findall(r"`(/api/[\w/{}]+)`", section))
+    assert {"/api/token", "/api/secrets/{key}/tags", "/api/event/queue/config"} <= absent
+    served = document("1")["paths"]
+    assert [one for one in absent for path in served if f"{path}/".startswith(f"{one}/")] == []
+
+
 def test_every_error_code_is_listed_with_its_status() -> None:
     for module in pkgutil.walk_packages(conductor_py.__path__, "conductor_py."):
         if module.name.rpartition(".")[2] not in {"__main__", "child"}:

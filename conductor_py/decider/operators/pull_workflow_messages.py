@@ -46,7 +46,7 @@ def resume(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
         if ends:
             ws.timers[attempt.seq] = ends
     else:
-        reason = "Too many tasks of this execution wait for messages"
+        reason = f"{mailbox.MAX_WAITING} tasks of this execution wait for messages; more may not"
         control.finish(ws, spot, attempt, TaskStatus.FAILED_WITH_TERMINAL_ERROR, reason=reason)
 
 
