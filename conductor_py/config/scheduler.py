@@ -40,7 +40,8 @@ class Scheduler:
     lease_ms: int = duration(
         "conductor.scheduler.lease",
         "30s",
-        "When a schedule that was taken and not fired is taken again, by another scheduler say.",
+        "If a schedule was taken and not fired for this long, it is taken again, for example by"
+        " another scheduler.",
         minimum=5000,
     )
     time_zone: str = text(

@@ -99,7 +99,7 @@ def _newest(ws: Workspace, spot: Spot) -> Attempt | None:
 
 
 def _cancel(ws: Workspace, spot: Spot, attempt: Attempt, ref: str) -> None:
-    reason = f"Passed over by a jump to {ref}"
+    reason = f"Skipped by a jump to {ref}"
     ws.count_open(spot.node.loops, spot.vector, -1, container=attempt.type in CONTAINERS)
     canceled = replace(
         attempt,

@@ -84,8 +84,8 @@ def value_of(ws: Workspace, name: str, reader: Reader, resolve: _Resolve) -> Jso
         found = _worked_out(ws, (_WORKFLOW, name), shared, reader, resolve)
     if found is None:
         message = (
-            f"There is no parameter '{name}': the start gave none, and neither the task, nor one"
-            " before it, nor the workflow has it"
+            f"There is no parameter '{name}': it was not given at the start, and is not defined in"
+            " the task, in a task before it or in the workflow"
         )
         raise Unknown(message)
     return found
@@ -102,13 +102,16 @@ def _worked_out(
     if name not in parameters or reader.inside[-1:] == (key,):
         return None
     if key in reader.inside or len(reader.inside) >= MOST_NESTED:
-        message = f"Parameter '{name}' cannot be worked out: it leads round, or too deep"
+        message = (
+            f"Parameter '{name}' has no value: it reads itself through others, or more than"
+            f" {MOST_NESTED} parameters one within another"
+        )
         raise Unknown(message)
     if key not in reader.known:
         try:
             dated = _dated(ws, parameters[name], 0)
         except ValueError as wrong:
-            message = f"Parameter '{name}' cannot be worked out: {wrong}"
+            message = f"Parameter '{name}' has no value: {wrong}"
             raise Unknown(message) from None
         value = resolve(dated, reader.within(kind, name))
         if _is_too_large(value):

@@ -30,7 +30,7 @@ def event_of(ws: Workspace, sink: JsonValue, queue: str) -> str | Refusal:
         return f"{CONDUCTOR}:{ws.header.name}:{name}"
     if provider.startswith(CONDUCTOR) or not colon or not name:
         return Refusal(
-            f"The sink '{sink}' is none: write 'conductor', 'conductor:<queue>' or"
+            f"'{sink}' is not a sink: write 'conductor', 'conductor:<queue>' or"
             " '<provider>:<queue>'"
         )
     found = ws.answer(f"sink:{provider}", SinkWanted(provider))

@@ -127,7 +127,12 @@ def look(ws: Workspace, walk: Walk, page: list[tuple[Attempt, Spot]]) -> None:
         if standing(ws, spot, around) is not Standing.AFTER:
             continue
         if attempt.open:
-            control.cancel(ws, spot, attempt, f"What it follows runs again: {target.node.ref}")
+            control.cancel(
+                ws,
+                spot,
+                attempt,
+                f"Task {target.node.ref}, which comes before this one, runs again",
+            )
         else:
             _uncount(ws, spot, attempt)
         revival.forget(ws, ws.attempt(attempt.seq) or attempt)

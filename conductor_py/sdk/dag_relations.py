@@ -48,7 +48,7 @@ class Relations:
         round_ = self._way(after, before)
         if round_:
             shown = round_ if len(round_) <= _SHOWN else [*round_[:_SHOWN], "…", before]
-            raise self.wrong(f"must not lead round in a cycle: {' → '.join([before, *shown])}")
+            raise self.wrong(f"must not form a cycle: {' → '.join([before, *shown])}")
         self._taken[relation] = None
         if label != ORDER:
             self._leading.add(before)

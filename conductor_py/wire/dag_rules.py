@@ -202,4 +202,4 @@ def _cycle(edges: _Edges, tasks: Mapping[str, WorkflowTask]) -> Iterator[Finding
     round_ = [ref for ref, number in walked.items() if number >= walked[at]]
     shown = [at, *reversed(round_)]
     text = " → ".join(shown if len(shown) <= _SHOWN else [*shown[:_SHOWN], "…"])
-    yield ".relations", f"must not lead round in a cycle: {text}", None
+    yield ".relations", f"must not form a cycle: {text}", None

@@ -184,7 +184,7 @@ def _defined(
             deep[name] = 1 + max((deep[each] for each in needs[name]), default=0)
     except CycleError as found:
         names = list(reversed(found.args[1]))
-        message = f"must not lead round in a cycle: {' → '.join(names[:10])}"
+        message = f"must not form a cycle: {' → '.join(names[:10])}"
         yield f"{root}.{names[0]}", message, None
     # One level is left for the workflow's parameters that those of a task may read.
     most = MOST_NESTED // 2 - 1

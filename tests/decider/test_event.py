@@ -76,9 +76,9 @@ def test_the_sink_names_a_queue_of_the_workflow(
 @pytest.mark.parametrize(
     ("sink", "reason"),
     [
-        ("conductors:q", "is none"),
-        ("conductor:", "is none"),
-        ("somewhere", "is none"),
+        ("conductors:q", "is not a sink"),
+        ("conductor:", "is not a sink"),
+        ("somewhere", "is not a sink"),
         ("sqs:q", "No provider of events is called 'sqs'"),
         ("${workflow.input.absent}", "must be a text"),
         ("conductor:" + "x" * 600, "not longer than"),

@@ -342,7 +342,12 @@ def test_parameters_too_deep_round_or_large_fail_the_task(engine: MemoryEngine) 
     wide = {f"x{n}": [f"${{param.x{n + 1}}}"] * 2 for n in range(30)} | {"x30": "y" * 9}
     long = {f"x{n}": f"${{param.x{n + 1}}}" * 2 for n in range(40)} | {"x40": ""}
     loop = {"x0": "${param.x1}", "x1": "${param.x0}"}
-    for own, wrong in ((deep, "too deep"), (wide, "larger"), (loop, "leads round"), (long, "")):
+    for own, wrong in (
+        (deep, "one within another"),
+        (wide, "larger"),
+        (loop, "reads itself"),
+        (long, ""),
+    ):
         started = engine.start(workflow("w", _reading("a", "${param.x0}", parameters=own)))
         task = task_of(engine, started, "a")
         assert (wrong in str(task.get("reasonForIncompletion"))) is True, wrong
@@ -380,7 +385,7 @@ def test_no_kind_of_task_begins_without_it(engine: MemoryEngine, task: Json) -> 
 def test_a_date_beyond_the_calendar_fails_the_task(engine: MemoryEngine) -> None:
     started = engine.start(workflow("w", _reading("a", parameters={"x": "$[yyyy+999999*99]"})))
     reason = task_of(engine, started, "a")["reasonForIncompletion"]
-    assert reason.startswith("Parameter 'x' cannot be worked out")
+    assert reason.startswith("Parameter 'x' has no value")
 
 
 def test_where_a_task_is_named_so_the_root_is_the_task(engine: MemoryEngine) -> None:

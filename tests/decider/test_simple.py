@@ -123,11 +123,10 @@ def test_failure_names_the_task_its_type_and_its_try(
 ) -> None:
     task = policy("a", retryCount=retries, retryDelaySeconds=0) | {"name": "bake"}
     started = engine.start(workflow("w", task))
-    for _ in range(retries + 1):
-        last = run_failing(engine, "bake", "no bread")
+    tries = [run_failing(engine, "bake", "no bread") for _ in range(retries + 1)]
     found = engine.workflow(started)
     assert found["reasonForIncompletion"] == f"Task a (bake{said}) failed: no bread"
-    assert found["failedTaskId"] == last["taskId"]
+    assert found["failedTaskId"] == tries[-1]["taskId"]
 
 
 def test_optional_task_that_fails_lets_the_workflow_go_on(engine: MemoryEngine) -> None:

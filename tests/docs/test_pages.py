@@ -1,6 +1,7 @@
 """The pages hang together: links resolve, settings exist, words have one meaning."""
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -8,9 +9,18 @@ from conductor_py.config.settings import declared
 from tests.docs.pages import DOCS, ROOT, Page, all_pages, page
 
 _PAGES = all_pages()
+_SCRIPTS = sorted((ROOT / "conductor_py/ui/static").glob("*.js"))
 _FOLDERS = ("tutorials", "how-to", "reference", "explanation", "decisions")
 _KEY = re.compile(r"(?<![\w-])conductor\.[a-z][\w.-]*[\w]")
 _OTHER_NAMES = re.compile(r"conductor\.(properties|failure_workflow)")
+#: Turns of phrase that are hard for a reader whose English is not native. Write instead: "for
+#: example", "if … is missing", "if none is given, all", "is not a …".
+_HARD = re.compile(
+    r"\b(?:say[,.;)]|none means|as if it never|lacks is|lest|for want of|save that|none of ours"
+    r"|[Ww]ere (?:`\w+`|it|there|they)|lead(?:s|ing)? round|a type without an operator)"
+    r"|, say\b(?!,? )",
+)
+_NOT_FOR_USERS = ("docs/reference/mutants.md", "docs/decisions/")
 #: The words that code and logs use; the glossary may explain more.
 _WORDS = frozenset(
     {
@@ -45,6 +55,21 @@ def test_settings_that_a_page_names_exist(found: Page) -> None:
         if key.lower() not in known and not any(one.startswith(f"{key.lower()}.") for one in known)
     }
     assert unknown == set()
+
+
+@pytest.mark.parametrize("found", _PAGES, ids=lambda found: found.name)
+def test_sentences_have_no_turn_that_is_hard_to_read(found: Page) -> None:
+    if not found.name.startswith(_NOT_FOR_USERS):
+        assert [
+            found.prose[max(0, each.start() - 60) : each.end() + 40]
+            for each in _HARD.finditer(found.prose)
+        ] == []
+
+
+@pytest.mark.parametrize("path", _SCRIPTS, ids=lambda path: path.name)
+def test_pages_of_the_browser_have_no_turn_that_is_hard_to_read(path: Path) -> None:
+    texts = re.findall(r'"([^"\n]{12,})"', path.read_text())
+    assert [text for text in texts if _HARD.search(text)] == []
 
 
 def test_every_page_is_reached_from_the_index() -> None:

@@ -438,7 +438,7 @@ def _misspelt(dag: Dag) -> object:
     [
         (_twice, "DAG w: there is a task a already"),
         (_nameless, "DAG w: a task needs a reference"),
-        (_round, "DAG w: must not lead round in a cycle: c → a → b → c"),
+        (_round, "DAG w: must not form a cycle: c → a → b → c"),
         (_to_itself, "DAG w: a must not come after itself"),
         (_again, "DAG w: a leads to b already, labelled ok"),
         (_case_again, "DAG w: route leads to a already, labelled case big"),
@@ -578,7 +578,7 @@ def test_any_graph_is_written_as_it_would_be_by_hand(seed: int, strategy: str) -
 
 
 @given(st.lists(st.tuples(st.integers(0, 7), st.integers(0, 7)), max_size=40))
-def test_a_relation_is_refused_exactly_when_it_would_lead_round(
+def test_a_relation_is_refused_exactly_when_it_would_close_a_cycle(
     pairs: list[tuple[int, int]],
 ) -> None:
     dag = Dag("w")
@@ -586,7 +586,7 @@ def test_a_relation_is_refused_exactly_when_it_would_lead_round(
     taken: set[tuple[int, int]] = set()
     for before, after in dict.fromkeys(pairs):
         if before in _behind(taken, after) | {after}:
-            with pytest.raises(DefinitionError, match=r"round|itself"):
+            with pytest.raises(DefinitionError, match=r"cycle|itself"):
                 tasks[before] >> tasks[after]
         else:
             tasks[before] >> tasks[after]

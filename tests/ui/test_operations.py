@@ -274,10 +274,10 @@ def test_what_a_rerun_would_do_is_told_before_it_is_done(tab, client):
     tab.dialog.get_by_label("What runs").select_option("TASK_ONLY")
     tab.dialog.get_by_role("button", name="Rerun").click()
     told = tab.dialog.get_by_role("status")
-    told.get_by_text("Runs again, if it comes to it: breaks").wait_for()
-    told.get_by_text("Kept, though older than something before it: then").wait_for()
+    told.get_by_text("Runs again if the execution reaches it: breaks").wait_for()
+    told.get_by_text("Kept, although a task before it runs again (stale): then").wait_for()
     assert len(client.get_workflow(execution)["tasks"]) == 3
-    tab.dialog.get_by_label("Only tell what would run again").uncheck()
+    tab.dialog.get_by_label("Only show what would run again").uncheck()
     tab.submit("Rerun")
     until(lambda: len(client.get_workflow(execution)["tasks"]) == 4)
     tab.status("Completed")
@@ -291,7 +291,7 @@ def test_from_the_beginning_there_is_nothing_to_choose(tab, client):
     tab.choose("Rerun…")
     assert not tab.dialog.get_by_label("What runs").is_visible()
     tab.dialog.get_by_role("button", name="Rerun").click()
-    tab.dialog.get_by_text("Runs again, if it comes to it: first, breaks, then").wait_for()
+    tab.dialog.get_by_text("Runs again if the execution reaches it: first, breaks, then").wait_for()
 
 
 def test_a_failed_task_counts_as_done_with_who_said_so(tab, client):

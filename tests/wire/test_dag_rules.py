@@ -71,7 +71,7 @@ def test_good_graphs_are_taken(definition: Json) -> None:
         (
             dag("w", _tasks("abc"), "a > b", "b > c", "c > a"),
             "$.relations",
-            "must not lead round in a cycle: a → b → c → a",
+            "must not form a cycle: a → b → c → a",
         ),
         (
             dag("w", _tasks("ab"), "a > b", "a > b"),

@@ -225,7 +225,7 @@ def test_their_expressions_are_checked_as_those_of_inputs() -> None:
 def test_a_cycle_is_named() -> None:
     own = {"a": "${param.b}", "b": "${param.c}", "c": "${param.a}", "d": "${param.a}"}
     (message,) = _refused(workflow("w", simple("t", parameters=own))).values()
-    assert "must not lead round in a cycle: " in message
+    assert "must not form a cycle: " in message
     assert message.count("→") == 3
 
 

@@ -86,7 +86,7 @@ const VERBS = {
     icon: "pause",
     ask: ({ path }) => ({
       title: "Pause this execution?",
-      says: "What runs goes on, sub-workflows too, and results are taken. Nothing new is opened until it is resumed.",
+      says: "Tasks and sub-workflows that are running go on, and their results are accepted. No new task starts until you resume it.",
       yes: "Pause",
       done: "Paused",
       act: () => send("PUT", `${path}/pause`).then(nothing),
@@ -97,7 +97,7 @@ const VERBS = {
     icon: "play",
     ask: ({ path }) => ({
       title: "Resume this execution?",
-      says: "What the pause postponed goes on, in its order. Its timeout begins anew.",
+      says: "Everything that the pause held back goes on, in order. The timeout of the execution starts again.",
       yes: "Resume",
       done: "Resumed",
       act: () => send("PUT", `${path}/resume`).then(nothing),
@@ -154,7 +154,7 @@ const VERBS = {
     icon: "skip",
     ask: ({ path, unreached, about }) => ({
       title: "Skip a task?",
-      says: "It is passed over when the execution comes to it, as if it had given this output.",
+      says: "When the execution reaches this task, the task does not run. Its output is what you write here.",
       fields: [refChoice(unreached, about), json("taskOutput", "Output", {}, "What later tasks read of it.", { always: true })],
       yes: "Skip",
       done: "It will be skipped",
@@ -166,7 +166,7 @@ const VERBS = {
     icon: "launch",
     ask: ({ path, unreached, about }) => ({
       title: "Jump to a task?",
-      says: "What is open before it is canceled, what lies between is skipped, and the execution goes on at this task. Branches beside it go on.",
+      says: "Tasks before this one that are open are canceled. Tasks in between are skipped. The execution goes on at this task; other branches go on, too.",
       fields: [refChoice(unreached, about), json("taskInput", "Input", undefined, "Instead of its own; leave it empty to keep that.")],
       yes: "Jump",
       danger: true,
@@ -179,7 +179,7 @@ const VERBS = {
     icon: "bolt",
     ask: ({ execution }) => ({
       title: "Signal this execution?",
-      says: "The first WAIT that is open, its own or that of a sub-workflow, ends with this output.",
+      says: "The first open WAIT of the execution, or of one of its sub-workflows, ends with this output.",
       fields: [outcome(), json("output", "Output", {}, "", { always: true })],
       yes: "Signal",
       done: "Signaled",
@@ -203,7 +203,7 @@ const VERBS = {
     icon: "assign",
     ask: ({ path, execution }) => ({
       title: "Set variables?",
-      says: "These are merged over the variables that the execution has; expressions read them from now on.",
+      says: "These variables are added to those of the execution, or replace them. Expressions read them from now on.",
       fields: [json("variables", "Variables", {}, present(execution.variables), { always: true })],
       yes: "Set",
       done: "Set",
@@ -215,10 +215,10 @@ const VERBS = {
     icon: "launch",
     ask: ({ path, execution }) => ({
       title: "Upgrade to another version?",
-      says: "It goes on under another version of its definition, if all that is open has its place there.",
+      says: "It goes on with another version of its definition. Every open task must exist there, in the same place.",
       fields: [
         { name: "version", label: "Version", type: "number", least: 1, required: true, value: "", change: (input) => suggestVersion(execution, input) },
-        { name: "check", label: "Only check what would have no place", kind: "check", value: true },
+        { name: "check", label: "Only show open tasks that are missing there", kind: "check", value: true },
       ],
       yes: "Go on",
       done: "Upgraded",
@@ -229,11 +229,11 @@ const VERBS = {
     }),
   },
   resetCallbacks: {
-    label: "Offer put-off tasks now…",
+    label: "Offer postponed tasks now…",
     icon: "clock",
     ask: ({ path }) => ({
-      title: "Offer put-off tasks now?",
-      says: "Tasks that a worker put off are offered to workers at once.",
+      title: "Offer postponed tasks now?",
+      says: "Tasks that a worker has postponed are offered to workers at once.",
       yes: "Offer",
       done: "Offered",
       act: () => send("POST", `${path}/resetcallbacks`).then(nothing),
@@ -277,7 +277,7 @@ function requeue({ about: task }) {
 function force({ path, about: task }) {
   return {
     title: `Count ${clip(task.referenceTaskName, 60)} as done?`,
-    says: "It has failed, and counts as done from now on. What its failure blocked runs; the failed attempt stays, with who wanted this and why.",
+    says: "The task has failed. From now on it counts as done, and tasks that waited for it run. The failed attempt is kept, with your name and reason.",
     fields: [
       { name: "by", label: "Who wants this" },
       { name: "reason", label: "Why", placeholder: "shown with the task" },
@@ -291,9 +291,9 @@ function force({ path, about: task }) {
 }
 
 const MODES = [
-  ["TASK_POST", "with all that comes behind it"],
-  ["TASK_ONLY", "alone"],
-  ["TASK_PRE", "with all that comes before it"],
+  ["TASK_POST", "the task and everything after it"],
+  ["TASK_ONLY", "only the task"],
+  ["TASK_PRE", "the task and everything before it"],
 ];
 
 /** What runs with the task of a DAG, which the beginning has no use for; and whether only to tell. */
@@ -305,13 +305,13 @@ function parts(fromField) {
   };
   return [
     { name: "mode", label: "What runs", kind: "choice", value: "TASK_POST", options: MODES, change: follow },
-    { name: "check", label: "Only tell what would run again", kind: "check", value: true },
+    { name: "check", label: "Only show what would run again", kind: "check", value: true },
   ];
 }
 
 function foretold(found) {
   const line = (label, refs) => refs?.length > 0 && h("li", { class: "wrap" }, h("strong", {}, label), ` ${clip(refs.join(", "), 2000)}`);
-  return h("ul", {}, line("Runs again, if it comes to it:", found?.runsAgain), line("Kept:", found?.kept), line("Kept, though older than something before it:", found?.stale));
+  return h("ul", {}, line("Runs again if the execution reaches it:", found?.runsAgain), line("Kept:", found?.kept), line("Kept, although a task before it runs again (stale):", found?.stale));
 }
 
 function rerun({ execution, path, tasks, about }) {
@@ -325,11 +325,11 @@ function rerun({ execution, path, tasks, about }) {
   let from = null;
   return {
     title: "Rerun this execution?",
-    says: dag ? "The task runs again, together with the tasks that you choose here. Other tasks keep their results." : "The task and everything after it run again. Other branches keep their results; a task in them that has failed is tried again.",
+    says: dag ? "From the beginning, everything runs again. From a task, that task runs again with the tasks that you choose here; other tasks keep their results." : "From the beginning, everything runs again. From a task, that task and everything after it run again. Other branches keep their results, but a failed task in them is tried again.",
     fields: [
       { name: "from", label: "From", kind: "choice", value: first, options, change: (input) => (from = input) },
       ...(dag ? parts(() => from) : []),
-      json("taskInput", "Input of that task", about?.inputData, "As it is unless you change it.", {
+      json("taskInput", "Input of that task", about?.inputData, "Stays the same unless you change it.", {
         change: (area, fill) => {
           const follow = () => {
             const task = known.get(from.value);
@@ -340,7 +340,7 @@ function rerun({ execution, path, tasks, about }) {
           follow();
         },
       }),
-      json("workflowInput", "Input of the execution", execution.input, "As it is unless you change it.", { rows: 4 }),
+      json("workflowInput", "Input of the execution", execution.input, "Stays the same unless you change it.", { rows: 4 }),
     ],
     yes: "Rerun",
     danger: true,
@@ -357,8 +357,8 @@ function remove({ execution, path }) {
   const ended = execution.endTime > 0;
   return {
     title: "Remove this execution?",
-    says: ended ? "It leaves the store." : "It is terminated, its sub-workflows with it, and then forgotten altogether. To keep it in the archive, terminate it first.",
-    fields: ended ? [{ name: "archive", label: "Keep it in the archive", kind: "check", value: true, hint: "Otherwise it is forgotten altogether." }] : [],
+    says: ended ? "It is removed from the store." : "It is terminated with its sub-workflows, and then deleted. To keep it in the archive, terminate it first.",
+    fields: ended ? [{ name: "archive", label: "Keep it in the archive", kind: "check", value: true, hint: "If not, it is deleted for good." }] : [],
     yes: "Remove",
     no: "Keep it",
     danger: true,
