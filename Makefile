@@ -73,7 +73,7 @@ bench-spark: $(INSTALLED) ## measure Spark workers, write docs/reference/benchma
 	$(BIN)/python benchmarks/spark_run.py $(if $(ONLY),--only $(ONLY)) $(if $(PAIRS),--pairs $(PAIRS)) \
 		$(if $(DATA),--data $(DATA))
 
-bench-compare: $(INSTALLED) ## compare this tree with BASE=<commit>, both measured in turn
+bench-compare: $(INSTALLED) ## compare this tree with BASE=<commit>, measured in turn; fails where it is over 10 % worse
 	$(BIN)/python benchmarks/compare.py $(BASE)
 
 mutants: $(INSTALLED) ## plant bugs one at a time and see what catches each (ONLY=<id>)

@@ -4,7 +4,8 @@
 
 What fits into a short turn, one-task workflows, latencies and forks, is measured on both side by
 side, through HTTP (``turns``) and without (``engine_turns``); on a machine that others use, too,
-rounds of minutes tell little of it. With 0 rounds nothing else is.
+rounds of minutes tell little of it. With 0 rounds nothing else is. The exit code is 1 when a figure
+is worse by more than a tenth in the median of its neighbours; standard error names it.
 """
 
 from __future__ import annotations
@@ -31,23 +32,27 @@ from benchmarks.turns import measure_turns  # noqa: E402
 _RUN = _ROOT / "benchmarks" / "run.py"
 _ROUNDS = 3
 _TURNS = 12
+_WORSE = 1.1
 
 Round = Mapping[str, dict[str, Any]]
 
 
 def main(base: str, rounds: int = _ROUNDS) -> int:
-    """Measure and print a table; one row a figure."""
+    """Measure and print a table, one row a figure; 1 when one is worse by more than a tenth."""
     with _worktree(base) as tree:
         in_turns = [
             measure((tree, _ROOT), _TURNS) for measure in (measure_engine_turns, measure_turns)
         ]
         pairs = [(_measure(tree), _measure(_ROOT)) for _ in range(rounds)]
-    tables = [table(base, before, after) for before, after in in_turns]
+    measured: list[tuple[Sequence[Round], Sequence[Round]]] = list(in_turns)
     if pairs:
-        tables.append(table(base, [pair[0] for pair in pairs], [pair[1] for pair in pairs]))
-    for line in chain(*tables):
+        measured.append(([pair[0] for pair in pairs], [pair[1] for pair in pairs]))
+    for line in chain.from_iterable(table(base, *each) for each in measured):
         print(line)
-    return 0
+    slower = [line for each in measured for line in worse(base, *each)]
+    for line in slower:
+        print(line, file=sys.stderr)
+    return 1 if slower else 0
 
 
 def table(base: str, before: Sequence[Round], after: Sequence[Round]) -> Iterator[str]:
@@ -56,15 +61,35 @@ def table(base: str, before: Sequence[Round], after: Sequence[Round]) -> Iterato
     """
     yield f"| figure | {base} | here | here / {base} | ratios |"
     yield "|---|---|---|---|---|"
-    for key, figure in before[0].items():
-        if not all(key in measured for measured in (*before, *after)):
-            continue
-        old = [measured[key]["value"] for measured in before]
-        new = [measured[key]["value"] for measured in after]
-        ratios = sorted(second / first for first, second in zip(old, new, strict=True) if first)
+    for title, old, new in _compared(before, after):
         first, second = statistics.median(old), statistics.median(new)
-        title = f"{figure['part']}: {figure['title']} ({figure['unit']})"
-        yield f"| {title} | {first:.4g} | {second:.4g} | {_change(ratios)} |"
+        yield f"| {title} | {first:.4g} | {second:.4g} | {_change(_ratios(old, new))} |"
+
+
+def worse(base: str, before: Sequence[Round], after: Sequence[Round]) -> Iterator[str]:
+    """Say which figures are worse by more than a tenth, in the median of the ratios of neighbours:
+    rates that are lower, anything else that is higher.
+    """
+    for title, old, new in _compared(before, after):
+        ratios = _ratios(old, new)
+        change = statistics.median(ratios) if ratios else 1.0
+        if (1 / change if title.endswith("/s)") and change else change) > _WORSE:
+            yield f"{title}: {change:.2f} of what it was at {base}"
+
+
+def _compared(
+    before: Sequence[Round], after: Sequence[Round]
+) -> Iterator[tuple[str, list[float], list[float]]]:
+    """The figures that both have, with their title."""
+    for key, figure in before[0].items():
+        if all(key in measured for measured in (*before, *after)):
+            old = [measured[key]["value"] for measured in before]
+            new = [measured[key]["value"] for measured in after]
+            yield f"{figure['part']}: {figure['title']} ({figure['unit']})", old, new
+
+
+def _ratios(old: Sequence[float], new: Sequence[float]) -> list[float]:
+    return sorted(second / first for first, second in zip(old, new, strict=True) if first)
 
 
 def _change(ratios: Sequence[float]) -> str:

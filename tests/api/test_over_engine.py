@@ -199,3 +199,17 @@ def test_schema_has_both_times_from_its_first_version_on(client: Any, engine: Me
     again = client.get("/api/schema/s/1").json
     assert again["createTime"] == first["createTime"]
     assert again["updateTime"] == first["createTime"] + 1_000
+
+
+def test_output_of_work_in_progress_above_the_limit_is_413_and_the_task_goes_on(
+    client: Any, engine: MemoryEngine
+) -> None:
+    client.post("/api/metadata/workflow", json=_definition())
+    started = client.post("/api/workflow", json={"name": "thumbs", "input": {}}).text
+    (task,) = client.get("/api/tasks/poll/batch/resize?workerid=w&timeout=0").json
+    large = {"status": "IN_PROGRESS", "outputData": {"x": "x" * 12_000_000}}
+    refused = client.post("/api/tasks", json=_result(task, **large))
+    assert (refused.status_code, refused.json["code"]) == (413, "PAYLOAD_TOO_LARGE")
+    (seen,) = client.get(f"/api/workflow/{started}").json["tasks"]
+    assert (seen["status"], seen["workerId"]) == ("IN_PROGRESS", "w")
+    assert client.post("/api/tasks", json=_result(task)).status_code == 200

@@ -1,13 +1,14 @@
 """The page renders, and a ratio below its floor fails; nothing here measures."""
 
 import json
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from benchmarks import suite
-from benchmarks.compare import table
+from benchmarks import compare, suite
+from benchmarks.compare import table, worse
 from benchmarks.figures import Bare, Figure, quantile, shortfalls
 from benchmarks.report import render
 
@@ -87,6 +88,47 @@ def test_the_comparison_takes_medians_and_skips_what_one_side_lacks() -> None:
     before = [measured(100) | {"gone": {}}, measured(90), measured(110)]
     rows = list(table("base", before, [measured(200), measured(50), measured(220)]))
     assert rows[2:] == ["| E: starts (/s) | 100 | 200 | 2.00 | 0.56 to 2.00 |"]
+
+
+@pytest.mark.parametrize(
+    ("unit", "here", "is_worse"),
+    [
+        *(("/s", 95, False), ("/s", 92, False), ("/s", 89, True), ("/s", 200, False)),
+        *(("ms", 105, False), ("ms", 109, False), ("ms", 112, True), ("ms", 50, False)),
+    ],
+)
+def test_a_comparison_names_what_is_worse_by_more_than_a_tenth(
+    unit: str, here: float, is_worse: bool
+) -> None:
+    def measured(value: float) -> dict[str, dict[str, Any]]:
+        return {"k": {"part": "E", "title": "figure", "unit": unit, "value": value}}
+
+    # One outlier decides nothing.
+    after = [measured(here), measured(here), measured(1 if unit == "/s" else 900)]
+    found = list(worse("base", [measured(100)] * 3, after))
+    told = [f"E: figure ({unit}): {here / 100:.2f} of what it was at base"]
+    assert found == (told if is_worse else [])
+
+
+def test_a_comparison_that_finds_something_worse_exits_with_1(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def turns(here: float) -> Any:
+        rounds = [
+            [{"k": {"part": "E", "title": "figure", "unit": "ms", "value": value}}]
+            for value in (100, here)
+        ]
+        return lambda _trees, _turns: rounds
+
+    monkeypatch.setattr(compare, "_worktree", lambda base: nullcontext(Path(base)))
+    monkeypatch.setattr(compare, "measure_engine_turns", turns(100))
+    monkeypatch.setattr(compare, "measure_turns", turns(105))
+    assert compare.main("base", 0) == 0
+    monkeypatch.setattr(compare, "measure_turns", turns(120))
+    assert compare.main("base", 0) == 1
+    said = capsys.readouterr()
+    assert "| E: figure (ms) | 100 | 120 | 1.20" in said.out
+    assert said.err == "E: figure (ms): 1.20 of what it was at base\n"
 
 
 def test_a_run_below_a_floor_writes_the_page_and_exits_with_1(
