@@ -96,13 +96,24 @@ class Followed:
 
 
 def follow(
-    page: Page, steps: Iterable[Step], folder: Path, programs: Path | None = None
+    page: Page,
+    steps: Iterable[Step],
+    folder: Path,
+    programs: Path | None = None,
+    *,
+    network: bool = True,
+    place: str = "work",
 ) -> Followed:
-    """Do what these steps of a page say, in order; AssertionError when something of it fails."""
+    """Do what these steps of a page say, in order; AssertionError when something of it fails.
+
+    Without a ``network`` of their own they reach what listens on this machine. ``place`` is the
+    name of the reader's directory.
+    """
     steps = tuple(step for step in steps if step.runs or step.file)
-    own_network = _has_networks()
+    own_network = network and _has_networks()
     plan = {
         "own_network": own_network,
+        "place": place,
         "environment": environment_of(folder, programs),
         "server": _tells_of_server(page) and not any(_starts_server(step) for step in steps),
         "steps": list(_planned(steps)),

@@ -22,7 +22,7 @@ from typing import IO, Any
 
 _MARK = "=== next block ==="
 _PORT = 8080
-_PATIENCE_S = 120.0
+_PATIENCE_S = 400.0  # Spark, too, on two cores
 _LOOK_S = 0.05
 _SIOCSIFFLAGS, _UP_AND_RUNNING = 0x8914, 0x41
 _SERVER = re.compile(r"^conductor-py server\b")
@@ -192,7 +192,7 @@ if __name__ == "__main__":
     wanted = json.loads(path.read_text())
     if wanted["own_network"]:
         _raise_loopback()
-    work = path.parent / "work"
+    work = path.parent / wanted["place"]
     work.mkdir()
     os.chdir(work)
     os.environ["PATH"] = wanted["environment"]["PATH"]  # where commands are looked for
