@@ -103,6 +103,7 @@ def follow(
     *,
     network: bool = True,
     place: str = "work",
+    longest_s: int = _LONGEST_S,
 ) -> Followed:
     """Do what these steps of a page say, in order; AssertionError when something of it fails.
 
@@ -122,7 +123,7 @@ def follow(
     inside = ("unshare", "--map-root-user", "--net", "--") if own_network else ()
     with nullcontext() if own_network else _the_port():
         session = (sys.executable, "-m", "tests.docs.session", str(folder / "plan.json"))
-        _run((*inside, *session))
+        _run((*inside, *session), longest_s)
     answer = json.loads((folder / "answer.json").read_text())
     errors = (folder / "errors").read_text() if (folder / "errors").exists() else ""
     assert not answer["failed"], f"{answer['failed']}\n{errors[-3000:]}"
@@ -183,7 +184,7 @@ def _the_port() -> Iterator[None]:
         yield
 
 
-def _run(command: tuple[str, ...]) -> None:
+def _run(command: tuple[str, ...], longest_s: int) -> None:
     process = subprocess.Popen(
         command,
         cwd=ROOT,
@@ -192,7 +193,7 @@ def _run(command: tuple[str, ...]) -> None:
         preexec_fn=die_with_parent,  # noqa: PLW1509 - one system call, libc already loaded
     )
     try:
-        assert process.wait(_LONGEST_S) == 0
+        assert process.wait(longest_s) == 0
     finally:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)

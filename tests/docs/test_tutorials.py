@@ -11,7 +11,9 @@ import pytest
 from tests.docs.pages import page
 from tests.docs.reader import follow, steps_of
 
-pytestmark = [pytest.mark.spark, pytest.mark.thorough(target="docs"), pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.spark, pytest.mark.thorough(target="docs"), pytest.mark.timeout(1_000)]
+
+_LONGEST_S = 900
 
 _DATABASE = "postgresql://me:password@127.0.0.1/tutorial"
 
@@ -33,7 +35,7 @@ def _follow(name: str, folder: Path, *, database: str = "") -> None:
         assert sum(step.text.count(_DATABASE) for step in steps) == 1
         steps = tuple(replace(each, text=each.text.replace(_DATABASE, database)) for each in steps)
     place = "work place"  # a path may have a space
-    followed = follow(found, steps, folder, network=not database, place=place)
+    followed = follow(found, steps, folder, network=not database, place=place, longest_s=_LONGEST_S)
     for step, printed in zip(followed.steps, followed.printed, strict=True):
         if step.prints is not None:
             assert printed.strip() == step.prints.strip()
