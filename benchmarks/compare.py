@@ -40,11 +40,11 @@ Round = Mapping[str, dict[str, Any]]
 def main(base: str, rounds: int = _ROUNDS) -> int:
     """Measure and print a table, one row a figure; 1 when one is worse by more than a tenth."""
     with _worktree(base) as tree:
-        in_turns = [
-            measure((tree, _ROOT), _TURNS) for measure in (measure_engine_turns, measure_turns)
-        ]
+        measured: list[tuple[Sequence[Round], Sequence[Round]]] = []
+        for measure in (measure_engine_turns, measure_turns):
+            before, after = measure((tree, _ROOT), _TURNS)
+            measured.append((before, after))
         pairs = [(_measure(tree), _measure(_ROOT)) for _ in range(rounds)]
-    measured: list[tuple[Sequence[Round], Sequence[Round]]] = list(in_turns)
     if pairs:
         measured.append(([pair[0] for pair in pairs], [pair[1] for pair in pairs]))
     for line in chain.from_iterable(table(base, *each) for each in measured):

@@ -17,6 +17,7 @@ from conductor_py.errors import DefinitionError, Violation
 from conductor_py.model.definitions import TaskDef, WorkflowDef, WorkflowTask, children_of
 from conductor_py.model.json import JsonObject, JsonValue
 from conductor_py.model.parameters import ROOTS
+from conductor_py.model.text_bounds import LONGEST
 from conductor_py.wire.dag_rules import dag_findings
 from conductor_py.wire.fields import texts_in
 from conductor_py.wire.parameter_rules import parameter_findings
@@ -147,6 +148,7 @@ def places_of(tasks: tuple[WorkflowTask, ...], path: str, depth: int) -> Iterato
 
 
 def _head_findings(definition: WorkflowDef, rules: Rules) -> Iterator[Finding]:
+    yield from _too_long(".name", definition.name)
     if not definition.name.strip():
         yield ".name", "must not be empty", definition.name
     elif rules.restrict_names and not _NAME.fullmatch(definition.name):
@@ -158,6 +160,12 @@ def _head_findings(definition: WorkflowDef, rules: Rules) -> Iterator[Finding]:
         yield ".schemaVersion", "must be 2", str(definition.schema_version)
     if rules.owner_email_mandatory and not definition.owner_email:
         yield ".ownerEmail", "must be given", None
+
+
+def _too_long(path: str, name: str) -> Iterator[Finding]:
+    if len(name) > LONGEST:
+        message = f"must not be longer than {LONGEST:,} characters, it has {len(name):,}"
+        yield path, message, f"{name[:20]}…"
 
 
 def _duplicates(places: list[Place]) -> Iterator[Violation]:
@@ -185,6 +193,9 @@ def _inline(place: Place, rules: Rules) -> Iterator[Violation]:
 
 def _task_findings(place: Place, rules: Rules, references: frozenset[str]) -> Iterator[Finding]:
     task = place.task
+    yield from _too_long(".name", task.name)
+    yield from _too_long(".taskReferenceName", task.task_reference_name)
+    yield from _too_long(".type", task.type)
     if not task.name.strip():
         yield ".name", "must not be empty", task.name
     if not task.task_reference_name.strip():
@@ -227,6 +238,7 @@ def _expressions(
 def _task_def_findings(definition: TaskDef, rules: Rules) -> Iterator[Finding]:
     response, timeout = definition.response_timeout_seconds, definition.timeout_seconds
     total = definition.total_timeout_seconds
+    yield from _too_long(".name", definition.name)
     if not definition.name.strip():
         yield ".name", "must not be empty", definition.name
     if definition.backoff_scale_factor < 1:

@@ -154,6 +154,9 @@ for _ in range(101):
 _CASES: list[tuple[str, str, Json]] = [
     ("name", "blanks only", {"name": " ", "tasks": [_task()]}),
     ("taskReferenceName", "blanks only", _task(" ")),
+    ("name", "more than 1,000", {"name": "x" * 1_001, "tasks": [_task()]}),
+    ("taskReferenceName", "more than 1,000", _task("x" * 1_001)),
+    ("type", "more than 1,000", _task("a", "X" * 1_001)),
     ("taskReferenceName", "`param`", {"parameters": {"x": 1}, "tasks": [_task("param")]}),
     ("tasks", "more tasks than", {"tasks": [_task(f"t{n}") for n in range(6)]}),
     ("loopOver[n]", "outside a loop", _loop(_task("h", "HTTP"))),
