@@ -11,10 +11,13 @@ from conductor_py.adapters.webhook import IDENTITY_HEADER, HttpWebhook
 from conductor_py.config import Settings
 from conductor_py.config.listeners import Listeners
 from conductor_py.errors import ConfigurationError
+from conductor_py.outbound.addresses import AddressRules, networks
 from conductor_py.ports.events import Undelivered
 from conductor_py.wiring.outlets import listeners_of, sinks_of, webhook_of
+from tests.systemtasks.test_deadlines import drips_a_handshake, drips_a_head, peer
 
 _ANSWERS_MS = 60_000
+_LOOPBACK = AddressRules(networks=networks(["127.0.0.0/8"]))
 
 
 def _settings(**given: Any) -> Settings:
@@ -93,28 +96,53 @@ def receiver() -> Iterator[str]:
 
 
 def test_a_notification_is_posted_with_its_identity_and_header(receiver: str) -> None:
-    webhook = HttpWebhook(connect_ms=_ANSWERS_MS, read_ms=_ANSWERS_MS, headers={"X-Key": "k"})
+    webhook = HttpWebhook(
+        _LOOPBACK, connect_ms=_ANSWERS_MS, read_ms=_ANSWERS_MS, headers={"X-Key": "k"}
+    )
     webhook.post(f"{receiver}/200", b'{"a": 1}', "n1")
     webhook.post(f"{receiver}/204", b"{}", "n2")
-    webhook.close()
     assert _Receiver.seen == [("/200", b'{"a": 1}', "n1", "k"), ("/204", b"{}", "n2", "k")]
 
 
 @pytest.mark.parametrize("status", [302, 400, 404, 500, 503])
 def test_any_other_answer_is_a_refusal(receiver: str, status: int) -> None:
-    webhook = HttpWebhook(connect_ms=_ANSWERS_MS, read_ms=_ANSWERS_MS)
+    webhook = HttpWebhook(_LOOPBACK, connect_ms=_ANSWERS_MS, read_ms=_ANSWERS_MS)
     with pytest.raises(Undelivered) as failed:
         webhook.post(f"{receiver}/{status}", b"{}", "n")
-    webhook.close()
     assert failed.value.refused
     assert str(status) in failed.value.message
     assert len(_Receiver.seen) == 1, "redirects are not followed"
 
 
 def test_a_receiver_that_is_not_there_is_away() -> None:
-    webhook = HttpWebhook(connect_ms=500, read_ms=500)
+    webhook = HttpWebhook(_LOOPBACK, connect_ms=500, read_ms=500)
     for url in ("http://127.0.0.1:1/", "http://no.such.host.invalid/", "http://["):
         with pytest.raises(Undelivered) as failed:
             webhook.post(url, b"{}", "n")
         assert not failed.value.refused
-    webhook.close()
+
+
+def test_the_webhook_goes_nowhere_inside_but_where_its_setting_says(receiver: str) -> None:
+    webhook = webhook_of(_settings(url=receiver))
+    assert webhook is not None
+    webhook.post(f"{receiver}/200", b"{}", "n")
+    with pytest.raises(Undelivered, match="may not reach"):
+        webhook.post(f"{receiver.replace('127.0.0.1', '127.0.0.2')}/200", b"{}", "n")
+    assert len(_Receiver.seen) == 1
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_receiver_that_drips_is_left_at_the_end_of_both_times(scheme: str) -> None:
+    with peer(drips_a_head if scheme == "http" else drips_a_handshake) as port:
+        webhook = HttpWebhook(_LOOPBACK, connect_ms=100, read_ms=100)
+        with pytest.raises(Undelivered, match=r"Late|Timeout") as failed:
+            webhook.post(f"{scheme}://127.0.0.1:{port}/", b"{}", "n")
+    assert not failed.value.refused
+
+
+def test_the_secrets_of_a_notification_url_are_in_no_error(receiver: str) -> None:
+    webhook = HttpWebhook(_LOOPBACK, connect_ms=_ANSWERS_MS, read_ms=_ANSWERS_MS)
+    url = receiver.replace("http://", "http://user:hidden@") + "/hidden/404?key=hidden"
+    with pytest.raises(Undelivered) as failed:
+        webhook.post(url, b"{}", "n")
+    assert "hidden" not in failed.value.message

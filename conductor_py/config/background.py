@@ -160,7 +160,8 @@ class HttpTasks:
     total_ms: int = duration(
         "conductor.tasks.http.totalTimeout",
         "5m",
-        "How long a call may take in all, with redirects and whatever the task says.",
+        "How long a call may take in all, whatever the task says: from looking its name up to the "
+        "last byte of the last redirect's answer.",
         minimum=1,
     )
     response_bytes: int = size(
@@ -207,4 +208,15 @@ class KafkaTasks:
         "conductor.tasks.kafka-publish.cacheTime",
         "120s",
         "How long a producer is kept that nobody uses.",
+    )
+    allowed_hosts: tuple[str, ...] = names(
+        "conductor.tasks.kafka-publish.allowedHosts",
+        "",
+        "Brokers that may be reached although they are inside, such as kafka.lan or *.lan; those "
+        "that a cluster names count, too.",
+    )
+    allowed_networks: tuple[str, ...] = names(
+        "conductor.tasks.kafka-publish.allowedNetworks",
+        "",
+        "Private, loopback or link-local addresses of brokers that may be reached.",
     )

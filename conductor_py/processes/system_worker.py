@@ -15,11 +15,11 @@ from conductor_py.config import Settings
 from conductor_py.engine.system_lanes import Served
 from conductor_py.engine.system_worker import SystemWorkerOptions
 from conductor_py.errors import ConfigurationError
+from conductor_py.outbound.addresses import AddressRules, networks
 from conductor_py.ports.system_tasks import SystemTask, SystemTaskFactory
 from conductor_py.processes.identity import new_name
 from conductor_py.processes.readiness import await_redis
 from conductor_py.processes.stopping import stop_on_signals
-from conductor_py.systemtasks.addresses import AddressRules, networks
 from conductor_py.systemtasks.http import HttpLimits, HttpTask
 from conductor_py.systemtasks.kafka_publish import KafkaLimits, KafkaPublishTask, Producers
 from conductor_py.wiring import build_engine
@@ -57,12 +57,8 @@ def system_tasks(settings: Settings) -> tuple[SystemTask, ...]:
 
 def _own_tasks(settings: Settings) -> Iterator[SystemTask]:
     http, kafka = settings.http_tasks, settings.kafka_tasks
-    try:
-        allowed = networks(http.allowed_networks)
-    except ValueError as error:
-        raise ConfigurationError(f"conductor.tasks.http.allowedNetworks: {error}") from error
     yield HttpTask(
-        AddressRules(hosts=http.allowed_hosts, networks=allowed),
+        _rules(http.allowed_hosts, http.allowed_networks, "HTTP tasks", "conductor.tasks.http"),
         HttpLimits(
             connect_ms=http.connect_ms,
             read_ms=http.read_ms,
@@ -76,14 +72,30 @@ def _own_tasks(settings: Settings) -> Iterator[SystemTask]:
         producers=kafka.cache_size,
         kept_ms=kafka.cache_ms,
     )
-    yield KafkaPublishTask(partial(_kafka_producers, limits), limits)
+    rules = _rules(
+        kafka.allowed_hosts,
+        kafka.allowed_networks,
+        "KAFKA_PUBLISH tasks",
+        "conductor.tasks.kafka-publish",
+    )
+    yield KafkaPublishTask(partial(_kafka_producers, limits, rules), limits)
 
 
-def _kafka_producers(limits: KafkaLimits) -> Producers:
+def _rules(
+    hosts: tuple[str, ...], allowed: tuple[str, ...], callers: str, prefix: str
+) -> AddressRules:
+    try:
+        found = networks(allowed)
+    except ValueError as error:
+        raise ConfigurationError(f"{prefix}.allowedNetworks: {error}") from error
+    return AddressRules(hosts=hosts, networks=found, callers=callers, settings=prefix)
+
+
+def _kafka_producers(limits: KafkaLimits, rules: AddressRules) -> Producers:
     """Load the client with the first record: most workers publish none, and it is large."""
     from conductor_py.systemtasks.kafka_producers import KafkaProducers
 
-    return KafkaProducers(limits)
+    return KafkaProducers(limits, rules)
 
 
 def _installed_tasks() -> Iterator[SystemTask]:

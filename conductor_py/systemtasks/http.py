@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import socket
+import contextlib
 import ssl
-import threading
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from http.client import HTTPException
-from typing import Final, Self
+from typing import Final
 from urllib.parse import urljoin
 
 from urllib3.connection import HTTPConnection
@@ -22,9 +21,11 @@ from urllib3.exceptions import (
 from urllib3.response import HTTPResponse
 
 from conductor_py.model.status import TaskStatus
+from conductor_py.outbound.addresses import AddressRefused, AddressRules
+from conductor_py.outbound.connection import connect
+from conductor_py.outbound.deadline import Deadline, Late
+from conductor_py.outbound.lookup import LookupLate
 from conductor_py.ports.system_tasks import SystemCall, SystemResult
-from conductor_py.systemtasks.addresses import AddressRefused, AddressRules
-from conductor_py.systemtasks.connection import abort, connect
 from conductor_py.systemtasks.http_request import (
     HttpRequest,
     UnusableRequest,
@@ -36,17 +37,14 @@ from conductor_py.systemtasks.http_response import HttpResponse
 _PIECE: Final = 64 * 1024
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _MAX_REDIRECTS: Final = 10
-_OF_A_HOST: Final = frozenset({"authorization", "cookie", "host", "proxy-authorization"})
+#: All that another origin is told of the request that led to it.
+_FOR_ANYBODY: Final = frozenset({"accept", "accept-language", "user-agent"})
 _OF_A_BODY: Final = frozenset({"content-type", "content-encoding", "content-language"})
 _FAILURES: Final = (AddressRefused, UnusableRequest, HTTPError, HTTPException, OSError, ValueError)
 
 
 class _TooLarge(Exception):
     """The answer is larger than allowed."""
-
-
-class _Late(Exception):
-    """The whole call takes longer than allowed, or does not count any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,16 +75,17 @@ class HttpTask:
             request = read_request(call.input, connect_ms=limits.connect_ms, read_ms=limits.read_ms)
         except UnusableRequest as error:
             return _failed(str(error))
-        exchange = _Exchange(request, self._rules, limits, call.cancelled)
+        deadline = Deadline(limits.total_ms, call.cancelled)
+        exchange = _Exchange(request, self._rules, limits, deadline)
         try:
-            with exchange:
+            with deadline:
                 response = exchange.run()
         except _TooLarge:
             reason = f"The answer is larger than the limit of {limits.response_bytes} bytes"
             return _failed(reason, TaskStatus.FAILED_WITH_TERMINAL_ERROR)
         except AddressRefused as refused:
             return _failed(str(refused), TaskStatus.FAILED_WITH_TERMINAL_ERROR)
-        except _Late:
+        except Late:
             return _failed(f"The whole call took longer than {limits.total_ms} ms")
         except _FAILURES as error:
             return _failed(_sentence(exchange.request, error))
@@ -112,27 +111,12 @@ def _failed(reason: str, status: TaskStatus = TaskStatus.FAILED) -> SystemResult
 
 @dataclass(slots=True)
 class _Exchange:
-    """One call: the request, what it is redirected to, and the watch over its time."""
+    """One call: the request, and what it is redirected to."""
 
     request: HttpRequest
     rules: AddressRules
     limits: HttpLimits
-    cancelled: threading.Event
-    connection: HTTPConnection | None = None
-    wire: socket.socket | None = None
-    late: threading.Event = field(default_factory=threading.Event)
-    timer: threading.Timer | None = None
-
-    def __enter__(self) -> Self:
-        self.timer = threading.Timer(self.limits.total_ms / 1000, self._end)
-        self.timer.daemon = True
-        self.timer.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self.timer is not None:
-            self.timer.cancel()
-        self._close()
+    deadline: Deadline
 
     def run(self) -> HttpResponse:
         """Send, and follow where it is sent to."""
@@ -145,24 +129,23 @@ class _Exchange:
                 self.request = following
         except Exception:
             # An aborted connection fails in its own way, whatever that is.
-            self._check()
+            self.deadline.check()
             raise
         raise HTTPException(f"more than {_MAX_REDIRECTS} redirects")
 
     def _ask(self) -> HttpResponse:
-        request, url = self.request, self.request.url
-        self._check()
-        self._close()
-        connection = self.connection = connect(
-            url.scheme or "http",
-            (url.host or "").strip("[]"),
-            url.port,
+        connection = connect(
+            self.request.url,
             rules=self.rules,
-            connect_s=request.connect_s,
+            deadline=self.deadline,
+            connect_s=self.request.connect_s,
         )
-        # The connection lets go of it when the answer begins.
-        self.wire = connection.sock
-        self._check()
+        with contextlib.closing(connection):
+            return self._answer(connection)
+
+    def _answer(self, connection: HTTPConnection) -> HttpResponse:
+        request, url = self.request, self.request.url
+        self.deadline.check()
         connection.timeout = request.read_s
         connection.request(
             request.method,
@@ -184,26 +167,13 @@ class _Exchange:
     def _read(self, response: HTTPResponse) -> bytes:
         pieces, size = [], 0
         while piece := response.read(_PIECE, decode_content=True):
-            self._check()
+            self.deadline.check()
             pieces.append(piece)
             size += len(piece)
             if size > self.limits.response_bytes:
                 raise _TooLarge
-        self._check()
+        self.deadline.check()
         return b"".join(pieces)
-
-    def _check(self) -> None:
-        if self.late.is_set() or self.cancelled.is_set():
-            raise _Late
-
-    def _end(self) -> None:
-        self.late.set()
-        if self.wire is not None:
-            abort(self.wire)
-
-    def _close(self) -> None:
-        if self.connection is not None:
-            self.connection.close()
 
 
 def _redirected(request: HttpRequest, response: HttpResponse) -> HttpRequest | None:
@@ -215,15 +185,17 @@ def _redirected(request: HttpRequest, response: HttpResponse) -> HttpRequest | N
         url = read_url(urljoin(request.url.url, target))
     except (UnusableRequest, ValueError):
         return None
-    dropped: frozenset[str] = frozenset()
-    if _origin(url) != _origin(request.url):
-        dropped |= _OF_A_HOST
     method, body = request.method, request.body
+    headers = request.headers
     is_changed = response.status in {301, 302} and method == "POST"
     if is_changed or (response.status == 303 and method != "HEAD"):
         method, body = "GET", None
-        dropped |= _OF_A_BODY
-    headers = {name: v for name, v in request.headers.items() if name.lower() not in dropped}
+        headers = {name: v for name, v in headers.items() if name.lower() not in _OF_A_BODY}
+    if _origin(url) != _origin(request.url):
+        if body is not None:
+            # Half a request would be none that anybody wanted, and the whole is not for others.
+            return None
+        headers = {name: v for name, v in headers.items() if name.lower() in _FOR_ANYBODY}
     return replace(request, method=method, url=url, headers=headers, body=body)
 
 
@@ -236,6 +208,8 @@ def _sentence(request: HttpRequest, error: Exception) -> str:
     """Say what went wrong, and nothing of the request but its host."""
     where = request.where
     match error:
+        case LookupLate():
+            return f"The host {where} was not found within {request.connect_s * 1000:.0f} ms"
         case NameResolutionError():
             return f"The host {where} is not known"
         case NewConnectionError():

@@ -14,6 +14,7 @@ from typing import Final, Protocol
 from conductor_py.codec.execution import dump_json
 from conductor_py.model.json import JsonObject, JsonValue
 from conductor_py.model.status import TaskStatus
+from conductor_py.outbound.addresses import AddressRefused
 from conductor_py.ports.system_tasks import SystemCall, SystemResult
 
 _NO_CLIENT: Final = (
@@ -61,7 +62,10 @@ class Producers(Protocol):
     """What publishes records."""
 
     def publish(self, record: Record, cancelled: threading.Event) -> str | None:
-        """Publish a record and wait until it is acknowledged; returns what went wrong."""
+        """Publish a record and wait until it is acknowledged; returns what went wrong.
+
+        Raises ``AddressRefused`` when a broker may not be reached.
+        """
 
     def close(self) -> None:
         """Let go of everything."""
@@ -88,7 +92,11 @@ class KafkaPublishTask:
             producers = self._connected()
         except ImportError:
             return SystemResult(status=TaskStatus.FAILED_WITH_TERMINAL_ERROR, reason=_NO_CLIENT)
-        problem = producers.publish(record, call.cancelled)
+        try:
+            problem = producers.publish(record, call.cancelled)
+        except AddressRefused as refused:
+            reason = str(refused)
+            return SystemResult(status=TaskStatus.FAILED_WITH_TERMINAL_ERROR, reason=reason)
         if problem is not None:
             reason = f"Publishing to topic {record.topic} failed: {problem}"
             return SystemResult(status=TaskStatus.FAILED, reason=reason)

@@ -6,12 +6,15 @@ Drivers are imported when they are chosen; nothing is sent anywhere before the f
 from __future__ import annotations
 
 from collections.abc import Mapping
+from glob import escape
 from importlib.metadata import entry_points
 from typing import Final
+from urllib.parse import urlsplit
 
 from conductor_py.config import Settings
 from conductor_py.engine.notifications import Listeners
 from conductor_py.errors import ConfigurationError
+from conductor_py.outbound.addresses import AddressRules
 from conductor_py.ports.events import Sink, Webhook
 
 _SINKS: Final = "conductor_py.sinks"
@@ -67,7 +70,10 @@ def webhook_of(settings: Settings) -> Webhook | None:
         return None
     from conductor_py.adapters.webhook import HttpWebhook
 
+    # The operator's own URL may lead inside, as its setting says; nothing else may.
+    host = (urlsplit(given.url).hostname or "").rstrip(".")
     return HttpWebhook(
+        AddressRules(hosts=(escape(host),), callers="notifications"),
         connect_ms=given.connect_ms,
         read_ms=given.read_ms,
         headers={given.header: given.header_value} if given.header else {},

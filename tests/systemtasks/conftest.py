@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from conductor_py.outbound.addresses import AddressRules, networks
+from conductor_py.outbound.deadline import Deadline
 from conductor_py.ports.system_tasks import SystemCall, SystemResult
-from conductor_py.systemtasks.addresses import AddressRules, networks
-from conductor_py.systemtasks.http import HttpLimits, HttpTask, _Exchange
+from conductor_py.systemtasks.http import HttpLimits, HttpTask
 from tests.waiting import PATIENCE_S
 
 Handler = Callable[[BaseHTTPRequestHandler], None]
@@ -111,13 +112,13 @@ def web() -> Iterator[WebServer]:
 @pytest.fixture
 def dripping(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     """For a server to set that has begun to drip: no call is broken off for its time before."""
-    begun, end = threading.Event(), _Exchange._end
+    begun, end = threading.Event(), Deadline._end
 
-    def end_while_it_drips(exchange: _Exchange) -> None:
+    def end_while_it_drips(deadline: Deadline) -> None:
         begun.wait(PATIENCE_S)
-        end(exchange)
+        end(deadline)
 
-    monkeypatch.setattr(_Exchange, "_end", end_while_it_drips)
+    monkeypatch.setattr(Deadline, "_end", end_while_it_drips)
     return begun
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from conductor_py.model.status import TaskStatus
-from conductor_py.systemtasks.addresses import AddressRefused, AddressRules, networks
+from conductor_py.outbound.addresses import AddressRefused, AddressRules, networks
 from tests.systemtasks.conftest import WebServer, ask, response_of
 
 PUBLIC = "93.184.216.34"

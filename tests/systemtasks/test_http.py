@@ -299,18 +299,6 @@ def test_circle_of_redirects_ends(web: WebServer) -> None:
     assert "more than 10 redirects" in str(result.reason)
 
 
-def test_another_host_gets_no_credentials(web: WebServer) -> None:
-    web.answer("/there", "1")
-    url = web.answer("/a", "", 307, Location=f"http://127.0.0.2:{web.port}/there")
-    rules = LOOPBACK.__class__(networks=LOOPBACK.networks, resolve=lambda *_: ("127.0.0.1",))
-    ask(get(url, headers={"Authorization": "secret", "Cookie": "c", "X-Kept": "1"}), rules)
-    first, second = web.seen
-    assert first.headers["Authorization"] == "secret"
-    assert "Authorization" not in second.headers
-    assert "Cookie" not in second.headers
-    assert second.headers["X-Kept"] == "1"
-
-
 def test_redirect_to_another_scheme_is_not_followed(web: WebServer) -> None:
     result = ask(get(web.answer("/a", "", 302, Location="file:///etc/passwd")))
     assert result.status is TaskStatus.FAILED

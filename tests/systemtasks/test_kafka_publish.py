@@ -10,7 +10,7 @@ from conductor_py.model.status import TaskStatus
 from conductor_py.ports.system_tasks import SystemResult
 from conductor_py.systemtasks.kafka_publish import KafkaLimits, KafkaPublishTask, Record
 from tests.services.absence import needs
-from tests.systemtasks.conftest import call
+from tests.systemtasks.conftest import LOOPBACK, call
 from tests.waiting import PATIENCE_S, until
 
 Json = dict[str, Any]
@@ -133,7 +133,7 @@ def real(limits: KafkaLimits) -> KafkaPublishTask:
     needs("confluent_kafka")
     from conductor_py.systemtasks.kafka_producers import KafkaProducers
 
-    return KafkaPublishTask(lambda: KafkaProducers(limits), limits)
+    return KafkaPublishTask(lambda: KafkaProducers(limits, LOOPBACK), limits)
 
 
 def records_of(servers: str, topic: str, count: int) -> list[Any]:

@@ -14,8 +14,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from conductor_py.model.status import TaskStatus
-from conductor_py.systemtasks import connection
-from conductor_py.systemtasks.addresses import AddressRules, networks
+from conductor_py.outbound import connection
+from conductor_py.outbound.addresses import AddressRules, networks
 from tests.systemtasks.conftest import WebServer, ask, response_of, web_server_on
 
 NAME = "secure.example"
