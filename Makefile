@@ -4,6 +4,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+LOCKING := .run/locking
+# Every extra that a deployment may want.
+LOCKED := hiredis kafka mysql postgresql s3 search simulation spark zookeeper
+LOCK = $(LOCKING)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-annotate --custom-compile-command 'make lock' $(if $(UPGRADE),--upgrade)
 SOURCES := conductor_py workers tests setup.py $(wildcard benchmarks docs scripts)
 JOBS ?= 2
 FAST := not thorough and not service and not spark and not acceptance
@@ -12,7 +17,7 @@ REAL := (service or spark or acceptance) and not thorough
 ORDER := $(if $(SEED),--randomly-seed=$(SEED) --hypothesis-seed=$(SEED),--randomly-seed=1 --hypothesis-profile=fixed)
 DIVIDED := -q -n $(JOBS) --dist loadgroup $(ORDER)
 
-.PHONY: help install format lint type contracts fast check real test test-all test-report run bench bench-spark \
+.PHONY: help install lock sbom format lint type contracts fast check real test test-all test-report run bench bench-spark \
 	bench-compare mutants simulate chaos chaos-spark soak schemas config-example clean
 
 help: ## print this list
@@ -20,11 +25,26 @@ help: ## print this list
 
 install: $(INSTALLED) ## make .venv with everything that development needs
 
-$(INSTALLED): setup.cfg setup.py
+# The lock has the extras dev, hiredis, s3, search, spark and tutorial, and what builds the project.
+$(INSTALLED): setup.cfg setup.py locks/development.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
-		--editable '.[dev,hiredis,s3,search,spark,tutorial]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes \
+		--requirement locks/development.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps \
+		--no-build-isolation --editable .
 	touch $@
+
+lock: ## renew locks/ with hashes; what holds stays, UPGRADE=1 takes the newest
+	test -x $(LOCKING)/bin/uv || { $(PYTHON) -m venv $(LOCKING) && \
+		$(LOCKING)/bin/python -m pip install --quiet --disable-pip-version-check 'uv>=0.13,<0.14'; }
+	$(LOCK) $(addprefix --extra ,$(LOCKED)) --output-file locks/server.txt setup.cfg
+	$(LOCK) $(addprefix --extra ,dev hiredis s3 search spark tutorial) --constraint locks/server.txt \
+		--output-file locks/development.txt setup.cfg
+
+sbom: $(INSTALLED) ## write build/sbom.json (CycloneDX) from locks/server.txt
+	mkdir -p build
+	$(BIN)/cyclonedx-py requirements locks/server.txt --output-reproducible --output-format JSON \
+		--output-file build/sbom.json
 
 format: $(INSTALLED) ## format the code and mend what can be mended
 	$(BIN)/ruff format $(SOURCES)
