@@ -16,6 +16,7 @@ _SIGNS: Final = {"ok": "ok      ", "warning": "warning ", "failure": "FAILURE "}
 @click.command()
 @setting("--host", "conductor.server.host")
 @setting("--port", "conductor.server.port")
+@setting("--allow-anonymous", "conductor.server.allowAnonymous")
 @setting("--data", "conductor.data.directory")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 @configured

@@ -13,6 +13,7 @@ from conductor_py.processes.logs import configure_logs
 
 _HOST = setting("--host", "conductor.server.host")
 _PORT = setting("--port", "conductor.server.port")
+_ALLOW_ANONYMOUS = setting("--allow-anonymous", "conductor.server.allowAnonymous")
 _DATA = setting("--data", "conductor.data.directory")
 
 
@@ -27,6 +28,7 @@ def _begin(given: dict[str, Any]) -> Settings:
 @click.command()
 @_HOST
 @_PORT
+@_ALLOW_ANONYMOUS
 @_DATA
 @configured
 def server(**given: Any) -> int:  # noqa: ANN401 - the options, by name
@@ -40,6 +42,7 @@ def server(**given: Any) -> int:  # noqa: ANN401 - the options, by name
 @click.command()
 @_HOST
 @_PORT
+@_ALLOW_ANONYMOUS
 @_DATA
 @configured
 def api(**given: Any) -> int:  # noqa: ANN401 - the options, by name

@@ -21,9 +21,20 @@ _CONFIG_VARIABLE: Final = "CONDUCTOR_CONFIG"
 
 
 def setting(flag: str, key: str) -> Callable[[Command], Command]:
-    """Make an option of a setting; its value arrives under the key, its dots as underscores."""
+    """Make an option of a setting; its value arrives under the key, its dots as underscores.
+
+    That of a flag has no value: it says true.
+    """
     (found,) = (each.setting for each in declared() if each.setting.key == key)
     default = f"  [default: {found.default}]" if found.default else ""
+    if found.kind == "flag":
+        return click.option(
+            flag,
+            _parameter(key),
+            flag_value="true",
+            default=None,
+            help=f"{found.sentence}  [env var: {environment_name(key)}]{default}",
+        )
     return click.option(
         flag,
         _parameter(key),

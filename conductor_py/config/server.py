@@ -15,7 +15,14 @@ class Server:
     host: str = text(
         "conductor.server.host",
         "127.0.0.1",
-        "Address to listen on. There is no authentication: 0.0.0.0 only behind a proxy.",
+        "Address to listen on. There is no authentication: one that is not of this machine alone "
+        "also needs conductor.server.allowAnonymous.",
+    )
+    allow_anonymous: bool = flag(
+        "conductor.server.allowAnonymous",
+        "false",
+        "Listen on an address that other machines reach, although whoever reaches it may do "
+        "everything: only where a proxy or the network keeps strangers out.",
     )
     port: int = count(
         "conductor.server.port",

@@ -20,7 +20,7 @@ from conductor_py.engine import Engine
 from conductor_py.engine.sweeper import run_ticks
 from conductor_py.processes.http_server import serve_until_stopped
 from conductor_py.processes.identity import new_name
-from conductor_py.processes.listening import await_port
+from conductor_py.processes.listening import await_port, refuse_strangers
 from conductor_py.processes.logs import configure_logs
 from conductor_py.processes.readiness import await_redis
 from conductor_py.processes.stopping import end_after_stop, end_with_parent, stop_on_signals
@@ -48,6 +48,7 @@ def run_api(settings: Settings, *, server: str | None = None) -> int:
     from granian.log import LogLevels
     from granian.server import Server
 
+    refuse_strangers(settings.server)
     name = server or new_name()
     for warning in await_redis(settings):
         _log.warning(

@@ -20,7 +20,7 @@ from typing import Final
 
 from conductor_py.config import Settings
 from conductor_py.errors import ConductorError, ConfigurationError
-from conductor_py.processes.listening import await_port
+from conductor_py.processes.listening import await_port, refuse_strangers
 from conductor_py.processes.redis_binary import find_binary, read_engine
 from conductor_py.wiring import check_lock, check_payloads, check_search, describe_redis
 
@@ -97,6 +97,11 @@ def _data(settings: Settings) -> Iterator[Finding]:
 
 def _address(settings: Settings) -> Iterator[Finding]:
     host, port = settings.server.host, settings.server.port
+    try:
+        refuse_strangers(settings.server)
+    except ConfigurationError as error:
+        yield _failed("address", error.message, "listen on 127.0.0.1")
+        return
     try:
         await_port(host, port)
         yield _fine("address", f"{host}:{port} is free")

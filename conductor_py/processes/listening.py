@@ -1,5 +1,5 @@
-"""Whether an address can be listened on: asked before anything starts, so that the answer is one
-sentence.
+"""Whether an address can and may be listened on: asked before anything starts, so that the
+answer is one sentence.
 """
 
 from __future__ import annotations
@@ -7,11 +7,36 @@ from __future__ import annotations
 import socket
 import threading
 import time
+from ipaddress import ip_address
 from typing import Final
 
+from conductor_py.config.server import Server
 from conductor_py.errors import ConfigurationError
 
 _LOOK_S: Final = 0.05
+
+
+def refuse_strangers(server: Server) -> None:
+    """Raise ConfigurationError when others than this machine would reach the server, and nothing
+    says that this is meant.
+    """
+    if server.allow_anonymous or _is_of_this_machine(server.host):
+        return
+    raise ConfigurationError(
+        f"{server.host} can be reached from other machines, and there is no authentication: "
+        "whoever reaches it may run workflows and read and remove everything. Listen on 127.0.0.1 "
+        "behind a proxy that asks who it is; or, where the network keeps strangers out, say "
+        "--allow-anonymous (conductor.server.allowAnonymous=true)"
+    )
+
+
+def _is_of_this_machine(host: str) -> bool:
+    """Whether only this machine reaches it; true of a name that nobody knows, which fails later."""
+    try:
+        found = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except OSError:
+        return True
+    return all(ip_address(str(each[4][0]).partition("%")[0]).is_loopback for each in found)
 
 
 def await_port(host: str, port: int, *, timeout_s: float = 0.0) -> None:

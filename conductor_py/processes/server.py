@@ -20,7 +20,7 @@ from typing import Final
 from conductor_py.config import Settings, environment_name, environment_of
 from conductor_py.processes.embedded_redis import EmbeddedRedis
 from conductor_py.processes.identity import kept_name, new_name
-from conductor_py.processes.listening import await_port
+from conductor_py.processes.listening import await_port, refuse_strangers
 from conductor_py.processes.supervision import ChildSpec, Supervisor
 
 #: The API of an owner that was killed needs a moment to close its port.
@@ -44,6 +44,7 @@ def run_server(settings: Settings, say: Say) -> int:
     ``StoreUnavailable``, one sentence, before anything runs.
     """
     began = time.monotonic()
+    refuse_strangers(settings.server)
     if settings.lock.type not in {"redis", "none"}:
         from conductor_py.wiring import check_lock
 

@@ -21,6 +21,17 @@ def _no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name)
 
 
+def test_a_flag_that_is_a_word_is_the_settings_true() -> None:
+    @click.command()
+    @setting("--allow-anonymous", "conductor.server.allowAnonymous")
+    @configured
+    def command(**given: Any) -> Settings:
+        return read(given)
+
+    assert command.main(["--allow-anonymous"], standalone_mode=False).server.allow_anonymous
+    assert not command.main([], standalone_mode=False).server.allow_anonymous
+
+
 def _read(*arguments: str) -> Settings:
     @click.command()
     @setting("--port", "conductor.server.port")
