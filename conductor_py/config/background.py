@@ -84,6 +84,13 @@ class SystemTasks:
         minimum=1,
         maximum=1000,
     )
+    lasting: int = count(
+        "conductor.app.systemTaskLastingCallCount",
+        "48",
+        "System tasks that one worker carries out beside, because they have lasted for 2 seconds: "
+        "they leave their thread's place to the next one. 0: none does.",
+        maximum=1000,
+    )
     max_poll: int = count(
         "conductor.app.systemTaskMaxPollCount",
         "16",

@@ -2,10 +2,14 @@
 
 The queue of a type and those of its definitions with a limit share one set of slots; so do the
 groups of an isolation group, whose slots are its own: a group that is slow holds up nobody else.
+
+Peers that accept and say nothing may hold as many calls as there are slots, each until its
+deadline. So a call that lasts leaves its slot to the next one, as long as there is room beside.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -15,15 +19,41 @@ from conductor_py.ports.system_tasks import SystemTask
 
 @dataclass(slots=True)
 class Slots:
-    """How many calls may be under way; used by the dispatching thread and by those that call."""
+    """How many calls may be under way: ``size``, and up to ``beside`` more of those that have
+    lasted for ``lasting_s``. Not safe from several threads. Instants are monotonic seconds.
+    """
 
     size: int
-    used: int = 0
+    beside: int = 0
+    lasting_s: float = 2.0
+    _begun: dict[str, float] = field(default_factory=dict)
 
     @property
-    def free(self) -> int:
+    def used(self) -> int:
+        """How many calls are under way."""
+        return len(self._begun)
+
+    def begin(self, call: str, now: float) -> None:
+        """Take a slot for a call."""
+        self._begun[call] = now
+
+    def end(self, call: str) -> None:
+        """Give it back."""
+        del self._begun[call]
+
+    def free(self, now: float) -> int:
         """How many more may begin."""
-        return self.size - self.used
+        return self.size - self.used + min(self._lasting(now), self.beside)
+
+    def frees_at(self, now: float) -> float:
+        """When a slot is free for the time that its call has lasted; infinity when none will be."""
+        lasting = self._lasting(now)
+        if lasting >= min(self.beside, self.used):
+            return math.inf
+        return sorted(self._begun.values())[lasting] + self.lasting_s
+
+    def _lasting(self, now: float) -> int:
+        return sum(now - begun >= self.lasting_s for begun in self._begun.values())
 
 
 @dataclass(slots=True, kw_only=True)
@@ -43,12 +73,14 @@ class Lane:
 class Served:
     """What a worker serves: queues of the execution ``namespace`` without an isolation group and
     those of ``groups``; with ``every_group`` those of all groups and namespaces that there are.
+    ``slots_beside`` is the room for calls that last; groups have none.
     """
 
     namespace: str = ""
     groups: tuple[str, ...] = ()
     every_group: bool = False
     slots: int = 16
+    slots_beside: int = 0
     slots_of_a_group: int = 1
 
 
@@ -64,7 +96,7 @@ class Lanes:
 
     def __post_init__(self) -> None:
         """Begin with the queues that are known without looking."""
-        self.shared = Slots(self.served.slots)
+        self.shared = Slots(self.served.slots, self.served.slots_beside)
         for task_type in self.tasks:
             self._add(task_type, self._name(task_type), self.shared)
             for group in self.served.groups:

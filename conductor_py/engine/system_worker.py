@@ -2,8 +2,9 @@
 
 It is a worker like any other: claims with a lease that it keeps extending, results under its
 claim. One thread looks at the queues, woken by what commits publish; each call has a thread of its
-own, and there are never more calls than slots. Killed at any moment it loses nothing: its claims
-end, and the tasks are offered again without using up a retry.
+own, and there are never more calls than slots, those apart that last and have room beside. Killed
+at any moment it loses nothing: its claims end, and the tasks are offered again without using up a
+retry.
 """
 
 from __future__ import annotations
@@ -159,7 +160,8 @@ class SystemWorker:
 
     def _look_at(self, lane: Lane) -> int:
         ticket, now = self._wakeups.ticket(f"q:{lane.queue}"), self._monotonic()
-        wanted = min(lane.slots.free, self._options.max_poll)
+        with self._lock:
+            wanted = min(lane.slots.free(now), self._options.max_poll)
         if wanted <= 0 or (ticket == lane.ticket and now < lane.look_at):
             return 0
         request = PollRequest(
@@ -183,8 +185,13 @@ class SystemWorker:
         return self._monotonic() + rest
 
     def _until_next_look(self) -> float:
-        waiting = [lane.look_at for lane in self._lanes.by_queue.values() if lane.slots.free > 0]
-        return max(min([*waiting, self._find_at]) - self._monotonic(), 0.0)
+        now = self._monotonic()
+        with self._lock:
+            waiting = [
+                lane.look_at if lane.slots.free(now) > 0 else lane.slots.frees_at(now)
+                for lane in self._lanes.by_queue.values()
+            ]
+        return max(min([*waiting, self._find_at]) - now, 0.0)
 
     def _begin_all(self, lane: Lane, documents: Iterable[JsonObject]) -> None:
         """Begin what can begin; a claim without a thread ends by its time, at no retry's cost."""
@@ -202,16 +209,17 @@ class SystemWorker:
         thread = threading.Thread(
             target=self._occupy, args=(lane, document), name=name, daemon=True
         )
-        self._use(lane, 1)
+        with self._lock:
+            lane.slots.begin(str(document["taskId"]), self._monotonic())
         try:
             thread.start()
         except BaseException:
-            self._use(lane, -1)
+            self._leave(lane, document)
             raise
 
-    def _use(self, lane: Lane, slots: int) -> None:
+    def _leave(self, lane: Lane, document: JsonObject) -> None:
         with self._lock:
-            lane.slots.used += slots
+            lane.slots.end(str(document["taskId"]))
 
     def _occupy(self, lane: Lane, document: JsonObject) -> None:
         """Carry a task out in a slot, which is free again whatever comes of that."""
@@ -221,7 +229,7 @@ class SystemWorker:
             facts = {"action": "call_failed", "task_id": document["taskId"]}
             _log.exception("a call ended without a result", extra=facts)
         finally:
-            self._use(lane, -1)
+            self._leave(lane, document)
             self._wakeups.wake(_OWN_TOPIC)
 
     def _carry_out(self, task: SystemTask, document: JsonObject) -> None:

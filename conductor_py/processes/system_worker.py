@@ -125,6 +125,7 @@ def _options(settings: Settings, name: str) -> SystemWorkerOptions:
             groups=wanted.groups,
             every_group=wanted.every_group,
             slots=wanted.threads,
+            slots_beside=wanted.lasting,
             slots_of_a_group=wanted.threads_of_a_group,
         ),
         max_poll=wanted.max_poll,

@@ -1,6 +1,7 @@
 """The system-task worker over an engine in memory: what it claims, keeps, reports and leaves."""
 
 import logging
+import math
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from conductor_py.engine.encoding import PayloadLimits
-from conductor_py.engine.system_lanes import Served
+from conductor_py.engine.system_lanes import Served, Slots
 from conductor_py.engine.system_worker import SystemWorker, SystemWorkerOptions
 from conductor_py.errors import StoreUnavailable
 from conductor_py.model.status import TaskStatus
@@ -89,6 +90,49 @@ def start(engine: MemoryEngine, *tasks: Json) -> str:
 
 def completed(engine: MemoryEngine, *started: str) -> Any:
     return until(lambda: all(status_of(engine, each) == "COMPLETED" for each in started))
+
+
+def test_sixteen_silent_peers_do_not_stop_the_others(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release, silent = threading.Event(), Calls()
+
+    def behave(call: SystemCall) -> SystemResult:
+        if call.ref == "silent":
+            release.wait(PATIENCE_S)
+        return SystemResult()
+
+    silent.behave = behave
+    worker = worker_of(engine, silent, served=Served(slots=16, slots_beside=20))
+    passed = [0.0]
+    monkeypatch.setattr(worker, "_monotonic", lambda: passed[0])
+    held = [start(engine, http("silent")) for _ in range(16)]
+    assert worker.look() == 16
+    other = start(engine)
+    assert worker.look() == 0, "no slot is free yet"
+    assert worker._until_next_look() == 2
+    passed[0] = 2.0
+    assert worker.look() == 1
+    completed(engine, other)
+    assert [status_of(engine, each) for each in held] == ["RUNNING"] * 16
+    release.set()
+    completed(engine, *held)
+
+
+def test_calls_that_last_are_bounded() -> None:
+    slots = Slots(2, beside=3)
+    for number in range(5):
+        slots.begin(f"t{number}", 0.0)
+    assert (slots.free(1.9), slots.frees_at(1.9)) == (-3, 2.0)
+    assert (slots.free(2.0), slots.frees_at(2.0)) == (0, math.inf)
+    slots.end("t0")
+    assert slots.free(2.0) == 1
+
+
+def test_without_room_beside_a_call_keeps_its_slot() -> None:
+    slots = Slots(1)
+    slots.begin("t", 0.0)
+    assert (slots.free(1_000.0), slots.frees_at(0.0)) == (0, math.inf)
 
 
 def test_task_is_carried_out_and_reported(engine: MemoryEngine) -> None:

@@ -36,7 +36,7 @@ def test_a_name_that_leads_out_with_one_of_its_addresses_needs_a_word(
     def found(*_: object, **__: object) -> list[tuple[object, ...]]:
         return [(0, 0, 0, "", (address, 0)) for address in ("127.0.0.1", "192.0.2.1")]
 
-    monkeypatch.setattr(listening.socket, "getaddrinfo", found)
+    monkeypatch.setattr(socket, "getaddrinfo", found)
     with pytest.raises(ConfigurationError, match="other machines"):
         refuse_strangers(Server(host="both.example"))
 
