@@ -1,5 +1,5 @@
 """Settings as they are shown to operators: every key with the value in effect, secrets and the
-credentials in URLs masked.
+credentials and query values in URLs masked.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from conductor_py.config.settings import Settings, declared
 
 _MASK: Final = "***"
 _CREDENTIALS: Final = re.compile(r"//[^/@\s]+@")
+#: Tokens of web hooks stand there; which name is a secret's nobody can tell.
+_QUERY: Final = re.compile(r"(?<=[?&])([^=&#\s]+)=[^&#\s]+")
 
 
 def shown(settings: Settings) -> dict[str, str]:
@@ -27,5 +29,10 @@ def shown(settings: Settings) -> dict[str, str]:
         elif isinstance(value, tuple):
             written[each.setting.key] = ",".join(str(part) for part in value)
         else:
-            written[each.setting.key] = _CREDENTIALS.sub(f"//{_MASK}@", str(value))
+            written[each.setting.key] = _redacted(str(value))
     return written
+
+
+def _redacted(text: str) -> str:
+    text = _CREDENTIALS.sub(f"//{_MASK}@", text)
+    return _QUERY.sub(rf"\1={_MASK}", text) if "://" in text else text

@@ -91,6 +91,12 @@ def _data(settings: Settings) -> Iterator[Finding]:
     said = f"{directory}, {free / 1e9:.1f} GB free"
     if free < _ROOM_BYTES:
         yield _odd("data directory", said, "Redis stops taking writes when the disk is full")
+    elif there == directory and directory.stat().st_mode & 0o077:
+        yield _odd(
+            "data directory",
+            f"{directory} can be entered by other users of this machine",
+            f"chmod -R go= {directory}, unless it is shared on purpose",
+        )
     else:
         yield _fine("data directory", said)
 

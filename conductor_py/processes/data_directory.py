@@ -26,6 +26,13 @@ _DATA: Final = ("appendonly.aof", "appendonlydir", "dump.rdb")
 _LOOK_S: Final = 0.05
 
 
+def keep_private() -> None:
+    """Let this process and those that it starts make nothing that other users of the machine read:
+    inputs and outputs lie in the store, the search file, payloads and logs.
+    """
+    os.umask(0o077)
+
+
 class DataDirectory:
     """A directory that this process owns from ``claim`` to ``release``."""
 

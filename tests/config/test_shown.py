@@ -28,6 +28,14 @@ def test_credentials_in_a_url_are_masked() -> None:
     assert written["conductor.elasticsearch.url"] == "https://***@index:9200,http://other:9200"
 
 
+def test_values_in_the_query_of_a_url_are_masked() -> None:
+    url = "https://hooks.example/in?team=t&token=tell-nobody#end"
+    listeners = replace(Settings().listeners, url=url)
+    written = shown(replace(Settings(), listeners=listeners))
+    masked = written["conductor.status-notifier.notification.url"]
+    assert masked == "https://hooks.example/in?team=***&token=***#end"
+
+
 def test_settings_that_sound_like_credentials_are_secrets() -> None:
     telling = ("password", "secretkey", "accesskey")
     named = [each.setting for each in declared() if each.setting.key.lower().endswith(telling)]

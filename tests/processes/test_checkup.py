@@ -57,6 +57,17 @@ def test_a_data_directory_that_cannot_be_made_is_a_failure(tmp_path: Path) -> No
     assert the(given, "data directory").verdict is Verdict.FAILURE
 
 
+def test_a_data_directory_that_others_can_enter_is_a_warning(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    data.chmod(0o750)
+    one = the(settings(tmp_path), "data directory")
+    assert one.verdict is Verdict.WARNING
+    assert "chmod" in one.remedy
+    data.chmod(0o700)
+    assert the(settings(tmp_path), "data directory").verdict is Verdict.OK
+
+
 def test_a_disk_that_is_nearly_full_is_a_warning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
