@@ -4,7 +4,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+# Tools that change nothing of what is tested: beside, since what they bring along would.
 LOCKING := .run/locking
+, := ,
+TOOL = test -x $(LOCKING)/bin/$1 || { $(PYTHON) -m venv $(LOCKING) && \
+	$(LOCKING)/bin/python -m pip install --quiet --disable-pip-version-check '$2'; }
 # Every extra that a deployment may want.
 LOCKED := hiredis kafka mysql postgresql s3 search simulation spark zookeeper
 LOCK = $(LOCKING)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
@@ -35,15 +39,15 @@ $(INSTALLED): setup.cfg setup.py locks/development.txt
 	touch $@
 
 lock: ## renew locks/ with hashes; what holds stays, UPGRADE=1 takes the newest
-	test -x $(LOCKING)/bin/uv || { $(PYTHON) -m venv $(LOCKING) && \
-		$(LOCKING)/bin/python -m pip install --quiet --disable-pip-version-check 'uv>=0.13,<0.14'; }
+	$(call TOOL,uv,uv>=0.13$(,)<0.14)
 	$(LOCK) $(addprefix --extra ,$(LOCKED)) --output-file locks/server.txt setup.cfg
 	$(LOCK) $(addprefix --extra ,dev hiredis s3 search spark tutorial) --constraint locks/server.txt \
 		--output-file locks/development.txt setup.cfg
 
-sbom: $(INSTALLED) ## write build/sbom.json (CycloneDX) from locks/server.txt
+sbom: ## write build/sbom.json (CycloneDX) from locks/server.txt
+	$(call TOOL,cyclonedx-py,cyclonedx-bom>=7.2$(,)<8)
 	mkdir -p build
-	$(BIN)/cyclonedx-py requirements locks/server.txt --output-reproducible --output-format JSON \
+	$(LOCKING)/bin/cyclonedx-py requirements locks/server.txt --output-reproducible --output-format JSON \
 		--output-file build/sbom.json
 
 format: $(INSTALLED) ## format the code and mend what can be mended

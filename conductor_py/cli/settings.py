@@ -89,7 +89,22 @@ def read(given: Mapping[str, Any]) -> Settings:
         if not equals:
             raise ConfigurationError(f"--set {pair} is not KEY=VALUE")
         flags[key.strip()] = value
+    _warn_of_secrets(given["redis"] or "", flags)
     return load(file=given["file"], environment=os.environ, flags=flags)
+
+
+def _warn_of_secrets(redis: str, flags: Mapping[str, str]) -> None:
+    """Say which words of the command are secrets that every user of the machine can list."""
+    secret = {each.setting.key for each in declared() if each.setting.secret}
+    seen = sorted(key for key in flags.keys() & secret if key != "conductor.redis.hosts")
+    if urlsplit(redis).password:
+        seen.append("the password of --redis")
+    for each in seen:
+        click.echo(
+            f"{each} stands in the command line, which every user of this machine can read: give "
+            "it in the file of --config, or as a variable.",
+            err=True,
+        )
 
 
 def _parameter(key: str) -> str:

@@ -32,6 +32,31 @@ def test_a_flag_that_is_a_word_is_the_settings_true() -> None:
     assert not command.main([], standalone_mode=False).server.allow_anonymous
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--redis", "redis://me:tell-nobody@127.0.0.1"),
+        ("--set", "conductor.external-payload-storage.s3.secretKey=tell-nobody"),
+    ],
+)
+def test_a_secret_in_the_command_line_is_warned_of_and_not_repeated(
+    words: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    _read(*words)
+    said = capsys.readouterr().err
+    assert "every user of this machine can read" in said
+    assert "tell-nobody" not in said
+
+
+def test_a_secret_in_a_file_is_not_warned_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "config.properties"
+    file.write_text("conductor.redis.hosts=127.0.0.1:6379::tell-nobody\n")
+    _read("--config", str(file), "--redis", "redis://127.0.0.1")
+    assert capsys.readouterr().err == ""
+
+
 def _read(*arguments: str) -> Settings:
     @click.command()
     @setting("--port", "conductor.server.port")
