@@ -64,6 +64,7 @@ _HEADER_FACTS: dict[str, Any] = dict(  # noqa: C408 - reads as the constructor d
     parent=_MAYBE,
     parent_seq=_NUMBER,
     depth=_NUMBER,
+    chain=_NUMBER,
     first_seq=_NUMBER,
     next_seq=_NUMBER,
     open_attempts=_NUMBER,
