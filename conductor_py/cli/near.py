@@ -10,7 +10,7 @@ from typing import Final
 from conductor_py.model.status import WorkflowStatus
 
 _STATUS: Final = re.compile(
-    r"""\bstatus\s*(?:!?=|(?:NOT\s+)?IN\b)\s*(\([^)]*\)|"[^"]*"|'[^']*'|[^\s()]+)""", re.IGNORECASE
+    r"""\bstatus\s*(?:!?=|(?:NOT\s+)?IN\b)\s*(\([^()]*\)|"[^"]*"|'[^']*'|[^\s()]+)""", re.IGNORECASE
 )
 _WORD: Final = re.compile(r"[^\s,()'\"]+")
 _LIKENESS: Final = 0.6

@@ -27,7 +27,7 @@ _PREFIX: Final = "conductor."
 _ENVIRONMENT_PREFIX: Final = "CONDUCTOR_"
 _ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _ESCAPED: Final = {"n": "\n", "t": "\t", "r": "\r", "f": "\f"}
-_SEPARATOR: Final = re.compile(r"(?<!\\)(?:\s*[=:]\s*|\s+)")
+_SEPARATOR: Final = re.compile(r"(?<!\\)(?:[=:]\s*|\s+(?:[=:]\s*)?)")
 _PLACEHOLDER: Final = re.compile(r"\$\{([A-Za-z_]\w*)(?::([^}]*))?\}")
 #: Variables that belong to clients, to secrets, or to this program's own start.
 _NOT_SETTINGS: Final = re.compile(

@@ -48,7 +48,7 @@ _OPERATOR: Final = re.compile(r"===|!==|==|!=|<=|>=|<|>|=~|[a-zA-Z]+(?![a-zA-Z0-
 _NUMBER: Final = re.compile(r"-?[0-9]{1,18}(?![0-9])(\.[0-9]{1,32})?([eE][+-]?[0-9]{1,3})?")
 _INTEGER: Final = re.compile(r"\s*(-?[0-9]{1,18})\s*")
 _SLICE: Final = re.compile(
-    r"\s*(-?[0-9]{1,18})?\s*:\s*(-?[0-9]{1,18})?\s*(?::\s*(-?[0-9]{1,18})?\s*)?"
+    r"\s*(?:(-?[0-9]{1,18})\s*)?:\s*(?:(-?[0-9]{1,18})\s*)?(?::\s*(?:(-?[0-9]{1,18})\s*)?)?"
 )
 _LAST: Final = re.compile(r"\s*\(\s*@\.(?:length|size)(?:\(\))?\s*-\s*([0-9]{1,18})\s*\)\s*")
 _NAME: Final = re.compile(r"[^\s.\[(*]+")

@@ -28,7 +28,8 @@ from conductor_py.ports.named_values import NamedValues
 from conductor_py.wire.execution import task_to_json
 from conductor_py.wire.masking import MASK
 
-_PLACEHOLDER: Final = re.compile(r"(?<!\$)\$\{\s*workflow\.(secrets|env)\.([^{}]+?)\s*\}")
+_NAMED: Final = re.compile(r"\$\{\s*workflow\.(secrets|env)\.([^{}]+)\}")
+_PLACEHOLDER: Final = re.compile(rf"(?<!\$){_NAMED.pattern}")
 _SHORTEST: Final = 4
 _REMEMBERED: Final = 4_096
 
@@ -107,17 +108,22 @@ class HandOut:
     def _filled(self, spot: _Spot, text: str) -> JsonValue:
         if len(spot.texts) == 1 and text == spot.texts[0]:
             return self._value(text)
-        for placeholder in spot.texts:
-            value = self._value(placeholder)
-            text = text.replace(placeholder, "" if value is None else text_of(value))
-        return text
+        written = frozenset(spot.texts)
+        return _NAMED.sub(partial(self._in_words, written), text)
+
+    def _in_words(self, written: frozenset[str], found: re.Match[str]) -> str:
+        """In one walk over the text: what stands in a value is not looked at again."""
+        if found[0] not in written:
+            return found[0]
+        value = self._value(found[0])
+        return "" if value is None else text_of(value)
 
     def _value(self, placeholder: str) -> JsonValue:
         found = _PLACEHOLDER.fullmatch(placeholder)
         if found is None:
             return None
         values = self._secrets if found[1] == "secrets" else self._environment
-        return named_value(found[2], values.value)
+        return named_value(found[2].rstrip(), values.value)
 
     def _either(self, name: str) -> str | None:
         secret = self._secrets.value(name)

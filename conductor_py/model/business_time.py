@@ -27,8 +27,7 @@ _CALL: Final = re.compile(r"([a-z_]+)\(([^,()]*)(?:,([^,()]*))?\)")
 _NUMBER: Final = re.compile(r"[+-]?\d{1,6}(?:\*\d{1,6})?")
 _STAMP: Final = re.compile(r"timestamp\((.*)\)")
 _INSTANT: Final = re.compile(r"\d{14}", re.ASCII)
-_TERM: Final = r"[+-]\d{1,6}(?:\*\d{1,6})?(?:/24(?:/60)?)?"
-_SHIFTED: Final = re.compile(rf"(.*?)((?:{_TERM})*)", re.DOTALL)
+_TERM: Final = re.compile(r"[+-]\d{1,6}(?:\*\d{1,6})?(?:/24(?:/60)?)?")
 _ONE_TERM: Final = re.compile(r"([+-]\d+)(?:\*(\d+))?(/24)?(/60)?")
 _TOKEN: Final = re.compile(r"'([^']*)'|([A-Za-z])\2*|[^A-Za-z0-9']", re.DOTALL)
 _FIELDS: Final[Mapping[str, Callable[[datetime], str]]] = MappingProxyType(
@@ -178,13 +177,22 @@ def _date(inner: str, source: str) -> _Expression:
             message = f"'$[{source}]' has '{number.strip()}' where a number is wanted"
             raise ValueError(message)
         return _call(source, called[1], form, number.strip() if number is not None else None)
-    shifted = _SHIFTED.fullmatch(inner)
-    assert shifted is not None
-    form = shifted[1].rstrip()
+    begin = _begin_of_shifts(inner)
+    form = inner[:begin].rstrip()
     if form.endswith(("+", "-")):
         message = f"'$[{source}]' has two signs in a row"
         raise ValueError(message)
-    return _Expression(moved=_shifts(shifted[2]), written=_format(form, source))
+    return _Expression(moved=_shifts(inner[begin:]), written=_format(form, source))
+
+
+def _begin_of_shifts(inner: str) -> int:
+    """Where the terms begin that a format ends with."""
+    begin = end = 0
+    for term in _TERM.finditer(inner):
+        if term.start() != end:
+            begin = term.start()
+        end = term.end()
+    return begin if end == len(inner) else len(inner)
 
 
 def _stamp(written: str, at: datetime) -> str:

@@ -23,10 +23,16 @@ _DRAWING: Final = (
 _TELLING: Final = (
     *("now", "current_timestamp", "current_date", "curdate", "localtimestamp", "unix_timestamp"),
 )
-_TEXT: Final = r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`|--[^\n]*|/\*.*?\*/"
+#: A text or a comment that nothing closes goes on to the end: looking for its end again at each of
+#: its quotes would take the square of its length.
+_TEXT: Final = (
+    r"'(?:[^'\\]|\\.|'')*'?|\"(?:[^\"\\]|\\.)*\"?|`[^`]*`?|--[^\n]*|/\*(?:[^*]|\*(?!/))*(?:\*/)?"
+)
+#: Written so that it ends at the first ``*/``: one that may go on is divided in endless ways.
+_COMMENT: Final = r"/\*[^*]*\*+(?:[^/*][^*]*\*+)*/"
 _DRAWN: Final = (
     rf"(?<![.\w])(?:{'|'.join(_DRAWING)})(?=\s*\()"
-    r"|(?<![.\w])(?:date|timestamp|timestamp_ltz|timestamp_ntz)(?:\s|/\*.*?\*/|--[^\n]*\n)*"
+    rf"|(?<![.\w])(?:date|timestamp|timestamp_ltz|timestamp_ntz)(?:\s|{_COMMENT}|--[^\n]*\n)*"
     r"(?P<mark>['\"])\s*(?:now|today|tomorrow|yesterday)\s*(?P=mark)"
 )
 _CALLED: Final = "|".join(_TELLING)

@@ -84,7 +84,9 @@ def _place(definition: Mapping[str, Any], path: str) -> str:
     """Name the innermost task, or the relation, that a path leads through, and what is left."""
     at: Any = definition
     named, rest = "", path
-    for step in _STEP.finditer(path):
+    end = 1 if path.startswith("$") else 0
+    while step := _STEP.match(path, end):
+        end = step.end()
         key = int(step[3]) if step[3] else step[1] or step[2]
         try:
             at = at[key]

@@ -20,7 +20,7 @@ from conductor_py.model.upstream import leading_to
 from conductor_py.wire.fields import texts_in
 from conductor_py.wire.task_rules import Finding
 
-_EXPRESSION = re.compile(r"(?<!\$)\$\{\s{0,9}([^.\[\]{}$\s]{1,200})([^{}]{0,1000})(?=\}|\$\{)")
+_EXPRESSION = re.compile(r"(?<!\$)\$\{\s{0,9}([^.\[\]{}$\s]{1,200}+)([^{}]{0,1000})(?=\}|\$\{)")
 _HANDED_OUT = re.compile(r"(?<!\$)\$\{\s*workflow\.(?:secrets|env)\.")
 _QUOTED = re.compile(r"\[['\"](\w+)['\"]\]", re.ASCII)
 _STEP = re.compile(r"\.([A-Za-z_][\w-]*)|\['([^']+)'\]|\[\"([^\"]+)\"\]", re.ASCII)

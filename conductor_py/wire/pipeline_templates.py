@@ -86,10 +86,17 @@ def _hangs_on(violation: Violation, unknown: frozenset[_Place]) -> bool:
 
 def _is_at(violation: Violation, place: _Place) -> bool:
     """Tell whether one of the two is the other, or inside of it."""
-    found: _Place = tuple(
-        match[1] or match[2] or match[3] for match in _STEP.finditer(violation.path)
-    )
+    found = tuple(_steps(violation.path))
     return found[: len(place)] == place or place[: len(found)] == found
+
+
+def _steps(path: str) -> Iterator[str]:
+    at = 1 if path.startswith("$") else 0
+    while match := _STEP.match(path, at):
+        yield match[1] or match[2] or match[3]
+        at = match.end()
+    if at < len(path):
+        yield path[at:]
 
 
 def _replaced(value: object, chosen: Mapping[_Place, object], here: _Place = ()) -> object:

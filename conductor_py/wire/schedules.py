@@ -263,8 +263,9 @@ def schedule_filter(arguments: Arguments) -> ScheduleFilter:
 
 
 _LISTED = re.compile(r"(scheduleName|state)\s+IN\s*\((.*)\)", re.IGNORECASE | re.DOTALL)
-_COMPARED = re.compile(r"(scheduledTime)\s*([<>])\s*(.*)", re.IGNORECASE)
-_EQUAL = re.compile(r"(workflowName|executionId)\s*=\s*(.*)", re.IGNORECASE | re.DOTALL)
+_COMPARED = re.compile(r"(scheduledTime)\s*([<>])(.*)", re.IGNORECASE | re.DOTALL)
+_EQUAL = re.compile(r"(workflowName|executionId)\s*=(.*)", re.IGNORECASE | re.DOTALL)
+_AND = re.compile(r"(?<=\s)AND(?=\s)", re.IGNORECASE)
 _SORTED: Mapping[str, str] = MappingProxyType(
     {
         name.lower(): name
@@ -276,7 +277,7 @@ _SORTED: Mapping[str, str] = MappingProxyType(
 def read_run_query(query: str) -> RunFilter:
     """Read a query for records: clauses joined by AND; one of no known form names a schedule."""
     members: dict[str, Any] = {}
-    for clause in re.split(r"\s+AND\s+", query.strip(), flags=re.IGNORECASE):
+    for clause in _AND.split(query):
         members |= _clause(clause.strip()) if clause.strip() else {}
     return RunFilter(**members)
 

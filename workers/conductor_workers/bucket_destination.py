@@ -61,7 +61,7 @@ _NOBODY: Final = Claim(task_id="", token=0, owner="")
 _EMPTY: Final = Manifest(claim=_NOBODY, data_format="", row_count=0, files=())
 _ENTRY: Final = re.compile(rf"{OUTPUT_LOG}/(?P<number>\d+)\.json")
 _PART: Final = re.compile(
-    rf"{DATA}/(?:[^/]*=[^/]*/)*part-(?P<owner>[0-9a-f]{{16}})-t(?P<token>\d+)-[^/]*"
+    rf"{DATA}/(?:[^/=]*=[^/]*/)*part-(?P<owner>[0-9a-f]{{16}})-t(?P<token>\d+)-[^/]*"
 )
 
 

@@ -15,7 +15,7 @@ from conductor_py.model.execution import Skip, Vector, wire_ref
 from conductor_py.model.json import JsonObject
 from conductor_py.model.status import WorkflowStatus
 
-_SUFFIX = re.compile(r"((?:__[1-9]\d{0,8})+)$", re.ASCII)
+_NUMBER = re.compile(r"[1-9]\d{0,8}", re.ASCII)
 
 
 def skip(ws: Workspace, operation: Operation) -> Answer:
@@ -60,9 +60,11 @@ def _spot(ws: Workspace, ref: str) -> Spot | None:
     node = ws.plan.nodes.get(ref)
     if node is not None:
         return Spot(ws.plan, node, Vector(""))
-    suffix = _SUFFIX.search(ref)
-    numbers = suffix.group(1).split("__")[1:] if suffix else []
+    deepest = max((len(node.loops) for node in ws.plan.nodes.values()), default=0)
+    numbers = ref.rsplit("__", deepest)[1:]
     for depth in range(1, len(numbers) + 1):
+        if not _NUMBER.fullmatch(numbers[-depth]):
+            break
         vector = Vector(".".join(numbers[-depth:]))
         node = ws.plan.nodes.get(ref.removesuffix(wire_ref("", vector)))
         if node is not None and len(node.loops) == depth:

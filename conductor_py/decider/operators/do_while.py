@@ -23,7 +23,7 @@ from conductor_py.model.execution import Attempt, LoopState, Vector, vector_appe
 from conductor_py.model.json import JsonObject, JsonValue
 from conductor_py.model.status import TaskStatus
 
-_NAMED = re.compile(r"\$\.([A-Za-z_][\w]*)|\$\[\s*(['\"])(.+?)\2\s*\]")
+_NAMED = re.compile(r"\$\.([A-Za-z_]\w*)|\$\[\s*(?:'([^'\n]+)'|\"([^\"\n]+)\")\s*\]")
 _KEEP = "keepLastN"
 _ANY = re.compile(r"\$(?![A-Za-z0-9_$])")
 
@@ -190,7 +190,7 @@ def _condition(
 def _bindings(
     ws: Workspace, spot: Spot, attempt: Attempt, state: LoopState, text: str
 ) -> JsonObject:
-    names = {first or quoted for first, _, quoted in _NAMED.findall(text)}
+    names = {name for found in _NAMED.findall(text) for name in found if name}
     everything = _ANY.search(_NAMED.sub("", text)) is not None
     inner = vector_append(spot.vector, state.iteration)
     bindings: dict[str, JsonValue] = dict(resolve_input(ws, spot, attempt.seq))
@@ -212,7 +212,8 @@ def _bindings(
 def _mentions_iterations(text: str, everything: bool) -> bool:  # noqa: FBT001 - private
     """Whether the condition may look at the numbered outputs of the loop."""
     return (
-        everything or re.search(r"\[\s*['\"]?\s*\d|\.\s*output|\[\s*[A-Za-z_$]", text) is not None
+        everything
+        or re.search(r"\[\s*(?:['\"]\s*)?\d|\.\s*output|\[\s*[A-Za-z_$]", text) is not None
     )
 
 

@@ -23,7 +23,7 @@ from conductor_workers.pipelines.storage import Storage
 from conductor_workers.pipelines.storage.local import LocalStorage
 
 _LINE: Final = re.compile(r"l(?P<line>\d+)")
-_TOKEN: Final = re.compile(r"\d+-t(?P<token>\d+)")
+_TOKEN: Final = re.compile(r"\d-t(?P<token>\d+)")
 
 
 def run_name(owner: Owner) -> str:

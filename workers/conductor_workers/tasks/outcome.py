@@ -25,7 +25,7 @@ _REASON_LENGTH = 500
 _PYTHON_STACK = "Traceback (most recent call last):"
 #: The line below a stack that tells what was raised: its class, with its module, and what it says.
 _RAISED = re.compile(r"^(?:\w+\.)*(?=\w+(?:: |$))", re.MULTILINE)
-_SQLSTATE_TAIL = re.compile(r"\s*SQLSTATE: \w{5}.*$", re.DOTALL)
+_SQLSTATE = re.compile(r"SQLSTATE: \w{5}")
 _OUTPUT_BYTES = 512 * 1024
 
 
@@ -92,7 +92,8 @@ def shortened(message: str) -> str:
     """Return Spark's own sentence without the plan, the stack and the SQL state that follow it; of
     what was raised in Python in a task, what it said.
     """
-    sentence = _SQLSTATE_TAIL.sub("", message.strip())
+    tail = _SQLSTATE.search(message)
+    sentence = message[: tail.start() if tail else None].strip()
     if _PYTHON_STACK in sentence:
         stack = sentence.rpartition(_PYTHON_STACK)[2]
         raised = _RAISED.search(stack)

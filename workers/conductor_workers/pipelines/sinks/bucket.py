@@ -52,7 +52,7 @@ _FORMATS: Final = ("parquet", "csv", "json", "orc")
 _STEPS: Final = 3
 _EPOCH: Final = re.compile(r"/(?P<epoch>\d+)-t(?P<token>\d+)/")
 _UPLOAD: Final = re.compile(
-    r"(?:.*/)?part-(?P<key>(?P<task>.+)-l\d+)-(?P<epoch>\d{6,})-t(?P<token>\d+)"
+    r"(?:.*/)?part-(?P<key>(?P<task>[^/]+)-l\d+)-(?P<epoch>\d{6,})-t(?P<token>\d+)"
     r"-\d+-\d+-\d+-[0-9a-f]{8}\.\w+"
 )
 

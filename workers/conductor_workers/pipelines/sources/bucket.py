@@ -39,7 +39,8 @@ from conductor_workers.pipelines.sources.file import FileSource, TypedLines
 from conductor_workers.pipelines.sources.listing import CutRule, extended, grouped
 from conductor_workers.pipelines.sources.pieces import LineReader
 from conductor_workers.pipelines.storage import StoreAway
-from conductor_workers.pipelines.storage.s3 import Listed, S3Storage, pattern_form
+from conductor_workers.pipelines.storage.name_patterns import matcher
+from conductor_workers.pipelines.storage.s3 import Listed, S3Storage
 from conductor_workers.statements import quoted
 
 if TYPE_CHECKING:
@@ -158,16 +159,16 @@ class BucketSource:
     def _matching(self, pattern: str) -> dict[str, Listed]:
         """List what counts; again, when it was replaced as a whole before its manifest was read."""
         whole = f"{pattern}**" if pattern.endswith("/") or not pattern else pattern
-        form = pattern_form(whole)
+        matches = matcher(whole)
         for left in reversed(range(_LISTS)):
             listed = list(self.storage.listed(_PATTERN.sub("", whole)))
-            found = {each.name: each for each in listed if form.fullmatch(each.name)}
+            found = {each.name: each for each in listed if matches(each.name)}
             try:
                 names = committed(
                     found,
                     self._place,
                     base=fixed_part(whole),
-                    wanted=lambda name: form.fullmatch(name) is not None,
+                    wanted=matches,
                     places=_outputs(listed, whole),
                 )
             except ListedTooEarly as early:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import io
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -334,16 +333,3 @@ def _code(error: Exception) -> str:
 
 def _folder(prefix: str) -> str:
     return f"{prefix.rstrip('/')}/" if prefix else ""
-
-
-def pattern_form(pattern: str) -> re.Pattern[str]:
-    """Return what matches a pattern (``*`` and ``?`` stay within a step, ``**`` does not)."""
-    translated = re.escape(pattern)
-    for written, meant in (
-        (r"\*\*/", "(?:.*/)?"),
-        (r"\*\*", ".*"),
-        (r"\*", "[^/]*"),
-        (r"\?", "[^/]"),
-    ):
-        translated = translated.replace(written, meant)
-    return re.compile(translated)
