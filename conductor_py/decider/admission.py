@@ -18,6 +18,7 @@ from conductor_py.decider.workspace import Workspace
 from conductor_py.model.decision import Entry
 from conductor_py.model.definitions import WorkflowDef
 from conductor_py.model.execution import Header
+from conductor_py.model.ids import escaped
 from conductor_py.model.status import WorkflowStatus
 
 _LONGEST_KEY = 200
@@ -35,7 +36,7 @@ def enter(ws: Workspace) -> bool:
     if not limit:
         return True
     config = ws.plan.definition.rate_limit_config or {}
-    key = " ".join(f"{ws.header.name}:{_named(ws)}".split())
+    key = _one_line(f"{escaped(ws.header.name)}:{_named(ws)}")
     if key in ws.header.admitted_under.split("\n"):
         return True
     ws.header = replace(ws.header, admission_key=key, admission_limit=limit, awaits_admission=True)
@@ -61,6 +62,11 @@ def held_by(header: Header) -> str:
     """What a child may share: the keys that its parent and those above it hold, one a line."""
     keys = [*header.admitted_under.split("\n"), header.admission_key]
     return "\n".join(dict.fromkeys(key for key in keys if key))
+
+
+def _one_line(text: str) -> str:
+    """Keys are kept one a line, and a line break within one must not make it another's."""
+    return "".join(f"%{ord(char):02X}" if char.isspace() and char != " " else char for char in text)
 
 
 def _named(ws: Workspace) -> str:

@@ -31,6 +31,7 @@ from conductor_py.model.event_handlers import (
     EventMessage,
     provider_of,
 )
+from conductor_py.model.ids import escaped
 from conductor_py.model.json import JsonObject, JsonValue
 from conductor_py.ports.events import EventStore, Sink, Undelivered
 from conductor_py.ports.outbox import Pending
@@ -172,10 +173,13 @@ class EventDelivery:
         self, handler: EventHandler, message: EventMessage, *, repeat: bool
     ) -> Iterator[ActionRecord | None]:
         """What each action came to; ``None`` for one that is to be tried again."""
-        base = f"{message.id}:{handler.name}"
+        base = f"{message.id}:{escaped(handler.name)}"
+        not_begun = f"{base}:refused"
         identities = [f"{base}:{at}" for at in range(len(handler.actions))]
-        known = self._store.settled([_done(one) for one in (base, *identities)]) if repeat else {}
-        if _done(base) in known:
+        known = (
+            self._store.settled([_done(one) for one in (not_begun, *identities)]) if repeat else {}
+        )
+        if _done(not_begun) in known:
             return
         try:
             refused = self._refused(handler, message)
@@ -183,7 +187,7 @@ class EventDelivery:
             yield None
             return
         if refused is not None:
-            yield self._record(base, handler, message, *refused)
+            yield self._record(not_begun, handler, message, *refused)
             return
         for identity, action in zip(identities, handler.actions, strict=True):
             if _done(identity) in known:

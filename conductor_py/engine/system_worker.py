@@ -171,7 +171,7 @@ class SystemWorker:
             timeout_ms=0,
             lease_s=self._options.lease_s,
         )
-        documents, retry_at = self._services.tasks.take(request)
+        documents, retry_at = self._services.tasks.take(request, lane.task.task_type)
         lane.ticket = ticket
         lane.look_at = now if len(documents) == wanted else self._next_look(lane, retry_at)
         self._begin_all(lane, documents)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 import orjson
 
 from conductor_py.codec.execution import dump_json, load_header
+from conductor_py.decider.operators.system import TYPES as SYSTEM_TYPES
 from conductor_py.decider.scheduling import queue_name
 from conductor_py.engine.bounds import TaskBounds
 from conductor_py.engine.clock import StoreClock
@@ -22,7 +23,7 @@ from conductor_py.engine.payload_holding import PayloadHolding
 from conductor_py.engine.results import Results
 from conductor_py.engine.shards import Shards
 from conductor_py.engine.views import Views
-from conductor_py.errors import Conflict, NotFound, PayloadTooLarge, StoreUnavailable
+from conductor_py.errors import Conflict, Forbidden, NotFound, PayloadTooLarge, StoreUnavailable
 from conductor_py.model.changing import changed
 from conductor_py.model.ids import (
     ExecutionId,
@@ -118,16 +119,21 @@ class Tasks:
         self, request: PollRequest, stop: threading.Event | None = None
     ) -> tuple[JsonObject, ...]:
         """Claim up to ``count`` tasks; waits up to ``timeout_ms`` for the first. ``stop`` ends the
-        wait.
+        wait. ``Forbidden`` for a type that the server itself carries out.
         """
         refuse_long_poll(request)
+        if request.task_type in SYSTEM_TYPES:
+            raise Forbidden(
+                f"{request.task_type} tasks are carried out by the server, and handed to nobody:"
+                " give a task for workers a name of its own"
+            )
         self._polled(request)
         queue = queue_name(request.task_type, request.domain)
         topic = f"q:{queue}"
         deadline = self._machine.monotonic() + request.timeout_ms / 1000
         while True:
             ticket = self._wakeups.ticket(topic)
-            views, retry_at = self._poll_once(request, queue)
+            views, retry_at = self._poll_once(request, queue, request.task_type)
             left = deadline - self._machine.monotonic()
             if views or left <= 0 or (stop is not None and stop.is_set()):
                 return tuple(self._hand_out.document(view) for view in views)
@@ -136,13 +142,20 @@ class Tasks:
                 wait_s = min(wait_s, max(retry_at - self._clock.now_ms(), 1) / 1000)
             self._wakeups.wait(topic, wait_s, ticket)
 
-    def take(self, request: PollRequest) -> tuple[tuple[JsonObject, ...], int]:
-        """Claim without waiting; with the epoch ms at which more falls due, 0 when unknown."""
+    def take(
+        self, request: PollRequest, task_type: str | None = None
+    ) -> tuple[tuple[JsonObject, ...], int]:
+        """Claim without waiting; with the epoch ms at which more falls due, 0 when unknown.
+
+        ``task_type``: of the tasks that are wanted, where the request names one of its queues.
+        """
         queue = queue_name(request.task_type, request.domain)
-        views, retry_at = self._poll_once(request, queue)
+        views, retry_at = self._poll_once(request, queue, task_type or request.task_type)
         return tuple(self._hand_out.document(view) for view in views), retry_at
 
-    def _poll_once(self, request: PollRequest, queue: str) -> tuple[list[TaskView], int]:
+    def _poll_once(
+        self, request: PollRequest, queue: str, task_type: str
+    ) -> tuple[list[TaskView], int]:
         live = self._live.of(request.task_type)
         asked = Poll(
             queue=queue,
@@ -156,6 +169,7 @@ class Tasks:
             limit=live.limit,
             rate=live.rate,
             gather_ms=self._gather_tasks_ms or 0,
+            task_type=task_type,
         )
         if self._hub is not None:
             return self._poll_several(self._hub, request, asked)

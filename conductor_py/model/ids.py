@@ -70,3 +70,10 @@ def is_execution_id(text: str) -> bool:
         and text[8] == text[13] == text[18] == text[23] == "-"
         and _HEX.issuperset(text.replace("-", ""))
     )
+
+
+def escaped(name: str) -> str:
+    """Write a name so that it ends where the first colon behind it stands. One without a colon or a
+    percent sign is written as it is.
+    """
+    return name.replace("%", "%25").replace(":", "%3A")

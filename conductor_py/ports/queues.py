@@ -68,6 +68,9 @@ class Poll:
     poll_domain: str = ""
     shared: bool = False
     leased: LeasedRate | None = None
+    task_type: str = ""
+    """Only attempts of this type are handed out, the others stay: ``prod:pay`` is the queue of a
+    type and that of a domain's type, too. Empty: any."""
     gather_ms: int = 0
     """How long what is claimed is gathered for the index (``ports/touched.py``); 0: it is not."""
 

@@ -13,7 +13,8 @@ import pytest
 from conductor_py.engine.encoding import PayloadLimits
 from conductor_py.engine.system_lanes import Served, Slots
 from conductor_py.engine.system_worker import SystemWorker, SystemWorkerOptions
-from conductor_py.errors import StoreUnavailable
+from conductor_py.errors import Forbidden, StoreUnavailable
+from conductor_py.model.requests import PollRequest
 from conductor_py.model.status import TaskStatus
 from conductor_py.ports.store import Outcome, Report, ReportReply
 from conductor_py.ports.system_tasks import SystemCall, SystemResult
@@ -216,6 +217,35 @@ def test_namespaces_and_groups_that_it_serves(
     worker = worker_of(engine, Calls(), served=served)
     assert worker.look() == 1
     completed(engine, started)
+
+
+@pytest.mark.parametrize("task_type", ["HTTP", "KAFKA_PUBLISH"])
+def test_poll_of_a_type_that_the_server_carries_out_is_refused(
+    engine: MemoryEngine, task_type: str
+) -> None:
+    start(engine)
+    with pytest.raises(Forbidden, match="carried out by the server"):
+        engine.engine.tasks.poll(PollRequest(task_type=task_type, worker="thief"))
+    assert not engine.engine.tasks.poll_data(task_type)
+
+
+@pytest.mark.parametrize(
+    ("definition", "queue"),
+    [
+        ({"isolationGroupId": "x"}, "HTTP-x"),
+        ({"executionNameSpace": "ns"}, "HTTP@ns"),
+        ({"executionNameSpace": "ns", "isolationGroupId": "x"}, "HTTP@ns-x"),
+        ({"concurrentExecLimit": 3}, "HTTP#call"),
+    ],
+)
+def test_poll_that_spells_a_queue_of_a_system_task_gets_no_task_with_its_authorization(
+    engine: MemoryEngine, definition: Json, queue: str
+) -> None:
+    start(engine, http(taskDefinition={"name": "call", **definition}))
+    assert engine.engine.tasks.queue_sizes(None) == {queue: 1}
+    asked = PollRequest(task_type=queue, worker="thief", timeout_ms=0)
+    assert engine.engine.tasks.poll(asked) == ()
+    assert engine.engine.tasks.queue_sizes(None) == {queue: 1}
 
 
 def test_group_that_it_does_not_serve_is_left_to_others(engine: MemoryEngine) -> None:
@@ -500,10 +530,10 @@ def test_store_that_is_away_does_not_end_the_worker(
     tasks = engine.engine.tasks
     take, away = tasks.take, [StoreUnavailable("away")]
 
-    def sometimes(request: Any) -> Any:
+    def sometimes(*asked: Any) -> Any:
         if away:
             raise away.pop()
-        return take(request)
+        return take(*asked)
 
     monkeypatch.setattr(tasks, "take", sometimes)
     started = start(engine)

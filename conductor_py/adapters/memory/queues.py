@@ -23,6 +23,7 @@ NEVER: Final = 2**53 - 1
 _HEADS: Final = 200
 _POLL_DATA_MS: Final = 1_000
 _SHORT_MS: Final = 1_000
+_PASSED_MS: Final = 1_000
 
 
 @dataclass(slots=True)
@@ -45,6 +46,8 @@ class _Polling:
     claimed: list[Claimed] = field(default_factory=list)
     retry_at_ms: int = 0
     stopped: bool = False
+    passed: bool = False
+    """Whether the head that was looked at is another type's, and stays."""
     short: Short | None = None
     leased: int = 0
 
@@ -73,16 +76,23 @@ class _Polling:
             return
         self._promote(lane)
         ready = self.partition.ready[lane]
+        passed: list[tuple[int, str]] = []
         for _ in range(_HEADS):
             head = ready.first()
             if head is None or len(self.claimed) >= self.poll.count:
-                return
+                break
             if not self._look_at(head[1]):
                 self.stopped = True
-                return
+                break
+            if self.passed:
+                passed.append(head)
+                self.passed = False
             ready.drop(head[1])
-        if len(ready):
-            self._sooner(self.now_ms)
+        else:
+            if len(ready):
+                self._sooner(self.now_ms + _PASSED_MS if passed else self.now_ms)
+        for score, member in passed:
+            ready.put(member, score)
 
     def _promote(self, lane: tuple[str, str]) -> None:
         delayed = self.partition.delayed[lane]
@@ -106,6 +116,9 @@ class _Polling:
             return True
         attempt, claim = attempt_of(state), claim_side(execution, seq)
         if claim.held or claim.closed or not is_open(execution, seq, attempt):
+            return True
+        if self.poll.task_type not in ("", attempt.type):
+            self.passed = True
             return True
         if execution.status == "PAUSED":
             execution.parked.add(seq)

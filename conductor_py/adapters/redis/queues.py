@@ -32,10 +32,11 @@ class RedisTaskQueues:
             "" if poll.limit is None else poll.limit,
             rate,
             window,
-            poll.poll_name,
-            poll.poll_domain,
+            _word(poll.poll_name),
+            _word(poll.poll_domain),
             _shared(poll),
             poll.gather_ms,
+            poll.task_type,
             *poll.shards,
         ]
         reply = self._scripts.run("poll_tasks", partition, arguments, again=False)
@@ -87,9 +88,10 @@ class RedisTaskQueues:
     def record_poll(
         self, name: str, domain: str, worker: str, shards: tuple[str, ...], now_ms: int
     ) -> None:
-        arguments: list[Argument] = [now_ms, f"{name}\n{domain}", f"{now_ms} {worker}"]
+        field = f"{_word(name)}\n{_word(domain)}"
+        arguments: list[Argument] = [now_ms, field, f"{now_ms} {worker}"]
         for shard in shards:
-            arguments += (f"{name}\n{domain}\n{shard}", now_ms)
+            arguments += (f"{field}\n{shard}", now_ms)
         self._scripts.run("record_poll", self._scripts.namespace.home_of(name), arguments)
 
     def names(self, partition: int | None) -> frozenset[str]:
@@ -98,7 +100,7 @@ class RedisTaskQueues:
             prefixes = (self._scripts.prefix(partition),)
         replies = self._look([("SMEMBERS", f"{prefix}queues") for prefix in prefixes])
         return frozenset(
-            entry.decode().split("\n", 1)[0] for reply in replies for entry in reply or ()
+            entry.decode().rsplit("\n", 1)[0] for reply in replies for entry in reply or ()
         )
 
     def _look(self, commands: list[tuple[str, ...]]) -> list[Reply]:
@@ -116,7 +118,7 @@ class RedisTaskQueues:
         )
         if not names:
             return {}
-        lanes = [tuple(name.split("\n", 1)) for name in names]
+        lanes = [tuple(name.rsplit("\n", 1)) for name in names]
         counts = connection.pipeline(
             [
                 ("ZCARD", f"{prefix}{kind}:{queue}:{shard}")
@@ -135,16 +137,27 @@ class RedisTaskQueues:
         last: dict[tuple[str, str], tuple[int, str]] = {}
         shards: defaultdict[tuple[str, str], dict[str, int]] = defaultdict(dict)
         for field, value in zip(flat, flat, strict=True):
-            queue, domain, *shard = field.decode().split("\n", 2)
+            queue, domain, *shard = map(_text_of, field.decode().split("\n", 2))
+            at_ms, told, worker = value.decode().partition(" ")
+            if bool(shard) == bool(told):
+                continue  # a name with a line break, as releases up to 0.1 have written it
             if shard:
-                shards[queue, domain][shard[0]] = int(value)
+                shards[queue, domain][shard[0]] = int(at_ms)
             else:
-                at_ms, worker = value.decode().split(" ", 1)
                 last[queue, domain] = int(at_ms), worker
         return tuple(
             PollData(queue=who[0], domain=who[1], worker=worker, at_ms=at_ms, shards=shards[who])
             for who, (at_ms, worker) in sorted(last.items())
         )
+
+
+def _word(text: str) -> str:
+    """Write a name so that it has no line break, which stands between the names of a field."""
+    return text.replace("%", "%25").replace("\n", "%0A")
+
+
+def _text_of(word: str) -> str:
+    return word.replace("%0A", "\n").replace("%25", "%")
 
 
 def _shared(poll: Poll) -> str:

@@ -4,10 +4,10 @@
 -- ARGV       now, queue, worker, count, lease in ms, byte bound, live limit, live rate, its window in ms, name and
 --            domain the poll is recorded under, limits over several partitions ('' or '<claims> <until> <definition>':
 --            so many claims of that definition's rate may be made until then), how long what is claimed is
---            gathered for the index in ms (0: it is not noted), shards
+--            gathered for the index in ms (0: it is not noted), type of the attempts that are wanted ('': any), shards
 -- RETURNS    {now, retry at (0: nothing is known to come, now: more may be there), '' | '<limit> <rate> <window> <used up> <definition>', id, seq, claim, header, state,
 --            claim side, input | false, output | false, …}
--- INVARIANT  What is handed out is open, in no queue and held by one claim; limits hold, those over several
+-- INVARIANT  What is handed out is of the wanted type, open, in no queue and held by one claim; limits hold, those over several
 --            partitions by the permits that this one has and by claims that were leased; versions do not move. The
 --            first claim of an attempt that tells when it starts is an event of its execution.
 -- BOUND      200 heads and 200 delayed entries a shard; bytes after the first attempt.
@@ -129,7 +129,7 @@ local function hand_out(member, seq, present, record, a, c, limit, window)
   touched[taken] = member
 end
 
--- Looks at one head. It leaves the queue, or the poll stops at it.
+-- Looks at one head. It leaves the queue, or the poll stops at it; true: it is another type's, and stays.
 local function look_at(ready, member)
   local id, seq = string.sub(member, 1, 36), string.sub(member, 38)
   local present = redis.call('HMGET', P .. 'exec:' .. id, 'v', 'h', 'k', 'a:' .. seq, 'c:' .. seq, 'i:' .. seq,
@@ -142,6 +142,9 @@ local function look_at(ready, member)
   if not record or c.held == 1 or c.closed == 1 or not is_open(record, present[2], tonumber(seq), a) then
     redis.call('ZREM', ready, member)
     return
+  end
+  if ARGV[14] ~= '' and a.type ~= ARGV[14] then
+    return true
   end
   if record.status == 'PAUSED' then
     redis.call('SADD', P .. 'park:' .. id, seq)
@@ -165,28 +168,30 @@ local function look_at(ready, member)
   redis.call('ZREM', ready, member)
 end
 
-for i = 14, #ARGV do
+for i = 15, #ARGV do
   if stop or taken >= count then
     break
   end
   local lane = queue .. ':' .. ARGV[i]
   local ready = P .. 'queue:' .. lane
   promote(lane)
-  local looked = 0
+  local looked, passed = 0, 0
   while not stop and taken < count and looked < 200 do
-    local heads = redis.call('ZRANGE', ready, 0, math.min(count - taken, 200 - looked) - 1)
+    local heads = redis.call('ZRANGE', ready, passed, passed + math.min(count - taken, 200 - looked) - 1)
     if #heads == 0 then
       break
     end
     for _, member in ipairs(heads) do
       if not stop then
         looked = looked + 1
-        look_at(ready, member)
+        if look_at(ready, member) then
+          passed = passed + 1
+        end
       end
     end
   end
   if not stop and looked >= 200 and redis.call('EXISTS', ready) == 1 then
-    sooner(now)
+    sooner(passed > 0 and now + 1000 or now)
   end
 end
 local gather_ms = tonumber(ARGV[13])
@@ -195,11 +200,11 @@ if taken > 0 and gather_ms > 0 then
 end
 if ARGV[10] ~= '' then
   local field = ARGV[10] .. '\n' .. ARGV[11]
-  local last = redis.call('HMGET', P .. 'polldata', field, field .. '\n' .. (ARGV[14] or ''))
+  local last = redis.call('HMGET', P .. 'polldata', field, field .. '\n' .. (ARGV[15] or ''))
   local at, who = string.match(last[1] or '0 ', '^(%d+) (.*)$')
   if who ~= worker or now - tonumber(at) >= 1000 or now - tonumber(last[2] or 0) >= 1000 then
     local set = {field, int(now) .. ' ' .. worker}
-    for i = 14, #ARGV do
+    for i = 15, #ARGV do
       set[#set + 1], set[#set + 2] = field .. '\n' .. ARGV[i], int(now)
     end
     note_polls(P, set, now)

@@ -36,9 +36,24 @@ if present then
   end
   return {'EXISTS', now, id}
 end
-local idem = ARGV[8] ~= '' and P .. 'idem:' .. name .. ':' .. ARGV[8]
+-- The name ends at the first colon, so that pay:eu with key 7 is not pay with key eu:7. A name that is written
+-- otherwise than releases before wrote it is looked for in their form, too, where the execution is its own.
+local escaped = string.gsub(name, '[%%:]', {['%'] = '%25', [':'] = '%3A'})
+local idem = ARGV[8] ~= '' and P .. 'idem:' .. escaped .. ':' .. ARGV[8]
+
+local function name_of(execution)
+  local header = redis.call('HGET', P .. 'exec:' .. execution, 'h')
+  return header and cjson.decode(header).name
+end
+
 if idem then
   local taken = redis.call('GET', idem)
+  if taken and string.find(ARGV[8], ':', 1, true) then
+    taken = (name_of(taken) or name) == name and taken
+  elseif not taken and escaped ~= name then
+    taken = redis.call('GET', P .. 'idem:' .. name .. ':' .. ARGV[8])
+    taken = taken and name_of(taken) == name and taken
+  end
   if taken then
     local other = redis.call('HGET', P .. 'exec:' .. taken, 'v')
     if ARGV[10] ~= 'FAIL_ON_RUNNING' or (other and not read_record(other).terminal) then
