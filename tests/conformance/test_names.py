@@ -24,12 +24,15 @@ def test_a_name_and_a_key_are_read_out_of_what_they_are_joined_into(
     assert (joined == theirs) == ((name, key) == (other, another))
 
 
-@given(_NAMES, _NAMES, st.integers(0, 99), _NAMES, _NAMES, st.integers(0, 99))
+_ACTIONS = st.tuples(_NAMES, _NAMES, st.integers(0, 99))
+
+
+@given(_ACTIONS, _ACTIONS)
 def test_an_action_of_a_handler_is_read_out_of_its_identity(
-    message: str, handler: str, at: int, other: str, another: str, there: int
+    one: tuple[str, str, int], other: tuple[str, str, int]
 ) -> None:
-    joined, theirs = f"{message}:{escaped(handler)}:{at}", f"{other}:{escaped(another)}:{there}"
-    assert (joined == theirs) == ((message, handler, at) == (other, another, there))
+    joined, theirs = (f"{message}:{escaped(name)}:{at}" for message, name, at in (one, other))
+    assert (joined == theirs) == (one == other)
 
 
 def test_an_idempotency_key_does_not_reach_into_another_workflow(store: Store) -> None:
@@ -73,9 +76,8 @@ def test_what_another_type_has_at_the_head_stays_there_in_its_order(store: Store
 def test_a_line_break_in_a_type_does_not_speak_for_a_domain(store: Store) -> None:
     store.queues.record_poll("pay\nprod", "", "w", ("s0",), NOW)
     store.queues.record_poll("pay", "a%0Ab", "w", ("s0",), NOW)
-    found = {
-        (data.queue, data.domain): data for at in _PARTITIONS for data in store.queues.poll_data(at)
-    }
+    rows = [data for at in _PARTITIONS for data in store.queues.poll_data(at)]
+    found = {(data.queue, data.domain): data for data in rows}
     assert found.keys() == {("pay\nprod", ""), ("pay", "a%0Ab")}
     assert found["pay\nprod", ""] == PollData(
         queue="pay\nprod", domain="", worker="w", at_ms=NOW, shards={"s0": NOW}
