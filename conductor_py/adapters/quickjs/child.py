@@ -19,8 +19,9 @@ Wire, both ways: a length of four bytes, then that many bytes. An empty frame le
 it is owed at the start and after each answer ``M`` or ``D``. A request is two frames: a JSON object
 (``language``, ``source``, ``check``, ``time_ms`` of processor time, ``wall_ms``), and the JSON text
 of the bindings, of the input where the language is jq. An answer is one frame: a letter (``K`` the
-keeper is ready, ``R`` the runner is ready, ``V`` value, ``E`` error, ``T`` time, ``M`` memory,
-``D`` the runner died), then JSON text, a message or the number of the signal.
+keeper is ready, with the names of the locks that hold (see ``jail``), ``R`` the runner is ready,
+``V`` value, ``E`` error, ``T`` time, ``M`` memory, ``D`` the runner died), then JSON text, a
+message or the number of the signal.
 """
 
 from __future__ import annotations
@@ -234,6 +235,17 @@ def _load(name: str, path: str) -> Any:  # noqa: ANN401 - extensions have no typ
     return module
 
 
+def _module_of(place: str, name: str) -> Any:  # noqa: ANN401 - a module
+    """Load what stands beside this program, which knows no package."""
+    path = f"{os.path.dirname(place)}/{name}.py"  # noqa: PTH120 - pathlib takes 10 ms to load
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 def _serve(javascript: JavaScript, jq: Jq, result_bytes: int) -> NoReturn:
     """Answer requests until the parent closes the socket."""
     while True:
@@ -253,10 +265,10 @@ def _serve(javascript: JavaScript, jq: Jq, result_bytes: int) -> NoReturn:
             javascript.prepare()
 
 
-def _keep(serve: Callable[[], NoReturn]) -> None:
+def _keep(locks: str, serve: Callable[[], NoReturn]) -> None:
     """Let one runner after the other serve, and tell of each that a program took down."""
     keeper = os.getpid()
-    _write_frame(b"K")
+    _write_frame(b"K" + locks.encode())
     while True:
         _read_frame()
         runner = os.fork()
@@ -291,8 +303,9 @@ def main() -> None:
     jq = Jq(_load("jq", jq_path) if jq_path else None)
     if when == "idle":
         _to_background()
+    locks = _module_of(__file__, "jail").lock()  # before the last descriptor is spent
     _confine(int(address_space_bytes))
-    _keep(lambda: _serve(javascript, jq, int(result_bytes)))
+    _keep(" ".join(locks), lambda: _serve(javascript, jq, int(result_bytes)))
 
 
 if __name__ == "__main__":

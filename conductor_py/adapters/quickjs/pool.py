@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import logging
 import os
 import select
 import signal
@@ -23,6 +24,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 from conductor_py.errors import ConfigurationError, LimitExceeded
@@ -37,6 +39,8 @@ _BURST_S = 0.001
 _STARTING_REST_S = 0.019
 #: Behind others, and yet within its time on a busy machine.
 _NICE = 10
+_LOCKS = frozenset({"landlock", "seccomp"})
+_LOG = logging.getLogger(__name__)
 
 
 class OutOfTime(Exception):
@@ -88,6 +92,8 @@ class Child:
                 start_new_session=True,
             )
             unused.pop_all()
+        self.locks: frozenset[str] = frozenset()
+        """What of the kernel holds it, once it is ready: see ``jail``."""
         self._rest_s = rest_s
         if rest_s:
             with contextlib.suppress(OSError, AttributeError):
@@ -104,7 +110,7 @@ class Child:
         if self._rest_s:
             self._run_in_bursts(deadline, min(self._rest_s, _STARTING_REST_S))
         try:
-            self._receive(deadline)
+            self.locks = frozenset(self._receive(deadline)[1:].decode().split())
             self._renew(deadline)
         except (Starved, ChildDied, ChildKilled) as error:
             raise LimitExceeded("No script process could be started; try again") from error
@@ -209,6 +215,15 @@ class Child:
 
 def _end_of_runner(number: int) -> OutOfTime | ChildDied:
     return OutOfTime() if number in _ENDED_BY_TIME else ChildDied(f"signal {number}")
+
+
+@cache
+def _tell_of_missing(locks: str) -> None:
+    """Once a process: it is the same for all children."""
+    _LOG.warning(
+        "Script processes run without locks that this kernel lacks; their limits hold",
+        extra={"action": "script_locks_missing", "locks": locks},
+    )
 
 
 def _path_of(extension: str) -> str:
@@ -339,6 +354,8 @@ class ChildPool:
         except LimitExceeded:
             child.kill()
             raise
+        if _LOCKS - child.locks:
+            _tell_of_missing(" ".join(sorted(_LOCKS - child.locks)))
         return child
 
     def _give_back(self, child: Child) -> None:
