@@ -14,7 +14,8 @@ from conductor_py.api.facade import FoundPage
 from conductor_py.api.front import Front, blueprint
 from conductor_py.api.payloads import external_storage_location
 from conductor_py.api.searches import loaded, run_search
-from conductor_py.errors import InvalidInput, NotFound
+from conductor_py.decider.operators.system import TYPES as SYSTEM_TYPES
+from conductor_py.errors import Forbidden, InvalidInput, NotFound
 from conductor_py.model.json import JsonObject
 from conductor_py.model.requests import ExtendRequest, PollRequest, TaskResult
 from conductor_py.model.status import TaskStatus
@@ -81,6 +82,11 @@ class _Polls:
 
 
 def _poll_request(task_type: str, *, count: int, timeout_ms: int) -> PollRequest:
+    if task_type in SYSTEM_TYPES:
+        raise Forbidden(
+            f"{task_type} tasks are carried out by the server, and handed to nobody: give a task"
+            " for workers a name of its own."
+        )
     return PollRequest(
         task_type=task_type,
         worker=text_parameter(request.args, "workerid"),
@@ -149,6 +155,8 @@ class _Reports:
 
     def _next_task(self, result: TaskResult) -> JsonObject | None:
         done = self._tasks.document(result.task_id)
+        if done["taskType"] in SYSTEM_TYPES:
+            return None
         wanted = PollRequest(
             task_type=str(done["taskType"]),
             worker=result.worker,

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 import orjson
 
 from conductor_py.codec.execution import dump_json, load_header
-from conductor_py.decider.operators.system import TYPES as SYSTEM_TYPES
 from conductor_py.decider.scheduling import queue_name
 from conductor_py.engine.bounds import TaskBounds
 from conductor_py.engine.clock import StoreClock
@@ -23,7 +22,7 @@ from conductor_py.engine.payload_holding import PayloadHolding
 from conductor_py.engine.results import Results
 from conductor_py.engine.shards import Shards
 from conductor_py.engine.views import Views
-from conductor_py.errors import Conflict, Forbidden, NotFound, PayloadTooLarge, StoreUnavailable
+from conductor_py.errors import Conflict, NotFound, PayloadTooLarge, StoreUnavailable
 from conductor_py.model.changing import changed
 from conductor_py.model.ids import (
     ExecutionId,
@@ -119,14 +118,9 @@ class Tasks:
         self, request: PollRequest, stop: threading.Event | None = None
     ) -> tuple[JsonObject, ...]:
         """Claim up to ``count`` tasks; waits up to ``timeout_ms`` for the first. ``stop`` ends the
-        wait. ``Forbidden`` for a type that the server itself carries out.
+        wait.
         """
         refuse_long_poll(request)
-        if request.task_type in SYSTEM_TYPES:
-            raise Forbidden(
-                f"{request.task_type} tasks are carried out by the server, and handed to nobody:"
-                " give a task for workers a name of its own"
-            )
         self._polled(request)
         queue = queue_name(request.task_type, request.domain)
         topic = f"q:{queue}"

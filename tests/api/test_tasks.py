@@ -25,6 +25,18 @@ def test_poll_with_nothing_to_do_is_204(client: Any) -> None:
     assert (answer.status_code, answer.data) == (204, b"")
 
 
+@pytest.mark.parametrize("task_type", ["HTTP", "KAFKA_PUBLISH"])
+@pytest.mark.parametrize("path", ["/api/tasks/poll", "/api/tasks/poll/batch"])
+def test_poll_of_a_type_that_the_server_carries_out_is_refused(
+    client: Any, engine: FakeEngine, path: str, task_type: str
+) -> None:
+    engine.tasks.waiting = [{"taskId": TASK_ID}]
+    answer = client.get(f"{path}/{task_type}?workerid=thief&domain=")
+    assert answer.status_code == 403
+    assert "carried out by the server" in answer.json["message"]
+    assert engine.tasks.polled == []
+
+
 def test_batch_poll_answers_a_list(client: Any, engine: FakeEngine) -> None:
     engine.tasks.waiting = [{"taskId": "1"}, {"taskId": "2"}, {"taskId": "3"}]
     answer = client.get("/api/tasks/poll/batch/resize?count=2&timeout=50&workerid=w")
@@ -146,6 +158,15 @@ def test_update_v2_hands_out_the_next_task_of_the_same_queue(
         PollRequest(task_type="resize", worker="w", domain="eu", timeout_ms=0)
     ]
     assert client.post("/api/tasks/update-v2", json=_RESULT).status_code == 204
+
+
+def test_update_v2_hands_out_no_task_that_the_server_carries_out(
+    client: Any, engine: FakeEngine
+) -> None:
+    engine.tasks.documents[TASK_ID] = {"taskType": "HTTP"}
+    engine.tasks.waiting = [{"taskId": "next"}]
+    answer = client.post("/api/tasks/update-v2", json={**_RESULT, "workerId": "w"})
+    assert (answer.status_code, engine.tasks.polled) == (204, [])
 
 
 def test_update_v2_of_an_unfinished_task_is_204(client: Any, engine: FakeEngine) -> None:

@@ -13,7 +13,7 @@ import pytest
 from conductor_py.engine.encoding import PayloadLimits
 from conductor_py.engine.system_lanes import Served, Slots
 from conductor_py.engine.system_worker import SystemWorker, SystemWorkerOptions
-from conductor_py.errors import Forbidden, StoreUnavailable
+from conductor_py.errors import StoreUnavailable
 from conductor_py.model.requests import PollRequest
 from conductor_py.model.status import TaskStatus
 from conductor_py.ports.store import Outcome, Report, ReportReply
@@ -217,16 +217,6 @@ def test_namespaces_and_groups_that_it_serves(
     worker = worker_of(engine, Calls(), served=served)
     assert worker.look() == 1
     completed(engine, started)
-
-
-@pytest.mark.parametrize("task_type", ["HTTP", "KAFKA_PUBLISH"])
-def test_poll_of_a_type_that_the_server_carries_out_is_refused(
-    engine: MemoryEngine, task_type: str
-) -> None:
-    start(engine)
-    with pytest.raises(Forbidden, match="carried out by the server"):
-        engine.engine.tasks.poll(PollRequest(task_type=task_type, worker="thief"))
-    assert not engine.engine.tasks.poll_data(task_type)
 
 
 @pytest.mark.parametrize(
