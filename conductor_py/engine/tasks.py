@@ -141,10 +141,13 @@ class Tasks:
     ) -> tuple[tuple[JsonObject, ...], int]:
         """Claim without waiting; with the epoch ms at which more falls due, 0 when unknown.
 
-        ``task_type``: of the tasks that are wanted, where the request names one of its queues.
+        ``task_type``: of the tasks that are wanted, where the request names one of its queues;
+        empty: any.
         """
         queue = queue_name(request.task_type, request.domain)
-        views, retry_at = self._poll_once(request, queue, task_type or request.task_type)
+        views, retry_at = self._poll_once(
+            request, queue, request.task_type if task_type is None else task_type
+        )
         return tuple(self._hand_out.document(view) for view in views), retry_at
 
     def _poll_once(

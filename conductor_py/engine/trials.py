@@ -276,7 +276,7 @@ class _Run:
         """Claim the task; one that a limit keeps back is tried again, one that is gone is not."""
         self._bench.put_first(step.attempt, step.task)
         wanted = PollRequest(task_type=step.attempt.queue, worker=_WORKER, timeout_ms=0)
-        found = self._bench.tasks.poll(wanted)
+        found, _ = self._bench.tasks.take(wanted, step.attempt.type)
         now = self._bench.now_ms()
         if found:
             claim = found[0]["claimToken"]

@@ -84,15 +84,15 @@ class Hands:
         Raises ``ConfigurationError`` when two functions are given for one type.
         """
         functions = _by_queue(tasks)
-        wanted = (*functions, *(kind for kind in self._mocked() if kind not in functions))
-        return sum(self._queue(*key, functions.get(key)) for key in wanted)
+        wanted = {**self._mocked(), **{key: key[0] for key in functions}}
+        return sum(self._queue(*key, type_, functions.get(key)) for key, type_ in wanted.items())
 
-    def _queue(self, kind: str, domain: str | None, function: AnyTask | None) -> int:
+    def _queue(self, kind: str, domain: str | None, type_: str, function: AnyTask | None) -> int:
         asked = PollRequest(
             task_type=kind, domain=domain or "", count=_BATCH, timeout_ms=0, worker=_WORKER
         )
         done, left = 0, []
-        for document in self.engine.tasks.poll(asked):
+        for document in self.engine.tasks.take(asked, type_)[0]:
             task = Task.from_json(orjson.loads(encode(document)))
             result = self._carried_out(task, function)
             if result is None:
@@ -153,15 +153,15 @@ class Hands:
         again = TaskResult(status=ResultStatus.IN_PROGRESS, output=task.output)
         self._report(task, again)
 
-    def _mocked(self) -> Iterator[tuple[str, str | None]]:
-        """Find the queues in which a task with a mock is ready."""
-        found: dict[tuple[str, str | None], None] = {}
+    def _mocked(self) -> dict[tuple[str, str | None], str]:
+        """Find the queues in which a task with a mock is ready, with the task's type."""
+        found: dict[tuple[str, str | None], str] = {}
         for queue, attempt in waiting(self.space, self.clock.now_ms):
             names = {attempt.ref, attempt.definition, attempt.type}
             if not names.isdisjoint(self.mocks):
                 domain, _, kind = queue.rpartition(":")
-                found[kind, domain or None] = None
-        yield from found
+                found[kind, domain or None] = attempt.type
+        return found
 
 
 def waiting(space: MemorySpace, now_ms: int) -> list[tuple[str, Attempt]]:

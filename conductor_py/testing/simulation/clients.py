@@ -195,7 +195,7 @@ class Worker(Client):
         )
         try:
             tasks, retry_at = self.ask(
-                "poll", lambda engine: engine.tasks.take(request), turn=self._round
+                "poll", lambda engine: engine.tasks.take(request, ""), turn=self._round
             )
         except (NoAnswer, ConductorError):
             self.pause(200 * MS)
