@@ -34,7 +34,7 @@ class Http:
         """Send a request to the API and return status and body."""
         content = b"" if body is None else json.dumps(body).encode()
         self._socket.sendall(
-            b"%s /api%s HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\n"
+            b"%s /api%s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
             b"Content-Length: %d\r\n\r\n%s"
             % (method.encode(), path.encode(), len(content), content)
         )

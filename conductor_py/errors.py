@@ -75,6 +75,12 @@ class Forbidden(ConductorError):
     code: ClassVar[str] = "FORBIDDEN"
 
 
+class UnsupportedContent(ConductorError):
+    """The body is not announced as JSON: send it with Content-Type: application/json."""
+
+    code: ClassVar[str] = "UNSUPPORTED_CONTENT"
+
+
 class NotFound(ConductorError):
     """There is nothing by that name or id."""
 

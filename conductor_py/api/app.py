@@ -13,6 +13,7 @@ from flask import Flask
 
 from conductor_py.api.administration import administration, result_queues
 from conductor_py.api.admission import Admission, admitted
+from conductor_py.api.boundary import Boundary, bounded
 from conductor_py.api.bulk import bulk
 from conductor_py.api.bundles import bundles
 from conductor_py.api.catalog import catalog
@@ -83,6 +84,7 @@ def create_app(
     config: Mapping[str, str] | None = None,
     time_zone: str = "UTC",
     admission: Admission | None = None,
+    boundary: Boundary | None = None,
 ) -> Flask:
     """Make the application.
 
@@ -97,7 +99,7 @@ def create_app(
     ``max_task_depth`` the size of definitions.
     ``metrics`` writes them in Prometheus's format, ``config`` are the settings to show.
     ``time_zone`` is that of schedules which name none. ``admission`` bounds what is taken in at
-    once.
+    once, ``boundary`` says what this server is called and whose pages may ask it.
     """
     rules = Rules(
         limits=Limits(max_tasks=max_tasks, max_depth=max_task_depth),
@@ -144,5 +146,6 @@ def create_app(
     whole = drained(app.wsgi_app, limit=max_body_bytes, most=_DRAINED_BODIES * max_body_bytes)
     if admission is not None:
         whole = admitted(whole, admission, instance=instance)
+    whole = bounded(whole, boundary or Boundary(), instance=instance)
     app.wsgi_app = whole  # type: ignore[assignment,method-assign]  # Flask's own way to wrap it
     return app

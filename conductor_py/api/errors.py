@@ -36,6 +36,7 @@ STATUS: Mapping[str, int] = MappingProxyType(
         "EPOCH_CONFLICT": 409,
         "NOTES_CONFLICT": 409,
         "PAYLOAD_TOO_LARGE": 413,
+        "UNSUPPORTED_CONTENT": 415,
         "LIMIT_EXCEEDED": 429,
         "OVERLOADED": 503,
         "STORE_UNAVAILABLE": 503,

@@ -115,7 +115,6 @@ class _Views:
         name = quote(found.file_name, safe="")
         answer.headers["Content-Disposition"] = f"attachment; filename*=UTF-8''{name}"
         answer.headers["Cache-Control"] = "no-store"
-        answer.headers["X-Content-Type-Options"] = "nosniff"
         answer.content_length = found.size
         answer.call_on_close(found.stream.close)
         return answer

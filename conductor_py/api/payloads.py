@@ -53,7 +53,6 @@ def payloads(served: ServedPayloads) -> Blueprint:
         answer = Response(_chunks(file), content_type=CONTENT_TYPE)
         answer.content_length = size
         answer.headers["Cache-Control"] = "no-store"
-        answer.headers["X-Content-Type-Options"] = "nosniff"
         answer.call_on_close(file.close)
         return answer
 

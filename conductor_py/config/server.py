@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from conductor_py.config.declaration import choice, count, duration, flag, size, text
+from conductor_py.config.declaration import choice, count, duration, flag, names, size, text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +36,19 @@ class Server:
         "",
         "How workers and browsers reach this server, for the signed URLs of files; empty: from "
         "host and port.",
+    )
+    allowed_hosts: tuple[str, ...] = names(
+        "conductor.server.allowedHosts",
+        "",
+        "Names that requests may call this server by in Host, such as conductor.example.com or "
+        "*.svc.cluster.local, beside localhost, addresses, the host of the public URL and, unless "
+        "it listens on loopback only, names without a dot; others are refused (DNS rebinding).",
+    )
+    allowed_origins: tuple[str, ...] = names(
+        "conductor.server.allowedOrigins",
+        "",
+        "Origins of other sites whose pages may send requests, such as https://console.example.com,"
+        " where a proxy passes them on; a page of any other is refused.",
     )
     workers: int = count(
         "conductor.server.workers",

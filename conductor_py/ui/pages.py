@@ -26,7 +26,6 @@ POLICY = (
 _HEADERS: Mapping[str, str] = MappingProxyType(
     {
         "Content-Security-Policy": POLICY,
-        "X-Content-Type-Options": "nosniff",
         "X-Frame-Options": "DENY",
         "Referrer-Policy": "same-origin",
     }

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 from conductor_py.config import Settings
 from conductor_py.config.shown import shown
@@ -63,6 +65,7 @@ def build_application(
     bounds what is taken in.
     """
     from conductor_py.api.app import create_app
+    from conductor_py.api.boundary import Boundary
     from conductor_py.decider.expressions import check
 
     limits = settings.limits
@@ -89,6 +92,11 @@ def build_application(
         config=shown(settings),
         time_zone=_time_zone(settings),
         admission=admission,
+        boundary=Boundary(
+            bound=settings.server.host,
+            hosts=(*settings.server.allowed_hosts, *_named(settings)),
+            origins=settings.server.allowed_origins,
+        ),
     )
     if metrics is not None:
         metrics.observe(application)
@@ -103,6 +111,13 @@ def build_application(
 
         application.register_blueprint(create_ui(engine))
     return application
+
+
+def _named(settings: Settings) -> Iterator[str]:
+    """Yield the hosts of the URLs that are handed out."""
+    for url in (settings.server.public_url, settings.file_storage.base_url):
+        if name := urlsplit(url).hostname:
+            yield name
 
 
 def _time_zone(settings: Settings) -> str:

@@ -106,7 +106,7 @@ def test_clients_that_send_slowly_have_no_turn_and_take_no_more_than_half_the_th
     server = deployment.server(*_SMALL)
     workflow = start(server.client, 1)
     head = (
-        b"POST /api/workflow HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+        b"POST /api/workflow HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         b"Content-Length: 100\r\n\r\n{"
     )
     slow = [socket.create_connection(("127.0.0.1", server.port), 20) for _ in range(40)]
@@ -140,7 +140,9 @@ def test_head_that_is_too_large_is_refused(deployment: Deployment) -> None:
         b"".join(b"X-%d: x\r\n" % number for number in range(200)),
     ):
         with closing(socket.create_connection(("127.0.0.1", server.port), 20)) as connection:
-            request = b"GET /api/metadata/taskdefs HTTP/1.1\r\nHost: x\r\n" + headers + b"\r\n"
+            request = (
+                b"GET /api/metadata/taskdefs HTTP/1.1\r\nHost: localhost\r\n" + headers + b"\r\n"
+            )
             try:
                 connection.sendall(request)
             except (BrokenPipeError, ConnectionResetError):
