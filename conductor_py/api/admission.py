@@ -4,21 +4,24 @@ A request *works* when it may use the processor, and *rests* while it waits for 
 (a long poll, a call that waits for an execution): so many may work at once, the others wait their
 turn, and a rest gives the turn back. What cannot get one in time is refused with Retry-After, and
 nothing of it has happened. So the answers of what is accepted stay quick however much is asked, no
-client holds a turn by sending slowly, and a Redis that hangs holds a few threads, not all.
+client holds a turn by sending slowly (bodies are read before, in places of their own), and a Redis
+that hangs holds a few threads, not all.
 """
 
 from __future__ import annotations
 
 import io
+import itertools
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import orjson
 
-from conductor_py.api.errors import UNANSWERED
-from conductor_py.errors import ConductorError, Overloaded, StoreUnavailable
+from conductor_py.api.bodies import Arriving, Bodies, has_body
+from conductor_py.api.errors import STATUS, UNANSWERED
+from conductor_py.errors import ConductorError, InvalidInput, Overloaded, StoreUnavailable
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
@@ -30,6 +33,8 @@ _ALWAYS: Final = ("/health", "/api/health", "/actuator/")
 _STREAMED: Final = ("/api/payloads/", "/api/files/")
 _READ_FIRST: Final = 1 << 20
 _MOST_LARGE: Final = 8
+_MOST_BYTES: Final = 64 << 20
+_PIECE_S: Final = 30.0
 _POLL_TURN: Final = 4
 _PROBES: Final = 2
 _FAILURES: Final = 3
@@ -38,9 +43,19 @@ _FAILURES: Final = 3
 class Admission:
     """The turns of one process. Safe for threads."""
 
-    def __init__(self, *, threads: int, working: int, resting: int, wait_s: float) -> None:
+    def __init__(
+        self,
+        *,
+        threads: int,
+        working: int,
+        resting: int,
+        wait_s: float,
+        reading: int | None = None,
+        piece_s: float = _PIECE_S,
+    ) -> None:
         """``threads`` requests may be in at once, ``working`` of them work, ``resting`` are asked
-        to rest; one waits at most ``wait_s`` for its turn.
+        to rest; one waits at most ``wait_s`` for its turn. Beside them ``reading`` bodies may be on
+        their way in, of each piece (64 KB) for ``piece_s``.
         """
         self._threads = threads
         self._most_working = working
@@ -53,7 +68,8 @@ class Admission:
         self._back: deque[threading.Lock] = deque()
         self._first: deque[threading.Lock] = deque()
         self._polls: deque[threading.Lock] = deque()
-        self.reading = threading.BoundedSemaphore(max(1, threads // 2))
+        places = max(1, threads // 2) if reading is None else reading
+        self.bodies = Bodies(places=places, most_bytes=_MOST_BYTES, piece_s=piece_s)
         self.large = threading.BoundedSemaphore(max(1, min(_MOST_LARGE, threads // 2)))
 
     def come_in(self, *, poll: bool) -> bool:
@@ -137,6 +153,7 @@ class Admission:
                 "working": self._working,
                 "resting": self._resting,
                 "waiting": waiting,
+                "reading": self.bodies.counts()["reading"],
                 "refused": self._refused,
             }
 
@@ -235,23 +252,58 @@ class _Gate:
         self._admission = admission
         self._busy = _refusal(Overloaded(), instance)
         self._away = _refusal(StoreUnavailable("Redis does not answer."), instance)
+        self._short = _refusal(InvalidInput("The body ended before its length."), instance)
+        self._numbers = itertools.count()
 
     def serve(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         path = environ["PATH_INFO"]
         if path.startswith(_ALWAYS):
-            return self._application(environ, start_response)
+            return self._always(environ, start_response)
+        bodies, number = self._admission.bodies, next(self._numbers)
+        if has_body(environ):
+            environ["wsgi.input"] = Arriving(environ, bodies, number)
+        if path.startswith(_STREAMED) or not _is_small(environ):
+            return self._alone(environ, start_response, number)
+        if has_body(environ) and (refusal := self._read_first(environ)):
+            bodies.answered(number)
+            return _said(refusal, start_response, read=False)
         poll = path.startswith(_POLLS)
         if not self._admission.come_in(poll=poll):
+            bodies.answered(number)
             return self._refused(start_response, read=False)
+        bodies.answer(number)
         try:
-            if path.startswith(_STREAMED) or not _is_small(environ):
-                return self._alone(environ, start_response)
-            if _has_body(environ) and not _read_first(self._admission, environ):
-                self._admission.refuse()
-                return self._refused(start_response, read=False)
             return self._worked(environ, start_response, poll=poll)
         finally:
             self._admission.go()
+            bodies.answered(number)
+
+    def _always(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        """Answer about health without waiting for anything: nobody reads a body."""
+        if not has_body(environ):
+            return self._application(environ, start_response)
+        environ["wsgi.input"], environ["CONTENT_LENGTH"] = io.BytesIO(), "0"
+        environ.pop("HTTP_TRANSFER_ENCODING", None)
+
+        def begin(status: str, headers: list[tuple[str, str]], *error: Any) -> Callable[..., Any]:  # noqa: ANN401 - as WSGI has it
+            return start_response(status, [*headers, ("Connection", "close")], *error)
+
+        return self._application(environ, begin)
+
+    def _read_first(self, environ: WSGIEnvironment) -> _Refusal | None:
+        """Take the body off its client, who may be slow, before there is a turn."""
+        bodies, announced = self._admission.bodies, int(environ["CONTENT_LENGTH"])
+        if not bodies.take(announced):
+            self._admission.refuse()
+            return self._busy
+        try:
+            body = environ["wsgi.input"].read(announced)
+        finally:
+            bodies.give_back(announced)
+        if len(body) < announced:
+            return self._short
+        environ["wsgi.input"] = io.BytesIO(body)
+        return None
 
     def _worked(
         self, environ: WSGIEnvironment, start_response: StartResponse, *, poll: bool
@@ -263,30 +315,30 @@ class _Gate:
         finally:
             self._admission.end(failed=environ.get(UNANSWERED, False))
 
-    def _alone(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+    def _alone(
+        self, environ: WSGIEnvironment, start_response: StartResponse, number: int
+    ) -> Iterable[bytes]:
         """Serve what is large, and takes as long as its client does: a few at once, no turn."""
-        large = self._admission.large
+        large, bodies = self._admission.large, self._admission.bodies
         if not large.acquire(blocking=False):
             self._admission.refuse()
             return self._refused(start_response, read=False)
+
+        def over() -> None:
+            large.release()
+            bodies.answered(number)
+
+        bodies.answer(number)
         try:
             answer = self._application(environ, start_response)
         except BaseException:
-            large.release()
+            over()
             raise
-        return _Lasting(answer, large.release)
+        return _Lasting(answer, over)
 
     def _refused(self, start_response: StartResponse, *, read: bool) -> Iterable[bytes]:
-        body = self._away if self._admission.is_away else self._busy
-        headers = [
-            ("Content-Type", "application/json"),
-            ("Content-Length", str(len(body))),
-            ("Retry-After", "1"),
-        ]
-        if not read:
-            headers.append(("Connection", "close"))
-        start_response("503 SERVICE UNAVAILABLE", headers)
-        return [body]
+        refusal = self._away if self._admission.is_away else self._busy
+        return _said(refusal, start_response, read=read)
 
 
 class _Lasting:
@@ -311,20 +363,30 @@ class _Lasting:
             close()
 
 
-def _refusal(error: ConductorError, instance: str) -> bytes:
-    return orjson.dumps(
-        {
-            "status": 503,
-            "message": error.message,
-            "retryable": True,
-            "instance": instance,
-            "code": error.code,
-        }
-    )
+class _Refusal(NamedTuple):
+    """An answer that is the same each time."""
+
+    status: str
+    body: bytes
+    is_retryable: bool
 
 
-def _has_body(environ: WSGIEnvironment) -> bool:
-    return environ.get("CONTENT_LENGTH", "0") not in {"", "0"}
+def _refusal(error: ConductorError, instance: str) -> _Refusal:
+    status = STATUS[error.code]
+    told = {"status": status, "message": error.message, "retryable": error.retryable}
+    body = orjson.dumps(told | {"instance": instance, "code": error.code})
+    line = "503 SERVICE UNAVAILABLE" if error.retryable else f"{status} BAD REQUEST"
+    return _Refusal(line, body, error.retryable)
+
+
+def _said(refusal: _Refusal, start_response: StartResponse, *, read: bool) -> Iterable[bytes]:
+    headers = [("Content-Type", "application/json"), ("Content-Length", str(len(refusal.body)))]
+    if refusal.is_retryable:
+        headers.append(("Retry-After", "1"))
+    if not read:
+        headers.append(("Connection", "close"))
+    start_response(refusal.status, headers)
+    return [refusal.body]
 
 
 def _is_small(environ: WSGIEnvironment) -> bool:
@@ -332,14 +394,3 @@ def _is_small(environ: WSGIEnvironment) -> bool:
         return False
     size = environ.get("CONTENT_LENGTH") or "0"
     return size.isdecimal() and int(size) <= _READ_FIRST
-
-
-def _read_first(admission: Admission, environ: WSGIEnvironment) -> bool:
-    """Take the body off its client, who may be slow, before there is a turn."""
-    if not admission.reading.acquire(blocking=False):
-        return False
-    try:
-        environ["wsgi.input"] = io.BytesIO(environ["wsgi.input"].read())
-    finally:
-        admission.reading.release()
-    return True

@@ -48,7 +48,7 @@ from conductor_py.api.values import secrets
 from conductor_py.api.workers import workers
 from conductor_py.api.workflows import workflows
 from conductor_py.ports.payloads import ServedPayloads
-from conductor_py.wire.body import MAX_DEPTH
+from conductor_py.wire.body import MAX_DEPTH, MAX_VALUES
 from conductor_py.wire.definition_reader import DefinitionReader
 from conductor_py.wire.validation import CheckExpressions, CheckScript, Limits, Rules
 
@@ -72,6 +72,7 @@ def create_app(
     instance: str = "unknown",
     max_body_bytes: int = DEFAULT_MAX_BODY_BYTES,
     max_depth: int = MAX_DEPTH,
+    max_values: int = MAX_VALUES,
     max_poll_count: int = 1_000,
     max_poll_ms: int = 5_000,
     max_results: int = 5_000,
@@ -94,8 +95,9 @@ def create_app(
     their programs does not parse, ``environment`` holds the names that they may read beside tasks.
     ``stop`` ends long polls when the process is to end, ``instance`` names the server in errors.
     ``max_body_bytes`` bounds every body but uploads, ``max_depth`` the nesting of JSON,
-    ``max_poll_count`` and ``max_poll_ms`` what a poll takes and how long it waits, ``max_wait_ms``
-    how long a call waits for an execution, ``max_results`` a page of a search, ``max_tasks`` and
+    ``max_values`` how much there is of it, ``max_poll_count`` and ``max_poll_ms`` what a poll takes
+    and how long it waits, ``max_wait_ms`` how long a call waits for an execution, ``max_results``
+    a page of a search, ``max_tasks`` and
     ``max_task_depth`` the size of definitions.
     ``metrics`` writes them in Prometheus's format, ``config`` are the settings to show.
     ``time_zone`` is that of schedules which name none. ``admission`` bounds what is taken in at
@@ -114,6 +116,7 @@ def create_app(
         engine=engine,
         definitions=DefinitionReader(rules),
         max_depth=max_depth,
+        max_values=max_values,
         max_poll_count=max_poll_count,
         max_poll_ms=max_poll_ms,
         max_results=max_results,

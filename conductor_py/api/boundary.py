@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
+from conductor_py.api.bodies import has_body
 from conductor_py.api.errors import STATUS
 from conductor_py.errors import ConductorError, Forbidden, UnsupportedContent
 
@@ -76,7 +77,7 @@ class Boundary:
                 "A page of another site asked for this; "
                 "conductor.server.allowedOrigins takes origins that may."
             )
-        if _has_body(environ) and not environ["PATH_INFO"].startswith(_UPLOADS):
+        if has_body(environ) and not environ["PATH_INFO"].startswith(_UPLOADS):
             _check_type(environ.get("CONTENT_TYPE", ""), is_browser=is_browser)
 
     def _is_ours(self, host: str) -> bool:
@@ -124,7 +125,7 @@ def bounded(application: WSGIApplication, boundary: Boundary, *, instance: str) 
         try:
             boundary.check(environ)
         except ConductorError as error:
-            return _refused(error, instance, start_response, has_body=_has_body(environ))
+            return _refused(error, instance, start_response, read=not has_body(environ))
 
         def begin(status: str, headers: list[tuple[str, str]], *error: Any) -> Callable[..., Any]:  # noqa: ANN401 - as WSGI has it
             return start_response(status, [*headers, _NOSNIFF], *error)
@@ -135,7 +136,7 @@ def bounded(application: WSGIApplication, boundary: Boundary, *, instance: str) 
 
 
 def _refused(
-    error: ConductorError, instance: str, start_response: StartResponse, *, has_body: bool
+    error: ConductorError, instance: str, start_response: StartResponse, *, read: bool
 ) -> Iterable[bytes]:
     status = STATUS[error.code]
     told = {"status": status, "message": error.message, "retryable": False}
@@ -145,7 +146,7 @@ def _refused(
         ("Content-Length", str(len(body))),
         _NOSNIFF,
     ]
-    if has_body:
+    if not read:
         headers.append(("Connection", "close"))
     start_response(_REASONS[status], headers)
     return [body]
@@ -158,12 +159,6 @@ def _check_type(given: str, *, is_browser: bool) -> None:
     # Text and no type at all are what old clients send; a page of another site may send them, too.
     if is_browser or kind in _FORMS:
         raise UnsupportedContent
-
-
-def _has_body(environ: WSGIEnvironment) -> bool:
-    return (
-        environ.get("CONTENT_LENGTH", "0") not in {"", "0"} or "HTTP_TRANSFER_ENCODING" in environ
-    )
 
 
 def _names_itself(environ: WSGIEnvironment) -> bool:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
+from conductor_py.api.bodies import has_body
+
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
@@ -23,7 +25,7 @@ def drained(application: WSGIApplication, *, limit: int, most: int) -> WSGIAppli
     """
 
     def served(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        if not _has_body(environ):
+        if not has_body(environ):
             return application(environ, start_response)
         counted = _Counted(environ["wsgi.input"])
         environ["wsgi.input"] = counted
@@ -56,12 +58,6 @@ def _then(answer: Iterable[bytes], follow: Callable[[], object]) -> Iterator[byt
         close = getattr(answer, "close", None)
         if close is not None:
             close()
-
-
-def _has_body(environ: WSGIEnvironment) -> bool:
-    return (
-        environ.get("CONTENT_LENGTH", "0") not in ("", "0") or "HTTP_TRANSFER_ENCODING" in environ
-    )
 
 
 def _announced(environ: WSGIEnvironment) -> int | None:

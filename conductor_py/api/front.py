@@ -11,7 +11,7 @@ from flask import Blueprint, Response, request
 
 from conductor_py.api.admission import Admission
 from conductor_py.api.facade import EngineFacade
-from conductor_py.wire.body import MAX_DEPTH, parse, parse_object
+from conductor_py.wire.body import MAX_DEPTH, MAX_VALUES, parse, parse_object
 from conductor_py.wire.definition_reader import DefinitionReader
 
 Route = tuple[str, str, Callable[..., Response]]
@@ -25,6 +25,7 @@ class Front:
     engine: EngineFacade
     definitions: DefinitionReader
     max_depth: int = MAX_DEPTH
+    max_values: int = MAX_VALUES
     max_poll_count: int = 1_000
     max_poll_ms: int = 5_000
     max_results: int = 5_000
@@ -41,11 +42,15 @@ class Front:
 
     def body(self) -> Any:  # noqa: ANN401 - any JSON value
         """Read the body, whatever content type it claims; ``InvalidInput`` when it is not JSON."""
-        return parse(request.get_data(cache=False), max_depth=self.max_depth)
+        return parse(self._sent(), max_depth=self.max_depth, max_values=self.max_values)
 
     def body_object(self) -> dict[str, Any]:
         """Read the body as a JSON object; an empty one when there is none."""
-        return parse_object(request.get_data(cache=False), max_depth=self.max_depth)
+        return parse_object(self._sent(), max_depth=self.max_depth, max_values=self.max_values)
+
+    @staticmethod
+    def _sent() -> bytes:
+        return request.get_data(cache=False)
 
 
 def blueprint(noun: str, prefix: str, routes: Iterable[Route]) -> Blueprint:

@@ -173,6 +173,13 @@ class Limits:
         minimum=10,
         maximum=200,
     )
+    json_values: int = count(
+        "conductor.limits.jsonValues",
+        "2000000",
+        "Values that a request may have, counted by its commas and brackets outside of strings; in "
+        "memory each takes about 120 bytes.",
+        minimum=10_000,
+    )
     sub_workflow_depth: int = count(
         "conductor.limits.subWorkflowDepth",
         "100",

@@ -76,6 +76,26 @@ class Server:
         "How long a request waits for its turn before it is answered 503.",
         minimum=1,
     )
+    reading: int = count(
+        "conductor.server.readingBodies",
+        "256",
+        "Bodies of requests that each process receives at once, each with a thread of its own; "
+        "further ones are answered 503.",
+        minimum=1,
+    )
+    head_ms: int = duration(
+        "conductor.server.headTimeout",
+        "30s",
+        "How long the head of a request may take to arrive, and a connection may be idle.",
+        minimum=100,
+    )
+    piece_ms: int = duration(
+        "conductor.server.bodyTimeout",
+        "30s",
+        "How long each 64 KB of a body may take to arrive, at most 2 seconds while half of the "
+        "places are taken; who is slower is cut off.",
+        minimum=100,
+    )
     connections: int = count(
         "conductor.server.connections",
         "4096",

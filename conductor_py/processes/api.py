@@ -23,6 +23,7 @@ from conductor_py.processes.identity import new_name
 from conductor_py.processes.listening import await_port, refuse_strangers
 from conductor_py.processes.logs import configure_logs
 from conductor_py.processes.readiness import await_redis
+from conductor_py.processes.slow_senders import SlowSenders, is_known, own_connections
 from conductor_py.processes.stopping import end_after_stop, end_with_parent, stop_on_signals
 from conductor_py.wiring import (
     SPARE_THREADS,
@@ -43,7 +44,7 @@ _LATE_S: Final = 1.0
 
 def run_api(settings: Settings, *, server: str | None = None) -> int:
     """Serve HTTP until a stop signal; ``server`` names the server that this process is part of."""
-    from granian.constants import Interfaces
+    from granian.constants import HTTPModes, Interfaces
     from granian.http import HTTP1Settings
     from granian.log import LogLevels
     from granian.server import Server
@@ -67,9 +68,16 @@ def run_api(settings: Settings, *, server: str | None = None) -> int:
         port=settings.server.port,
         interface=Interfaces.WSGI,
         workers=settings.server.workers,
-        blocking_threads=settings.server.blocking_threads + SPARE_THREADS,
+        blocking_threads=(
+            settings.server.blocking_threads + settings.server.reading + SPARE_THREADS
+        ),
         backpressure=settings.server.connections,
-        http1_settings=HTTP1Settings(max_buffer_size=settings.server.header_bytes),
+        # HTTP/2 has heads of megabytes, and no time for them.
+        http=HTTPModes.http1,
+        http1_settings=HTTP1Settings(
+            max_buffer_size=settings.server.header_bytes,
+            header_read_timeout=settings.server.head_ms,
+        ),
         respawn_failed_workers=True,
         respawn_interval=_OVERLAP_S,
         workers_kill_timeout=max(settings.server.stop_timeout_ms // 1000, 1),
@@ -105,6 +113,9 @@ def load_application(
     threading.Thread(
         target=_keep_shards, args=(engine, settings, stop), name="shards", daemon=True
     ).start()
+    if is_known():
+        senders = SlowSenders(admission.bodies, own_connections)
+        threading.Thread(target=senders.run, args=(stop,), name="senders", daemon=True).start()
     end_after_stop(stop, settings.server.stop_timeout_ms / 1000 + _LATE_S)
     served.value = True
     return application

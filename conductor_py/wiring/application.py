@@ -38,6 +38,8 @@ def build_admission(settings: Settings) -> Admission:
         working=min(server.working, threads),
         resting=max(threads - _NOT_FOR_POLLS, threads // 2),
         wait_s=server.turn_wait_ms / 1000,
+        reading=server.reading,
+        piece_s=server.piece_ms / 1000,
     )
 
 
@@ -81,6 +83,7 @@ def build_application(
         instance=instance,
         max_body_bytes=settings.server.body_bytes,
         max_depth=limits.json_depth,
+        max_values=limits.json_values,
         max_poll_count=limits.poll_tasks,
         max_poll_ms=settings.server.long_poll_limit_ms,
         max_results=limits.search_results,

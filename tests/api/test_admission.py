@@ -223,7 +223,7 @@ def test_slow_clients_have_no_turn_and_too_many_of_them_are_refused(door: Make) 
     slow = [_Slow(b"12345") for _ in range(3)]
     for number, body in enumerate(slow[:2]):
         at.ask(f"s{number}", body=body, CONTENT_LENGTH="5")
-    at.awaits(**{"in": 2, "working": 0})
+    at.awaits(**{"in": 0, "reading": 2})
     assert all(body.asked.wait(_FOREVER_S) for body in slow[:2])
     at.ask("s2", body=slow[2], CONTENT_LENGTH="5")
     until(lambda: "s2" in at.answers, what="the refusal")
@@ -235,6 +235,45 @@ def test_slow_clients_have_no_turn_and_too_many_of_them_are_refused(door: Make) 
         body.sent.set()
     until(lambda: {"s0", "s1"} <= at.answers.keys(), what="the slow")
     assert at.answers["s0"][2] == b"12345"
+
+
+def test_body_that_ends_before_its_length_is_refused_whatever_its_beginning_says(
+    door: Make,
+) -> None:
+    at = door()
+    at.ask("a", body=b'{"a": 1}', CONTENT_LENGTH="9")
+    until(lambda: "a" in at.answers, what="the refusal")
+    status, headers, content = at.answers["a"]
+    assert (status, headers["Connection"]) == ("400 BAD REQUEST", "close")
+    assert orjson.loads(content)["message"] == "The body ended before its length."
+    assert at.inside == []
+
+
+def test_half_sent_body_of_a_question_about_health_is_not_waited_for(door: Make) -> None:
+    at = door()
+    for path in ("/health", "/api/health", "/actuator/health"):
+        for length in ({"CONTENT_LENGTH": "10"}, {"HTTP_TRANSFER_ENCODING": "chunked"}):
+            name = f"{path} {len(length)} {next(iter(length))}"
+            at.ask(name, path, body=_Slow(b"{"), **length)
+            at.let_out(name)
+            until(lambda: name in at.answers, what=name)  # noqa: B023
+            status, headers, content = at.answers[name]
+            assert (status, headers["Connection"], content) == ("200 OK", "close", b"")
+
+
+def test_bodies_are_bounded_by_the_bytes_that_they_announce(door: Make) -> None:
+    at = door(reading=100)
+    megabyte = {"CONTENT_LENGTH": str(1 << 20)}
+    slow = [_Slow(b"x" * (1 << 20)) for _ in range(65)]
+    for number, body in enumerate(slow[:64]):
+        at.ask(f"s{number}", body=body, **megabyte)
+    at.awaits(reading=64)
+    at.ask("s64", body=slow[64], **megabyte)
+    until(lambda: "s64" in at.answers, what="the refusal")
+    assert _refusal(at.answers["s64"]) == "OVERLOADED"
+    for body in slow:
+        body.sent.set()
+    at.let_out(*(f"s{number}" for number in range(64)))
 
 
 def test_large_bodies_hold_no_turn_and_only_so_many_are_taken(door: Make) -> None:

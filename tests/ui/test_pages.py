@@ -59,7 +59,6 @@ def test_every_answer_allows_nothing_but_this_server(path):
     assert headers["Content-Security-Policy"] == POLICY
     assert "default-src 'self'" in POLICY
     assert "unsafe" not in POLICY
-    assert headers["X-Content-Type-Options"] == "nosniff"
     assert headers["X-Frame-Options"] == "DENY"
 
 

@@ -9,6 +9,7 @@ is never carried over a fork, and never used by two threads at once. Driver erro
 from __future__ import annotations
 
 import fcntl
+import itertools
 import os
 import sqlite3
 import threading
@@ -17,11 +18,12 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from conductor_py.adapters.sqlite.schema import ADDED, FORMAT, statements
-from conductor_py.errors import ConfigurationError, StoreUnavailable
+from conductor_py.errors import ConfigurationError, InvalidInput, StoreUnavailable
 
 _BUSY_TIMEOUT_S = 15.0
 _IDLE_READERS = 8
 _WAL_LIMIT_BYTES = 64 * 1024 * 1024
+_STEPS = 1_000_000
 
 
 class Connections:
@@ -144,6 +146,24 @@ class Connections:
 
 
 _abandoned: list[tuple[list[sqlite3.Connection], sqlite3.Connection | None]] = []
+
+
+@contextmanager
+def bounded(connection: sqlite3.Connection, most_steps: int) -> Iterator[None]:
+    """Let what is asked within take so many steps of SQLite's machine; more is ``InvalidInput``."""
+    looks = itertools.count(1)
+    each = min(_STEPS, most_steps)
+    connection.set_progress_handler(lambda: next(looks) * each > most_steps, each)
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode != sqlite3.SQLITE_INTERRUPT:
+            raise
+        raise InvalidInput(
+            "The search looks at more than one search may; narrow it, by a time, name or status."
+        ) from error
+    finally:
+        connection.set_progress_handler(None, 0)
 
 
 @contextmanager

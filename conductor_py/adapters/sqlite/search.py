@@ -14,7 +14,7 @@ from pathlib import Path
 
 import orjson
 
-from conductor_py.adapters.sqlite.connections import Connections
+from conductor_py.adapters.sqlite.connections import Connections, bounded
 from conductor_py.adapters.sqlite.rows import write_document
 from conductor_py.adapters.sqlite.schema import EXECUTIONS, TASKS, Table
 from conductor_py.adapters.sqlite.statement import select
@@ -35,13 +35,17 @@ from conductor_py.model.search import (
 )
 
 _REMEMBERED_DELETIONS = 100_000
+_MOST_STEPS = 500_000_000
+"""Steps of SQLite's machine: several seconds, some millions of rows that no index leads to."""
 
 
 class SqliteSearch:
     """``Search`` over one SQLite file, which is made when missing."""
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, *, most_steps: int = _MOST_STEPS) -> None:
+        """``most_steps`` bounds one search; beyond it is ``InvalidInput``."""
         self._connections = Connections(file)
+        self._most_steps = most_steps
 
     def put(self, documents: Sequence[ExecutionDocument]) -> None:
         if not documents:
@@ -106,7 +110,7 @@ class SqliteSearch:
 
     def _select(self, table: Table, request: SearchRequest) -> tuple[int, list[StoredSummary]]:
         selection = select(table, request)
-        with self._connections.reading() as connection:
+        with self._connections.reading() as connection, bounded(connection, self._most_steps):
             count = connection.execute(selection.count.sql, selection.count.parameters)
             (total,) = count.fetchone()
             page = connection.execute(selection.page.sql, selection.page.parameters).fetchall()

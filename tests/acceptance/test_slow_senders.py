@@ -1,0 +1,192 @@
+"""Requests that never end, and bodies that are larger than they look: others go on meanwhile.
+
+Nothing here measures a time: what must be answered is answered while the attack is held open, and
+what must be cut is cut.
+"""
+
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.asking import ask
+from tests.acceptance.deployment import Api, Deployment
+from tests.acceptance.stories import ONE_STEP, start, status
+from tests.waiting import PATIENCE_S, until
+
+pytestmark = [
+    pytest.mark.acceptance,
+    pytest.mark.thorough(target="stories"),
+    pytest.mark.timeout(300),
+]
+
+_START = {"name": "one_step", "workflowDef": ONE_STEP, "input": {"number": 1}}
+_POLL = b"GET /api/tasks/poll/batch/nothing?timeout=5000 HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+def _head(path: str, length: int = 10, more: str = "") -> bytes:
+    return (
+        f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        f"Content-Length: {length}\r\n{more}\r\n"
+    ).encode()
+
+
+def _connected(server: Api) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", server.port), PATIENCE_S)
+
+
+@contextmanager
+def _held(server: Api, count: int, sent: bytes) -> Iterator[list[socket.socket]]:
+    """So many connections that have sent this and nothing more."""
+    with ExitStack() as stack:
+        opened = [stack.enter_context(closing(_connected(server))) for _ in range(count)]
+        for each in opened:
+            each.sendall(sent)
+        yield opened
+
+
+def _reading(server: Api) -> int:
+    text = ask(server, "GET", "/actuator/prometheus").body
+    (line,) = [one for one in text.splitlines() if 'http_requests_now{state="reading"}' in one]
+    return int(float(line.rpartition(" ")[2]))
+
+
+def _is_cut(connection: socket.socket) -> bool:
+    """Wait for the end of a connection, whatever is said before it."""
+    try:
+        while connection.recv(4096):
+            pass
+    except ConnectionResetError:
+        pass
+    return True
+
+
+def _goes_on(server: Api) -> None:
+    for _ in range(5):
+        assert ask(server, "GET", "/health").status == 200
+        assert ask(server, "POST", "/api/workflow", _START).status == 200
+        assert ask(server, "GET", "/api/metadata/taskdefs").status == 200
+
+
+def test_200_half_sent_bodies_keep_nobody_from_health_starts_and_reads(
+    deployment: Deployment,
+) -> None:
+    server = deployment.server("--set", "conductor.server.bodyTimeout=1h")
+    with _held(server, 200, _head("/api/workflow") + b"{"):
+        # Those that came when half of the places were taken are hurried; the others stay for good.
+        until(lambda: _reading(server) >= 100, what="places that are held")
+        _goes_on(server)
+
+
+@pytest.mark.parametrize("path", ["/health", "/api/health", "/actuator/health"])
+def test_200_half_sent_bodies_of_questions_about_health_hold_nothing(
+    deployment: Deployment, path: str
+) -> None:
+    server = deployment.server()
+    with _held(server, 200, _head(path) + b"{") as opened:
+        assert all(_is_cut(each) for each in opened)
+        _goes_on(server)
+
+
+def test_full_places_for_bodies_are_free_again_though_no_attacker_leaves(
+    deployment: Deployment,
+) -> None:
+    few = ("conductor.server.readingBodies=20", "conductor.server.bodyTimeout=1h")
+    server = deployment.server(*(option for one in few for option in ("--set", one)))
+    with _held(server, 20, _head("/api/workflow") + b"{") as opened:
+        assert ask(server, "GET", "/health").status == 200
+        until(lambda: ask(server, "POST", "/api/workflow", _START).status == 200, what="room again")
+        assert any(_is_cut(each) for each in opened[:1])
+
+
+def test_body_that_stalls_or_drips_is_cut_and_nobody_else(deployment: Deployment) -> None:
+    server = deployment.server("--set", "conductor.server.bodyTimeout=1s")
+    workflow = start(server.client, 1)
+    stalled = _head("/api/workflow") + b"{"
+    drip = _head("/api/workflow", 1_000_000)
+    with (
+        _held(server, 5, stalled) as stalling,
+        _held(server, 5, drip) as dripping,
+        _held(server, 5, _POLL) as polling,
+        closing(_connected(server)) as idle,
+    ):
+        assert b"200 OK" in _answered(idle)
+
+        def drips() -> bool:
+            over = 0
+            for each in dripping:
+                try:
+                    each.sendall(b" ")
+                except (BrokenPipeError, ConnectionResetError):
+                    over += 1
+            return over == len(dripping)
+
+        until(drips, what="the end of those that drip")
+        assert all(_is_cut(each) for each in stalling)
+        assert all(each.recv(4096).startswith(b"HTTP/1.1 200") for each in polling)
+        assert b"200 OK" in _answered(idle), "an idle connection owes nothing"
+    assert status(server.client, workflow) == "RUNNING"
+    assert "action=slow_senders_cut" in server.log
+
+
+@pytest.mark.parametrize("before", ["", "GET /api/version HTTP/1.1\r\nHost: localhost\r\n\r\n"])
+def test_body_is_cut_for_which_the_last_word_was_ours(deployment: Deployment, before: str) -> None:
+    """It was asked for by 100 Continue, or its head came in one packet with another request."""
+    server = deployment.server("--set", "conductor.server.bodyTimeout=1s")
+    head = _head("/api/workflow", more="" if before else "Expect: 100-continue\r\n")
+    with _held(server, 5, before.encode() + head) as waiting:
+        assert all(_is_cut(each) for each in waiting)
+        _goes_on(server)
+
+
+def _answered(connection: socket.socket) -> bytes:
+    connection.sendall(b"GET /api/version HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    return connection.recv(4096)
+
+
+def test_head_that_never_ends_is_cut(deployment: Deployment) -> None:
+    server = deployment.server("--set", "conductor.server.headTimeout=500ms")
+    with _held(server, 50, b"GET /api/version HTTP/1.1\r\nHost: local") as opened:
+        assert all(_is_cut(each) for each in opened)
+        _goes_on(server)
+
+
+def test_500_long_polls_leave_room_for_health_starts_and_reads(deployment: Deployment) -> None:
+    server = deployment.server()
+    with _held(server, 500, _POLL) as polls:
+        _goes_on(server)
+        answers = {each.recv(4096)[:12] for each in polls}
+    assert answers <= {b"HTTP/1.1 200", b"HTTP/1.1 204", b"HTTP/1.1 503"}, answers
+
+
+def test_body_of_eight_million_lists_is_refused_in_little_memory(deployment: Deployment) -> None:
+    server = deployment.server()
+    start(server.client, 1)
+    before = _most_memory_mb(server)
+    body = b"[" + b"[]," * (25 * 2**20 // 3) + b"[]]"
+    for path in ("/api/metadata/workflow", "/api/workflow", "/api/tasks"):
+        answer = ask(server, "POST", path, body)
+        assert (answer.status, answer.body["code"]) == (400, "INVALID_INPUT")
+    assert _most_memory_mb(server) - before < 250
+    _goes_on(server)
+
+
+def _most_memory_mb(server: Api) -> float:
+    """The most that any process of the server ever had."""
+    found = []
+    for pid in server.family():
+        try:
+            said = Path(f"/proc/{pid}/status").read_text()
+        except FileNotFoundError:
+            continue
+        found += [int(line.split()[1]) for line in said.splitlines() if line.startswith("VmHWM")]
+    return max(found) / 1024
+
+
+def test_http_2_is_not_spoken(deployment: Deployment) -> None:
+    server = deployment.server()
+    with closing(_connected(server)) as connection:
+        connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+        assert not connection.recv(4096).startswith(b"\x00"), "no frame of settings"
