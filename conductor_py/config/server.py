@@ -40,7 +40,7 @@ class Server:
     allowed_hosts: tuple[str, ...] = names(
         "conductor.server.allowedHosts",
         "",
-        "Names that requests may call this server by in Host, such as conductor.example.com or "
+        "Names that requests may call this server by in Host, such as workflows.example.com or "
         "*.svc.cluster.local, beside localhost, addresses, the host of the public URL and, unless "
         "it listens on loopback only, names without a dot; others are refused (DNS rebinding).",
     )

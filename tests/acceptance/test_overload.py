@@ -100,10 +100,10 @@ def test_our_client_gets_through_a_crowd_by_coming_back_when_it_is_told(
     patient.close()
 
 
-def test_clients_that_send_slowly_have_no_turn_and_take_no_more_than_half_the_threads(
+def test_clients_that_send_slowly_have_no_turn_and_take_only_the_places_for_bodies(
     deployment: Deployment,
 ) -> None:
-    server = deployment.server(*_SMALL)
+    server = deployment.server(*_SMALL, "--set", "conductor.server.readingBodies=12")
     workflow = start(server.client, 1)
     head = (
         b"POST /api/workflow HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from conductor_py.adapters.memory.search import MemorySearch
 from conductor_py.adapters.sqlite.search import SqliteSearch
-from conductor_py.errors import ConfigurationError, StoreUnavailable
+from conductor_py.errors import ConfigurationError, InvalidInput, StoreUnavailable
 from conductor_py.model.search import (
     EXECUTION_FIELDS,
     And,
@@ -89,6 +89,19 @@ def test_processes_that_write_at_once_lose_nothing_while_another_reads(tmp_path)
     assert reader.search(SearchRequest(size=0)).total_hits == total
     assert reader.search(SearchRequest(free_text="number", size=0)).total_hits == total
     reader.close()
+
+
+def test_search_that_looks_at_too_much_is_refused_and_the_next_one_answered(tmp_path):
+    search = SqliteSearch(tmp_path / "search.sqlite", most_steps=10_000)
+    search.put(_documents(0, 5_000))
+    broad = Matches(field="input", parts=("", "no such", ""))
+    for _ in range(3):
+        with pytest.raises(InvalidInput, match="narrow it"):
+            search.search(SearchRequest(query=broad))
+        narrow = OneOf(field="workflowId", values=("e000007",))
+        assert search.search(SearchRequest(query=narrow)).total_hits == 1
+    search.put(_documents(5_000, 1_000))  # what is no search has no bound
+    search.close()
 
 
 def test_a_forked_process_reads_and_writes_on_connections_of_its_own(search):

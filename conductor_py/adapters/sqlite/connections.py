@@ -153,7 +153,7 @@ def bounded(connection: sqlite3.Connection, most_steps: int) -> Iterator[None]:
     """Let what is asked within take so many steps of SQLite's machine; more is ``InvalidInput``."""
     looks = itertools.count(1)
     each = min(_STEPS, most_steps)
-    connection.set_progress_handler(lambda: next(looks) * each > most_steps, each)
+    connection.set_progress_handler(lambda: next(looks) * each >= most_steps, each)
     try:
         yield
     except sqlite3.OperationalError as error:
