@@ -114,7 +114,7 @@ def load_application(
         target=_keep_shards, args=(engine, settings, stop), name="shards", daemon=True
     ).start()
     if is_known():
-        senders = SlowSenders(admission.bodies, own_connections)
+        senders = SlowSenders(admission.bodies, partial(own_connections, settings.server.port))
         threading.Thread(target=senders.run, args=(stop,), name="senders", daemon=True).start()
     end_after_stop(stop, settings.server.stop_timeout_ms / 1000 + _LATE_S)
     served.value = True

@@ -146,10 +146,12 @@ def is_known() -> bool:
     return sys.platform == "linux" and Path(_OPEN_FILES).is_dir()
 
 
-def own_connections(opened: ExitStack) -> Iterator[Connection]:
-    """The TCP connections of this process, to be cut until ``opened`` is closed."""
-    for entry in Path(_OPEN_FILES).iterdir():
-        number = int(entry.name)
+def own_connections(port: int, opened: ExitStack) -> Iterator[Connection]:
+    """The connections that this process accepted at a port, to be cut until ``opened`` is closed.
+
+    Those that it opened itself, to Redis for example, have other ports.
+    """
+    for number in [int(entry.name) for entry in Path(_OPEN_FILES).iterdir()]:
         with suppress(OSError):
             # A copy stays what it is, also when the web server closes its own meanwhile.
             copy = os.dup(number)
@@ -158,7 +160,7 @@ def own_connections(opened: ExitStack) -> Iterator[Connection]:
             except OSError:
                 os.close(copy)
                 continue
-            shown = _shown(found, number)
+            shown = _shown(found, number, port)
             if shown is None:
                 found.close()
                 continue
@@ -166,8 +168,10 @@ def own_connections(opened: ExitStack) -> Iterator[Connection]:
             yield shown
 
 
-def _shown(found: socket.socket, number: int) -> Connection | None:
+def _shown(found: socket.socket, number: int, port: int) -> Connection | None:
     if found.family not in {socket.AF_INET, socket.AF_INET6} or found.type != socket.SOCK_STREAM:
+        return None
+    if found.getsockname()[1] != port:
         return None
     info = found.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
     if len(info) < _INFO_BYTES or info[0] not in {_ESTABLISHED, _CLOSE_WAIT}:

@@ -129,27 +129,30 @@ def test_nothing_is_looked_at_while_no_body_is_waited_for(network: _Network) -> 
 
 
 @pytest.mark.skipif(not is_known(), reason=f"{sys.platform} does not tell")
-def test_connections_of_this_process_are_known_and_can_be_cut() -> None:
+def test_accepted_connections_of_this_process_are_known_and_can_be_cut() -> None:
     with (
         socket.create_server(("127.0.0.1", 0)) as listener,
         socket.create_connection(listener.getsockname()) as client,
     ):
         ours, _ = listener.accept()
+        port = listener.getsockname()[1]
         with ours:
-            number = ours.fileno()
 
             def shown() -> Connection:
                 with ExitStack() as opened:
-                    return next(one for one in own_connections(opened) if one.key[0] == number)
+                    (one,) = own_connections(port, opened)
+                    return one
 
             client.sendall(b"half")
             until(lambda: shown().received == 4, what="what was sent")
             assert (shown().client, shown().sent) == ("127.0.0.1", 0)
+            with ExitStack() as opened:
+                (other,) = own_connections(client.getsockname()[1], opened)
+                assert other.key[0] == client.fileno(), "what it opened itself has another port"
             ours.sendall(b"answer")
             client.recv(10)
             until(lambda: shown().sent == 6, what="what was answered")
             with ExitStack() as opened:
-                for each in own_connections(opened):
-                    if each.key[0] == number:
-                        each.cut()
+                for each in own_connections(port, opened):
+                    each.cut()
             assert client.recv(10) == b""
