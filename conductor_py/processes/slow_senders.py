@@ -44,7 +44,7 @@ _OPEN_FILES: Final = "/proc/self/fd"
 class Connection:
     """What the kernel knows of one: instants in seconds of the monotonic clock, bytes in total."""
 
-    key: tuple[int, int]
+    key: int
     client: str
     received: int
     sent: int
@@ -76,7 +76,7 @@ class SlowSenders:
         self._bodies = bodies
         self._connections = connections
         self._monotonic = monotonic
-        self._seen: dict[tuple[int, int], _Seen] = {}
+        self._seen: dict[int, _Seen] = {}
 
     def look(self) -> int:
         """Look once; how many were cut."""
@@ -151,24 +151,23 @@ def own_connections(port: int, opened: ExitStack) -> Iterator[Connection]:
 
     Those that it opened itself, to Redis for example, have other ports.
     """
+    known: set[int] = set()  # a number may have come to mean another copy of the same
     for number in [int(entry.name) for entry in Path(_OPEN_FILES).iterdir()]:
         with suppress(OSError):
             # A copy stays what it is, also when the web server closes its own meanwhile.
             copy = os.dup(number)
             try:
-                found = socket.socket(fileno=copy)
+                found = opened.enter_context(socket.socket(fileno=copy))
             except OSError:
                 os.close(copy)
                 continue
-            shown = _shown(found, number, port)
-            if shown is None:
-                found.close()
-                continue
-            opened.callback(found.close)
-            yield shown
+            shown = _shown(found, port)
+            if shown is not None and shown.key not in known:
+                known.add(shown.key)
+                yield shown
 
 
-def _shown(found: socket.socket, number: int, port: int) -> Connection | None:
+def _shown(found: socket.socket, port: int) -> Connection | None:
     if found.family not in {socket.AF_INET, socket.AF_INET6} or found.type != socket.SOCK_STREAM:
         return None
     if found.getsockname()[1] != port:
@@ -180,7 +179,7 @@ def _shown(found: socket.socket, number: int, port: int) -> Connection | None:
     acknowledged, received = struct.unpack_from("2Q", info, 120)
     now = time.monotonic()
     return Connection(
-        key=(number, os.fstat(found.fileno()).st_ino),
+        key=os.fstat(found.fileno()).st_ino,
         client=found.getpeername()[0],
         received=received,
         sent=acknowledged,

@@ -1,5 +1,6 @@
 """Slow senders: whose connection is cut, and whose is spared."""
 
+import os
 import socket
 import sys
 from collections.abc import Iterator
@@ -38,7 +39,7 @@ class _Network:
         client: str = _HERE,
     ) -> None:
         self._all[number] = Connection(
-            key=(number, number),
+            key=number,
             client=client,
             received=received,
             sent=sent,
@@ -148,7 +149,7 @@ def test_accepted_connections_of_this_process_are_known_and_can_be_cut() -> None
             assert (shown().client, shown().sent) == ("127.0.0.1", 0)
             with ExitStack() as opened:
                 (other,) = own_connections(client.getsockname()[1], opened)
-                assert other.key[0] == client.fileno(), "what it opened itself has another port"
+                assert other.key == os.fstat(client.fileno()).st_ino, "opened by itself"
             ours.sendall(b"answer")
             client.recv(10)
             until(lambda: shown().sent == 6, what="what was answered")
