@@ -71,7 +71,9 @@ class Flights:
     def effects_under_way(self) -> int:
         """Jobs that an effects worker has taken and not finished."""
         with self.redis.client() as client:
-            return sum(client.zcard(name) for name in client.scan_iter(match="rq:wip:*"))
+            return sum(
+                client.llen(name) for name in client.scan_iter(match="rq:queue:*:intermediate")
+            )
 
     def archived(self) -> set[str]:
         """The executions whose archive is written."""

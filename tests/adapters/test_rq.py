@@ -10,16 +10,14 @@ from urllib.parse import quote
 
 import pytest
 from redis import Redis
-from redis.client import PubSubWorkerThread
 from rq import Queue
 from rq.serializers import JSONSerializer
-from rq.worker import SimpleWorker
 
 from conductor_py.adapters.rq import queue as queue_module
 from conductor_py.adapters.rq.connection import connect
 from conductor_py.adapters.rq.job import handle_with
 from conductor_py.adapters.rq.queue import RqEffectQueue
-from conductor_py.adapters.rq.worker import _EffectsWorker, _served
+from conductor_py.adapters.rq.worker import _served, worker_of
 from conductor_py.errors import StoreUnavailable
 from conductor_py.processes.embedded_redis import EmbeddedRedis
 from tests.conftest import RealRedis
@@ -55,8 +53,7 @@ def _queue(redis: Redis) -> Queue:
 
 
 def _burst(redis: Redis) -> None:
-    worker = SimpleWorker([_queue(redis)], connection=redis, serializer="json")
-    worker.work(burst=True, logging_level="WARNING")
+    worker_of("test-effects", redis).work(burst=True, logging_level="WARNING")
 
 
 @pytest.mark.usefixtures("signals_restored")
@@ -96,8 +93,7 @@ def test_a_worker_serves_a_redis_whose_socket_lies_in_a_folder_with_a_space(
         url = f"unix://{quote(str(server.socket))}"
         RqEffectQueue(url, namespace="test", lease_ms=_LEASE_MS).enqueue(0, ("a:index",))
         with connect(url, timeout_s=None) as connection:
-            worker = _EffectsWorker([_queue(connection)], connection=connection, serializer="json")
-            worker.work(burst=True, logging_level="WARNING")
+            _burst(connection)
     assert calls == [["a:index"]]
 
 
@@ -158,26 +154,20 @@ def _ids(redis: Redis) -> set[int]:
     return {int(client["id"]) for client in redis.client_list()}
 
 
-def _listeners() -> list[threading.Thread]:
-    return [each for each in threading.enumerate() if isinstance(each, PubSubWorkerThread)]
-
-
 @pytest.mark.service
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 @pytest.mark.usefixtures("signals_restored")
 def test_a_worker_that_loses_redis_in_mid_job_leaves_no_thread_behind() -> None:
     try:
         server = start_redis()
     except Unobtainable as error:
         absent(str(error))
-    # RQ leaves one behind for a minute when a worker ends while its listener is between two looks.
-    of_others = set(_listeners())
+    before = set(threading.enumerate())
     handle_with(lambda partition, ids: server.kill())
     RqEffectQueue(server.url, namespace="test", lease_ms=_LEASE_MS).enqueue(0, ("a:index",))
 
     try:
         assert not _served(server.url, "test-effects")
-        until(lambda: of_others.issuperset(_listeners()), what="nobody listens")
+        until(lambda: before.issuperset(threading.enumerate()), what="nobody listens")
     finally:
         server.stop()
 

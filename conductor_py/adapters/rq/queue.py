@@ -14,11 +14,10 @@ from rq import Queue
 from rq.serializers import JSONSerializer
 
 from conductor_py.adapters.rq.connection import connect, queue_name
-from conductor_py.adapters.rq.job import NAME
+from conductor_py.adapters.rq.job import KEPT_S, NAME, EffectsJob
 from conductor_py.errors import StoreUnavailable
 
 _TIMEOUT_S: Final = 5.0
-_FAILURE_TTL_S: Final = 3600
 _READY: Final = 8
 """Jobs that wait: enough to keep several workers busy until the relay looks again."""
 _IN_A_ROW: Final = 4
@@ -35,6 +34,7 @@ class RqEffectQueue:
         self._queue = Queue(
             queue_name(namespace),
             connection=connect(url, timeout_s=_TIMEOUT_S),
+            job_class=EffectsJob,
             serializer=JSONSerializer(),
         )
 
@@ -61,7 +61,7 @@ class RqEffectQueue:
                 timeout=max(2 * self._lease_s, 60),
                 result_ttl=0,
                 ttl=self._lease_s,
-                failure_ttl=_FAILURE_TTL_S,
+                failure_ttl=KEPT_S,
                 description=f"{len(ids)} effects",
                 at_front=at_front,
             )

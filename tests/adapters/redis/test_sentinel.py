@@ -4,15 +4,13 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 import pytest
-from rq import Queue
-from rq.serializers import JSONSerializer
-from rq.worker import SimpleWorker
 
 from conductor_py.adapters.redis.connection import Connection
 from conductor_py.adapters.redis.sentinel import SentinelConnection, Watched, watched_of
 from conductor_py.adapters.rq.connection import connect, queue_name
 from conductor_py.adapters.rq.job import handle_with
 from conductor_py.adapters.rq.queue import RqEffectQueue
+from conductor_py.adapters.rq.worker import worker_of
 from conductor_py.errors import ConfigurationError, StoreUnavailable
 from tests.services import absent
 from tests.services.cache import Unobtainable
@@ -153,9 +151,7 @@ def _worked_off(watched: WatchedRedis) -> list[tuple[int, list[str]]]:
     found: list[tuple[int, list[str]]] = []
     handle_with(lambda partition, ids: found.append((partition, list(ids))))
     client = connect(_place(watched).url, timeout_s=None)
-    waiting = Queue(queue_name("n"), connection=client, serializer=JSONSerializer())
-    worker = SimpleWorker([waiting], connection=client, serializer="json")
-    worker.work(burst=True, logging_level="WARNING")
+    worker_of(queue_name("n"), client).work(burst=True, logging_level="WARNING")
     client.close()
     return found
 
