@@ -153,6 +153,20 @@ class StoreUnavailable(ConductorError):
         super().__init__(message)
 
 
+class StoreDamaged(StoreUnavailable):
+    """What the store holds of this one thing cannot be read; others are not concerned. See
+    ``conductor-py quarantine``.
+    """
+
+    code: ClassVar[str] = "STORE_DAMAGED"
+    retryable: ClassVar[bool] = False
+
+
+def is_away(error: Exception) -> bool:
+    """Tell whether a store does not answer at all, which concerns whoever comes next, too."""
+    return isinstance(error, StoreUnavailable) and not isinstance(error, StoreDamaged)
+
+
 class Overloaded(StoreUnavailable):
     """The server has more to do than it can; nothing of the request was done. Try again."""
 

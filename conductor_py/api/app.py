@@ -29,7 +29,7 @@ from conductor_py.api.front import Front
 from conductor_py.api.lookups import lookups
 from conductor_py.api.messages import messages
 from conductor_py.api.metadata import metadata
-from conductor_py.api.oversight import oversight
+from conductor_py.api.oversight import oversight, quarantine
 from conductor_py.api.payloads import payloads
 from conductor_py.api.pipelines import pipelines
 from conductor_py.api.queues import queues
@@ -136,7 +136,7 @@ def create_app(
         app.register_blueprint(acting(front))
     for noun in (lookups, trials, events, result_queues, messages, codes):
         app.register_blueprint(noun(front))
-    for noun in (schedules, workers, oversight, checkpoints, long_tasks):
+    for noun in (schedules, workers, oversight, quarantine, checkpoints, long_tasks):
         app.register_blueprint(noun(front))
     for noun in (schemas, tags, secrets, environment_values, pipelines):
         app.register_blueprint(noun(front))

@@ -84,12 +84,15 @@ class Metrics:
         self._registry.register(_Requests(counts))
 
     def show_oversight(
-        self, last_audit: Callable[[], Mapping[str, int]], quarantined: Callable[[], int]
+        self,
+        last_audit: Callable[[], Mapping[str, int]],
+        quarantined: Callable[[], int],
+        damaged: Callable[[], int],
     ) -> None:
         """Ask at every scrape what the last audit counted, and how many executions are in
         quarantine.
         """
-        self._registry.register(_Oversight(last_audit, quarantined))
+        self._registry.register(_Oversight(last_audit, quarantined, damaged))
 
     def write(self) -> bytes:
         """Write everything as text."""
@@ -179,10 +182,14 @@ class _EventActions(Collector):
 
 class _Oversight(Collector):
     def __init__(
-        self, last_audit: Callable[[], Mapping[str, int]], quarantined: Callable[[], int]
+        self,
+        last_audit: Callable[[], Mapping[str, int]],
+        quarantined: Callable[[], int],
+        damaged: Callable[[], int],
     ) -> None:
         self._last_audit = last_audit
         self._quarantined = quarantined
+        self._damaged = damaged
 
     def describe(self) -> list[GaugeMetricFamily]:
         """Tell nothing beforehand, so that registering asks no store."""
@@ -201,6 +208,9 @@ class _Oversight(Collector):
         kept = GaugeMetricFamily(
             "conductor_quarantined_executions", "Executions that cannot be decided"
         )
+        damaged = GaugeMetricFamily(
+            "conductor_damaged_entries", "Timers, entries, effects, schedules that cannot be read"
+        )
         with suppress(StoreUnavailable):
             last = self._last_audit()
             for name, count in last.items():
@@ -210,7 +220,8 @@ class _Oversight(Collector):
                 audits.add_metric((), last["runs"])
                 ended.add_metric((), last["ended_ms"] / 1000)
             kept.add_metric((), self._quarantined())
-        yield from (broken, audits, ended, kept)
+            damaged.add_metric((), self._damaged())
+        yield from (broken, audits, ended, kept, damaged)
 
 
 class _Schedules(Collector):

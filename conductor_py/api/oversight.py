@@ -9,6 +9,7 @@ from flask import Blueprint, Response, request
 from conductor_py.api.answers import json_answer
 from conductor_py.api.facade.oversight import Finding
 from conductor_py.api.front import Front, blueprint
+from conductor_py.errors import NotFound
 from conductor_py.model.json import JsonObject
 from conductor_py.wire.parameters import number
 
@@ -17,7 +18,7 @@ _MOST_AUDITED = 2_000
 
 
 def oversight(front: Front) -> Blueprint:
-    """Make the endpoints that only look, and those of quarantine."""
+    """Make the endpoints that only look."""
     engine = front.engine
 
     def why(workflow_id: str) -> Response:
@@ -39,11 +40,40 @@ def oversight(front: Front) -> Blueprint:
         findings = engine.auditor.execution(workflow_id)
         return json_answer({"executions": 1, "keys": 1, "cursor": "", **_written(findings)})
 
+    routes = (
+        ("GET", "/workflow/<workflow_id>/why", why),
+        ("GET", "/admin/audit", audit),
+        ("GET", "/admin/audit/<workflow_id>", audit_one),
+    )
+    return blueprint("oversight", "/api", routes)
+
+
+def quarantine(front: Front) -> Blueprint:
+    """Make the endpoints of what cannot be decided, or cannot be read."""
+    engine = front.engine
+
     def quarantined() -> Response:
         start = number(request.args, "start", 0, least=0)
         size = number(request.args, "size", 100, least=0, most=front.max_results)
         found, total = engine.quarantine.listed(start=start, size=size)
-        return json_answer({"totalHits": total, "results": list(found)})
+        damaged = engine.quarantine.damaged()
+        return json_answer({"totalHits": total, "results": list(found), "damaged": damaged})
+
+    def retry_damaged() -> Response:
+        entry = request.args.get("entry", "")
+        engine.quarantine.retry_damaged(entry)
+        return json_answer({"entry": entry})
+
+    def drop_damaged() -> Response:
+        entry = request.args.get("entry", "")
+        engine.quarantine.drop_damaged(entry)
+        return json_answer({"entry": entry})
+
+    def drop(workflow_id: str) -> Response:
+        reason = request.args.get("reason") or "dropped from quarantine"
+        if not engine.quarantine.end(workflow_id, reason):
+            raise NotFound(f"Workflow {workflow_id} is not in quarantine")
+        return json_answer({"workflowId": workflow_id})
 
     def retry(workflow_id: str) -> Response:
         decided = engine.quarantine.retry(workflow_id)
@@ -54,14 +84,14 @@ def oversight(front: Front) -> Blueprint:
         return json_answer({"decided": decided, "failed": failed})
 
     routes = (
-        ("GET", "/workflow/<workflow_id>/why", why),
-        ("GET", "/admin/audit", audit),
-        ("GET", "/admin/audit/<workflow_id>", audit_one),
         ("GET", "/admin/quarantine", quarantined),
         ("POST", "/admin/quarantine/retry", retry_all),
+        ("POST", "/admin/quarantine/damaged/retry", retry_damaged),
+        ("POST", "/admin/quarantine/damaged/drop", drop_damaged),
         ("POST", "/admin/quarantine/<workflow_id>/retry", retry),
+        ("POST", "/admin/quarantine/<workflow_id>/drop", drop),
     )
-    return blueprint("oversight", "/api", routes)
+    return blueprint("quarantine", "/api", routes)
 
 
 def _written(findings: Iterable[Finding]) -> JsonObject:

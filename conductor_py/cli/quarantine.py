@@ -1,4 +1,4 @@
-"""``conductor-py quarantine``: executions that cannot be decided."""
+"""``conductor-py quarantine``: executions that cannot be decided, and what cannot be read."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ import click
 
 from conductor_py.cli.connection import client, connected
 from conductor_py.cli.printing import moment, objects, print_json, print_table, say
+from conductor_py.model.json import JsonObject
 
 _COLUMNS: Final = ("workflowId", "failing since", "tries", "next try", "reason")
+_DAMAGED: Final = ("damaged entry", "since", "tries", "next try", "reason")
 
 
 @click.group()
@@ -22,24 +24,28 @@ def quarantine() -> None:
 @click.option("--size", type=click.IntRange(1), default=100, help="Executions to print at most.")
 @connected
 def list_(start: int, size: int, *, server: str, as_json: bool) -> None:
-    """List the executions in quarantine, longest failing first."""
+    """List the executions in quarantine, and what cannot be read, longest failing first."""
     with client(server) as conductor:
         found = conductor.list_quarantine(start=start, size=size)
     if as_json:
         print_json(found)
         return
-    rows = [
-        (
-            str(one.get("workflowId")),
-            moment(one.get("since")),
-            str(one.get("tries")),
-            moment(one.get("retryAt")),
-            str(one.get("reason")),
-        )
-        for one in objects(found.get("results"))
-    ]
+    rows = [_row("workflowId", one) for one in objects(found.get("results"))]
     print_table(_COLUMNS, rows)
     say(f"{len(rows)} of {found.get('totalHits', 0)}", err=True)
+    damaged = [_row("entry", one) for one in objects(found.get("damaged"))]
+    if damaged:
+        print_table(_DAMAGED, damaged)
+
+
+def _row(name: str, one: JsonObject) -> tuple[str, ...]:
+    return (
+        str(one.get(name)),
+        moment(one.get("since")),
+        str(one.get("tries")),
+        moment(one.get("retryAt")),
+        str(one.get("reason")),
+    )
 
 
 @quarantine.command()
@@ -47,10 +53,17 @@ def list_(start: int, size: int, *, server: str, as_json: bool) -> None:
 @click.option("--all", "every", is_flag=True, help="All that are in quarantine now.")
 @connected
 def retry(workflow_id: str | None, *, every: bool, server: str, as_json: bool) -> int:
-    """Try WORKFLOW_ID again, or --all. Exit code 1 when one still cannot be decided."""
+    """Try WORKFLOW_ID again, or --all. Exit code 1 when one still cannot be decided.
+
+    A damaged entry is named as `list` names it; whether it can be read now is seen there.
+    """
     if (workflow_id is None) == (not every):
         raise click.UsageError("give a WORKFLOW_ID or --all")
     with client(server) as conductor:
+        if workflow_id and " " in workflow_id:
+            conductor.retry_damaged(workflow_id)
+            say(f"{workflow_id} is looked at again.", err=True)
+            return 0
         found = conductor.retry_quarantined(workflow_id)
     failed = int(not found["decided"]) if workflow_id else found["failed"]
     if as_json:
@@ -61,3 +74,19 @@ def retry(workflow_id: str | None, *, every: bool, server: str, as_json: bool) -
     else:
         say(f"{found['decided']} are out of quarantine, {failed} are not.", err=True)
     return 1 if failed else 0
+
+
+@quarantine.command()
+@click.argument("name")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@connected
+def drop(name: str, *, yes: bool, server: str, as_json: bool) -> None:
+    """Give NAME up: terminate an execution, or delete a damaged entry for ever."""
+    if not yes:
+        click.confirm(f"Give {name} up?", abort=True, err=True)
+    with client(server) as conductor:
+        found = conductor.drop_quarantined(name)
+    if as_json:
+        print_json(found)
+    else:
+        say(f"{name} is dropped.", err=True)

@@ -186,7 +186,9 @@ def assemble(
         quarantine=ports.quarantine,
         most_waiting=most_waiting,
     )
-    quarantine = Quarantine(ports.quarantine, executor, snapshots, partitions)
+    quarantine = Quarantine(
+        ports.quarantine, ports.damage, executor, snapshots, partitions=partitions
+    )
     executions = Executions(
         store=ports.store,
         reader=ports.reader,

@@ -23,10 +23,10 @@ from conductor_py.codec.execution import dump_json, load_claim, load_header
 from conductor_py.codec.kept_execution import KeptExecution, dump_kept
 from conductor_py.engine.patience import BATCH_MS, EffectHandler, Handled
 from conductor_py.engine.payload_holding import PayloadHolding
-from conductor_py.engine.precedence import AWAITED
+from conductor_py.engine.precedence import AWAITED, kind_of
 from conductor_py.engine.snapshots import Snapshots
 from conductor_py.engine.views import Views
-from conductor_py.errors import ConductorError, StoreUnavailable
+from conductor_py.errors import ConductorError, StoreDamaged, StoreUnavailable, is_away
 from conductor_py.model.event import Operation
 from conductor_py.model.execution import Header
 from conductor_py.model.ids import ExecutionId, partition_of, task_id
@@ -100,7 +100,7 @@ class Effects:
         pending = self._outbox.read(partition, ids)
         by_kind: dict[str, list[Pending]] = {}
         for effect in pending:
-            kind = orjson.loads(effect.document).get("kind", "")
+            kind = kind_of(effect)
             by_kind.setdefault(kind, []).append(effect)
         done, away = 0, None
         for kind, handle in self._handlers.items():
@@ -142,9 +142,9 @@ class Effects:
                 found = self._reader.snapshot(execution)
                 if found is not None and not load_header(found[1]["h"]).forget:
                     documents.append(self._document(execution, *found))
-            except StoreUnavailable:
-                raise
-            except _UNREADABLE:
+            except _UNREADABLE as broken:
+                if is_away(broken):
+                    raise
                 _LOG.exception(
                     "An execution cannot be indexed",
                     extra={"action": "index_failed", "workflow_id": execution},
@@ -209,9 +209,9 @@ class Effects:
             try:
                 if self._removed(partition, execution, effect):
                     done.append(effect)
-            except StoreUnavailable:
-                raise
-            except _UNREADABLE:
+            except _UNREADABLE as broken:
+                if is_away(broken):
+                    raise
                 _LOG.exception(
                     "An execution cannot be read and stays in the store",
                     extra={"action": "remove_failed", "workflow_id": execution},
@@ -256,21 +256,30 @@ class Effects:
         """Out of the store first: what is not there is not put into the index again."""
         done: list[Pending] = []
         for effect in effects:
-            execution = _execution(effect)
-            # Nothing newer: should the store lose the removal and go on, it is archived again.
-            found, version = self._store.load(execution, ["h"]), effect.stamp
-            if found is not None:
-                fragments = self._fragments(execution)
-                outcome = self._reader.remove(execution, found[0])
-                if outcome is Outcome.OK:
-                    version = found[0]
-                elif outcome is not Outcome.GONE:
-                    continue
-                self._snapshots.collect(partition, fragments)
-            self._search.delete(execution, version)
-            self._holding.let_go(execution)
-            done.append(effect)
+            try:
+                if self._forgotten(partition, _execution(effect), effect):
+                    done.append(effect)
+            except StoreDamaged:
+                _LOG.exception(
+                    "An execution cannot be read and is not forgotten",
+                    extra={"action": "forget_failed", "workflow_id": _execution(effect)},
+                )
         return done
+
+    def _forgotten(self, partition: int, execution: ExecutionId, effect: Pending) -> bool:
+        # Nothing newer: should the store lose the removal and go on, it is archived again.
+        found, version = self._store.load(execution, ["h"]), effect.stamp
+        if found is not None:
+            fragments = self._fragments(execution)
+            outcome = self._reader.remove(execution, found[0])
+            if outcome is Outcome.OK:
+                version = found[0]
+            elif outcome is not Outcome.GONE:
+                return False
+            self._snapshots.collect(partition, fragments)
+        self._search.delete(execution, version)
+        self._holding.let_go(execution)
+        return True
 
     def _fragments(self, execution: ExecutionId) -> tuple[str, ...]:
         """The plans that only this execution uses."""

@@ -22,7 +22,13 @@ from conductor_py.engine.disposal import Drop
 from conductor_py.engine.event_actions import REMEMBERED_MS, EventActions
 from conductor_py.engine.events import HELD_LIMIT, HELD_MS, RECORDS_KEPT, stored_handlers
 from conductor_py.engine.patience import BATCH_MS, Handled, Patience
-from conductor_py.errors import ConductorError, LimitExceeded, NotFound, StoreUnavailable
+from conductor_py.errors import (
+    ConductorError,
+    LimitExceeded,
+    NotFound,
+    StoreUnavailable,
+    is_away,
+)
 from conductor_py.model.event_handlers import (
     CONDUCTOR,
     ActionRecord,
@@ -92,11 +98,11 @@ class EventDelivery:
                 problem = "an action is to be tried again"
             except (Undelivered, LimitExceeded) as failed:
                 problem = failed.message
-            except StoreUnavailable:
-                if handled.done or handled.later:
-                    return handled
-                raise
-            except Exception as broken:  # noqa: BLE001 - one message must not stop the others
+            except Exception as broken:
+                if is_away(broken):
+                    if handled.done or handled.later:
+                        return handled
+                    raise
                 _LOG.exception(
                     "A message cannot be delivered",
                     extra={"action": "delivery_failed", "effect": effect.id},

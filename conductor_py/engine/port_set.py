@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from conductor_py.engine.files import FilePorts
 from conductor_py.ports.catalog import CatalogStore
 from conductor_py.ports.checkpoints import CheckpointStore
+from conductor_py.ports.damage import DamageStore
 from conductor_py.ports.events import EventStore, Sink, Webhook
 from conductor_py.ports.inspector import Inspector
 from conductor_py.ports.lock import Lock
@@ -61,6 +62,7 @@ class Ports:
     presence: Presence
     inspector: Inspector
     quarantine: QuarantineStore
+    damage: DamageStore
     checkpoints: CheckpointStore
     numbers: WorkerNumbers
     sinks: Mapping[str, Sink] = field(default_factory=dict)

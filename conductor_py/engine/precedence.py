@@ -25,12 +25,20 @@ def due_of(kind: str) -> int:
     return -HEAD_START_MS if kind in AWAITED else 0
 
 
+def kind_of(effect: Pending) -> str:
+    """Read its kind; empty for a document that cannot be read."""
+    try:
+        return str(orjson.loads(effect.document).get("kind", ""))
+    except (AttributeError, ValueError):
+        return ""
+
+
 def parted(effects: Sequence[Pending]) -> tuple[list[str], list[str]]:
     """The ids of what somebody stands still for, and of the others."""
     awaited: list[str] = []
     others: list[str] = []
     for effect in effects:
-        is_first = orjson.loads(effect.document).get("kind") in AWAITED
+        is_first = kind_of(effect) in AWAITED
         (awaited if is_first else others).append(effect.id)
     return awaited, others
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 
 from conductor_py.decider.workspace import Execution
@@ -13,20 +14,30 @@ from conductor_py.model.event import Operation
 from conductor_py.model.execution import Header
 from conductor_py.model.ids import ExecutionId, is_execution_id, partition_of
 from conductor_py.model.json import JsonObject
+from conductor_py.ports.damage import Damaged, DamageStore
 from conductor_py.ports.quarantine import Quarantined, QuarantineStore
 from conductor_py.ports.store import Loaded
 
 _BATCH = 100
+_LOG = logging.getLogger(__name__)
 
 
 class Quarantine:
     """The executions that are in quarantine."""
 
     def __init__(
-        self, store: QuarantineStore, executor: Executor, snapshots: Snapshots, partitions: int
+        self,
+        store: QuarantineStore,
+        damage: DamageStore,
+        executor: Executor,
+        snapshots: Snapshots,
+        *,
+        partitions: int,
     ) -> None:
         """Work over these collaborators."""
         self._store = store
+        self._damage = damage
+        self._told: dict[str, int] = {}
         self._executor = executor
         self._snapshots = snapshots
         self._partitions = partitions
@@ -35,6 +46,44 @@ class Quarantine:
         """List them, longest failing first, with how many there are."""
         found, total = self._store.listed(start, size)
         return [quarantined_to_json(one) for one in found], total
+
+    def damaged(self) -> list[JsonObject]:
+        """List what cannot be read at all, longest first."""
+        return [damaged_to_json(one) for one in self._damage.listed()]
+
+    def tick(self) -> int:
+        """Set shared keys of a wrong type aside, and tell of what is damaged, each once; 0: it is
+        never busy.
+        """
+        for key in self._damage.mend():
+            _LOG.error(
+                "A key had a wrong type; it is set aside and begins anew",
+                extra={"action": "key_set_aside", "key": key[:200]},
+            )
+        told: dict[str, int] = {}
+        for one in self._damage.listed():
+            told[one.entry] = one.since_ms
+            if self._told.get(one.entry) != one.since_ms:
+                _LOG.error(
+                    "What is stored cannot be read; it is put aside",
+                    extra={"action": "damaged", "entry": one.entry, "reason": one.problem},
+                )
+        self._told = told
+        return 0
+
+    def retry_damaged(self, entry: str) -> None:
+        """Let what could not be read be looked at now. ``NotFound``."""
+        if not self._damage.retry(entry):
+            raise NotFound(f"Nothing damaged is named '{entry[:200]}'; quarantine list has names")
+
+    def drop_damaged(self, entry: str) -> None:
+        """Delete what cannot be read, for ever. ``NotFound``."""
+        if not self._damage.drop(entry):
+            raise NotFound(f"Nothing damaged is named '{entry[:200]}'; quarantine list has names")
+        _LOG.warning(
+            "What could not be read was dropped by an operator",
+            extra={"action": "damaged_dropped", "entry": entry[:200]},
+        )
 
     def count(self) -> int:
         """Count them."""
@@ -67,6 +116,8 @@ class Quarantine:
             chosen.extend(one.execution for one in found)
             if len(chosen) >= total:
                 break
+        for one in self._damage.listed():
+            self._damage.retry(one.entry)
         decided = 0
         for execution in dict.fromkeys(chosen):
             try:
@@ -120,6 +171,17 @@ class Quarantine:
                 raise
             decided = deliberation.abandoned(plan, execution, (event,), now_ms, broken)
         return self._executor.carry_through(loaded, header, decided, holder)
+
+
+def damaged_to_json(one: Damaged) -> JsonObject:
+    """Write one for people and programs."""
+    return {
+        "entry": one.entry,
+        "since": one.since_ms,
+        "tries": one.tries,
+        "reason": one.problem,
+        "retryAt": one.again_ms,
+    }
 
 
 def quarantined_to_json(one: Quarantined) -> JsonObject:

@@ -27,6 +27,7 @@ _RELAY_BUSY_S: Final = 0.1
 """A pause between two hand-overs makes batches worth a job each. It is the longer one behind a
 batch that no execution waits for.
 """
+_MENDING_S = 5.0
 _CLEANING_IDLE_S: Final = 600.0
 _CLEANING_BUSY_S: Final = 0.1
 _TELLING_S: Final = 10.0
@@ -80,8 +81,15 @@ def run_sweeper(settings: Settings, *, server: str | None = None) -> int:
             ("payload-retention", engine.payload_retention.tick),
         )
     ]
+    mending = threading.Thread(
+        target=run_ticks,
+        args=(engine.quarantine.tick, stop),
+        kwargs={"idle_s": _MENDING_S},
+        name="mending",
+        daemon=True,
+    )
     loops += [*_audit_loops(settings, engine, stop), *_telling_loops(settings, engine, stop)]
-    loops += [relay, *cleaning, *_script_loops(settings, engine, stop)]
+    loops += [mending, relay, *cleaning, *_script_loops(settings, engine, stop)]
     if server is not None and settings.scheduler.enabled:
         loops += scheduler_loops(settings, engine, stop)
     for loop in loops:

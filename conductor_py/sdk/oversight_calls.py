@@ -36,6 +36,21 @@ class OversightCalls:
         query = {"start": start, "size": size}
         return object_of(self._server.call("GET", "admin", "quarantine", query=query, resend=True))
 
+    def retry_damaged(self, entry: str) -> JsonObject:
+        """Let what could not be read be looked at now; raises ``NotFound``."""
+        path = ("admin", "quarantine", "damaged", "retry")
+        return object_of(self._server.call("POST", *path, query={"entry": entry}, resend=False))
+
+    def drop_quarantined(self, name: str) -> JsonObject:
+        """Terminate an execution in quarantine, or delete a damaged entry for ever; raises
+        ``NotFound``.
+        """
+        if " " in name:
+            path, query = ("admin", "quarantine", "damaged", "drop"), {"entry": name}
+        else:
+            path, query = ("admin", "quarantine", name, "drop"), {}
+        return object_of(self._server.call("POST", *path, query=query, resend=False))
+
     def retry_quarantined(self, workflow_id: str | None = None) -> JsonObject:
         """Try an execution in quarantine again, or all of them; raises ``NotFound``."""
         path = ("retry",) if workflow_id is None else (workflow_id, "retry")

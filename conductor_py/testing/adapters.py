@@ -10,6 +10,7 @@ from conductor_py.adapters.environment.values import EnvironmentValues
 from conductor_py.adapters.memory.cache import MemoryOutputCache
 from conductor_py.adapters.memory.catalog import MemoryCatalogStore
 from conductor_py.adapters.memory.checkpoints import MemoryCheckpoints
+from conductor_py.adapters.memory.damage import MemoryDamage
 from conductor_py.adapters.memory.events import MemoryEventStore
 from conductor_py.adapters.memory.inspector import MemoryInspector
 from conductor_py.adapters.memory.metadata import MemoryMetadataStore
@@ -78,6 +79,7 @@ def memory_ports(
         search=MemorySearch(),
         schedules=MemoryScheduleStore(space),
         inspector=MemoryInspector(space),
+        damage=MemoryDamage(),
         quarantine=MemoryQuarantine(space, **flags),
         checkpoints=MemoryCheckpoints(space),
         numbers=MemoryWorkerNumbers(space),

@@ -106,7 +106,11 @@ def build_application(
         metrics.show_queues(lambda: engine.tasks.queue_sizes(None))
         metrics.show_schedules(engine.schedules.counts)
         metrics.show_events(engine.events.counts)
-        metrics.show_oversight(engine.auditor.last, engine.quarantine.count)
+        metrics.show_oversight(
+            engine.auditor.last,
+            engine.quarantine.count,
+            lambda: len(engine.quarantine.damaged()),
+        )
         if admission is not None:
             metrics.show_requests(admission.counts)
     if settings.server.ui:

@@ -139,6 +139,7 @@ def _limits(settings: Settings, listeners: Listeners) -> Limits:
 def _ports(settings: Settings, metrics: Metrics | None) -> tuple[ShardRegistry, Ports]:
     from conductor_py.adapters.redis.catalog import RedisCatalogStore
     from conductor_py.adapters.redis.checkpoints import RedisCheckpoints
+    from conductor_py.adapters.redis.damage import RedisDamage
     from conductor_py.adapters.redis.events import RedisEventStore
     from conductor_py.adapters.redis.inspector import RedisInspector
     from conductor_py.adapters.redis.metadata import RedisMetadataStore
@@ -182,6 +183,7 @@ def _ports(settings: Settings, metrics: Metrics | None) -> tuple[ShardRegistry, 
         schedules=RedisScheduleStore(scripts),
         presence=RedisPresence(scripts),
         inspector=RedisInspector(scripts),
+        damage=RedisDamage(scripts),
         quarantine=RedisQuarantine(scripts, bounds, take_lease=settings.lock.type == "redis"),
         checkpoints=RedisCheckpoints(scripts),
         numbers=RedisWorkerNumbers(scripts),

@@ -104,8 +104,28 @@ def test_quarantine_is_listed_and_retried(engine: MemoryEngine, client: Any) -> 
     assert client.get("/api/admin/quarantine", query_string={"size": 0}).json["totalHits"] == 1
     answer = client.post(f"/api/admin/quarantine/{started}/retry")
     assert answer.json == {"workflowId": started, "decided": True}
-    assert client.get("/api/admin/quarantine").json == {"totalHits": 0, "results": []}
+    assert client.get("/api/admin/quarantine").json == {
+        "totalHits": 0,
+        "results": [],
+        "damaged": [],
+    }
     assert client.post(f"/api/admin/quarantine/{started}/retry").status_code == 404
+
+
+def test_one_in_quarantine_is_dropped(engine: MemoryEngine, client: Any) -> None:
+    started = quarantined(engine)
+    dropped = f"/api/admin/quarantine/{started}/drop"
+    assert client.post(dropped, query_string={"reason": "given up"}).status_code == 200
+    found = engine.workflow(started)
+    assert (found["status"], found["reasonForIncompletion"]) == ("TERMINATED", "given up")
+    assert client.post(dropped).status_code == 404
+
+
+@pytest.mark.parametrize("verb", ["retry", "drop"])
+def test_a_damaged_entry_that_is_none_is_not_found(client: Any, verb: str) -> None:
+    path = f"/api/admin/quarantine/damaged/{verb}"
+    assert client.post(path, query_string={"entry": "0 outbox x"}).status_code == 404
+    assert client.post(path).status_code == 404
 
 
 def test_all_in_quarantine_are_retried(engine: MemoryEngine, client: Any) -> None:
@@ -119,7 +139,7 @@ def test_metrics_tell_of_the_last_audit_and_of_quarantine(
     engine: MemoryEngine, space: MemorySpace
 ) -> None:
     metrics = Metrics()
-    metrics.show_oversight(engine.engine.auditor.last, engine.engine.quarantine.count)
+    metrics.show_oversight(engine.engine.auditor.last, engine.engine.quarantine.count, lambda: 0)
     assert b"conductor_audit_violations{" not in metrics.write()
     assert b"conductor_quarantined_executions 0.0" in metrics.write()
     quarantined(engine)
@@ -141,5 +161,5 @@ def test_a_scrape_works_while_the_store_is_away() -> None:
         raise StoreUnavailable
 
     metrics = Metrics()
-    metrics.show_oversight(away, away)
+    metrics.show_oversight(away, away, away)
     assert b"conductor_quarantined_executions" in metrics.write()

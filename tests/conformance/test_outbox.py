@@ -27,13 +27,13 @@ def test_effect_is_taken_due_again_after_the_lease_and_gone_when_confirmed(store
 
 
 def test_effect_ordered_anew_survives_the_confirmation_of_the_old_one(store: Store) -> None:
-    order(store, Effect(id="index", document=b"old"))
+    order(store, Effect(id="index", document=b'"old"'))
     store.clock.advance(5)
-    store.commit(store.sent(an_id(1)), running(effects=(Effect(id="index", document=b"new"),)))
+    store.commit(store.sent(an_id(1)), running(effects=(Effect(id="index", document=b'"new"'),)))
     assert store.outbox.confirm(0, [("index", NOW)]) == 0
     assert store.outbox.size(0) == 1
     (pending,) = store.outbox.take(0, 10, 5_000)
-    assert (pending.stamp, pending.document) == (NOW + 5, b"new")
+    assert (pending.stamp, pending.document) == (NOW + 5, b'"new"')
 
 
 @pytest.mark.parametrize("kind", ["remove", "forget"])
@@ -42,7 +42,7 @@ def test_removal_stays_while_its_execution_stands_as_it_did_when_that_was_ordere
 ) -> None:
     order(store)
     removal = f"{an_id(1)}:{kind}"
-    ended = replace(completed(), effects=(Effect(id=removal, document=b""),))
+    ended = replace(completed(), effects=(Effect(id=removal, document=b"{}"),))
     version = store.commit(store.sent(an_id(1)), ended).version
     (pending,) = store.outbox.take(0, 10, 5_000)
     assert pending.stamp == version
@@ -56,7 +56,7 @@ def test_removal_stays_while_its_execution_stands_as_it_did_when_that_was_ordere
 def test_removal_goes_when_its_execution_has_moved_on(store: Store) -> None:
     order(store)
     removal = f"{an_id(1)}:remove"
-    ended = replace(completed(), effects=(Effect(id=removal, document=b""),))
+    ended = replace(completed(), effects=(Effect(id=removal, document=b"{}"),))
     version = store.commit(store.sent(an_id(1)), ended).version
     store.clock.advance(5)
     reply = store.commit(store.sent(an_id(1)), running(generation=2))
@@ -67,9 +67,9 @@ def test_removal_goes_when_its_execution_has_moved_on(store: Store) -> None:
 def test_effects_are_taken_oldest_first_when_due(store: Store) -> None:
     order(
         store,
-        Effect(id="late", document=b"", due_ms=NOW + 20),
-        Effect(id="soon", document=b"", due_ms=NOW + 10),
-        Effect(id="now", document=b"", due_ms=0),
+        Effect(id="late", document=b"{}", due_ms=NOW + 20),
+        Effect(id="soon", document=b"{}", due_ms=NOW + 10),
+        Effect(id="now", document=b"{}", due_ms=0),
     )
     assert [effect.id for effect in store.outbox.take(0, 10, 5_000)] == ["now"]
     store.clock.advance(20)
@@ -80,12 +80,12 @@ def test_effects_are_taken_oldest_first_when_due(store: Store) -> None:
 def test_effects_with_a_head_start_pass_those_that_wait_for_less_and_no_others(
     store: Store,
 ) -> None:
-    order(store, Effect(id="old", document=b""))
+    order(store, Effect(id="old", document=b"{}"))
     store.clock.advance(600)
-    order_on = running(effects=(Effect(id="young", document=b""),))
+    order_on = running(effects=(Effect(id="young", document=b"{}"),))
     store.commit(store.sent(an_id(1)), order_on)
     store.clock.advance(500)
-    awaited = running(effects=(Effect(id="awaited", document=b"", due_ms=-1_000),))
+    awaited = running(effects=(Effect(id="awaited", document=b"{}", due_ms=-1_000),))
     store.commit(store.sent(an_id(1)), awaited)
     taken = [store.outbox.take(0, 1, 5_000)[0].id for _ in range(3)]
     assert taken == ["old", "awaited", "young"]

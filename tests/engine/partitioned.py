@@ -6,6 +6,7 @@ from conductor_py.adapters.memory.space import MemorySpace
 from conductor_py.adapters.redis.cache import RedisOutputCache
 from conductor_py.adapters.redis.checkpoints import RedisCheckpoints
 from conductor_py.adapters.redis.connection import Connection
+from conductor_py.adapters.redis.damage import RedisDamage
 from conductor_py.adapters.redis.events import RedisEventStore
 from conductor_py.adapters.redis.inspector import RedisInspector
 from conductor_py.adapters.redis.keys import Namespace
@@ -55,6 +56,7 @@ def ports_over(connection: Connection, partitions: int, clock: FakeClock) -> Por
         schedules=RedisScheduleStore(scripts),
         inspector=RedisInspector(scripts),
         quarantine=RedisQuarantine(scripts),
+        damage=RedisDamage(scripts),
         checkpoints=RedisCheckpoints(scripts),
         numbers=RedisWorkerNumbers(scripts),
         cache=RedisOutputCache(scripts),

@@ -26,7 +26,7 @@ from redis.exceptions import NoScriptError, ReadOnlyError, RedisError, ResponseE
 from redis.exceptions import TimeoutError as WireTimeoutError
 from redis.retry import Retry
 
-from conductor_py.errors import ConfigurationError, StoreUnavailable
+from conductor_py.errors import ConfigurationError, StoreDamaged, StoreUnavailable
 
 Argument: TypeAlias = str | bytes | int
 Reply: TypeAlias = Any
@@ -276,9 +276,18 @@ def no_answer(error: Exception) -> StoreUnavailable:
     return StoreUnavailable(f"Redis does not answer: {error}", unanswered=True)
 
 
+_DAMAGED: Final = ("WRONGTYPE", "user_script:", "not an integer", "not a valid float")
+"""What a server says of state that has not the form that it must have."""
+
+
 def refused(error: Exception) -> StoreUnavailable:
-    """Say that the server would not carry a command out."""
-    return StoreUnavailable(f"Redis refused: {error}")
+    """Say that the server would not carry a command out: it cannot just now, or what it holds
+    cannot be read.
+    """
+    said = str(error)
+    if any(mark in said for mark in _DAMAGED):
+        return StoreDamaged(f"Redis refused: {said}")
+    return StoreUnavailable(f"Redis refused: {said}")
 
 
 def _is_read_only(error: ResponseError) -> bool:

@@ -32,6 +32,13 @@ def _key(name: str, kind: str, meaning: str, bound: str) -> KeyName:
 KEYS = (
     _key("exec:", "hash", "<execution>: its fields, see ports/store.py", "until removed"),
     _key("quarantine", "zset", "failing since ms -> execution in quarantine", "not decided"),
+    _key(
+        "damaged",
+        "hash",
+        "'<set> <member>' that cannot be read -> '<since ms> <tries> <next ms> <what is wrong>'",
+        "1,000",
+    ),
+    _key("aside:", "any", "<name>: a key that had a wrong type", "1 a name, 7 d"),
     _key("audit", "string", "what the last audit counted, JSON (partition 0)", "1"),
     _key("inbox:", "list", "<execution>: events not yet consumed", "trimmed by commit"),
     _key("ans:", "hash", "<execution>: operation -> '<ms>[ <answer>]'", "64, 60 s"),

@@ -116,7 +116,7 @@ class RedisMetadataStore:
 
     def revision(self, partition: int) -> int:
         prefix = self._scripts.prefix(partition)
-        return int(self._connection.command("GET", f"{prefix}meta:revision") or 0)
+        return _revision(self._connection.command("GET", f"{prefix}meta:revision"))
 
     def retell(self) -> int:
         prefixes = self._scripts.namespace.prefixes
@@ -124,7 +124,7 @@ class RedisMetadataStore:
             return 0
         replies = self._connection.each([("GET", f"{prefix}meta:revision") for prefix in prefixes])
         told = {
-            partition: int(reply or 0)
+            partition: _revision(reply)
             for partition, reply in enumerate(replies)
             if not isinstance(reply, Exception)
         }
@@ -149,3 +149,8 @@ class RedisMetadataStore:
         for partition in range(1, self._scripts.namespace.partitions):
             self._scripts.run("raise_revision", partition, (revision,))
         return True
+
+
+def _revision(stored: bytes | None) -> int:
+    """Read a revision; one that is no number is set aside, and is 0 until then."""
+    return int(stored) if stored and stored.isdigit() else 0

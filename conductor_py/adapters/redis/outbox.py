@@ -56,7 +56,7 @@ class RedisOutbox:
         return tuple(
             _pending(effect, text)
             for effect, text in zip(ids, texts, strict=True)
-            if text is not None
+            if text is not None and text.partition(b" ")[0].isdigit()
         )
 
 

@@ -40,5 +40,8 @@ class RedisPresence:
 
 def _signs(flat: list[bytes]) -> Iterator[Sign]:
     for at in range(0, len(flat), 2):
-        said, until, document = flat[at + 1].split(b" ", 2)
+        said, _, rest = flat[at + 1].partition(b" ")
+        until, _, document = rest.partition(b" ")
+        if not (said.isdigit() and until.isdigit()):
+            continue  # it ends by itself
         yield Sign(key=flat[at].decode(), document=document, at_ms=int(said), until_ms=int(until))

@@ -137,10 +137,14 @@ class RedisTaskQueues:
         last: dict[tuple[str, str], tuple[int, str]] = {}
         shards: defaultdict[tuple[str, str], dict[str, int]] = defaultdict(dict)
         for field, value in zip(flat, flat, strict=True):
-            queue, domain, *shard = map(_text_of, field.decode().split("\n", 2))
-            at_ms, told, worker = value.decode().partition(" ")
-            if bool(shard) == bool(told):
-                continue  # a name with a line break, as releases up to 0.1 have written it
+            queue, *rest = map(_text_of, field.decode(errors="replace").split("\n", 2))
+            at_ms, told, worker = value.decode(errors="replace").partition(" ")
+            shard = rest[1:]
+            # A name with a line break, as releases up to 0.1 have written it, or damaged: the next
+            # poll writes it anew.
+            if not rest or not at_ms.isdecimal() or bool(shard) == bool(told):
+                continue
+            domain = rest[0]
             if shard:
                 shards[queue, domain][shard[0]] = int(at_ms)
             else:

@@ -33,12 +33,12 @@ class RedisScheduleStore:
         if names is None:
             flat = self._connection.command("HGETALL", key)
             pairs = ((flat[at].decode(), flat[at + 1]) for at in range(0, len(flat), 2))
-            return tuple(_stored(name, text) for name, text in sorted(pairs))
+            return tuple(_stored(name, text) for name, text in sorted(pairs) if _is_whole(text))
         if not names:
             return ()
         texts = self._connection.command("HMGET", key, *names)
         found = zip(names, texts, strict=True)
-        return tuple(_stored(name, text) for name, text in found if text is not None)
+        return tuple(_stored(name, text) for name, text in found if text and _is_whole(text))
 
     def delete(self, name: str) -> bool:
         return bool(self._scripts.run("delete_schedule", 0, (name,), again=False))
@@ -86,6 +86,12 @@ class RedisScheduleStore:
 
     def requeue(self, name: str) -> bool:
         return bool(self._scripts.run("requeue_schedule", 0, (name,)))
+
+
+def _is_whole(text: bytes) -> bool:
+    """Tell whether it has the form of a stored schedule; what has not is quarantined when due."""
+    numbers = text.split(b" ", 5)[:5]
+    return len(numbers) == 5 and all(map(bytes.isdigit, numbers))
 
 
 def _stored(name: str, text: bytes) -> StoredSchedule:

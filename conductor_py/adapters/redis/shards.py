@@ -40,7 +40,7 @@ class RedisShardRegistry:
             [("HGETALL", f"{prefix}{name}") for name in ("servers", "shards", "swept")]
         )
         servers = {server.name: server for server in _servers(present) if server.until_ms > now}
-        sweepers = {name: int(until) for name, until in _pairs(swept)}
+        sweepers = {name: int(until) for name, until in _pairs(swept) if until.isdecimal()}
         shards = []
         for stored in _shards(held):
             shard = replace(stored, swept_ms=sweepers.get(stored.name, 0))

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import Final
 
 from conductor_py.adapters.redis.changes import loaded_of
+from conductor_py.adapters.redis.connection import Reply
 from conductor_py.adapters.redis.scripts import Scripts
 from conductor_py.ports.quarantine import QuarantineBounds
 from conductor_py.ports.store import Loaded
 
+_LOG = logging.getLogger(__name__)
 _DEFAULT: Final = QuarantineBounds()
 
 
@@ -50,7 +53,7 @@ class RedisTimers:
                 self._bounds.wait_ms,
             ),
         )
-        return tuple(found for entry in reply if (found := loaded_of(entry)) is not None)
+        return tuple(found for entry in reply if (found := _loaded(entry)) is not None)
 
     def due(self, shards: Sequence[str]) -> tuple[tuple[int, str], ...]:
         names = [f"timers:{shard}" for shard in shards]
@@ -67,3 +70,12 @@ class RedisTimers:
             "ZRANGE", f"{prefix}timers:{shard}", 0, 0, "WITHSCORES"
         )
         return int(head[1]) if head else 0
+
+
+def _loaded(entry: Reply) -> Loaded | None:
+    """Read one; of one that cannot be read its lease ends, and it comes again."""
+    try:
+        return loaded_of(entry)
+    except (TypeError, ValueError):
+        _LOG.exception("What a timer brought cannot be read", extra={"action": "damaged"})
+        return None

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from conductor_py.adapters.redis.connection import Argument
 from conductor_py.adapters.redis.scripts import Scripts
+from conductor_py.errors import NotFound
 from conductor_py.model.ids import split_task_id, task_id
 from conductor_py.ports.touched import Touch
 
@@ -19,7 +20,14 @@ class RedisTouchedTasks:
 
     def look(self, partition: int, limit: int) -> tuple[Touch, ...]:
         flat = self._scripts.run("look_for_touched", partition, (self._scripts.now(), limit))
-        return tuple(_touch(flat[at], flat[at + 1]) for at in range(0, len(flat), 2))
+        found: list[Touch] = []
+        for at in range(0, len(flat), 2):
+            try:
+                found.append(_touch(flat[at], flat[at + 1]))
+            except (NotFound, ValueError):  # names no task: nothing is told of it
+                key = f"{self._scripts.prefix(partition)}touched"
+                self._scripts.connection.command("ZREM", key, flat[at])
+        return tuple(found)
 
     def drop(self, partition: int, touches: Sequence[Touch]) -> None:
         arguments: list[Argument] = []

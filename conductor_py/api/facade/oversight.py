@@ -67,3 +67,15 @@ class Quarantine(Protocol):
 
     def retry_all(self) -> tuple[int, int]:
         """Try all again; how many were decided, and how many not."""
+
+    def end(self, execution: str, reason: str | None, /) -> bool:
+        """End one; false when it is not in quarantine. ``Conflict``: it cannot be read."""
+
+    def damaged(self) -> Sequence[JsonObject]:
+        """List what cannot be read at all, longest first."""
+
+    def retry_damaged(self, entry: str, /) -> None:
+        """Let what could not be read be looked at now. ``NotFound``."""
+
+    def drop_damaged(self, entry: str, /) -> None:
+        """Delete what cannot be read, for ever. ``NotFound``."""

@@ -4,7 +4,7 @@
 -- ARGV       now, channel, home, limit, holder, lease in ms, take the lease, tries before quarantine, wait there in ms
 -- RETURNS    {loaded, …}
 -- INVARIANT  A firing moves an entry, it never pops it; an entry goes only when its owner has ended. One event a
---            deadline. An execution that may be what kills its deciders is handed out last, one at a time.
+--            deadline. What cannot be read is put aside, and the others are handed out. An execution that may be what kills its deciders is handed out last, one at a time.
 -- BOUND      The limit; of each execution events 1,000, fields 1 MB.
 -- @include time
 -- @include record
@@ -15,6 +15,7 @@
 -- @include loaded
 -- @include unpark
 -- @include setback
+-- @include damage
 local P, now, channel, timers = KEYS[1], store_now(ARGV[1]), ARGV[2], KEYS[1] .. 'timers:' .. ARGV[3]
 local lease_ms, take = tonumber(ARGV[6]), ARGV[7] == '1'
 local order, seen = {}, {}
@@ -48,11 +49,26 @@ local function fire_attempt(member)
   end
 end
 
+-- One step for one member: what goes wrong in it concerns no other.
+local noted = redis.call('EXISTS', P .. 'damaged') == 1
+local function guarded(member, step, ...)
+  local done, problem = pcall(step, ...)
+  if done then
+    if noted then
+      redis.call('HDEL', P .. 'damaged', 'timers:' .. ARGV[3] .. ' ' .. member)
+    end
+  elseif is_its_own(P, string.sub(member, 3, 38), problem) then
+    put_aside(P, 'timers:' .. ARGV[3], member, problem, now)
+  else
+    error(problem)
+  end
+end
+
 for _, member in ipairs(redis.call('ZRANGE', timers, '-inf', int(now), 'BYSCORE', 'LIMIT', 0, ARGV[4])) do
   if string.sub(member, 1, 2) == 'x:' then
     visit(string.sub(member, 3))
   else
-    fire_attempt(member)
+    guarded(member, fire_attempt, member)
   end
 end
 
@@ -60,11 +76,12 @@ local out, suspects = {}, {}
 
 local function hand_out(id, record, header)
   local key, until_ms = P .. 'exec:' .. id, int(now + lease_ms)
+  local found = loaded(P, id, record, header, now)
   redis.call('ZADD', timers, until_ms, 'x:' .. id)
   if take then
     redis.call('HSET', key, 'l', until_ms .. ' ' .. ARGV[5])
   end
-  out[#out + 1] = loaded(P, id, record, header, now)
+  out[#out + 1] = found
 end
 
 -- Is it a suspect, does it wait? Counts one setback more when whoever took its lease has vanished with it.
@@ -81,7 +98,7 @@ local function suspected(id, record, lease, counted)
   return tries > 1 and reason == VANISHED, false
 end
 
-for _, id in ipairs(order) do
+local function take_up(id)
   local key, member = P .. 'exec:' .. id, 'x:' .. id
   local present = redis.call('HMGET', key, 'v', 'h', 'l', 'q')
   local record = present[1] and read_record(present[1])
@@ -107,10 +124,14 @@ for _, id in ipairs(order) do
     end
   end
 end
+
+for _, id in ipairs(order) do
+  guarded('x:' .. id, take_up, id)
+end
 -- One comes last, when all others are decided; the rest a little later: they must not keep those behind them waiting.
 for n, suspect in ipairs(suspects) do
   if n == 1 then
-    hand_out(suspect[1], suspect[2], suspect[3])
+    guarded('x:' .. suspect[1], hand_out, suspect[1], suspect[2], suspect[3])
   else
     redis.call('ZADD', timers, int(now + 200), 'x:' .. suspect[1])
   end

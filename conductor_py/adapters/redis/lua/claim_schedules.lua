@@ -2,18 +2,21 @@
 -- KEYS       prefix of partition 0 (every key used is it and a name of keys.py)
 -- ARGV       now, limit, lease in ms
 -- RETURNS    {now, next due (0: none waits), name, '<version> <generation> <next ms> <armed> <tries> <document>', …}
--- INVARIANT  A claimed schedule stays in the due set.
+-- INVARIANT  A claimed schedule stays in the due set. One that cannot be read is put aside.
 -- BOUND      The limit.
 -- @include time
 -- @include schedule
+-- @include damage
 local P, now, limit, lease_ms = KEYS[1], store_now(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 local out = {now, 0}
 if redis.call('EXISTS', P .. 'schedules:halted') == 1 then
   return out
 end
 for _, name in ipairs(redis.call('ZRANGE', P .. 'schedules:due', '-inf', int(now), 'BYSCORE', 'LIMIT', 0, limit)) do
-  local schedule = read_schedule(P, name)
-  if schedule then
+  local schedule, problem = read_schedule(P, name)
+  if problem then
+    put_aside(P, 'schedules:due', name, problem, now)
+  elseif schedule then
     schedule.tries = schedule.tries + 1
     out[#out + 1] = name
     out[#out + 1] = write_schedule(P, name, schedule)

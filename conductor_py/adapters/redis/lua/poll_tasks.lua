@@ -9,7 +9,8 @@
 --            claim side, input | false, output | false, …}
 -- INVARIANT  What is handed out is of the wanted type, open, in no queue and held by one claim; limits hold, those over several
 --            partitions by the permits that this one has and by claims that were leased; versions do not move. The
---            first claim of an attempt that tells when it starts is an event of its execution.
+--            first claim of an attempt that tells when it starts is an event of its execution. What cannot be read is
+--            put aside among the delayed, and the others are handed out.
 -- BOUND      200 heads and 200 delayed entries a shard; bytes after the first attempt.
 -- @include time
 -- @include record
@@ -17,6 +18,7 @@
 -- @include permits
 -- @include touch
 -- @include polls
+-- @include damage
 local P, now, queue, worker = KEYS[1], store_now(ARGV[1]), ARGV[2], ARGV[3]
 local count, lease_ms, room = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local out, taken, stop, touched = {now, 0, ''}, 0, false, {}
@@ -43,10 +45,14 @@ local function promote(lane)
     return sooner(tonumber(next_due[2]))
   end
   for _, member in ipairs(redis.call('ZRANGE', delayed, '-inf', int(now), 'BYSCORE', 'LIMIT', 0, 200)) do
-    local state = redis.call('HGET', P .. 'exec:' .. string.sub(member, 1, 36), 'a:' .. string.sub(member, 38))
+    local got, state = pcall(redis.call, 'HGET', P .. 'exec:' .. string.sub(member, 1, 36), 'a:' .. string.sub(member, 38))
+    state = not got and 'of another type' or state
     redis.call('ZREM', delayed, member)
-    if state then
-      redis.call('ZADD', P .. 'queue:' .. lane, cjson.decode(state).score, member)
+    local readable, a = pcall(cjson.decode, state or '{}')
+    if not readable or type(a) ~= 'table' or (state and not tonumber(a.score)) then
+      put_aside(P, 'delayed:' .. lane, member, 'the state of the attempt cannot be read', now)
+    elseif state then
+      redis.call('ZADD', P .. 'queue:' .. lane, a.score, member)
     end
   end
   next_due = redis.call('ZRANGE', delayed, 0, 0, 'WITHSCORES')
@@ -168,6 +174,7 @@ local function look_at(ready, member)
   redis.call('ZREM', ready, member)
 end
 
+local noted = redis.call('EXISTS', P .. 'damaged') == 1
 for i = 15, #ARGV do
   if stop or taken >= count then
     break
@@ -184,8 +191,18 @@ for i = 15, #ARGV do
     for _, member in ipairs(heads) do
       if not stop then
         looked = looked + 1
-        if look_at(ready, member) then
-          passed = passed + 1
+        local done, found = pcall(look_at, ready, member)
+        if not done then
+          if not is_its_own(P, string.sub(member, 1, 36), found) then
+            error(found)
+          end
+          redis.call('ZREM', ready, member)
+          put_aside(P, 'delayed:' .. lane, member, found, now)
+        else
+          passed = found and passed + 1 or passed
+          if noted then
+            redis.call('HDEL', P .. 'damaged', 'delayed:' .. lane .. ' ' .. member)
+          end
         end
       end
     end
@@ -202,7 +219,7 @@ if ARGV[10] ~= '' then
   local field = ARGV[10] .. '\n' .. ARGV[11]
   local last = redis.call('HMGET', P .. 'polldata', field, field .. '\n' .. (ARGV[15] or ''))
   local at, who = string.match(last[1] or '0 ', '^(%d+) (.*)$')
-  if who ~= worker or now - tonumber(at) >= 1000 or now - tonumber(last[2] or 0) >= 1000 then
+  if who ~= worker or now - tonumber(at) >= 1000 or now - (tonumber(last[2] or 0) or 0) >= 1000 then
     local set = {field, int(now) .. ' ' .. worker}
     for i = 15, #ARGV do
       set[#set + 1], set[#set + 2] = field .. '\n' .. ARGV[i], int(now)

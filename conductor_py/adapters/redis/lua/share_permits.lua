@@ -18,14 +18,16 @@ local flat = redis.call('HGETALL', key)
 for i = 1, #flat, 2 do
   local seeks = string.match(flat[i], '^s:(%d+)$')
   if seeks then
-    if seeks ~= asker and tonumber(flat[i + 1]) > now - 600000 then
+    if seeks ~= asker and (tonumber(flat[i + 1]) or 0) > now - 600000 then
       seekers[#seekers + 1] = seeks
     end
   elseif flat[i] == 'newest' then
-    newest = tonumber(flat[i + 1])
+    newest = tonumber(flat[i + 1]) or 0
   else
     local token, number = string.match(flat[i + 1], '^(%d+) (%d+)$')
-    has[flat[i]] = {token = tonumber(token), number = tonumber(number)}
+    if token and tonumber(flat[i]) then
+      has[flat[i]] = {token = tonumber(token), number = tonumber(number)}
+    end
   end
 end
 for i = 7, #ARGV, 3 do

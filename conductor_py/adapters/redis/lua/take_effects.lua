@@ -2,15 +2,19 @@
 -- KEYS       prefix of the partition's keys (every key used is it and a name of keys.py)
 -- ARGV       now, limit, lease in ms
 -- RETURNS    {id, '<stamp> <document>', …}
--- INVARIANT  Nothing leaves the outbox here.
+-- INVARIANT  Nothing leaves the outbox here. What cannot be read is put aside.
 -- BOUND      The limit.
 -- @include time
+-- @include damage
 local P, now = KEYS[1], store_now(ARGV[1])
 local ids = redis.call('ZRANGE', P .. 'outbox', '-inf', int(now), 'BYSCORE', 'LIMIT', 0, ARGV[2])
 local out = {}
 for _, id in ipairs(ids) do
   local text = redis.call('HGET', P .. 'effects', id)
-  if text then
+  local document = text and string.match(text, '^%d+ (.+)$')
+  if text and not (document and pcall(cjson.decode, document)) then
+    put_aside(P, 'outbox', id, 'the stored effect cannot be read', now)
+  elseif text then
     redis.call('ZADD', P .. 'outbox', int(now + tonumber(ARGV[3])), id)
     out[#out + 1] = id
     out[#out + 1] = text

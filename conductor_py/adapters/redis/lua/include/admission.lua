@@ -2,8 +2,11 @@
 -- reject, event when admitted, event when refused, limit over several partitions. Such a limit is held by the permits
 -- that this partition has.
 local function may_count(P, id)
-  local present = redis.call('HGET', P .. 'exec:' .. id, 'v')
-  return present and not read_record(present).terminal and read_record(present)
+  local readable, record = pcall(function()
+    local present = redis.call('HGET', P .. 'exec:' .. id, 'v')
+    return present and read_record(present)
+  end)
+  return readable and record and not record.terminal and record
 end
 
 -- Drops what is dead among the 100 that are admitted longest.

@@ -30,6 +30,9 @@ local function nearest_deadline(a, c)
 end
 
 local function is_open(record, header, seq, a)
+  if type(a.st) ~= 'string' then
+    error('the state of the attempt cannot be read')
+  end
   return not record.terminal and (a.st == 'SCHEDULED' or a.st == 'IN_PROGRESS')
     and a.gen == record.generation and seq >= header_int(header, 'first_seq')
 end

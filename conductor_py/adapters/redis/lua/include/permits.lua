@@ -3,7 +3,7 @@
 -- later, only cleans up.
 local function permits_of(P, name, now, used)
   local token, number, limit = string.match(redis.call('GET', P .. 'permitted:' .. name) or '0 0 0', '^(%d+) (%d+) (%d+)$')
-  local has = {token = tonumber(token), number = tonumber(number), limit = tonumber(limit)}
+  local has = {token = tonumber(token or 0), number = tonumber(number or 0), limit = tonumber(limit or 0)}
   if now and has.number == 0 and used == 0 and has.token <= now - 600000 then
     return {token = 0, number = 0, limit = 0}
   end

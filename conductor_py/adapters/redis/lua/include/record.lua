@@ -3,6 +3,9 @@ local RECORD = '^(%d+) (%d) (%d+) (%d+) (%S*) (%S*) (%S*) (%S+)$'
 
 local function read_record(text)
   local version, terminal, generation, base, home, begun, last, status = string.match(text, RECORD)
+  if not version then
+    error('the field v cannot be read')
+  end
   return {
     version = tonumber(version), terminal = terminal == '1', generation = tonumber(generation),
     base = tonumber(base), home = home, begun = begun, last = last, status = status,

@@ -5,6 +5,9 @@ local function read_schedule(P, name)
     return nil
   end
   local version, generation, next_ms, armed, tries, at = string.match(text, '^(%d+) (%d+) (%d+) (%d) (%d+) ()')
+  if not version then
+    return nil, 'the stored schedule cannot be read'
+  end
   return {version = tonumber(version), generation = tonumber(generation), next_ms = tonumber(next_ms),
     armed = armed == '1', tries = tonumber(tries), document = string.sub(text, at)}
 end

@@ -1,0 +1,45 @@
+"""What cannot be read is put aside, is told, and costs nobody else anything.
+
+A member of a sorted set (a timer, an entry of a queue, a schedule, an effect) whose state cannot be
+read is *damaged*: it stays in its set, is looked at after a minute, then after twice as long, a day
+at most, and is listed until somebody retries or drops it, or it can be read again. A key that many
+share and that has another type than ``adapters/redis/keys.py`` says is set aside for a week, under
+another name, and begins anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Damaged:
+    """One member that cannot be read: its name ``<partition> <set> <member>``, since when, how
+    often it was looked at, when it is next (epoch ms), and what is wrong.
+    """
+
+    entry: str
+    since_ms: int
+    tries: int
+    again_ms: int
+    problem: str
+
+
+class DamageStore(Protocol):
+    """What is damaged, of all partitions. ``StoreUnavailable`` when the store does not answer."""
+
+    def listed(self) -> Sequence[Damaged]:
+        """List what is damaged, longest first; 1,000 a partition at most."""
+
+    def retry(self, entry: str) -> bool:
+        """Let one be looked at now; whether it was there."""
+
+    def drop(self, entry: str) -> bool:
+        """Delete one, for ever: the effect, the schedule, the entry; with the timer of an execution
+        the execution. Whether it was there.
+        """
+
+    def mend(self) -> Sequence[str]:
+        """Set aside the shared keys that have a wrong type; returns their names."""

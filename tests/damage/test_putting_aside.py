@@ -1,0 +1,209 @@
+"""What is damaged is named, waits for longer each time, is retried or dropped by an operator."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from conductor_py.errors import NotFound
+from conductor_py.testing import FakeClock, MemoryEngine
+from tests.builders import simple, typed, workflow
+from tests.conftest import RealRedis
+from tests.damage.world import PREFIX, World, made, schedule_of
+
+
+@pytest.fixture
+def world(newest_redis: RealRedis) -> Iterator[World]:
+    found = made(newest_redis.url)
+    found.redis.delete(f"{PREFIX}damaged")
+    yield found
+    found.redis.close()
+
+
+@pytest.fixture
+def server(world: World) -> MemoryEngine:
+    return world.server
+
+
+@pytest.fixture
+def clock(world: World) -> FakeClock:
+    return world.clock
+
+
+def _waiting(server: MemoryEngine, seconds: int = 20) -> str:
+    inputs = {"duration": f"{seconds} seconds"}
+    return server.start(workflow("w", typed("WAIT", "w", inputParameters=inputs)))
+
+
+def _damaged(server: MemoryEngine) -> list[dict[str, Any]]:
+    return [dict(one) for one in server.engine.quarantine.damaged()]
+
+
+def _field(world: World, execution: str, name: str, value: str | None = None) -> bytes:
+    key = f"{PREFIX}exec:{execution}"
+    before = world.redis.hget(key, name)
+    assert isinstance(before, bytes)
+    if value is not None:
+        world.redis.hset(key, name, value)
+    return before
+
+
+def test_a_claim_that_is_no_json_is_named_and_goes_on_when_it_is_mended(
+    world: World, server: MemoryEngine, clock: FakeClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    bad, good = _waiting(server), _waiting(server)
+    whole = _field(world, bad, "c:1", "no JSON")
+    clock.advance(seconds=30)
+    server.settle()
+    assert server.workflow(good)["status"] == "COMPLETED"
+
+    (one,) = _damaged(server)
+    assert (one["entry"], one["tries"]) == (f"0 timers:s0 a:{bad}-1", 1)
+    for _ in range(2):
+        server.engine.quarantine.tick()
+    told = [each for each in caplog.records if getattr(each, "action", "") == "damaged"]
+    assert [(each.levelno, getattr(each, "entry", "")) for each in told] == [
+        (logging.ERROR, one["entry"])
+    ]
+
+    _field(world, bad, "c:1", whole.decode())
+    server.engine.quarantine.retry_damaged(one["entry"])
+    server.settle()
+    assert server.workflow(bad)["status"] == "COMPLETED"
+    assert _damaged(server) == []
+
+
+def test_what_is_damaged_is_looked_at_seldom(
+    world: World, server: MemoryEngine, clock: FakeClock
+) -> None:
+    bad = _waiting(server)
+    _field(world, bad, "a:1", '{"st":')
+    clock.advance(seconds=30)
+    for _ in range(50):
+        server.engine.sweeper.tick()
+    assert [one["tries"] for one in _damaged(server)] == [1]
+    for _ in range(60):
+        clock.advance(seconds=60)
+        server.engine.sweeper.tick()
+    (one,) = _damaged(server)
+    assert one["tries"] == 6, "after 1, 2, 4, 8, 16 minutes"
+
+
+def test_it_goes_on_by_itself_when_it_can_be_read_again(
+    world: World, server: MemoryEngine, clock: FakeClock
+) -> None:
+    bad = _waiting(server)
+    whole = _field(world, bad, "v", "no record")
+    clock.advance(seconds=30)
+    server.settle()
+    assert [one["entry"] for one in _damaged(server)]
+    world.redis.hset(f"{PREFIX}exec:{bad}", "v", whole)
+    clock.advance(seconds=120)
+    server.settle()
+    assert server.workflow(bad)["status"] == "COMPLETED"
+    assert _damaged(server) == []
+
+
+def test_a_head_that_cannot_be_read_leaves_the_queue_to_others(
+    world: World, server: MemoryEngine
+) -> None:
+    bad, good = (server.start(workflow(name, simple("t"))) for name in ("bad", "good"))
+    whole = _field(world, bad, "a:1", "no JSON")
+    assert [task["workflowInstanceId"] for task in server.poll("t", 5)] == [good]
+    (one,) = _damaged(server)
+    assert one["entry"] == f"0 delayed:t:s0 {bad}-1"
+
+    _field(world, bad, "a:1", whole.decode())
+    server.engine.quarantine.retry_damaged(one["entry"])
+    assert [task["workflowInstanceId"] for task in server.poll("t", 5)] == [bad]
+    assert _damaged(server) == []
+
+
+def test_a_delayed_task_that_cannot_be_read_delays_no_other(
+    world: World, server: MemoryEngine, clock: FakeClock
+) -> None:
+    bad, good = (server.start(workflow(name, simple("late"))) for name in ("bad", "good"))
+    for task in server.poll("late", 2):
+        server.complete(task, status="IN_PROGRESS", callback_after_s=5)
+    _field(world, bad, "a:1", "[1]")
+    clock.advance(seconds=6)
+    assert [task["workflowInstanceId"] for task in server.poll("late", 5)] == [good]
+    assert [one["entry"] for one in _damaged(server)] == [f"0 delayed:late:s0 {bad}-1"]
+
+
+@pytest.mark.parametrize("stored", ["no JSON", "1 {", "1 ", "x {}", ""])
+def test_an_effect_that_cannot_be_read_holds_no_other_back(
+    world: World, server: MemoryEngine, stored: str
+) -> None:
+    world.redis.hset(f"{PREFIX}effects", "bad:index", stored)
+    world.redis.zadd(f"{PREFIX}outbox", {"bad:index": 0})
+    started = server.start(workflow("w", simple("t")))
+    server.run("t")
+    server.settle()
+    assert server.ports.search.archived(started) is not None
+    assert [one["entry"] for one in _damaged(server)] == ["0 outbox bad:index"]
+
+    server.engine.quarantine.drop_damaged("0 outbox bad:index")
+    assert not world.redis.hexists(f"{PREFIX}effects", "bad:index")
+    assert world.redis.zscore(f"{PREFIX}outbox", "bad:index") is None
+    assert _damaged(server) == []
+
+
+def test_a_schedule_that_cannot_be_read_stops_no_other(
+    world: World, server: MemoryEngine, clock: FakeClock
+) -> None:
+    server.schedule(schedule_of("fine"))
+    world.redis.hset(f"{PREFIX}schedules", "victim", "no schedule")
+    clock.advance(seconds=61)
+    server.settle()
+    assert server.poll("t", 5)
+    assert [one["entry"] for one in _damaged(server)] == ["0 schedules:due victim"]
+    server.engine.quarantine.drop_damaged("0 schedules:due victim")
+    assert not world.redis.hexists(f"{PREFIX}schedules", "victim")
+
+
+def test_with_its_timer_an_execution_is_dropped(
+    world: World, server: MemoryEngine, clock: FakeClock
+) -> None:
+    bad = _waiting(server)
+    world.redis.delete(f"{PREFIX}exec:{bad}")
+    world.redis.set(f"{PREFIX}exec:{bad}", "of another type")
+    world.redis.zadd(f"{PREFIX}timers:s0", {f"x:{bad}": 0})
+    server.settle()
+    server.engine.quarantine.drop_damaged(f"0 timers:s0 x:{bad}")
+    assert not world.redis.exists(f"{PREFIX}exec:{bad}")
+    clock.advance(seconds=60)
+    server.settle()
+    assert all(bad not in one["entry"] for one in _damaged(server))
+
+
+def test_a_shared_key_of_a_wrong_type_is_set_aside_and_told(
+    world: World, server: MemoryEngine, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.redis.delete(f"{PREFIX}polldata")
+    world.redis.set(f"{PREFIX}polldata", "of another type")
+    server.start(workflow("w", simple("t")))
+    server.engine.quarantine.tick()
+    assert server.run("t")
+    assert world.redis.get(f"{PREFIX}aside:polldata") == b"of another type"
+    told = [getattr(each, "key", "") for each in caplog.records]
+    assert f"{PREFIX}polldata" in told
+
+
+@pytest.mark.parametrize("entry", ["", "0", "0 outbox", "9 outbox x", "x outbox x", "0 outbox x"])
+def test_what_is_not_damaged_is_neither_retried_nor_dropped(
+    server: MemoryEngine, entry: str
+) -> None:
+    for verb in (server.engine.quarantine.retry_damaged, server.engine.quarantine.drop_damaged):
+        with pytest.raises(NotFound):
+            verb(entry)
+
+
+def test_a_name_that_no_member_of_ours_has_is_not_kept(world: World, server: MemoryEngine) -> None:
+    world.redis.zadd(f"{PREFIX}timers:s0", {"a:" + "x" * 100_000: 0})
+    world.redis.zadd(f"{PREFIX}touched", {"x" * 100_000: 0})
+    server.settle()
+    assert _damaged(server) == []
