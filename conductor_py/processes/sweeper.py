@@ -81,15 +81,8 @@ def run_sweeper(settings: Settings, *, server: str | None = None) -> int:
             ("payload-retention", engine.payload_retention.tick),
         )
     ]
-    mending = threading.Thread(
-        target=run_ticks,
-        args=(engine.quarantine.tick, stop),
-        kwargs={"idle_s": _MENDING_S},
-        name="mending",
-        daemon=True,
-    )
     loops += [*_audit_loops(settings, engine, stop), *_telling_loops(settings, engine, stop)]
-    loops += [mending, relay, *cleaning, *_script_loops(settings, engine, stop)]
+    loops += [_mending(engine, stop), relay, *cleaning, *_script_loops(settings, engine, stop)]
     if server is not None and settings.scheduler.enabled:
         loops += scheduler_loops(settings, engine, stop)
     for loop in loops:
@@ -104,6 +97,17 @@ def hurried_tick(relay: Relay) -> int:
     """Hand over what is due; how many effects, 0 when the next of them can wait for more."""
     handed = relay.tick()
     return handed if relay.hurried else 0
+
+
+def _mending(engine: Engine, stop: threading.Event) -> threading.Thread:
+    """Set damaged keys aside, and tell of what cannot be read."""
+    return threading.Thread(
+        target=run_ticks,
+        args=(engine.quarantine.tick, stop),
+        kwargs={"idle_s": _MENDING_S},
+        name="mending",
+        daemon=True,
+    )
 
 
 def _audit_loops(

@@ -80,6 +80,38 @@ class QuarantinedForm(WireSchema):
     retry_at = Whole(required=True)
 
 
+class DamagedForm(WireSchema):
+    """What cannot be read: its name, since when, how often it was looked at, why, and when it is
+    next.
+    """
+
+    entry = Text(required=True)
+    since = Whole(required=True)
+    tries = Whole(required=True)
+    reason = Text(required=True)
+    retry_at = Whole(required=True)
+
+
+class QuarantineForm(WireSchema):
+    """A page of the executions that cannot be decided, and all that cannot be read."""
+
+    total_hits = Whole(required=True)
+    results = Many(lambda: _QUARANTINED, required=True)
+    damaged = Many(lambda: _DAMAGED, required=True)
+
+
+class DamagedEntryForm(WireSchema):
+    """The name of what was damaged."""
+
+    entry = Text(required=True)
+
+
+class QuarantineDropForm(WireSchema):
+    """The execution that was terminated."""
+
+    workflow_id = Text(required=True)
+
+
 class QuarantineRetryForm(WireSchema):
     """Whether an execution in quarantine was decided."""
 
@@ -218,6 +250,8 @@ class JobPlanForm(WireSchema):
 
 _CAUSE: WireSchema = CauseForm()
 _FINDING: WireSchema = FindingForm()
+_QUARANTINED: WireSchema = QuarantinedForm()
+_DAMAGED: WireSchema = DamagedForm()
 _HEALTH_RESULT: WireSchema = HealthResultForm()
 _BUILD: WireSchema = BuildForm()
 _INPUT: WireSchema = PlannedInputForm()
@@ -232,7 +266,11 @@ FORMS: tuple[WireSchema, ...] = (
     ExplanationForm(),
     _FINDING,
     AuditForm(),
-    QuarantinedForm(),
+    _QUARANTINED,
+    _DAMAGED,
+    QuarantineForm(),
+    DamagedEntryForm(),
+    QuarantineDropForm(),
     QuarantineRetryForm(),
     QuarantineRetriesForm(),
     _HEALTH_RESULT,

@@ -19,8 +19,9 @@ OPERATIONS: tuple[Operation, ...] = (
     get("/api/admin/audit/{workflow_id}", "Audit one execution", "Audit"),
     get(
         "/api/admin/quarantine",
-        "List the executions that cannot be decided, with the reasons",
-        "SearchResult:Quarantined",
+        "List the executions that cannot be decided, and under `damaged` what cannot be read, "
+        "with the reasons",
+        "Quarantine",
         "start:integer size:integer",
     ),
     post(
@@ -34,5 +35,26 @@ OPERATIONS: tuple[Operation, ...] = (
         "Try an execution in quarantine again; answers whether it was decided",
         "QuarantineRetry",
         "",
+    ),
+    post(
+        "/api/admin/quarantine/{workflow_id}/drop",
+        "Terminate an execution in quarantine",
+        "QuarantineDrop",
+        "",
+        "reason:string",
+    ),
+    post(
+        "/api/admin/quarantine/damaged/retry",
+        "Look again at what could not be read",
+        "DamagedEntry",
+        "",
+        "entry:string",
+    ),
+    post(
+        "/api/admin/quarantine/damaged/drop",
+        "Delete what cannot be read, for ever",
+        "DamagedEntry",
+        "",
+        "entry:string",
     ),
 )
