@@ -165,6 +165,35 @@ def test_a_schedule_that_cannot_be_read_stops_no_other(
     assert not world.redis.hexists(f"{PREFIX}schedules", "victim")
 
 
+def test_a_mended_schedule_and_effect_are_not_listed_any_more(
+    world: World, server: MemoryEngine, clock: FakeClock
+) -> None:
+    effect = f"{_waiting(server, 9_000)}:index"
+    whole = world.redis.hget(f"{PREFIX}schedules", "victim")
+    assert isinstance(whole, bytes)
+    world.redis.hset(f"{PREFIX}schedules", "victim", "no schedule")
+    world.redis.hset(f"{PREFIX}effects", effect, "no JSON")
+    world.redis.zadd(f"{PREFIX}outbox", {effect: 0})
+    clock.advance(seconds=61)
+    server.settle()
+    assert len(_damaged(server)) == 2
+    world.redis.hset(f"{PREFIX}schedules", "victim", whole)
+    world.redis.hset(f"{PREFIX}effects", effect, '1 {"kind":"index"}')
+    clock.advance(seconds=61)
+    server.settle()
+    assert _damaged(server) == []
+    assert server.poll("t", 5), "the schedule fires"
+
+
+def test_an_effect_of_nobody_holds_no_other_back(world: World, server: MemoryEngine) -> None:
+    world.redis.hset(f"{PREFIX}effects", "ffffffff-nobody:index", '1 {"kind":"index"}')
+    world.redis.zadd(f"{PREFIX}outbox", {"ffffffff-nobody:index": 0})
+    started = server.start(workflow("w", simple("t")))
+    server.run("t")
+    server.settle()
+    assert server.ports.search.archived(started) is not None
+
+
 def test_with_its_timer_an_execution_is_dropped(
     world: World, server: MemoryEngine, clock: FakeClock
 ) -> None:

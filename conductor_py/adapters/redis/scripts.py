@@ -16,7 +16,7 @@ from redis.exceptions import NoScriptError, ResponseError
 
 from conductor_py.adapters.redis.connection import Argument, Connection, Reply, refused
 from conductor_py.adapters.redis.keys import Namespace
-from conductor_py.errors import StoreUnavailable
+from conductor_py.errors import StoreDamaged, StoreUnavailable
 
 HEADERS: Final = ("PURPOSE", "KEYS", "ARGV", "RETURNS", "INVARIANT", "BOUND")
 
@@ -150,7 +150,7 @@ class Scripts:
         try:
             return self.namespace.prefixes[partition]
         except IndexError:
-            raise StoreUnavailable(
+            raise StoreDamaged(
                 f"partition {partition} is not one of this deployment's {self.namespace.partitions}"
             ) from None
 

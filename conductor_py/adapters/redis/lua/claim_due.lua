@@ -54,9 +54,7 @@ local noted = redis.call('EXISTS', P .. 'damaged') == 1
 local function guarded(member, step, ...)
   local done, problem = pcall(step, ...)
   if done then
-    if noted then
-      redis.call('HDEL', P .. 'damaged', 'timers:' .. ARGV[3] .. ' ' .. member)
-    end
+    forget_damage(P, 'timers:' .. ARGV[3], member, noted)
   elseif is_its_own(P, string.sub(member, 3, 38), problem) then
     put_aside(P, 'timers:' .. ARGV[3], member, problem, now)
   else

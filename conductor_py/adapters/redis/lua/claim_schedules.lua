@@ -8,7 +8,7 @@
 -- @include schedule
 -- @include damage
 local P, now, limit, lease_ms = KEYS[1], store_now(ARGV[1]), ARGV[2], tonumber(ARGV[3])
-local out = {now, 0}
+local out, noted = {now, 0}, redis.call('EXISTS', P .. 'damaged') == 1
 if redis.call('EXISTS', P .. 'schedules:halted') == 1 then
   return out
 end
@@ -17,6 +17,7 @@ for _, name in ipairs(redis.call('ZRANGE', P .. 'schedules:due', '-inf', int(now
   if problem then
     put_aside(P, 'schedules:due', name, problem, now)
   elseif schedule then
+    forget_damage(P, 'schedules:due', name, noted)
     schedule.tries = schedule.tries + 1
     out[#out + 1] = name
     out[#out + 1] = write_schedule(P, name, schedule)

@@ -200,9 +200,7 @@ for i = 15, #ARGV do
           put_aside(P, 'delayed:' .. lane, member, found, now)
         else
           passed = found and passed + 1 or passed
-          if noted then
-            redis.call('HDEL', P .. 'damaged', 'delayed:' .. lane .. ' ' .. member)
-          end
+          forget_damage(P, 'delayed:' .. lane, member, noted)
         end
       end
     end

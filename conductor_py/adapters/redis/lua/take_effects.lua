@@ -8,13 +8,14 @@
 -- @include damage
 local P, now = KEYS[1], store_now(ARGV[1])
 local ids = redis.call('ZRANGE', P .. 'outbox', '-inf', int(now), 'BYSCORE', 'LIMIT', 0, ARGV[2])
-local out = {}
+local out, noted = {}, redis.call('EXISTS', P .. 'damaged') == 1
 for _, id in ipairs(ids) do
   local text = redis.call('HGET', P .. 'effects', id)
   local document = text and string.match(text, '^%d+ (.+)$')
   if text and not (document and pcall(cjson.decode, document)) then
     put_aside(P, 'outbox', id, 'the stored effect cannot be read', now)
   elseif text then
+    forget_damage(P, 'outbox', id, noted)
     redis.call('ZADD', P .. 'outbox', int(now + tonumber(ARGV[3])), id)
     out[#out + 1] = id
     out[#out + 1] = text

@@ -29,6 +29,13 @@ local function put_aside(P, set, member, problem, now)
   end
 end
 
+-- Forgets what could be read again; `noted` says whether anything is noted at all.
+local function forget_damage(P, set, member, noted)
+  if noted then
+    redis.call('HDEL', P .. 'damaged', set .. ' ' .. member)
+  end
+end
+
 -- Is a problem one of this execution alone? A key of the wrong type that many share is not: it is mended apart.
 local function is_its_own(P, id, problem)
   local said = type(problem) == 'table' and problem.err or tostring(problem)
