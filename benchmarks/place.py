@@ -44,6 +44,7 @@ _FURTHER: Final = {
     "cache": ("redis.cache", "RedisOutputCache"),
     "catalog": ("redis.catalog", "RedisCatalogStore"),
     "checkpoints": ("redis.checkpoints", "RedisCheckpoints"),
+    "damage": ("redis.damage", "RedisDamage"),
     "environment": ("environment.values", "NO_VALUES"),
     "events": ("redis.events", "RedisEventStore"),
     "inspector": ("redis.inspector", "RedisInspector"),

@@ -11,8 +11,6 @@ from conductor_py.config.settings import Settings, declared
 
 _MASK: Final = "***"
 _CREDENTIALS: Final = re.compile(r"//[^/@\s]+@")
-#: Tokens of web hooks stand there; which name is a secret's nobody can tell.
-_QUERY: Final = re.compile(r"(?<=[?&])([^=&#\s]+)=[^&#\s]+")
 
 
 def shown(settings: Settings) -> dict[str, str]:
@@ -35,4 +33,14 @@ def shown(settings: Settings) -> dict[str, str]:
 
 def _redacted(text: str) -> str:
     text = _CREDENTIALS.sub(f"//{_MASK}@", text)
-    return _QUERY.sub(rf"\1={_MASK}", text) if "://" in text else text
+    before, mark, query = text.partition("?")
+    if "://" not in before or not mark:
+        return text
+    query, end, fragment = query.partition("#")
+    return before + mark + "&".join(map(_without_value, query.split("&"))) + end + fragment
+
+
+def _without_value(option: str) -> str:
+    """Mask the value: a token of a web hook may stand there, under any name."""
+    name, _, value = option.partition("=")
+    return f"{name}={_MASK}" if value else option

@@ -34,7 +34,7 @@ _PAGES = [
 _ID = "it needs the id of an execution of yours"
 _REDIS = "it needs a Redis of yours"
 _NEEDS = {
-    "docs/how-to/audit.md": [_ID],
+    "docs/how-to/audit.md": [_ID, "it needs entries of yours"],
     "docs/how-to/backfill.md": [_ID],
     "docs/how-to/external-services.md": [_REDIS, _REDIS],
     "docs/how-to/http-tasks.md": [_REDIS],

@@ -523,8 +523,8 @@ SYSTEM: Final = (
         edits=(
             Edit(
                 f"{ENGINE}/system_worker.py",
-                "wanted = min(lane.slots.free, self._options.max_poll)",
-                "wanted = self._options.max_poll if lane.slots.free else 0",
+                "wanted = min(lane.slots.free(now), self._options.max_poll)",
+                "wanted = self._options.max_poll if lane.slots.free(now) else 0",
             ),
         ),
         caught_by=(SYSTEM_WORKER,),
