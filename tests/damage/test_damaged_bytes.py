@@ -38,7 +38,7 @@ _ROUNDS = 40
 def _world(redis_servers: _RedisServers) -> Iterator[World]:
     world = made(redis_servers.get(NEWEST_REDIS).url)
     yield world
-    world.redis.close()
+    world.close()
 
 
 @pytest.fixture

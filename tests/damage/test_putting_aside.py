@@ -20,7 +20,7 @@ def world(newest_redis: RealRedis) -> Iterator[World]:
     found = made(newest_redis.url)
     found.redis.delete(f"{PREFIX}damaged")
     yield found
-    found.redis.close()
+    found.close()
 
 
 @pytest.fixture

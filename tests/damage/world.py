@@ -11,6 +11,7 @@ from redis import Redis
 
 from conductor_py.adapters.redis.connection import Connection
 from conductor_py.adapters.redis.keys import KEYS, KeyName
+from conductor_py.adapters.redis.wakeups import RedisWakeups
 from conductor_py.testing import FakeClock, MemoryEngine
 from tests.builders import policy, simple, typed, workflow
 from tests.engine.partitioned import engine_over, ports_over
@@ -54,7 +55,19 @@ class World:
                 pipeline.restore(key, 0, value)
             pipeline.execute()
         self.clock.now_ms = self.began_ms
+        self._end_server()
         self.server = _server(self.connection, self.clock)
+
+    def close(self) -> None:
+        """Leave nobody behind who listens to this Redis."""
+        self._end_server()
+        self.connection.close()
+        self.redis.close()
+
+    def _end_server(self) -> None:
+        wakeups = self.server.ports.wakeups
+        assert isinstance(wakeups, RedisWakeups)
+        wakeups.close()
 
     def spares(self, text: str) -> bool:
         """Tell whether it is of the execution that waits, whose own bytes stay whole."""
