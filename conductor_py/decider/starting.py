@@ -69,6 +69,14 @@ def next_in_chain(header: Header, now_ms: int) -> int:
     return header.chain + 1 if now_ms - header.created_at < _QUICK_MS else 0
 
 
+def chain_ends(most: int) -> str:
+    """Say why the next of a chain of so many is not started."""
+    return (
+        f"More than {most} executions have started each other, each within ten seconds of its "
+        "own start (conductor.limits.chainLength)"
+    )
+
+
 def business_of(header: Header) -> tuple[int, str]:
     """The instant that an execution is about, and its zone, for what it starts."""
     return header.business_at or header.created_at, header.zone

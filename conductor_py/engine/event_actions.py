@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from conductor_py.decider.event_actions import expanded, resolved
+from conductor_py.decider.starting import chain_ends
 from conductor_py.engine.executions import Executions
 from conductor_py.engine.operations import Operations
 from conductor_py.engine.tasks import Tasks
@@ -77,10 +78,7 @@ class EventActions:
             chain=wanted.message.chain,
         )
         if request.chain > self._most_in_chain:
-            raise InvalidInput(
-                f"More than {self._most_in_chain} executions have started each other, each within "
-                "ten seconds of its own start (conductor.limits.chainLength)"
-            )
+            raise InvalidInput(chain_ends(self._most_in_chain))
         return {"workflowId": self._executions.start(request, cause=wanted.identity)}
 
     def _complete(self, wanted: _Wanted) -> JsonObject:

@@ -9,8 +9,9 @@ deadline. So a call that lasts leaves its slot to the next one, as long as there
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from conductor_py.decider.scheduling import LIMITED
@@ -26,20 +27,23 @@ class Slots:
     size: int
     beside: int = 0
     lasting_s: float = 2.0
-    _begun: dict[str, float] = field(default_factory=dict)
+    _begun: dict[int, float] = field(default_factory=dict)
+    _numbers: Iterator[int] = field(default_factory=itertools.count)
 
     @property
     def used(self) -> int:
         """How many calls are under way."""
         return len(self._begun)
 
-    def begin(self, call: str, now: float) -> None:
-        """Take a slot for a call."""
-        self._begun[call] = now
+    def begin(self, now: float) -> int:
+        """Take a slot for a call, and number it: a task may come again before its call has left."""
+        slot = next(self._numbers)
+        self._begun[slot] = now
+        return slot
 
-    def end(self, call: str) -> None:
+    def end(self, slot: int) -> None:
         """Give it back."""
-        del self._begun[call]
+        del self._begun[slot]
 
     def free(self, now: float) -> int:
         """How many more may begin."""

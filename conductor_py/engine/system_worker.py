@@ -205,23 +205,23 @@ class SystemWorker:
             raise refused
 
     def _begin(self, lane: Lane, document: JsonObject) -> None:
+        with self._lock:
+            slot = lane.slots.begin(self._monotonic())
         name = f"{lane.task.task_type}-{document['taskId']}"
         thread = threading.Thread(
-            target=self._occupy, args=(lane, document), name=name, daemon=True
+            target=self._occupy, args=(lane, slot, document), name=name, daemon=True
         )
-        with self._lock:
-            lane.slots.begin(str(document["taskId"]), self._monotonic())
         try:
             thread.start()
         except BaseException:
-            self._leave(lane, document)
+            self._leave(lane, slot)
             raise
 
-    def _leave(self, lane: Lane, document: JsonObject) -> None:
+    def _leave(self, lane: Lane, slot: int) -> None:
         with self._lock:
-            lane.slots.end(str(document["taskId"]))
+            lane.slots.end(slot)
 
-    def _occupy(self, lane: Lane, document: JsonObject) -> None:
+    def _occupy(self, lane: Lane, slot: int, document: JsonObject) -> None:
         """Carry a task out in a slot, which is free again whatever comes of that."""
         try:
             self._carry_out(lane.task, document)
@@ -229,7 +229,7 @@ class SystemWorker:
             facts = {"action": "call_failed", "task_id": document["taskId"]}
             _log.exception("a call ended without a result", extra=facts)
         finally:
-            self._leave(lane, document)
+            self._leave(lane, slot)
             self._wakeups.wake(_OWN_TOPIC)
 
     def _carry_out(self, task: SystemTask, document: JsonObject) -> None:

@@ -72,8 +72,8 @@ def is_execution_id(text: str) -> bool:
     )
 
 
-def escaped(name: str) -> str:
-    """Write a name so that it ends where the first colon behind it stands. One without a colon or a
-    percent sign is written as it is.
+def escaped(name: str, separator: str = ":") -> str:
+    """Write a name so that it ends where the first separator behind it stands. One without that or
+    a percent sign is written as it is.
     """
-    return name.replace("%", "%25").replace(":", "%3A")
+    return name.replace("%", "%25").replace(separator, f"%{ord(separator):02X}")

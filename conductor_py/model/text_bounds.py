@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Final
 
 from conductor_py.errors import InvalidInput, Violation
@@ -52,14 +52,18 @@ def shortened_line(line: str) -> str:
     return f"{line[:LONGEST_LINE]}… ({len(line) - LONGEST_LINE:,} more characters)"
 
 
+def too_long(text: str) -> str | None:
+    """Say that a name is too long; None when it is not."""
+    if len(text) <= LONGEST:
+        return None
+    return f"must not be longer than {LONGEST:,} characters, it has {len(text):,}"
+
+
 def _refuse(texts: Iterable[tuple[str, str | None]]) -> None:
-    found = tuple(_too_long(texts))
+    found = tuple(
+        Violation(path=f"$.{name}", message=message)
+        for name, text in texts
+        if (message := too_long(text or "")) is not None
+    )
     if found:
         raise InvalidInput(violations=found)
-
-
-def _too_long(texts: Iterable[tuple[str, str | None]]) -> Iterator[Violation]:
-    for name, text in texts:
-        if text and len(text) > LONGEST:
-            message = f"must not be longer than {LONGEST:,} characters, it has {len(text):,}"
-            yield Violation(path=f"$.{name}", message=message)

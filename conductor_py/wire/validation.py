@@ -17,7 +17,7 @@ from conductor_py.errors import DefinitionError, Violation
 from conductor_py.model.definitions import TaskDef, WorkflowDef, WorkflowTask, children_of
 from conductor_py.model.json import JsonObject, JsonValue
 from conductor_py.model.parameters import ROOTS
-from conductor_py.model.text_bounds import LONGEST
+from conductor_py.model.text_bounds import too_long
 from conductor_py.wire.dag_rules import dag_findings
 from conductor_py.wire.fields import texts_in
 from conductor_py.wire.parameter_rules import parameter_findings
@@ -163,8 +163,8 @@ def _head_findings(definition: WorkflowDef, rules: Rules) -> Iterator[Finding]:
 
 
 def _too_long(path: str, name: str) -> Iterator[Finding]:
-    if len(name) > LONGEST:
-        message = f"must not be longer than {LONGEST:,} characters, it has {len(name):,}"
+    message = too_long(name)
+    if message is not None:
         yield path, message, f"{name[:20]}…"
 
 

@@ -120,19 +120,43 @@ def test_sixteen_silent_peers_do_not_stop_the_others(
     completed(engine, *held)
 
 
+def test_a_task_that_comes_again_before_its_former_call_has_left_has_a_slot_of_its_own(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leaving, leave_now = threading.Event(), threading.Event()
+    results = iter([SystemResult(status=TaskStatus.IN_PROGRESS), SystemResult()])
+    worker = worker_of(engine, Calls(behave=lambda _: next(results)), served=Served(slots=2))
+    leave = worker._leave
+
+    def slowly(*left: Any) -> None:
+        leaving.set()
+        leave_now.wait(PATIENCE_S)
+        leave(*left)
+
+    monkeypatch.setattr(worker, "_leave", slowly)
+    started = start(engine)
+    assert worker.look() == 1
+    assert leaving.wait(PATIENCE_S)
+    engine.clock.advance(seconds=60)
+    assert worker.look() == 1
+    assert worker._lanes.shared.used == 2
+    leave_now.set()
+    completed(engine, started)
+    until(lambda: worker._lanes.shared.used == 0)
+
+
 def test_calls_that_last_are_bounded() -> None:
     slots = Slots(2, beside=3)
-    for number in range(5):
-        slots.begin(f"t{number}", 0.0)
+    first, *_ = [slots.begin(0.0) for _ in range(5)]
     assert (slots.free(1.9), slots.frees_at(1.9)) == (-3, 2.0)
     assert (slots.free(2.0), slots.frees_at(2.0)) == (0, math.inf)
-    slots.end("t0")
+    slots.end(first)
     assert slots.free(2.0) == 1
 
 
 def test_without_room_beside_a_call_keeps_its_slot() -> None:
     slots = Slots(1)
-    slots.begin("t", 0.0)
+    slots.begin(0.0)
     assert (slots.free(1_000.0), slots.frees_at(0.0)) == (0, math.inf)
 
 

@@ -148,6 +148,13 @@ def test_files_of_databases_and_certificates_are_files_too(source: Job, said: st
         refuse_other_places(job, _PLACES)
 
 
+def test_a_url_that_is_none_is_for_its_connector_to_refuse() -> None:
+    url = "postgresql://h:port/d"
+    node = {"id": "c", "kind": "jdbc", "output": "c_rows", "url": url, "table": "t"}
+    job = job_of([node], [files("out", "c_rows", Path("/data/out"))])
+    refuse_other_places(read_job(job), _PLACES)
+
+
 def test_what_a_secret_of_the_worker_holds_is_its_owners_business() -> None:
     url = {"secret": "crm"}
     node = {"id": "c", "kind": "jdbc", "output": "c_rows", "url": url, "table": "t"}

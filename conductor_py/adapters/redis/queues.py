@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import partial
 
 from conductor_py.adapters.redis.changes import OUTCOMES
 from conductor_py.adapters.redis.connection import Argument, Reply, refused
 from conductor_py.adapters.redis.scripts import Scripts
 from conductor_py.errors import StoreUnavailable
-from conductor_py.model.ids import ExecutionId, partition_of
+from conductor_py.model.ids import ExecutionId, escaped, partition_of
 from conductor_py.ports.queues import Claimed, Poll, PollData, PollReply, Short
 from conductor_py.ports.store import Outcome
 
@@ -155,9 +156,8 @@ class RedisTaskQueues:
         )
 
 
-def _word(text: str) -> str:
-    """Write a name so that it has no line break, which stands between the names of a field."""
-    return text.replace("%", "%25").replace("\n", "%0A")
+_word = partial(escaped, separator="\n")
+"""Write a name so that it has no line break, which stands between the names of a field."""
 
 
 def _text_of(word: str) -> str:

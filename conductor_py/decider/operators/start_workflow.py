@@ -13,6 +13,7 @@ from conductor_py.decider.need import ChildWanted, PayloadWanted, Refusal, diges
 from conductor_py.decider.plan import Plan
 from conductor_py.decider.references import resolve_input
 from conductor_py.decider.starting import (
+    chain_ends,
     new_header,
     next_in_chain,
     priority_number,
@@ -29,7 +30,7 @@ from conductor_py.model.json import JsonObject
 from conductor_py.model.priorities import MOST_URGENT, NAMES
 from conductor_py.model.requests import TASK_ONLY, TASK_POST, TASK_PRE
 from conductor_py.model.status import TaskStatus
-from conductor_py.model.text_bounds import LONGEST
+from conductor_py.model.text_bounds import too_long
 
 _REQUEST = "startWorkflow"
 _MAPS = ("input", "taskToDomain", "workflowDef")
@@ -67,12 +68,8 @@ def resume(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
     """Start it now."""
     request = ws.document(f"i:{attempt.seq}").get(_REQUEST)
     complaints = _complaints(request)
-    most, number = ws.limits.chain, next_in_chain(ws.header, ws.now_ms)
-    if number > most:
-        complaints.append(
-            f"More than {most} executions have started each other, each within ten seconds of its "
-            "own start (conductor.limits.chainLength)"
-        )
+    if next_in_chain(ws.header, ws.now_ms) > ws.limits.chain:
+        complaints.append(chain_ends(ws.limits.chain))
     if not isinstance(request, Mapping) or complaints:
         _refuse(ws, spot, attempt, "; ".join(complaints))
         return
@@ -192,9 +189,9 @@ def _complaints(request: object) -> list[str]:
     except ValueError as wrong:
         found.append(str(wrong))
     found += [
-        f"{name} must not be longer than {LONGEST:,} characters"
+        f"{name} {sentence}"
         for name in ("name", *_TEXTS)
-        if len(str(present.get(name, ""))) > LONGEST
+        if (sentence := too_long(str(present.get(name, "")))) is not None
     ]
     if present.get("idempotencyStrategy", "FAIL") not in _STRATEGIES:
         found.append(f"idempotencyStrategy must be one of {', '.join(_STRATEGIES)}")

@@ -5,8 +5,9 @@ pipeline, the places of its files before anything is opened.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Final
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import urlsplit
 
 from pyspark.errors import ParseException
 
@@ -65,12 +66,13 @@ def _places(node: spec.Source | spec.Sink) -> Iterator[tuple[str, str]]:
             yield f"options['{name}']", value
     url = settings.get("url")
     if node.kind == "jdbc" and isinstance(url, str):
-        address = read_address(url)
-        if address.scheme == "sqlite":
-            yield "url", address.database
-        for name, value in parse_qsl(urlsplit(url).query):
-            if name in FILES and value not in NO_FILES:
-                yield "url", value
+        with suppress(ValueError):  # no URL: the connector says so, and opens nothing
+            address = read_address(url)
+            if address.scheme == "sqlite":
+                yield "url", address.database
+            for name, value in address.options:
+                if name in FILES and value not in NO_FILES:
+                    yield "url", value
 
 
 def refuse_other_than_queries(ground: Ground) -> None:
