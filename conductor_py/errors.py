@@ -136,7 +136,11 @@ class LimitExceeded(ConductorError):
     retryable: ClassVar[bool] = True
 
 
-class StoreUnavailable(ConductorError):
+class StoreFailure(ConductorError):
+    """The store did not do what it was asked: it is away, or what it holds cannot be read."""
+
+
+class StoreUnavailable(StoreFailure):
     """The store does not answer; nothing is known to be lost. Try again."""
 
     code: ClassVar[str] = "STORE_UNAVAILABLE"
@@ -153,18 +157,12 @@ class StoreUnavailable(ConductorError):
         super().__init__(message)
 
 
-class StoreDamaged(StoreUnavailable):
+class StoreDamaged(StoreFailure):
     """What the store holds of this one thing cannot be read; others are not concerned. See
     ``conductor-py quarantine``.
     """
 
     code: ClassVar[str] = "STORE_DAMAGED"
-    retryable: ClassVar[bool] = False
-
-
-def is_away(error: Exception) -> bool:
-    """Tell whether a store does not answer at all, which concerns whoever comes next, too."""
-    return isinstance(error, StoreUnavailable) and not isinstance(error, StoreDamaged)
 
 
 class Overloaded(StoreUnavailable):

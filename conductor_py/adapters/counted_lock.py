@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from conductor_py.errors import StoreUnavailable
+from conductor_py.errors import StoreFailure
 from conductor_py.model.ids import ExecutionId
 from conductor_py.ports.lock import Lock
 
@@ -39,6 +39,6 @@ class CountedLock:
     def _counted_away(self) -> Iterator[None]:
         try:
             yield
-        except StoreUnavailable:
+        except StoreFailure:
             self._count("locks", "AWAY", 1)
             raise

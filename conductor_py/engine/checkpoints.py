@@ -26,7 +26,7 @@ from conductor_py.errors import (
     NotesConflict,
     NotFound,
     PayloadTooLarge,
-    StoreUnavailable,
+    StoreFailure,
 )
 from conductor_py.model.checkpoints import KeptPart, KeptPlace, Wanted
 from conductor_py.model.execution import Vector, wire_ref
@@ -178,7 +178,7 @@ class Checkpoints:
         execution, seq = self._attempt(task_id)
         try:
             text = self._kept.wanted(execution, seq)
-        except StoreUnavailable:
+        except StoreFailure:
             return None
         return load_wanted(text) if text else None
 

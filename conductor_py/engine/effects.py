@@ -26,7 +26,7 @@ from conductor_py.engine.payload_holding import PayloadHolding
 from conductor_py.engine.precedence import AWAITED, kind_of
 from conductor_py.engine.snapshots import Snapshots
 from conductor_py.engine.views import Views
-from conductor_py.errors import ConductorError, StoreDamaged, StoreUnavailable, is_away
+from conductor_py.errors import ConductorError, StoreDamaged, StoreFailure, StoreUnavailable
 from conductor_py.model.event import Operation
 from conductor_py.model.execution import Header
 from conductor_py.model.ids import ExecutionId, partition_of, task_id
@@ -113,7 +113,7 @@ class Effects:
                         break  # the others of this batch have waited, too
                     handled = handle(partition, wanted[first : first + size])
                     done += self._settle(partition, handled, life)
-            except StoreUnavailable as raised:
+            except StoreFailure as raised:
                 away = raised
         for kind, unknown in by_kind.items():
             _LOG.error(
@@ -142,9 +142,9 @@ class Effects:
                 found = self._reader.snapshot(execution)
                 if found is not None and not load_header(found[1]["h"]).forget:
                     documents.append(self._document(execution, *found))
-            except _UNREADABLE as broken:
-                if is_away(broken):
-                    raise
+            except StoreUnavailable:
+                raise
+            except _UNREADABLE:
                 _LOG.exception(
                     "An execution cannot be indexed",
                     extra={"action": "index_failed", "workflow_id": execution},
@@ -209,9 +209,9 @@ class Effects:
             try:
                 if self._removed(partition, execution, effect):
                     done.append(effect)
-            except _UNREADABLE as broken:
-                if is_away(broken):
-                    raise
+            except StoreUnavailable:
+                raise
+            except _UNREADABLE:
                 _LOG.exception(
                     "An execution cannot be read and stays in the store",
                     extra={"action": "remove_failed", "workflow_id": execution},

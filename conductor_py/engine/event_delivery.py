@@ -26,8 +26,8 @@ from conductor_py.errors import (
     ConductorError,
     LimitExceeded,
     NotFound,
+    StoreFailure,
     StoreUnavailable,
-    is_away,
 )
 from conductor_py.model.event_handlers import (
     CONDUCTOR,
@@ -98,11 +98,11 @@ class EventDelivery:
                 problem = "an action is to be tried again"
             except (Undelivered, LimitExceeded) as failed:
                 problem = failed.message
-            except Exception as broken:
-                if is_away(broken):
-                    if handled.done or handled.later:
-                        return handled
-                    raise
+            except StoreUnavailable:
+                if handled.done or handled.later:
+                    return handled
+                raise
+            except Exception as broken:  # noqa: BLE001 - one message must not stop the others
                 _LOG.exception(
                     "A message cannot be delivered",
                     extra={"action": "delivery_failed", "effect": effect.id},
@@ -201,7 +201,7 @@ class EventDelivery:
             status, output = ActionStatus.COMPLETED, {}
             try:
                 output = dict(self._actions.perform(identity, action, message))
-            except StoreUnavailable:
+            except StoreFailure:
                 raise
             except ConductorError as failed:
                 if failed.retryable:

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from enum import Enum
 from typing import Final
 
-from conductor_py.errors import StoreUnavailable
+from conductor_py.errors import StoreFailure, StoreUnavailable
 from conductor_py.model.ids import ExecutionId
 from conductor_py.ports.lock import Lock
 from conductor_py.ports.store import WHATEVER_COMES, ExecutionStore, Loaded
@@ -89,7 +89,7 @@ class Locking:
         """Prolong the lock; whether it is still held, as far as anybody can know."""
         try:
             return self._lock.renew(execution, holder, lease_ms=self._lease_ms)
-        except StoreUnavailable as away:
+        except StoreFailure as away:
             self._notice_away(away)
             return False
 
@@ -120,7 +120,7 @@ class Locking:
                 execution, holder, wait_ms=wait_ms, lease_ms=lease_ms
             ):
                 turn = _Turn.WAITED
-        except StoreUnavailable as away:
+        except StoreFailure as away:
             self._notice_away(away)
             if not self._fencing:
                 raise StoreUnavailable(
@@ -143,7 +143,7 @@ class Locking:
     def _give_up(self, execution: ExecutionId, holder: str) -> None:
         try:
             kept = self._lock.release(execution, holder)
-        except StoreUnavailable as away:
+        except StoreFailure as away:
             self._notice_away(away)
             _report_lost(execution, "or may have been: its service went away; it ends by itself")
             return
@@ -162,7 +162,7 @@ class Locking:
             return loaded
         return self._store.acquire(loaded.execution, holder, self._lease_ms)
 
-    def _notice_away(self, why: StoreUnavailable) -> None:
+    def _notice_away(self, why: StoreFailure) -> None:
         """Say that the service of the locks is away, once until it is back."""
         if self._away:
             return

@@ -36,6 +36,7 @@ from conductor_py.errors import (
     InvalidInput,
     LimitExceeded,
     NotFound,
+    StoreFailure,
     StoreUnavailable,
 )
 from conductor_py.model.ids import ExecutionId, partition_of
@@ -188,7 +189,7 @@ class Fetcher:
                     return self._child_state(ExecutionId(request.child))
                 case SinkWanted():
                     return self._provider(request.provider)
-        except StoreUnavailable:
+        except StoreFailure:
             raise
         except RecursionError:
             return Refusal("Not a valid definition: it is nested too deeply")

@@ -18,7 +18,7 @@ import orjson
 from conductor_py.codec.schedules import dump_run, load_run, load_schedule
 from conductor_py.engine.clock import StoreClock
 from conductor_py.engine.executions import Executions
-from conductor_py.errors import ConductorError, NotFound, StoreUnavailable, is_away
+from conductor_py.errors import ConductorError, NotFound, StoreFailure, StoreUnavailable
 from conductor_py.model.ids import derived_execution_id
 from conductor_py.model.json import JsonObject
 from conductor_py.model.requests import StartRequest
@@ -182,9 +182,9 @@ class Scheduler:
             schedule = load_schedule(stored.document)
             run = self._fire(schedule, stored, before_ms)
             self._move(schedule, stored, run)
-        except Exception as broken:
-            if is_away(broken):
-                raise
+        except StoreUnavailable:
+            raise
+        except Exception:  # noqa: BLE001 - one schedule must not stop the others
             _LOG.exception(
                 "A schedule cannot be fired; its claim ends and it comes again",
                 extra={"action": "fire_failed", "schedule": stored.name},
@@ -207,9 +207,9 @@ class Scheduler:
                 # A late instant may have been claimed, then paused and taken up again.
                 may_be_archived=stored.tries > 1 or before_ms - instant > 2 * self._lease_ms,
             )
+        except StoreFailure:
+            raise
         except ConductorError as error:
-            if isinstance(error, StoreUnavailable):
-                raise
             return replace(failed, reason=error.message[:_REASON])
         except Exception as error:
             if stored.tries < _TRIES:

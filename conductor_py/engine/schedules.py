@@ -28,6 +28,7 @@ from conductor_py.errors import (
     InvalidInput,
     NotFound,
     PayloadTooLarge,
+    StoreFailure,
     StoreUnavailable,
 )
 from conductor_py.model.json import JsonObject, JsonValue
@@ -204,7 +205,7 @@ class Schedules:
         cause = f"schedule {name} {stored.generation} asked {self._machine.token(16)}"
         try:
             run = self._firing.start(schedule, now, cause=cause)
-        except StoreUnavailable:
+        except StoreFailure:
             raise
         except ConductorError as error:
             failed = replace(

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, cast
 
-from conductor_py.errors import StoreUnavailable
+from conductor_py.errors import StoreFailure
 from conductor_py.model.ids import ExecutionId
 from conductor_py.ports.permits import Adjusted, Holding, Mode, Permits, Shared, task_limit
 from conductor_py.ports.queues import LeasedRate, Poll, PollReply, Short
@@ -182,7 +182,7 @@ class LimitedQueues:
             rest = replace(poll, count=poll.count - len(claimed), max_bytes=room)
             try:
                 more = self._more(partition, rest, reply.short, reply.now_ms)
-            except StoreUnavailable:
+            except StoreFailure:
                 if not claimed:
                     raise
                 break
@@ -211,7 +211,7 @@ class LimitedQueues:
         try:
             used = min(len(reply.claimed), granted)
             self._permits.settle_rate(short.definition, lease, granted, used)
-        except StoreUnavailable:
+        except StoreFailure:
             _LOG.warning(
                 "Claims of a rate were not settled; they count until their lease is over",
                 extra={"action": "rate_not_settled", "task_def": short.definition},

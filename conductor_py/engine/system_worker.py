@@ -24,7 +24,7 @@ from conductor_py.engine.claim_keeper import ClaimKeeper, Hold
 from conductor_py.engine.clock import StoreClock
 from conductor_py.engine.system_lanes import Lane, Lanes, Served
 from conductor_py.engine.tasks import Tasks
-from conductor_py.errors import ConductorError, Conflict, NotFound, StoreUnavailable
+from conductor_py.errors import ConductorError, Conflict, NotFound, StoreFailure
 from conductor_py.model.json import JsonObject
 from conductor_py.model.requests import PollRequest, TaskResult
 from conductor_py.model.status import TaskStatus
@@ -245,7 +245,7 @@ class SystemWorker:
                 _log.info("a call failed that was cancelled", extra=facts)
             else:
                 self._report(call, hold, result)
-        except StoreUnavailable as error:
+        except StoreFailure as error:
             # Nothing was begun: the claim ends by its time, and no retry is used up.
             facts = {"action": "input_not_read", "task_id": call.task_id}
             _log.warning("an input could not be read", extra={**facts, "error": error.message})
@@ -258,7 +258,7 @@ class SystemWorker:
             # What cannot be stored is a fault of the system task, too.
             dump_document(result.output)
             return result
-        except StoreUnavailable:
+        except StoreFailure:
             raise
         except Exception as error:  # noqa: BLE001 - whatever it is, it costs this task alone
             # The message and the values of a failure may be secrets; where it was is none.

@@ -22,7 +22,7 @@ from conductor_py.engine.payload_holding import PayloadHolding
 from conductor_py.engine.results import Results
 from conductor_py.engine.shards import Shards
 from conductor_py.engine.views import Views
-from conductor_py.errors import Conflict, NotFound, PayloadTooLarge, StoreUnavailable
+from conductor_py.errors import Conflict, NotFound, PayloadTooLarge, StoreFailure, StoreUnavailable
 from conductor_py.model.changing import changed
 from conductor_py.model.ids import (
     ExecutionId,
@@ -189,7 +189,7 @@ class Tasks:
             )
             try:
                 reply = self._queues.poll(partition, wanted)
-            except StoreUnavailable as error:
+            except StoreFailure as error:
                 hub.put_off(asked.queue, partition)
                 away = error
                 continue

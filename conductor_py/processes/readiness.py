@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Final
 
 from conductor_py.config import Settings
-from conductor_py.errors import StoreUnavailable
+from conductor_py.errors import StoreFailure
 from conductor_py.processes.stopping import ended_by_signals
 from conductor_py.wiring import check_redis
 
@@ -40,7 +40,7 @@ def await_redis(
     while not stop.is_set():
         try:
             return check(settings)
-        except StoreUnavailable as away:
+        except StoreFailure as away:
             facts = {"action": "redis_awaited", "reason": str(away)}
             _log.warning("Redis is waited for", extra=facts)
         stop.wait(pause_s)

@@ -549,7 +549,7 @@ SYSTEM: Final = (
         edits=(
             Edit(
                 f"{ENGINE}/system_worker.py",
-                "        except StoreUnavailable:\n            raise\n"
+                "        except StoreFailure:\n            raise\n"
                 "        except Exception as error:  # noqa: BLE001 - whatever it is, it costs "
                 "this task alone\n",
                 "        except Exception as error:\n",

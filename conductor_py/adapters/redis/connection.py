@@ -26,7 +26,7 @@ from redis.exceptions import NoScriptError, ReadOnlyError, RedisError, ResponseE
 from redis.exceptions import TimeoutError as WireTimeoutError
 from redis.retry import Retry
 
-from conductor_py.errors import ConfigurationError, StoreDamaged, StoreUnavailable
+from conductor_py.errors import ConfigurationError, StoreDamaged, StoreFailure, StoreUnavailable
 
 Argument: TypeAlias = str | bytes | int
 Reply: TypeAlias = Any
@@ -280,7 +280,7 @@ _DAMAGED: Final = ("WRONGTYPE", "user_script:", "not an integer", "not a valid f
 """What a server says of state that has not the form that it must have."""
 
 
-def refused(error: Exception) -> StoreUnavailable:
+def refused(error: Exception) -> StoreFailure:
     """Say that the server would not carry a command out: it cannot just now, or what it holds
     cannot be read.
     """

@@ -10,7 +10,7 @@ from typing import Final
 from conductor_py.adapters.redis.connection import Argument
 from conductor_py.adapters.redis.keys import KEYS
 from conductor_py.adapters.redis.scripts import Scripts
-from conductor_py.errors import StoreUnavailable
+from conductor_py.errors import StoreFailure
 from conductor_py.ports.damage import Damaged
 
 _SHARED: Final = tuple((kind.kind, kind.name) for kind in KEYS if not kind.name.endswith(":"))
@@ -51,7 +51,7 @@ class RedisDamage:
                 if partition == 0:
                     shards += self._command(0, "HKEYS", "shards")
                 mended += self._mend(partition, self._named(partition, shards))
-            except StoreUnavailable:
+            except StoreFailure:
                 if self._scripts.namespace.partitions == 1:
                     raise
         return mended

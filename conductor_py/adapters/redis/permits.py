@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from conductor_py.adapters.redis.connection import Argument, Reply
 from conductor_py.adapters.redis.scripts import Scripts
-from conductor_py.errors import StoreUnavailable
+from conductor_py.errors import StoreFailure
 from conductor_py.ports.permits import Adjusted, Holding, Mode, Shared, limited_thing
 
 
@@ -71,7 +71,7 @@ class RedisPermits:
 
 
 def _adjusted(reply: Reply) -> Adjusted | None:
-    if isinstance(reply, StoreUnavailable):
+    if isinstance(reply, StoreFailure):
         return None
     token, number, used, waits, woken = reply
     return Adjusted(

@@ -16,7 +16,7 @@ from redis.exceptions import NoScriptError, ResponseError
 
 from conductor_py.adapters.redis.connection import Argument, Connection, Reply, refused
 from conductor_py.adapters.redis.keys import Namespace
-from conductor_py.errors import StoreDamaged, StoreUnavailable
+from conductor_py.errors import StoreDamaged, StoreFailure
 
 HEADERS: Final = ("PURPOSE", "KEYS", "ARGV", "RETURNS", "INVARIANT", "BOUND")
 
@@ -160,14 +160,14 @@ class Scripts:
         """
         partitions = range(self.namespace.partitions)
         replies = self.run_in(name, [(partition, arguments) for partition in partitions])
-        away = [reply for reply in replies if isinstance(reply, StoreUnavailable)]
+        away = [reply for reply in replies if isinstance(reply, StoreFailure)]
         if len(away) == len(replies):
             raise away[-1]
-        return [None if isinstance(reply, StoreUnavailable) else reply for reply in replies]
+        return [None if isinstance(reply, StoreFailure) else reply for reply in replies]
 
     def run_in(self, name: str, calls: Sequence[tuple[int, Sequence[Argument]]]) -> list[Reply]:
         """Run one script, which may be repeated, in some partitions, each with its arguments: one
-        round trip a node. In place of a reply that did not come is its ``StoreUnavailable``.
+        round trip a node. In place of a reply that did not come is its ``StoreFailure``.
         """
         sha = self._shas[name]
         replies = self.connection.each(
@@ -177,7 +177,7 @@ class Scripts:
             if isinstance(reply, NoScriptError):
                 try:
                     replies[at] = self.run(name, partition, given)
-                except StoreUnavailable as error:
+                except StoreFailure as error:
                     replies[at] = error
             elif isinstance(reply, ResponseError):
                 replies[at] = refused(reply)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from conductor_py.adapters.redis.connection import Connection
-from conductor_py.errors import StoreUnavailable
+from conductor_py.errors import StoreFailure
 from conductor_py.ports.admission import Admission
 from conductor_py.ports.queues import LeasedRate
 from conductor_py.ports.store import Child, Effect, Message
@@ -59,7 +59,7 @@ def store(cluster: str) -> Iterator[Store]:
 
 def test_key_of_another_slot_is_refused_by_this_server(cluster: str) -> None:
     script = "#!lua\nreturn redis.call('SET', '{b}x', 1)"
-    with pytest.raises(StoreUnavailable, match="same slot"):
+    with pytest.raises(StoreFailure, match="same slot"):
         Connection(cluster, socket_timeout_s=PATIENCE_S).command("EVAL", script, 1, "{a}x")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from conductor_py.adapters.redis.connection import Connection, pack, pack_plainly
-from conductor_py.errors import ConfigurationError, StoreUnavailable
+from conductor_py.errors import ConfigurationError, StoreDamaged, StoreUnavailable
 from tests.conformance.stores import Clock, redis_store
 from tests.conftest import RealRedis
 from tests.services import RedisServer, start_redis
@@ -45,7 +45,7 @@ def test_two_threads_may_close_the_idle_connections_at_once(connection: Connecti
 
 def test_error_of_a_command_leaves_the_connection_usable(connection: Connection) -> None:
     connection.command("SET", "k", "v")
-    with pytest.raises(StoreUnavailable, match="WRONGTYPE"):
+    with pytest.raises(StoreDamaged, match="WRONGTYPE"):
         connection.command("LPUSH", "k", "v")
     assert connection.command("GET", "k") == b"v"
     assert connection.reconnects == 0
