@@ -56,6 +56,13 @@ class Server:
         "Processes of the HTTP server.",
         minimum=1,
     )
+    one_process: bool = flag(
+        "conductor.server.oneProcess",
+        "false",
+        "Let the all-in-one server run API, sweeper, scheduler, system-task worker and effects as "
+        "threads of one process, beside the embedded Redis, where one HTTP process is enough: "
+        "half the memory, and no job queue between. Otherwise each has a process of its own.",
+    )
     blocking_threads: int = count(
         "conductor.server.blockingThreads",
         "128",

@@ -1,8 +1,9 @@
 """The server: everything in one command, over an embedded Redis unless another one is configured.
 
-This process holds the embedded Redis and supervises the others: API, sweeper with relay,
-system-task worker, effects workers. Each is the same command that a larger deployment runs by
-itself. What can be wrong with the configuration is found before any of them starts.
+This process holds the embedded Redis and supervises what does the work: one process with all parts
+as threads, or one each for API, sweeper with relay, system-task worker and effects workers, the
+same commands that a larger deployment runs by themselves. What can be wrong with the configuration
+is found before any of them starts.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from conductor_py.config import Settings, environment_name, environment_of
+from conductor_py.config import Settings, environment_name, environment_of, load
 from conductor_py.processes.embedded_redis import EmbeddedRedis
 from conductor_py.processes.identity import kept_name, new_name
 from conductor_py.processes.listening import await_port, refuse_strangers
@@ -54,6 +55,11 @@ def run_server(settings: Settings, say: Say) -> int:
         threading.Thread(
             target=_announce, args=(settings, say, began), name="announce", daemon=True
         ).start()
+        if settings.server.one_process and settings.server.workers == 1:
+            from conductor_py.processes.api import serve
+
+            serve(load(environment={**environment_of(settings), **reached}), name, with_parts=True)
+            return 0
         return Supervisor(_children(settings, reached, name)).run()
 
 

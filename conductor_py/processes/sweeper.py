@@ -47,6 +47,21 @@ def run_sweeper(settings: Settings, *, server: str | None = None) -> int:
         sweeps=True,
         evaluates_long_scripts=True,
     )
+    loops = sweeper_loops(settings, engine, stop)
+    if server is not None and settings.scheduler.enabled:
+        loops += scheduler_loops(settings, engine, stop)
+    for loop in loops:
+        loop.start()
+    stop.wait()
+    for loop in loops:
+        loop.join(_STOP_S)
+    return 0
+
+
+def sweeper_loops(
+    settings: Settings, engine: Engine, stop: threading.Event
+) -> list[threading.Thread]:
+    """Make the threads that sweep until ``stop``."""
     idle_s = settings.sweeper.idle_ms / 1000
     loops = [
         # One thread sees quickly what is due; the others help when there is much of it.
@@ -83,14 +98,7 @@ def run_sweeper(settings: Settings, *, server: str | None = None) -> int:
     ]
     loops += [*_audit_loops(settings, engine, stop), *_telling_loops(settings, engine, stop)]
     loops += [_mending(engine, stop), relay, *cleaning, *_script_loops(settings, engine, stop)]
-    if server is not None and settings.scheduler.enabled:
-        loops += scheduler_loops(settings, engine, stop)
-    for loop in loops:
-        loop.start()
-    stop.wait()
-    for loop in loops:
-        loop.join(_STOP_S)
-    return 0
+    return loops
 
 
 def hurried_tick(relay: Relay) -> int:

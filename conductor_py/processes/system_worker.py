@@ -6,12 +6,13 @@ Any number may run. Killed at any moment it loses nothing: its claims end by the
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from importlib.metadata import EntryPoint, entry_points
 from typing import Final
 
 from conductor_py.config import Settings
+from conductor_py.engine import Engine
 from conductor_py.engine.system_lanes import Served
 from conductor_py.engine.system_worker import SystemWorkerOptions
 from conductor_py.errors import ConfigurationError
@@ -35,11 +36,23 @@ def run_system_worker(settings: Settings, *, server: str | None = None) -> int:
     await_redis(settings, stop)
     name = new_name()
     engine = build_engine(settings, server=server or name, serves_all_shards=server is None)
+    work_on_system_tasks(settings, engine, tasks, stop, name=name)
+    return 0
+
+
+def work_on_system_tasks(
+    settings: Settings,
+    engine: Engine,
+    tasks: Sequence[SystemTask],
+    stop: threading.Event,
+    *,
+    name: str,
+) -> None:
+    """Carry system tasks out until ``stop``, as worker ``name``, and let those under way end."""
     worker = engine.system_workers.worker(tasks, _options(settings, name))
     worker.run(stop)
     for task in tasks:
         task.close()
-    return 0
 
 
 def system_tasks(settings: Settings) -> tuple[SystemTask, ...]:

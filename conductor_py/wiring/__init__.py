@@ -5,19 +5,17 @@ nothing is sent anywhere before the first use, ``check_redis`` apart.
 """
 
 from conductor_py.wiring.application import (
-    SPARE_THREADS,
     build_admission,
     build_application,
     build_metrics,
 )
 from conductor_py.wiring.checks import check_payloads, check_search, describe_redis
-from conductor_py.wiring.effects import effects_url, run_effects
+from conductor_py.wiring.effects import effects_url, run_effects, thread_effect_queue
 from conductor_py.wiring.engine import build_engine
 from conductor_py.wiring.locks import check_lock
 from conductor_py.wiring.redis import check_redis, redis_url, release_shards
 
 __all__ = [
-    "SPARE_THREADS",
     "build_admission",
     "build_application",
     "build_engine",
@@ -31,4 +29,5 @@ __all__ = [
     "redis_url",
     "release_shards",
     "run_effects",
+    "thread_effect_queue",
 ]

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 #: So many may wait for their turn even where there are few threads.
 _QUEUE: Final = 8
 _NOT_FOR_POLLS: Final = 16
-#: Threads of the web server beyond those that are taken in: they refuse, and answer about health.
-SPARE_THREADS: Final = 16
 
 
 def build_admission(settings: Settings) -> Admission:

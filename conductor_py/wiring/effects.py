@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from conductor_py.config import Settings
 from conductor_py.engine import Engine
 from conductor_py.ports.effects import EffectQueue
 from conductor_py.wiring.redis import redis_url
+
+if TYPE_CHECKING:
+    from conductor_py.adapters.threads.effect_queue import ThreadEffectQueue
 
 
 def run_effects(settings: Settings, engine: Engine) -> None:
@@ -21,6 +25,13 @@ def run_effects(settings: Settings, engine: Engine) -> None:
 def effects_url(settings: Settings) -> str:
     """Write where the job queue is: a Redis of its own, or the engine's."""
     return settings.effects.redis_url or redis_url(settings)
+
+
+def thread_effect_queue(settings: Settings) -> ThreadEffectQueue:
+    """Make the queue of a process that carries out effects by itself."""
+    from conductor_py.adapters.threads.effect_queue import ThreadEffectQueue
+
+    return ThreadEffectQueue(lease_ms=settings.effects.lease_ms)
 
 
 class LazyEffectQueue:

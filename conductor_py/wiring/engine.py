@@ -19,6 +19,7 @@ from conductor_py.engine.scheduler import RunHistory
 from conductor_py.engine.shards import Shards
 from conductor_py.model.priorities import QueueOrder
 from conductor_py.ports import scripts as scripts_port
+from conductor_py.ports.effects import EffectQueue
 from conductor_py.ports.named_values import NamedValues
 from conductor_py.ports.quarantine import QuarantineBounds
 from conductor_py.ports.shards import ShardRegistry
@@ -49,6 +50,7 @@ def build_engine(
     metrics: Metrics | None = None,
     evaluates_long_scripts: bool = False,
     admission: Admission | None = None,
+    effect_queue: EffectQueue | None = None,
 ) -> Engine:
     """Build the engine of one process.
 
@@ -56,7 +58,8 @@ def build_engine(
     With ``serves_all_shards`` it holds none, and serves those of all live servers; ``sweeps``: it
     fires timers. ``metrics`` counts what its stores answer. Scripts that take long are left to the
     engines that are built with ``evaluates_long_scripts``. Who waits for something to happen has no
-    turn of ``admission`` meanwhile. Raises ConfigurationError for what cannot be had.
+    turn of ``admission`` meanwhile. Effects go by ``effect_queue``, else to the job queue. Raises
+    ConfigurationError for what cannot be had.
     """
     from conductor_py.testing.bench import MemoryBench
 
@@ -66,7 +69,7 @@ def build_engine(
 
         ports = replace(ports, wakeups=RestingWakeups(ports.wakeups, admission))
     listeners = listeners_of(settings)
-    effect_queue = LazyEffectQueue(settings)
+    effect_queue = effect_queue or LazyEffectQueue(settings)
     return assemble(
         ports,
         _shards(settings, registry, server, serves_all=serves_all_shards, sweeps=sweeps),

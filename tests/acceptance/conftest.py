@@ -17,6 +17,16 @@ def deployment(tmp_path: Path) -> Iterator[Deployment]:
         yield made
 
 
+ONE_PROCESS = ("--set", "conductor.server.oneProcess=true")
+A_PROCESS_EACH = ("--set", "conductor.server.oneProcess=false")
+
+
+@pytest.fixture(params=[ONE_PROCESS, A_PROCESS_EACH], ids=["one process", "a process each"])
+def shape(request: pytest.FixtureRequest) -> tuple[str, ...]:
+    """How the parts of a server run: the options that say so."""
+    return tuple(request.param)
+
+
 @pytest.fixture
 def say(capsys: pytest.CaptureFixture[str]) -> Say:
     def told(sentence: str) -> None:

@@ -70,6 +70,11 @@ class Process:
             what=f"a process {word}",
         )
 
+    def workers(self) -> list[int]:
+        """The processes that it started to work, the embedded store apart."""
+        own = [pid for pid in with_descendants(self.pid)[1:] if _parent(pid) == self.pid]
+        return [pid for pid in own if name_of(pid) != "valkey-server"]
+
     def wait(self, timeout_s: float = STOP_S) -> int:
         assert self.process is not None
         return self.process.wait(timeout_s)

@@ -2,12 +2,11 @@
 
 import re
 import sys
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from tests.acceptance.deployment import Deployment, deployed
+from tests.acceptance.conftest import ONE_PROCESS
+from tests.acceptance.deployment import Deployment
 from tests.acceptance.stories import finish, found, start, status, take
 from tests.services.processes import is_running
 from tests.waiting import until
@@ -15,16 +14,10 @@ from tests.waiting import until
 pytestmark = pytest.mark.acceptance
 
 
-@pytest.fixture
-def deployment(tmp_path: Path) -> Iterator[Deployment]:
-    with deployed(tmp_path) as made:
-        yield made
-
-
 def test_it_says_where_it_is_and_runs_a_workflow_to_the_search_page(
-    deployment: Deployment, capsys: pytest.CaptureFixture[str]
+    deployment: Deployment, shape: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    server = deployment.server()
+    server = deployment.server(*shape)
     until(lambda: "docs" in server.said)
     seconds = re.search(r"after ([\d.]+) s", server.said)
     assert seconds is not None
@@ -42,14 +35,15 @@ def test_it_says_where_it_is_and_runs_a_workflow_to_the_search_page(
 
 
 def test_a_stop_leaves_nothing_running_and_a_start_finds_everything(
-    deployment: Deployment,
+    deployment: Deployment, shape: tuple[str, ...]
 ) -> None:
-    server = deployment.server()
+    server = deployment.server(*shape)
     ended = start(server.client, 1)
     (first,) = until(lambda: take(server.client), what="the first task is handed out")
     finish(server.client, first)
     open_one = start(server.client, 2)
-    until(lambda: len(server.family()) >= 5, what="every process is started")
+    wanted = 3 if shape == ONE_PROCESS else 6
+    until(lambda: len(server.family()) >= wanted, what="every process is started")
     family = server.family()
 
     assert server.terminate() == 0

@@ -10,6 +10,7 @@ import time
 import pytest
 
 from conductor_py.sdk import Client
+from tests.acceptance.conftest import A_PROCESS_EACH, ONE_PROCESS
 from tests.acceptance.deployment import (
     Api,
     Deployment,
@@ -58,9 +59,9 @@ def test_a_stop_ends_long_polls_early(deployment: Deployment, newest_redis: Real
 
 
 def test_killed_with_minus_9_it_leaves_no_process_and_loses_nothing(
-    deployment: Deployment,
+    deployment: Deployment, shape: tuple[str, ...]
 ) -> None:
-    server = deployment.server()
+    server = deployment.server(*shape)
     workflows = [start(server.client, number) for number in range(20)]
     tasks = take(server.client, 5, timeout_ms=5000)
     for task in tasks:
@@ -84,7 +85,7 @@ def test_killed_with_minus_9_it_leaves_no_process_and_loses_nothing(
 
 @pytest.mark.parametrize("victim", ["api", "sweeper", "effects"])
 def test_a_child_that_is_killed_is_replaced(deployment: Deployment, victim: str) -> None:
-    server = deployment.server("--set", "conductor.effects.lease=1s")
+    server = deployment.server(*A_PROCESS_EACH, "--set", "conductor.effects.lease=1s")
     before = start(server.client, 1)
     killed = server.member(victim)
     # Its own children answer for a moment longer than it.
@@ -100,11 +101,34 @@ def test_a_child_that_is_killed_is_replaced(deployment: Deployment, victim: str)
     until(lambda: {before, after} <= found(server.client, "COMPLETED"), what="both are found")
 
 
-def test_a_store_that_is_killed_is_replaced_and_everybody_finds_it(
+def test_the_one_process_of_a_server_is_killed_in_mid_work_and_loses_nothing(
     deployment: Deployment,
 ) -> None:
-    server = deployment.server("--set", "conductor.effects.lease=1s")
-    server.member("effects")
+    server = deployment.server(*ONE_PROCESS, "--set", "conductor.effects.lease=1s")
+    (killed,) = server.workers()
+    workflows = [start(server.client, number) for number in range(20)]
+    for task in take(server.client, 5, timeout_ms=5000):
+        finish(server.client, task)
+    held = take(server.client, 5, timeout_ms=5000)
+
+    os.kill(killed, signal.SIGKILL)
+
+    await_gone([killed])
+    until(server.is_healthy, what="healthy again")
+    assert server.workers() != [killed]
+    for task in held:
+        finish(server.client, task)
+    work_off(server.client, 10)
+    until(lambda: {status(server.client, each) for each in workflows} == {"COMPLETED"})
+    until(lambda: found(server.client, "COMPLETED") == set(workflows), what="all are found")
+
+
+def test_a_store_that_is_killed_is_replaced_and_everybody_finds_it(
+    deployment: Deployment, shape: tuple[str, ...]
+) -> None:
+    server = deployment.server(*shape, "--set", "conductor.effects.lease=1s")
+    if shape == A_PROCESS_EACH:
+        server.member("effects")
     before = start(server.client, 1)
     # The store promises everything that is a second old.
     threading.Event().wait(1.2)
@@ -120,7 +144,7 @@ def test_a_store_that_is_killed_is_replaced_and_everybody_finds_it(
 
 
 def test_effects_whose_worker_is_killed_come_again(deployment: Deployment) -> None:
-    server = deployment.server("--set", "conductor.effects.lease=2s")
+    server = deployment.server(*A_PROCESS_EACH, "--set", "conductor.effects.lease=2s")
     victim = server.member("effects")
     os.kill(victim, signal.SIGSTOP)  # it takes jobs no more, and never will again
 
@@ -159,10 +183,11 @@ def test_a_data_directory_in_use_is_one_sentence(deployment: Deployment) -> None
 
 
 def test_an_idle_server_comes_to_rest(
-    deployment: Deployment, capsys: pytest.CaptureFixture[str]
+    deployment: Deployment, shape: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    server = deployment.server()
-    server.member("effects")
+    server = deployment.server(*shape)
+    if shape == A_PROCESS_EACH:
+        server.member("effects")
 
     def resting() -> dict[int, float]:
         """The CPU of each process in five seconds, nothing while they use much."""

@@ -15,6 +15,7 @@ from conductor_py.sdk import Client
 from tests.acceptance.deployment import Api, Deployment, Process, cpu_ticks
 from tests.acceptance.stories import status
 from tests.conftest import RealRedis
+from tests.services.ports import free_port
 from tests.waiting import PATIENCE_S, until
 
 pytestmark = [
@@ -168,11 +169,30 @@ def test_an_idle_worker_rests(parts: Parts, site: Site) -> None:
     until(resting, what="an idle worker uses less than 4 % of a core")
 
 
-def test_the_server_carries_out_system_tasks_itself(deployment: Deployment, site: Site) -> None:
+def test_the_server_carries_out_system_tasks_itself(
+    deployment: Deployment, shape: tuple[str, ...], site: Site
+) -> None:
     site.released.set()
-    server = deployment.server(*_LOOPBACK)
+    server = deployment.server(*shape, *_LOOPBACK)
     workflow = call(server.client, site.url)
     until(lambda: status(server.client, workflow) == "COMPLETED", what="completed")
+
+
+def test_a_stop_of_a_whole_server_lets_the_calls_under_way_end(
+    deployment: Deployment, shape: tuple[str, ...], site: Site
+) -> None:
+    server = deployment.server(*shape, *_LOOPBACK)
+    workflow = call(server.client, site.url)
+    until(lambda: site.asked, what="the call is under way")
+
+    assert server.process is not None
+    server.process.terminate()
+    threading.Timer(0.5, site.released.set).start()
+
+    assert server.wait() == 0
+    server.start()
+    assert status(server.client, workflow) == "COMPLETED"
+    assert len(site.asked) == 1
 
 
 def test_tasks_of_every_partition_and_of_limited_definitions_are_carried_out(
@@ -220,6 +240,16 @@ def test_the_inside_of_the_network_is_out_of_reach_unless_it_is_allowed(
     (task,) = attempts(server.client, workflow)
     assert "conductor.tasks.http.allowedHosts" in task["reasonForIncompletion"]
     assert not site.asked
+
+
+def test_a_server_whose_settings_cannot_be_had_says_so_in_a_sentence(
+    deployment: Deployment, shape: tuple[str, ...]
+) -> None:
+    refused = ("--set", "conductor.tasks.http.allowedNetworks=everything")
+    server = deployment.run("server", "server", "--port", str(free_port()), *shape, *refused)
+    assert server.wait() == 2
+    (line,) = [line for line in server.log.splitlines() if line.startswith("Error")]
+    assert "conductor.tasks.http.allowedNetworks" in line
 
 
 def test_a_network_that_is_none_is_refused_at_the_start(deployment: Deployment) -> None:

@@ -13,6 +13,7 @@ from redis.exceptions import ReadOnlyError, RedisError
 from rq import Queue
 from rq.serializers import JSONSerializer
 
+from conductor_py.adapters.front_turns import FrontTurns
 from conductor_py.adapters.rq.connection import connect, queue_name
 from conductor_py.adapters.rq.job import KEPT_S, NAME, EffectsJob
 from conductor_py.errors import StoreUnavailable
@@ -20,8 +21,6 @@ from conductor_py.errors import StoreUnavailable
 _TIMEOUT_S: Final = 5.0
 _READY: Final = 8
 """Jobs that wait: enough to keep several workers busy until the relay looks again."""
-_IN_A_ROW: Final = 4
-"""Batches that go before the others, until one goes behind them."""
 
 
 class RqEffectQueue:
@@ -30,7 +29,7 @@ class RqEffectQueue:
     def __init__(self, url: str, *, namespace: str, lease_ms: int) -> None:
         """Connect lazily."""
         self._lease_s = max(lease_ms // 1000, 1)
-        self._in_a_row = 0
+        self._turns = FrontTurns()
         self._queue = Queue(
             queue_name(namespace),
             connection=connect(url, timeout_s=_TIMEOUT_S),
@@ -48,10 +47,7 @@ class RqEffectQueue:
         self._put(partition, ids, at_front=False)
 
     def enqueue_first(self, partition: int, ids: Sequence[str]) -> None:
-        # Workers empty a queue before it has room again, but for those that are put in front.
-        at_front = self._in_a_row < _IN_A_ROW
-        self._in_a_row = self._in_a_row + 1 if at_front else 0
-        self._put(partition, ids, at_front=at_front)
+        self._put(partition, ids, at_front=self._turns.next_goes_first())
 
     def _put(self, partition: int, ids: Sequence[str], *, at_front: bool) -> None:
         try:

@@ -1,0 +1,1 @@
+"""What the parts of one process hand to each other, without a server between."""

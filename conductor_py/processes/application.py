@@ -1,0 +1,104 @@
+"""What a process that serves HTTP is made of: an engine, its front, and what works beside it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from functools import partial
+from multiprocessing.util import Finalize
+from typing import Any, Final
+
+from conductor_py.config import Settings, load
+from conductor_py.engine import Engine
+from conductor_py.engine.sweeper import run_ticks
+from conductor_py.processes.logs import configure_logs
+from conductor_py.processes.parts import Parts
+from conductor_py.processes.readiness import await_redis
+from conductor_py.processes.slow_senders import SlowSenders, is_known, own_connections
+from conductor_py.processes.stopping import end_after_stop, end_with_parent, stop_on_signals
+from conductor_py.processes.system_worker import system_tasks
+from conductor_py.wiring import (
+    build_admission,
+    build_application,
+    build_engine,
+    build_metrics,
+    check_lock,
+    thread_effect_queue,
+)
+
+_log = logging.getLogger(__name__)
+_LATE_S: Final = 1.0
+
+
+def await_stores(settings: Settings, stop: threading.Event | None = None) -> None:
+    """Wait for Redis, and say what is not as it should be there and at the lock's service. Raises
+    ConfigurationError when one of them may not be used. ``stop`` as in ``await_redis``.
+    """
+    for warning in await_redis(settings, stop):
+        _log.warning(
+            "Redis is not as it should be.", extra={"action": "redis_check", "what": warning}
+        )
+    for warning in check_lock(settings):
+        _log.warning("Decisions are not safe.", extra={"action": "lock_check", "what": warning})
+
+
+def load_application(
+    environment: Mapping[str, str], server: str, grace_s: float, *, with_parts: bool
+) -> Callable[..., Any]:
+    """Make what a worker serves, and start what works beside it: the other parts of a server, if
+    they are wanted. The first thing that a worker does, and it ends ``grace_s`` after a stop.
+    """
+    end_with_parent()
+    stop = threading.Event()
+    stop_on_signals(stop, install=False)
+    settings = load(environment=environment)
+    configure_logs(settings.log)
+    if with_parts:
+        await_stores(settings, stop)
+    metrics = build_metrics(settings)
+    admission = build_admission(settings)
+    build = partial(build_engine, settings, server=server, metrics=metrics, admission=admission)
+    parts, engine = _with_parts(settings, build, stop) if with_parts else (None, build())
+    application = build_application(
+        settings, engine, stop=stop, instance=server, metrics=metrics, admission=admission
+    )
+    threading.Thread(
+        target=_keep_shards, args=(engine, settings, stop), name="shards", daemon=True
+    ).start()
+    if is_known():
+        senders = SlowSenders(admission.bodies, partial(own_connections, settings.server.port))
+        threading.Thread(target=senders.run, args=(stop,), name="senders", daemon=True).start()
+    end_after_stop(stop, grace_s + _LATE_S)
+    if parts is not None:
+        parts.start()
+    return application
+
+
+def _with_parts(
+    settings: Settings, build: Callable[..., Engine], stop: threading.Event
+) -> tuple[Parts, Engine]:
+    """Build an engine and what works on it beside the API. That ends in order when the process
+    does, whatever ends that.
+    """
+    effects = thread_effect_queue(settings)
+    engine = build(
+        sweeps=settings.sweeper.enabled,
+        evaluates_long_scripts=settings.sweeper.enabled,
+        effect_queue=effects,
+    )
+    tasks = system_tasks(settings) if settings.system_tasks.enabled else ()
+    parts = Parts(settings, engine, effects, tasks, stop)
+    Finalize(None, parts.end, exitpriority=0)
+    return parts, engine
+
+
+def _keep_shards(engine: Engine, settings: Settings, stop: threading.Event) -> None:
+    """Keep the leases of a server that nobody asks for anything, and write down who polls it."""
+
+    def renew() -> int:
+        engine.shards.keep()
+        engine.workers.flush()
+        return 0
+
+    run_ticks(renew, stop, idle_s=settings.redis.shard_lease_ms / 12_000)
