@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-_IN_A_ROW: Final = 4
+IN_A_ROW: Final = 4
 """Batches that go before the others, until one goes behind them."""
 
 
@@ -19,6 +19,6 @@ class FrontTurns:
 
     def next_goes_first(self) -> bool:
         """Whether the next batch that executions stand still for is put in front."""
-        goes_first = self._in_a_row < _IN_A_ROW
+        goes_first = self._in_a_row < IN_A_ROW
         self._in_a_row = self._in_a_row + 1 if goes_first else 0
         return goes_first

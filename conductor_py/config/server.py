@@ -58,10 +58,10 @@ class Server:
     )
     one_process: bool = flag(
         "conductor.server.oneProcess",
-        "false",
-        "Let the all-in-one server run API, sweeper, scheduler, system-task worker and effects as "
-        "threads of one process, beside the embedded Redis, where one HTTP process is enough: "
-        "half the memory, and no job queue between. Otherwise each has a process of its own.",
+        "true",
+        "Run all parts of the all-in-one server (API, sweeper, scheduler, system-task worker, "
+        "effects) as threads of one process: a third of the memory. With false, or with several "
+        "processes of the HTTP server, each part has a process of its own.",
     )
     blocking_threads: int = count(
         "conductor.server.blockingThreads",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -29,6 +30,8 @@ from conductor_py.wiring import (
 
 _log = logging.getLogger(__name__)
 _LATE_S: Final = 1.0
+_SWITCH_S: Final = 0.0005
+"""How long a request waits at most for the interpreter that another part computes with."""
 
 
 def await_stores(settings: Settings, stop: threading.Event | None = None) -> None:
@@ -81,6 +84,7 @@ def _with_parts(
     """Build an engine and what works on it beside the API. That ends in order when the process
     does, whatever ends that.
     """
+    sys.setswitchinterval(_SWITCH_S)
     effects = thread_effect_queue(settings)
     engine = build(
         sweeps=settings.sweeper.enabled,

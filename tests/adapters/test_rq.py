@@ -13,6 +13,7 @@ from redis import Redis
 from rq import Queue
 from rq.serializers import JSONSerializer
 
+from conductor_py.adapters.front_turns import IN_A_ROW
 from conductor_py.adapters.rq import queue as queue_module
 from conductor_py.adapters.rq.connection import connect
 from conductor_py.adapters.rq.job import handle_with
@@ -211,4 +212,4 @@ def test_the_others_have_their_turn_however_many_batches_go_before_them(
     effects.enqueue(0, ("a:index",))
     effects.enqueue_first(0, ("0:start:1",))
     _burst(redis)
-    assert calls.index("a:index") == queue_module._IN_A_ROW
+    assert calls.index("a:index") == IN_A_ROW
