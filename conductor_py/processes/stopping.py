@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import multiprocessing
 import os
 import signal
 import sys
@@ -54,12 +55,22 @@ def ended_by_signals() -> Iterator[None]:
 
 
 def end_with_parent() -> None:
-    """Ask for a SIGTERM when the parent is gone, killed with -9, say; on Linux only."""
+    """Ask for a SIGTERM when the parent is gone, killed with -9 perhaps. Where that cannot be asked
+    of the system, a thread waits for the end of the process that ``multiprocessing`` began this
+    one from, if there is one.
+    """
     if sys.platform == "linux":
         parent = os.getppid()
         ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGTERM)
         if parent == 1 or os.getppid() != parent:
             os.kill(os.getpid(), signal.SIGTERM)
+    elif (began_by := multiprocessing.parent_process()) is not None:
+
+        def wait() -> None:
+            began_by.join()
+            os.kill(os.getpid(), signal.SIGTERM)
+
+        threading.Thread(target=wait, name="parent", daemon=True).start()
 
 
 def end_after_stop(stop: threading.Event, grace_s: float) -> None:

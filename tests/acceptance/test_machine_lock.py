@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.acceptance.conftest import A_PROCESS_EACH
 from tests.acceptance.deployment import Deployment
 from tests.acceptance.stories import run_script, start, status, work_off
 from tests.waiting import until
@@ -16,6 +17,7 @@ pytestmark = [
 def test_the_processes_of_a_server_share_one_lock(deployment: Deployment) -> None:
     """Even without fencing: API and sweeper decide on the same executions."""
     server = deployment.server(
+        *A_PROCESS_EACH,
         *("--set", "conductor.workflow-execution-lock.type=local_only"),
         *("--set", "conductor.app.fencing.enabled=false"),
     )
