@@ -17,7 +17,7 @@ from conductor_py.config.listeners import Listeners
 from conductor_py.config.policies import Cache, Idempotency, Secrets
 from conductor_py.config.scheduler import Scheduler
 from conductor_py.config.server import Data, Log, Server
-from conductor_py.config.stores import Index, Lock, PayloadStorage, Redis
+from conductor_py.config.stores import Erasure, Index, Lock, PayloadStorage, Redis
 
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
@@ -37,6 +37,7 @@ class Settings:
     index: Index = field(default_factory=Index)
     payload_storage: PayloadStorage = field(default_factory=PayloadStorage)
     file_storage: FileStorage = field(default_factory=FileStorage)
+    erasure: Erasure = field(default_factory=Erasure)
     app: App = field(default_factory=App)
     payloads: Payloads = field(default_factory=Payloads)
     limits: Limits = field(default_factory=Limits)

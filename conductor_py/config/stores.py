@@ -13,6 +13,7 @@ from conductor_py.config.declaration import (
     flag,
     hosts,
     names,
+    size,
     text,
 )
 from conductor_py.model.ids import MAX_PARTITIONS
@@ -300,4 +301,30 @@ class PayloadStorage:
         "",
         "Secret key that goes with it.",
         secret=True,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Erasure:
+    """When bytes of what was removed leave the files of the stores."""
+
+    interval_ms: int = duration(
+        "conductor.erasure.interval",
+        "1h",
+        "How long bytes of what was removed stay in the search file and in the embedded Redis's "
+        "append-only file at most, before these are written anew; 0: until something else "
+        "overwrites them.",
+    )
+    sqlite_bytes: int = size(
+        "conductor.erasure.searchFileSize",
+        "1GB",
+        "A search file of more than that is not written anew whole: what was removed is "
+        "overwritten where it was, and a few copies stay until you run VACUUM on it.",
+        minimum=0,
+    )
+    rewrites_redis: bool = flag(
+        "conductor.erasure.rewriteAppendOnlyFile",
+        "false",
+        "Then ask Redis to rewrite its append-only file (BGREWRITEAOF) and to forget its slow "
+        "commands. The embedded one is always asked; this is for a single Redis of yours.",
     )

@@ -26,6 +26,7 @@ from conductor_py.engine.drafts import Drafts
 from conductor_py.engine.effects import Effects
 from conductor_py.engine.encoding import Encoder, PayloadLimits
 from conductor_py.engine.engine import Engine
+from conductor_py.engine.erasure import NEVER, Erasure
 from conductor_py.engine.events import Events
 from conductor_py.engine.executions import STAYS_MS, Executions
 from conductor_py.engine.executor import Executor
@@ -47,7 +48,7 @@ from conductor_py.engine.open_tasks import OpenTasks
 from conductor_py.engine.operations import Operations
 from conductor_py.engine.patience import DAY_MS, Patience
 from conductor_py.engine.payload_assembly import payload_parts
-from conductor_py.engine.payload_holding import GRACE_MS
+from conductor_py.engine.payload_holding import GRACE_MS, PayloadHolding
 from conductor_py.engine.payloads import PayloadLocations
 from conductor_py.engine.port_set import Ports
 from conductor_py.engine.quarantine import Quarantine
@@ -99,6 +100,7 @@ def assemble(
     relay_lease_ms: int = 30_000,
     retention_ms: int = FOREVER,
     payload_grace_ms: int | None = GRACE_MS,
+    erasure_ms: int = NEVER,
     active_worker_ms: int = 10_000,
     worker_presence_ms: int = LEASE_MS,
     message_bytes: int = 256 * 1024,
@@ -138,6 +140,8 @@ def assemble(
     clock = StoreClock(ports.store.now_ms, monotonic)
     kept = payload_parts(ports, clock, grace_ms=payload_grace_ms, partitions=partitions)
     ports, holding = replace(ports, payloads=kept.payloads), kept.holding
+    erasure = Erasure(ports.erasure, clock, interval_ms=erasure_ms)
+    left = partial(_left, holding, erasure)
     restoring = Restoring(ports.search, ports.reader, snapshots, holding, lambda: machine.token(6))
     encoder = Encoder(
         ports.payloads,
@@ -243,6 +247,7 @@ def assemble(
         index_tasks=gather_tasks_ms is not None,
         elapsed_ms=clock.elapsed_ms,
         holding=holding,
+        left=left,
         others=deliveries(
             ports,
             executor=executor,
@@ -286,7 +291,7 @@ def assemble(
         executor=executor,
         search=ports.search,
         carry_out=effects.run,
-        left=holding.let_go,
+        left=left,
     )
     workflow = partial(executions.document, include_tasks=False)
     return Engine(
@@ -347,10 +352,9 @@ def assemble(
             partitions=partitions,
             rounds=audit_rounds,
         ),
-        retention=Retention(
-            ports.search, ports.store, clock, keep_ms=retention_ms, left=holding.let_go
-        ),
+        retention=Retention(ports.search, ports.store, clock, keep_ms=retention_ms, left=left),
         payload_retention=kept.retention,
+        erasure=erasure,
         shards=shards,
         workers=workers,
         events=Events(ports.events, ports.outbox, ports.scripts),
@@ -381,7 +385,9 @@ def assemble(
         files=Files(ports.files, clock, workflow=workflow, task=tasks.document)
         if ports.files
         else None,
-        file_retention=FileRetention(ports.files, clock, workflow=workflow),
+        file_retention=FileRetention(
+            ports.files, clock, workflow=workflow, removed=erasure.removed
+        ),
         check_script=ScriptCheck(ports.scripts),
         system_workers=SystemWorkers(
             tasks=tasks,
@@ -393,6 +399,12 @@ def assemble(
         ),
         checks=(("store", ports.store.now_ms),),
     )
+
+
+def _left(holding: PayloadHolding, erasure: Erasure, execution: str) -> None:
+    """What follows when an execution is gone for good."""
+    holding.let_go(execution)
+    erasure.removed()
 
 
 def _locking(ports: Ports, *, fencing: bool, wait_ms: int, lease_ms: int) -> Locking | None:

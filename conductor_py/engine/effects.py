@@ -66,11 +66,12 @@ class Effects:
         others: Mapping[str, EffectHandler] = MappingProxyType({}),
         elapsed_ms: Callable[[], int],
         holding: PayloadHolding,
+        left: Callable[[str], None],
     ) -> None:
         """Without ``index_tasks`` tasks can be read, but not searched. ``others`` carry out the
         further kinds, those behind that take longer, but for what executions wait for.
-        ``elapsed_ms`` grows evenly; ``holding`` hears of executions that are archived, or gone for
-        good.
+        ``elapsed_ms`` grows evenly; ``holding`` hears of executions that are archived, ``left``
+        of those that are gone for good.
         """
         awaited = {kind: others[kind] for kind in AWAITED if kind in others}
         self._handlers: dict[str, EffectHandler] = {
@@ -89,6 +90,7 @@ class Effects:
         self._search = search
         self._index_tasks = index_tasks
         self._holding = holding
+        self._left = left
 
     def run(self, partition: int, ids: Sequence[str]) -> int:
         """Carry out the effects of these ids and confirm those that are done; returns how many.
@@ -278,7 +280,7 @@ class Effects:
                 return False
             self._snapshots.collect(partition, fragments)
         self._search.delete(execution, version)
-        self._holding.let_go(execution)
+        self._left(execution)
         return True
 
     def _fragments(self, execution: ExecutionId) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from conductor_py.engine.checkpoints import Checkpoints
 from conductor_py.engine.collection import Collector
 from conductor_py.engine.definitions import Definitions
 from conductor_py.engine.effects import Effects
+from conductor_py.engine.erasure import Erasure
 from conductor_py.engine.events import Events
 from conductor_py.engine.executions import Executions
 from conductor_py.engine.executor import Executor
@@ -89,6 +90,7 @@ class Engine:
     why: Why
     retention: Retention
     payload_retention: PayloadRetention
+    erasure: Erasure
     shards: Shards
     workers: Workers
     system_workers: SystemWorkers

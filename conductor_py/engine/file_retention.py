@@ -34,14 +34,16 @@ class FileRetention:
         clock: StoreClock,
         *,
         workflow: Callable[[str], JsonObject],
+        removed: Callable[[], None],
         batch: int = 100,
     ) -> None:
-        """``workflow`` reads an execution, archived or not (``NotFound``); ``batch`` bounds one
-        tick. Without ``ports`` there are no files.
+        """``workflow`` reads an execution, archived or not (``NotFound``); ``removed`` hears of
+        records that are gone; ``batch`` bounds one tick. Without ``ports`` there are no files.
         """
         self._ports = ports
         self._clock = clock
         self._workflow = workflow
+        self._removed = removed
         self._batch = batch
 
     def tick(self) -> int:
@@ -61,6 +63,7 @@ class FileRetention:
         if not self._exists(record.workflow_id):
             ports.contents.drop_all(record.file_id)
             self._settle(ports, record, None, now_ms)
+            self._removed()
             _LOG.info("The file of a removed execution was removed", extra=_shown(record))
             return
         after = record

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from conductor_py.engine.erasure import ErasurePorts
 from conductor_py.engine.files import FilePorts
 from conductor_py.ports.catalog import CatalogStore
 from conductor_py.ports.checkpoints import CheckpointStore
@@ -70,3 +71,4 @@ class Ports:
     files: FilePorts | None = None
     lock: Lock | None = None
     """Who decides, when that is not the lease inside the store."""
+    erasure: ErasurePorts | None = None

@@ -83,6 +83,7 @@ def _store(settings: Settings) -> Iterator[tuple[Mapping[str, str], str]]:
             "conductor.db.type": "redis_standalone",
             "conductor.redis.socket": str(store.socket),
             "conductor.data.directory": str(directory),
+            "conductor.erasure.rewriteAppendOnlyFile": "true",
         }
         variables = {environment_name(key): value for key, value in reached.items()}
         yield variables, kept_name(directory / "server-name")

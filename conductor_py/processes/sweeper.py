@@ -30,6 +30,7 @@ batch that no execution waits for.
 _MENDING_S = 5.0
 _CLEANING_IDLE_S: Final = 600.0
 _CLEANING_BUSY_S: Final = 0.1
+_ERASING_IDLE_S: Final = 60.0
 _TELLING_S: Final = 10.0
 _SCRIPT_WAIT_S: Final = 0.5
 _STOP_S: Final = 10.0
@@ -96,6 +97,7 @@ def sweeper_loops(
             ("payload-retention", engine.payload_retention.tick),
         )
     ]
+    cleaning.append(_erasing(settings, engine, stop))
     loops += [*_audit_loops(settings, engine, stop), *_telling_loops(settings, engine, stop)]
     loops += [_mending(engine, stop), relay, *cleaning, *_script_loops(settings, engine, stop)]
     return loops
@@ -114,6 +116,18 @@ def _mending(engine: Engine, stop: threading.Event) -> threading.Thread:
         args=(engine.quarantine.tick, stop),
         kwargs={"idle_s": _MENDING_S},
         name="mending",
+        daemon=True,
+    )
+
+
+def _erasing(settings: Settings, engine: Engine, stop: threading.Event) -> threading.Thread:
+    """Write files anew some time after something was removed."""
+    idle_s = min(max(settings.erasure.interval_ms / 4000, 0.1), _ERASING_IDLE_S)
+    return threading.Thread(
+        target=run_ticks,
+        args=(engine.erasure.tick, stop),
+        kwargs={"busy_s": _CLEANING_BUSY_S, "idle_s": idle_s},
+        name="erasure",
         daemon=True,
     )
 

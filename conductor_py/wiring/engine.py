@@ -24,6 +24,7 @@ from conductor_py.ports.named_values import NamedValues
 from conductor_py.ports.quarantine import QuarantineBounds
 from conductor_py.ports.shards import ShardRegistry
 from conductor_py.wiring.effects import LazyEffectQueue
+from conductor_py.wiring.erasure import erasure_of
 from conductor_py.wiring.files import files_of
 from conductor_py.wiring.installation import version
 from conductor_py.wiring.locks import lock_of
@@ -89,6 +90,7 @@ def build_engine(
         payload_grace_ms=settings.payload_storage.grace_ms
         if settings.payload_storage.collect
         else None,
+        erasure_ms=settings.erasure.interval_ms,
         active_worker_ms=settings.app.active_worker_ms,
         code_layout=settings.app.code_layout,
         worker_presence_ms=settings.app.worker_presence_ms,
@@ -165,6 +167,7 @@ def _ports(settings: Settings, metrics: Metrics | None) -> tuple[ShardRegistry, 
     bounds = QuarantineBounds(tries=settings.quarantine.tries, wait_ms=settings.quarantine.wait_ms)
     scripts = Scripts(connection, namespace)
     store, queues = stores_of(settings, scripts, metrics)
+    search = search_of(settings)
     ports = Ports(
         store=store,
         reader=RedisExecutionReader(scripts),
@@ -182,7 +185,7 @@ def _ports(settings: Settings, metrics: Metrics | None) -> tuple[ShardRegistry, 
         payload_holders=RedisPayloadHolders(scripts),
         sinks=sinks_of(settings),
         webhook=webhook_of(settings),
-        search=search_of(settings),
+        search=search,
         schedules=RedisScheduleStore(scripts),
         presence=RedisPresence(scripts),
         inspector=RedisInspector(scripts),
@@ -196,6 +199,7 @@ def _ports(settings: Settings, metrics: Metrics | None) -> tuple[ShardRegistry, 
         scripts=_scripts(settings),
         files=files_of(settings, scripts),
         lock=lock_of(settings, metrics),
+        erasure=erasure_of(settings, scripts, search),
     )
     return RedisShardRegistry(scripts), ports
 

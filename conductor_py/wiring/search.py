@@ -13,7 +13,10 @@ def search_of(settings: Settings) -> Search:
     if index.type == "sqlite":
         from conductor_py.adapters.sqlite.search import SqliteSearch
 
-        return SqliteSearch(data_directory(settings) / "search.sqlite3")
+        return SqliteSearch(
+            data_directory(settings) / "search.sqlite3",
+            rewritten_bytes=settings.erasure.sqlite_bytes,
+        )
     from conductor_py.adapters.elasticsearch.client import ElasticsearchSettings
     from conductor_py.adapters.elasticsearch.search import ElasticsearchSearch
 

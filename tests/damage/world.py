@@ -144,6 +144,7 @@ def made(url: str) -> World:
 
 
 _WHOLE = {
+    "erasure": ("removed", "1"),
     "signs": ("x", "1 1 {}"),
     "numbers": ("1", "1 x"),
     "meta:schemas": ("1 x", "{}"),

@@ -199,6 +199,13 @@ KEYS = (
         "10,000",
     ),
     _key("signs:until", "zset", "until ms -> key of a sign of life (partition 0)", "as signs"),
+    _key(
+        "erasure",
+        "hash",
+        "removed: when something was removed last; erased: what was before has been erased "
+        "(partition 0)",
+        "2",
+    ),
     _key("swept", "hash", "shard -> until ms its own sweeper fires (partition 0)", "as shards"),
 )
 

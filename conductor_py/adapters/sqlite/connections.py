@@ -24,6 +24,8 @@ _BUSY_TIMEOUT_S = 15.0
 _IDLE_READERS = 8
 _WAL_LIMIT_BYTES = 64 * 1024 * 1024
 _STEPS = 1_000_000
+_SOON_MS = 1_000
+"""How long writers may wait for a checkpoint that waits for readers."""
 
 
 class Connections:
@@ -72,6 +74,26 @@ class Connections:
                 finally:
                     if connection.in_transaction:
                         connection.execute("ROLLBACK")
+
+    def rewrite(self, most_bytes: int) -> None:
+        """Write the file anew, unless it has more bytes. Readers go on, writers wait."""
+        with _wrapped():
+            self._prepare()
+            if self._file.stat().st_size <= most_bytes:
+                with closing(self._open()) as connection:
+                    connection.execute("VACUUM")
+
+    def empty_log(self) -> bool:
+        """Bring all that was committed into the file, and leave an empty log; whether that worked.
+        It does not beside a reader that lasts.
+        """
+        with _wrapped():
+            self._prepare()
+            with closing(self._open()) as connection:
+                connection.execute(f"PRAGMA busy_timeout = {_SOON_MS}")
+                checkpoint = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                is_busy: int = checkpoint.fetchone()[0]
+        return not is_busy
 
     def close(self) -> None:
         """Close what is idle; the next use opens again."""
@@ -126,6 +148,8 @@ class Connections:
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute(f"PRAGMA journal_size_limit = {_WAL_LIMIT_BYTES}")
         connection.execute("PRAGMA cache_size = -16000")
+        # What is deleted is overwritten: 1 % of the time, 8 % of the bytes that are written.
+        connection.execute("PRAGMA secure_delete = ON")
         return connection
 
     def _borrow(self) -> sqlite3.Connection:

@@ -15,6 +15,7 @@ from pathlib import Path
 import orjson
 
 from conductor_py.adapters.sqlite.connections import Connections, bounded
+from conductor_py.adapters.sqlite.erasing import Erasing
 from conductor_py.adapters.sqlite.rows import write_document
 from conductor_py.adapters.sqlite.schema import EXECUTIONS, TASKS, Table
 from conductor_py.adapters.sqlite.statement import select
@@ -34,6 +35,7 @@ from conductor_py.model.search import (
     TaskSearchPage,
 )
 
+REWRITTEN_BYTES = 1 << 30
 _REMEMBERED_DELETIONS = 100_000
 _MOST_STEPS = 500_000_000
 """Steps of SQLite's machine: several seconds, some millions of rows that no index leads to."""
@@ -42,9 +44,14 @@ _MOST_STEPS = 500_000_000
 class SqliteSearch:
     """``Search`` over one SQLite file, which is made when missing."""
 
-    def __init__(self, file: Path, *, most_steps: int = _MOST_STEPS) -> None:
-        """``most_steps`` bounds one search; beyond it is ``InvalidInput``."""
+    def __init__(
+        self, file: Path, *, most_steps: int = _MOST_STEPS, rewritten_bytes: int = REWRITTEN_BYTES
+    ) -> None:
+        """``most_steps`` bounds one search; beyond it is ``InvalidInput``. ``rewritten_bytes``
+        bounds a file that ``erase`` writes anew.
+        """
         self._connections = Connections(file)
+        self._erasing = Erasing(self._connections, most_bytes=rewritten_bytes)
         self._most_steps = most_steps
 
     def put(self, documents: Sequence[ExecutionDocument]) -> None:
@@ -100,6 +107,10 @@ class SqliteSearch:
                 return False
             _delete(connection, execution_id, version)
             return True
+
+    def erase(self) -> bool:
+        """Take one step towards a file without what was deleted (``Eraser``)."""
+        return self._erasing.step()
 
     def refresh(self) -> None:
         """A commit is visible at once."""
