@@ -40,6 +40,7 @@ class Erasure:
         self._interval_ms = interval_ms
         self._as_of_ms = 0
         self._waiting: list[Eraser] = []
+        self._has_failed = False
         self._not_before_ms = 0
 
     def removed(self) -> None:
@@ -54,24 +55,28 @@ class Erasure:
         if not self._waiting and not self._begun(self._ports):
             return 0
         try:
-            if self._waiting[0].erase():
-                del self._waiting[0]
+            is_done = self._waiting[0].erase()
         except ConductorError as error:
-            self._waiting.clear()
-            self._not_before_ms = self._clock.now_ms() + min(_AGAIN_MS, self._interval_ms)
+            is_done = self._has_failed = True
             _LOG.warning(
                 "What was removed stays in the files of a store until the next try",
                 extra={"action": "erasure_failed", "error": error.message},
             )
-            return 0
-        if self._waiting:
-            return 1
-        self._ports.record.erased(self._as_of_ms)
+        if is_done:
+            del self._waiting[0]
+        if not self._waiting:
+            self._end(self._ports)
+        return len(self._waiting[:1])
+
+    def _end(self, ports: ErasurePorts) -> None:
+        if self._has_failed:
+            self._not_before_ms = self._clock.now_ms() + min(_AGAIN_MS, self._interval_ms)
+            return
+        ports.record.erased(self._as_of_ms)
         _LOG.info(
             "What was removed is in no file of the stores any more",
             extra={"action": "erased", "as_of_ms": self._as_of_ms},
         )
-        return 0
 
     def _begun(self, ports: ErasurePorts) -> bool:
         now_ms, removals = self._clock.now_ms(), ports.record.read()
@@ -83,4 +88,5 @@ class Erasure:
         )
         if is_due:
             self._as_of_ms, self._waiting = now_ms, list(ports.erasers)
+            self._has_failed = False
         return bool(self._waiting)

@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from conductor_py.adapters.sqlite.connections import Connections
 from conductor_py.adapters.sqlite.search import SqliteSearch
+from conductor_py.errors import StoreUnavailable
 from conductor_py.model.search import (
     ExecutionDocument,
     ExecutionSummary,
@@ -88,6 +90,11 @@ def _filled(search: SqliteSearch) -> set[int]:
     return gone
 
 
+def _erase(search: SqliteSearch) -> None:
+    while not search.erase():
+        pass
+
+
 def _left(file: Path, numbers: set[int]) -> dict[str, set[int]]:
     """Which of the numbers are still in which file."""
     found = {
@@ -103,8 +110,7 @@ def test_no_byte_of_what_was_deleted_is_left_and_all_else_is_found(
     gone = _filled(search)
     assert _left(file, gone)
 
-    while not search.erase():
-        pass
+    _erase(search)
 
     assert _left(file, gone) == {}
     stays = set(range(_DOCUMENTS)) - gone
@@ -122,15 +128,13 @@ def test_no_byte_of_what_was_deleted_is_left_and_all_else_is_found(
 
 def test_it_is_done_again_for_what_is_deleted_later(file: Path, search: SqliteSearch) -> None:
     gone = _filled(search)
-    while not search.erase():
-        pass
+    _erase(search)
     later = set(sorted(set(range(_DOCUMENTS)) - gone)[::2])
     for number in later:
         search.delete(f"e{number}", 3)
     assert _left(file, later)
 
-    while not search.erase():
-        pass
+    _erase(search)
 
     assert _left(file, later) == {}
 
@@ -144,9 +148,25 @@ def test_a_reader_that_lasts_is_waited_for_step_by_step(file: Path, search: Sqli
         search.put([_document(_DOCUMENTS, 1, random.Random(1))])
         reader.execute("ROLLBACK")
 
-    while not search.erase():
-        pass
+    _erase(search)
 
+    assert _left(file, gone) == {}
+
+
+def test_a_file_that_cannot_be_written_anew_has_an_empty_log(
+    file: Path, search: SqliteSearch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise StoreUnavailable("database or disk is full")
+
+    gone = _filled(search)
+    with monkeypatch.context() as broken:
+        broken.setattr(Connections, "rewrite", full)
+        with pytest.raises(StoreUnavailable):
+            _erase(search)
+    log = file.with_name(f"{file.name}-wal")
+    assert log.stat().st_size == 0
+    _erase(search)
     assert _left(file, gone) == {}
 
 
@@ -155,8 +175,7 @@ def test_a_large_file_is_not_written_anew_whole(file: Path) -> None:
     search = SqliteSearch(file, rewritten_bytes=0)
     gone = _filled(search)
     size = file.stat().st_size
-    while not search.erase():
-        pass
+    _erase(search)
     assert file.stat().st_size >= size
     assert len(_left(file, gone).get(file.name, set())) < len(gone) // 10
     search.close()

@@ -120,6 +120,16 @@ def test_a_round_that_fails_is_no_round_and_begun_anew_later(
     assert world.run() == (2, 1)
 
 
+def test_files_that_cannot_be_written_keep_no_others_from_it(world: World) -> None:
+    world.first.is_away = True
+    world.erasure.removed()
+    assert world.run() == (0, 1)
+    assert world.record.removals.erased_ms == 0
+    world.first.is_away = False
+    world.now_ms += 600_000
+    assert world.run() == (1, 2)
+
+
 def test_another_server_does_not_repeat_a_round_and_takes_over_one_that_was_not_ended(
     world: World,
 ) -> None:

@@ -326,6 +326,30 @@ def test_a_child_that_is_removed_leaves_its_parent_the_output(engine: MemoryEngi
     assert engine.ports.payload_holders.due(1 << 60, 10) == ()
 
 
+def test_a_parent_that_is_terminated_and_removed_leaves_its_children_what_they_share(
+    engine: MemoryEngine,
+) -> None:
+    """A child outlives its parent, ended and in the archive: it is removed by itself."""
+    child = workflow("c", simple("x", inputParameters={"in": "${workflow.input.all}"}))
+    called = sub_workflow("s", child, inputParameters={"all": "${workflow.input}"})
+    parent = engine.start(workflow("p", called), input=_LARGE)
+    engine.settle()
+    (task,) = engine.poll("x")
+    child_id = str(task["workflowInstanceId"])
+    shared = {path for path, holders in held(engine).items() if child_id in holders}
+    assert shared
+    engine.engine.executions.terminate(parent, reason=None)
+    remove(engine, parent)
+    passes(engine, 3 * GRACE_MS)
+    assert engine.workflow(child_id)["status"] == "TERMINATED"
+    assert held(engine).keys() == shared
+    assert all(is_kept(engine, path) for path in shared)
+    remove(engine, child_id)
+    passes(engine, 2 * GRACE_MS)
+    assert held(engine) == {}
+    assert not any(is_kept(engine, path) for path in shared)
+
+
 def test_every_payload_that_is_named_anywhere_is_held_there(engine: MemoryEngine) -> None:
     def step() -> None:
         engine.settle()
@@ -369,6 +393,12 @@ def held_everywhere(engine: MemoryEngine) -> None:
         named += (each.output.path for each in told if isinstance(each.output, External))
         for path in named:
             assert holders_of(engine, path).get(execution.id) == PRESENT, (execution.id, path)
+
+
+def held(engine: MemoryEngine) -> dict[str, dict[str, int]]:
+    """Every payload there is, with its holders."""
+    paths = engine.ports.payload_holders.due(1 << 60, 100)
+    return {path: holders_of(engine, path) for path in paths}
 
 
 def holders_of(engine: MemoryEngine, path: str) -> dict[str, int]:

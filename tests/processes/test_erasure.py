@@ -18,13 +18,15 @@ import pytest
 from flask.testing import FlaskClient
 from redis import Redis
 
+from conductor_py.adapters.files.payloads import FilePayloads
 from conductor_py.adapters.rq.connection import connect
 from conductor_py.adapters.rq.job import handle_with
 from conductor_py.adapters.rq.worker import worker_of
 from conductor_py.config import load
-from conductor_py.engine import Engine, file_retention, files
+from conductor_py.engine import Engine, file_retention, files, payload_retention
 from conductor_py.engine.assembly import assemble
 from conductor_py.engine.port_set import Ports
+from conductor_py.errors import StoreUnavailable
 from conductor_py.processes.embedded_redis import EmbeddedRedis
 from conductor_py.wiring import build_application, build_engine
 from conductor_py.wiring import engine as wiring
@@ -40,7 +42,7 @@ CANARIES: Mapping[str, str] = {
     place: hashlib.sha256(place.encode()).hexdigest()[:24]
     for place in _PLACES
 }
-_SEEN: set[str] = set()
+_POSTS: list[bytes] = []
 
 
 class _Receiver(BaseHTTPRequestHandler):
@@ -48,7 +50,7 @@ class _Receiver(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
-        _SEEN.update(place for place, text in CANARIES.items() if text.encode() in body)
+        _POSTS.append(body)
         self.send_response(200)
         self.end_headers()
 
@@ -211,7 +213,8 @@ def _unpacked(text: bytes) -> bytes:
 def site(tmp_path: Path, receiver: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     monkeypatch.setattr(files, "CHECK_MS", 0)
     monkeypatch.setattr(file_retention, "CHECK_MS", 0)
-    _SEEN.clear()
+    monkeypatch.setattr(payload_retention, "_AGAIN_MS", 1)
+    _POSTS.clear()
     with EmbeddedRedis(tmp_path / "redis", appendfsync="always") as store:
         made = Site(tmp_path, store, receiver)
         yield made
@@ -332,12 +335,29 @@ def test_no_byte_of_a_removed_execution_is_left(
     until(site.tick)
     before = site.found()
     assert before.keys() == CANARIES.keys()
-    assert {"correlation", "result", "reason"} <= _SEEN
+    assert [CANARIES["reason"].encode() in post for post in _POSTS] == [True]
     assert any("search.sqlite3" in name for name in before["input"])
     assert any(".aof" in name for name in before["log"])
-    told = len(_SEEN)
 
     leave(site, execution)
 
     until(lambda: site.tick() and not site.found(), what="nothing left")
-    assert len(_SEEN) == told
+    assert len(_POSTS) == 1
+
+
+def test_a_payload_whose_deletion_is_refused_is_collected_later_and_nothing_is_posted_again(
+    site: Site, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refused(*_: Any) -> None:
+        raise StoreUnavailable("the storage takes nothing away")
+
+    execution = _begun(site)
+    until(site.tick)
+    with monkeypatch.context() as broken:
+        broken.setattr(FilePayloads, "delete", refused)
+        _removed(site, execution)
+        until(lambda: site.tick() and "cannot be removed now" in caplog.text, what="refused")
+        until(lambda: site.tick() and site.found().keys() == {"large", "handed"}, what="the rest")
+
+    until(lambda: site.tick() and not site.found(), what="nothing left")
+    assert len(_POSTS) == 1

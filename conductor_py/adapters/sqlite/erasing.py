@@ -34,7 +34,9 @@ class Erasing:
         """Take one step; whether the round is done."""
         if not self._parts:
             merges = [partial(self._merged, f"{table.name}_words") for table in (EXECUTIONS, TASKS)]
-            self._parts = [*merges, self._rewritten, self._connections.empty_log]
+            empty = self._connections.empty_log
+            # Before, too: there may be no room to write the file anew.
+            self._parts = [*merges, empty, self._rewritten, empty]
             self._merging = ""
         try:
             if self._parts[0]():
