@@ -26,7 +26,7 @@ from conductor_py.engine.payload_holding import PayloadHolding
 from conductor_py.engine.precedence import AWAITED, kind_of
 from conductor_py.engine.snapshots import Snapshots
 from conductor_py.engine.views import Views
-from conductor_py.errors import ConductorError, StoreDamaged, StoreFailure, StoreUnavailable
+from conductor_py.errors import StoreDamaged, StoreFailure, StoreUnavailable
 from conductor_py.model.event import Operation
 from conductor_py.model.execution import Header
 from conductor_py.model.ids import ExecutionId, partition_of, task_id
@@ -46,7 +46,6 @@ kinds bound their batches by time.
 """
 _AGAIN_MS = 600_000
 """How long an index may refuse what has ended before that gets another version."""
-_UNREADABLE = (ConductorError, KeyError, TypeError, ValueError)
 """What reading one execution raises when it is of another format, damaged, or lacks its plan."""
 
 
@@ -146,7 +145,7 @@ class Effects:
                     documents.append(self._document(execution, *found))
             except StoreUnavailable:
                 raise
-            except _UNREADABLE:
+            except Exception:  # noqa: BLE001 - whatever a damaged one raises costs it alone
                 _LOG.exception(
                     "An execution cannot be indexed",
                     extra={"action": "index_failed", "workflow_id": execution},
@@ -213,7 +212,7 @@ class Effects:
                     done.append(effect)
             except StoreUnavailable:
                 raise
-            except _UNREADABLE:
+            except Exception:  # noqa: BLE001 - whatever a damaged one raises costs it alone
                 _LOG.exception(
                     "An execution cannot be read and stays in the store",
                     extra={"action": "remove_failed", "workflow_id": execution},

@@ -14,7 +14,7 @@ from typing import Final
 from conductor_py.codec.execution import load_header
 from conductor_py.engine.patience import BATCH_MS, Handled
 from conductor_py.engine.views import Views
-from conductor_py.errors import ConductorError, StoreUnavailable
+from conductor_py.errors import StoreUnavailable
 from conductor_py.model.ids import ExecutionId, task_id
 from conductor_py.model.search import ExecutionDocument
 from conductor_py.ports.outbox import Pending
@@ -69,7 +69,7 @@ class TaskIndex:
                 documents += self._documents(execution, seqs)
             except StoreUnavailable:
                 raise
-            except (ConductorError, KeyError, TypeError, ValueError):
+            except Exception:  # noqa: BLE001 - whatever a damaged one raises costs it alone
                 _LOG.exception(
                     "Tasks of an execution cannot be indexed while it runs",
                     extra={"action": "index_tasks_failed", "workflow_id": execution},

@@ -192,6 +192,21 @@ def test_a_key_of_the_wrong_type_stops_nobody_else(world: World, kind: KeyName) 
     assert failed == []
 
 
+@pytest.mark.parametrize(("kind", "field"), [("exec:", "end"), ("plan:", "n:w")])
+def test_a_field_that_is_json_of_another_form_stops_nobody_else(
+    world: World, kind: str, field: str
+) -> None:
+    (found,) = [each for each in KEYS if each.name == kind]
+    keys = [key for key in world.keys(found) if world.redis.hexists(key, field)]
+    damaged = [key for key in keys if not world.spares(key)]
+    assert damaged
+    for key in damaged:
+        world.restore()
+        world.redis.hset(key, field, "[1]")
+        beside = _Beside(world)
+        assert (beside.go_on(waits=True), beside.raised) == ("", [])
+
+
 @pytest.mark.thorough(target="stories")
 @pytest.mark.parametrize("kind", KEYS, ids=lambda kind: kind.name)
 def test_whatever_a_field_holds_it_stops_nobody_else(world: World, kind: KeyName) -> None:

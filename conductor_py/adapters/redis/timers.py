@@ -76,6 +76,6 @@ def _loaded(entry: Reply) -> Loaded | None:
     """Read one; of one that cannot be read its lease ends, and it comes again."""
     try:
         return loaded_of(entry)
-    except (TypeError, ValueError):
+    except (AttributeError, TypeError, ValueError):
         _LOG.exception("What a timer brought cannot be read", extra={"action": "damaged"})
         return None
