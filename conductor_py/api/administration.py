@@ -14,7 +14,6 @@ from conductor_py.api.answers import empty, json_answer, text
 from conductor_py.api.front import Front, blueprint
 from conductor_py.errors import NotFound
 from conductor_py.model.json import JsonObject
-from conductor_py.model.requests import TaskResult
 from conductor_py.model.status import TaskStatus
 from conductor_py.wire.parameters import flag, number, wrong_segment
 
@@ -84,18 +83,8 @@ def result_queues(front: Front) -> Blueprint:
         return empty()
 
     def by_task(workflow_id: str, task_id: str, status: str) -> Response:
-        wanted, output = _status(status), front.body_object()
-        before = tasks.document(task_id)["outputData"]
-        merged = {**(before if isinstance(before, Mapping) else {}), **output}
-        tasks.update(
-            TaskResult(
-                workflow_id=workflow_id,
-                task_id=task_id,
-                status=wanted,
-                output=merged,
-                worker=_WORKER,
-            )
-        )
+        output = front.body_object()
+        tasks.update_merged(workflow_id, task_id, _status(status), output, _WORKER)
         return empty()
 
     routes = (

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from conductor_py.decider import caching, ending, gates, joins, retries, scheduling, schemas
+from conductor_py.decider import caching, ending, gates, hiding, joins, retries, scheduling, schemas
 from conductor_py.decider.pausing import is_paused
 from conductor_py.decider.plan import Node, Plan
 from conductor_py.decider.workspace import Spot, Step, Workspace, place_key
@@ -146,6 +146,8 @@ def finish(
         refused = schemas.output_refusal(ws, spot, attempt)
         if refused is not None:
             ended = replace(ended, status=TaskStatus.FAILED_WITH_TERMINAL_ERROR, reason=refused)
+    if ended.reason:
+        ended = changed(ended, reason=hiding.shown(ws, ended.reason, attempt))
     ws.count_open(spot.node.loops, spot.vector, -1, container=attempt.type in CONTAINERS)
     ws.put(ended)
     close(ws, attempt)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from conductor_py.decider import clearing, failure_workflow, pausing, schemas, unfinished
+from conductor_py.decider import clearing, failure_workflow, hiding, pausing, schemas, unfinished
 from conductor_py.decider.need import Read
 from conductor_py.decider.parameters import Reader
 from conductor_py.decider.references import resolve_template
@@ -124,6 +124,8 @@ def end(
         refused = schemas.workflow_output_refusal(ws, result)
         if refused is not None:
             status, reason = WorkflowStatus.FAILED, refused
+    if reason:
+        reason = hiding.shown(ws, reason, failed)
     noted = result
     if rescue and status is not WorkflowStatus.COMPLETED:
         failed_task = task_id(ws.id, failed.seq) if failed else None

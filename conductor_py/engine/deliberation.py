@@ -133,7 +133,8 @@ class Deliberation:
         broken: Exception,
     ) -> tuple[Decision, Changes]:
         """End an execution that cannot be decided; raises ``broken`` when not even that can be."""
-        decision = abandon(plan, execution, events, now_ms, named(broken))
+        hides = bool(plan.definition.masked_fields)
+        decision = abandon(plan, execution, events, now_ms, named(broken, hides=hides))
         changes = self._encoder.changes(execution.id, decision, self._pick_shard, now_ms)
         if not isinstance(changes, Changes):
             raise broken
@@ -181,7 +182,11 @@ def events_of(loaded: Loaded) -> tuple[Event, ...] | None:
         return None
 
 
-def named(broken: Exception) -> str:
-    """Say what went wrong. What the user sent may be in there, half of a surrogate pair too."""
+def named(broken: Exception, *, hides: bool = False) -> str:
+    """Say what went wrong. What the user sent may be in there, half of a surrogate pair too;
+    ``hides``: it must not be.
+    """
+    if hides:
+        return f"internal error: {type(broken).__name__}"
     text = f"internal error: {type(broken).__name__}: {broken}"
     return text.encode(errors="replace").decode()[:_MAX_REASON]

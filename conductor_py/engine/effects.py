@@ -36,6 +36,7 @@ from conductor_py.ports.reader import Beside, ExecutionReader
 from conductor_py.ports.search import Search
 from conductor_py.ports.store import ExecutionStore, Outcome
 from conductor_py.wire.execution import workflow_to_json
+from conductor_py.wire.masking import log_maskers
 from conductor_py.wire.summaries import execution_summary, task_summary
 
 _LOG = logging.getLogger(__name__)
@@ -170,10 +171,15 @@ class Effects:
             self._holding.hold_stored(execution, fields.values())
             beside = self._reader.beside(execution)
             kept = self._kept(execution, fields, beside)
-            whole = workflow_to_json(view, hide=False)
+            whole = workflow_to_json(view)
             if beside.logs:
+                maskers = log_maskers(view)
                 whole["taskLogs"] = [
-                    {"taskId": task_id(execution, seq), "createdTime": at, "log": line}
+                    {
+                        "taskId": task_id(execution, seq),
+                        "createdTime": at,
+                        "log": maskers[seq].text(line) if seq in maskers else line,
+                    }
                     for seq, at, line in beside.logs
                 ]
             archive = dump_json(whole)

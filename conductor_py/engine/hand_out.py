@@ -15,22 +15,25 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
+import orjson
+
 from conductor_py.codec.execution import dump_json
 from conductor_py.decider.compile import input_template
 from conductor_py.decider.expressions import named_value
 from conductor_py.decider.java_text import text_of
+from conductor_py.errors import InvalidInput
 from conductor_py.model.definitions import WorkflowTask
 from conductor_py.model.execution import External
 from conductor_py.model.json import JsonObject, JsonValue
+from conductor_py.model.masking import Masker
 from conductor_py.model.requests import TaskResult
 from conductor_py.model.view import TaskView
 from conductor_py.ports.named_values import NamedValues
+from conductor_py.wire.body import parse
 from conductor_py.wire.execution import task_to_json
-from conductor_py.wire.masking import MASK
 
 _NAMED: Final = re.compile(r"\$\{\s*workflow\.(secrets|env)\.([^{}]+)\}")
 _PLACEHOLDER: Final = re.compile(rf"(?<!\$){_NAMED.pattern}")
-_SHORTEST: Final = 4
 _REMEMBERED: Final = 4_096
 
 _Place = tuple[str | int, ...]
@@ -51,10 +54,9 @@ class HandOut:
         """``environment`` is not secret: its values are not masked."""
         self._secrets = secrets
         self._environment = environment
-        # A short one would be found in every other word.
         hidden = (secrets.value(name) or "" for name in secrets.names())
-        self._hidden = sorted({text for text in hidden if len(text) >= _SHORTEST}, key=len)[::-1]
-        self._needles = [dump_json(text)[1:-1] for text in self._hidden]
+        self._masker = Masker(hidden, most=None)
+        self._needles = [dump_json(text)[1:-1] for text in self._masker.needles]
         self._known: dict[int, tuple[WorkflowTask, tuple[_Spot, ...]]] = {}
 
     def document(self, view: TaskView) -> JsonObject:
@@ -71,28 +73,46 @@ class HandOut:
 
     def masked(self, result: TaskResult) -> TaskResult:
         """Mask the secrets in a result: output, reason and log lines."""
-        if not self._hidden:
+        if not self._masker:
             return result
         return replace(
             result,
-            output=self._without(result.output),
-            reason=self.masked_text(result.reason) if result.reason else result.reason,
+            output=self.masked_document(result.output),
+            reason=self._masker.reason(result.reason) if result.reason else result.reason,
             logs=tuple(replace(log, line=self.masked_text(log.line)) for log in result.logs),
         )
 
     def masked_text(self, text: str) -> str:
         """Mask the secrets in a text."""
-        for hidden in self._hidden:
-            if hidden in text:
-                text = text.replace(hidden, MASK)
-        return text
+        return self._masker.text(text)
 
-    def _without(self, output: JsonObject) -> JsonObject:
-        stored = dump_json(output)
-        if not any(needle in stored for needle in self._needles):
-            return output
-        found = _mapped(output, self.masked_text)
-        return found if isinstance(found, Mapping) else output
+    def masked_document(self, document: JsonObject) -> JsonObject:
+        """Mask the secrets in a document, the same one when it has none."""
+        if not self._masker or not self._is_in(dump_json(document)):
+            return document
+        found = self._masker.document(document)
+        return found if isinstance(found, Mapping) else document
+
+    def masked_upload(self, stored: bytes) -> bytes | None:
+        """Mask the secrets in an uploaded document; ``None`` when it has none."""
+        try:
+            # Written anew, so that its texts are escaped as they are looked for.
+            document = dump_json(parse(stored))
+        except InvalidInput:
+            text = stored.decode(errors="replace")
+            found = self.masked_text(text)
+            return None if found == text else found.encode()
+        if not self._is_in(document):
+            return None
+        return dump_json(self._masker.document(orjson.loads(document)))
+
+    @property
+    def hides(self) -> bool:
+        """Whether there are secrets to look for."""
+        return bool(self._masker)
+
+    def _is_in(self, stored: bytes) -> bool:
+        return any(needle in stored for needle in self._needles)
 
     def _dressed(self, view: TaskView) -> TaskView:
         if isinstance(view.input, External) or not view.authored:
@@ -162,14 +182,4 @@ def _changed(value: JsonValue, place: _Place, change: Callable[[str], JsonValue]
         return {**value, key: _changed(value[key], rest, change)}
     if isinstance(value, list | tuple) and isinstance(key, int) and key < len(value):
         return [*value[:key], _changed(value[key], rest, change), *value[key + 1 :]]
-    return value
-
-
-def _mapped(value: JsonValue, change: Callable[[str], str]) -> JsonValue:
-    if isinstance(value, str):
-        return change(value)
-    if isinstance(value, Mapping):
-        return {change(name): _mapped(item, change) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_mapped(item, change) for item in value]
     return value

@@ -198,7 +198,10 @@ class Results:
         hard = self._limits.task_output_hard
         if result.external_output:
             size = self._payloads.size(result.external_output)
-            stored = dump_document(External(result.external_output))
+            path = result.external_output
+            if self._hand_out.hides and size <= hard:
+                path = self._without_secrets(path)
+            stored = dump_document(External(path))
         else:
             try:
                 stored = dump_document(result.output)
@@ -214,6 +217,13 @@ class Results:
             path = self._payloads.put(PayloadKind.TASK_OUTPUT, stored)
             return result, dump_document(External(path))
         return result, stored
+
+    def _without_secrets(self, path: str) -> str:
+        """Give the path of an uploaded output, of a masked copy when there are secrets in it:
+        nobody holds that upload, and it is collected.
+        """
+        document = self._hand_out.masked_upload(self._payloads.get(path))
+        return path if document is None else self._payloads.put(PayloadKind.TASK_OUTPUT, document)
 
 
 def _without_output(result: TaskResult, reason: str) -> tuple[TaskResult, bytes]:

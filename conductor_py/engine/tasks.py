@@ -5,9 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 
-import orjson
-
-from conductor_py.codec.execution import dump_json, load_header
+from conductor_py.codec.execution import dump_json
 from conductor_py.decider.scheduling import queue_name
 from conductor_py.engine.bounds import TaskBounds
 from conductor_py.engine.clock import StoreClock
@@ -21,6 +19,7 @@ from conductor_py.engine.machine import REAL_MACHINE, Machine
 from conductor_py.engine.payload_holding import PayloadHolding
 from conductor_py.engine.results import Results
 from conductor_py.engine.shards import Shards
+from conductor_py.engine.task_lookup import TaskLookup
 from conductor_py.engine.views import Views
 from conductor_py.errors import Conflict, NotFound, PayloadTooLarge, StoreFailure, StoreUnavailable
 from conductor_py.model.changing import changed
@@ -42,8 +41,6 @@ from conductor_py.ports.reader import ExecutionReader
 from conductor_py.ports.search import Search
 from conductor_py.ports.store import ExecutionStore, Outcome
 from conductor_py.ports.wakeups import Wakeups
-from conductor_py.wire.execution import task_to_json
-from conductor_py.wire.masking import masked_execution
 
 _MOST_PROGRESS = 256 * 1024
 _FALLBACK_S = 1.0
@@ -98,6 +95,7 @@ class Tasks:
         self._live = live
         self._hand_out = hand_out
         self._machine = machine
+        self._lookup = TaskLookup(store, reader, views, search, partitions)
         self._results = Results(
             store=store,
             reader=reader,
@@ -253,6 +251,23 @@ class Tasks:
                 return task
         raise StoreUnavailable(f"Others reported on every task of reference {ref}; try again.")
 
+    def update_merged(
+        self, workflow_id: str, task_id: str, status: TaskStatus, output: JsonObject, worker: str
+    ) -> None:
+        """Report on a task, its output merged; as ``update``."""
+        view = self._lookup.view(*split_task_id(task_id))
+        before = view.output if view is not None else None
+        merged = {**(before if isinstance(before, Mapping) else {}), **output}
+        self.update(
+            TaskResult(
+                workflow_id=workflow_id,
+                task_id=task_id,
+                status=status,
+                output=merged,
+                worker=worker,
+            )
+        )
+
     def open_task(self, workflow_id: str, ref: str) -> str | None:
         """Find the first open task of a reference; ``NotFound`` for an unknown execution."""
         execution = self._known(workflow_id)
@@ -267,7 +282,9 @@ class Tasks:
         """
         execution, seq = split_task_id(request.task_id)
         self._check_partition(execution)
-        progress = dump_json(request.progress) if request.progress is not None else None
+        progress = None
+        if request.progress is not None:
+            progress = dump_json(self._hand_out.masked_document(request.progress))
         if progress is not None and len(progress) > _MOST_PROGRESS:
             raise PayloadTooLarge(
                 f"The progress of task {request.task_id} has {len(progress):,} bytes, "
@@ -298,30 +315,7 @@ class Tasks:
 
     def document(self, task_id: str) -> JsonObject:
         """Read a task in wire form (``NotFound``)."""
-        execution, seq = split_task_id(task_id)
-        if int(execution[:3], 16) < self._partitions:
-            view = self._view(execution, seq)
-            if view is not None:
-                return task_to_json(view)
-        archived = self._search.archived(execution)
-        if archived is not None:
-            for task in masked_execution(orjson.loads(archived.document))["tasks"]:
-                if task["taskId"] == task_id:
-                    found: JsonObject = task
-                    return found
-        raise NotFound(f"No such task found by id: {task_id}")
-
-    def _view(self, execution: ExecutionId, seq: int) -> TaskView | None:
-        """View a task that the store has; ``None`` when its execution is not there."""
-        names = ["h", *(f"{kind}:{seq}" for kind in "aciop")]
-        loaded = self._store.load(execution, names)
-        if loaded is None:
-            return None
-        fields = {name: value for name, value in loaded[1].items() if value is not None}
-        header = load_header(fields["h"])
-        if f"a:{seq}" not in fields or header.forget:
-            raise NotFound(f"No such task found by id: {task_id(execution, seq)}")
-        return self._views.task(execution, header, seq, fields)
+        return self._lookup.document(task_id)
 
     def log(self, task_id: str, line: str) -> None:
         """Append one line to the log of a task (``NotFound``)."""
@@ -341,18 +335,7 @@ class Tasks:
 
     def logs(self, task_id: str) -> tuple[JsonObject, ...]:
         """Read the log of a task, oldest line first; empty when there is none."""
-        execution, seq = split_task_id(task_id)
-        lines = self._reader.logs(execution)
-        if not lines:
-            archived = self._search.archived(execution)
-            document = orjson.loads(archived.document) if archived else {}
-            kept: list[JsonObject] = document.get("taskLogs", [])
-            return tuple(line for line in kept if line["taskId"] == task_id)
-        return tuple(
-            {"log": text, "taskId": task_id, "createdTime": at}
-            for of, at, text in lines
-            if of == seq
-        )
+        return self._lookup.logs(task_id)
 
     def queue_sizes(self, types: Sequence[str] | None) -> dict[str, int]:
         """Count waiting tasks by queue; ``None``: of all queues."""

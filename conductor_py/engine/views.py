@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import cast
+from typing import Final, cast
 
 import orjson
 
@@ -27,11 +27,14 @@ from conductor_py.model.changing import made
 from conductor_py.model.definitions import WorkflowTask
 from conductor_py.model.execution import Attempt, ClaimSide, Header
 from conductor_py.model.ids import ExecutionId, partition_of
+from conductor_py.model.masking import values_in
 from conductor_py.model.view import ExecutionView, TaskView
 from conductor_py.ports.queues import Claimed
 
 _LOG = logging.getLogger(__name__)
 _NO_CLAIM = ClaimSide()
+HIDING: Final = ("input", "output", "vars")
+"""The fields of an execution that ``hidden_values`` reads."""
 
 
 class Views:
@@ -63,8 +66,9 @@ class Views:
             for name, stored in fields.items()
             if name.startswith("a:") and (not only_failed or may_have_failed(stored))
         )
+        hidden = hidden_values(plan.definition.masked_fields, fields)
         tasks = tuple(
-            self.task(execution, header, seq, fields)
+            self.task(execution, header, seq, fields, hidden)
             for seq in seqs
             if include_tasks and seq >= header.first_seq
         )
@@ -87,9 +91,14 @@ class Views:
         )
 
     def task(
-        self, execution: ExecutionId, header: Header, seq: int, fields: Mapping[str, bytes]
+        self,
+        execution: ExecutionId,
+        header: Header,
+        seq: int,
+        fields: Mapping[str, bytes],
+        hidden: tuple[str, ...] = (),
     ) -> TaskView:
-        """View one attempt out of the fields of its execution."""
+        """View one attempt out of the fields of its execution; ``hidden`` are ``hidden_values``."""
         attempt = _present(header, load_attempt(seq, fields[f"a:{seq}"]))
         partition = partition_of(execution)
         whole = self._snapshots.plan(partition, header.plan)
@@ -110,7 +119,9 @@ class Views:
             input=load_document(fields.get(f"i:{seq}")),
             output=load_document(fields.get(f"o:{seq}")),
             progress=orjson.loads(progress) if progress else None,
+            authored=not plan.anchor,
             masked=whole.definition.masked_fields,
+            hidden=hidden,
         )
 
     def claimed(self, claimed: Iterable[Claimed]) -> Iterator[TaskView]:
@@ -147,6 +158,15 @@ class Views:
         if plan is None:
             raise NotFound(f"The definition of workflow {execution} is lost")
         return plan
+
+
+def hidden_values(names: tuple[str, ...], fields: Mapping[str, bytes]) -> tuple[str, ...]:
+    """List what the execution itself has under members of these names."""
+    if not names:
+        return ()
+    documents = (load_document(fields.get(name)) for name in HIDING)
+    inline = (each for each in documents if isinstance(each, Mapping))
+    return tuple(dict.fromkeys(value for each in inline for value in values_in(each, names)))
 
 
 def _aged(plan: Plan, tasks: tuple[TaskView, ...]) -> tuple[TaskView, ...]:

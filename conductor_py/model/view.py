@@ -38,7 +38,11 @@ class TaskView:
     authored: bool = True
     """Whether the definition's author wrote the task, rather than data brought it."""
     masked: tuple[str, ...] = ()
-    """Members of input and output that readers do not see; none for the one who works on it."""
+    """Members of input, output and progress that readers do not see; none for the one who works
+    on it.
+    """
+    hidden: tuple[str, ...] = ()
+    """Values of such members of the execution itself."""
     stale: bool = False
     """Whether something before it, in a DAG, has begun to run again since; told with all tasks."""
 

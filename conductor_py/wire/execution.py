@@ -19,7 +19,7 @@ from conductor_py.model.ids import ExecutionId, task_id
 from conductor_py.model.json import JsonObject
 from conductor_py.model.status import TaskStatus
 from conductor_py.model.view import ExecutionView, TaskView, worker_of
-from conductor_py.wire.masking import masked
+from conductor_py.wire.masking import hidden_execution, hidden_task
 
 Json = dict[str, Any]
 
@@ -66,12 +66,10 @@ _part: _Shared[WorkflowTask] = _Shared(task_definition_part)
 _definition: _Shared[WorkflowDef] = _Shared(definition_to_json)
 
 
-def workflow_to_json(view: ExecutionView, *, hide: bool = True) -> Json:
-    """Write an execution; its tasks are those of the view. ``hide`` masks what its definition says
-    (the archive keeps the values).
-    """
+def workflow_to_json(view: ExecutionView) -> Json:
+    """Write an execution; its tasks are those of the view. What its definition says is masked."""
+    view = hidden_execution(view)
     header, meta = view.header, view.meta
-    names = view.definition.masked_fields if hide else ()
     references, definitions = failed_names(view)
     written: Json = {
         "workflowId": view.execution,
@@ -85,10 +83,10 @@ def workflow_to_json(view: ExecutionView, *, hide: bool = True) -> Json:
         "updateTime": header.updated_at,
         "endTime": header.ended_at,
         "lastRetriedTime": header.last_retried_at,
-        "input": masked(inline(view.input), names),
-        "output": masked(inline(view.output), names),
-        "variables": masked(view.variables, names),
-        "tasks": [task_to_json(task, hide=hide) for task in view.tasks],
+        "input": inline(view.input),
+        "output": inline(view.output),
+        "variables": view.variables,
+        "tasks": [task_to_json(task) for task in view.tasks],
         "taskToDomain": view.task_to_domain,
         "priority": header.priority,
         "failedReferenceTaskNames": list(references),
@@ -118,18 +116,19 @@ def status_to_json(
     view: ExecutionView, *, include_output: bool = False, include_variables: bool = False
 ) -> Json:
     """Write how an execution stands."""
+    view = hidden_execution(view)
     written: Json = {"workflowId": view.execution, "status": str(view.header.status)}
     _put(written, "correlationId", view.header.correlation_id)
     if include_output:
-        written["output"] = masked(inline(view.output), view.definition.masked_fields)
+        written["output"] = inline(view.output)
     if include_variables:
-        written["variables"] = masked(view.variables, view.definition.masked_fields)
+        written["variables"] = view.variables
     return written
 
 
-def task_to_json(view: TaskView, *, hide: bool = True) -> Json:
-    """Write a task, as readers and pollers get it; ``hide`` masks what the view says."""
-    names = view.masked if hide else ()
+def task_to_json(view: TaskView) -> Json:
+    """Write a task, as readers and pollers get it; what the view says is masked."""
+    view = hidden_task(view)
     attempt, claim, header, task = view.attempt, view.claim, view.header, view.task
     status = wire_status(view)
     started, scheduled = started_at(view), attempt.scheduled_at
@@ -157,8 +156,8 @@ def task_to_json(view: TaskView, *, hide: bool = True) -> Json:
         "updateTime": max(scheduled, started, attempt.ended_at, claim.updated_at),
         "firstStartTime": 0,
         "queueWaitTime": max(0, started - scheduled) if started else 0,
-        "inputData": _input(view, names),
-        "outputData": masked(inline(view.output), names) if names else inline(view.output),
+        "inputData": _input(view),
+        "outputData": inline(view.output),
         "callbackAfterSeconds": 0 if held else _callback_after_s(attempt),
         "callbackFromWorker": True,
         "responseTimeoutSeconds": attempt.response_timeout_ms // 1000,
@@ -179,9 +178,9 @@ def task_to_json(view: TaskView, *, hide: bool = True) -> Json:
     return written
 
 
-def _input(view: TaskView, names: tuple[str, ...]) -> JsonObject:
+def _input(view: TaskView) -> JsonObject:
     """The input; that of a sub-workflow with its definition, which is not stored once more."""
-    given = masked(inline(view.input), names) if names else inline(view.input)
+    given = inline(view.input)
     params = view.task.sub_workflow_param
     if params is None or not isinstance(params.workflow_definition, WorkflowDef) or not given:
         return given

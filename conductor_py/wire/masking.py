@@ -1,50 +1,105 @@
 """Masked fields: members whose values nobody who reads an execution gets to see.
 
 A workflow definition lists their names (``maskedFields``); they are masked wherever they stand in
-its input, output and variables and in the input and output of its tasks. Workers get the values.
+its input, output and variables and in the input, output and progress of its tasks. What stands
+there is masked as well where it comes back in another member, in a reason or in a log line of the
+same task, or is a value of the execution itself. A document in payload storage is not shown.
+Workers and expressions get the values.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import Any, Final
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Final, cast
 
-from conductor_py.model.json import JsonObject, JsonValue
-
-MASK: Final = "***"
-"""What stands in the place of a value."""
+from conductor_py.model.execution import Document, External
+from conductor_py.model.json import JsonObject
+from conductor_py.model.masking import Masker, masked, values_in
+from conductor_py.model.view import ExecutionView, TaskView
 
 _PAYLOADS: Final = ("input", "output", "variables")
-_TASK_PAYLOADS: Final = ("inputData", "outputData")
+_TASK_PAYLOADS: Final = ("inputData", "outputData", "progress")
 
 
-def masked(document: JsonObject, names: Collection[str]) -> JsonObject:
-    """Give a document without the values of the named members, at any depth."""
+def hidden_execution(view: ExecutionView) -> ExecutionView:
+    """Give what readers see of an execution: with masked fields, not their values."""
+    names = view.definition.masked_fields
     if not names:
-        return document
-    return {
-        name: MASK if name in names else _inside(item, names) for name, item in document.items()
-    }
+        return view
+    documents = (view.input, view.output, view.variables)
+    masker = Masker(value for each in documents for value in values_in(_inline(each), names))
+    reason = view.ending.reason
+    return replace(
+        view,
+        input=_hidden(view.input, names, masker),
+        output=_hidden(view.output, names, masker),
+        variables=_hidden(view.variables, names, masker),
+        ending=replace(view.ending, reason=masker.reason(reason) if reason else reason),
+        tasks=tuple(map(hidden_task, view.tasks)),
+    )
+
+
+def hidden_task(view: TaskView) -> TaskView:
+    """Give what readers see of a task; one that is handed out masks nothing."""
+    names = view.masked
+    if not names:
+        return view
+    masker, attempt, task = task_masker(view), view.attempt, view.task
+    if not view.authored:
+        task = replace(task, input_parameters=_hidden(task.input_parameters, names, masker))
+    if attempt.reason:
+        attempt = replace(attempt, reason=masker.reason(attempt.reason))
+    return replace(
+        view,
+        attempt=attempt,
+        task=task,
+        input=_hidden(view.input, names, masker),
+        output=_hidden(view.output, names, masker),
+        progress=None if view.progress is None else _hidden(view.progress, names, masker),
+        masked=(),
+    )
+
+
+def task_masker(view: TaskView) -> Masker:
+    """What takes the values out of texts that a task has written."""
+    return Masker(_values(view))
+
+
+def log_maskers(view: ExecutionView) -> Mapping[int, Masker]:
+    """What takes the values out of the log lines of each attempt, by its number; of an execution
+    without masked fields there are none.
+    """
+    if not view.definition.masked_fields:
+        return {}
+    return {task.attempt.seq: task_masker(task) for task in view.tasks}
 
 
 def masked_execution(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Mask an archived execution by what its own definition says."""
+    """Mask an archived execution by what its own definition says: one that was archived before
+    archives were masked.
+    """
     names = frozenset(document.get("workflowDefinition", {}).get("maskedFields") or ())
     shown = dict(document)
     if names:
         shown |= {name: masked(shown[name], names) for name in _PAYLOADS if name in shown}
-        shown["tasks"] = [masked_task(task, names) for task in shown.get("tasks", ())]
+        shown["tasks"] = [_masked_task(task, names) for task in shown.get("tasks", ())]
     return shown
 
 
-def masked_task(task: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
-    """Mask the input and output of an archived task."""
+def _masked_task(task: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
     return {**task, **{name: masked(task[name], names) for name in _TASK_PAYLOADS if name in task}}
 
 
-def _inside(value: JsonValue, names: Collection[str]) -> JsonValue:
-    if isinstance(value, Mapping):
-        return masked(value, names)
-    if isinstance(value, list | tuple):
-        return [_inside(item, names) for item in value]
-    return value
+def _values(view: TaskView) -> Iterator[str]:
+    yield from view.hidden
+    for each in (view.input, view.output, view.progress or {}):
+        yield from values_in(_inline(each), view.masked)
+
+
+def _hidden(document: Document, names: Collection[str], masker: Masker) -> JsonObject:
+    return cast("JsonObject", masker.document(masked(_inline(document), names)))
+
+
+def _inline(document: Document) -> JsonObject:
+    return {} if isinstance(document, External) else document

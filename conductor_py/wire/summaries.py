@@ -27,7 +27,7 @@ from conductor_py.wire.execution import (
     wire_status,
     wire_type,
 )
-from conductor_py.wire.masking import masked
+from conductor_py.wire.masking import hidden_execution, hidden_task
 
 Json = dict[str, Any]
 
@@ -37,11 +37,11 @@ MAX_TEXT = 32_768
 
 def execution_summary(view: ExecutionView) -> ExecutionSummary:
     """Sum up an execution for the index."""
+    view = hidden_execution(view)
     header, definition = view.header, view.definition
     references, definitions = failed_names(view)
-    names = definition.masked_fields
-    input_text = json_text(masked(inline(view.input), names))
-    output_text = json_text(masked(inline(view.output), names))
+    input_text = json_text(inline(view.input))
+    output_text = json_text(inline(view.output))
     return ExecutionSummary(
         execution_id=view.execution,
         workflow_type=header.name,
@@ -73,6 +73,7 @@ def execution_summary(view: ExecutionView) -> ExecutionSummary:
 
 def task_summary(view: TaskView) -> TaskSummary:
     """Sum up a task for the index."""
+    view = hidden_task(view)
     attempt, header = view.attempt, view.header
     status = wire_status(view)
     started, ended = started_at(view), ended_at(view, status)
@@ -92,8 +93,8 @@ def task_summary(view: TaskView) -> TaskSummary:
         execution_ms=max(0, ended - started) if started and ended else 0,
         queue_wait_ms=max(0, started - attempt.scheduled_at) if started else 0,
         reason=attempt.reason,
-        input=json_text(masked(inline(view.input), view.masked))[:MAX_TEXT],
-        output=json_text(masked(inline(view.output), view.masked))[:MAX_TEXT],
+        input=json_text(inline(view.input))[:MAX_TEXT],
+        output=json_text(inline(view.output))[:MAX_TEXT],
         workflow_priority=header.priority,
         domain=attempt.domain or None,
         external_input_path=external(view.input),

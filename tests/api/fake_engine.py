@@ -231,6 +231,21 @@ class FakeTasks:
         self.by_ref.append((workflow_id, ref, status, output, worker))
         return TASK_ID if ref == self.pending_ref else None
 
+    def update_merged(
+        self, workflow_id: str, task_id: str, status: TaskStatus, output: JsonObject, worker: str
+    ) -> None:
+        before = self.document(task_id).get("outputData")
+        merged = {**(before if isinstance(before, dict) else {}), **output}
+        self.reported.append(
+            TaskResult(
+                workflow_id=workflow_id,
+                task_id=task_id,
+                status=status,
+                output=merged,
+                worker=worker,
+            )
+        )
+
     def extend(self, request: ExtendRequest, /) -> int:
         if self.failure:
             raise self.failure

@@ -5,10 +5,14 @@ from typing import Any
 import orjson
 import pytest
 
+from conductor_py.api import create_app
+from conductor_py.decider.expressions import check
 from conductor_py.model.ids import ExecutionId
+from conductor_py.model.masking import Masker
+from conductor_py.model.search import ExecutionDocument, ExecutionSummary
 from conductor_py.model.status import TaskStatus
 from conductor_py.testing import MemoryEngine
-from tests.builders import pass_time, simple, task_of, workflow
+from tests.builders import pass_time, policy, run_failing, simple, task_of, workflow
 
 _INPUT = {"card": "4111", "who": {"card": [1, 2], "name": "Ada"}}
 _SHOWN = {"card": "***", "who": {"card": "***", "name": "Ada"}}
@@ -53,7 +57,7 @@ def test_reads_of_an_execution_and_its_tasks_are_masked(
     assert status["variables"] == {"card": "***"}
 
 
-def test_archive_is_masked_when_it_is_read_and_keeps_the_values(
+def test_archive_is_masked_and_an_execution_comes_back_from_it_with_its_values(
     engine: MemoryEngine, execution: str
 ) -> None:
     before = engine.workflow(execution)
@@ -64,7 +68,40 @@ def test_archive_is_masked_when_it_is_read_and_keeps_the_values(
     assert engine.engine.tasks.document(task)["outputData"] == {"card": "***", "n": 2}
     archived = engine.ports.search.archived(execution)
     assert archived is not None
-    assert orjson.loads(archived.document)["input"] == _INPUT
+    assert orjson.loads(archived.document)["input"] == _SHOWN
+    engine.engine.recovery.restart(execution)
+    (task_again,) = engine.poll("a")
+    assert task_again["inputData"] == {"card": "4111", "n": 1}
+
+
+def test_archive_of_before_archives_were_masked_is_masked_when_it_is_read(
+    engine: MemoryEngine, execution: str
+) -> None:
+    pass_time(engine, seconds=600)
+    archived = engine.ports.search.archived(execution)
+    assert archived is not None
+    old = orjson.loads(archived.document) | {"input": _INPUT}
+    old["tasks"][0] |= {"inputData": _INPUT, "progress": _INPUT}
+    engine.ports.search.put(
+        [
+            ExecutionDocument(
+                version=archived.version + 1,
+                summary=ExecutionSummary(
+                    execution_id=execution,
+                    workflow_type="w",
+                    workflow_version=1,
+                    status="COMPLETED",
+                    start_ms=0,
+                ),
+                tasks=(),
+                archive=orjson.dumps(old),
+                kept=None,
+            )
+        ]
+    )
+    shown = engine.workflow(execution)
+    assert shown["input"] == _SHOWN
+    assert shown["tasks"][0]["inputData"] == shown["tasks"][0]["progress"] == _SHOWN
 
 
 @pytest.mark.parametrize("found_by", ["4111", "4222"])
@@ -96,3 +133,61 @@ def test_result_by_reference_keeps_the_values_that_it_does_not_name(engine: Memo
     engine.engine.tasks.update_by_ref(execution, "a", TaskStatus.COMPLETED, {"n": 1}, "w")
     (task,) = engine.poll("b")
     assert task["inputData"] == {"card": "4222"}
+
+
+def test_result_by_task_id_keeps_the_values_that_it_does_not_name(engine: MemoryEngine) -> None:
+    second = simple("b", inputParameters={"card": "${a.output.card}"})
+    execution = engine.start(workflow("w", simple("a"), second, maskedFields=["card"]))
+    (task,) = engine.poll("a")
+    engine.complete(task, {"card": "4222"}, status="IN_PROGRESS", callback_after_s=60)
+    client = create_app(engine.engine, check_expressions=check).test_client()
+    path = f"/api/queue/update/{execution}/task/{task['taskId']}/COMPLETED"
+    assert client.post(path, json={"n": 1}).status_code == 200
+    (task,) = engine.poll("b")
+    assert task["inputData"] == {"card": "4222"}
+
+
+def test_reason_that_is_cut_off_inside_a_value_shows_nothing_of_it(engine: MemoryEngine) -> None:
+    task = policy("a", retryCount=0) | {"inputParameters": {"card": "${workflow.input.card}"}}
+    execution = engine.start(
+        workflow("w", task, maskedFields=["card"]), input={"card": "4111222233334444"}
+    )
+    run_failing(engine, "a", "x" * 490 + "4111222233334444")
+    assert "4111" not in str(engine.workflow(execution))
+
+
+def test_value_of_the_execution_is_masked_where_a_task_says_it_under_another_name(
+    engine: MemoryEngine,
+) -> None:
+    other = simple("a", inputParameters={"number": "${workflow.input.card}", "n": 1})
+    execution = engine.start(workflow("w", other, maskedFields=["card"]), input=_INPUT)
+    (task,) = engine.poll("a")
+    assert task["inputData"] == {"number": "4111", "n": 1}
+    assert task_of(engine, execution, "a")["inputData"] == {"number": "***", "n": 1}
+    assert engine.engine.tasks.document(task["taskId"])["inputData"] == {"number": "***", "n": 1}
+
+
+def test_execution_without_masked_fields_is_searched_for_nothing(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[object] = []
+    reads: list[object] = []
+    make, load = Masker.__init__, engine.ports.store.load
+
+    def counted(self: Masker, *given: Any, **more: Any) -> None:
+        made.append(self)
+        make(self, *given, **more)
+
+    def read(*given: Any) -> Any:
+        reads.append(given)
+        return load(*given)
+
+    monkeypatch.setattr(Masker, "__init__", counted)
+    monkeypatch.setattr(engine.ports.store, "load", read)
+    execution = engine.start(workflow("w", policy("a", retryCount=0)), input=_INPUT)
+    task = run_failing(engine, "a", "no 4111")
+    engine.engine.tasks.log(task["taskId"], "no 4111")
+    assert "4111" in str(engine.workflow(execution))
+    reads.clear()
+    engine.engine.tasks.document(task["taskId"])
+    assert (made, len(reads)) == ([], 1)

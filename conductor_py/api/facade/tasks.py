@@ -25,6 +25,11 @@ class Tasks(Protocol):
     ) -> str | None:
         """Report on the first open task of that reference; its id, ``None`` when there is none."""
 
+    def update_merged(
+        self, workflow_id: str, task_id: str, status: TaskStatus, output: JsonObject, worker: str
+    ) -> None:
+        """Report on a task, its output merged with what it has; as ``update``."""
+
     def extend(self, request: ExtendRequest, /) -> int:
         """Keep a claim until the returned instant; ``Conflict``, ``NotFound``."""
 
