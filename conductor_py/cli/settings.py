@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 from urllib.parse import unquote, urlsplit
 
 import click
 
-from conductor_py.config import Settings, environment_name, load
+from conductor_py.config import RedisHost, Settings, environment_name, load
 from conductor_py.config.settings import declared
 from conductor_py.errors import ConfigurationError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _REDIS_PORT: Final = 6379
+_HOSTS: Final = "conductor.redis.hosts"
 _CONFIG_VARIABLE: Final = "CONDUCTOR_CONFIG"
 
 
@@ -96,15 +98,24 @@ def read(given: Mapping[str, Any]) -> Settings:
 def _warn_of_secrets(redis: str, flags: Mapping[str, str]) -> None:
     """Say which words of the command are secrets that every user of the machine can list."""
     secret = {each.setting.key for each in declared() if each.setting.secret}
-    seen = sorted(key for key in flags.keys() & secret if key != "conductor.redis.hosts")
+    seen = sorted(key for key in flags.keys() & secret if key != _HOSTS)
     if urlsplit(redis).password:
         seen.append("the password of --redis")
+    elif _hold_a_password(flags.get(_HOSTS, "")):
+        seen.append(_HOSTS)
     for each in seen:
         click.echo(
             f"{each} stands in the command line, which every user of this machine can read: give "
-            "it in the file of --config, or as a variable.",
+            "it in the file of --config, in a file of its own (KEY.file), or as a variable.",
             err=True,
         )
+
+
+def _hold_a_password(hosts: str) -> bool:
+    setting = next(each.setting for each in declared() if each.setting.key == _HOSTS)
+    with suppress(ValueError):
+        return any(host.password for host in cast("tuple[RedisHost, ...]", setting.parse(hosts)))
+    return False
 
 
 def _parameter(key: str) -> str:
@@ -120,7 +131,7 @@ def _redis(url: str) -> dict[str, str]:
         raise ConfigurationError("--redis wants redis://host:port/database or unix:///path")
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     password = f"::{unquote(parts.password)}" if parts.password else ""
-    found = {"conductor.redis.hosts": f"{host}:{parts.port or _REDIS_PORT}{password}"}
+    found = {_HOSTS: f"{host}:{parts.port or _REDIS_PORT}{password}"}
     if parts.username:
         found["conductor.redis.user"] = unquote(parts.username)
     if parts.scheme == "rediss":

@@ -74,6 +74,12 @@ class Setting:
     plain: bool = False
     """Whether it names something in a record, where other letters would not be read back."""
 
+    @property
+    def is_credential(self) -> bool:
+        """Whether the value is a secret, or a URL that may hold one."""
+        is_url = self.kind == "text" and self.key.lower().endswith(".url")
+        return self.secret or is_url
+
     def parse(self, text: str) -> object:
         """Turn text into the value; raises ValueError whose message says what would be right."""
         value = _PARSERS[self.kind](self, text.strip())
@@ -103,7 +109,7 @@ def setting_of(field: dataclasses.Field[Any]) -> Setting:
 def _declare(setting: Setting) -> object:
     default = setting.parse(setting.default)
     return dataclasses.field(
-        default=default, metadata={"setting": setting}, repr=not setting.secret
+        default=default, metadata={"setting": setting}, repr=not setting.is_credential
     )
 
 

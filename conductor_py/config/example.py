@@ -19,6 +19,7 @@ _HEAD: Final = """\
 # conductor.app.ownerEmailMandatory is CONDUCTOR_APP_OWNEREMAILMANDATORY: dots become underscores,
 # dashes go. ${NAME} and ${NAME:otherwise} in a value stand for an environment variable. An empty
 # value means the default. Durations: 500ms, 60s, 10m, 1h, 2d. Sizes: 512B, 5120KB, 10MB, 1GB.
+# A secret can stand in a file of its own, whose name is given with .file behind the key.
 """
 
 

@@ -7,6 +7,7 @@ import inspect
 from typing import Final
 
 from conductor_py.config.declaration import Setting, setting_of
+from conductor_py.config.secret_files import SUFFIX
 from conductor_py.config.settings import sections
 from conductor_py.config.sources import environment_name
 
@@ -24,6 +25,11 @@ key that begins with `conductor.` and is unknown is refused.
 
 Durations are written as `500ms`, `60s`, `10m`, `1h`, `2d`; sizes as `512B`, `5120KB`, `10MB`,
 `1GB`. In the file, `${NAME}` and `${NAME:otherwise}` in a value stand for an environment variable.
+
+What is a secret can stand in a file of its own, as orchestrators mount them, of at most 64 KB: with
+`.file` behind the key (`conductor.elasticsearch.password.file=/run/secrets/search`, or
+`CONDUCTOR_ELASTICSEARCH_PASSWORD_FILE`). Blanks and line ends around the value do not count. A file
+that is missing or empty ends the start; one that every user of the machine can read is warned of.
 """
 
 
@@ -53,6 +59,8 @@ def _row(setting: Setting) -> str:
         notes.append(f"At most {setting.render(setting.maximum)}.")
     if setting.secret:
         notes.append("A secret: shown nowhere.")
+    if setting.is_credential:
+        notes.append(f"`{SUFFIX}` behind the key: a file that holds it.")
     name = f"`{setting.key}`<br>`{environment_name(setting.key)}`"
     return f"| {name} | {default} | {_cell(' '.join(notes))} |\n"
 

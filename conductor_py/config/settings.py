@@ -27,7 +27,8 @@ class Settings:
     """Every setting, checked. ``Settings()`` is what a server without any configuration has.
 
     ``given`` holds what was configured, by key and as it was written; ``without_effect`` names what
-    was configured and is known, but changes nothing here.
+    was configured and is known, but changes nothing here; ``open_files`` are files of secrets that
+    every user of the machine can read.
     """
 
     server: Server = field(default_factory=Server)
@@ -58,6 +59,7 @@ class Settings:
     log: Log = field(default_factory=Log)
     given: Mapping[str, str] = field(default_factory=lambda: _NOTHING, repr=False)
     without_effect: tuple[str, ...] = ()
+    open_files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from typing import Final
 from conductor_py.config.settings import Settings, declared
 
 _MASK: Final = "***"
-_CREDENTIALS: Final = re.compile(r"//[^/@\s]+@")
+_CREDENTIALS: Final = re.compile(r"//[^/\s]*@")
 
 
 def shown(settings: Settings) -> dict[str, str]:

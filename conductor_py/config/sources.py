@@ -3,9 +3,10 @@
 A key may be written as Conductor writes it, or as Spring forgives it: letter case, dashes and
 underscores do not count. In the environment dots are underscores:
 ``conductor.app.ownerEmailMandatory`` is ``CONDUCTOR_APP_OWNEREMAILMANDATORY``. An empty value means
-the default. ``LOCAL_RACK`` and ``EC2_AVAILABILITY_ZONE`` name the shard where nothing else does.
-What begins with ``conductor.`` and is not known is refused, and so is a value that is wrong, with
-its place and what would be right; what configures something else is left alone.
+the default. ``KEY.file`` names a file that holds a secret. ``LOCAL_RACK`` and
+``EC2_AVAILABILITY_ZONE`` name the shard where nothing else does. What begins with ``conductor.``
+and is not known is refused, and so is a value that is wrong, with its place and what would be
+right; what configures something else is left alone.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from conductor_py.config.foreign import is_without_effect
+from conductor_py.config.secret_files import SUFFIX, others_read, read_secret
 from conductor_py.config.settings import Declared, Settings, declared, sections
 from conductor_py.config.stores import Redis
 from conductor_py.errors import ConfigurationError
@@ -72,6 +74,7 @@ class _Given:
     key: str
     value: str
     place: str
+    is_file: bool = False
 
 
 def load(
@@ -89,12 +92,15 @@ def load(
     found += _from_place(environment, {_normal(each.key) for each in found if each.value.strip()})
     known = {_normal(each.setting.key): each for each in declared()}
     known |= {_normal(other): known[_normal(key)] for other, key in _OTHER_KEYS.items()}
+    files = {_normal(key + SUFFIX): _normal(key) for key in _from_files()}
     given: dict[str, _Given] = {}
     without_effect: list[str] = []
     problems: list[str] = []
     for each in found:
-        if _normal(each.key) in known:
-            given[_normal(each.key)] = each
+        name = files.get(_normal(each.key), _normal(each.key))
+        if name in known:
+            problems += _twice(given.get(name), each)
+            given[name] = replace(each, is_file=_normal(each.key) in files)
         elif is_without_effect(each.key):
             without_effect.append(each.key)
         else:
@@ -104,15 +110,19 @@ def load(
         place = known[name]
         try:
             if each.value.strip():
-                values[place.section][place.attribute] = place.setting.parse(each.value)
+                values[place.section][place.attribute] = place.setting.parse(_value(each))
+        except ConfigurationError as unread:
+            problems.append(unread.message)
         except ValueError as right:
-            shown = "the value" if place.setting.secret else repr(each.value)
+            hides = place.setting.secret or each.is_file
+            shown = "the value" if hides else repr(each.value)
             problems.append(
                 f"{each.place}: {shown} of {place.setting.key} is not right; use {right}"
             )
     if problems:
         raise ConfigurationError("\n".join(problems))
-    return _checked(values, {known[n].setting.key: g for n, g in given.items()}, without_effect)
+    by_key = {known[name].setting.key: each for name, each in given.items()}
+    return _checked(values, by_key, without_effect)
 
 
 def environment_of(settings: Settings) -> dict[str, str]:
@@ -133,8 +143,13 @@ def _checked(
     built: dict[str, Any] = {name: kind(**values[name]) for name, kind in sections()}
     settings = Settings(
         **built,
-        given=MappingProxyType({key: each.value for key, each in given.items() if each.value}),
+        given=MappingProxyType(
+            {key + SUFFIX * g.is_file: g.value for key, g in given.items() if g.value}
+        ),
         without_effect=tuple(dict.fromkeys(without_effect)),
+        open_files=tuple(
+            g.value for g in given.values() if g.is_file and g.value and others_read(Path(g.value))
+        ),
     )
     redis = settings.redis
     if (redis.hosts or redis.socket) and "conductor.db.type" not in settings.given:
@@ -186,6 +201,23 @@ def _several_servers(redis: Redis, effects_url: str) -> Iterator[str]:
         )
 
 
+def _from_files() -> Iterator[str]:
+    """The keys of settings that a file can give."""
+    return (each.setting.key for each in declared() if each.setting.is_credential)
+
+
+def _value(given: _Given) -> str:
+    return read_secret(Path(given.value), given.place) if given.is_file else given.value
+
+
+def _twice(before: _Given | None, each: _Given) -> Iterator[str]:
+    """What is wrong when one source gives a value and a file."""
+    if before is None or _normal(before.key) == _normal(each.key):
+        return
+    if before.place.split()[0] == each.place.split()[0] and before.value and each.value:
+        yield f"{each.place}: {before.key} and {each.key} are both given; one of them is enough"
+
+
 def _from_flags(flags: Mapping[str, str]) -> Iterator[_Given]:
     for key, value in flags.items():
         yield _Given(key=key, value=value, place=f"flag {key}")
@@ -193,6 +225,7 @@ def _from_flags(flags: Mapping[str, str]) -> Iterator[_Given]:
 
 def _from_environment(environment: Mapping[str, str]) -> Iterator[_Given]:
     by_variable = {_normal(each.setting.key): each.setting.key for each in declared()}
+    by_variable |= {_normal(key + SUFFIX): key + SUFFIX for key in _from_files()}
     for name, value in sorted(environment.items()):
         if not name.startswith(_ENVIRONMENT_PREFIX) or _is_not_ours(name, value):
             continue

@@ -37,6 +37,7 @@ def test_a_flag_that_is_a_word_is_the_settings_true() -> None:
     [
         ("--redis", "redis://me:tell-nobody@127.0.0.1"),
         ("--set", "conductor.external-payload-storage.s3.secretKey=tell-nobody"),
+        ("--set", "conductor.redis.hosts=127.0.0.1:6379:rack:tell-nobody"),
     ],
 )
 def test_a_secret_in_the_command_line_is_warned_of_and_not_repeated(
@@ -46,6 +47,16 @@ def test_a_secret_in_the_command_line_is_warned_of_and_not_repeated(
     said = capsys.readouterr().err
     assert "every user of this machine can read" in said
     assert "tell-nobody" not in said
+
+
+def test_a_secret_in_a_file_of_its_own_is_not_warned_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "hosts"
+    file.write_text("127.0.0.1:6379::tell-nobody\n")
+    (host,) = _read("--set", f"conductor.redis.hosts.file={file}").redis.hosts
+    assert host.password == "tell-nobody"
+    assert capsys.readouterr().err == ""
 
 
 def test_a_secret_in_a_file_is_not_warned_of(

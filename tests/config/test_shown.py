@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from conductor_py.config.settings import Settings, declared
 from conductor_py.config.shown import shown
 
@@ -26,6 +28,13 @@ def test_credentials_in_a_url_are_masked() -> None:
     index = replace(Settings().index, url="https://me:tell-nobody@index:9200,http://other:9200")
     written = shown(replace(Settings(), index=index))
     assert written["conductor.elasticsearch.url"] == "https://***@index:9200,http://other:9200"
+
+
+@pytest.mark.parametrize("user", ["me:tell@nobody", "tell@nobody", ":tell-nobody"])
+def test_credentials_with_an_at_sign_are_masked_whole(user: str) -> None:
+    index = replace(Settings().index, url=f"https://{user}@index:9200/a@b")
+    written = shown(replace(Settings(), index=index))
+    assert written["conductor.elasticsearch.url"] == "https://***@index:9200/a@b"
 
 
 def test_values_in_the_query_of_a_url_are_masked() -> None:
