@@ -1,13 +1,19 @@
 """Secrets and environment: handed to whoever works on a task, and kept nowhere."""
 
+import json
+from base64 import b64encode
 from typing import Any
+from urllib.parse import quote, quote_plus
 
 import pytest
 
+from conductor_py.engine.hand_out import HandOut
 from conductor_py.model.ids import ExecutionId
 from conductor_py.model.requests import TaskLog
+from conductor_py.ports.payloads import PayloadKind
 from conductor_py.testing import MemoryEngine, memory_engine
 from tests.builders import (
+    extend,
     fork_inputs,
     inline,
     join,
@@ -144,6 +150,108 @@ def test_secrets_that_come_back_are_masked(engine: MemoryEngine) -> None:
     assert shown["outputData"] == {"said": "it was ***!", "***": ["***", 1]}
     assert shown["reasonForIncompletion"] == "bad ***"
     assert [line["log"] for line in engine.engine.tasks.logs(task["taskId"])] == ["used ***"]
+
+
+_ENCODED = {
+    "base64": b64encode(b"s3cr3t-token").decode(),
+    "basic": b64encode(b"user:s3cr3t-token").decode(),
+    "aligned": b64encode(b"me:s3cr3t-token").decode(),
+    "hexadecimal": b"s3cr3t-token".hex(),
+    "query": f"https://h/?t={quote_plus('s3/cr&3t t')}",
+    "path": f"https://h/{quote('s3/cr&3t t')}",
+    "json": json.dumps('say "s3cr3t"'),
+    "json in json": json.dumps(json.dumps('say "s3cr3t"')),
+}
+_SECRETS = {
+    "SECRET_TOKEN": "s3cr3t-token",
+    "SECRET_URL": "s3/cr&3t t",
+    "SECRET_WORDS": 'say "s3cr3t"',
+    "SECRET_DB": '{"user": "me", "password": "hunter2-hunter2"}',
+    "SECRET_KEY": "-----BEGIN KEY-----\nMIIEvQIBADANBg\n-----END KEY-----\n",
+}
+_HIDDEN = ("3cr3", "hunter2", "MIIEv", "Njcjc", "M2NyM3", "czNjcj", "c2NyM3", "733363723374")
+
+
+@pytest.fixture
+def hiding() -> MemoryEngine:
+    return memory_engine(values=_SECRETS)
+
+
+@pytest.mark.parametrize("form", _ENCODED)
+def test_secrets_that_come_back_encoded_are_masked(hiding: MemoryEngine, form: str) -> None:
+    execution = hiding.start(workflow("w", policy("a", retryCount=0)))
+    (task,) = hiding.poll("a")
+    said = _ENCODED[form]
+    hiding.engine.tasks.log(task["taskId"], said)
+    hiding.complete(task, {"x": [said], said: 1}, status="FAILED", reason=said)
+    read = str(hiding.workflow(execution)) + str(hiding.engine.tasks.logs(task["taskId"]))
+    assert read.count("***") >= 4
+    assert not [hidden for hidden in (said, *_HIDDEN) if hidden in read]
+
+
+def test_parts_of_a_secret_that_come_back_are_masked(hiding: MemoryEngine) -> None:
+    hiding.start(workflow("w", simple("a")))
+    (task,) = hiding.poll("a")
+    for line in ("with hunter2-hunter2", "key MIIEvQIBADANBg", "as user me"):
+        hiding.engine.tasks.log(task["taskId"], line)
+    logs = [line["log"] for line in hiding.engine.tasks.logs(task["taskId"])]
+    assert logs == ["with ***", "key ***", "as user me"]
+
+
+def test_secrets_in_the_progress_of_a_task_are_masked(hiding: MemoryEngine) -> None:
+    execution = hiding.start(workflow("w", simple("a")))
+    (task,) = hiding.poll("a")
+    extend(hiding, task, lease_s=60, progress={"at": "s3cr3t-token", "n": 1, **_ENCODED})
+    progress = task_of(hiding, execution, "a")["progress"]
+    assert (progress["at"], progress["n"]) == ("***", 1)
+    assert not [hidden for hidden in _HIDDEN if hidden in str(progress)]
+    stored = hiding.ports.store.load(ExecutionId(execution), ["p:1"])
+    assert stored is not None
+    assert b"s3cr3t" not in (stored[1]["p:1"] or b"s3cr3t")
+
+
+def _uploaded(engine: MemoryEngine, document: bytes) -> str:
+    execution = engine.start(workflow("w", simple("a"), simple("b")))
+    (task,) = engine.poll("a")
+    path = engine.ports.payloads.put(PayloadKind.TASK_OUTPUT, document)
+    engine.complete(task, external_output=path)
+    found: str = task_of(engine, execution, "a")["externalOutputPayloadStoragePath"]
+    assert engine.poll("b")
+    return found if found != path else "as it was"
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        b'{"x": ["s3cr3t-token", 1], "y": {"deep": "a s3cr3t-token"}}',
+        b'{"x": "\\u00733cr3t-token"}',
+        json.dumps(_ENCODED).encode(),
+        b'["s3cr3t-token"]',
+        b"s3cr3t-token that is no JSON",
+        b'{"x": "s3cr3t-token", "deep": ' + b"[" * 900 + b"]" * 900 + b"}",
+    ],
+)
+def test_secrets_in_an_uploaded_output_are_masked_in_what_stands_for_it(
+    hiding: MemoryEngine, document: bytes
+) -> None:
+    stored = hiding.ports.payloads.get(_uploaded(hiding, document))
+    assert b"***" in stored
+    assert not [hidden for hidden in _HIDDEN if hidden.encode() in stored]
+
+
+def test_an_uploaded_output_without_secrets_stays_what_it_is(
+    hiding: MemoryEngine, engine: MemoryEngine
+) -> None:
+    assert _uploaded(hiding, b'{ "x": ["nothing", 1] }') == "as it was"
+    assert _uploaded(hiding, b"no JSON \xff") == "as it was"
+
+
+def test_an_upload_is_not_read_where_there_are_no_secrets(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    engine = memory_engine()
+    monkeypatch.setattr(HandOut, "masked_upload", lambda *_: pytest.fail("it is read"))
+    assert _uploaded(engine, b'{"x": "s3cr3t-token"}') == "as it was"
 
 
 def test_runtime_metadata_is_attached_to_what_is_handed_out_only(engine: MemoryEngine) -> None:
