@@ -48,6 +48,7 @@ def test_links_lead_somewhere(found: Page) -> None:
 @pytest.mark.parametrize("found", _PAGES, ids=lambda found: found.name)
 def test_settings_that_a_page_names_exist(found: Page) -> None:
     known = {one.setting.key.lower() for one in declared()}
+    known |= {f"{one.setting.key.lower()}.file" for one in declared() if one.setting.is_credential}
     named = {key for key in _KEY.findall(found.text) if not _OTHER_NAMES.match(key)}
     unknown = {
         key

@@ -230,6 +230,7 @@ def _uploaded(engine: MemoryEngine, document: bytes) -> str:
         b"s3cr3t-token that is no JSON",
         b'{"x": "s3cr3t-token", "deep": ' + b"[" * 900 + b"]" * 900 + b"}",
     ],
+    ids=["plain", "escaped", "encoded", "list", "no JSON", "too deep"],
 )
 def test_secrets_in_an_uploaded_output_are_masked_in_what_stands_for_it(
     hiding: MemoryEngine, document: bytes
