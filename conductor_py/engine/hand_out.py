@@ -9,6 +9,7 @@ and they are masked.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -56,7 +57,7 @@ class HandOut:
         self._environment = environment
         hidden = (secrets.value(name) or "" for name in secrets.names())
         self._masker = Masker(hidden, most=None)
-        self._needles = [dump_json(text)[1:-1] for text in self._masker.needles]
+        self._needles = [json.dumps(one, ensure_ascii=False)[1:-1] for one in self._masker.needles]
         self._known: dict[int, tuple[WorkflowTask, tuple[_Spot, ...]]] = {}
 
     def document(self, view: TaskView) -> JsonObject:
@@ -112,7 +113,11 @@ class HandOut:
         return bool(self._masker)
 
     def _is_in(self, stored: bytes) -> bool:
-        return any(needle in stored for needle in self._needles)
+        text = stored.decode()
+        for needle in self._needles:  # noqa: SIM110 - every result comes here
+            if needle in text:
+                return True
+        return False
 
     def _dressed(self, view: TaskView) -> TaskView:
         if isinstance(view.input, External) or not view.authored:
