@@ -191,3 +191,18 @@ def test_execution_without_masked_fields_is_searched_for_nothing(
     reads.clear()
     engine.engine.tasks.document(task["taskId"])
     assert (made, len(reads)) == ([], 1)
+
+
+def test_internal_error_of_an_execution_with_masked_fields_is_told_without_its_words(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    execution = engine.start(workflow("w", simple("a"), maskedFields=["card"]), input=_INPUT)
+    (task,) = engine.poll("a")
+
+    def throwing(*_: Any) -> Any:
+        raise KeyError("4111")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("conductor_py.engine.deliberation.decide", throwing)
+        engine.complete(task)
+    assert engine.workflow(execution)["reasonForIncompletion"] == "internal error: KeyError"

@@ -157,6 +157,17 @@ def test_the_index_is_read_and_none_is_made(
     assert asked == [False]
 
 
+def test_a_file_of_a_secret_that_others_can_read_is_a_warning(tmp_path: Path) -> None:
+    file = tmp_path / "secret"
+    file.write_text("tell-nobody")
+    file.chmod(0o644)
+    (_, odd) = found(
+        settings(tmp_path, conductor_elasticsearch_password_file=str(file)), "settings"
+    )
+    assert odd.verdict is Verdict.WARNING
+    assert odd.said == f"every user of this machine can read {file}"
+
+
 def test_keys_without_effect_are_named(tmp_path: Path) -> None:
     given = load(environment={}, flags={"conductor.app.stack": "prod"})
     (_, odd) = found(given, "settings")
