@@ -34,6 +34,7 @@ from tests.builders import (
     simple,
     sub_workflow,
     terminate,
+    wait,
     workflow,
 )
 
@@ -339,3 +340,29 @@ def test_a_masked_value_is_said_nowhere(channel: str, caplog: pytest.LogCaptureF
     assert sorted(leaks) == []
     assert world.hook.posts
     assert {"/api/workflow/<workflow_id>", "/api/workflow/<workflow_id>/why"} <= world.answered
+
+
+@pytest.mark.parametrize(
+    "strategy", ["TARGET_WORKFLOW", "BLOCKING_WORKFLOW", "BLOCKING_TASK", "BLOCKING_TASK_INPUT"]
+)
+def test_answers_of_calls_that_wait_say_no_masked_value(
+    strategy: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    world = World(caplog)
+    held = wait("h") | {
+        "inputParameters": {"card": "${workflow.input.card}", "text": "is ${workflow.input.card}"}
+    }
+    world.engine.register(workflow("w", held, wait("i"), **_MASKED))
+    started = world.client.post(
+        f"/api/workflow/execute/w/1?returnStrategy={strategy}&requestId=r", json={"input": _INPUT}
+    )
+    given: Any = started.json
+    execution = given["targetWorkflowId"]
+    signalled = world.client.post(
+        f"/api/tasks/{execution}/COMPLETED/signal/sync?returnStrategy={strategy}",
+        json={"card": _SECRET, "echo": _FORMS},
+    )
+    for answer in (started, signalled):
+        assert answer.status_code == 200, answer.text
+        assert forms_in(answer.text) == []
+    assert "***" in started.text

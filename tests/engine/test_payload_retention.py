@@ -75,16 +75,31 @@ def remove(engine: MemoryEngine, execution: str) -> None:
     engine.engine.steering.remove(execution, archive=False)
 
 
-def uploaded(engine: MemoryEngine, kind: str = "WORKFLOW_INPUT") -> str:
+def uploaded(
+    engine: MemoryEngine, kind: str = "WORKFLOW_INPUT", document: bytes = b'{"x": 1}'
+) -> str:
     """What a client has sent to a URL."""
     url, path = engine.engine.payloads.location("WRITE", kind, "")
     token = str(url).rpartition("/")[2]
     with engine.ports.payloads.open_upload(token, CONTENT_TYPE) as upload:  # type: ignore[attr-defined]
-        upload.write(b'{"x": 1}')
+        upload.write(document)
     return path
 
 
 # -- with an execution -----------------------------------------------------------------------------
+
+
+def test_an_upload_with_a_secret_goes_and_its_masked_copy_stays() -> None:
+    engine = memory_engine(payload_limits=_SMALL, values={"SECRET_TOKEN": "s3cr3t-token"})
+    execution = engine.start(workflow("w", simple("a")))
+    (task,) = engine.poll("a")
+    sent = uploaded(engine, "TASK_OUTPUT", b'{"x": "s3cr3t-token"}')
+    engine.complete(task, external_output=sent)
+    kept = engine.workflow(execution)["tasks"][0]["externalOutputPayloadStoragePath"]
+    for _ in range(4):
+        passes(engine, GRACE_MS)
+    assert (is_kept(engine, sent), is_kept(engine, kept)) == (False, True)
+    assert engine.ports.payloads.get(kept) == b'{"x":"***"}'
 
 
 def test_a_payload_stays_while_the_archive_has_its_execution(engine: MemoryEngine) -> None:
