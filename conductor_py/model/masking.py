@@ -70,20 +70,36 @@ class Masker:
     values, which ``most`` bounds.
     """
 
-    __slots__ = ("_needles", "_parts", "_withholds")
+    __slots__ = ("_most", "_needles", "_parts", "_withholds")
 
-    def __init__(self, values: Iterable[str], *, most: int | None = MOST) -> None:
+    def __init__(
+        self, values: Iterable[str], *, most: int | None = MOST, beside: Masker | None = None
+    ) -> None:
         """``most``: see ``MOST``; ``None``: whatever it takes (values of the deployment, not of a
-        caller).
+        caller). ``beside`` has further values.
         """
-        self._parts = frozenset(part for value in values for part in _parts(value))
+        new = frozenset(part for value in values for part in _parts(value))
+        known: frozenset[str] = beside.parts if beside else frozenset()
+        forms = beside.needles if beside else ()
+        self._most = most
+        self._parts = known | new
         self._withholds = most is not None and len(self._parts) > most
-        forms = () if self._withholds else {form for part in self._parts for form in _forms(part)}
-        self._needles = tuple(sorted(forms, key=lambda form: (-len(form), form)))
+        found = () if self._withholds else {form for part in new - known for form in _forms(part)}
+        self._needles = tuple(sorted({*forms, *found}, key=lambda form: (-len(form), form)))
+
+    def joined(self, values: Iterable[str]) -> Masker:
+        """Give one that knows these values, too: itself where it does."""
+        new = [value for value in values if value not in self._parts and len(value) >= SHORTEST]
+        return Masker(new, most=self._most, beside=self) if new else self
 
     def __bool__(self) -> bool:
         """Whether there is anything to look for."""
         return bool(self._parts)
+
+    @property
+    def parts(self) -> frozenset[str]:
+        """The values that are taken out."""
+        return self._parts
 
     @property
     def needles(self) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ Workers and expressions get the values.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any, Final, cast
 
@@ -27,8 +27,7 @@ def hidden_execution(view: ExecutionView) -> ExecutionView:
     names = view.definition.masked_fields
     if not names:
         return view
-    documents = (view.input, view.output, view.variables)
-    masker = Masker(value for each in documents for value in values_in(_inline(each), names))
+    masker = _execution_masker(view)
     reason = view.ending.reason
     return replace(
         view,
@@ -36,16 +35,18 @@ def hidden_execution(view: ExecutionView) -> ExecutionView:
         output=_hidden(view.output, names, masker),
         variables=_hidden(view.variables, names, masker),
         ending=replace(view.ending, reason=masker.reason(reason) if reason else reason),
-        tasks=tuple(map(hidden_task, view.tasks)),
+        tasks=tuple(hidden_task(task, masker) for task in view.tasks),
     )
 
 
-def hidden_task(view: TaskView) -> TaskView:
-    """Give what readers see of a task; one that is handed out masks nothing."""
+def hidden_task(view: TaskView, beside: Masker | None = None) -> TaskView:
+    """Give what readers see of a task; one that is handed out masks nothing. ``beside`` has the
+    values of the execution.
+    """
     names = view.masked
     if not names:
         return view
-    masker, attempt, task = task_masker(view), view.attempt, view.task
+    masker, attempt, task = task_masker(view, beside), view.attempt, view.task
     if not view.authored:
         task = replace(task, input_parameters=_hidden(task.input_parameters, names, masker))
     if attempt.reason:
@@ -61,9 +62,11 @@ def hidden_task(view: TaskView) -> TaskView:
     )
 
 
-def task_masker(view: TaskView) -> Masker:
-    """What takes the values out of texts that a task has written."""
-    return Masker(_values(view))
+def task_masker(view: TaskView, beside: Masker | None = None) -> Masker:
+    """What takes the values out of texts that a task has written; ``beside`` as above."""
+    documents = (view.input, view.output, view.progress or {})
+    own = (value for each in documents for value in values_in(_inline(each), view.masked))
+    return (beside or Masker(view.hidden)).joined(own)
 
 
 def log_maskers(view: ExecutionView) -> Mapping[int, Masker]:
@@ -72,7 +75,8 @@ def log_maskers(view: ExecutionView) -> Mapping[int, Masker]:
     """
     if not view.definition.masked_fields:
         return {}
-    return {task.attempt.seq: task_masker(task) for task in view.tasks}
+    masker = _execution_masker(view)
+    return {task.attempt.seq: task_masker(task, masker) for task in view.tasks}
 
 
 def masked_execution(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -91,10 +95,9 @@ def _masked_task(task: Mapping[str, Any], names: Collection[str]) -> dict[str, A
     return {**task, **{name: masked(task[name], names) for name in _TASK_PAYLOADS if name in task}}
 
 
-def _values(view: TaskView) -> Iterator[str]:
-    yield from view.hidden
-    for each in (view.input, view.output, view.progress or {}):
-        yield from values_in(_inline(each), view.masked)
+def _execution_masker(view: ExecutionView) -> Masker:
+    names, documents = view.definition.masked_fields, (view.input, view.output, view.variables)
+    return Masker(value for each in documents for value in values_in(_inline(each), names))
 
 
 def _hidden(document: Document, names: Collection[str], masker: Masker) -> JsonObject:

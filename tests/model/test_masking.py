@@ -101,3 +101,14 @@ def test_a_hundred_values_are_looked_for_in_a_long_text_in_linear_time() -> None
         assert masker.reason(long) == long
         used.append(time.process_time() - began)
     assert used[1] < 12 * used[0] + 0.1
+
+
+def test_values_are_joined_and_known_ones_cost_nothing() -> None:
+    masker = Masker(["value-1"])
+    assert masker.joined(["value-1", "abc"]) is masker
+    both = masker.joined(["value-2"])
+    assert both.text("value-1 value-2") == "*** ***"
+    assert both.needles == Masker(["value-2", "value-1"]).needles
+    assert Masker([]).joined(f"value-{at}" for at in range(MOST + 1)).text("any") == "***"
+    many = Masker(f"value-{at}" for at in range(MOST + 1))
+    assert many.joined(["value-x"]).text("any") == "***"
