@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Final
 
@@ -165,7 +166,7 @@ CAUSES: Final[Mapping[str, Advice]] = MappingProxyType(
     }
 )
 
-_NAMED: Final = re.compile(r"\b(ID|REF)\b")
+_NAMED: Final = re.compile(r"\b(ID|REF|TASK)\b")
 _RANK: Final = {code: number for number, code in enumerate(CAUSES)}
 
 
@@ -193,7 +194,7 @@ class Cause:
 
 def cause_to_json(cause: Cause) -> JsonObject:
     """Write a cause for people and programs."""
-    named = {"ID": cause.execution, "REF": cause.ref or "REF"}
+    named = {"ID": cause.execution, "REF": cause.ref or "REF", "TASK": cause.task or "TASK"}
     written: dict[str, JsonValue] = {
         "code": cause.code,
         "sentence": cause.sentence,
@@ -243,3 +244,16 @@ def span(ms: int) -> str:
         if ms >= 2 * size:
             return f"{ms // size} {unit}"
     return f"{ms // 1000} s"
+
+
+def instant(ms: int) -> str:
+    """Write an instant (epoch ms) for people, in UTC."""
+    try:
+        return f"{datetime.fromtimestamp(ms / 1000, UTC):%Y-%m-%d %H:%M:%S}Z"
+    except (ValueError, OverflowError, OSError):
+        return f"{ms} ms"  # outside the calendar
+
+
+def counted(number: int, noun: str) -> str:
+    """Write a number of things whose plural ends in an s."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -10,7 +10,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Final
 
-from conductor_py.engine.causes import Cause, about_task, span
+from conductor_py.engine.causes import Cause, about_task, counted, instant, span
 from conductor_py.engine.facts import Facts
 from conductor_py.engine.queue_causes import cause_in_queue
 from conductor_py.model.execution import Attempt, ClaimSide, Header, JoinState
@@ -20,6 +20,7 @@ from conductor_py.ports.inspector import Place
 _GRACE_MS: Final = 5_000
 _SLOW_MS: Final = 60_000
 _NOWHERE: Final = Place(seq=0, claim=None)
+_HELD_BY_A_PAUSE: Final = frozenset({"queued", "resuming"})
 _UNCLAIMED: Final = ClaimSide()
 
 
@@ -60,7 +61,7 @@ class _Classification:
         paused = look.status == "PAUSED"
         for attempt in self._facts.attempts:
             cause = self._attempt(attempt)
-            if not (paused and cause.code == "queued"):
+            if not (paused and cause.code in _HELD_BY_A_PAUSE):
                 yield cause
 
     # -- the execution as a whole ------------------------------------------------------------------
@@ -94,7 +95,7 @@ class _Classification:
         if setback is not None:
             yield self._say(
                 "failing",
-                f"Deciding on it has failed {setback.tries} times: {setback.reason}.",
+                f"Deciding on it has failed {counted(setback.tries, 'time')}: {setback.reason}.",
                 since_ms=setback.since_ms,
                 until_ms=look.due_ms,
                 evidence={"tries": setback.tries, "reason": setback.reason},
@@ -107,14 +108,16 @@ class _Classification:
             text = f"{look.holder} is deciding on it."
             yield self._say("deciding", text, until_ms=look.lease_until)
         elif look.waiting and not look.due_ms:
-            text = f"{look.waiting} events wait and no timer will have them read."
+            text = (
+                f"It has {counted(look.waiting, 'event')} to read, and no timer that has it done."
+            )
             yield self._say("broken", text)
         elif look.waiting and look.holder == "scripts":
             yield self._say(
                 "script", "It waits for a script that takes long.", until_ms=look.due_ms
             )
         elif look.waiting:
-            text = f"{look.waiting} events wait to be decided."
+            text = f"It has {counted(look.waiting, 'event')} to be decided on."
             yield self._say("inbox", text, until_ms=look.due_ms)
 
     def _overdue(self, overdue: int) -> Cause:
@@ -146,10 +149,10 @@ class _Classification:
         ahead, key = self._look.ahead, header.admission_key
         if ahead < 0:
             return self._say("broken", f"It waits for admission under {key}, and is not listed.")
-        text = f"{header.admission_limit} executions are under way under {key}, {ahead} wait before"
+        limit = counted(header.admission_limit, "execution")
         return self._say(
             "workflow-rate-limit",
-            f"{text} it.",
+            f"It waits for its turn under {key}: {limit} at a time, {ahead} waiting before it.",
             since_ms=header.created_at,
             evidence={
                 "key": key,
@@ -176,7 +179,7 @@ class _Classification:
         """One that no worker takes."""
         match attempt.type:
             case "WAIT" if attempt.wait_until:
-                text = f"waits until {attempt.wait_until}"
+                text = f"waits until {instant(attempt.wait_until)}"
                 return self._of("wait-timer", attempt, text, until_ms=attempt.wait_until)
             case "WAIT":
                 return self._of("wait-signal", attempt, "waits for a signal")
@@ -220,13 +223,13 @@ class _Classification:
         return self._of("join", attempt, text, evidence={"settled": state.settled, "open": listed})
 
     def _delayed(self, attempt: Attempt, until_ms: int, claim: ClaimSide) -> Cause:
-        late = f"until {until_ms}"
+        late = f"until {instant(until_ms)}"
         if attempt.callback_after_s and claim.polls:
             return self._of(
                 "callback", attempt, f"was put off by its worker {late}", until_ms=until_ms
             )
         if attempt.retry_count or attempt.retried_seq:
-            text = f"is tried for the {attempt.retry_count + 1}. time, not before {until_ms}"
+            text = f"has failed; try {attempt.retry_count + 1} begins at {instant(until_ms)}"
             return self._of("retry-delay", attempt, text, until_ms=until_ms)
         return self._of("start-delay", attempt, f"is not to start {late}", until_ms=until_ms)
 

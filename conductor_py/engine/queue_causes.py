@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from conductor_py.engine.causes import Cause, about_task, span
+from conductor_py.engine.causes import Cause, about_task, counted, span
 from conductor_py.engine.facts import Facts, QueueFacts
 from conductor_py.model.execution import Attempt
 from conductor_py.model.json import JsonValue
@@ -38,7 +38,7 @@ def cause_in_queue(all_facts: Facts, attempt: Attempt) -> Cause:
             text = f"is in shard {attempt.shard}; workers ask, but {its}"
             since = asked or since
             return about("worker-elsewhere", attempt, text, since_ms=since, evidence=evidence)
-        text = f"is in queue {attempt.queue} with {facts.entries} entries"
+        text = f"is in queue {attempt.queue}, which has {facts.entries} waiting"
         return about("queued", attempt, text, since_ms=since, evidence=evidence)
     return _unasked(all_facts, attempt, facts, last, evidence)
 
@@ -47,7 +47,7 @@ def _limited(all_facts: Facts, attempt: Attempt, facts: QueueFacts) -> Cause | N
     now, about = all_facts.look.now_ms, partial(about_task, all_facts.look.execution)
     held = [member for member, until in facts.holders if until > now]
     if 0 < facts.limit <= len(held):
-        text = f"waits for one of the {facts.limit} slots of {attempt.definition}"
+        text = f"waits for a slot of {attempt.definition}, which has {counted(facts.limit, 'slot')}"
         listed: list[JsonValue] = list(held[:20])
         return about(
             "concurrency-limit",

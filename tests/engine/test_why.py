@@ -285,7 +285,7 @@ def test_a_failed_task_waits_for_its_retry(engine: MemoryEngine, clock: FakeCloc
     run_failing(engine, "a")
     found = why(engine, started, "retry-delay")
     assert found["until"] == clock.now_ms + 60_000
-    assert "2. time" in found["sentence"]
+    assert "try 2 begins at 2027-01-15 08:01:00Z" in found["sentence"]
 
 
 def test_a_worker_put_the_task_off(engine: MemoryEngine, clock: FakeClock) -> None:
@@ -416,6 +416,13 @@ def test_it_is_paused(engine: MemoryEngine, clock: FakeClock) -> None:
     found = why(engine, started, "paused")
     assert found["since"] == clock.now_ms
     assert found["advice"] == f"conductor-py workflow resume {started}"
+
+
+def test_what_a_pause_holds_is_not_said_to_go_on_by_itself(engine: MemoryEngine) -> None:
+    started = engine.start(workflow("w", simple("a")))
+    engine.engine.steering.pause(started)
+    assert engine.poll("a") == [], "its entry is parked"
+    assert [cause["code"] for cause in explained(engine, started)["causes"]] == ["paused"]
 
 
 def send(engine: MemoryEngine, started: str) -> None:

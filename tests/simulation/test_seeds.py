@@ -10,8 +10,8 @@ from conductor_py.testing.simulation.runner import simulate, simulate_seeds
 _FIRST = 100_000
 
 
-def test_some_seeds_hold() -> None:
-    assert simulate_seeds(_FIRST, 60).failures == []
+def test_two_hundred_fixed_seeds_hold() -> None:
+    assert simulate_seeds(_FIRST, 200).failures == []
 
 
 @pytest.mark.thorough(target="simulation")

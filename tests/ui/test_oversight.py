@@ -1,5 +1,8 @@
 """Why an execution does not move, on its page, and quarantine, on that of the queues."""
 
+import re
+from urllib.parse import parse_qs, unquote, urlsplit
+
 import pytest
 
 from tests.builders import Json
@@ -45,7 +48,7 @@ def test_executions_in_quarantine_are_listed_and_tried_again(tab):
             kept.clear()
             route.fulfill(json={"decided": True})
         else:
-            route.fulfill(json={"totalHits": len(kept), "results": kept})
+            route.fulfill(json={"totalHits": len(kept), "results": kept, "damaged": []})
 
     tab.page.route("**/api/admin/quarantine**", answer)
     tab.page.route("**/api/admin/quarantine/**", answer)
@@ -57,3 +60,109 @@ def test_executions_in_quarantine_are_listed_and_tried_again(tab):
     row.wait_for(state="detached")
     assert len(tried) == 1
     assert not tab.page.locator("#quarantine").is_visible()
+
+
+def test_what_is_in_quarantine_or_cannot_be_read_is_dropped_when_somebody_says_so(tab):
+    facts = {"tries": 5, "since": 1_700_000_000_000, "retryAt": 4_000_000_000_000}
+    executions = [{**facts, "workflowId": "0000-1", "reason": "its definition is lost"}]
+    damaged = [{**facts, "entry": "0 schedules:due nightly", "reason": "not JSON"}]
+    dropped: list[object] = []
+
+    def answer(route):
+        if route.request.method != "POST":
+            listed = {"results": executions, "damaged": damaged}
+            route.fulfill(json={"totalHits": len(executions), **listed})
+            return
+        asked = urlsplit(route.request.url)
+        dropped.extend((unquote(asked.path), parse_qs(asked.query)))
+        (damaged if "damaged" in route.request.url else executions).clear()
+        route.fulfill(json={})
+
+    tab.page.route("**/api/admin/quarantine**", answer)
+    tab.page.route("**/api/admin/quarantine/**", answer)
+    tab.open("/queues")
+    row = tab.page.get_by_role("row", name="0000-1")
+    row.get_by_role("button", name="Drop…").click()
+    tab.dialog.get_by_label("Reason").fill("given up")
+    tab.submit("Drop")
+    row.wait_for(state="detached")
+    tab.page.get_by_role("row", name="nightly").get_by_role("button", name="Drop…").click()
+    assert "for ever" in tab.dialog.inner_text()
+    tab.submit("Drop")
+    tab.page.locator("#damage").wait_for(state="hidden")
+    assert dropped == [
+        "/api/admin/quarantine/0000-1/drop",
+        {"reason": ["given up"]},
+        "/api/admin/quarantine/damaged/drop",
+        {"entry": ["0 schedules:due nightly"]},
+    ]
+
+
+def test_the_page_of_queues_lists_the_workers_that_are_there(tab, client):
+    sign: Json = {"workerId": "ui-host/1", "host": "ui-host", "version": "1.4", "sdk": "test"}
+    sign |= {"taskTypes": [{"taskType": "ui_type", "domain": "gpu", "running": 1, "capacity": 4}]}
+    tab.page.request.post(f"{tab.root}/api/workers", data=sign)
+    tab.open("/queues")
+    row = tab.page.get_by_role("row", name="ui-host/1")
+    row.wait_for()
+    shown = row.inner_text()
+    for told in ("ui-host", "1.4", "gpu:ui_type", "1 of 4", "ago"):
+        assert told in shown
+    tab.page.request.delete(f"{tab.root}/api/workers?workerId=ui-host/1")
+    row.wait_for(state="detached")
+
+
+def test_the_time_that_is_left_is_counted_down(tab, client):
+    wait = {"name": "nap", "taskReferenceName": "nap", "type": "WAIT"}
+    nap = {**wait, "inputParameters": {"duration": "10 minutes"}}
+    definition = {"name": "ui_naps", "version": 1, "tasks": [nap]}
+    started = client.start_workflow("ui_naps", definition=definition)
+    tab.execution(started)
+    line = tab.page.locator("#why")
+    line.get_by_text("Now: ").wait_for()
+    assert re.search(r"It goes on in (10 m 00|9 m \d\d) s\.", line.inner_text())
+    shown = line.get_by_role("timer").inner_text()
+    tab.page.wait_for_function(
+        "shown => document.querySelector('#why [role=timer]').textContent !== shown", arg=shown
+    )
+    line.get_by_role("button", name="End the wait…").click()
+    tab.submit("Complete")
+    tab.status("Completed")
+    assert line.inner_text() == ""
+
+
+def test_the_button_beside_the_cause_does_what_helps(tab, client):
+    person = {"name": "person", "taskReferenceName": "person", "type": "HUMAN"}
+    definition = {"name": "ui_asks", "version": 1, "tasks": [person]}
+    started = client.start_workflow("ui_asks", definition=definition)
+    client.pause_workflow(started)
+    tab.execution(started)
+    line = tab.page.locator("#why")
+    line.get_by_role("button", name="Resume…").click()
+    tab.submit("Resume")
+    line.get_by_role("button", name="Complete…").click()
+    tab.submit("Complete")
+    tab.status("Completed")
+
+
+def test_one_in_quarantine_is_tried_again_from_its_own_page(tab, client):
+    started = client.start_workflow("ui_waits", definition=_NOBODY)
+    cause = {"code": "quarantined", "workflowId": started, "until": 4_000_000_000_000}
+    cause |= {"sentence": "It is in quarantine: no plan.", "advice": "Read the reason."}
+    tried = []
+
+    def retried(route):
+        tried.append(route.request.method)
+        route.fulfill(json={"decided": False})
+
+    tab.page.route(
+        f"**/api/workflow/{started}/why", lambda route: route.fulfill(json={"cause": cause})
+    )
+    tab.page.route(f"**/api/admin/quarantine/{started}/retry", retried)
+    tab.execution(started)
+    line = tab.page.locator("#why")
+    line.get_by_text("Next try in ").wait_for()
+    line.get_by_role("button", name="Try again").click()
+    tab.page.locator("#announcer", has_text="It still cannot be decided").wait_for(state="attached")
+    assert tried == ["POST"]
+    client.terminate_workflow(started, "enough")

@@ -33,7 +33,7 @@ const operations = new Operations(() => refresher.now());
 const graph = new GraphView(graphBox, choose);
 const table = new TaskTable(tableBox, () => choose(null), operations);
 const timings = new Timings(timingsPanel);
-const whyLine = new WhyLine(id);
+const whyLine = new WhyLine(id, operations, () => refresher.now());
 
 let limit = FIRST_TASKS;
 let seen = "";

@@ -45,8 +45,19 @@ export function live(start, end) {
   return h("span", { data: { since: start } }, duration(Math.max(0, nowMs() - start)));
 }
 
+/** An element with the time that is left until an instant, which `tick` counts down. */
+export function countdown(until) {
+  return h("span", { role: "timer", data: { until }, title: new Date(until).toISOString() }, left(until));
+}
+
+const left = (until) => (until > nowMs() ? `in ${duration(Math.max(1, Math.ceil((until - nowMs()) / 1000)) * 1000).replace(/\.0+ s$/, " s")}` : "in a moment");
+
 /** Bring all running durations of the page up to date. */
 export function tick() {
+  for (const element of document.querySelectorAll("[data-until]")) {
+    const text = left(Number(element.dataset.until));
+    if (element.textContent !== text) element.textContent = text;
+  }
   for (const element of document.querySelectorAll("[data-since]")) {
     const text = duration(Math.max(0, nowMs() - Number(element.dataset.since)));
     if (element.textContent !== text) element.textContent = text;

@@ -57,6 +57,19 @@ export class Operations {
     return this.#execution?.status ?? "";
   }
 
+  /** Whether an operation makes sense on the execution or, with its id, on one of its tasks. */
+  offers(verb, taskId) {
+    if (!taskId) return this.#signature.split(",").includes(verb);
+    const known = this.#tasks.find((task) => task.taskId === taskId);
+    return !known || taskVerbsOf(this.#execution, known, true).includes(verb);
+  }
+
+  /** Open an operation on the execution or, with its id, on one of its tasks. */
+  async open(verb, taskId) {
+    const known = this.#tasks.find((task) => task.taskId === taskId);
+    this.#open(verb, taskId ? (known ?? (await get(`/api/tasks/${encodeURIComponent(taskId)}`))) : undefined);
+  }
+
   #open(verb, about) {
     const execution = this.#execution;
     const path = `/api/workflow/${encodeURIComponent(execution.workflowId)}`;

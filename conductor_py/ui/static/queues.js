@@ -1,19 +1,21 @@
-// Queues: GET /api/tasks/queue/all and /api/tasks/queue/polldata/all.
+// Queues: GET /api/tasks/queue/all and /api/tasks/queue/polldata/all; who is there: GET /api/workers.
 
 import { Refresher, get } from "./api.js";
 import { clearFailure, showFailure } from "./banner.js";
 import { byId, h, put } from "./dom.js";
 import { clip, count, duration, nowMs } from "./format.js";
 import { loadQuarantine } from "./quarantine.js";
+import { workerRows } from "./worker_table.js";
 
 const SHOWN = 1000;
 const WORKERS = 5;
 
 async function load() {
   try {
-    const [sizes, polls] = await Promise.all([get("/api/tasks/queue/all"), get("/api/tasks/queue/polldata/all")]);
+    const [sizes, polls, workers] = await Promise.all([get("/api/tasks/queue/all"), get("/api/tasks/queue/polldata/all"), get("/api/workers")]);
     clearFailure();
     draw(sizes ?? {}, polls ?? []);
+    put(byId("workers"), workerRows(workers ?? []));
     await loadQuarantine();
     return 0;
   } catch (error) {
