@@ -18,6 +18,7 @@ _LANGUAGES = {"python", "sh", "json", "properties", "toml", "text", "py"}
 _ELSEWHERE = {
     "README.md": "test_readme.py",
     "docs/how-to/test-a-workflow.md": "test_testing_page.py",
+    "docs/how-to/unstick.md": "test_unstick_page.py",
     "docs/how-to/write-a-connector.md": "test_connector_page.py",
     "docs/tutorials/pipeline.md": "test_tutorials.py",
     "docs/tutorials/watched-folder.md": "test_tutorials.py",
