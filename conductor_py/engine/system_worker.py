@@ -15,6 +15,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final, cast
 
 import orjson
@@ -58,9 +59,17 @@ class SystemWorkerOptions:
     drain_s: float = 30.0
 
 
+def in_a_thread(name: str, act: Callable[[], None]) -> None:
+    """Begin something that goes on beside; ``RuntimeError`` when there is no thread for it."""
+    threading.Thread(target=act, name=name, daemon=True).start()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SystemWorkers:
-    """What a system-task worker works over; makes them."""
+    """What a system-task worker works over; makes them.
+
+    ``begin`` begins a call, and ``rest`` waits for an event at most so many seconds.
+    """
 
     tasks: Tasks
     queues: TaskQueues
@@ -68,6 +77,8 @@ class SystemWorkers:
     payloads: Payloads
     clock: StoreClock
     monotonic: Callable[[], float] = time.monotonic
+    begin: Callable[[str, Callable[[], None]], None] = in_a_thread
+    rest: Callable[[threading.Event, float], bool] = threading.Event.wait
 
     def worker(
         self, system_tasks: Iterable[SystemTask], options: SystemWorkerOptions
@@ -110,9 +121,8 @@ class SystemWorker:
         ):
             threading.Thread(target=target, args=(argument,), name=name, daemon=True).start()
         while not stop.is_set():
-            seen = {topic: self._wakeups.ticket(topic) for topic in self._topics()}
             try:
-                claimed = self.look()
+                self.look_or_wait()
             except ConductorError as error:
                 facts = {"action": "system_poll_failed", "error": error.message}
                 _log.warning("the queues of system tasks could not be read", extra=facts)
@@ -120,12 +130,15 @@ class SystemWorker:
             except Exception:  # noqa: BLE001 - nothing may end the loop but a stop
                 _log.exception("a look at the queues failed", extra={"action": "look_failed"})
                 stop.wait(_PAUSE_S)
-            else:
-                if not claimed:
-                    self._wakeups.wait_any(seen, self._until_next_look())
         drained = self._drain()
         over.set()
         return drained
+
+    def look_or_wait(self) -> None:
+        """Look at the queues; where they have nothing, wait for a wake-up or the next look."""
+        seen = {topic: self._wakeups.ticket(topic) for topic in self._topics()}
+        if not self.look():
+            self._wakeups.wait_any(seen, self._until_next_look())
 
     def look(self) -> int:
         """Look at the queues that may have something, begin what they hand out; how many that is.
@@ -208,12 +221,9 @@ class SystemWorker:
         with self._lock:
             slot = lane.slots.begin(self._monotonic())
         name = f"{lane.task.task_type}-{document['taskId']}"
-        thread = threading.Thread(
-            target=self._occupy, args=(lane, slot, document), name=name, daemon=True
-        )
         try:
-            thread.start()
-        except BaseException:
+            self._services.begin(name, partial(self._occupy, lane, slot, document))
+        except Exception:
             self._leave(lane, slot)
             raise
 
@@ -305,7 +315,7 @@ class SystemWorker:
                 _log.warning(
                     "a result could not be reported", extra={**facts, "error": error.message}
                 )
-                if not error.retryable or call.cancelled.wait(pause_s):
+                if not error.retryable or self._services.rest(call.cancelled, pause_s):
                     return
                 pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
             else:

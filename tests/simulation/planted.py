@@ -22,6 +22,7 @@ from conductor_py.adapters.memory.store import MemoryExecutionStore
 from conductor_py.codec.event import digest_of
 from conductor_py.decider import control, pausing
 from conductor_py.engine.effects import Effects
+from conductor_py.engine.system_worker import SystemWorker
 from conductor_py.ports.checkpoints import Reply, Verdict
 from conductor_py.ports.store import Commit, CommitReply, Outcome
 
@@ -449,3 +450,8 @@ def hands_out_what_was_put_off(patch: pytest.MonkeyPatch) -> None:
         real(self, replace(given, due_ms=0))
 
     patch.setattr(Applier, "_offer", offer)
+
+
+@planted("liveness")
+def calls_of_system_tasks_keep_their_slots(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(SystemWorker, "_leave", lambda *_: None)

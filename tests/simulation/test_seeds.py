@@ -10,6 +10,7 @@ from conductor_py.testing.simulation.runner import simulate, simulate_seeds
 _FIRST = 100_000
 
 
+@pytest.mark.timeout(600)
 def test_two_hundred_fixed_seeds_hold() -> None:
     assert simulate_seeds(_FIRST, 200).failures == []
 

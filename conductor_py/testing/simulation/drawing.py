@@ -19,6 +19,7 @@ from conductor_py.testing.simulation.faults import (
 )
 from conductor_py.testing.simulation.long_tasks import LONG
 from conductor_py.testing.simulation.scenario import Action, Deployment, Scenario
+from conductor_py.testing.simulation.system import with_calls
 
 _ROUGH: Final = tuple(kind for kind in Kind if kind not in {Kind.LOST_TAIL, Kind.CLOCK})
 VERBS: Final = (
@@ -48,7 +49,7 @@ VERBS: Final = (
 HARMLESS: Final = ("pause", "pause", "resume", "decide", "read", "reset")
 """What changes nothing in how an execution comes out."""
 _LONG_ONE_IN: Final = 20
-"""So many seeds are to one of long tasks."""
+"""So many seeds are to one of long tasks, and to one of system tasks."""
 _LONG_VERBS: Final = (
     ("ask_task", 12),
     ("pause", 1),
@@ -79,6 +80,10 @@ def draw_scenario(seed: int) -> Scenario:
         return _long_tasks(seed, chance, weather, deployment)
     if chance.random() < 0.15:
         return _faithful(seed, chance, weather, deployment)
+    calls = None
+    if seed % _LONG_ONE_IN == _LONG_ONE_IN // 2 - 1:
+        calls = random.Random(f"calls {seed}")
+        deployment = replace(deployment, systems=calls.choice((1, 2)))
     authors = [
         SimulationAuthor(chance, chance.randrange(1, 30 if big else 9))
         for _ in range(chance.choice((1, 1, 2)))
@@ -86,6 +91,8 @@ def draw_scenario(seed: int) -> Scenario:
     definitions = tuple(
         {**author.definition(), "name": f"w{number}"} for number, author in enumerate(authors)
     )
+    if calls is not None:
+        definitions = tuple(with_calls(calls, definition) for definition in definitions)
     span_ms = chance.choice((4_000, 8_000, 15_000, 30_000))
     schedules = _schedules(chance) if deployment.schedulers else ()
     return Scenario(
@@ -230,7 +237,7 @@ def _long_task(chance: random.Random, ref: str) -> Json:
 
 
 def _servers(deployment: Deployment) -> tuple[str, ...]:
-    kinds = ("api", "sweeper", "effects", "scheduler")
+    kinds = ("api", "sweeper", "effects", "scheduler", "system")
     return tuple(name for kind in kinds for name in deployment.names(kind))
 
 

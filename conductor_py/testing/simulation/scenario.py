@@ -20,6 +20,8 @@ class Deployment:
     sweepers: int = 1
     effects: int = 1
     schedulers: int = 0
+    systems: int = 0
+    """Workers of system tasks."""
     workers: int = 2
     partitions: int = 1
     local_only: bool = False

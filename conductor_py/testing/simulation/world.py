@@ -44,6 +44,7 @@ from conductor_py.testing.simulation.runs import Run
 from conductor_py.testing.simulation.scenario import Scenario
 from conductor_py.testing.simulation.sleepers import Sleepers
 from conductor_py.testing.simulation.space import SimulatedSpace
+from conductor_py.testing.simulation.system import CALLED, SystemTaskWorker
 from conductor_py.testing.simulation.words import words_of
 
 _HOUR_MS: Final = 3_600_000
@@ -99,6 +100,7 @@ class World:
             *(Sweeper(self, name) for name in deployment.names("sweeper")),
             *(EffectsWorker(self, name) for name in deployment.names("effects")),
             *(SchedulerProcess(self, name) for name in deployment.names("scheduler")),
+            *(SystemTaskWorker(self, name) for name in deployment.names("system")),
             *(LongWorker(self, name, n) for n, name in enumerate(deployment.names("worker"))),
             *(
                 Customer(self, f"client-{number}", action)
@@ -354,8 +356,12 @@ class World:
         return self._jobs.pop(0) if self._jobs else None
 
     def queues(self) -> tuple[str, ...]:
-        """Name all task queues that there are."""
+        """Name all task queues that workers ask for; those of system tasks have workers of their
+        own, where there are any.
+        """
         lanes = {queue for partition in self.space.partitions for queue, _ in partition.lanes}
+        if self.scenario.deployment.systems:
+            lanes = {queue for queue in lanes if not queue.startswith(CALLED)}
         return tuple(sorted(lanes))
 
     def rest(self, worker: Process, kinds: tuple[str, ...], microseconds: int) -> None:
