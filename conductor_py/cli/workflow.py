@@ -11,7 +11,7 @@ import click
 from conductor_py.cli import long_tasks, reruns
 from conductor_py.cli.connection import client, connected, object_document
 from conductor_py.cli.definition import warn
-from conductor_py.cli.execution_view import print_execution, print_facts
+from conductor_py.cli.execution_view import is_open, print_execution, print_facts
 from conductor_py.cli.execution_watch import exit_code, watch
 from conductor_py.cli.names import EXECUTION, WORKFLOW
 from conductor_py.cli.near import status_notes
@@ -105,6 +105,8 @@ def get(workflow_id: str, *, tasks: bool, watched: bool, server: str, as_json: b
         print_json(found)
     else:
         print_execution(found)
+        if is_open(found):
+            say(f"What it waits for: conductor-py workflow why {workflow_id}", err=True)
     return 0
 
 

@@ -1,7 +1,10 @@
 """``workflow why``, ``audit`` and ``quarantine``: what they print, and their exit codes."""
 
+import io
 import json
 from typing import Any
+
+import pytest
 
 from tests.cli.conftest import Run
 from tests.sdk.stub import Reply, StubServer
@@ -45,6 +48,19 @@ def test_why_prints_the_cause_the_evidence_and_the_advice(run: Run, stub: StubSe
     assert '"queue": "a"' in said.out
     assert "what to do: Start a worker for it" in said.out
     assert json.loads(run("workflow", "why", _ID, "--json").out) == found
+
+
+def test_who_looks_at_an_open_execution_is_told_how_to_ask_what_it_waits_for(
+    run: Run, stub: StubServer
+) -> None:
+    found = {"workflowId": _ID, "workflowName": "w", "status": "RUNNING", "tasks": []}
+    ended = {**found, "status": "COMPLETED"}
+    stub.on("GET", f"/api/workflow/{_ID}", Reply(200, found), Reply(200, found), Reply(200, ended))
+    assert (
+        run("workflow", "get", _ID).err == f"What it waits for: conductor-py workflow why {_ID}\n"
+    )
+    assert run("workflow", "get", _ID, "--json").err == ""
+    assert run("workflow", "get", _ID).err == ""
 
 
 def test_why_lists_the_causes_of_several_tasks(run: Run, stub: StubServer) -> None:
@@ -115,3 +131,38 @@ def test_quarantine_is_retried_one_by_one_or_all(run: Run, stub: StubServer) -> 
     assert (said.code, said.err) == (1, "2 are out of quarantine, 1 are not.\n")
     for wrong in ((), (_ID, "--all")):
         assert run("quarantine", "retry", *wrong).code == 2
+
+
+def test_what_is_damaged_is_listed_below_and_tried_again_by_its_name(
+    run: Run, stub: StubServer
+) -> None:
+    entry = "0 schedules:due nightly"
+    one = {"entry": entry, "since": 1_700_000_000_000, "tries": 3, "reason": "it is not JSON"}
+    damaged = [{**one, "retryAt": 1_700_000_600_000}]
+    stub.on(
+        "GET",
+        "/api/admin/quarantine",
+        Reply(200, {"totalHits": 0, "results": [], "damaged": damaged}),
+    )
+    said = run("quarantine", "list")
+    assert f"{entry}  2023-11-14 22:13:20Z  3" in said.out
+    stub.on("POST", "/api/admin/quarantine/damaged/retry", Reply(200, {"entry": entry}))
+    assert run("quarantine", "retry", entry).code == 0
+    (asked,) = stub.seen("POST")
+    assert asked.query == {"entry": [entry]}
+
+
+def test_what_is_in_quarantine_is_dropped_when_somebody_says_so(
+    run: Run, stub: StubServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = "0 schedules:due nightly"
+    stub.on("POST", f"/api/admin/quarantine/{_ID}/drop", Reply(200, {"workflowId": _ID}))
+    stub.on("POST", "/api/admin/quarantine/damaged/drop", Reply(200, {"entry": entry}))
+    monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
+    assert run("quarantine", "drop", _ID).code == 1, "nobody says yes"
+    assert stub.seen("POST") == []
+    for name in (_ID, entry):
+        said = run("quarantine", "drop", name, "--yes")
+        assert (said.code, said.err) == (0, f"{name} is dropped.\n")
+    execution, damaged = stub.seen("POST")
+    assert (execution.query, damaged.query) == ({}, {"entry": [entry]})

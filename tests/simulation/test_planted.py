@@ -8,6 +8,11 @@ from conductor_py.testing.simulation.runner import simulate_seeds
 from tests.simulation.planted import PLANTED, Planted
 
 _PATIENCE = 400
+_CHECKED = {*(f"I{number}" for number in range(1, 11)), "I12"}
+
+
+def test_a_bug_is_planted_for_each_invariant_that_is_checked() -> None:
+    assert {invariant for bug in PLANTED for invariant in bug.invariants} >= _CHECKED
 
 
 @pytest.mark.thorough(target="simulation")

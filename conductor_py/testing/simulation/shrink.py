@@ -17,6 +17,8 @@ Fails = Callable[[Scenario], bool]
 
 _PLAINER: tuple[dict[str, Any], ...] = (
     {"schedulers": 0},
+    {"systems": 1},
+    {"systems": 0},
     {"workers": 1},
     {"apis": 1},
     {"sweepers": 1},
