@@ -341,6 +341,7 @@ def assemble(
             shards=shards,
             domains=domains,
             live=live,
+            workers=workers,
             partitions=partitions,
         ),
         auditor=Auditor(

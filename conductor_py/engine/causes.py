@@ -118,6 +118,10 @@ CAUSES: Final[Mapping[str, Advice]] = MappingProxyType(
             "As many tasks of this definition were handed out in this window as may be",
             "Wait for the window to end, or raise rateLimitPerFrequency of the task definition.",
         ),
+        "workers-busy": Advice(
+            "Its workers are there, and every slot of theirs is taken",
+            "Wait for one of their tasks to end, or start more workers.",
+        ),
         "human": Advice(
             "A HUMAN task waits for somebody",
             "Complete it: conductor-py task report ID REF, or the page of the execution.",

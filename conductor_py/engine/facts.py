@@ -17,7 +17,8 @@ class QueueFacts:
     ``polls`` are the last ones for its task type in any domain, group or namespace. ``entries``
     wait in it. ``limit`` and ``rate`` are those of its definition (0: none), ``holders`` the tasks
     that hold permits, with their ends; ``rate_until`` when the window has room again (0: it has).
-    ``system`` says that a system-task worker is wanted.
+    ``system`` says that a system-task worker is wanted. ``loads`` are the workers that take it and
+    tell how busy they are: id, slots in use, slots.
     """
 
     base: str
@@ -28,6 +29,7 @@ class QueueFacts:
     rate: int = 0
     rate_until: int = 0
     system: bool = False
+    loads: tuple[tuple[str, int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -81,6 +81,8 @@ def _unasked(
     domains: list[JsonValue] = [*sorted({p.domain for p in recent if p.queue == facts.base})]
     others: list[JsonValue] = [*sorted({p.queue for p in recent if p.queue != facts.base})]
     evidence["lastPoll"] = last
+    if facts.loads and all(running >= slots for _, running, slots in facts.loads):
+        return _busy(all_facts, attempt, facts, last)
     if domains:
         where = f"domain {attempt.domain}" if attempt.domain else "no domain"
         code, text = "worker-in-other-domain", f"is in {where}, and workers ask in others"
@@ -96,3 +98,18 @@ def _unasked(
     else:
         code, text = "no-worker-ever", f"is in queue {attempt.queue} that no worker ever asked"
     return about(code, attempt, text, since_ms=since, evidence=evidence)
+
+
+def _busy(all_facts: Facts, attempt: Attempt, facts: QueueFacts, last: int) -> Cause:
+    """They do not ask, as they have no room."""
+    slots = sum(each for _, _, each in facts.loads)
+    names: list[JsonValue] = [name for name, _, _ in facts.loads[:20]]
+    text = f"is in queue {attempt.queue}; {counted(len(facts.loads), 'worker')} there with "
+    return about_task(
+        all_facts.look.execution,
+        "workers-busy",
+        attempt,
+        f"{text}{counted(slots, 'slot')}, all taken",
+        since_ms=max(last, attempt.queued_since),
+        evidence={"workers": names, "slots": slots, "entries": facts.entries},
+    )

@@ -4,8 +4,8 @@ one cause.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final, cast
 
 from conductor_py.codec.execution import (
     UnknownFormat,
@@ -23,6 +23,7 @@ from conductor_py.engine.facts import Facts, QueueFacts
 from conductor_py.engine.live_limits import LiveLimits
 from conductor_py.engine.shards import LOCAL_ONLY, Shards
 from conductor_py.engine.snapshots import Snapshots
+from conductor_py.engine.workers import Workers
 from conductor_py.errors import NotFound
 from conductor_py.model.execution import NO_LOOP, Attempt, Header, JoinState
 from conductor_py.model.ids import ExecutionId, is_execution_id, partition_of
@@ -53,6 +54,7 @@ class Why:
         shards: Shards,
         domains: Domains,
         live: LiveLimits,
+        workers: Workers,
         partitions: int,
     ) -> None:
         """Read by these collaborators; nothing is changed."""
@@ -62,6 +64,7 @@ class Why:
         self._shards = shards
         self._domains = domains
         self._live = live
+        self._workers = workers
         self._partitions = partitions
 
     def explain(self, execution: str) -> JsonObject:
@@ -71,7 +74,7 @@ class Why:
         in ``path``.
         """
         first = self._known(execution)
-        asked = _Asked(self._shards.view().live, self._polls())
+        asked = _Asked(self._shards.view().live, self._polls(), self._workers.present)
         causes: dict[str, list[Cause]] = {}
         order = [first]
         for one in order:
@@ -175,6 +178,7 @@ class Why:
             rate=known.rate,
             rate_until=known.rate_until,
             system=system,
+            loads=() if system else asked.loads(base, attempt.domain),
         )
 
     def _measured(self, attempt: Attempt, now_ms: int) -> QueueFacts:
@@ -212,13 +216,32 @@ class Why:
 class _Asked:
     """What is asked once for a whole explanation."""
 
-    __slots__ = ("live", "polls", "queues", "sizes")
+    __slots__ = ("_present", "_workers", "live", "polls", "queues", "sizes")
 
-    def __init__(self, live: tuple[str, ...], polls: tuple[PollData, ...]) -> None:
+    def __init__(
+        self,
+        live: tuple[str, ...],
+        polls: tuple[PollData, ...],
+        present: Callable[[], tuple[JsonObject, ...]],
+    ) -> None:
+        self._present = present
+        self._workers: tuple[JsonObject, ...] | None = None
         self.live = live
         self.polls = polls
         self.queues: dict[tuple[str, str], QueueFacts] = {}
         self.sizes: dict[StoredKey, int] = {}
+
+    def loads(self, task_type: str, domain: str) -> tuple[tuple[str, int, int], ...]:
+        """Who takes a type and says how busy: id, slots in use, slots."""
+        if self._workers is None:
+            self._workers = self._present()
+        return tuple(
+            (str(worker["workerId"]), load["running"], load["capacity"])
+            for worker in self._workers
+            if worker["reported"]
+            for load in cast("list[dict[str, Any]]", worker["taskTypes"])
+            if (load["taskType"], load.get("domain", "")) == (task_type, domain)
+        )
 
 
 def _open(look: Inspection, header: Header) -> tuple[Attempt, ...]:

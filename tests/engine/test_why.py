@@ -18,6 +18,7 @@ from conductor_py.errors import NotFound
 from conductor_py.model.ids import ExecutionId
 from conductor_py.model.priorities import QueueOrder
 from conductor_py.model.requests import PollRequest
+from conductor_py.model.workers import TaskTypeLoad, WorkerSign
 from conductor_py.testing import FakeClock, MemoryEngine, memory_engine
 from tests.builders import (
     Json,
@@ -240,6 +241,41 @@ def test_a_workers_claim_has_ended(engine: MemoryEngine, clock: FakeClock) -> No
     engine.poll("a", lease_s=8)
     clock.advance(seconds=10)
     assert why(engine, started, "worker-lost")["until"] == clock.now_ms - 2_000
+
+
+@pytest.mark.parametrize(
+    ("running", "code"), [([4, 4], "workers-busy"), ([4, 3], "no-worker-since")]
+)
+def test_workers_that_do_not_ask_are_busy_when_every_slot_is_taken(
+    engine: MemoryEngine, clock: FakeClock, running: list[int], code: str
+) -> None:
+    engine.poll("a")
+    started = engine.start(workflow("w", simple("a")))
+    clock.advance(seconds=11)
+    for number, taken in enumerate(running):
+        load = TaskTypeLoad(task_type="a", running=taken, capacity=4)
+        worker = f"w{number}"
+        sign = WorkerSign(worker=worker, host="h", version="", sdk="", task_types=(load,))
+        engine.engine.workers.report(sign)
+    found = why(engine, started, code)
+    if code == "workers-busy":
+        assert found["evidence"] == {"workers": ["w0", "w1"], "slots": 8, "entries": 1}
+        assert "2 workers there with 8 slots, all taken" in found["sentence"]
+    clock.advance(seconds=31)
+    assert why(engine, started, "no-worker-since"), "a worker that is gone is not busy"
+
+
+def test_workers_of_another_domain_or_type_are_not_those_that_are_busy(
+    engine: MemoryEngine,
+) -> None:
+    started = engine.start(workflow("w", simple("a")))
+    loads = (
+        TaskTypeLoad(task_type="a", domain="gpu", running=1, capacity=1),
+        TaskTypeLoad(task_type="b", running=1, capacity=1),
+    )
+    sign = WorkerSign(worker="w", host="h", version="", sdk="", task_types=loads)
+    engine.engine.workers.report(sign)
+    why(engine, started, "no-worker-ever")
 
 
 # -- limits ----------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from conductor_py.adapters.memory.space import Execution as Stored
 from conductor_py.adapters.memory.space import MemorySpace
 from conductor_py.codec.definitions import workflow_from_json
 from conductor_py.model.ids import ExecutionId
+from conductor_py.model.workers import TaskTypeLoad, WorkerSign
 from conductor_py.testing import FakeClock, MemoryEngine, memory_engine
 from conductor_py.testing.serving import served
 from tests.builders import (
@@ -141,6 +142,13 @@ def _taken_by_another(definition: Json) -> Act:
     return take
 
 
+def _tell(running: int) -> Act:
+    """Let a worker of four slots say how busy it is."""
+    told = TaskTypeLoad(task_type="busy", capacity=4, running=running)
+    sign = WorkerSign(worker="w1", host="h", version="1", sdk="s", task_types=(told,))
+    return lambda scene: scene.engine.engine.workers.report(sign)
+
+
 def _put_off(scene: Scene) -> None:
     (task,) = scene.engine.poll("put_off")
     report(scene.engine, task, status="IN_PROGRESS", callback_after_s=_HOUR)
@@ -193,6 +201,7 @@ OF_TASKS: Final = (
     Stall(code="worker-silent", task=simple("silent"), later=_polled("silent", lease_s=13)),
     Stall(code="concurrency-limit", task=_LIMITED, before=_taken_by_another(_LIMITED)),
     Stall(code="rate-limit", task=_RATED, before=_taken_by_another(_RATED)),
+    Stall(code="workers-busy", task=simple("busy"), before=_polled("busy"), later=_tell(4)),
     Stall(code="human", task=typed("HUMAN", "person")),
     Stall(code="wait-signal", task=typed("WAIT", "signal")),
     Stall(code="messages", task=typed("PULL_WORKFLOW_MESSAGES", "pull")),

@@ -25,6 +25,7 @@ _HELPS = {
     "worker-in-other-group": "See queues and workers",
     "no-worker-ever": "See queues and workers",
     "no-worker-since": "See queues and workers",
+    "workers-busy": "See queues and workers",
     "worker-silent": "Requeue…",
     "running": "Requeue…",
     "workflow-rate-limit": "See who is before it",

@@ -45,6 +45,7 @@ const HELPS = {
   "no-worker-ever": QUEUES,
   "no-worker-since": QUEUES,
   "worker-elsewhere": QUEUES,
+  "workers-busy": QUEUES,
   "worker-silent": REQUEUE,
   running: REQUEUE,
   "workflow-rate-limit": { holder: true, label: "See who is before it" },
