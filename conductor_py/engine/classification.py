@@ -152,7 +152,7 @@ class _Classification:
         limit = counted(header.admission_limit, "execution")
         return self._say(
             "workflow-rate-limit",
-            f"It waits for its turn under {key}: {limit} at a time, {ahead} waiting before it.",
+            f"It has not begun: {limit} at a time under {key}, {ahead} waiting before it.",
             since_ms=header.created_at,
             evidence={
                 "key": key,

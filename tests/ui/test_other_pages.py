@@ -173,7 +173,7 @@ def test_a_wrong_query_is_answered_in_the_form(tab):
 def test_a_queue_says_who_polls_it(tab, client):
     client.poll_batch("ui_queue", worker_id="poller-7", count=1)
     tab.open("/queues")
-    row = tab.page.get_by_role("row", name="ui_queue")
+    row = tab.page.locator("#rows").get_by_role("row", name="ui_queue")
     row.wait_for()
     assert "poller-7" in row.inner_text()
 
