@@ -16,6 +16,7 @@ from __future__ import annotations
 import logging
 import os
 import socket
+import stat
 import struct
 import sys
 import threading
@@ -149,22 +150,27 @@ def is_known() -> bool:
 def own_connections(port: int, opened: ExitStack) -> Iterator[Connection]:
     """The connections that this process accepted at a port, to be cut until ``opened`` is closed.
 
-    Those that it opened itself, to Redis for example, have other ports.
+    Those that it opened itself, to Redis for example, have other ports. No copy of a file is ever
+    closed: that would drop all locks of this process on the file, and the search file lives by them.
     """
     known: set[int] = set()  # a number may have come to mean another copy of the same
     for number in [int(entry.name) for entry in Path(_OPEN_FILES).iterdir()]:
         with suppress(OSError):
+            if not _is_socket(number):
+                continue
             # A copy stays what it is, also when the web server closes its own meanwhile.
             copy = os.dup(number)
-            try:
-                found = opened.enter_context(socket.socket(fileno=copy))
-            except OSError:
-                os.close(copy)
+            if not _is_socket(copy):  # the number came to mean a file just now: left open
                 continue
+            found = opened.enter_context(socket.socket(fileno=copy))
             shown = _shown(found, port)
             if shown is not None and shown.key not in known:
                 known.add(shown.key)
                 yield shown
+
+
+def _is_socket(number: int) -> bool:
+    return stat.S_ISSOCK(os.fstat(number).st_mode)
 
 
 def _shown(found: socket.socket, port: int) -> Connection | None:

@@ -1,10 +1,13 @@
 """Slow senders: whose connection is cut, and whose is spared."""
 
+import fcntl
 import os
 import socket
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
@@ -157,3 +160,26 @@ def test_accepted_connections_of_this_process_are_known_and_can_be_cut() -> None
                 for each in own_connections(port, opened):
                     each.cut()
             assert client.recv(10) == b""
+
+
+_TRIES = """
+import fcntl, sys
+try:
+    fcntl.lockf(open(sys.argv[1], "r+"), fcntl.LOCK_EX | fcntl.LOCK_NB)
+except OSError:
+    print("locked")
+"""
+
+
+@pytest.mark.skipif(not is_known(), reason=f"{sys.platform} does not tell")
+def test_slow_bodies_make_no_process_lose_its_locks_on_the_search_file(tmp_path: Path) -> None:
+    """Who closes a copy of a file loses all locks on it; SQLite without locks damages its file."""
+    file = tmp_path / "search.sqlite3"
+    with file.open("w") as held:
+        fcntl.lockf(held, fcntl.LOCK_EX)
+        with ExitStack() as opened:
+            assert list(own_connections(1, opened)) == []
+        tried = subprocess.run(
+            (sys.executable, "-c", _TRIES, str(file)), capture_output=True, text=True, check=True
+        )
+        assert tried.stdout == "locked\n"
