@@ -50,6 +50,7 @@ STATUS: Mapping[str, int] = MappingProxyType(
 
 UNANSWERED = "conductor.unanswered"
 """Set in the WSGI environment of a request that the store did not answer."""
+_MOST_VIOLATIONS = 200
 _VALIDATION_FAILED = "Validation failed, check below errors for detail."
 _log = logging.getLogger(__name__)
 
@@ -97,7 +98,9 @@ def envelope(error: ConductorError, instance: str, *, status: int | None = None)
     """Answer with an error; ``status`` replaces that of the table."""
     status = status or STATUS.get(error.code, 500)
     if isinstance(error, InvalidInput) and error.violations:
-        listed = [_violation(found) for found in error.violations]
+        listed = [_violation(found) for found in error.violations[:_MOST_VIOLATIONS]]
+        if more := len(error.violations) - len(listed):
+            listed.append({"path": "$", "message": f"and {more} more"})
         return _answer(status, _VALIDATION_FAILED, code=error.code, validationErrors=listed)
     found = _found(error)
     answer = _answer(

@@ -27,6 +27,7 @@ EVALUATORS = ("javascript", "graaljs", "value-param")
 
 _MAX_NAME = 500
 _MAX_ACTIONS = 100
+_MAX_LIST = 1_000
 
 
 class StartWorkflowActionForm(WireSchema):
@@ -150,6 +151,9 @@ def read_event_handlers(body: object) -> tuple[EventHandler, ...]:
     """Read one handler, or the list of them that some clients send; all, or none."""
     if not isinstance(body, list):
         return (read_event_handler(body),)
+    if len(body) > _MAX_LIST:
+        message = f"must not hold more than {_MAX_LIST} event handlers"
+        raise InvalidInput(violations=(Violation(path="$", message=message),))
     found: list[Violation] = []
     handlers = []
     for at, each in enumerate(body):

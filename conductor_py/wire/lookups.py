@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sized
+
 from conductor_py.errors import InvalidInput, Violation
 from conductor_py.wire.fields import Texts, WireSchema, load
 
@@ -31,6 +33,7 @@ def read_ids(body: object) -> tuple[str, ...]:
     """Read a list of correlation ids."""
     if not isinstance(body, list):
         raise _wrong("$", "must be a list of correlation ids")
+    _bound("$", body)
     try:
         found: tuple[str, ...] = load(_IDS, {"ids": body})["ids"]
     except InvalidInput as error:
@@ -43,20 +46,21 @@ def read_ids(body: object) -> tuple[str, ...]:
             for one in error.violations
         )
         raise InvalidInput(violations=moved) from error
-    return _bounded("$", found)
+    return found
 
 
 def read_correlated(body: object) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Read workflow names and correlation ids."""
     members = load(_CORRELATED, body)
-    names = _bounded("$.workflowNames", members["workflow_names"])
-    return names, _bounded("$.correlationIds", members["correlation_ids"])
+    names, ids = members["workflow_names"], members["correlation_ids"]
+    _bound("$.workflowNames", names)
+    _bound("$.correlationIds", ids)
+    return names, ids
 
 
-def _bounded(path: str, found: tuple[str, ...]) -> tuple[str, ...]:
+def _bound(path: str, found: Sized) -> None:
     if len(found) > MAX_IDS:
         raise _wrong(path, f"must not hold more than {MAX_IDS} entries")
-    return found
 
 
 def _wrong(path: str, message: str) -> InvalidInput:

@@ -161,3 +161,10 @@ def test_what_handlers_did_can_be_read(client: Any, engine: MemoryEngine) -> Non
     assert client.get("/api/event/executions?event=other:x").json == []
     assert client.get("/api/event/executions?size=1").json == found[:1]
     assert client.get("/api/event/executions?size=0").status_code == 400
+
+
+def test_a_list_without_end_of_wrong_handlers_is_refused_before_it_is_read(client: Any) -> None:
+    answer = client.post("/api/event", json=[[]] * 1_001)
+    assert answer.status_code == 400
+    (found,) = answer.json["validationErrors"]
+    assert found["message"] == "must not hold more than 1000 event handlers"

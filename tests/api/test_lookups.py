@@ -160,3 +160,10 @@ def test_results_sent_by_queue_are_applied_at_once(client: Any, engine: MemoryEn
     refused = client.post(f"/api/queue/update/{by_ref}/resize_1/SKIPPED", json={})
     assert refused.status_code == 400
     assert set(client.get("/api/queue/size").json) == set(client.get("/api/queue/").json.values())
+
+
+def test_a_list_without_end_of_wrong_ids_is_refused_before_it_is_read(client: Any) -> None:
+    answer = client.post("/api/workflow/thumbs/correlated", json=[[]] * 1_001)
+    assert answer.status_code == 400
+    (found,) = answer.json["validationErrors"]
+    assert found["message"] == "must not hold more than 1000 entries"

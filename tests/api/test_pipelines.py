@@ -1,5 +1,6 @@
 """Jobs of data pipelines are checked over HTTP, alone and inside of definitions."""
 
+import re
 from typing import Any
 
 import pytest
@@ -65,3 +66,11 @@ def test_a_wrong_job_keeps_its_definition_from_being_registered_and_started(clie
 @pytest.mark.parametrize("body", [None, [], "text", 7, {"version": {}}, {"sources": [[]]}])
 def test_anything_else_is_refused_and_never_a_fault(client: Any, body: Any) -> None:
     assert client.post("/api/pipelines/plan", json=body).status_code == 400
+
+
+def test_a_body_with_a_thousand_mistakes_is_not_answered_with_all_of_them(client: Any) -> None:
+    answer = client.post("/api/pipelines/plan", json={f"wrong{each}": 1 for each in range(1_000)})
+    assert answer.status_code == 400
+    listed = answer.json["validationErrors"]
+    assert len(listed) == 201
+    assert re.fullmatch(r"and 80\d more", listed[-1]["message"])
