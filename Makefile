@@ -22,7 +22,7 @@ ORDER := $(if $(SEED),--randomly-seed=$(SEED) --hypothesis-seed=$(SEED),--random
 DIVIDED := -q -n $(JOBS) --dist loadgroup $(ORDER)
 
 .PHONY: help install lock sbom format lint type contracts fast check real test test-all test-report run bench bench-spark \
-	bench-compare mutants simulate chaos chaos-spark soak schemas config-example clean
+	bench-compare mutants simulate chaos chaos-spark soak fuzz schemas config-example clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z%-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -81,7 +81,7 @@ test: install ## everything that a change must pass, in at most twelve minutes
 test-all: $(INSTALLED) ## what takes long or needs luck, target by target; writes docs/reference/test-report.md
 	$(BIN)/python -m tests.tiers.targets
 
-test-%: $(INSTALLED) ## [SEED=n] one target of test-all: seeds versions histories fuzz docs pages stories pipelines timing simulation simulate mutants chaos chaos-spark soak bench bench-spark
+test-%: $(INSTALLED) ## [SEED=n] one target of test-all: seeds versions histories fuzz docs pages stories pipelines timing simulation simulate mutants chaos chaos-spark soak fuzz-server bench bench-spark
 	$(BIN)/python -m tests.tiers.targets $*
 
 test-report: $(INSTALLED) ## write docs/reference/test-report.md from the last run of each target
@@ -110,6 +110,10 @@ chaos: $(INSTALLED) ## kill processes for SECONDS (300) with FSYNC (always, ever
 chaos-spark: $(INSTALLED) ## strike data pipelines at every fault point [ONLY=F8,F9] [SCENE=bounded] [STRIKE=jvm] [GO_ON=1]
 	$(BIN)/python -m tests.workers.pipelines.chaos $(if $(ONLY),--only $(ONLY)) \
 		$(if $(SCENE),--scene $(SCENE)) $(if $(STRIKE),--strike $(STRIKE)) $(if $(GO_ON),--go-on)
+
+fuzz: $(INSTALLED) ## hostile requests to a real server for MINUTES (20) [SEED=n] [REPORT=path]; ends with 1 when it is hurt
+	$(BIN)/python -m tests.fuzz --minutes $(or $(MINUTES),20) $(if $(SEED),--seed $(SEED)) \
+		$(if $(FROM),--first $(FROM)) $(if $(REPORT),--report $(REPORT))
 
 soak: $(INSTALLED) ## half load for MINUTES (15): memory must not grow, queues must be empty at the end
 	$(BIN)/python -m tests.chaos.soak --minutes $(or $(MINUTES),15)

@@ -151,7 +151,7 @@ def own_connections(port: int, opened: ExitStack) -> Iterator[Connection]:
     """The connections that this process accepted at a port, to be cut until ``opened`` is closed.
 
     Those that it opened itself, to Redis for example, have other ports. No copy of a file is ever
-    closed: that would drop all locks of this process on the file, and the search file lives by them.
+    closed: that drops all locks of this process on the file, and the search file lives by them.
     """
     known: set[int] = set()  # a number may have come to mean another copy of the same
     for number in [int(entry.name) for entry in Path(_OPEN_FILES).iterdir()]:

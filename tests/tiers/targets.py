@@ -118,6 +118,11 @@ TARGETS: Final = (
         *("-m", "tests.chaos.soak", "--minutes", "15"),
     ),
     _program(
+        "fuzz-server",
+        "20 minutes of hostile requests to a real server: no 5xx, no hang, bounded memory",
+        *("-m", "tests.fuzz", "--minutes", "20"),
+    ),
+    _program(
         "bench", "speed, as ratios within one run; figures in benchmarks.md", "benchmarks/run.py"
     ),
     _program(

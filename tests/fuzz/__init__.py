@@ -1,0 +1,1 @@
+"""A real server under hostile requests, by a seed: ``python -m tests.fuzz``."""
