@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import threading
 from functools import partial
-from typing import Final
 
 from conductor_py.config import Settings
 from conductor_py.engine import Engine
 from conductor_py.engine.sweeper import run_ticks
 from conductor_py.processes.identity import new_name
 from conductor_py.processes.readiness import await_redis
-from conductor_py.processes.stopping import stop_on_signals
+from conductor_py.processes.stopping import join_all, stop_on_signals
 from conductor_py.wiring import build_engine
-
-_STOP_S: Final = 10.0
 
 
 def run_scheduler(settings: Settings, *, server: str | None = None) -> int:
@@ -31,8 +28,7 @@ def run_scheduler(settings: Settings, *, server: str | None = None) -> int:
     for loop in loops:
         loop.start()
     stop.wait()
-    for loop in loops:
-        loop.join(_STOP_S)
+    join_all(loops)
     return 0
 
 

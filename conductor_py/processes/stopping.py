@@ -15,12 +15,14 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import FrameType
 from typing import Final
 
 _STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 _SET_PARENT_DEATH_SIGNAL: Final = 1
+JOINED_S: Final = 5.0
+"""Who supervises a process kills it ten seconds after its signal."""
 
 
 def stop_on_signals(stop: threading.Event, *, install: bool = True) -> None:
@@ -71,6 +73,21 @@ def end_with_parent() -> None:
             os.kill(os.getpid(), signal.SIGTERM)
 
         threading.Thread(target=wait, name="parent", daemon=True).start()
+
+
+def join_all(
+    threads: Iterable[threading.Thread],
+    *,
+    within_s: float = JOINED_S,
+    monotonic: Callable[[], float] = time.monotonic,
+) -> None:
+    """Wait for the end of threads, for all of them together no longer than ``within_s``.
+
+    One that carries out a long script may need minutes. What it has begun is begun again elsewhere.
+    """
+    end = monotonic() + within_s
+    for each in threads:
+        each.join(max(0.0, end - monotonic()))
 
 
 def end_after_stop(stop: threading.Event, grace_s: float) -> None:

@@ -18,7 +18,7 @@ from conductor_py.engine.sweeper import Relay, run_ticks
 from conductor_py.processes.identity import new_name
 from conductor_py.processes.readiness import await_redis
 from conductor_py.processes.scheduler import scheduler_loops
-from conductor_py.processes.stopping import stop_on_signals
+from conductor_py.processes.stopping import join_all, stop_on_signals
 from conductor_py.wiring import build_engine
 
 _FURTHER_IDLE_S: Final = 1.0
@@ -33,7 +33,6 @@ _CLEANING_BUSY_S: Final = 0.1
 _ERASING_IDLE_S: Final = 60.0
 _TELLING_S: Final = 10.0
 _SCRIPT_WAIT_S: Final = 0.5
-_STOP_S: Final = 10.0
 
 
 def run_sweeper(settings: Settings, *, server: str | None = None) -> int:
@@ -54,8 +53,7 @@ def run_sweeper(settings: Settings, *, server: str | None = None) -> int:
     for loop in loops:
         loop.start()
     stop.wait()
-    for loop in loops:
-        loop.join(_STOP_S)
+    join_all(loops)
     return 0
 
 

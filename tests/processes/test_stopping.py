@@ -3,10 +3,13 @@
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 
 import pytest
 
+from conductor_py.processes.stopping import JOINED_S, join_all
+from conductor_py.processes.supervision import ChildSpec
 from tests.services.processes import is_running
 from tests.waiting import PATIENCE_S, until
 
@@ -102,3 +105,23 @@ def test_a_process_that_heard_its_signal_too_early_for_others_ends_all_the_same(
     assert process.stdout.readline() == "serves\n"
 
     assert process.wait(PATIENCE_S) == 0
+
+
+class _Endless(threading.Thread):
+    """A thread that never ends, under a clock that waiting for it moves."""
+
+    def __init__(self, clock: list[float]) -> None:
+        super().__init__()
+        self._clock = clock
+
+    def join(self, timeout: float | None = None) -> None:
+        assert timeout is not None
+        self._clock[0] += timeout
+
+
+def test_scripts_that_never_end_hold_a_process_no_longer_than_its_supervisor_waits() -> None:
+    clock = [0.0]
+    join_all([_Endless(clock) for _ in range(20)], monotonic=lambda: clock[0])
+    assert clock[0] == JOINED_S
+    given_s = ChildSpec(name="sweeper", argv=()).stop_timeout_ms / 1000
+    assert given_s / 2 >= JOINED_S
