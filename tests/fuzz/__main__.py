@@ -43,7 +43,9 @@ def main() -> int:
     for sentence in outcome.findings.wrong:
         click.echo(f"red: {sentence}")
     for kind, counts in sorted(outcome.findings.statuses.items()):
-        click.echo(f"{kind:12} {dict(sorted(counts.items()))}")
+        slowest = outcome.findings.slowest[kind]
+        told = f"slowest {slowest.seconds:.1f} s {slowest.what}"
+        click.echo(f"{kind:12} {dict(sorted(counts.items()))}, {told}")
     if given.report:
         write(outcome, given.report)
     click.echo(line(outcome))

@@ -55,7 +55,7 @@ class Findings:
     damaged: bool = False
     statuses: dict[str, Counter[int]] = field(default_factory=lambda: defaultdict(Counter))
     wrong: list[str] = field(default_factory=list)
-    slowest: Slowest = field(default_factory=Slowest)
+    slowest: dict[str, Slowest] = field(default_factory=lambda: defaultdict(Slowest))
     slowest_health: Slowest = field(default_factory=Slowest)
     slowest_canary: Slowest = field(default_factory=Slowest)
     canaries: int = 0
@@ -102,8 +102,8 @@ class Findings:
     def _counted(self, kind: str, answer: Answer, what: str) -> None:
         with self._lock:
             self.statuses[kind][answer.status] += 1
-            if answer.seconds > self.slowest.seconds:
-                self.slowest = Slowest(seconds=answer.seconds, what=what)
+            if answer.seconds > self.slowest[kind].seconds:
+                self.slowest[kind] = Slowest(seconds=answer.seconds, what=what)
 
     def _problem(self, answer: Answer) -> str:
         if not answer.status:

@@ -46,7 +46,8 @@ def _page(outcome: Outcome, date: str, commit: str) -> Iterator[str]:
     yield f"| things wrong | {len(findings.wrong)} | 0 |"
     yield f"| steps | {outcome.steps:,} | |"
     yield f"| answers of 503, with `Retry-After` | {findings.refused_share:.2%} | 20 % |"
-    yield f"| slowest answer | {_seconds(findings.slowest)} | {LONGEST_S:.0f} s |"
+    slowest = max(findings.slowest.values(), key=lambda each: each.seconds)
+    yield f"| slowest answer | {_seconds(slowest)} | {LONGEST_S:.0f} s |"
     health = findings.slowest_health
     yield f"| slowest `GET /health` beside it | {_seconds(health)} | {HEALTH_S:.0f} s |"
     yield (
@@ -62,10 +63,10 @@ def _page(outcome: Outcome, date: str, commit: str) -> Iterator[str]:
     )
     damages = sum(outcome.damages.values())
     yield f"| stored entries damaged in the last tenth | {damages} | |\n"
-    yield "| requests | number | statuses |\n|---|---:|---|"
+    yield "| requests | number | statuses | slowest |\n|---|---:|---|---|"
     for kind, counts in sorted(findings.statuses.items()):
         shown = ", ".join(f"{status or 'none'}: {n:,}" for status, n in sorted(counts.items()))
-        yield f"| {kind} | {counts.total():,} | {shown} |"
+        yield f"| {kind} | {counts.total():,} | {shown} | {_seconds(findings.slowest[kind])} |"
     yield "\n`none` is no answer: half requests, other protocols, clients that left."
     kinds = ", ".join(f"`{kind}` {count}" for kind, count in sorted(outcome.leftovers.items()))
     yield f"\nKeys that were left when all was removed, {outcome.settled_keys}: {kinds}."

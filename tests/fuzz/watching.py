@@ -45,8 +45,14 @@ _SAMPLE_EVERY_S: Final = 2.0
 _LOOK_S: Final = 0.1
 #: Script processes: one whose script went over a limit is replaced by design.
 _PASSING: Final = re.compile(rb"quickjs")
-_BAD_LINE: Final = re.compile(r"Traceback|unexpected|request_failed| ERROR |CRITICAL|process_ended")
-_DAMAGE_LINE: Final = re.compile(r"action=(?:damaged|key_set_aside|quarantin)")
+_RECORD: Final = re.compile(r"\n(?=\S)")
+_BAD_RECORD: Final = re.compile(
+    r"Traceback|request_failed| ERROR | CRITICAL |action=(?:process_ended|damaged|quarantine)"
+)
+#: What is told of entries that were damaged, once that is done.
+_OF_DAMAGE: Final = re.compile(
+    r"action=(?:damaged|key_set_aside|quarantin\w+)|StoreDamaged|UnknownFormat|JSONDecodeError"
+)
 
 
 class Watch:
@@ -203,13 +209,11 @@ class Watch:
             text = log.read()
         whole = text.rpartition(b"\n")[0]
         self._read += len(whole) + bool(whole)
-        lines = whole.decode(errors="replace").split("\n")
-        for at, line in enumerate(lines):
-            is_damage = _DAMAGE_LINE.search(line) and not self._findings.damaged
-            if _BAD_LINE.search(line) or is_damage:
-                more = "\n    ".join(lines[at : at + 30])
-                key = re.sub(r"[\d-]{2,}|[0-9a-f-]{8,}", "", line)[:160]
-                self._findings.report(f"log {key}", f"the log: {more[:3_000]}")
+        for record in _RECORD.split(whole.decode(errors="replace")):
+            is_excused = self._findings.damaged and _OF_DAMAGE.search(record)
+            if _BAD_RECORD.search(record) and not is_excused:
+                key = re.sub(r"[\d-]{2,}|[0-9a-f-]{8,}", "", record)[:160]
+                self._findings.report(f"log {key}", f"the log: {record[:3_000]}")
 
 
 def _total(taken: Sample) -> float:
