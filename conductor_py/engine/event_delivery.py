@@ -230,7 +230,7 @@ class EventDelivery:
             )
             (result,) = self._scripts.evaluate((request,))
             if not isinstance(result, Value):
-                _LOG.error(
+                _LOG.warning(  # its author's mistake, not the server's
                     "The condition of an event handler has no value",
                     extra={
                         "action": "event_condition_failed",

@@ -1,5 +1,6 @@
 """Event handlers end to end: from the EVENT task to what its handlers do."""
 
+import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -290,7 +291,9 @@ def test_a_handler_acts_when_its_condition_holds(
 
 
 @pytest.mark.anomaly("A-61")
-def test_a_condition_that_throws_costs_its_own_handler_only(engine: MemoryEngine) -> None:
+def test_a_condition_that_throws_costs_its_own_handler_only(
+    engine: MemoryEngine, caplog: pytest.LogCaptureFixture
+) -> None:
     start = action("start_workflow", name="target")
     register(engine, handler(start, name="a", condition="$.no.such.thing > 1"))
     register(engine, handler(start, name="b"))
@@ -299,6 +302,7 @@ def test_a_condition_that_throws_costs_its_own_handler_only(engine: MemoryEngine
     failed, done = happened(engine)
     assert (failed["name"], failed["status"]) == ("a", "FAILED")
     assert "The condition failed" in failed["output"]["error"]
+    assert [each for each in caplog.records if each.levelno >= logging.ERROR] == []
     assert (done["name"], done["status"]) == ("b", "COMPLETED")
     engine.clock.advance(seconds=3600)
     engine.settle()
