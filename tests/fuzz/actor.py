@@ -206,11 +206,12 @@ class Actor:
 
     def _handler(self, chance: Chance) -> None:
         workflow = chance.one(self._names)
+        target = {"workflowId": "${workflowInstanceId}", "taskRefName": "t1"}
         action = chance.one(
             (
                 {"action": "start_workflow", "start_workflow": {"name": workflow}},
-                {"action": "complete_task", "complete_task": {"taskRefName": "t1"}},
-                {"action": "fail_task", "fail_task": {"workflowId": "${workflowInstanceId}"}},
+                {"action": "complete_task", "complete_task": target},
+                {"action": "fail_task", "fail_task": target | {"output": {"v": chance.value(3)}}},
                 {"action": "x"},
             )
         )
@@ -221,7 +222,7 @@ class Actor:
             "actions": [action],
             "active": True,
         }
-        body = chance.body(chance.mutated(handler, 0.03))
+        body = chance.body(chance.mutated(handler, 0.01))
         method = chance.one(("POST", "PUT"))
         self._send(request("events", method, "/api/event", body=body))
         if chance.often(0.2):
@@ -229,7 +230,8 @@ class Actor:
 
     def _file(self, chance: Chance) -> None:
         owner = self.known.one(chance, "workflow_id", wrong=0)
-        facts = {"workflowId": owner, "fileName": chance.text(), "contentType": chance.text()}
+        odd = chance.text() if chance.often(0.3) else "x.bin"
+        facts = {"workflowId": owner, "fileName": odd, "contentType": "text/html"}
         told = _json(self._send(request("files", "POST", "/api/files", body=chance.body(facts))))
         if not isinstance(told, dict) or "fileHandleId" not in told:
             return
@@ -250,8 +252,10 @@ class Actor:
         )
         asked = chance.one(QUERIES) if chance.often(0.7) else chance.text()
         query = [("query", asked), ("start", chance.count()), ("size", chance.count())]
-        query += [("freeText", chance.one(("*", chance.text())))]
-        query += [("sort", chance.one(("startTime:DESC", "input:ASC", chance.text())))]
+        if chance.often(0.3):
+            query += [("freeText", chance.one(("*", "x", chance.text())))]
+        if chance.often(0.3):
+            query += [("sort", chance.one(("startTime:DESC", "status:ASC", chance.text())))]
         self._send(request("searches", "GET", path, query=query))
 
     def _tidy(self, chance: Chance) -> None:

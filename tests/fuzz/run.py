@@ -24,10 +24,12 @@ _ACTORS: Final = 6
 _DAMAGED_SHARE: Final = 0.1
 _SAY_EVERY_S: Final = 30.0
 _MOST_REFUSED: Final = 0.2
-SETTLED_MB: Final = 1_000
-"""Of all processes, when everything was removed."""
+MOST_GROWTH_MB: Final = 150
+"""From the middle third of a long run to its last, of all processes: none but chance."""
+_LONG_MINUTES: Final = 10
 SETTLED_REDIS_MB: Final = 64
 _LOOK_S: Final = 0.5
+_SHOWN: Final = 300
 _LATEST_STEP_S: Final = 120.0
 
 Say = Callable[[str], None]
@@ -55,6 +57,7 @@ class Outcome:
     highest_mb: float = 0.0
     first_mb: float = 0.0
     settled_mb: float = 0.0
+    growth_mb: float = 0.0
     settled_redis_mb: float = 0.0
     settled_keys: int = 0
     leftovers: dict[str, int] = field(default_factory=dict)
@@ -68,6 +71,7 @@ class _Crowd:
         numbers = range(_ACTORS) if plan.actor is None else [plan.actor]
         self._actors = [Actor(number, plan.seed, Line(port), findings) for number in numbers]
         self._findings = findings
+        self._said = 0
         self._next = {actor.number: plan.first for actor in self._actors}
 
     @property
@@ -88,7 +92,11 @@ class _Crowd:
             running[0].join(_LOOK_S)
             if time.monotonic() > said + _SAY_EVERY_S:
                 said = time.monotonic()
-                say(f"{self.steps:,} steps, {len(self._findings.wrong)} things wrong")
+                wrong = self._findings.wrong
+                say(f"{self.steps:,} steps, {len(wrong)} things wrong")
+                for sentence in wrong[self._said :]:
+                    say(f"    {sentence[:_SHOWN]}")
+                self._said = len(wrong)
             if time.monotonic() > end + _LATEST_STEP_S:
                 self._findings.report("stuck", "a step does not end")
                 return
@@ -137,6 +145,9 @@ def _attack(target: Target, outcome: Outcome, say: Say) -> None:
     watch.begin()
     try:
         crowd.work(plan.minutes * 60 - damaged_s, say)
+        outcome.growth_mb = watch.growth_mb()
+        if plan.minutes >= _LONG_MINUTES and outcome.growth_mb > MOST_GROWTH_MB:
+            findings.report("growth", f"memory has grown by {outcome.growth_mb:.0f} MB")
         _settle(target, outcome, watch, say)
         if damaged_s:
             findings.damaged = True
@@ -168,8 +179,6 @@ def _settle(target: Target, outcome: Outcome, watch: Watch, say: Say) -> None:
             findings.report("redis", f"Redis keeps {outcome.settled_redis_mb:.0f} MB")
         watch.look()
         outcome.first_mb, outcome.settled_mb = watch.first_mb, watch.last_mb
-        if outcome.settled_mb > SETTLED_MB:
-            findings.report("settled", f"the processes keep {outcome.settled_mb:.0f} MB")
     if told := target.audit():
         findings.report("audit after", f"audit with nothing there: {told}")
     say(f"{outcome.settled_keys} keys and {outcome.settled_mb:.0f} MB are left")

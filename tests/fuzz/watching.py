@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from statistics import median
 from typing import Any, Final
 
 from tests.acceptance.deployment import name_of, with_descendants
@@ -106,6 +107,12 @@ class Watch:
     def last_mb(self) -> float:
         """Of all processes, when it last looked."""
         return _total(self.samples[-1])
+
+    def growth_mb(self) -> float:
+        """Of all processes, from the middle third of the time until now to the last third."""
+        thirds = len(self.samples) // 3
+        middle, last = self.samples[thirds : 2 * thirds], self.samples[2 * thirds :]
+        return median(map(_total, last)) - median(map(_total, middle or last))
 
     @contextmanager
     def canaries_paused(self) -> Iterator[None]:
