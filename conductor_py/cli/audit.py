@@ -61,7 +61,7 @@ def _looked(server: str, execution: str | None, size: int) -> dict[str, Any]:
 
 def _print(found: dict[str, Any]) -> None:
     rows = [
-        (one.get("invariant") or "-", one["code"], one.get("task") or one["subject"], one["detail"])
+        (one.get("invariant") or "-", one["code"], _place(one), one["detail"])
         for one in found["findings"]
     ]
     if rows:
@@ -69,3 +69,9 @@ def _print(found: dict[str, Any]) -> None:
     violations = found["violations"]
     said = f"{violations} violation{'s' * (violations != 1)}" if violations else "No violation"
     say(f"{said}: {found['executions']} executions, {found['keys']} keys looked at.", err=True)
+
+
+def _place(one: dict[str, Any]) -> str:
+    """Of which execution or key; of which task or field of it, unless that names it already."""
+    subject, task = str(one["subject"]), str(one.get("task") or "")
+    return task if task.startswith(subject) else f"{subject} {task}".rstrip()

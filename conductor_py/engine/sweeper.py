@@ -17,7 +17,7 @@ from typing import TypeVar
 from conductor_py.engine.executor import Executor
 from conductor_py.engine.precedence import parted
 from conductor_py.engine.shards import Shards
-from conductor_py.errors import StoreFailure, StoreUnavailable
+from conductor_py.errors import LimitExceeded, StoreFailure, StoreUnavailable
 from conductor_py.model.ids import ExecutionId
 from conductor_py.ports.outbox import Outbox
 from conductor_py.ports.timers import Timers
@@ -193,6 +193,12 @@ def run_ticks(
             away = isinstance(failed, StoreUnavailable)
             said = "The store is away" if away else "What the store holds cannot be read"
             _LOG.warning(said, extra={"action": "store_away", "reason": failed.message})
+        except LimitExceeded as busy:  # what was begun is begun again
+            failures += 1
+            wait_s = min(0.2 * 2 ** min(failures, 5), 5.0)
+            _LOG.warning(
+                "A tick has no room", extra={"action": "tick_refused", "reason": busy.message}
+            )
         except Exception:  # noqa: BLE001 - this loop must survive; it logs and tries again
             failures += 1
             wait_s = min(0.2 * 2 ** min(failures, 5), 5.0)

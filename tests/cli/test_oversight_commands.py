@@ -91,6 +91,12 @@ def test_an_audit_goes_through_all_pages_and_ends_with_1(run: Run, stub: StubSer
     assert second.query == {"size": ["7"], "cursor": ["next"]}
 
 
+def test_an_audit_names_the_execution_of_a_field(run: Run, stub: StubServer) -> None:
+    counted = {**_FINDING, "code": "miscounted", "invariant": "I5", "task": "h"}
+    stub.on("GET", "/api/admin/audit", page(counted))
+    assert f"{_ID} h " in run("audit").out
+
+
 def test_an_audit_as_json_is_for_programs(run: Run, stub: StubServer) -> None:
     stub.on("GET", f"/api/admin/audit/{_ID}", page(_FINDING))
     said = run("audit", "--execution", _ID, "--json")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
@@ -12,8 +13,8 @@ from conductor_py.codec.execution import dump_json
 from conductor_py.engine.deliberation import Deliberation
 from conductor_py.engine.executor import Driven, Executor
 from conductor_py.engine.precedence import HEAD_START_MS
-from conductor_py.engine.sweeper import Relay
-from conductor_py.errors import StoreUnavailable
+from conductor_py.engine.sweeper import Relay, run_ticks
+from conductor_py.errors import LimitExceeded, StoreUnavailable
 from conductor_py.model.ids import ExecutionId, partition_of
 from conductor_py.ports.store import Loaded
 from conductor_py.processes.sweeper import hurried_tick
@@ -214,3 +215,19 @@ def test_however_many_executions_stand_still_what_has_waited_for_long_has_its_tu
     _relay(engine, handed, first).tick()
     assert set(handed.ids) == {f"{other}:index" for other in others}
     assert len(first.ids) == 2
+
+
+def test_scripts_that_get_no_processor_are_no_error_of_a_loop(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Once(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            self.set()
+            return True
+
+    def busy() -> int:
+        raise LimitExceeded("The machine is too busy for this script; try again")
+
+    run_ticks(busy, Once())
+    (told,) = caplog.records
+    assert (told.levelname, told.exc_info) == ("WARNING", None)

@@ -65,8 +65,10 @@ class Target:
         return code
 
     def audit(self) -> str:
-        """What `conductor-py audit` prints of violations; nothing when there are none."""
-        command = (sys.executable, "-m", "conductor_py.cli", "audit", "--no-remarks")
+        """What `conductor-py audit` finds; nothing when no invariant is broken. Of each execution
+        that breaks one, what is stored is kept in the folder.
+        """
+        command = (sys.executable, "-m", "conductor_py.cli", "audit", "--no-remarks", "--json")
         done = subprocess.run(
             (*command, "--server", self.api.url),
             env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
@@ -75,7 +77,19 @@ class Target:
             timeout=_AUDIT_S,
             check=False,
         )
-        return "" if done.returncode == 0 else f"{done.returncode}: {done.stdout}{done.stderr}"
+        if done.returncode == 0:
+            return ""
+        with suppress(ValueError, KeyError):
+            for finding in orjson.loads(done.stdout)["findings"]:
+                self._keep(finding["subject"])
+        return f"{done.returncode}: {done.stdout}{done.stderr}"
+
+    def _keep(self, execution: str) -> None:
+        """Write the fields of an execution into the folder of the server's log."""
+        for key in self.store.scan_iter(match=f"{{*}}:exec:{execution}", count=1_000):
+            fields = self.store.hgetall(key).items()
+            kept = {name.decode(): value.decode(errors="replace") for name, value in fields}
+            (self.log.parent / f"{execution}.json").write_bytes(orjson.dumps(kept))
 
     def clear(self) -> dict[str, int]:
         """Terminate and remove all that can be; what is left of keys that should pass."""
