@@ -25,9 +25,10 @@ _WHOLE: Final = ("inbox:", "log:", "park:", "ckpt:")
 class Damager:
     """Damages something now and then until it is told to end."""
 
-    def __init__(self, store: Any, seed: int) -> None:
+    def __init__(self, store: Any, seed: int, planted: set[str]) -> None:
         self.counts: dict[str, int] = {}
         self._store: Redis = store
+        self._planted = planted
         self._chance = random.Random(f"{seed}/damage")
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._go_on, daemon=True)
@@ -58,6 +59,7 @@ class Damager:
         if any(each in key for each in self._canaries(names)):
             return
         self.counts[kind] = self.counts.get(kind, 0) + 1
+        self._planted.add(key.decode().rpartition(":")[2])
         if kind in _FIELDS:
             fields = sorted(self._store.hkeys(key))
             fields = [f for f in fields if not any(each in f for each in self._canaries(names))]

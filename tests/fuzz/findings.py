@@ -53,6 +53,8 @@ class Findings:
     """Shared by all that send and watch."""
 
     damaged: bool = False
+    planted: set[str] = field(default_factory=set)
+    """The executions whose stored fields were damaged."""
     statuses: dict[str, Counter[int]] = field(default_factory=lambda: defaultdict(Counter))
     wrong: list[str] = field(default_factory=list)
     slowest: dict[str, Slowest] = field(default_factory=lambda: defaultdict(Slowest))

@@ -151,7 +151,7 @@ def _attack(target: Target, outcome: Outcome, say: Say) -> None:
         _settle(target, outcome, watch, say)
         if damaged_s:
             findings.damaged = True
-            damager = Damager(target.store, plan.seed)
+            damager = Damager(target.store, plan.seed, findings.planted)
             damager.begin()
             crowd.work(damaged_s, say)
             outcome.damages = dict(damager.end())

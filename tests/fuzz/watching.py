@@ -50,6 +50,7 @@ _RECORD: Final = re.compile(r"\n(?=\S)")
 _BAD_RECORD: Final = re.compile(
     r"Traceback|request_failed| ERROR | CRITICAL |action=(?:process_ended|damaged|quarantine)"
 )
+_EXECUTION: Final = re.compile(r"workflow_id=(\S+)")
 #: What is told of entries that were damaged, once that is done.
 _OF_DAMAGE: Final = re.compile(
     r"action=(?:damaged|key_set_aside|quarantin\w+)|StoreDamaged|UnknownFormat|JSONDecodeError"
@@ -217,10 +218,16 @@ class Watch:
         whole = text.rpartition(b"\n")[0]
         self._read += len(whole) + bool(whole)
         for record in _RECORD.split(whole.decode(errors="replace")):
-            is_excused = self._findings.damaged and _OF_DAMAGE.search(record)
+            is_excused = self._findings.damaged and self._is_planted(record)
             if _BAD_RECORD.search(record) and not is_excused:
                 key = re.sub(r"[\d-]{2,}|[0-9a-f-]{8,}", "", record)[:160]
                 self._findings.report(f"log {key}", f"the log: {record[:3_000]}")
+
+    def _is_planted(self, record: str) -> bool:
+        """Whether it tells of an entry that was damaged, or of an execution that was."""
+        about = _EXECUTION.search(record)
+        planted = about is not None and about[1] in self._findings.planted
+        return planted or _OF_DAMAGE.search(record) is not None
 
 
 def _total(taken: Sample) -> float:
