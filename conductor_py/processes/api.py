@@ -25,8 +25,8 @@ _OVERLAP_S: Final = 0.5
 #: Threads of the web server beyond those that are taken in: they refuse, and answer about health.
 _SPARE_THREADS: Final = 16
 _NOT_YET, _SERVED, _MISCONFIGURED = range(3)
-#: More than system tasks need to end.
-_PARTS_MS: Final = 3_000
+#: More than the other parts, and system tasks that have been drained, need to end.
+_PARTS_MS: Final = 6_000
 
 
 def run_api(settings: Settings, *, server: str | None = None) -> int:

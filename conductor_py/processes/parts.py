@@ -19,10 +19,12 @@ from conductor_py.engine import Engine
 from conductor_py.ports.system_tasks import SystemTask
 from conductor_py.processes.identity import new_name
 from conductor_py.processes.scheduler import scheduler_loops
+from conductor_py.processes.stopping import join_all
 from conductor_py.processes.sweeper import sweeper_loops
 from conductor_py.processes.system_worker import work_on_system_tasks
 
-_STOP_S: Final = 5.0
+_ENDED_S: Final = 1.0
+"""For system tasks to end in once they may not go on."""
 
 
 class Parts:
@@ -41,6 +43,7 @@ class Parts:
         self._drain_s = settings.system_tasks.drain_ms / 1000
         self._effects = effects
         self._loops: list[threading.Thread] = []
+        self._system_worker: threading.Thread | None = None
         if settings.sweeper.enabled:
             self._loops += sweeper_loops(settings, engine, stop)
         if settings.scheduler.enabled:
@@ -50,22 +53,26 @@ class Parts:
             self._loops.append(_thread(f"effects-{number}", target))
         if system_tasks:
             work = partial(work_on_system_tasks, settings, engine, system_tasks, stop)
-            self._loops.append(_thread("system-worker", partial(work, name=new_name())))
+            self._system_worker = _thread("system-worker", partial(work, name=new_name()))
 
     def start(self) -> None:
         """Begin."""
         for loop in self._loops:
             loop.start()
+        if self._system_worker is not None:
+            self._system_worker.start()
 
     def end(self) -> None:
         """Stop, and wait for what is under way: system tasks as long as the settings say, the rest
-        for five seconds.
+        for some seconds.
         """
         self._stop.set()
         self._effects.close()
-        over_s = time.monotonic() + self._drain_s + _STOP_S
-        for loop in self._loops:
-            loop.join(max(over_s - time.monotonic(), 0.0))
+        began_s = time.monotonic()
+        join_all(self._loops)
+        if self._system_worker is not None:
+            drained_s = began_s + self._drain_s + _ENDED_S
+            self._system_worker.join(max(drained_s - time.monotonic(), 0.0))
 
 
 def _thread(name: str, target: partial[None]) -> threading.Thread:
