@@ -7,7 +7,7 @@ an execution *is* stands in the store; the index may lag behind it, and never de
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 from conductor_py.model.search import (
     Archived,
@@ -16,6 +16,10 @@ from conductor_py.model.search import (
     SearchPage,
     SearchRequest,
     TaskSearchPage,
+)
+
+LOOKS_AT_TOO_MUCH: Final = (
+    "The search looks at more than one search may; narrow it, by a time, name or status."
 )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 import pytest
 
 from conductor_py.adapters.elasticsearch.client import ElasticsearchSettings
@@ -13,6 +15,7 @@ from conductor_py.adapters.elasticsearch.indices import (
 )
 from conductor_py.adapters.elasticsearch.search import ElasticsearchSearch, _batches, _Write
 from conductor_py.adapters.elasticsearch.statement import search_body
+from conductor_py.adapters.process_local import ProcessLocal
 from conductor_py.errors import InvalidInput, StoreUnavailable
 from conductor_py.model.search import SearchRequest
 from tests.services import free_port
@@ -53,3 +56,20 @@ def test_an_archived_document_is_compressed_and_comes_back():
     body = archive_body("e1", 17, whole)
     assert len(body["document"]) < len(whole) / 10
     assert archive_document(body) == whole
+
+
+def test_a_search_that_takes_the_server_too_long_is_refused_and_not_answered_in_part(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Client:
+        asked: ClassVar[list[str]] = []
+
+        def search(self, *, index: str, body: dict[str, Any]) -> dict[str, Any]:
+            self.asked.append(body["timeout"])
+            return {"timed_out": True, "hits": {"total": {"value": 1}, "hits": []}}
+
+    search = ElasticsearchSearch(ElasticsearchSettings(urls=("http://x",)))
+    monkeypatch.setattr(search, "_connection", ProcessLocal(Client))
+    with pytest.raises(InvalidInput, match="narrow it"):
+        search.search(SearchRequest())
+    assert Client.asked == ["10s"]

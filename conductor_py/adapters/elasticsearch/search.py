@@ -33,7 +33,7 @@ from conductor_py.codec.search_document import (
     encode_execution,
     encode_task,
 )
-from conductor_py.errors import StoreUnavailable
+from conductor_py.errors import InvalidInput, StoreUnavailable
 from conductor_py.model.search import (
     Archived,
     ArchivedId,
@@ -43,6 +43,7 @@ from conductor_py.model.search import (
     TaskSearchPage,
     last_task_version,
 )
+from conductor_py.ports.search import LOOKS_AT_TOO_MUCH
 
 if TYPE_CHECKING:
     from elasticsearch import Elasticsearch
@@ -175,6 +176,8 @@ class ElasticsearchSearch:
         body = search_body(index, request)
         with wrapped():
             answer = self._connection.get().search(index=index.name(self._prefix), body=body)
+        if answer.get("timed_out"):
+            raise InvalidInput(LOOKS_AT_TOO_MUCH)
         hits = answer["hits"]
         return hits["total"]["value"], [hit["_source"] for hit in hits["hits"]]
 

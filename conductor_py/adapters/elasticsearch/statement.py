@@ -5,7 +5,7 @@ Only forms that mean the same on Elasticsearch 7 to 9 and OpenSearch 2 and 3.
 
 from __future__ import annotations
 
-from typing import assert_never
+from typing import Final, assert_never
 
 from conductor_py.adapters.elasticsearch.indices import MAX_PAGE_END, Body, Index
 from conductor_py.errors import InvalidInput, Violation
@@ -25,6 +25,8 @@ from conductor_py.model.search import (
     free_words,
 )
 
+_LONGEST: Final = "10s"
+"""Of one search in the server, which then answers with what it has found."""
 _WILDCARD = str.maketrans({"*": r"\*", "?": r"\?", "\\": r"\\"})
 
 
@@ -53,6 +55,7 @@ def search_body(index: Index, request: SearchRequest) -> Body:
         ],
         "from": request.start,
         "size": request.size,
+        "timeout": _LONGEST,
         "track_total_hits": True,
         "_source": {"excludes": ["words", "texts"]},
     }

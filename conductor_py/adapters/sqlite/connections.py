@@ -19,6 +19,7 @@ from pathlib import Path
 
 from conductor_py.adapters.sqlite.schema import ADDED, FORMAT, statements
 from conductor_py.errors import ConfigurationError, InvalidInput, StoreUnavailable
+from conductor_py.ports.search import LOOKS_AT_TOO_MUCH
 
 _BUSY_TIMEOUT_S = 15.0
 _IDLE_READERS = 8
@@ -183,9 +184,7 @@ def bounded(connection: sqlite3.Connection, most_steps: int) -> Iterator[None]:
     except sqlite3.OperationalError as error:
         if error.sqlite_errorcode != sqlite3.SQLITE_INTERRUPT:
             raise
-        raise InvalidInput(
-            "The search looks at more than one search may; narrow it, by a time, name or status."
-        ) from error
+        raise InvalidInput(LOOKS_AT_TOO_MUCH) from error
     finally:
         connection.set_progress_handler(None, 0)
 
