@@ -122,6 +122,8 @@ def bounded(application: WSGIApplication, boundary: Boundary, *, instance: str) 
     """Wrap an application; what does not pass is answered here."""
 
     def served(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        # The router passes over further slashes: whoever judges a path must see what it will see.
+        environ["PATH_INFO"] = f"/{environ['PATH_INFO'].lstrip('/')}"
         try:
             boundary.check(environ)
         except ConductorError as error:

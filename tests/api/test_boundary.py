@@ -235,6 +235,31 @@ def test_rebound_name_can_neither_poll_nor_wait(site: _Site) -> None:
     assert site.engine.engine.tasks.queue_sizes(None) == {"resize": 1}
 
 
+@pytest.mark.parametrize("path", _ACTING)
+@pytest.mark.parametrize("slashes", ["/", "///"])
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"},
+        {"Host": "10.0.0.5:8080", **_BROWSER},
+        {"Host": "10.0.0.5:8080", **_BROWSER, "Referer": f"{_EVIL}/page"},
+    ],
+    ids=["frame", "image", "frame without metadata"],
+)
+def test_a_path_that_begins_with_more_slashes_is_no_way_around(
+    site: _Site, path: str, slashes: str, headers: dict[str, str]
+) -> None:
+    """The router passes over them: ``//api`` is ``/api`` there, and was no part of it here."""
+    site.reached.clear()
+    before = site.state()
+    sent = {"PATH_INFO": slashes + path.partition("?")[0]}
+    for method in ("GET", "HEAD"):
+        answer = site.client.open("/", method=method, environ_overrides=sent, headers=headers)
+        assert answer.status_code == 403, (method, answer.text)
+    assert site.reached == []
+    assert site.state() == before
+
+
 # -- who goes on -----------------------------------------------------------------------------------
 
 
