@@ -1,5 +1,6 @@
 """HTTP tasks against a real web server."""
 
+import encodings
 import gzip
 import json
 import threading
@@ -73,6 +74,42 @@ def test_character_set_that_is_none_costs_nothing(web: WebServer, charset: str) 
     assert result.status is TaskStatus.COMPLETED
     json.dumps(response_of(result)).encode()
     assert "\ud800" not in str(response_of(result)["body"])
+
+
+@pytest.mark.parametrize("charset", ["punycode", "Punycode", "idna"])
+def test_peer_cannot_choose_a_codec_of_python_that_takes_the_square_of_the_text(
+    web: WebServer, charset: str
+) -> None:
+    """Reading this takes punycode some seconds, and 10 MB of it an hour."""
+    body = b"-" + b"b9" * 250_000
+    url = web.answer("/a", body, content_type=f"text/plain; charset={charset}")
+    before = time.process_time()
+    assert response_of(ask(get(url)))["body"] == body.decode()
+    assert time.process_time() - before < 2
+
+
+@pytest.mark.parametrize("charset", ["punycode", "idna"])
+def test_definition_cannot_choose_one_either(web: WebServer, charset: str) -> None:
+    """Writing this takes punycode five seconds, and a text of 100 kB hours."""
+    body = "".join(chr(0x4E00 + number * 7 % 20_000) for number in range(8_000))
+    before = time.process_time()
+    ask(get(web.answer("/a"), contentType=f"text/plain; charset={charset}", body=body))
+    assert time.process_time() - before < 2
+    assert web.seen[-1].body == body.encode()
+
+
+def test_invented_character_sets_are_not_kept(web: WebServer) -> None:
+    kept = len(encodings._cache)  # type: ignore[attr-defined]
+    for number in range(20):
+        kind = f"text/plain; charset=invented{number}{'x' * 9_000}"
+        assert ask(get(web.answer("/a", "x", content_type=kind))).status is TaskStatus.COMPLETED
+    assert len(encodings._cache) == kept  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("charset", ["koi8-u", "ISO_8859-1:1987", "utf-8-sig", "mac-roman", "L1"])
+def test_character_sets_of_the_world_are_read(web: WebServer, charset: str) -> None:
+    url = web.answer("/a", "a".encode(charset), content_type=f"text/plain; charset={charset}")
+    assert response_of(ask(get(url)))["body"] == "a"
 
 
 def test_packed_body_is_unpacked(web: WebServer) -> None:
