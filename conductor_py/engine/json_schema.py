@@ -8,6 +8,7 @@ matched in linear time, and nothing is fetched: a ``$ref`` reaches into its own 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,7 +22,7 @@ from jsonschema import (
     Draft201909Validator,
     Draft202012Validator,
 )
-from jsonschema.exceptions import SchemaError, ValidationError
+from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend, validator_for
 from referencing import Registry
 from referencing.exceptions import Unresolvable
@@ -37,6 +38,12 @@ MAX_STEPS: Final = 500_000
 """Keywords, and characters of patterns, that one check may look at."""
 
 _MOST: Final = 10
+_LONGEST: Final = 300
+#: What is done a step where it takes little: members looked through, values compared, characters
+#: that are written for a comparison or in a message.
+_LOOKED_THROUGH: Final = 32
+_COMPARED: Final = 8
+_WRITTEN: Final = 256
 _NAMING: Final = frozenset({"required", "additionalProperties", "dependentRequired"})
 _DRAFTS: Final = (
     Draft4Validator,
@@ -93,19 +100,16 @@ def schema_fault(schema: JsonObject) -> Fault | None:
 
 
 def _found(checker: Any, value: object) -> Iterator[Fault]:  # noqa: ANN401 - made at run time
-    token = _steps.set([MAX_STEPS])
-    try:
+    with _budget():
         for number, error in enumerate(checker.iter_errors(value), 1):
             yield Fault(error.json_path, _sentence(error))
             if number == _MOST:
                 return
-    finally:
-        _steps.reset(token)
 
 
-def _sentence(error: ValidationError | SchemaError) -> str:
+def _sentence(error: ValidationError) -> str:
     if error.validator in _NAMING:
-        return str(error.message)[:300]
+        return str(error.message)[:_LONGEST]
     wanted = orjson.dumps(error.validator_value, default=str)[:200].decode(errors="replace")
     return f"does not satisfy '{error.validator}': {wanted}"
 
@@ -119,11 +123,13 @@ def _checker(text: bytes) -> Any:  # noqa: ANN401 - made at run time
         draft = validator_for(schema, default=Draft202012Validator)
         if draft not in _BOUNDED:
             return Fault("$.$schema", "must name a draft of JSON Schema from 4 to 2020-12")
-        draft.check_schema(schema)
+        # Not by ``check_schema``, which knows no budget.
+        for broken in _found(_BOUNDED[draft](draft.META_SCHEMA), schema):
+            return Fault(broken.path, f"is no JSON Schema: {broken.message}")
         for complaint in _refused(schema):
             return complaint
-    except SchemaError as broken:
-        return Fault(broken.json_path, f"is no JSON Schema: {_sentence(broken)}")
+    except _TooCostly:
+        return Fault("$", "takes too long to check")
     except (RecursionError, TypeError, ValueError) as broken:
         return Fault("$", f"is no JSON Schema: {type(broken).__name__}")
     return _BOUNDED[draft](schema, registry=Registry())
@@ -153,6 +159,15 @@ def _refused(schema: object) -> Iterator[Fault]:
 # -- keywords --------------------------------------------------------------------------------------
 
 
+@contextmanager
+def _budget() -> Iterator[None]:
+    token = _steps.set([MAX_STEPS])
+    try:
+        yield
+    finally:
+        _steps.reset(token)
+
+
 def _spend(steps: int) -> None:
     left = _steps.get()
     left[0] -= steps
@@ -168,10 +183,62 @@ def _charged(keyword: _Keyword) -> _Keyword:
         schema: Any,  # noqa: ANN401
     ) -> Iterator[ValidationError]:
         size = len(instance) if isinstance(instance, list | dict) else 0
-        _spend(1 + size // 8)
+        listed = len(wanted) if isinstance(wanted, list | dict) else 0
+        _spend(1 + size // 8 + listed // _LOOKED_THROUGH)
+        for error in keyword(validator, wanted, instance, schema) or ():
+            # It has the whole value in it.
+            _spend(1 + len(error.message) // _WRITTEN)
+            error.message = error.message[:_LONGEST]
+            yield error
+
+    return check
+
+
+def _compared(keyword: _Keyword) -> _Keyword:
+    """Charge what a value is compared with."""
+
+    def check(
+        validator: Any,  # noqa: ANN401
+        wanted: Any,  # noqa: ANN401
+        instance: Any,  # noqa: ANN401
+        schema: Any,  # noqa: ANN401
+    ) -> Iterator[ValidationError]:
+        _spend(_nodes(wanted) // _COMPARED)
         yield from keyword(validator, wanted, instance, schema) or ()
 
     return check
+
+
+def _enum(keyword: _Keyword) -> _Keyword:
+    """Look texts up among the values, a hundred times as quick as they are compared."""
+    compared = _compared(keyword)
+
+    def check(
+        validator: Any,  # noqa: ANN401
+        wanted: Any,  # noqa: ANN401
+        instance: Any,  # noqa: ANN401
+        schema: Any,  # noqa: ANN401
+    ) -> Iterator[ValidationError]:
+        if not isinstance(instance, str):
+            yield from compared(validator, wanted, instance, schema) or ()
+        elif instance not in wanted:
+            yield ValidationError("is none of these")
+
+    return check
+
+
+def _as_it_is(keyword: _Keyword) -> _Keyword:
+    return keyword
+
+
+def _nodes(value: object) -> int:
+    count, pending = 0, [value]
+    while pending:
+        each = pending.pop()
+        count += 1
+        if isinstance(each, list | dict):
+            pending += each.values() if isinstance(each, dict) else each
+    return count
 
 
 def _pattern(
@@ -226,9 +293,41 @@ def _unique_items(
     _schema: Any,  # noqa: ANN401
 ) -> Iterator[ValidationError]:
     if wanted and isinstance(instance, list):
-        texts = {orjson.dumps(item, option=orjson.OPT_SORT_KEYS) for item in instance}
+        texts = {_text(item) for item in instance}
         if len(texts) < len(instance):
             yield ValidationError("has equal items")
+
+
+def _any_of(
+    validator: Any,  # noqa: ANN401
+    wanted: Any,  # noqa: ANN401
+    instance: Any,  # noqa: ANN401
+    _schema: Any,  # noqa: ANN401
+) -> Iterator[ValidationError]:
+    if not any(_satisfies(validator, instance, one) for one in wanted):
+        yield ValidationError("satisfies none of these")
+
+
+def _one_of(
+    validator: Any,  # noqa: ANN401
+    wanted: Any,  # noqa: ANN401
+    instance: Any,  # noqa: ANN401
+    _schema: Any,  # noqa: ANN401
+) -> Iterator[ValidationError]:
+    satisfied = (one for one in wanted if _satisfies(validator, instance, one))
+    if next(satisfied, None) is None or next(satisfied, None) is not None:
+        yield ValidationError("does not satisfy one of these alone")
+
+
+def _satisfies(validator: Any, instance: Any, schema: Any) -> bool:  # noqa: ANN401
+    """Whether nothing is wrong: what all is wrong would have to be kept."""
+    return next(iter(validator.descend(instance, schema)), None) is None
+
+
+def _text(item: object) -> bytes:
+    text = orjson.dumps(item, option=orjson.OPT_SORT_KEYS)
+    _spend(len(text) // _WRITTEN)
+    return text
 
 
 def _matches(pattern: str, text: str) -> bool:
@@ -279,12 +378,16 @@ _OVERRIDDEN: Mapping[str, _Keyword] = {
     "patternProperties": _pattern_properties,
     "additionalProperties": _additional_properties,
     "uniqueItems": _unique_items,
+    "anyOf": _any_of,
+    "oneOf": _one_of,
 }
+_WRAPPED: Mapping[str, Callable[[_Keyword], _Keyword]] = {"enum": _enum, "const": _compared}
 _BOUNDED: Mapping[Any, Any] = {
     draft: extend(  # type: ignore[no-untyped-call]
         draft,
         validators={
-            name: _charged(_OVERRIDDEN.get(name, check)) for name, check in draft.VALIDATORS.items()
+            name: _charged(_WRAPPED.get(name, _as_it_is)(_OVERRIDDEN.get(name, check)))
+            for name, check in draft.VALIDATORS.items()
         },
     )
     for draft in _DRAFTS

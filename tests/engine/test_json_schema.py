@@ -1,9 +1,12 @@
 """JSON Schema: faults have paths, and no schema or document costs more than it may."""
 
+import time
+import tracemalloc
 from typing import Any
 
 import pytest
 
+from conductor_py.engine import json_schema
 from conductor_py.engine.json_schema import Fault, faults, schema_fault
 
 _PERSON: dict[str, Any] = {
@@ -88,6 +91,99 @@ def test_many_equal_looking_items_are_compared_at_once() -> None:
     items = [{"n": number} for number in range(20_000)]
     assert faults({"uniqueItems": True}, items) == ()
     assert faults({"uniqueItems": True}, [*items, {"n": 7}]) != ()
+
+
+_NUMBERS = list(range(10_000))
+
+
+@pytest.mark.parametrize(
+    ("schema", "document"),
+    [
+        ({"items": {"enum": [[n] for n in range(2_000)]}}, [[1_999]] * 5_000),
+        ({"items": {"not": {"enum": ["x" * 100_000]}}}, _NUMBERS[:5_000]),
+        (
+            {"allOf": [{"$ref": "#/$defs/c"}] * 2_000, "$defs": {"c": {"const": [_NUMBERS]}}},
+            [_NUMBERS],
+        ),
+        ({"allOf": [{"uniqueItems": True}] * 500}, [["x" * 8_000_000]]),
+    ],
+    ids=["values", "messages", "constant", "texts"],
+)
+def test_what_a_keyword_does_inside_of_itself_is_charged(
+    monkeypatch: pytest.MonkeyPatch, schema: dict[str, Any], document: object
+) -> None:
+    monkeypatch.setattr(json_schema, "MAX_STEPS", 50_000)
+    (found,) = faults(schema, document)
+    assert found.message == "takes too long to check against its schema"
+
+
+@pytest.mark.parametrize("keyword", ["anyOf", "oneOf"])
+@pytest.mark.parametrize(
+    ("schema", "document"),
+    [
+        ({"type": "string"}, {"a": "x" * 1_000_000}),
+        ({"items": {"type": "string"}}, list(range(500))),
+        ({"required": [f"a{number}" for number in range(500)]}, {}),
+    ],
+    ids=["value", "items", "names"],
+)
+def test_what_is_wrong_with_each_of_many_alternatives_is_not_kept(
+    keyword: str, schema: dict[str, Any], document: object
+) -> None:
+    """A request of 10 MB had its input written two thousand times, and all of it kept."""
+    hostile: dict[str, Any] = {keyword: [{"$ref": "#/$defs/one"}] * 200, "$defs": {"one": schema}}
+    assert faults(schema, document)  # what can be loaded has been
+    tracemalloc.start()
+    try:
+        faults(hostile, document)
+        assert tracemalloc.get_traced_memory()[1] < 60_000_000
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("keyword", "document", "satisfies"),
+    [
+        ("anyOf", 1, True),
+        ("anyOf", 20, True),
+        ("anyOf", "a", False),
+        ("oneOf", 1, True),
+        ("oneOf", 20, False),
+        ("oneOf", "a", False),
+    ],
+)
+def test_alternatives_are_counted(keyword: str, document: object, satisfies: bool) -> None:
+    schema: dict[str, Any] = {keyword: [{"type": "integer"}, {"type": "number", "minimum": 10}]}
+    assert (faults(schema, document) == ()) is satisfies
+
+
+def test_a_hostile_schema_is_not_looked_at_for_ever_when_it_is_registered() -> None:
+    """Draft 4 wants the values of an enum to differ, which took the square of their number."""
+    of_four = "http://json-schema.org/draft-04/schema#"
+    hostile: dict[str, Any] = {
+        "$schema": of_four,
+        "enum": [{"a": n, "b": [n]} for n in range(10_000)],
+    }
+    before = time.process_time()
+    assert schema_fault(hostile) is None
+    assert time.process_time() - before < 10
+
+
+@pytest.mark.parametrize(
+    ("schema", "good", "bad"),
+    [
+        ({"enum": ["a", 1, [1, {"b": 2}], None]}, ["a", 1, 1.0, [1, {"b": 2}], None], ["b", 2, []]),
+        ({"const": {"a": [1]}}, [{"a": [1]}, {"a": [1.0]}], [{"a": [2]}, "a", [1]]),
+        ({"const": "a"}, ["a"], ["b", "", ["a"]]),
+        ({"const": ["a"]}, [["a"]], ["a", []]),
+        ({"enum": [True]}, [True], [1, "true"]),
+    ],
+)
+def test_values_are_compared_as_the_standard_says(
+    schema: dict[str, Any], good: list[object], bad: list[object]
+) -> None:
+    assert [faults(schema, value) for value in good] == [()] * len(good)
+    assert all(faults(schema, value) for value in bad)
 
 
 def test_nothing_is_fetched() -> None:
