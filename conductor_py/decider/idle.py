@@ -18,7 +18,7 @@ from conductor_py.model.execution import NO_LOOP, Attempt, JoinState
 from conductor_py.model.status import WorkflowStatus
 
 _JOINS = frozenset({"JOIN", "EXCLUSIVE_JOIN"})
-_BRINGERS = frozenset({"FORK_JOIN_DYNAMIC"})
+_BRINGERS = frozenset({"DYNAMIC", "FORK_JOIN_DYNAMIC"})
 
 
 def conclude(ws: Workspace) -> None:
@@ -76,7 +76,8 @@ def _opened(ws: Workspace, plan: Plan) -> Iterator[tuple[Attempt, Spot]]:
                     yield attempt, spot
             else:
                 brought = ws.fragment_of(spot)
-                if brought is not None:
+                # What a DYNAMIC becomes has its reference, and may be a fork that brings nothing.
+                if brought is not None and brought.hash != plan.hash:
                     plans.append(brought)
 
 

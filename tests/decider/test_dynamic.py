@@ -147,3 +147,9 @@ def test_a_dynamic_system_task_runs_as_its_type(
     found = task_of(engine, started, "d")
     assert (found["taskType"], found["status"]) == (name, "COMPLETED")
     assert output is None or found["outputData"] == output
+
+
+def test_a_join_that_a_dynamic_task_became_waits_for_nothing(engine: MemoryEngine) -> None:
+    started = engine.start(workflow("w", _dynamic("EXCLUSIVE_JOIN"), simple("z")))
+    engine.run("z")
+    assert status_of(engine, started) == "COMPLETED"
