@@ -13,7 +13,7 @@ from typing import Any
 
 from conductor_py.decider import caching, ending, gates, hiding, joins, retries, scheduling, schemas
 from conductor_py.decider.pausing import is_paused
-from conductor_py.decider.plan import Node, Plan
+from conductor_py.decider.plan import CONTAINERS, Node, Plan
 from conductor_py.decider.workspace import Spot, Step, Workspace, place_key
 from conductor_py.model.changing import changed, made
 from conductor_py.model.decision import Send
@@ -28,9 +28,6 @@ from conductor_py.model.execution import (
 )
 from conductor_py.model.ids import task_id
 from conductor_py.model.status import TaskStatus
-
-CONTAINERS = frozenset({"JOIN", "EXCLUSIVE_JOIN", "DO_WHILE"})
-"""Types that only wait for other attempts of the same execution."""
 
 
 class Refused(Exception):
@@ -106,6 +103,15 @@ def _succession(before: Attempt | None, retries: int) -> dict[str, int]:
         return {}
     found = {"retried_seq": before.seq, "retry_count": retries}
     return found | {"root": before.root or before.seq} if retries > before.retry_count else found
+
+
+def arrived(ws: Workspace, spot: Spot) -> bool:
+    """Whether a place has been reached already: it is not opened again."""
+    if not ws.header.revised:
+        return False
+    seq = ws.newest(spot.node.ref, spot.vector)
+    attempt = ws.attempt(seq) if seq else None
+    return attempt is not None and attempt.vector == spot.vector and not attempt.ahead
 
 
 def point(ws: Workspace, attempt: Attempt) -> None:
@@ -289,10 +295,18 @@ def settle(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
     if node.loops and not attempt.status.successful:
         fail_loop(ws, spot, attempt)
         return
-    if attempt.type not in {"FORK", "TERMINATE"} or attempt.status is TaskStatus.SKIPPED:
+    if leads_on(spot, attempt):
         advance(ws, spot, attempt)
     if node.loops:
         _look_at_loop(ws, spot)
+
+
+def leads_on(spot: Spot, attempt: Attempt) -> bool:
+    """Whether a settled task lets what follows it open. A fork has opened its join itself, and
+    TERMINATE has ended everything, unless it failed or was not to be done.
+    """
+    done = attempt.status is TaskStatus.COMPLETED and not spot.node.task.prohibited
+    return not (done and attempt.type in {"FORK", "TERMINATE"})
 
 
 def _look_at_loop(ws: Workspace, spot: Spot) -> None:

@@ -293,7 +293,7 @@ def _take(ws: Workspace, step: Step) -> None:
 def _open(ws: Workspace, step: Step) -> None:
     node = step.plan.nodes.get(step.ref)
     spot = Spot(step.plan, node, step.vector) if node is not None else None
-    if spot is None or control.in_ended_loop(ws, spot) or revival.arrived(ws, spot):
+    if spot is None or control.in_ended_loop(ws, spot) or control.arrived(ws, spot):
         return
     if skipping.skipped(ws, spot) or skipping.prohibited(ws, spot):
         return

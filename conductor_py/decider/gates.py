@@ -41,7 +41,7 @@ from conductor_py.decider.outcomes import (
     outcome,
     state_of,
 )
-from conductor_py.decider.plan import Gate, Node
+from conductor_py.decider.plan import CONTAINERS, Gate, Node
 from conductor_py.decider.workspace import Spot, Step, Workspace
 from conductor_py.model.definitions import ORDER, Relation
 from conductor_py.model.execution import NO_LOOP, Attempt, GateState, Walk
@@ -356,7 +356,7 @@ def _take_up(ws: Workspace, walk: Walk, node: Node, before: Attempt, *, fresh: b
         elif walk.resumes and before.child:
             kind = "resume_child"
         ws.put(replace(before, superseded=True, redo=ws.header.generation))
-        ws.count_open((), NO_LOOP, 1, container=before.type == "DO_WHILE")
+        ws.count_open((), NO_LOOP, 1, container=before.type in CONTAINERS)
         ws.agenda.append(Step(kind, ws.plan, str(before.seq), NO_LOOP))
 
 

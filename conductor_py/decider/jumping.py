@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from conductor_py.decider import control, joins, operators, skipping
-from conductor_py.decider.control import CONTAINERS
 from conductor_py.decider.graph import Standing, ancestry, siblings, standing
 from conductor_py.decider.need import Read
+from conductor_py.decider.plan import CONTAINERS
 from conductor_py.decider.workspace import Spot, Step, Workspace
 from conductor_py.model.event import RUN, Continue
 from conductor_py.model.execution import NO_LOOP, Attempt, JoinState, LoopState, Walk

@@ -14,6 +14,9 @@ from dataclasses import dataclass, field
 from conductor_py.decider.expressions import Template
 from conductor_py.model.definitions import Relation, WorkflowDef, WorkflowTask
 
+CONTAINERS = frozenset({"JOIN", "EXCLUSIVE_JOIN", "DO_WHILE"})
+"""Types that only wait for other attempts of the same execution."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gate:

@@ -10,11 +10,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from conductor_py.decider import adoption, control, joins, operators, skipping
-from conductor_py.decider.control import CONTAINERS
 from conductor_py.decider.graph import ancestry, follower, lifted, open_iteration, preceding
 from conductor_py.decider.need import Read
 from conductor_py.decider.operators import do_while, join
-from conductor_py.decider.plan import Plan
+from conductor_py.decider.plan import CONTAINERS, Plan
 from conductor_py.decider.workspace import Spot, Step, Workspace, place_key
 from conductor_py.model.definitions import WorkflowTask
 from conductor_py.model.execution import Attempt, JoinState, LoopState, Vector
@@ -28,15 +27,6 @@ def loops_of(ws: Workspace, spot: Spot) -> list[Spot]:
     if not spot.node.loops:
         return []
     return [each for each in ancestry(ws, spot)[1:] if each.node.task.type == "DO_WHILE"]
-
-
-def arrived(ws: Workspace, spot: Spot) -> bool:
-    """Whether a place has been reached already: it is not opened again."""
-    if not ws.header.revised:
-        return False
-    seq = ws.newest(spot.node.ref, spot.vector)
-    attempt = ws.attempt(seq) if seq else None
-    return attempt is not None and attempt.vector == spot.vector and not attempt.ahead
 
 
 def chose(ws: Workspace, attempt: Attempt) -> bool:
@@ -124,10 +114,14 @@ def _reopen_join(ws: Workspace, spot: Spot) -> None:
 
 def fragment_before(ws: Workspace, spot: Spot) -> Plan | None:
     """The branches that a join waits for, when they came as data."""
-    fork = preceding(spot.plan, spot.node.ref)
-    if fork is None or fork.task.type != "FORK_JOIN_DYNAMIC":
+    node = preceding(spot.plan, spot.node.ref)
+    if node is None or node.task.type != "FORK_JOIN_DYNAMIC":
         return None
-    return ws.fragment_of(Spot(spot.plan, fork, spot.vector))
+    fork = Spot(spot.plan, node, spot.vector)
+    seq = ws.newest(node.ref, spot.vector)
+    attempt = ws.attempt(seq) if seq else None
+    # One that failed has brought nothing; an earlier generation may have.
+    return ws.fragment_of(fork) if attempt is not None and _forks(fork, attempt) else None
 
 
 def counted(ws: Workspace, spot: Spot, fragment: Plan) -> JoinState:
@@ -178,14 +172,15 @@ def replay(ws: Workspace, attempt: Attempt, spot: Spot) -> None:
     """Open what follows a kept attempt and has not been reached."""
     if not _goes_on(ws, spot):
         return
-    missing = [each for each in _nexts(ws, attempt, spot) if not arrived(ws, each)]
-    brought = ws.fragment_of(spot) if attempt.type == "FORK" else None
+    missing = [each for each in _nexts(ws, attempt, spot) if not control.arrived(ws, each)]
+    forks = _forks(spot, attempt)
+    brought = ws.fragment_of(spot) if forks else None
     if brought is not None and brought.branches:
         last = Spot(brought, brought.nodes[brought.branches[-1]], spot.vector)
-        if not arrived(ws, last):
+        if not control.arrived(ws, last):
             ws.agenda.append(Step("fill", brought, "0", spot.vector))
     for each in missing:
-        if each.node.task.type in _JOINS and attempt.type == "FORK":
+        if each.node.task.type in _JOINS and forks:
             _prepare(ws, spot, each, brought)
             if brought is not None:
                 ws.agenda.append(Step("join_of", brought, each.node.ref, each.vector))
@@ -204,11 +199,11 @@ def _prepare(ws: Workspace, fork: Spot, at: Spot, brought: Plan | None) -> None:
 def _nexts(ws: Workspace, attempt: Attempt, spot: Spot) -> list[Spot]:
     """What opens after an attempt has settled, or together with it."""
     task = spot.node.task
-    if attempt.type == "TERMINATE":
+    if attempt.type == "TERMINATE" and not control.leads_on(spot, attempt):
         return []
     if chose(ws, attempt):
         heads = [branch_of(ws, task, attempt)[:1]]
-    elif attempt.type == "FORK":
+    elif _forks(spot, attempt):
         heads = [branch[:1] for branch in task.fork_tasks]
     else:
         heads = []
@@ -219,6 +214,11 @@ def _nexts(ws: Workspace, attempt: Attempt, spot: Spot) -> list[Spot]:
     ]
     following = None if chose(ws, attempt) else follower(ws, spot)
     return found if following is None else [*found, following]
+
+
+def _forks(spot: Spot, attempt: Attempt) -> bool:
+    """Whether a task has opened branches."""
+    return attempt.type == "FORK" and not control.leads_on(spot, attempt)
 
 
 def _goes_on(ws: Workspace, spot: Spot) -> bool:
@@ -241,7 +241,7 @@ def fill(ws: Workspace, step: Step) -> None:
     names = ["r:" + spot.key for spot in spots]
     ws.together((name, Read(f">a {name}")) for name in names if name not in ws.pointers)
     for spot in spots:
-        if not arrived(ws, spot):
+        if not control.arrived(ws, spot):
             ws.agenda.append(Step("open", spot.plan, spot.node.ref, spot.vector))
     if first + _PIECE < len(step.plan.branches):
         ws.agenda.append(Step("fill", step.plan, str(first + _PIECE), step.vector))

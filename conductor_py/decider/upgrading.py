@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from conductor_py.decider import joins, revival, skipping
+from conductor_py.decider import control, joins, revival, skipping
 from conductor_py.decider.graph import follower, paths, preceding
 from conductor_py.decider.need import Read
 from conductor_py.decider.operators import join
@@ -210,7 +210,7 @@ def _fit(
         return
     if last.type == "FORK":
         return  # it opens its join itself, once a pause is over
-    if following.node.container == spots[0].node.container and not revival.arrived(ws, following):
+    if following.node.container == spots[0].node.container and not control.arrived(ws, following):
         ws.agenda.append(Step("open", new, following.node.ref, following.vector))
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from conductor_py.decider import clearing, gates, jumping, revival, takeback, unfinished
-from conductor_py.decider.control import CONTAINERS
+from conductor_py.decider import clearing, control, gates, jumping, revival, takeback, unfinished
 from conductor_py.decider.graph import Standing, ancestry, at_tail, lifted, open_iteration, standing
 from conductor_py.decider.need import PlanWanted, Read
+from conductor_py.decider.plan import CONTAINERS
 from conductor_py.decider.workspace import Spot, Step, Workspace
 from conductor_py.model.execution import NO_LOOP, Attempt, LoopState, Walk
 from conductor_py.model.status import TaskStatus
@@ -199,7 +199,7 @@ def _keep(ws: Workspace, walk: Walk, attempt: Attempt, spot: Spot) -> None:
         ws.pointers[f"r:{attempt.ref}"] = attempt.seq
     if not attempt.status.successful:
         return  # in an iteration that is over: it cannot be tried again, and fails nothing any more
-    if attempt.type == "TERMINATE" or revival.chose(ws, attempt):
+    if not control.leads_on(spot, attempt) or revival.chose(ws, attempt):
         return
     end = at_tail(ws, spot)
     if isinstance(end, Spot):

@@ -14,9 +14,8 @@ from typing import Final
 
 from conductor_py.codec.event import load_event
 from conductor_py.codec.execution import UnknownFormat, load_claim, load_field, load_header
-from conductor_py.decider.control import CONTAINERS
 from conductor_py.decider.need import Missing
-from conductor_py.decider.plan import Plan
+from conductor_py.decider.plan import CONTAINERS, Plan
 from conductor_py.decider.recount import gates_anew, join_anew
 from conductor_py.decider.workspace import Execution
 from conductor_py.engine.findings import Finding

@@ -16,9 +16,8 @@ from conductor_py.adapters.memory.space import Partition
 from conductor_py.codec.event import load_event
 from conductor_py.codec.execution import load_attempt, load_field, load_header
 from conductor_py.decider import revival
-from conductor_py.decider.control import CONTAINERS
 from conductor_py.decider.operators import join as joins
-from conductor_py.decider.plan import Plan
+from conductor_py.decider.plan import CONTAINERS, Plan
 from conductor_py.decider.recount import gates_anew
 from conductor_py.decider.workspace import Execution, Limits, Workspace
 from conductor_py.model.event import (

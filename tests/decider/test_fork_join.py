@@ -219,14 +219,6 @@ def test_unreachable_join_inside_a_loop_lets_the_loop_go_on(engine: MemoryEngine
     assert task_of(engine, started, "j__2")["status"] == "COMPLETED"
 
 
-def test_dynamic_fork_that_leaves_nothing_to_do_ends_the_execution(engine: MemoryEngine) -> None:
-    broken = typed("FORK_JOIN_DYNAMIC", "f", optional=True)
-    started = engine.start(workflow("w", broken, join("j")))
-    found = engine.workflow(started)
-    assert found["status"] == "FAILED"
-    assert found["reasonForIncompletion"].startswith("Nothing left to do")
-
-
 @pytest.mark.parametrize(
     "broken",
     [fork("f", [simple("a")], [simple("b")]), typed("FORK_JOIN_DYNAMIC", "f")],

@@ -103,8 +103,10 @@ def join_of(ws: Workspace, fragment: Plan, ref: str, step: Step) -> None:
 
 
 def _open_join(ws: Workspace, spot: Spot, fragment: Plan) -> None:
-    """Open the JOIN of a fragment, unless it was skipped before it was reached."""
-    if not skipping.skipped(ws, spot):
+    """Open the JOIN of a fragment, unless it stands already: a fork whose failure was passed over
+    is made anew; or was skipped before it was reached.
+    """
+    if not (control.arrived(ws, spot) or skipping.skipped(ws, spot)):
         open_join(ws, spot, fragment.branches)
 
 
