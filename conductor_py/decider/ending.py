@@ -214,6 +214,9 @@ def drain(ws: Workspace) -> None:
         attempt = ws.attempt(seq)
         if attempt is not None and attempt.open:
             _cancel(ws, attempt, reason)
+        elif attempt is not None and attempt.redo and ws.status is WorkflowStatus.COMPLETED:
+            # A TERMINATE was quicker than a recovery, with which no other goes on.
+            ws.put(replace(attempt, superseded=False, redo=0))
     pausing.forget_piece(ws)
     _drained_up_to(ws, last)
 

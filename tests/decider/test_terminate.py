@@ -91,3 +91,22 @@ def test_terminate_ends_a_loop(engine: MemoryEngine) -> None:
     engine.settle()
     assert status_of(engine, started) == "COMPLETED"
     assert engine.statuses(started)["l"] == "CANCELED"
+
+
+def test_an_end_in_the_middle_of_a_retry_leaves_nothing_to_be_done_anew(
+    engine: MemoryEngine,
+) -> None:
+    """What the retry had not come to is as the end before has left it."""
+    ends = [simple("b"), terminate("t")]
+    started = engine.start(workflow("w", fork("f", ends, [simple("a")]), join("j", "t", "a")))
+    (task,) = engine.poll("b")
+    engine.engine.steering.pause(started)
+    engine.complete(task)
+    engine.engine.executions.terminate(started, reason="")
+    engine.settle()
+    engine.engine.recovery.retry(started)
+    engine.settle()
+    assert status_of(engine, started) == "COMPLETED"
+    found = task_of(engine, started, "a")
+    assert (found["status"], found["retried"]) == ("CANCELED", False)
+    assert engine.engine.auditor.execution(started) == ()
