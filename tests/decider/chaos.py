@@ -22,7 +22,7 @@ from conductor_py.codec.definitions import workflow_from_json
 from conductor_py.codec.execution import load_header
 from conductor_py.decider.workspace import Limits
 from conductor_py.errors import ConductorError, StoreUnavailable
-from conductor_py.model.requests import RerunRequest, UpgradeRequest
+from conductor_py.model.requests import ForceRequest, RerunRequest, UpgradeRequest
 from conductor_py.model.status import TaskStatus
 from conductor_py.testing import FakeClock, MemoryEngine, memory_engine
 from conductor_py.testing.author import WORKER, Author, RichAuthor
@@ -293,6 +293,20 @@ class Chaos:
         self.engine.engine.recovery.rerun(chosen, request)
 
     do_rerun_too = do_rerun
+
+    def do_rerun_from(self, chosen: str) -> None:
+        mode = self.chance.choice(("TASK_POST", "TASK_ONLY", "TASK_PRE"))
+        ref = self.chance.choice(_refs(self.definition) or ["none"])
+        self.engine.engine.recovery.rerun(chosen, RerunRequest(from_ref=ref, mode=mode))
+
+    def do_force(self, chosen: str) -> None:
+        ends = {"FAILED", "FAILED_WITH_TERMINAL_ERROR", "TIMED_OUT", "CANCELED"}
+        tasks = self.engine.workflow(chosen)["tasks"]
+        failed = [one["referenceTaskName"] for one in tasks if one["status"] in ends]
+        ref = self.chance.choice([*failed, "none"])
+        self.engine.engine.recovery.force_success(chosen, ref, ForceRequest())
+
+    do_force_too = do_force
 
     def do_jump(self, chosen: str) -> None:
         refs = _refs(self.definition) or ["none"]

@@ -15,6 +15,7 @@ from conductor_py.engine.snapshots import snapshots_of
 from conductor_py.testing.author import Author, GraphAuthor, RichAuthor
 from conductor_py.testing.recount import complaints
 from tests.decider.chaos import Chaos, Weather, timeless
+from tests.decider.odd_authors import OddAuthor, OddGraphAuthor
 
 _STEPS = 60
 _LIMITS = (Limits(), Limits(attempts=1), Limits(attempts=3, rounds=2), Limits(rounds=1))
@@ -41,6 +42,8 @@ def _live_through(seed: int, weather: Weather, author: type[Author] = RichAuthor
     def is_sound() -> None:
         found = complaints(world.space.partition(0), find_plan, world.clock.now_ms)
         assert not found, (seed, found[0], world.log[-12:])
+        ends = (stored.fields.get("end", b"") for stored in world.stored)
+        assert not any(b"Nothing left to do" in one for one in ends), (seed, world.log[-12:])
 
     for _ in range(_STEPS):
         world.step()
@@ -64,8 +67,14 @@ def test_whatever_is_done_to_dags_stays_sound_ends_and_leaves_nothing(weather: W
         _live_through(seed, weather, GraphAuthor)
 
 
+@pytest.mark.parametrize("author", [OddAuthor, OddGraphAuthor])
+def test_tasks_that_become_something_useless_stay_sound_and_end(author: type[Author]) -> None:
+    for seed in _FEW:
+        _live_through(seed, _FAIR, author)
+
+
 @pytest.mark.thorough(target="histories")
-@pytest.mark.parametrize("author", [RichAuthor, GraphAuthor])
+@pytest.mark.parametrize("author", [RichAuthor, GraphAuthor, OddAuthor, OddGraphAuthor])
 @pytest.mark.parametrize("weather", [_FAIR, _ROUGH, _CROWDED, _WILD])
 def test_many_worlds_stay_sound_end_and_leave_nothing(
     weather: Weather, author: type[Author], run_seed: int
