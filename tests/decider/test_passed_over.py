@@ -108,9 +108,10 @@ def test_a_fork_that_fails_in_a_rerun_has_not_brought_the_branches_of_before(
     branches = [dynamic_fork("f", optional=True), join("k", "x")]
     started = engine.start(
         workflow("w", fork("g", branches, [simple("x")]), join("j", "k", "x")),
-        input={"branches": [simple("b")], "inputs": {}},
+        input={"branches": [simple("b"), simple("c")], "inputs": {}},
     )
     engine.run("b")
+    engine.run("c")
     engine.run("x")
     assert status_of(engine, started) == "COMPLETED"
     first = task_of(engine, started, "g")["taskId"]
