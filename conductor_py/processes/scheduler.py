@@ -14,7 +14,7 @@ from conductor_py.engine import Engine
 from conductor_py.engine.sweeper import run_ticks
 from conductor_py.processes.identity import new_name
 from conductor_py.processes.readiness import await_redis
-from conductor_py.processes.stopping import join_all, stop_on_signals
+from conductor_py.processes.stopping import run_until, stop_on_signals
 from conductor_py.wiring import build_engine
 
 
@@ -24,11 +24,7 @@ def run_scheduler(settings: Settings, *, server: str | None = None) -> int:
     stop_on_signals(stop)
     await_redis(settings, stop)
     engine = build_engine(settings, server=server or new_name(), serves_all_shards=server is None)
-    loops = scheduler_loops(settings, engine, stop)
-    for loop in loops:
-        loop.start()
-    stop.wait()
-    join_all(loops)
+    run_until(stop, scheduler_loops(settings, engine, stop))
     return 0
 
 

@@ -90,6 +90,15 @@ def join_all(
         each.join(max(0.0, end - monotonic()))
 
 
+def run_until(stop: threading.Event, threads: Iterable[threading.Thread]) -> None:
+    """Run threads until ``stop``, then wait for their end as ``join_all`` does."""
+    running = tuple(threads)
+    for each in running:
+        each.start()
+    stop.wait()
+    join_all(running)
+
+
 def end_after_stop(stop: threading.Event, grace_s: float) -> None:
     """End this process ``grace_s`` after ``stop``, if it has not ended by itself.
 

@@ -18,7 +18,7 @@ from conductor_py.engine.sweeper import Relay, run_ticks
 from conductor_py.processes.identity import new_name
 from conductor_py.processes.readiness import await_redis
 from conductor_py.processes.scheduler import scheduler_loops
-from conductor_py.processes.stopping import join_all, stop_on_signals
+from conductor_py.processes.stopping import run_until, stop_on_signals
 from conductor_py.wiring import build_engine
 
 _FURTHER_IDLE_S: Final = 1.0
@@ -50,10 +50,7 @@ def run_sweeper(settings: Settings, *, server: str | None = None) -> int:
     loops = sweeper_loops(settings, engine, stop)
     if server is not None and settings.scheduler.enabled:
         loops += scheduler_loops(settings, engine, stop)
-    for loop in loops:
-        loop.start()
-    stop.wait()
-    join_all(loops)
+    run_until(stop, loops)
     return 0
 
 

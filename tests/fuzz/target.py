@@ -31,7 +31,7 @@ _READY_S: Final = 120.0
 _QUIET_S: Final = 240.0
 _AUDIT_S: Final = 300.0
 _BULK: Final = 100
-_ROLES: Final = {"api", "sweeper", "system-worker", "effects", "redis"}
+_ROLES: Final = {"server", "redis"}
 
 
 class Target:

@@ -128,3 +128,18 @@ def test_refusals_in_their_form_are_right(answer: Answer) -> None:
     findings = Findings()
     findings.answered(request("starts", "GET", "/api/x"), answer, _AT, "")
     assert findings.wrong == []
+
+
+def test_what_cannot_be_read_is_right_where_the_run_has_damaged_something_and_nowhere_else() -> (
+    None
+):
+    unread = _answer(500, b'{"status":500,"code":"STORE_DAMAGED"}')
+    findings = Findings(damaged=True)
+    findings.answered(request("starts", "GET", "/api/x"), unread, _AT, "")
+    assert findings.wrong == []
+    findings.answered(request("starts", "GET", "/api/x"), _answer(500, b"{}"), _AT, "")
+    assert len(findings.wrong) == 1
+
+    before = Findings()
+    before.answered(request("starts", "GET", "/api/x"), unread, _AT, "")
+    assert len(before.wrong) == 1
