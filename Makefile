@@ -66,6 +66,8 @@ contracts: $(INSTALLED) ## who may import whom
 	PYTHONPATH=.:workers $(BIN)/lint-imports
 
 fast real: export PYTHONHASHSEED := $(or $(SEED),0)
+# What is compiled is kept: else every process of every test compiles the sources anew.
+unexport PYTHONDONTWRITEBYTECODE
 fast: $(INSTALLED) ## the tests that need no service [SEED=n]
 	$(BIN)/python -m pytest -p tests.oracle $(DIVIDED) -m '$(FAST)'
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from importlib import import_module
 
@@ -52,7 +53,8 @@ class Found:
 def patterns() -> Iterator[Found]:
     """All patterns of the sources: what ``re`` is given, and the fields that have a pattern."""
     modules = list(package_modules())
-    trees = [module.tree for module in modules]
+    uses = {str(module): _uses(module.tree) for module in modules}
+    everywhere = _together(uses.values())
     for module in modules:
         constants = _constants(module.tree)
         for owner, call in _calls(module.tree):
@@ -65,7 +67,8 @@ def patterns() -> Iterator[Found]:
                 methods, bound = frozenset({function.attr}), owner
                 if function.attr == "compile":
                     bound = next((key for key, value in constants.items() if value is call), owner)
-                    methods = _methods(module.tree, bound, trees)
+                    places = uses[str(module)] if bound.startswith("_") else everywhere
+                    methods = places.methods(bound)
             else:
                 continue
             text = _folded(call.args[0], constants)
@@ -140,46 +143,62 @@ def _flags(node: ast.Call) -> int:
     return int(sum(getattr(re, name) for name in names))
 
 
-def _methods(tree: ast.Module, name: str, trees: Iterable[ast.Module]) -> frozenset[str]:
-    """The methods that are called of what a name is bound to."""
-    places = [tree] if name.startswith("_") else list(trees)
-    handed = any(
-        isinstance(argument, ast.Name) and argument.id == name
-        for place in places
-        for node in ast.walk(place)
-        if isinstance(node, ast.Call)
-        for argument in node.args
-    )
-    return (_methods_of_arguments(places) if handed else frozenset()) | frozenset(
-        node.attr
-        for place in places
-        for node in ast.walk(place)
-        if isinstance(node, ast.Attribute)
-        and node.attr in _FUNCTIONS
-        and (
-            (isinstance(node.value, ast.Name) and node.value.id == name)
-            or (isinstance(node.value, ast.Attribute) and node.value.attr == name)
-        )
-    )
+@dataclass(frozen=True, slots=True)
+class _Uses:
+    """How names are used in some modules; read once, since there are many patterns."""
 
-
-def _methods_of_arguments(places: Iterable[ast.Module]) -> frozenset[str]:
+    called: Mapping[str, set[str]]
+    """The methods of ``re`` that are called of a name."""
+    handed: Set[str]
+    """The names that are an argument of some call."""
+    of_arguments: Set[str]
     """The methods that functions call of an argument that is a pattern."""
-    found: set[str] = set()
-    for place in places:
-        for function in ast.walk(place):
-            if not isinstance(function, ast.FunctionDef):
-                continue
-            names = {
-                argument.arg
-                for argument in (*function.args.args, *function.args.kwonlyargs)
-                if argument.annotation is not None and "Pattern" in ast.unparse(argument.annotation)
-            }
-            found |= {
-                node.attr
-                for node in ast.walk(function)
-                if isinstance(node, ast.Attribute)
-                and isinstance(node.value, ast.Name)
-                and node.value.id in names
-            }
-    return frozenset(found)
+
+    def methods(self, name: str) -> frozenset[str]:
+        """The methods that are called of what a name is bound to."""
+        called = self.called.get(name, set())
+        return frozenset(called | self.of_arguments if name in self.handed else called)
+
+
+def _uses(tree: ast.Module) -> _Uses:
+    called: defaultdict[str, set[str]] = defaultdict(set)
+    handed: set[str] = set()
+    of_arguments: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr in _FUNCTIONS:
+            if isinstance(node.value, ast.Name):
+                called[node.value.id].add(node.attr)
+            elif isinstance(node.value, ast.Attribute):
+                called[node.value.attr].add(node.attr)
+        elif isinstance(node, ast.Call):
+            handed |= {argument.id for argument in node.args if isinstance(argument, ast.Name)}
+        elif isinstance(node, ast.FunctionDef):
+            of_arguments |= _methods_of_arguments(node)
+    return _Uses(called, handed, of_arguments)
+
+
+def _together(uses: Iterable[_Uses]) -> _Uses:
+    called: defaultdict[str, set[str]] = defaultdict(set)
+    handed: set[str] = set()
+    of_arguments: set[str] = set()
+    for each in uses:
+        for name, methods in each.called.items():
+            called[name] |= methods
+        handed |= each.handed
+        of_arguments |= each.of_arguments
+    return _Uses(called, handed, of_arguments)
+
+
+def _methods_of_arguments(function: ast.FunctionDef) -> set[str]:
+    names = {
+        argument.arg
+        for argument in (*function.args.args, *function.args.kwonlyargs)
+        if argument.annotation is not None and "Pattern" in ast.unparse(argument.annotation)
+    }
+    return {
+        node.attr
+        for node in (ast.walk(function) if names else ())
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id in names
+    }
