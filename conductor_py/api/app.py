@@ -34,6 +34,7 @@ from conductor_py.api.payloads import payloads
 from conductor_py.api.pipelines import pipelines
 from conductor_py.api.queues import queues
 from conductor_py.api.recovery import recovery
+from conductor_py.api.routing import ReadingRule
 from conductor_py.api.schedules import schedules
 from conductor_py.api.schemas import schemas
 from conductor_py.api.steering import steering
@@ -129,6 +130,7 @@ def create_app(
     app = Flask("conductor_py.api", static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = max_body_bytes
     app.url_map.merge_slashes = False
+    app.url_rule_class = ReadingRule
     install(app, instance)
     for noun in (workflows, tasks, queues, metadata, catalog, bundles):
         app.register_blueprint(noun(front))

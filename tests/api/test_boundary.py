@@ -54,6 +54,7 @@ class _Site:
             served_payloads=FilePayloads(root, base_url=_PAYLOADS, now_ms=lambda: 1_000),
             files=self.engine.engine.files,
             metrics=lambda: b"up 1\n",
+            max_wait_ms=1,
         )
         self.app.register_blueprint(create_ui(self.engine.engine))
         self.client: Any = self.app.test_client()
