@@ -7,7 +7,6 @@ which is five sixths of what some two hundred rules cost a start; pages write a 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from werkzeug.routing import Rule
 
@@ -15,10 +14,16 @@ from werkzeug.routing import Rule
 class ReadingRule(Rule):
     """A rule of werkzeug (3.1) whose writing half is compiled when it is first used."""
 
-    def _compile_builder(self, append_unknown: bool = True) -> Callable[..., tuple[str, str]]:
-        def build(rule: ReadingRule, **values: Any) -> tuple[str, str]:
-            written = Rule._compile_builder(rule, append_unknown).__get__(rule, None)
-            setattr(rule, "_build_unknown" if append_unknown else "_build", written)
+    def _compile_builder(
+        self,
+        append_unknown: bool = True,  # noqa: FBT001, FBT002 - as it is called
+    ) -> Callable[..., tuple[str, str]]:
+        compile_now = super()._compile_builder
+        place = "_build_unknown" if append_unknown else "_build"
+
+        def build(rule: Rule, **values: object) -> tuple[str, str]:
+            written = compile_now(append_unknown).__get__(rule, None)
+            setattr(rule, place, written)
             address: tuple[str, str] = written(**values)
             return address
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -29,6 +30,9 @@ def test_a_start_compiles_nothing_that_writes_addresses(compiled: mock.MagicMock
     assert compiled.call_count == 0
 
 
+_MORE: tuple[dict[str, Any], ...] = ({}, {"q": "1&2"})
+
+
 def test_an_address_is_written_as_werkzeug_writes_it(compiled: mock.MagicMock) -> None:
     written = []
     for rule in (Rule, ReadingRule):
@@ -40,7 +44,7 @@ def test_an_address_is_written_as_werkzeug_writes_it(compiled: mock.MagicMock) -
                 [
                     url_for("reach", name=name, rest="x/y z", **more)
                     for name in ("é/", "b")
-                    for more in ({}, {"q": "1&2"})
+                    for more in _MORE
                 ]
             )
     assert written[0] == written[1]

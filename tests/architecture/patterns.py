@@ -7,7 +7,8 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from importlib import import_module
 
@@ -149,9 +150,9 @@ class _Uses:
 
     called: Mapping[str, set[str]]
     """The methods of ``re`` that are called of a name."""
-    handed: Set[str]
+    handed: AbstractSet[str]
     """The names that are an argument of some call."""
-    of_arguments: Set[str]
+    of_arguments: AbstractSet[str]
     """The methods that functions call of an argument that is a pattern."""
 
     def methods(self, name: str) -> frozenset[str]:

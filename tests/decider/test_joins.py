@@ -95,7 +95,7 @@ def test_unreachable_join_is_released_however_far_back_it_stands() -> None:
     """More attempts than any window of recent ones stand between."""
     engine = memory_engine(limits=Limits(attempts=10_000, rounds=200_000))
     skipped = switch("s", "no", {"yes": [simple("never")]})
-    long = times("l", 6_000, set_variable("v", n=1), typed("NOOP", "n"))
+    long = times("l", 2_000, set_variable("v", n=1), typed("NOOP", "n"))
     started = engine.start(
         workflow("w", fork("f", [skipped], [long]), join("j", "never", "l"), simple("z"))
     )
