@@ -65,6 +65,7 @@ from typing import Final, Protocol
 
 from conductor_py.model.ids import ExecutionId
 from conductor_py.ports.admission import Admission
+from conductor_py.ports.chains import ChainRoom, ChainUse
 
 Fields = Mapping[str, bytes | None]
 """Fields by name; ``None`` says that the field is known to be absent."""
@@ -90,6 +91,7 @@ class Outcome(Enum):
     CLOCK = "CLOCK"  # the caller's estimate of the store's time is more than a second off
     BUSY = "BUSY"  # somebody else holds the lease
     LIMITED = "LIMITED"  # as many of its kind are there as may be
+    CHAIN_FULL = "CHAIN_FULL"  # a root has set going so many; `room` is left
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,9 +148,7 @@ class Child:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """An event for the inbox of another execution of the same partition; dropped when that does not
-    exist.
-    """
+    """An event for another execution of the same partition; dropped when that does not exist."""
 
     execution: ExecutionId
     event: bytes
@@ -197,6 +197,7 @@ class Changes:
     """Hashes that must be stored in this partition; else NEED_PLAN."""
     unpark: bool = False
     admission: Admission | None = None
+    chain: ChainUse | None = None
     touched: tuple[int, ...] = ()
     """Attempts that changed or went, for the index (``ports/touched.py``); an end forgets them."""
     gather_ms: int = 0  # how long the index waits for more
@@ -236,6 +237,7 @@ class StartReply:
     version: int = 0
     existing: ExecutionId | None = None
     more: Loaded | None = None
+    room: ChainRoom | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -271,9 +273,7 @@ class ReportReply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SendReply:
-    """``answer`` is there when this operation id was already answered; then nothing was
-    appended.
-    """
+    """``answer`` is there when this operation id was already answered; nothing was appended."""
 
     outcome: Outcome
     now_ms: int
@@ -314,6 +314,7 @@ class CommitReply:
     version: int = 0
     more: Loaded | None = None
     woken: tuple[ExecutionId, ...] = ()
+    room: ChainRoom | None = None
 
 
 class ExecutionStore(Protocol):
@@ -328,8 +329,9 @@ class ExecutionStore(Protocol):
         """Create the execution with its first decision, in one atomic step.
 
         Outcomes: OK; EXISTS (id taken by another operation, or the idempotency key by ``existing``
-        and ``on_existing`` says so); NEED_PLAN; META_MOVED; CLOCK; LIMITED. A repeat with the same
-        operation id is OK and changes nothing. The version of a new execution is max(1, now).
+        and ``on_existing`` says so); NEED_PLAN; META_MOVED; CLOCK; LIMITED; CHAIN_FULL. A repeat
+        with the same operation id is OK and changes nothing. The version of a new execution is
+        max(1, now).
         """
 
     def report(self, report: Report) -> ReportReply:

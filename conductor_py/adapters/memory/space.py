@@ -135,6 +135,7 @@ class Partition:
     outputs: dict[str, bytes] = field(default_factory=dict)
     admitted: defaultdict[str, ScoreSet] = field(default_factory=lambda: defaultdict(ScoreSet))
     waiting: defaultdict[str, ScoreSet] = field(default_factory=lambda: defaultdict(ScoreSet))
+    chains: dict[str, tuple[int, int, int]] = field(default_factory=dict)
     running: defaultdict[str, ScoreSet] = field(default_factory=lambda: defaultdict(ScoreSet))
     poll_data: dict[tuple[str, str], PollData] = field(default_factory=dict)
     holdings: defaultdict[str, Permitted] = field(default_factory=lambda: defaultdict(Permitted))

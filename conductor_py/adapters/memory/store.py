@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from conductor_py.adapters.memory.admission import count_again, enter, has_room, leave
+from conductor_py.adapters.memory.chains import count_chain, lacking_room
 from conductor_py.adapters.memory.changes import Applier, answer_of, put_answer
 from conductor_py.adapters.memory.claims import attempt_of, claim_side, is_open
 from conductor_py.adapters.memory.reads import FieldReader, loaded
@@ -74,6 +75,9 @@ class MemoryExecutionStore:
             room = asked is not None and has_room(partition, asked, now)
             if asked is not None and asked.reject and not room:
                 return StartReply(outcome=Outcome.LIMITED, now_ms=now)
+            full = lacking_room(partition, start.changes.chain, now)
+            if full is not None:
+                return StartReply(outcome=Outcome.CHAIN_FULL, now_ms=now, room=full)
             return self._create(partition, start, now, room=room)
 
     def _create(self, partition: Partition, start: Start, now: int, *, room: bool) -> StartReply:
@@ -90,6 +94,7 @@ class MemoryExecutionStore:
         )
         partition.executions[start.execution] = execution
         partition.restoring.pop(start.execution, None)
+        count_chain(partition, changes.chain, now)
         Applier(self._space, partition, execution, now).apply(changes)
         if changes.admission is not None:
             enter(partition, execution, changes.admission, now, room=room)
@@ -222,6 +227,10 @@ class MemoryExecutionStore:
             refusal = self._refuse_commit(partition, execution, commit, now)
             if refusal is not None:
                 return CommitReply(outcome=refusal, now_ms=now)
+            full = lacking_room(partition, commit.changes.chain, now)
+            if full is not None:
+                return CommitReply(outcome=Outcome.CHAIN_FULL, now_ms=now, room=full)
+            count_chain(partition, commit.changes.chain, now)
             more, woken = self._apply(partition, execution, commit, now)
             return CommitReply(
                 outcome=Outcome.OK,

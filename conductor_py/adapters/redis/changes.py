@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from conductor_py.adapters.redis.connection import Argument, Reply
 from conductor_py.model.ids import ExecutionId
+from conductor_py.ports.chains import ChainRoom
 from conductor_py.ports.store import Changes, ClaimGuard, Loaded, Outcome
 
 OUTCOMES = {outcome.value.encode(): outcome for outcome in Outcome}
@@ -79,6 +80,9 @@ def _add_talk(arguments: list[Argument], changes: Changes) -> None:
         arguments += ("M", 2 * len(changes.messages))
         for message in changes.messages:
             arguments += (message.execution, message.event)
+    if changes.chain:
+        use = changes.chain
+        arguments += ("H", 5, use.root, use.starts, use.most_starts, use.nested, use.most_nested)
     if changes.answers:
         arguments += ("A", 2 * len(changes.answers))
         for answer in changes.answers:
@@ -99,6 +103,11 @@ def fields_of(flat: Sequence[Reply]) -> dict[str, bytes | None]:
     """Read a flat list of names and values."""
     pairs = iter(flat)
     return {name.decode(): value for name, value in zip(pairs, pairs, strict=True)}
+
+
+def room_of(reply: Sequence[Reply]) -> ChainRoom | None:
+    """Read how many more a root may set going, where a script has refused some."""
+    return ChainRoom(*reply[2]) if OUTCOMES[reply[0]] is Outcome.CHAIN_FULL else None
 
 
 def loaded_of(reply: Reply) -> Loaded | None:

@@ -105,6 +105,12 @@ KEYS = (
         "<workflow, escaped>:<rate limit key>: order of asking -> execution",
         "not terminal",
     ),
+    _key(
+        "chain:",
+        "hash",
+        "<execution>: what it has set going quickly in this partition: starts, nested -> number",
+        "settings; expires an hour after the last",
+    ),
     _key("running:", "zset", "<workflow>: started ms -> execution", "not terminal"),
     _key("meta:revision", "string", "grows with each change of a definition", "1"),
     _key("meta:workflows", "set", "names of workflow definitions (partition 0)", "names"),

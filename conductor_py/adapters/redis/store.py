@@ -13,6 +13,7 @@ from conductor_py.adapters.redis.changes import (
     add_guards,
     fields_of,
     loaded_of,
+    room_of,
     token,
 )
 from conductor_py.adapters.redis.connection import Argument
@@ -87,7 +88,7 @@ class RedisExecutionStore:
             more = loaded_of(reply[3])
             return StartReply(outcome=outcome, now_ms=reply[1], version=reply[2], more=more)
         existing = ExecutionId(reply[2].decode()) if outcome is Outcome.EXISTS else None
-        return StartReply(outcome=outcome, now_ms=reply[1], existing=existing)
+        return StartReply(outcome=outcome, now_ms=reply[1], existing=existing, room=room_of(reply))
 
     def report(self, report: Report) -> ReportReply:
         output, partition = report.output, partition_of(report.execution)
@@ -185,7 +186,7 @@ class RedisExecutionStore:
         reply = self._scripts.run("commit_decision", partition, arguments)
         outcome = OUTCOMES[reply[0]]
         if outcome is not Outcome.OK:
-            return CommitReply(outcome=outcome, now_ms=reply[1])
+            return CommitReply(outcome=outcome, now_ms=reply[1], room=room_of(reply))
         more = loaded_of(reply[3])
         woken = tuple(ExecutionId(one.decode()) for one in reply[4]) if len(reply) > 4 else ()
         return CommitReply(

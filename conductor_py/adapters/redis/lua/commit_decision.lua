@@ -3,10 +3,11 @@
 -- ARGV       now, channel, id, operation, version, home, name, last event consumed, holder, lease in ms, let go,
 --            fencing, take the lease, first event read, their digest, status, terminal, generation, due, sections
 -- RETURNS    {OK, now, version, loaded | false[, executions admitted]} {STALE | CLAIM_MOVED | NEED_PLAN | GONE, now}
+--            {CHAIN_FULL, now, {starts, nested} that have room}
 -- INVARIANT  All or nothing. A repeat is known by its operation before versions are compared. Fencing off removes
 --            the comparison of versions only: generation, terminal, claims and events are structure. What leaves the
 --            inbox is what was read: a server that lost its last writes gives the same numbers to other events. A
---            child that it creates is counted by its plan, and a header that names another plan moves the count.
+--            child that it creates is counted by its plan, and under its root, or all are refused; and a header that names another plan moves the count.
 -- BOUND      The number of arguments; events compared, and returned: 1,000; parked entries returned to queues: 2,000;
 --            executions admitted: 100.
 -- @include time
@@ -22,6 +23,7 @@
 -- @include references
 -- @include touch
 -- @include apply
+-- @include chain
 -- @include permits
 -- @include admission
 local P, now, channel, id, operation = KEYS[1], store_now(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
@@ -69,8 +71,13 @@ local old_plans = plans_to_touch(P, sections.P, now)
 if not old_plans then
   return {'NEED_PLAN', now}
 end
+local full = chain_is_full(P, sections.H)
+if full then
+  return {'CHAIN_FULL', now, full}
+end
 
 touch_plans(old_plans, now)
+count_chain(P, sections.H)
 local waiting = redis.call('LLEN', inbox)
 if used > 0 then
   redis.call('LTRIM', inbox, used, -1)

@@ -4,9 +4,10 @@
 --            revision of the definitions, holder, lease in ms, take the lease, status, terminal, generation, due,
 --            sections
 -- RETURNS    {OK, now, version, loaded | false} {EXISTS, now, id} {CLOCK | META_MOVED | NEED_PLAN | LIMITED,
---            now}
+--            now} {CHAIN_FULL, now, {starts, nested} that have room}
 -- INVARIANT  All or nothing; a repeat of the operation is OK and changes nothing. The plan that the header of a new
 --            execution names counts it.
+--            What it creates under a root is counted, or all of it is refused.
 -- BOUND      The number of arguments.
 -- @include time
 -- @include record
@@ -21,6 +22,7 @@
 -- @include references
 -- @include touch
 -- @include apply
+-- @include chain
 -- @include permits
 -- @include admission
 local P, now, channel = KEYS[1], store_now(ARGV[1]), ARGV[2]
@@ -77,8 +79,13 @@ local room = asked and has_room(P, asked, now)
 if asked and not room and ARGV[asked[1] + 3] == '1' then
   return {'LIMITED', now}
 end
+local full = chain_is_full(P, sections.H)
+if full then
+  return {'CHAIN_FULL', now, full}
+end
 
 touch_plans(old_plans, now)
+count_chain(P, sections.H)
 redis.call('UNLINK', P .. 'exec:' .. id, P .. 'ckpt:' .. id)  -- of an attempt to restore one
 local record = {version = math.max(1, now), terminal = ARGV[16] == '1', generation = tonumber(ARGV[17]), base = 1,
   home = home, begun = operation, last = operation, status = ARGV[15]}

@@ -1,0 +1,35 @@
+"""Chains: how many executions one root has set going, counted where they come into being.
+
+A root is an execution, by id, of any partition. Each partition counts what it creates itself, and
+forgets a root an hour after the last.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+CHAIN_KEPT_MS: Final = 3_600_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChainUse:
+    """What one start or commit creates under a root, and how many there may be: executions that
+    are no sub-workflows (``starts``), and sub-workflows (``nested``).
+
+    Counted in the same atomic step, or refused whole (CHAIN_FULL); a repeat counts nothing.
+    """
+
+    root: str
+    starts: int
+    nested: int
+    most_starts: int
+    most_nested: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChainRoom:
+    """How many more may be created under a root."""
+
+    starts: int
+    nested: int
