@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from conductor_py.codec.execution import dump_json
+from conductor_py.model.chains import chain_in
 from conductor_py.model.event_handlers import (
     ActionRecord,
     ActionType,
@@ -76,7 +77,7 @@ def dump_message(message: EventMessage) -> bytes:
             "message": message.id,
             "event": message.event,
             "at": message.published_at,
-            "chain": message.chain,
+            **message.chain.members(),
             "payload": message.payload,
         }
     )
@@ -91,7 +92,7 @@ def load_message(document: Json) -> EventMessage:
         event=document["event"],
         published_at=document["at"],
         payload=document.get("payload"),
-        chain=document.get("chain", 0),
+        chain=chain_in(document),
     )
 
 

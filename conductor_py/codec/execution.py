@@ -30,6 +30,7 @@ from conductor_py.codec.recovery import (
     load_walk,
 )
 from conductor_py.errors import ConductorError
+from conductor_py.model.chains import NO_CHAIN, chain_in
 from conductor_py.model.changing import made
 from conductor_py.model.execution import (
     FORMAT,
@@ -97,7 +98,6 @@ _HEADER: tuple[tuple[str, str, Any], ...] = (
     ("parent", "parent", None),
     ("parent_seq", "pseq", 0),
     ("depth", "depth", 0),
-    ("chain", "chain", 0),
     ("open_attempts", "open", 0),
     ("containers", "cont", 0),
     ("tail", "tail", False),
@@ -182,6 +182,8 @@ def dump_header(header: Header) -> bytes:
     for (_, stored, default), value in zip(_HEADER, _header_values(header), strict=True):
         if value != default:
             fields[stored] = value
+    if header.chain is not NO_CHAIN:
+        fields |= header.chain.members()
     if header.former:
         fields["former"] = " ".join(header.former)
     return orjson.dumps(fields)
@@ -193,6 +195,8 @@ def load_header(stored: bytes) -> Header:
     if fields["f"] not in _KNOWN_FORMATS:
         raise UnknownFormat
     more = {_HEADER_NAMES[name]: fields[name] for name in fields if name in _HEADER_NAMES}
+    if "chain" in fields or "root" in fields:
+        more["chain"] = chain_in(fields)
     if "former" in more:
         more["former"] = tuple(more["former"].split())
     return made(

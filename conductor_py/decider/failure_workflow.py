@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from conductor_py.decider.chains import lacks_room, next_in_chain
 from conductor_py.decider.need import ChildWanted, Refusal
 from conductor_py.decider.plan import Plan
 from conductor_py.decider.references import resolve_value
 from conductor_py.decider.starting import (
     business_of,
     new_header,
-    next_in_chain,
     with_input_template,
 )
 from conductor_py.decider.workspace import Workspace
@@ -41,6 +41,8 @@ def start(
     oversize = ws.known.get(f"oversize:child:{child}")
     if isinstance(oversize, str):
         found = Refusal(oversize)
+    elif (full := lacks_room(ws, next_in_chain(ws))) is not None:
+        found = Refusal(full)
     if isinstance(found, Refusal):
         return f"The failure workflow cannot be started: {found.reason}"
     given: JsonObject = {
@@ -65,7 +67,7 @@ def _add(ws: Workspace, plan: Plan, child: str, given: JsonObject) -> None:
         correlation_id=ws.header.correlation_id,
         has_domains=bool(domains),
         depth=ws.header.depth + 1,
-        chain=next_in_chain(ws.header, ws.now_ms),
+        chain=next_in_chain(ws),
         business=business_of(ws.header),
     )
     ws.plans[plan.hash] = None

@@ -12,7 +12,8 @@ class Limits:
     """From the settings; what each means stands there, 0 ``messages`` switches them off.
 
     Of a decision: ``attempts``, ``rounds``, ``bytes``. Of an execution: ``depth``, ``chain``,
-    ``lost``, ``tasks``, ``iterations``, ``branches`` and those of its messages. Of queues: their
+    ``chain_executions``, ``nested_executions``, ``lost``, ``tasks``, ``iterations``, ``branches``
+    and those of its messages. Of queues: their
     ``order``.
     """
 
@@ -21,6 +22,8 @@ class Limits:
     bytes: int = 4_000_000
     depth: int = 2000
     chain: int = 100
+    chain_executions: int = 10_000
+    nested_executions: int = 100_000
     lost: int = 10
     tasks: int = 200_000
     iterations: int = 100_000

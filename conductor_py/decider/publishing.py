@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from conductor_py.decider.chains import next_in_chain
 from conductor_py.decider.need import Refusal, SinkWanted
-from conductor_py.decider.starting import next_in_chain
 from conductor_py.decider.workspace import Workspace
 from conductor_py.model.decision import Order
 from conductor_py.model.event_handlers import CONDUCTOR
@@ -44,7 +44,7 @@ def publish(ws: Workspace, name: str, identity: str, event: str, payload: JsonOb
         "message": identity,
         "event": event,
         "at": ws.now_ms,
-        "chain": next_in_chain(ws.header, ws.now_ms),
+        **next_in_chain(ws).members(),
         "payload": payload,
     }
     ws.effects[effect] = Order(id=effect, kind="publish", arguments=arguments)

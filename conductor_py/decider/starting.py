@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from conductor_py.model.chains import NO_CHAIN, Chain
 from conductor_py.model.changing import made
 from conductor_py.model.definitions import WorkflowDef
 from conductor_py.model.execution import Header
@@ -26,13 +27,14 @@ def new_header(
     parent: tuple[str, int, int] | None = None,
     admitted_under: str = "",
     depth: int = 0,
-    chain: int = 0,
+    chain: Chain = NO_CHAIN,
     business: tuple[int, str] = (0, ""),
 ) -> Header:
     """Make the header of a new execution; ``parent`` is (execution, sequence number of the task,
     depth of the parent), ``admitted_under`` the rate limits that those above it hold,
-    ``depth`` how many follow each other without being children, ``chain`` how many have started
-    each other quickly (``next_in_chain``), ``business`` the instant that it is about and its zone.
+    ``depth`` how many follow each other without being children, ``chain`` where it stands among
+    those that start each other quickly (``decider/chains.py``), ``business`` the instant that it
+    is about and its zone.
     """
     timeout = definition.timeout_seconds * 1000
     return made(
@@ -56,24 +58,6 @@ def new_header(
         admitted_under=admitted_under,
         business_at=business[0],
         zone=business[1],
-    )
-
-
-_QUICK_MS = 10_000
-
-
-def next_in_chain(header: Header, now_ms: int) -> int:
-    """Number what an execution starts now, by a task, a message or its failure, in a chain of
-    executions that each started the next within ten seconds of their own start.
-    """
-    return header.chain + 1 if now_ms - header.created_at < _QUICK_MS else 0
-
-
-def chain_ends(most: int) -> str:
-    """Say why the next of a chain of so many is not started."""
-    return (
-        f"More than {most} executions have started each other, each within ten seconds of its "
-        "own start (conductor.limits.chainLength)"
     )
 
 

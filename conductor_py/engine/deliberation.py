@@ -15,11 +15,13 @@ from conductor_py.decider.decide import abandon, decide
 from conductor_py.decider.need import Later, Need
 from conductor_py.decider.plan import Plan
 from conductor_py.decider.workspace import Execution, Limits
+from conductor_py.engine.chains import chain_use
 from conductor_py.engine.encoding import Encoder
 from conductor_py.engine.failure_reports import FailureReports
 from conductor_py.engine.long_scripts import PutOff, without_long_scripts
 from conductor_py.engine.needs import Fetcher
 from conductor_py.engine.snapshots import Snapshots
+from conductor_py.model.changing import changed
 from conductor_py.model.decision import Decision
 from conductor_py.model.event import Event
 from conductor_py.model.execution import Attempt, Header
@@ -122,7 +124,8 @@ class Deliberation:
             if made > 1 and sum(map(len, changes.fields.values())) > limits.bytes:
                 limits = replace(limits, attempts=made // 2)
                 continue
-            return decision, self._reports.add(execution.id, decision, changes)
+            counted = self._counted(decision, changes, born=birth is not None)
+            return decision, self._reports.add(execution.id, decision, counted)
 
     def abandoned(
         self,
@@ -138,7 +141,11 @@ class Deliberation:
         changes = self._encoder.changes(execution.id, decision, self._pick_shard, now_ms)
         if not isinstance(changes, Changes):
             raise broken
-        return decision, changes
+        return decision, self._counted(decision, changes, born=False)
+
+    def _counted(self, decision: Decision, changes: Changes, *, born: bool) -> Changes:
+        use = chain_use(decision, self.limits, born=born)
+        return changes if use is None else changed(changes, chain=use)
 
 
 def _shown(off: PutOff, known: dict[str, object]) -> bool:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from conductor_py.decider.chains import chain_ends
 from conductor_py.decider.event_actions import expanded, resolved
-from conductor_py.decider.starting import chain_ends
 from conductor_py.engine.executions import Executions
 from conductor_py.engine.operations import Operations
 from conductor_py.engine.tasks import Tasks
@@ -77,7 +77,7 @@ class EventActions:
             event=wanted.message.event,
             chain=wanted.message.chain,
         )
-        if request.chain > self._most_in_chain:
+        if request.chain.number > self._most_in_chain:
             raise InvalidInput(chain_ends(self._most_in_chain))
         return {"workflowId": self._executions.start(request, cause=wanted.identity)}
 

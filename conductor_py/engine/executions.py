@@ -12,6 +12,7 @@ from conductor_py.decider.plan import Plan
 from conductor_py.decider.starting import new_header
 from conductor_py.decider.subsets import subset
 from conductor_py.decider.workspace import Execution
+from conductor_py.engine.chains import learn_room
 from conductor_py.engine.clock import StoreClock
 from conductor_py.engine.drafts import Draft, Drafts
 from conductor_py.engine.executor import Executor
@@ -20,12 +21,7 @@ from conductor_py.engine.operations import Operations
 from conductor_py.engine.shards import Shards
 from conductor_py.engine.snapshots import Snapshots
 from conductor_py.engine.views import Views
-from conductor_py.errors import (
-    Conflict,
-    LimitExceeded,
-    NotFound,
-    StoreUnavailable,
-)
+from conductor_py.errors import Conflict, LimitExceeded, NotFound, StoreUnavailable
 from conductor_py.model.changing import changed
 from conductor_py.model.execution import Watch, Watches
 from conductor_py.model.ids import (
@@ -124,7 +120,7 @@ class Executions:
         ``watch`` says who waits for it; its end counts from the start.
         After ``before_ms``, by the store's clock, nothing is started (``StoreUnavailable``).
 
-        Raises ``NotFound`` (no such definition), ``InvalidInput`` (no such part),
+        Raises ``NotFound`` (no such definition), ``InvalidInput`` (no such part, a full chain),
         ``PayloadTooLarge``, ``Conflict`` (idempotency key).
         """
         partition = self._partition(request, cause)
@@ -142,9 +138,7 @@ class Executions:
             if draft is None or draft.plan is not plan:
                 draft = self._drafts.draft(request, plan, watch)
             start = self._start(request, draft, execution, operation, revision)
-            # The store refuses a time it does not share. The schedule's partition may have another.
-            if before_ms and max(start.now_ms, self._clock.now_ms()) > before_ms:
-                raise StoreUnavailable("The claim ended before the start; it is made again.")
+            self._refuse_late(start, before_ms)
             reply = self._send(start, partition, looked_ms if cause else None)
             match reply.outcome:
                 case Outcome.OK:
@@ -154,11 +148,18 @@ class Executions:
                     return _existing(request, reply, execution)
                 case Outcome.LIMITED:
                     raise LimitExceeded(_limited(draft.plan))
+                case Outcome.CHAIN_FULL:
+                    learn_room(draft.known, request, start.changes.chain, reply.room)
                 case Outcome.META_MOVED:
                     self._snapshots.forget_heads()
         raise StoreUnavailable(
             "Definitions or the clock kept changing during the start, which took long; try again."
         )
+
+    def _refuse_late(self, start: Start, before_ms: int) -> None:
+        # The store refuses a time it does not share. The schedule's partition may have another.
+        if before_ms and max(start.now_ms, self._clock.now_ms()) > before_ms:
+            raise StoreUnavailable("The claim ended before the start; it is made again.")
 
     def _has_begun(self, execution: ExecutionId) -> bool:
         """Whether somebody with the same cause was quicker, in this order: what is not in the store

@@ -19,6 +19,7 @@ from conductor_py.codec.execution import dump_json
 from conductor_py.decider.need import Missing
 from conductor_py.decider.plan import Plan
 from conductor_py.decider.workspace import Execution, Limits
+from conductor_py.engine.chains import is_to_decide_again
 from conductor_py.engine.deliberation import Deliberation, Moved, events_of, named
 from conductor_py.engine.encoding import Encoder
 from conductor_py.engine.failure_reports import FailureReports
@@ -239,10 +240,8 @@ class Executor:
             if self._locking is not None and not self._locking.covers(loaded.execution, holder):
                 return None
             reply = self._commit(commit)
-            if reply.outcome is not Outcome.CLAIM_MOVED:
+            if not is_to_decide_again(reply, decision, known):
                 break
-            for guard in decision.guards:
-                known.pop(f"c:{guard.seq}", None)
         if reply.outcome is not Outcome.OK:
             _LOG.info(
                 "A decision was refused by the store and is dropped",

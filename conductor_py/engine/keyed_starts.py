@@ -24,6 +24,7 @@ from conductor_py.engine.patience import Handled, Patience
 from conductor_py.engine.snapshots import Snapshots
 from conductor_py.engine.tasks import Tasks
 from conductor_py.errors import ConductorError, Conflict, NotFound
+from conductor_py.model.chains import chain_in
 from conductor_py.model.execution import Attempt, Document, External, Header
 from conductor_py.model.ids import ExecutionId, partition_of, split_task_id
 from conductor_py.model.json import JsonObject
@@ -201,7 +202,7 @@ class KeyedStarts:
             input=inner if isinstance(inner, Mapping) else {},
             correlation_id=_text(order, "correlationId"),
             priority=priority if isinstance(priority, int) else 0,
-            chain=_chain(order),
+            chain=chain_in(order),
             business_at=at,
             zone=zone,
             task_to_domain=_domains(domains),
@@ -271,7 +272,7 @@ def _start(request: JsonObject, order: JsonObject) -> StartRequest:
         external_input=_text(request, "externalInputPayloadStoragePath"),
         correlation_id=_text(request, "correlationId") or _text(order, "correlationId"),
         priority=priority if isinstance(priority, int) else 0,
-        chain=_chain(order),
+        chain=chain_in(order),
         business_at=at,
         zone=zone,
         task_to_domain=_domains(request.get("taskToDomain") or order.get("taskToDomain")),
@@ -281,12 +282,6 @@ def _start(request: JsonObject, order: JsonObject) -> StartRequest:
         start_nodes=start_nodes(request),
         depend_mode=_text(request, "dependMode") or TASK_POST,
     )
-
-
-def _chain(order: JsonObject) -> int:
-    """The number in the chain; an order that was stored before there was any has none."""
-    given = order.get("chain")
-    return given if isinstance(given, int) else 0
 
 
 def _business(order: JsonObject) -> tuple[int, str]:

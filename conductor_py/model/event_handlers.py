@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 
+from conductor_py.model.chains import NO_CHAIN, Chain
 from conductor_py.model.json import JsonObject, JsonValue
 
 CONDUCTOR = "conductor"
@@ -66,14 +67,14 @@ class EventHandler:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventMessage:
     """A message: what was published, under which name, when. The same ``id`` is the same
-    message. ``chain`` numbers what it starts among executions that start each other quickly.
+    message. ``chain`` is that of what it starts.
     """
 
     id: str
     event: str
     published_at: int
     payload: JsonValue
-    chain: int = 0
+    chain: Chain = NO_CHAIN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

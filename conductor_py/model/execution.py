@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NewType
 
+from conductor_py.model.chains import NO_CHAIN, Chain
 from conductor_py.model.json import JsonObject
 from conductor_py.model.priorities import enqueued_at
 from conductor_py.model.status import TaskStatus, WorkflowStatus
@@ -85,7 +86,7 @@ class Header:
     parent: str | None = None
     parent_seq: int = 0
     depth: int = 0
-    chain: int = 0
+    chain: Chain = NO_CHAIN
     first_seq: int = 1
     next_seq: int = 1
     open_attempts: int = 0

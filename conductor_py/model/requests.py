@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from conductor_py.model.chains import NO_CHAIN, Chain
 from conductor_py.model.definitions import WorkflowDef
 from conductor_py.model.json import JsonObject
 from conductor_py.model.status import TaskStatus
@@ -35,7 +36,7 @@ class StartRequest:
     """Start a workflow: a registered one by name (latest version unless given) or the inline
     ``definition``. Of a DAG only ``start_nodes``, when given, with what ``depend_mode`` says.
     ``business_at`` is the instant that the execution is about (epoch ms, 0: that of its start),
-    ``zone`` the zone by whose calendar (empty: the deployment's). ``chain`` is its number among
+    ``zone`` the zone by whose calendar (empty: the deployment's). ``chain`` is its place among
     executions that start each other quickly.
     """
 
@@ -56,7 +57,7 @@ class StartRequest:
     depend_mode: str = TASK_POST
     business_at: int = 0
     zone: str = ""
-    chain: int = 0
+    chain: Chain = NO_CHAIN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -125,6 +125,8 @@ def _limits(settings: Settings, listeners: Listeners) -> Limits:
         attempts=settings.limits.decision_attempts,
         depth=settings.limits.sub_workflow_depth,
         chain=settings.limits.chain_length,
+        chain_executions=settings.limits.chain_executions,
+        nested_executions=settings.limits.nested_executions,
         tasks=settings.limits.tasks_per_execution,
         iterations=settings.limits.loop_iterations,
         branches=settings.limits.fork_branches,

@@ -1,6 +1,6 @@
 """The stored form of executions: everything that is written reads back, defaults are left out."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import orjson
@@ -23,6 +23,7 @@ from conductor_py.codec.execution import (
     load_header,
     load_meta,
 )
+from conductor_py.model.chains import NO_CHAIN, Chain
 from conductor_py.model.execution import (
     FORMAT,
     Attempt,
@@ -64,7 +65,7 @@ _HEADER_FACTS: dict[str, Any] = dict(  # noqa: C408 - reads as the constructor d
     parent=_MAYBE,
     parent_seq=_NUMBER,
     depth=_NUMBER,
-    chain=_NUMBER,
+    chain=st.builds(Chain, number=_NUMBER, root=_TEXT),
     first_seq=_NUMBER,
     next_seq=_NUMBER,
     open_attempts=_NUMBER,
@@ -175,9 +176,33 @@ _LOOPS = st.builds(
 )
 
 
+_HEADER = Header(
+    plan="p",
+    name="w",
+    version=1,
+    status=WorkflowStatus.RUNNING,
+    generation=1,
+    home="s",
+    created_at=1,
+)
+
+
 @given(_HEADERS)
 def test_header_reads_back(header: Header) -> None:
     assert load_header(dump_header(header)) == header
+
+
+def test_a_header_of_a_release_before_chains_had_a_root_has_its_number_and_no_root() -> None:
+    """And what an older release reads of a chain is its number, as it wrote it itself."""
+    written = dump_header(replace(_HEADER, chain=Chain(number=3, root="root")))
+    assert orjson.loads(written)["chain"] == 3
+    assert load_header(written.replace(b',"root":"root"', b"")).chain == Chain(number=3)
+
+
+def test_a_header_of_no_chain_says_nothing_of_one() -> None:
+    written = dump_header(_HEADER)
+    assert not {"chain", "root"} & orjson.loads(written).keys()
+    assert load_header(written).chain == NO_CHAIN
 
 
 @given(_ATTEMPTS)

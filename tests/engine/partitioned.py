@@ -66,7 +66,13 @@ def ports_over(connection: Connection, partitions: int, clock: FakeClock) -> Por
 
 
 def engine_over(
-    ports: Ports, connection: Connection, partitions: int, clock: FakeClock, server: str = "one"
+    ports: Ports,
+    connection: Connection,
+    partitions: int,
+    clock: FakeClock,
+    server: str = "one",
+    *,
+    limits: Limits | None = None,
 ) -> MemoryEngine:
     """A server over these ports."""
     scripts = Scripts(connection, Namespace("test", partitions), clock=clock)
@@ -74,7 +80,7 @@ def engine_over(
         ports,
         Shards(RedisShardRegistry(scripts), server, monotonic=clock.monotonic),
         version="test",
-        limits=Limits(),
+        limits=limits or Limits(),
         payload_limits=PayloadLimits(),
         monotonic=clock.monotonic,
         partitions=partitions,

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from conductor_py.decider import control, scheduling, timeouts
+from conductor_py.decider.chains import chain_ends, lacks_room, next_in_chain
 from conductor_py.decider.need import ChildWanted, PayloadWanted, Refusal, digest
 from conductor_py.decider.plan import Plan
 from conductor_py.decider.references import resolve_input
 from conductor_py.decider.starting import (
-    chain_ends,
     new_header,
-    next_in_chain,
     priority_number,
     start_nodes,
     whole_number,
@@ -68,8 +67,10 @@ def resume(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
     """Start it now."""
     request = ws.document(f"i:{attempt.seq}").get(_REQUEST)
     complaints = _complaints(request)
-    if next_in_chain(ws.header, ws.now_ms) > ws.limits.chain:
-        complaints.append(chain_ends(ws.limits.chain))
+    chain, most = next_in_chain(ws), ws.limits.chain
+    full = chain_ends(most) if chain.number > most else lacks_room(ws, chain)
+    if full is not None:
+        complaints.append(full)
     if not isinstance(request, Mapping) or complaints:
         _refuse(ws, spot, attempt, "; ".join(complaints))
         return
@@ -108,7 +109,7 @@ def _order(ws: Workspace, attempt: Attempt, request: JsonObject) -> None:
     arguments: JsonObject = {
         "task": task,
         "version": whole_number(request.get("version")),
-        "chain": next_in_chain(ws.header, ws.now_ms),
+        **next_in_chain(ws).members(),
         "priority": priority_number(request.get("priority")) or 0,
         "correlationId": ws.header.correlation_id,
         "taskToDomain": ws.document("domains") if ws.header.has_domains else {},
@@ -143,7 +144,7 @@ def _newborn(ws: Workspace, child: str, plan: Plan, request: JsonObject) -> NewC
             priority=priority_number(request.get("priority")) or 0,
             correlation_id=str(request.get("correlationId") or "") or ws.header.correlation_id,
             has_domains=bool(domains),
-            chain=next_in_chain(ws.header, ws.now_ms),
+            chain=next_in_chain(ws),
             business=_business(ws, request),
         ),
         input=document,

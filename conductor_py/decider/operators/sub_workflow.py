@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from conductor_py.decider import admission, control, scheduling, timeouts
+from conductor_py.decider.chains import lacks_room, nested_in_chain
 from conductor_py.decider.need import (
     ChildState,
     ChildStateWanted,
@@ -79,10 +80,9 @@ def resume(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
     if params is None:
         _refuse(ws, spot, attempt, "SUB_WORKFLOW needs 'subWorkflowParam'")
         return
-    most = ws.limits.depth
-    if ws.header.depth + 1 > most:
-        reason = f"Sub-workflows are nested deeper than {most} (conductor.limits.subWorkflowDepth)"
-        _refuse(ws, spot, attempt, reason)
+    too_many = _too_many(ws)
+    if too_many is not None:
+        _refuse(ws, spot, attempt, too_many)
         return
     wanted = _wanted(ws, spot, attempt, params)
     told = _told(ws, spot, attempt, params)
@@ -111,6 +111,14 @@ def resume(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
         _refuse(ws, spot, attempt, "subWorkflowParam.idempotencyKey does not yield a text")
     else:
         _order(ws, attempt, plan, value, told)
+
+
+def _too_many(ws: Workspace) -> str | None:
+    """Say why no child may be started here: the tree is too deep, or too wide."""
+    most = ws.limits.depth
+    if ws.header.depth + 1 > most:
+        return f"Sub-workflows are nested deeper than {most} (conductor.limits.subWorkflowDepth)"
+    return lacks_room(ws, nested_in_chain(ws), ws.id)
 
 
 def take_on(ws: Workspace, spot: Spot, attempt: Attempt, child: str, *, followed: bool) -> None:
@@ -243,7 +251,7 @@ def _order(ws: Workspace, attempt: Attempt, plan: Plan, value: JsonObject, told:
         "priority": told.priority,
         "correlationId": ws.header.correlation_id,
         "depth": ws.header.depth,
-        "chain": ws.header.chain,
+        **nested_in_chain(ws).members(),
         "ref": wire_ref(attempt.ref, attempt.vector),
         "admittedUnder": admission.held_by(ws.header),
         "business": [at, zone or "UTC"],
@@ -267,7 +275,7 @@ def _start(ws: Workspace, attempt: Attempt, plan: Plan, value: JsonObject, told:
         correlation_id=ws.header.correlation_id,
         has_domains=bool(told.domains),
         parent=(ws.id, attempt.seq, ws.header.depth),
-        chain=ws.header.chain,
+        chain=nested_in_chain(ws),
         admitted_under=admission.held_by(ws.header),
         business=told.business,
     )
