@@ -32,7 +32,8 @@ from tests.engine.partitioned import engine_over, ports_over
 from tests.waiting import PATIENCE_S
 
 _MOST = 20
-_LIMITS = Limits(chain=50, depth=50, chain_executions=_MOST, nested_executions=_MOST)
+_LONGEST = 8  # a doubling that nobody bounds is 511 executions, not more than there is room for
+_LIMITS = Limits(chain=_LONGEST, depth=_LONGEST, chain_executions=_MOST, nested_executions=_MOST)
 
 
 @pytest.fixture
@@ -82,9 +83,8 @@ def test_a_workflow_that_starts_two_of_itself_ends_at_the_bound_and_says_why(
     _go_on(engine)
     started = engine.started("w")
     assert len(started) == _MOST + 1
-    (reason,) = _reasons(engine, started)
+    (reason,) = [one for one in _reasons(engine, started) if "limits.chainExecutions" in one]
     assert _sentence(root) in reason
-    assert "conductor.limits.chainExecutions" in reason
 
 
 def test_a_fork_that_starts_more_than_there_may_be_starts_those_that_may(
@@ -145,14 +145,12 @@ def test_a_workflow_with_two_of_itself_as_sub_workflows_ends_at_the_bound_and_sa
         pass_time(engine, milliseconds=100)
     started = engine.started("w")
     assert len(started) == 1 + 2 + _MOST  # its own sub-workflows are tasks that have a limit
-    (reason,) = {
-        task["reasonForIncompletion"]
-        for each in started
-        for task in engine.workflow(each)["tasks"]
-        if task["taskType"] == "SUB_WORKFLOW" and "reasonForIncompletion" in task
-    }
-    assert f"Execution {root} has set going {_MOST} sub-workflows of sub-workflows" in reason
-    assert "conductor.limits.nestedExecutions" in reason
+    tasks = [task for each in started for task in engine.workflow(each)["tasks"]]
+    reasons = [task.get("reasonForIncompletion", "") for task in tasks]
+    refused = [reason for reason in reasons if "limits.nestedExecutions" in reason]
+    sentence = f"Execution {root} has set going {_MOST} sub-workflows of sub-workflows"
+    assert refused
+    assert all(sentence in reason for reason in refused)
 
 
 def test_the_sub_workflows_of_an_execution_itself_are_not_counted(engine: MemoryEngine) -> None:
@@ -190,7 +188,7 @@ def test_a_root_may_set_going_others_an_hour_after_the_last(engine: MemoryEngine
     root = engine.start("w")
     _go_on(engine)
     engine.advance(seconds=3_601)
-    late = StartRequest(name="w", chain=Chain(number=50, root=root))  # the last of its chain
+    late = StartRequest(name="w", chain=Chain(number=_LONGEST, root=root))  # the last of its chain
     engine.engine.executions.start(late, cause="late")
     _go_on(engine)
     assert len(engine.started("w")) == _MOST + 2

@@ -523,6 +523,19 @@ GENERATIONS: Final = (
         ),
         caught_by=("tests/decider/test_revived_children.py",),
     ),
+    Mutant(
+        id="each-its-own-root",
+        bug="What an execution starts counts under it, whoever has set it going itself.",
+        breaks=("I10",),
+        edits=(
+            Edit(
+                f"{DECIDER}/chains.py",
+                "root=ws.header.chain.root or ws.id)",
+                "root=ws.id)",
+            ),
+        ),
+        caught_by=("tests/engine/test_wide_chains.py",),
+    ),
 )
 
 PLANTED: Final = (*FLOW, *TIME, *ENDS, *GENERATIONS)

@@ -16,6 +16,7 @@ RESTORE: Final = on_redis("tests/conformance/test_restore.py")
 METADATA: Final = on_redis("tests/conformance/test_metadata.py")
 EVENTS: Final = on_redis("tests/conformance/test_events.py")
 ADMISSION: Final = on_redis("tests/conformance/test_admission.py")
+CHAINS: Final = on_redis("tests/conformance/test_chains.py")
 NUMBERS: Final = on_redis("tests/conformance/test_worker_numbers.py")
 MINTING: Final = "tests/engine/test_minting.py"
 
@@ -807,6 +808,39 @@ TIME_AND_LEAVING: Final = (
             ),
         ),
         caught_by=(ADMISSION,),
+    ),
+    Mutant(
+        id="commit-counts-no-chain",
+        bug="What a commit starts is not counted under its root: it may set going any number.",
+        breaks=("I10",),
+        edits=(
+            Edit(f"{LUA}/commit_decision.lua", "count_chain(P, sections.H)\n", ""),
+            Edit(
+                f"{MEMORY}/store.py",
+                "            count_chain(partition, commit.changes.chain, now)\n",
+                "",
+            ),
+        ),
+        caught_by=(CHAINS,),
+    ),
+    Mutant(
+        id="repeated-start-counts-again",
+        bug="A start is counted under its root before it is known to be a repeat.",
+        breaks=("I10", "I5"),
+        edits=(
+            Edit(
+                f"{LUA}/start_execution.lua",
+                "local present = redis.call('HGET', P .. 'exec:' .. id, 'v')\n",
+                "count_chain(P, read_sections(19).H)\n"
+                "local present = redis.call('HGET', P .. 'exec:' .. id, 'v')\n",
+            ),
+            Edit(
+                f"{LUA}/start_execution.lua",
+                "touch_plans(old_plans, now)\ncount_chain(P, sections.H)\n",
+                "touch_plans(old_plans, now)\n",
+            ),
+        ),
+        caught_by=(CHAINS,),
     ),
     Mutant(
         id="key-outside-its-slot",
