@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import hashlib
 
-from conductor_py.model.definitions import TaskDef, WorkflowTask
+from conductor_py.model.definitions import CONTROL_TYPES, TaskDef, WorkflowTask
 from conductor_py.model.execution import Attempt
 
-_NEVER = frozenset(
-    {"CONDITIONS", "DECISION", "SWITCH", "FORK", "JOIN", "EXCLUSIVE_JOIN", "DO_WHILE", "TERMINATE"}
-)
 _MAX_DELAY_MS = 10 * 365 * 24 * 3600 * 1000
 
 
@@ -23,7 +20,11 @@ def may_retry(task: WorkflowTask, failed: Attempt) -> bool:
     allowed = task.retry_count
     if allowed is None:
         allowed = definition.retry_count if definition is not None else 0
-    return failed.status.retriable and failed.type not in _NEVER and failed.retry_count < allowed
+    return (
+        failed.status.retriable
+        and failed.type not in CONTROL_TYPES
+        and failed.retry_count < allowed
+    )
 
 
 def delay_ms(definition: TaskDef | None, failed: Attempt, execution: str) -> int:

@@ -98,6 +98,16 @@ class SubWorkflowParams:
         }
 
 
+CONTROL_TYPES: Final = frozenset(
+    {
+        *("CONDITIONS", "DECISION", "SWITCH", "FORK", "FORK_JOIN", "FORK_JOIN_DYNAMIC"),
+        *("JOIN", "EXCLUSIVE_JOIN", "DO_WHILE", "TERMINATE"),
+    }
+)
+"""Types of the tasks that lead an execution on its way (a fork is shown as ``FORK``). A task that a
+worker takes has its own name for its type, so that none of these can be one.
+"""
+
 ORDER: Final = "order"
 """The label of a relation that says when, and nothing else: ``post_task`` waits for the end of
 ``pre_task`` and does not depend on it. It leads to nothing, in recovery as in inputs.

@@ -14,7 +14,13 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from conductor_py.errors import DefinitionError, Violation
-from conductor_py.model.definitions import TaskDef, WorkflowDef, WorkflowTask, children_of
+from conductor_py.model.definitions import (
+    CONTROL_TYPES,
+    TaskDef,
+    WorkflowDef,
+    WorkflowTask,
+    children_of,
+)
 from conductor_py.model.json import JsonObject, JsonValue
 from conductor_py.model.parameters import ROOTS
 from conductor_py.model.text_bounds import too_long
@@ -191,8 +197,7 @@ def _inline(place: Place, rules: Rules) -> Iterator[Violation]:
 # -------------------------------------------------------------------------------------- one task
 
 
-def _task_findings(place: Place, rules: Rules, references: frozenset[str]) -> Iterator[Finding]:
-    task = place.task
+def _name_findings(task: WorkflowTask) -> Iterator[Finding]:
     yield from _too_long(".name", task.name)
     yield from _too_long(".taskReferenceName", task.task_reference_name)
     yield from _too_long(".type", task.type)
@@ -200,6 +205,15 @@ def _task_findings(place: Place, rules: Rules, references: frozenset[str]) -> It
         yield ".name", "must not be empty", task.name
     if not task.task_reference_name.strip():
         yield ".taskReferenceName", "must not be empty", task.task_reference_name
+    if task.type == "SIMPLE" and task.name in CONTROL_TYPES:
+        yield ".name", "must not be that of a type that leads an execution", task.name
+    if task.type == "FORK":
+        yield ".type", "must be FORK_JOIN or FORK_JOIN_DYNAMIC for a fork", task.type
+
+
+def _task_findings(place: Place, rules: Rules, references: frozenset[str]) -> Iterator[Finding]:
+    task = place.task
+    yield from _name_findings(task)
     rule = RULES.get(task.type)
     if rule is not None:
         yield from rule(task, rules.input_template_of)

@@ -4,8 +4,20 @@ from typing import Any
 
 import pytest
 
+from conductor_py.model.definitions import CONTROL_TYPES
 from conductor_py.testing import MemoryEngine
-from tests.builders import policy, run_failing, set_variable, simple, status_of, task_of, workflow
+from tests.builders import (
+    fork_inputs,
+    join,
+    policy,
+    run_failing,
+    set_variable,
+    simple,
+    status_of,
+    task_of,
+    typed,
+    workflow,
+)
 
 
 def test_tasks_run_one_after_the_other(engine: MemoryEngine) -> None:
@@ -21,6 +33,36 @@ def test_definition_without_tasks_is_completed_at_once(engine: MemoryEngine) -> 
     """Oracle row 3."""
     started = engine.start(workflow("w"))
     assert status_of(engine, started) == "COMPLETED"
+
+
+@pytest.mark.parametrize("name", sorted(CONTROL_TYPES))
+def test_task_that_is_called_as_a_type_that_leads_fails_with_the_reason(
+    engine: MemoryEngine, name: str
+) -> None:
+    """Registered before such names were refused: once taken for that type, it led nowhere."""
+    started = engine.start(workflow("w", simple(name), simple("z")))
+    failed = task_of(engine, started, name)
+    assert failed["status"] == "FAILED_WITH_TERMINAL_ERROR"
+    assert failed["reasonForIncompletion"].startswith(f"No worker's task can be called {name}")
+    assert status_of(engine, started) == "FAILED"
+
+
+def test_branch_that_is_called_as_a_type_that_leads_fails_like_any_branch(
+    engine: MemoryEngine,
+) -> None:
+    spread = fork_inputs("g", [1, 2], forkTaskName="FORK", forkTaskType="SIMPLE")
+    started = engine.start(workflow("w", spread, join("j"), simple("z")))
+    assert engine.statuses(started)["_g_FORK_0"] == "FAILED_WITH_TERMINAL_ERROR"
+    assert status_of(engine, started) == "FAILED"
+
+
+def test_dynamic_task_that_is_called_as_a_fork_is_shown_fails_and_may_be_optional(
+    engine: MemoryEngine,
+) -> None:
+    dynamic = typed("DYNAMIC", "d", dynamicTaskNameParam="n", inputParameters={"n": "FORK"})
+    started = engine.start(workflow("w", {**dynamic, "optional": True}, simple("z")))
+    assert engine.statuses(started)["d"] == "COMPLETED_WITH_ERRORS"
+    assert engine.statuses(started)["z"] == "SCHEDULED"
 
 
 def test_empty_input_takes_no_input_template(engine: MemoryEngine) -> None:

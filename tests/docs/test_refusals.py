@@ -158,6 +158,8 @@ _CASES: list[tuple[str, str, Json]] = [
     ("taskReferenceName", "more than 1,000", _task("x" * 1_001)),
     ("type", "more than 1,000", _task("a", "X" * 1_001)),
     ("taskReferenceName", "`param`", {"parameters": {"x": 1}, "tasks": [_task("param")]}),
+    ("name", "of a SIMPLE task", {**_task(), "name": "JOIN"}),
+    ("type", "shown as", _task("a", "FORK")),
     ("tasks", "more tasks than", {"tasks": [_task(f"t{n}") for n in range(6)]}),
     ("loopOver[n]", "outside a loop", _loop(_task("h", "HTTP"))),
     (

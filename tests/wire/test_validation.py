@@ -13,7 +13,7 @@ from conductor_py.wire.validation import Limits, Rules, check_task_def
 
 
 def _task(ref: str = "a", type: str = "SIMPLE", **more: Any) -> dict[str, Any]:
-    return {"name": "t", "taskReferenceName": ref, "type": type, **more}
+    return {"name": "t", "taskReferenceName": ref, "type": type} | more
 
 
 def _paths(*tasks: dict[str, Any], rules: Rules | None = None, **more: Any) -> list[str]:
@@ -112,6 +112,15 @@ def test_good_definitions_are_taken(tasks: list[dict[str, Any]]) -> None:
                 _JOIN,
             ],
             [".tasks[0].dynamicForkJoinTasksParam"],
+        ),
+        (
+            [
+                _task("a", "SIMPLE", name="TERMINATE"),
+                _task("b", "SIMPLE", name="JOIN"),
+                _task("c", "FORK"),
+                _task("d", "SIMPLE", name="HTTP"),
+            ],
+            [".tasks[0].name", ".tasks[1].name", ".tasks[2].type"],
         ),
         ([_task("h", "HTTP")], [".tasks[0].inputParameters.http_request"]),
         ([_task("k", "KAFKA_PUBLISH")], [".tasks[0].inputParameters.kafka_request"]),

@@ -7,7 +7,8 @@
 -- INVARIANT  All or nothing. A repeat is known by its operation before versions are compared. Fencing off removes
 --            the comparison of versions only: generation, terminal, claims and events are structure. What leaves the
 --            inbox is what was read: a server that lost its last writes gives the same numbers to other events. A
---            child that it creates is counted by its plan, and under its root, or all are refused; and a header that names another plan moves the count.
+--            child that it creates is counted by its plan, and under its root, or all are refused; a header that
+--            names another plan moves the count.
 -- BOUND      The number of arguments; events compared, and returned: 1,000; parked entries returned to queues: 2,000;
 --            executions admitted: 100.
 -- @include time

@@ -2,7 +2,8 @@
 -- ones are left out. Letters: F fields, D deleted, E ended, R reopened, O offers (seq, queue, shard, score, due),
 -- T attempt timers (seq, due), C children (id, name, generation, event, number of field values, fields…),
 -- M messages (id, event), I own events, X effects (id, document, due), A answers (operation, answer), P plans,
--- G claim guards (seq, claim, until), H chain (chain.lua), U unpark, Z touched attempts (how long they are gathered in ms, seqs).
+-- G claim guards (seq, claim, until), H chain (chain.lua), U unpark, Z touched attempts (how long they are gathered
+-- in ms, seqs).
 local function read_sections(from)
   local sections = {}
   local i = from
