@@ -6,6 +6,8 @@ import pytest
 
 from tests.architecture.tree import ROOT
 
+pytestmark = pytest.mark.xdist_group("sources")  # which are read once
+
 _CORE = {
     *("conductor_py.errors", "conductor_py.model", "conductor_py.pipelines"),
     "conductor_py.decider",

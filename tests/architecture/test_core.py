@@ -7,6 +7,8 @@ import pytest
 
 from tests.architecture.tree import ROOT, Module, core_modules, imported
 
+pytestmark = pytest.mark.xdist_group("sources")  # which are read once
+
 _WORLD = {
     *("asyncio", "concurrent", "http", "io", "locale", "logging", "multiprocessing", "os"),
     *("pathlib", "platform", "queue", "random", "secrets", "select", "shutil", "signal", "socket"),

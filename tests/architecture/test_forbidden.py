@@ -15,13 +15,23 @@ from tests.architecture.tree import (
     text_files,
 )
 
+pytestmark = pytest.mark.xdist_group("sources")  # which are read once
+
 _UNSAFE_MODULES = {"pickle", "cPickle", "cloudpickle", "dill", "marshal", "shelve"}
 _UNSAFE_CALLS = {"eval", "exec", "os.system", "os.popen", "yaml.load", "yaml.unsafe_load"}
+_UNSAFE_NAMES = {call.rpartition(".")[2] for call in _UNSAFE_CALLS}
 _MACHINE_PATH = re.compile(r"(?<![\w.$}*-])/(?:work|root|farm|home/[a-z]+|Users/[a-z]+)/[\w.]")
 _SCRIPT_EVALUATION = re.compile(r"(?<![\w.])eval\(|new Function\(")
 #: A program that delays what goes through it.
 _DELAYS = "tests/chaos/proxy.py"
 _KEY_SCAN = re.compile(r"""call\(\s*['"](?:KEYS|SCAN)['"]""", re.IGNORECASE)
+
+
+def _last_name(function: ast.expr) -> str:
+    """What a call ends in: cheap, and tells most calls from those that are looked for."""
+    if isinstance(function, ast.Attribute):
+        return function.attr
+    return function.id if isinstance(function, ast.Name) else ""
 
 
 def unsafe(module: Module) -> list[str]:
@@ -33,7 +43,7 @@ def unsafe(module: Module) -> list[str]:
     for node in ast.walk(module.tree):
         if not isinstance(node, ast.Call):
             continue
-        if ast.unparse(node.func) in _UNSAFE_CALLS:
+        if _last_name(node.func) in _UNSAFE_NAMES and ast.unparse(node.func) in _UNSAFE_CALLS:
             found.append(f"{module}:{node.lineno} calls {ast.unparse(node.func)}")
         found += [
             f"{module}:{node.lineno} passes shell"
@@ -51,7 +61,7 @@ def pauses(module: Module) -> list[str]:
     found += [
         f"{module}:{node.lineno} waits by the clock"
         for node in ast.walk(module.tree)
-        if isinstance(node, ast.Attribute) and ast.unparse(node) in calls
+        if isinstance(node, ast.Attribute) and node.attr == "sleep" and ast.unparse(node) in calls
     ]
     return found
 

@@ -11,6 +11,8 @@ import pytest
 from tests.architecture.import_graph import import_graph, in_circles
 from tests.architecture.tree import ROOT, Module, package_modules
 
+pytestmark = pytest.mark.xdist_group("sources")  # which are read once
+
 _PROBE = Path(__file__).with_name("import_probe.py")
 
 

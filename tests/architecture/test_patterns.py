@@ -13,6 +13,8 @@ import pytest
 from tests.architecture.automata import hostile_words, slow_text
 from tests.architecture.patterns import Found, patterns
 
+pytestmark = pytest.mark.xdist_group("sources")  # which are read once
+
 #: Patterns that are made of what is only known at run time, and why they are harmless.
 MADE_AT_RUN_TIME = {
     "conductor_py/adapters/redis/inspector.py:__init__": "the namespace, escaped; keys of Redis",

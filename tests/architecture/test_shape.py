@@ -7,6 +7,8 @@ import pytest
 
 from tests.architecture.tree import ROOT, Module, package_modules, test_modules
 
+pytestmark = pytest.mark.xdist_group("sources")  # which are read once
+
 DRAWERS = {"base", "common", "helper", "helpers", "misc", "util", "utils"}
 MODULE_LINES = 400
 BODY_LINES = 60
