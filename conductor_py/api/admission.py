@@ -15,13 +15,13 @@ import itertools
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
-
-import orjson
+from typing import TYPE_CHECKING, Any, Final
 
 from conductor_py.api.bodies import Arriving, Bodies, has_body
-from conductor_py.api.errors import STATUS, UNANSWERED
-from conductor_py.errors import ConductorError, InvalidInput, Overloaded, StoreUnavailable
+from conductor_py.api.errors import UNANSWERED
+from conductor_py.api.heaviness import HeavyPlace
+from conductor_py.api.refusals import Refusal, refusal_of, said
+from conductor_py.errors import InvalidInput, Overloaded, StoreUnavailable
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
@@ -35,6 +35,7 @@ _READ_FIRST: Final = 1 << 20
 _MOST_LARGE: Final = 8
 _MOST_BYTES: Final = 64 << 20
 _PIECE_S: Final = 30.0
+_HEAVY_S: Final = 15.0
 _POLL_TURN: Final = 4
 _PROBES: Final = 2
 _FAILURES: Final = 3
@@ -52,9 +53,11 @@ class Admission:
         wait_s: float,
         reading: int | None = None,
         piece_s: float = _PIECE_S,
+        heavy_s: float = _HEAVY_S,
     ) -> None:
         """``threads`` requests may be in at once, ``working`` of them work, ``resting`` are asked
-        to rest; one waits at most ``wait_s`` for its turn. Beside them ``reading`` bodies may be on
+        to rest; one waits at most ``wait_s`` for its turn, one with a heavy body ``heavy_s`` for
+        the one before. Beside them ``reading`` bodies may be on
         their way in, of each piece (64 KB) for ``piece_s``.
         """
         self._threads = threads
@@ -70,6 +73,8 @@ class Admission:
         self._polls: deque[threading.Lock] = deque()
         places = max(1, threads // 2) if reading is None else reading
         self.bodies = Bodies(places=places, most_bytes=_MOST_BYTES, piece_s=piece_s)
+        self._heavy = HeavyPlace()
+        self._heavy_s = heavy_s
         self.large = threading.BoundedSemaphore(max(1, min(_MOST_LARGE, threads // 2)))
 
     def come_in(self, *, poll: bool) -> bool:
@@ -110,6 +115,20 @@ class Admission:
             self._own.works = False
             self._pass_on()
 
+    def be_heavy(self) -> None:
+        """Have the one place of heavy bodies until this request ends or rests; who waits for it
+        has no turn. ``Overloaded``: it did not come free in time.
+        """
+        if self._heavy.is_own or self._heavy.take(0):
+            return
+        if not self.rest(lambda: self._heavy.take(self._heavy_s)):
+            self.refuse()
+            raise Overloaded
+
+    def be_light(self) -> None:
+        """Leave the place of heavy bodies, if this request has it."""
+        self._heavy.leave()
+
     def refuse(self) -> None:
         """Count a request that was not taken."""
         with self._lock:
@@ -120,6 +139,7 @@ class Admission:
 
         Raises ``StoreUnavailable`` when the store went away meanwhile.
         """
+        self._heavy.leave()
         if not getattr(self._own, "works", False):
             return wait()
         self._own.works = False
@@ -250,9 +270,9 @@ class _Gate:
     def __init__(self, application: WSGIApplication, admission: Admission, instance: str) -> None:
         self._application = application
         self._admission = admission
-        self._busy = _refusal(Overloaded(), instance)
-        self._away = _refusal(StoreUnavailable("Redis does not answer."), instance)
-        self._short = _refusal(InvalidInput("The body ended before its length."), instance)
+        self._busy = refusal_of(Overloaded(), instance)
+        self._away = refusal_of(StoreUnavailable("Redis does not answer."), instance)
+        self._short = refusal_of(InvalidInput("The body ended before its length."), instance)
         self._numbers = itertools.count()
 
     def serve(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
@@ -266,7 +286,7 @@ class _Gate:
             return self._alone(environ, start_response, number)
         if has_body(environ) and (refusal := self._read_first(environ)):
             bodies.answered(number)
-            return _said(refusal, start_response, read=False)
+            return said(refusal, start_response, read=False)
         poll = path.startswith(_POLLS)
         if not self._admission.come_in(poll=poll):
             bodies.answered(number)
@@ -290,7 +310,7 @@ class _Gate:
 
         return self._application(environ, begin)
 
-    def _read_first(self, environ: WSGIEnvironment) -> _Refusal | None:
+    def _read_first(self, environ: WSGIEnvironment) -> Refusal | None:
         """Take the body off its client, who may be slow, before there is a turn."""
         bodies, announced = self._admission.bodies, int(environ["CONTENT_LENGTH"])
         if not bodies.take(announced):
@@ -313,6 +333,7 @@ class _Gate:
         try:
             return self._application(environ, start_response)
         finally:
+            self._admission.be_light()
             self._admission.end(failed=environ.get(UNANSWERED, False))
 
     def _alone(
@@ -334,11 +355,13 @@ class _Gate:
         except BaseException:
             over()
             raise
+        finally:
+            self._admission.be_light()
         return _Lasting(answer, over)
 
     def _refused(self, start_response: StartResponse, *, read: bool) -> Iterable[bytes]:
         refusal = self._away if self._admission.is_away else self._busy
-        return _said(refusal, start_response, read=read)
+        return said(refusal, start_response, read=read)
 
 
 class _Lasting:
@@ -361,32 +384,6 @@ class _Lasting:
         close = getattr(self._answer, "close", None)
         if close is not None:
             close()
-
-
-class _Refusal(NamedTuple):
-    """An answer that is the same each time."""
-
-    status: str
-    body: bytes
-    is_retryable: bool
-
-
-def _refusal(error: ConductorError, instance: str) -> _Refusal:
-    status = STATUS[error.code]
-    told = {"status": status, "message": error.message, "retryable": error.retryable}
-    body = orjson.dumps(told | {"instance": instance, "code": error.code})
-    line = "503 SERVICE UNAVAILABLE" if error.retryable else f"{status} BAD REQUEST"
-    return _Refusal(line, body, error.retryable)
-
-
-def _said(refusal: _Refusal, start_response: StartResponse, *, read: bool) -> Iterable[bytes]:
-    headers = [("Content-Type", "application/json"), ("Content-Length", str(len(refusal.body)))]
-    if refusal.is_retryable:
-        headers.append(("Retry-After", "1"))
-    if not read:
-        headers.append(("Connection", "close"))
-    start_response(refusal.status, headers)
-    return [refusal.body]
 
 
 def _is_small(environ: WSGIEnvironment) -> bool:

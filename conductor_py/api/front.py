@@ -11,6 +11,7 @@ from flask import Blueprint, Response, request
 
 from conductor_py.api.admission import Admission
 from conductor_py.api.facade import EngineFacade
+from conductor_py.api.heaviness import is_heavy
 from conductor_py.wire.body import MAX_DEPTH, MAX_VALUES, parse, parse_object
 from conductor_py.wire.definition_reader import DefinitionReader
 
@@ -48,9 +49,11 @@ class Front:
         """Read the body as a JSON object; an empty one when there is none."""
         return parse_object(self._sent(), max_depth=self.max_depth, max_values=self.max_values)
 
-    @staticmethod
-    def _sent() -> bytes:
-        return request.get_data(cache=False)
+    def _sent(self) -> bytes:
+        sent = request.get_data(cache=False)
+        if self.admission is not None and is_heavy(sent):
+            self.admission.be_heavy()
+        return sent
 
 
 def blueprint(noun: str, prefix: str, routes: Iterable[Route]) -> Blueprint:

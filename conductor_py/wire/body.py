@@ -62,14 +62,15 @@ def parse_object(
 
 def _check_values(body: bytes, max_values: int) -> None:
     # Those in strings count for nothing, but few bodies have so many that they have to be left out.
-    if _values(body) > max_values and _values(_STRING.sub(b"", body)) > max_values:
+    if values_of(body) > max_values and values_of(_STRING.sub(b"", body)) > max_values:
         raise InvalidInput(
             f"The body has more than {max_values} values; send less, or what is large by the "
             "external payload storage."
         )
 
 
-def _values(body: bytes) -> int:
+def values_of(body: bytes) -> int:
+    """Count what may be values of a body: its commas and brackets, those in strings too."""
     return sum(body.count(sign) for sign in _COUNTED)
 
 
