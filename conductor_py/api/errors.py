@@ -7,10 +7,12 @@ without details.
 from __future__ import annotations
 
 import logging
+import traceback
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
+import orjson
 from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException
 
@@ -20,6 +22,7 @@ from conductor_py.errors import (
     EpochConflict,
     InvalidInput,
     NotesConflict,
+    StoreDamaged,
     StoreUnavailable,
     Violation,
 )
@@ -78,6 +81,10 @@ def install(app: Flask, instance: str) -> None:
         return answer
 
     def unforeseen(error: Exception) -> Response:
+        if _is_of_stored(error):
+            damaged = StoreDamaged("What the store holds of this cannot be read.")
+            damaged.__cause__ = error
+            return conductor_error(damaged)
         _log.error(
             "request failed unexpectedly",
             exc_info=error,
@@ -137,6 +144,20 @@ def _answer(
 ) -> Response:
     body = {"status": status, "message": message, "retryable": retryable, **more}
     return json_answer(body, status=status)
+
+
+def _is_of_stored(error: Exception) -> bool:
+    """Whether it was raised as something stored was read: what callers send is parsed elsewhere,
+    and refused there.
+    """
+    if isinstance(error, orjson.JSONDecodeError):
+        return True
+    frames = (frame for frame, _ in traceback.walk_tb(error.__traceback__))
+    return any(
+        frame.f_globals.get("__name__", "").startswith("conductor_py.codec.")
+        and frame.f_code.co_name.startswith("load_")
+        for frame in frames
+    )
 
 
 def _endpoint() -> str:

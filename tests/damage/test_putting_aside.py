@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from conductor_py.api import create_app
 from conductor_py.errors import NotFound
 from conductor_py.testing import FakeClock, MemoryEngine
 from tests.builders import simple, typed, workflow
@@ -236,3 +237,36 @@ def test_a_name_that_no_member_of_ours_has_is_not_kept(world: World, server: Mem
     world.redis.zadd(f"{PREFIX}touched", {"x" * 100_000: 0})
     server.settle()
     assert _damaged(server) == []
+
+
+@pytest.mark.parametrize("stored", ["no JSON", "9" * 40, "1 ", ""])
+def test_an_effect_that_is_damaged_once_it_was_taken_is_left_to_the_next_look(
+    world: World, server: MemoryEngine, stored: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.redis.hset(f"{PREFIX}effects", "bad:index", stored)
+    assert server.ports.outbox.read(0, ["bad:index"]) == ()
+    assert server.engine.effects.run(0, ["bad:index"]) == 0
+    assert "unknown_effect" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("field", "stored", "path"),
+    [
+        ("h", "", "/tasks"),
+        ("h", "[1]", ""),
+        ("end", "null", ""),
+        ("meta", "[1]", ""),
+        ("a:1", "no JSON", ""),
+        ("a:1", "{}", "/tasks"),
+        ("input", "{", ""),
+    ],
+)
+def test_what_is_stored_and_cannot_be_read_answers_as_damaged(
+    world: World, server: MemoryEngine, field: str, stored: str, path: str
+) -> None:
+    bad, good = server.start(workflow("w", simple("t"))), server.start(workflow("w", simple("t")))
+    world.redis.hset(f"{PREFIX}exec:{bad}", field, stored)
+    client = create_app(server.engine).test_client()
+    answer = client.get(f"/api/workflow/{bad}{path}")
+    assert (answer.status_code, answer.get_json()["code"]) == (500, "STORE_DAMAGED")
+    assert client.get(f"/api/workflow/{good}{path}").status_code == 200

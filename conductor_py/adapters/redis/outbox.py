@@ -56,8 +56,14 @@ class RedisOutbox:
         return tuple(
             _pending(effect, text)
             for effect, text in zip(ids, texts, strict=True)
-            if text is not None and text.partition(b" ")[0].isdigit()
+            if text is not None and _is_whole(text)
         )
+
+
+def _is_whole(text: bytes) -> bool:
+    """Whether an effect can be told from it; ``take_effects`` puts aside what is no effect."""
+    stamp, _, document = text.partition(b" ")
+    return stamp.isdigit() and document != b""
 
 
 def _pending(effect: str, text: bytes) -> Pending:
