@@ -24,6 +24,7 @@ from conductor_py.ports.timers import Timers
 
 _LOG = logging.getLogger(__name__)
 _MOST_LEFT = 1_000
+_NEVER_MS = 1 << 53
 
 Enqueue = Callable[[int, Sequence[str]], object]
 """Hand the ids of due effects of a partition to whoever carries them out."""
@@ -38,13 +39,15 @@ class Sweeper:
         executor: Executor,
         shards: Shards,
         *,
+        now_ms: Callable[[], int],
         partitions: int,
         batch: int = 50,
     ) -> None:
-        """``batch`` bounds what one tick takes from one shard."""
+        """``now_ms`` is the store's time, ``batch`` bounds what one tick takes from one shard."""
         self._timers = timers
         self._executor = executor
         self._shards = shards
+        self._now_ms = now_ms
         self._partitions = partitions
         self._batch = batch
         self._left: deque[ExecutionId] = deque(maxlen=_MOST_LEFT)
@@ -59,6 +62,15 @@ class Sweeper:
         return decided + over_partitions(
             self._timers.due(self._shards.to_sweep()), lambda due: self._shard(*due)
         )
+
+    def due_in_s(self) -> float:
+        """Tell how long until the next timer of its shards; 0 where partitions have clocks of
+        their own.
+        """
+        if self._partitions > 1:
+            return 0.0
+        instants = (self._timers.next_due_ms(0, shard) for shard in self._shards.to_sweep())
+        return _until(instants, self._now_ms())
 
     def _go_on(self) -> int:
         """Follow what the ticks before have left."""
@@ -112,18 +124,21 @@ class Relay:
         outbox: Outbox,
         enqueue: Enqueue,
         *,
+        now_ms: Callable[[], int],
         enqueue_first: Enqueue | None = None,
         partitions: int,
         batch: int = 500,
         lease_ms: int = 30_000,
         has_room: Callable[[], bool] = always,
     ) -> None:
-        """``batch`` bounds one hand-over, ``lease_ms`` is how long it may take until the effects
-        come again. Nothing is handed on while those who take it have no room. What executions
-        stand still for goes by ``enqueue_first``, if there is one, before the others.
+        """``now_ms`` is the store's time. ``batch`` bounds one hand-over, ``lease_ms`` is how long
+        it may take until the effects come again. Nothing is handed on while those who take it have
+        no room. What executions stand still for goes by ``enqueue_first``, if there is one, before
+        the others.
         """
         self._outbox = outbox
         self._enqueue = enqueue
+        self._now_ms = now_ms
         self._enqueue_first = enqueue_first
         self._partitions = partitions
         self._batch = batch
@@ -141,6 +156,12 @@ class Relay:
             return self._hand_over(0)
         return over_partitions(self._outbox.due(), self._hand_over)
 
+    def due_in_s(self) -> float:
+        """Tell how long until the next effect, as ``Sweeper`` does."""
+        if self._partitions > 1 or not self._has_room():
+            return 0.0
+        return _until((self._outbox.next_due_ms(0),), self._now_ms())
+
     def _hand_over(self, partition: int) -> int:
         due = self._outbox.take(partition, self._batch, self._lease_ms)
         awaited, others = parted(due)
@@ -152,6 +173,10 @@ class Relay:
         if others:
             self._enqueue(partition, others)
         return len(due)
+
+
+def _until(instants: Iterable[int], now_ms: int) -> float:
+    return (min((each for each in instants if each), default=_NEVER_MS) - now_ms) / 1000
 
 
 T = TypeVar("T")
@@ -174,13 +199,16 @@ def run_ticks(
     *,
     busy_s: float = 0.0,
     idle_s: float | Callable[[], float] = 0.2,
+    wait: Callable[[float], object] | None = None,
 ) -> None:
     """Tick until stopped: at once after a tick that found work, after ``idle_s`` otherwise.
+    ``wait`` is how it waits for so long.
 
     One of the loops that must survive: what goes wrong is logged with its traceback and tried
     again.
     """
     failures = 0
+    wait = wait or stop.wait
     while not stop.is_set():
         try:
             found = tick()
@@ -204,4 +232,4 @@ def run_ticks(
             wait_s = min(0.2 * 2 ** min(failures, 5), 5.0)
             _LOG.exception("A tick failed", extra={"action": "tick_failed"})
         if wait_s:
-            stop.wait(wait_s)
+            wait(wait_s)

@@ -29,6 +29,9 @@ class Outbox(Protocol):
         left out; ``StoreUnavailable`` when none does.
         """
 
+    def next_due_ms(self, partition: int) -> int:
+        """Tell when the earliest effect is due, 0 when there is none."""
+
     def life(self, partition: int) -> str:
         """Name the life of the server that keeps them: another after a restart or a failover."""
 

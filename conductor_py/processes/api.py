@@ -47,9 +47,12 @@ def run_api(settings: Settings, *, server: str | None = None) -> int:
     return 0
 
 
-def serve(settings: Settings, server: str, *, with_parts: bool = False) -> None:
+def serve(
+    settings: Settings, server: str, *, with_parts: bool = False, is_alone: bool = False
+) -> None:
     """Serve HTTP as a part of ``server`` until a stop signal. ``with_parts``: all other parts of it
-    run in the process that serves. This one loads nothing of what that needs.
+    run in the process that serves, and nobody else works on its store when it ``is_alone``. This
+    one loads nothing of what that needs.
     """
     from granian.constants import HTTPModes, Interfaces
     from granian.http import HTTP1Settings
@@ -82,7 +85,8 @@ def serve(settings: Settings, server: str, *, with_parts: bool = False) -> None:
     )
     # One byte that the workers share with this process.
     state = RawValue(ctypes.c_byte, _NOT_YET)
-    loader = partial(_load, environment_of(settings), server, state, grace_s, with_parts=with_parts)
+    given = {"with_parts": with_parts, "is_alone": is_alone}
+    loader = partial(_load, environment_of(settings), server, state, grace_s, **given)
     try:
         serve_until_stopped(make, loader, has_served=lambda: state.value == _SERVED)
     except SystemExit:
@@ -96,14 +100,13 @@ def _load(
     server: str,
     state: ctypes.c_byte,
     grace_s: float,
-    *,
-    with_parts: bool,
+    **given: bool,
 ) -> Callable[..., Any]:
     """Make what a worker serves, in the worker. A configuration that is wrong is one sentence."""
     from conductor_py.processes.application import load_application
 
     try:
-        application = load_application(environment, server, grace_s, with_parts=with_parts)
+        application = load_application(environment, server, grace_s, **given)
     except ConfigurationError as refused:
         if state.value != _MISCONFIGURED:  # it is tried twice, and said once
             sys.stderr.write(f"Error: {refused.message}\n")

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from conductor_py.config import Settings, load
 from conductor_py.engine import Engine
+from conductor_py.engine.quiet import Quiet
 from conductor_py.engine.sweeper import run_ticks
 from conductor_py.processes.logs import configure_logs
 from conductor_py.processes.parts import Parts
@@ -47,10 +48,16 @@ def await_stores(settings: Settings, stop: threading.Event | None = None) -> Non
 
 
 def load_application(
-    environment: Mapping[str, str], server: str, grace_s: float, *, with_parts: bool
+    environment: Mapping[str, str],
+    server: str,
+    grace_s: float,
+    *,
+    with_parts: bool,
+    is_alone: bool = False,
 ) -> Callable[..., Any]:
     """Make what a worker serves, and start what works beside it: the other parts of a server, if
-    they are wanted. The first thing that a worker does, and it ends ``grace_s`` after a stop.
+    they are wanted; ``is_alone``: nobody else works on the store. The first thing that a worker
+    does, and it ends ``grace_s`` after a stop.
     """
     end_with_parent()
     stop = threading.Event()
@@ -62,7 +69,8 @@ def load_application(
     metrics = build_metrics(settings)
     admission = build_admission(settings)
     build = partial(build_engine, settings, server=server, metrics=metrics, admission=admission)
-    parts, engine = _with_parts(settings, build, stop) if with_parts else (None, build())
+    quiet = Quiet() if is_alone else None
+    parts, engine = _with_parts(settings, build, stop, quiet) if with_parts else (None, build())
     application = build_application(
         settings, engine, stop=stop, instance=server, metrics=metrics, admission=admission
     )
@@ -79,7 +87,7 @@ def load_application(
 
 
 def _with_parts(
-    settings: Settings, build: Callable[..., Engine], stop: threading.Event
+    settings: Settings, build: Callable[..., Engine], stop: threading.Event, quiet: Quiet | None
 ) -> tuple[Parts, Engine]:
     """Build an engine and what works on it beside the API. That ends in order when the process
     does, whatever ends that.
@@ -90,9 +98,10 @@ def _with_parts(
         sweeps=settings.sweeper.enabled,
         evaluates_long_scripts=settings.sweeper.enabled,
         effect_queue=effects,
+        changed=None if quiet is None else quiet.note,
     )
     tasks = system_tasks(settings) if settings.system_tasks.enabled else ()
-    parts = Parts(settings, engine, effects, tasks, stop)
+    parts = Parts(settings, engine, effects, tasks, stop, quiet=quiet)
     Finalize(None, parts.end, exitpriority=0)
     return parts, engine
 

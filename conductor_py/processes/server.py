@@ -58,7 +58,12 @@ def run_server(settings: Settings, say: Say) -> int:
         if settings.server.one_process and settings.server.workers == 1:
             from conductor_py.processes.api import serve
 
-            serve(load(environment={**environment_of(settings), **reached}), name, with_parts=True)
+            serve(
+                load(environment={**environment_of(settings), **reached}),
+                name,
+                with_parts=True,
+                is_alone=settings.redis.type == "embedded",
+            )
             return 0
         return Supervisor(_children(settings, reached, name)).run()
 

@@ -9,11 +9,13 @@ number may run: a timer or effect that was taken is another's no more.
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
 from conductor_py.config import Settings
 from conductor_py.engine import Engine
+from conductor_py.engine.quiet import MOST_S, Looking, Quiet
 from conductor_py.engine.sweeper import Relay, run_ticks
 from conductor_py.processes.identity import new_name
 from conductor_py.processes.readiness import await_redis
@@ -55,28 +57,12 @@ def run_sweeper(settings: Settings, *, server: str | None = None) -> int:
 
 
 def sweeper_loops(
-    settings: Settings, engine: Engine, stop: threading.Event
+    settings: Settings, engine: Engine, stop: threading.Event, quiet: Quiet | None = None
 ) -> list[threading.Thread]:
-    """Make the threads that sweep until ``stop``."""
-    idle_s = settings.sweeper.idle_ms / 1000
-    loops = [
-        # One thread sees quickly what is due; the others help when there is much of it.
-        threading.Thread(
-            target=run_ticks,
-            args=(engine.sweeper.tick, stop),
-            kwargs={"idle_s": idle_s if number == 0 else max(idle_s, _FURTHER_IDLE_S)},
-            name=f"sweeper-{number}",
-            daemon=True,
-        )
-        for number in range(settings.sweeper.threads)
-    ]
-    relay = threading.Thread(
-        target=run_ticks,
-        args=(partial(hurried_tick, engine.relay), stop),
-        kwargs={"busy_s": _RELAY_BUSY_S, "idle_s": _RELAY_IDLE_S},
-        name="relay",
-        daemon=True,
-    )
+    """Make the threads that sweep until ``stop``; seldom while it is ``quiet``, which is for a
+    process that nobody else works beside.
+    """
+    loops = [*_sweeping(settings, engine, stop, quiet), _relaying(engine, stop, quiet)]
     cleaning = [
         threading.Thread(
             target=run_ticks,
@@ -94,8 +80,52 @@ def sweeper_loops(
     ]
     cleaning.append(_erasing(settings, engine, stop))
     loops += [*_audit_loops(settings, engine, stop), *_telling_loops(settings, engine, stop)]
-    loops += [_mending(engine, stop), relay, *cleaning, *_script_loops(settings, engine, stop)]
+    loops += [_mending(engine, stop), *cleaning, *_script_loops(settings, engine, stop)]
     return loops
+
+
+def _sweeping(
+    settings: Settings, engine: Engine, stop: threading.Event, quiet: Quiet | None
+) -> Iterator[threading.Thread]:
+    """Fire timers. One thread sees quickly what is due; the others help when there is much."""
+    for number in range(settings.sweeper.threads):
+        idle_s = settings.sweeper.idle_ms / 1000
+        if number:
+            idle_s = max(idle_s, _FURTHER_IDLE_S)
+        looking = Looking(
+            engine.sweeper.tick,
+            stop,
+            quiet,
+            _late if number else engine.sweeper.due_in_s,
+        )
+        yield threading.Thread(
+            target=run_ticks,
+            args=(looking.tick, stop),
+            kwargs={"idle_s": idle_s, "wait": looking.wait},
+            name=f"sweeper-{number}",
+            daemon=True,
+        )
+
+
+def _late() -> float:
+    return MOST_S
+
+
+def _relaying(engine: Engine, stop: threading.Event, quiet: Quiet | None) -> threading.Thread:
+    """Hand on what is due of effects."""
+    looking = Looking(
+        partial(hurried_tick, engine.relay),
+        stop,
+        quiet,
+        engine.relay.due_in_s,
+    )
+    return threading.Thread(
+        target=run_ticks,
+        args=(looking.tick, stop),
+        kwargs={"busy_s": _RELAY_BUSY_S, "idle_s": _RELAY_IDLE_S, "wait": looking.wait},
+        name="relay",
+        daemon=True,
+    )
 
 
 def hurried_tick(relay: Relay) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -52,6 +53,7 @@ def build_engine(
     evaluates_long_scripts: bool = False,
     admission: Admission | None = None,
     effect_queue: EffectQueue | None = None,
+    changed: Callable[[], None] | None = None,
 ) -> Engine:
     """Build the engine of one process.
 
@@ -59,12 +61,13 @@ def build_engine(
     With ``serves_all_shards`` it holds none, and serves those of all live servers; ``sweeps``: it
     fires timers. ``metrics`` counts what its stores answer. Scripts that take long are left to the
     engines that are built with ``evaluates_long_scripts``. Who waits for something to happen has no
-    turn of ``admission`` meanwhile. Effects go by ``effect_queue``, else to the job queue. Raises
+    turn of ``admission`` meanwhile. Effects go by ``effect_queue``, else to the job queue.
+    ``changed`` is called whenever something may have been set that becomes due. Raises
     ConfigurationError for what cannot be had.
     """
     from conductor_py.testing.bench import MemoryBench
 
-    registry, ports = _ports(settings, metrics)
+    registry, ports = _ports(settings, metrics, changed)
     if admission is not None:
         from conductor_py.api.admission import RestingWakeups
 
@@ -143,7 +146,9 @@ def _limits(settings: Settings, listeners: Listeners) -> Limits:
     )
 
 
-def _ports(settings: Settings, metrics: Metrics | None) -> tuple[ShardRegistry, Ports]:
+def _ports(
+    settings: Settings, metrics: Metrics | None, changed: Callable[[], None] | None
+) -> tuple[ShardRegistry, Ports]:
     from conductor_py.adapters.redis.catalog import RedisCatalogStore
     from conductor_py.adapters.redis.checkpoints import RedisCheckpoints
     from conductor_py.adapters.redis.damage import RedisDamage
@@ -167,7 +172,7 @@ def _ports(settings: Settings, metrics: Metrics | None) -> tuple[ShardRegistry, 
 
     connection, namespace = connect(settings), namespace_of(settings)
     bounds = QuarantineBounds(tries=settings.quarantine.tries, wait_ms=settings.quarantine.wait_ms)
-    scripts = Scripts(connection, namespace)
+    scripts = Scripts(connection, namespace, changed=changed)
     store, queues = stores_of(settings, scripts, metrics)
     search = search_of(settings)
     ports = Ports(

@@ -4,6 +4,8 @@ import re
 
 import pytest
 
+from conductor_py.adapters.redis.keys import Namespace
+from conductor_py.adapters.redis.scripts import NAMES, Scripts, source_of
 from tests.architecture.tree import lua_scripts
 
 SECTIONS = ("PURPOSE", "KEYS", "ARGV", "RETURNS", "INVARIANT", "BOUND")
@@ -87,3 +89,23 @@ def test_an_argument_that_is_not_listed_is_seen():
     text = "-- PURPOSE a\n-- KEYS b\n-- ARGV c (d, e) and f\n-- RETURNS g\n"
     assert unnamed(text + "return KEYS[1] .. ARGV[2]\n") == []
     assert unnamed(text + "return KEYS[2] .. ARGV[3]\n") == ["KEYS[2]", "ARGV[3]"]
+
+
+#: Sorted sets whose scores are no instants that the sweeper or the relay look for.
+_NOT_LOOKED_FOR = {
+    *("P .. 'admitted:' .. key", "admitted", "waiting"),
+    *("P .. 'catalog:order:' .. row", "P .. 'payloads:due'", "KEYS[1] .. 'plans'", "P .. 'plans'"),
+    *("P .. 'limit:' .. a.def", "P .. 'rate:' .. a.def", "key", "index", "ends", "runs", "due"),
+    *("P .. 'queue:' .. a.q .. ':' .. a.sh", "P .. 'queue:' .. lane", "delayed", "ready"),
+    *("P .. 'running:' .. ARGV[7]", "P .. 'running:' .. name", "P .. 'polled'"),
+    *("P .. 'quarantine'", "P .. 'schedules:due'", "P .. 'touched'"),
+}
+_ADDED = re.compile(r"'ZADD', ([^,]+),")
+
+
+def test_whatever_may_set_when_something_is_due_says_so() -> None:
+    """Else a server that is alone with its store sleeps through it."""
+    setting = Scripts(None, Namespace("x")).setting_due  # type: ignore[arg-type]
+    for name in NAMES:
+        places = set(_ADDED.findall(source_of(name))) - _NOT_LOOKED_FOR
+        assert (name in setting) == bool(places), (name, places)

@@ -138,3 +138,18 @@ def test_effects_are_ordered_outside_of_a_commit_once_an_id(store: Store) -> Non
         Pending(id="b", stamp=NOW, document=b"2"),
     )
     assert store.outbox.confirm(1, [(effect.id, effect.stamp) for effect in taken]) == 2
+
+
+def test_the_next_effect_is_due_when_it_says(store: Store) -> None:
+    assert store.outbox.next_due_ms(0) == 0
+    order(
+        store,
+        Effect(id="index", document=b"{}"),
+        Effect(id="later", document=b"{}", due_ms=NOW + 900),
+    )
+    assert store.outbox.next_due_ms(0) == NOW
+    store.outbox.take(0, 10, 5_000)
+    assert store.outbox.next_due_ms(0) == NOW + 900
+    store.clock.advance(900)
+    store.outbox.take(0, 10, 5_000)
+    assert store.outbox.next_due_ms(0) == NOW + 5_000

@@ -97,7 +97,7 @@ def test_effects_that_were_handed_on_come_again_until_somebody_confirms_them() -
     """I7."""
     clock, handed = FakeClock(), _Handed()
     outbox = MemoryOutbox(MemorySpace(clock=clock))
-    relay = Relay(outbox, handed.enqueue, partitions=1, lease_ms=_LEASE_MS)
+    relay = Relay(outbox, handed.enqueue, now_ms=clock, partitions=1, lease_ms=_LEASE_MS)
     outbox.order(0, [("one", b"{}"), ("two", b"{}")])
     assert (relay.tick(), relay.tick()) == (2, 0)
     clock.advance(milliseconds=_LEASE_MS)
@@ -116,6 +116,7 @@ def test_effects_stay_in_the_outbox_in_their_order_while_nobody_has_room_for_the
     relay = Relay(
         outbox,
         handed.enqueue,
+        now_ms=clock,
         partitions=1,
         batch=1,
         lease_ms=_LEASE_MS,
@@ -136,6 +137,7 @@ def _relay(engine: MemoryEngine, handed: _Handed, first: _Handed) -> Relay:
     return Relay(
         engine.ports.outbox,
         handed.enqueue,
+        now_ms=engine.ports.store.now_ms,
         enqueue_first=first.enqueue,
         partitions=1,
         batch=5,

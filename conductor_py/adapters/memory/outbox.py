@@ -35,6 +35,11 @@ class MemoryOutbox:
             heads = [partition.outbox.first() for partition in self._space.partitions]
             return tuple(at for at, head in enumerate(heads) if head is not None and head[0] <= now)
 
+    def next_due_ms(self, partition: int) -> int:
+        with self._space.lock:
+            head = self._space.partition(partition).outbox.first()
+            return head[0] if head else 0
+
     def life(self, _partition: int) -> str:
         return f"life {self._space.life}"
 

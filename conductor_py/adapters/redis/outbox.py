@@ -25,6 +25,11 @@ class RedisOutbox:
         replies = self._scripts.run_each("look_for_due", (self._scripts.now(), "outbox"))
         return tuple(partition for partition, found in enumerate(replies) if found)
 
+    def next_due_ms(self, partition: int) -> int:
+        prefix = self._scripts.prefix(partition)
+        head = self._scripts.connection.command("ZRANGE", f"{prefix}outbox", 0, 0, "WITHSCORES")
+        return int(head[1]) if head else 0
+
     def life(self, partition: int) -> str:
         return str(self._scripts.run("tell_life", partition, ()).decode())
 

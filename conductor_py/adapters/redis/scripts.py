@@ -94,6 +94,9 @@ NAMES: Final = (
     "tell_life",
 )
 
+_NOTHING: Final = {"claim_due": 0, "take_effects": 0, "poll_tasks": 3}
+"""How long the replies are of scripts that have found nothing, and so set nothing."""
+_SETS_DUE: Final = re.compile(r"""'ZADD', (?:P \.\. )?'?(?:timers|outbox|set)\b""")
 _INCLUDE = re.compile(r"^-- @include (\w+)$", re.MULTILINE)
 
 
@@ -121,8 +124,11 @@ class Scripts:
         *,
         clock: Callable[[], int] | None = None,
         first_line: str = "",
+        changed: Callable[[], None] | None = None,
     ) -> None:
-        """Read the sources; nothing is sent."""
+        """Read the sources; nothing is sent. ``changed`` is called after each script that may have
+        set when something is due.
+        """
         self.connection = connection
         self.namespace = namespace
         self._clock = clock
@@ -131,6 +137,11 @@ class Scripts:
             name: hashlib.sha1(source.encode(), usedforsecurity=False).hexdigest()
             for name, source in self._sources.items()
         }
+        self._changed = changed
+        self.setting_due = frozenset(
+            name for name, source in self._sources.items() if _SETS_DUE.search(source)
+        )
+        """The scripts that may set when something is due."""
 
     def now(self) -> Argument:
         """Tell what a script is handed as its time: nothing, unless a clock is injected."""
@@ -170,6 +181,7 @@ class Scripts:
         round trip a node. In place of a reply that did not come is its ``StoreFailure``.
         """
         sha = self._shas[name]
+        self._note(name)
         replies = self.connection.each(
             [("EVALSHA", sha, 1, self.prefix(partition), *given) for partition, given in calls]
         )
@@ -187,10 +199,21 @@ class Scripts:
         self, name: str, partition: int, arguments: Sequence[Argument], *, again: bool = True
     ) -> Reply:
         """Run one script in one partition."""
-        return self.connection.run(
-            self._shas[name],
-            self._sources[name],
-            self.prefix(partition),
-            arguments,
-            again=again,
-        )
+        try:
+            reply = self.connection.run(
+                self._shas[name],
+                self._sources[name],
+                self.prefix(partition),
+                arguments,
+                again=again,
+            )
+        except StoreFailure:
+            self._note(name)  # it may have run
+            raise
+        if name not in _NOTHING or len(reply) > _NOTHING[name]:
+            self._note(name)
+        return reply
+
+    def _note(self, name: str) -> None:
+        if self._changed is not None and name in self.setting_due:
+            self._changed()
