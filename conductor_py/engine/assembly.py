@@ -52,6 +52,7 @@ from conductor_py.engine.payload_holding import GRACE_MS, PayloadHolding
 from conductor_py.engine.payloads import PayloadLocations
 from conductor_py.engine.port_set import Ports
 from conductor_py.engine.quarantine import Quarantine
+from conductor_py.engine.quiet import Quiet
 from conductor_py.engine.recovery import Recovery
 from conductor_py.engine.registered import Registered
 from conductor_py.engine.repairs import Repairs
@@ -123,11 +124,13 @@ def assemble(
     audit_rounds: AuditRounds = NO_ROUNDS,
     checkpoint_bounds: CheckpointBounds = DEFAULT_BOUNDS,
     code_layout: CodeLayout = DEFAULT_LAYOUT,
+    quiet: Quiet | None = None,
 ) -> Engine:
     """Build an engine. ``enqueue`` and ``enqueue_first`` hand effects on while there ``has_room``;
     without them the relay carries them out itself. ``bench`` makes places for trials; without it
     there are none. Without ``waits_for_scripts`` no caller waits for a script that takes long: it
-    is left to an engine that ``evaluates_long_scripts``.
+    is left to an engine that ``evaluates_long_scripts``. ``quiet`` hears of all that changes the
+    store, where this engine is alone with it.
     """
     shared_limits = SharedLimits(ports.permits)
     if partitions > 1:
@@ -229,6 +232,7 @@ def assemble(
         partitions=partitions,
         bounds=task_bounds or TaskBounds(),
         live=live,
+        quiet=quiet,
         hub=Hub(ports.queues, ports.wakeups, clock.now_ms, monotonic) if partitions > 1 else None,
         hand_out=HandOut(ports.secrets, ports.environment),
         polled=workers.polled,
@@ -306,6 +310,7 @@ def assemble(
             bounds=checkpoint_bounds,
         ),
         awaiting=awaiting,
+        quiet=quiet,
         tasks=tasks,
         definitions=definitions,
         catalog=catalog.catalog,
@@ -405,6 +410,7 @@ def assemble(
             payloads=ports.payloads,
             clock=clock,
             monotonic=monotonic,
+            quiet=quiet,
         ),
         checks=(("store", ports.store.now_ms),),
     )

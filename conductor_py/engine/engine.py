@@ -34,6 +34,7 @@ from conductor_py.engine.payload_retention import PayloadRetention
 from conductor_py.engine.payloads import PayloadLocations
 from conductor_py.engine.publishing import Publishing
 from conductor_py.engine.quarantine import Quarantine
+from conductor_py.engine.quiet import Quiet
 from conductor_py.engine.recovery import Recovery
 from conductor_py.engine.repairs import Repairs
 from conductor_py.engine.retention import Retention
@@ -105,6 +106,8 @@ class Engine:
     messages: Messages
     codes: Minter
     file_retention: FileRetention
+    quiet: Quiet | None
+    """Hears of all that changes the store; ``None``: others may work on it, too."""
     files: Files | None
     """Files of executions; ``None``: there are none."""
     check_script: Callable[[str], str | None]

@@ -71,6 +71,10 @@ class Lane:
     slots: Slots
     ticket: int = -1
     look_at: float = 0.0
+    seen: int = -1
+    """The last change to the store that its last look has seen; -1: it did not find the queue
+    empty, or knows of something to come.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

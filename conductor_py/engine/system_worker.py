@@ -23,6 +23,7 @@ import orjson
 from conductor_py.codec.execution import dump_document
 from conductor_py.engine.claim_keeper import ClaimKeeper, Hold
 from conductor_py.engine.clock import StoreClock
+from conductor_py.engine.quiet import Quiet, last_change
 from conductor_py.engine.system_lanes import Lane, Lanes, Served
 from conductor_py.engine.tasks import Tasks
 from conductor_py.errors import ConductorError, Conflict, NotFound, StoreFailure
@@ -77,6 +78,7 @@ class SystemWorkers:
     payloads: Payloads
     clock: StoreClock
     monotonic: Callable[[], float] = time.monotonic
+    quiet: Quiet | None = None
     begin: Callable[[str, Callable[[], None]], None] = in_a_thread
     rest: Callable[[threading.Event, float], bool] = threading.Event.wait
 
@@ -175,8 +177,12 @@ class SystemWorker:
         ticket, now = self._wakeups.ticket(f"q:{lane.queue}"), self._monotonic()
         with self._lock:
             wanted = min(lane.slots.free(now), self._options.max_poll)
+        quiet = self._services.quiet
+        if ticket == lane.ticket and quiet is not None and quiet.last == lane.seen:
+            lane.look_at = self._next_look(lane, 0)
         if wanted <= 0 or (ticket == lane.ticket and now < lane.look_at):
             return 0
+        seen = last_change(quiet)
         request = PollRequest(
             task_type=lane.queue,
             worker=self._options.worker,
@@ -186,6 +192,7 @@ class SystemWorker:
         )
         documents, retry_at = self._services.tasks.take(request, lane.task.task_type)
         lane.ticket = ticket
+        lane.seen = -1 if documents or retry_at else seen
         lane.look_at = now if len(documents) == wanted else self._next_look(lane, retry_at)
         self._begin_all(lane, documents)
         return len(documents)

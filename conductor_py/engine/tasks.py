@@ -17,6 +17,7 @@ from conductor_py.engine.hub import Hub
 from conductor_py.engine.live_limits import LiveLimits
 from conductor_py.engine.machine import REAL_MACHINE, Machine
 from conductor_py.engine.payload_holding import PayloadHolding
+from conductor_py.engine.quiet import Quiet, last_change
 from conductor_py.engine.results import Results
 from conductor_py.engine.shards import Shards
 from conductor_py.engine.task_lookup import TaskLookup
@@ -73,10 +74,12 @@ class Tasks:
         polled: Callable[[PollRequest], None],
         machine: Machine = REAL_MACHINE,
         hub: Hub | None = None,
+        quiet: Quiet | None = None,
         gather_tasks_ms: int | None = None,
     ) -> None:
-        """Work over these collaborators; ``polled`` hears of every poll. Claims are
-        gathered for the index for ``gather_tasks_ms``; None: it is not told of them.
+        """Work over these collaborators; ``polled`` hears of every poll, ``quiet`` of all that
+        changes the store, where nobody else does. Claims are gathered for the index for
+        ``gather_tasks_ms``; None: it is not told of them.
         """
         self._gather_tasks_ms = gather_tasks_ms
         self._store = store
@@ -91,6 +94,7 @@ class Tasks:
         self._clock = clock
         self._partitions = partitions
         self._hub = hub
+        self._quiet = quiet
         self._bounds = bounds
         self._live = live
         self._hand_out = hand_out
@@ -124,15 +128,25 @@ class Tasks:
         topic = f"q:{queue}"
         deadline = self._machine.monotonic() + request.timeout_ms / 1000
         while True:
-            ticket = self._wakeups.ticket(topic)
+            ticket, seen = self._wakeups.ticket(topic), last_change(self._quiet)
             views, retry_at = self._poll_once(request, queue, request.task_type)
             left = deadline - self._machine.monotonic()
             if views or left <= 0 or (stop is not None and stop.is_set()):
                 return tuple(self._hand_out.document(view) for view in views)
-            wait_s = min(left, _FALLBACK_S)
             if retry_at:
-                wait_s = min(wait_s, max(retry_at - self._clock.now_ms(), 1) / 1000)
-            self._wakeups.wait(topic, wait_s, ticket)
+                left = min(left, max(retry_at - self._clock.now_ms(), 1) / 1000)
+            self._rest(topic, ticket, seen, left, stop)
+
+    def _rest(
+        self, topic: str, ticket: int, seen: int, left: float, stop: threading.Event | None
+    ) -> None:
+        """Wait for so long, or until something may have come of which nobody has told."""
+        until = self._machine.monotonic() + left
+        while left > 0 and not (stop is not None and stop.is_set()):
+            woken = self._wakeups.wait(topic, min(left, _FALLBACK_S), ticket) != ticket
+            if woken or self._quiet is None or self._quiet.last != seen:
+                return
+            left = until - self._machine.monotonic()
 
     def take(
         self, request: PollRequest, task_type: str | None = None

@@ -98,10 +98,10 @@ def _with_parts(
         sweeps=settings.sweeper.enabled,
         evaluates_long_scripts=settings.sweeper.enabled,
         effect_queue=effects,
-        changed=None if quiet is None else quiet.note,
+        quiet=quiet,
     )
     tasks = system_tasks(settings) if settings.system_tasks.enabled else ()
-    parts = Parts(settings, engine, effects, tasks, stop, quiet=quiet)
+    parts = Parts(settings, engine, effects, tasks, stop)
     Finalize(None, parts.end, exitpriority=0)
     return parts, engine
 

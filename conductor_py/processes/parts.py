@@ -16,7 +16,6 @@ from typing import Final
 from conductor_py.adapters.threads.effect_queue import ThreadEffectQueue
 from conductor_py.config import Settings
 from conductor_py.engine import Engine
-from conductor_py.engine.quiet import Quiet
 from conductor_py.ports.system_tasks import SystemTask
 from conductor_py.processes.identity import new_name
 from conductor_py.processes.scheduler import scheduler_loops
@@ -38,20 +37,16 @@ class Parts:
         effects: ThreadEffectQueue,
         system_tasks: Sequence[SystemTask],
         stop: threading.Event,
-        *,
-        quiet: Quiet | None = None,
     ) -> None:
-        """Start nothing yet. ``effects`` is the queue that ``engine`` hands effects to, ``quiet``
-        knows all changes to the store: this process is alone with it.
-        """
+        """Start nothing yet. ``effects`` is the queue that ``engine`` hands effects to."""
         self._stop = stop
         self._drain_s = settings.system_tasks.drain_ms / 1000
         self._effects = effects
-        self._quiet = quiet
+        self._quiet = engine.quiet
         self._loops: list[threading.Thread] = []
         self._system_worker: threading.Thread | None = None
         if settings.sweeper.enabled:
-            self._loops += sweeper_loops(settings, engine, stop, quiet)
+            self._loops += sweeper_loops(settings, engine, stop)
         if settings.scheduler.enabled:
             self._loops += scheduler_loops(settings, engine, stop)
         for number in range(settings.effects.workers):

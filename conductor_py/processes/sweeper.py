@@ -15,7 +15,7 @@ from typing import Final
 
 from conductor_py.config import Settings
 from conductor_py.engine import Engine
-from conductor_py.engine.quiet import MOST_S, Looking, Quiet
+from conductor_py.engine.quiet import MOST_S, Looking
 from conductor_py.engine.sweeper import Relay, run_ticks
 from conductor_py.processes.identity import new_name
 from conductor_py.processes.readiness import await_redis
@@ -57,12 +57,10 @@ def run_sweeper(settings: Settings, *, server: str | None = None) -> int:
 
 
 def sweeper_loops(
-    settings: Settings, engine: Engine, stop: threading.Event, quiet: Quiet | None = None
+    settings: Settings, engine: Engine, stop: threading.Event
 ) -> list[threading.Thread]:
-    """Make the threads that sweep until ``stop``; seldom while it is ``quiet``, which is for a
-    process that nobody else works beside.
-    """
-    loops = [*_sweeping(settings, engine, stop, quiet), _relaying(engine, stop, quiet)]
+    """Make the threads that sweep until ``stop``."""
+    loops = [*_sweeping(settings, engine, stop), _relaying(engine, stop)]
     cleaning = [
         threading.Thread(
             target=run_ticks,
@@ -85,7 +83,7 @@ def sweeper_loops(
 
 
 def _sweeping(
-    settings: Settings, engine: Engine, stop: threading.Event, quiet: Quiet | None
+    settings: Settings, engine: Engine, stop: threading.Event
 ) -> Iterator[threading.Thread]:
     """Fire timers. One thread sees quickly what is due; the others help when there is much."""
     for number in range(settings.sweeper.threads):
@@ -95,7 +93,7 @@ def _sweeping(
         looking = Looking(
             engine.sweeper.tick,
             stop,
-            quiet,
+            engine.quiet,
             _late if number else engine.sweeper.due_in_s,
         )
         yield threading.Thread(
@@ -111,12 +109,12 @@ def _late() -> float:
     return MOST_S
 
 
-def _relaying(engine: Engine, stop: threading.Event, quiet: Quiet | None) -> threading.Thread:
+def _relaying(engine: Engine, stop: threading.Event) -> threading.Thread:
     """Hand on what is due of effects."""
     looking = Looking(
         partial(hurried_tick, engine.relay),
         stop,
-        quiet,
+        engine.quiet,
         engine.relay.due_in_s,
     )
     return threading.Thread(

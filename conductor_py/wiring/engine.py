@@ -16,6 +16,7 @@ from conductor_py.engine.bounds import TaskBounds
 from conductor_py.engine.encoding import PayloadLimits
 from conductor_py.engine.notifications import Listeners
 from conductor_py.engine.port_set import Ports
+from conductor_py.engine.quiet import Quiet
 from conductor_py.engine.scheduler import RunHistory
 from conductor_py.engine.shards import Shards
 from conductor_py.model.priorities import QueueOrder
@@ -53,7 +54,7 @@ def build_engine(
     evaluates_long_scripts: bool = False,
     admission: Admission | None = None,
     effect_queue: EffectQueue | None = None,
-    changed: Callable[[], None] | None = None,
+    quiet: Quiet | None = None,
 ) -> Engine:
     """Build the engine of one process.
 
@@ -62,12 +63,12 @@ def build_engine(
     fires timers. ``metrics`` counts what its stores answer. Scripts that take long are left to the
     engines that are built with ``evaluates_long_scripts``. Who waits for something to happen has no
     turn of ``admission`` meanwhile. Effects go by ``effect_queue``, else to the job queue.
-    ``changed`` is called whenever something may have been set that becomes due. Raises
-    ConfigurationError for what cannot be had.
+    ``quiet`` hears of all that changes the store: nobody else does. Raises ConfigurationError for
+    what cannot be had.
     """
     from conductor_py.testing.bench import MemoryBench
 
-    registry, ports = _ports(settings, metrics, changed)
+    registry, ports = _ports(settings, metrics, None if quiet is None else quiet.note)
     if admission is not None:
         from conductor_py.api.admission import RestingWakeups
 
@@ -120,6 +121,7 @@ def build_engine(
         give_up_ms=settings.listeners.give_up_ms,
         waits_for_scripts=False,
         evaluates_long_scripts=evaluates_long_scripts,
+        quiet=quiet,
     )
 
 

@@ -94,6 +94,8 @@ NAMES: Final = (
     "tell_life",
 )
 
+_LIMITS: Final = frozenset({"change_catalog", "change_definition"})
+"""Scripts that may change how much of what is offered may be handed out."""
 _NOTHING: Final = {"claim_due": 0, "take_effects": 0, "poll_tasks": 3}
 """How long the replies are of scripts that have found nothing, and so set nothing."""
 _SETS_DUE: Final = re.compile(r"""'ZADD', (?:P \.\. )?'?(?:timers|outbox|set)\b""")
@@ -127,7 +129,7 @@ class Scripts:
         changed: Callable[[], None] | None = None,
     ) -> None:
         """Read the sources; nothing is sent. ``changed`` is called after each script that may have
-        set when something is due.
+        set when something is due, or what may be handed out.
         """
         self.connection = connection
         self.namespace = namespace
@@ -142,6 +144,7 @@ class Scripts:
             name for name, source in self._sources.items() if _SETS_DUE.search(source)
         )
         """The scripts that may set when something is due."""
+        self._changing = self.setting_due | _LIMITS
 
     def now(self) -> Argument:
         """Tell what a script is handed as its time: nothing, unless a clock is injected."""
@@ -215,5 +218,5 @@ class Scripts:
         return reply
 
     def _note(self, name: str) -> None:
-        if self._changed is not None and name in self.setting_due:
+        if self._changed is not None and name in self._changing:
             self._changed()
