@@ -98,6 +98,7 @@ _NOT_LOOKED_FOR = {
     *("P .. 'limit:' .. a.def", "P .. 'rate:' .. a.def", "key", "index", "ends", "runs", "due"),
     *("P .. 'queue:' .. a.q .. ':' .. a.sh", "P .. 'queue:' .. lane", "delayed", "ready"),
     *("P .. 'running:' .. ARGV[7]", "P .. 'running:' .. name", "P .. 'polled'"),
+    "P .. set",  # of what was damaged; what is retried is told of by its name
     *("P .. 'quarantine'", "P .. 'schedules:due'", "P .. 'touched'"),
 }
 _ADDED = re.compile(r"'ZADD', ([^,]+),")

@@ -94,11 +94,13 @@ NAMES: Final = (
     "tell_life",
 )
 
-_LIMITS: Final = frozenset({"change_catalog", "change_definition"})
-"""Scripts that may change how much of what is offered may be handed out."""
+_CHANGING: Final = frozenset({"change_catalog", "change_definition", "settle_damage"})
+"""Scripts that may change how much of what is offered may be handed out, or hand out again what was
+put aside.
+"""
 _NOTHING: Final = {"claim_due": 0, "take_effects": 0, "poll_tasks": 3}
 """How long the replies are of scripts that have found nothing, and so set nothing."""
-_SETS_DUE: Final = re.compile(r"""'ZADD', (?:P \.\. )?'?(?:timers|outbox|set)\b""")
+_SETS_DUE: Final = re.compile(r"""'ZADD', (?:P \.\. )?'?(?:timers|outbox)\b""")
 _INCLUDE = re.compile(r"^-- @include (\w+)$", re.MULTILINE)
 
 
@@ -144,7 +146,7 @@ class Scripts:
             name for name, source in self._sources.items() if _SETS_DUE.search(source)
         )
         """The scripts that may set when something is due."""
-        self._changing = self.setting_due | _LIMITS
+        self._changing = self.setting_due | _CHANGING
 
     def now(self) -> Argument:
         """Tell what a script is handed as its time: nothing, unless a clock is injected."""
