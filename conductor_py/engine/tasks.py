@@ -135,18 +135,20 @@ class Tasks:
                 return tuple(self._hand_out.document(view) for view in views)
             if retry_at:
                 left = min(left, max(retry_at - self._clock.now_ms(), 1) / 1000)
-            self._rest(topic, ticket, seen, left, stop)
+            if not self._rest(topic, ticket, seen, left, stop) and not retry_at:
+                return ()
 
     def _rest(
         self, topic: str, ticket: int, seen: int, left: float, stop: threading.Event | None
-    ) -> None:
-        """Wait for so long, or until something may have come of which nobody has told."""
+    ) -> bool:
+        """Wait for so long, or until something may have come; whether it may."""
         until = self._machine.monotonic() + left
         while left > 0 and not (stop is not None and stop.is_set()):
             woken = self._wakeups.wait(topic, min(left, _FALLBACK_S), ticket) != ticket
             if woken or self._quiet is None or self._quiet.last != seen:
-                return
+                return True
             left = until - self._machine.monotonic()
+        return False
 
     def take(
         self, request: PollRequest, task_type: str | None = None
