@@ -17,6 +17,9 @@ from conductor_py.errors import StoreFailure
 MOST_S: Final = 2.0
 """How long nobody looks at most."""
 
+_SOON_S: Final = 0.02
+"""After the first change it looks so soon: one seldom comes alone."""
+
 _AFTER_S: Final = 0.005
 """For what is due to be so by the store's clock, too, of which there is an estimate."""
 
@@ -90,10 +93,11 @@ class Looking:
         quiet, seen = self._quiet, self._seen
         if quiet is not None and self._is_idle and quiet.last == seen:
             due_s = self._known_due_s()
-            if due_s > 0 and not quiet.sleep(seen, min(due_s + _AFTER_S, MOST_S)):
+            if due_s > 0:
+                if quiet.sleep(seen, min(due_s + _AFTER_S, MOST_S)) and not self._stop.is_set():
+                    self._stop.wait(min(wait_s, _SOON_S))
                 return
-        if not self._stop.is_set():  # changes come in crowds
-            self._stop.wait(wait_s)
+        self._stop.wait(wait_s)
 
     def _known_due_s(self) -> float:
         try:

@@ -99,7 +99,7 @@ def test_a_change_between_its_question_and_its_sleep_is_not_slept_through() -> N
     quiet = _Noted()
     quiet.before = quiet.note
     _, stop = _idle(quiet)
-    assert stop.waits == [_IDLE_S]
+    assert stop.waits == [0.02]
 
 
 def test_a_store_that_is_away_is_looked_at_as_often_as_told() -> None:
