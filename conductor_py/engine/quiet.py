@@ -12,8 +12,6 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
-from conductor_py.errors import StoreFailure
-
 MOST_S: Final = 2.0
 """How long nobody looks at most."""
 
@@ -102,5 +100,5 @@ class Looking:
     def _known_due_s(self) -> float:
         try:
             return self._due_in_s()
-        except StoreFailure:
+        except Exception:  # noqa: BLE001 - the loop must survive, and its next look says what is wrong
             return 0.0

@@ -102,9 +102,14 @@ def test_a_change_between_its_question_and_its_sleep_is_not_slept_through() -> N
     assert stop.waits == [0.02]
 
 
-def test_a_store_that_is_away_is_looked_at_as_often_as_told() -> None:
+@pytest.mark.parametrize("wrong", [StoreUnavailable("it is away"), ValueError("no instant: inf")])
+def test_a_store_that_does_not_say_what_is_due_is_looked_at_as_often_as_told(
+    wrong: Exception,
+) -> None:
+    """Whatever it says: nobody else would look."""
+
     def due_in_s() -> float:
-        raise StoreUnavailable("it is away")
+        raise wrong
 
     quiet, stop = _Noted(), _Stop()
     looking = Looking(lambda: 0, stop, quiet, due_in_s)

@@ -26,9 +26,7 @@ class RedisOutbox:
         return tuple(partition for partition, found in enumerate(replies) if found)
 
     def next_due_ms(self, partition: int) -> int:
-        prefix = self._scripts.prefix(partition)
-        head = self._scripts.connection.command("ZRANGE", f"{prefix}outbox", 0, 0, "WITHSCORES")
-        return int(head[1]) if head else 0
+        return self._scripts.earliest_ms(partition, "outbox")
 
     def life(self, partition: int) -> str:
         return str(self._scripts.run("tell_life", partition, ()).decode())

@@ -159,6 +159,13 @@ class Scripts:
         seconds, micros = self.connection.command("TIME")
         return int(seconds) * 1000 + int(micros) // 1000
 
+    def earliest_ms(self, partition: int, key: str) -> int:
+        """Tell the lowest score of a sorted set of instants, 0 when there is none."""
+        head = self.connection.command(
+            "ZRANGE", f"{self.prefix(partition)}{key}", 0, 0, "WITHSCORES"
+        )
+        return int(head[1]) if head else 0
+
     def prefix(self, partition: int) -> str:
         """Tell the prefix of a partition's keys; one that this deployment does not have is
         refused.
@@ -186,10 +193,10 @@ class Scripts:
         round trip a node. In place of a reply that did not come is its ``StoreFailure``.
         """
         sha = self._shas[name]
-        self._note(name)
         replies = self.connection.each(
             [("EVALSHA", sha, 1, self.prefix(partition), *given) for partition, given in calls]
         )
+        self._note(name)
         for at, (reply, (partition, given)) in enumerate(zip(replies, calls, strict=True)):
             if isinstance(reply, NoScriptError):
                 try:

@@ -65,11 +65,7 @@ class RedisTimers:
         )
 
     def next_due_ms(self, partition: int, shard: str) -> int:
-        prefix = self._scripts.prefix(partition)
-        head = self._scripts.connection.command(
-            "ZRANGE", f"{prefix}timers:{shard}", 0, 0, "WITHSCORES"
-        )
-        return int(head[1]) if head else 0
+        return self._scripts.earliest_ms(partition, f"timers:{shard}")
 
 
 def _loaded(entry: Reply) -> Loaded | None:
