@@ -197,15 +197,15 @@ class Limits:
         "conductor.limits.chainExecutions",
         "10000",
         "How many executions one may set going, by START_WORKFLOW, events or failure workflows, "
-        "and by what it set going, each within ten seconds of the start of its starter. Each "
-        "partition counts its own.",
+        "and by what it set going, each within ten seconds of the start of its starter (what the "
+        "server was late not counted), in an hour. Each partition counts its own.",
         minimum=1,
     )
     nested_executions: int = count(
         "conductor.limits.nestedExecutions",
         "100000",
         "How many sub-workflows of its sub-workflows one execution may have, at any depth, each "
-        "started within ten seconds of the start of its parent.",
+        "started within ten seconds of the start of its parent, in an hour.",
         minimum=1,
     )
     tasks_per_execution: int = count(

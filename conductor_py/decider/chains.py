@@ -3,6 +3,9 @@
 The number bounds how long a chain grows, the count how wide: what starts two of itself is a chain
 of a hundred links, and more executions than fit anywhere. The store counts; when it has refused a
 decision, the room that it has left is among what is known.
+
+An execution may be old because the server is late, and most of all when a chain has filled it. So
+what it was late does not end a count. It does end the numbers: one after the other is no harm then.
 """
 
 from __future__ import annotations
@@ -10,29 +13,32 @@ from __future__ import annotations
 from typing import Final
 
 from conductor_py.decider.workspace import Workspace
-from conductor_py.model.chains import NO_CHAIN, Chain
+from conductor_py.model.chains import Chain
 
 STARTS: Final = "chain:starts"
 NESTED: Final = "chain:nested"
 """What a new execution counts as: one of its own, or a sub-workflow. The room that the store has
 left is known under the same words.
 """
-_QUICK_MS = 10_000
+QUICK_MS: Final = 10_000
+LATE_MS: Final = "chain:late"
+"""For how long the server was late in the life of an execution is known under this, of one that is
+older than ``QUICK_MS``.
+"""
 
 
 def next_in_chain(ws: Workspace) -> Chain:
     """Number what an execution starts now, by a task, a message or its failure, in a chain of
-    executions that each started the next within ten seconds of their own start.
+    executions that each started the next within ten seconds of their own start; and name the root
+    under which it counts.
     """
-    if not _is_quick(ws):
-        return NO_CHAIN
-    return Chain(number=ws.header.chain.number + 1, root=ws.header.chain.root or ws.id)
+    number = ws.header.chain.number + 1 if _age_ms(ws) < QUICK_MS else 0
+    return Chain(number=number, root=_root(ws))
 
 
 def nested_in_chain(ws: Workspace) -> Chain:
     """Tell a sub-workflow that is started now its parent's number: what it starts comes next."""
-    chain = ws.header.chain
-    return Chain(number=chain.number, root=(chain.root or ws.id) if _is_quick(ws) else "")
+    return Chain(number=ws.header.chain.number, root=_root(ws))
 
 
 def counts_as(chain: Chain, parent: str | None) -> str:
@@ -72,10 +78,16 @@ def chain_is_full(kind: str, root: str, most: int) -> str:
     if kind == NESTED:
         what, setting = "sub-workflows of sub-workflows", "nestedExecutions"
     return (
-        f"Execution {root} has set going {most} {what}, each within ten seconds of the start of "
-        f"its starter (conductor.limits.{setting})"
+        f"Execution {root} has set going {most} {what} in an hour, each within ten seconds of the "
+        f"start of its starter, what the server was late not counted (conductor.limits.{setting})"
     )
 
 
-def _is_quick(ws: Workspace) -> bool:
-    return ws.now_ms - ws.header.created_at < _QUICK_MS
+def _root(ws: Workspace) -> str:
+    late = ws.known.get(LATE_MS)
+    age_ms = _age_ms(ws) - (late if isinstance(late, int) else 0)
+    return (ws.header.chain.root or ws.id) if age_ms < QUICK_MS else ""
+
+
+def _age_ms(ws: Workspace) -> int:
+    return ws.now_ms - ws.header.created_at

@@ -20,6 +20,7 @@ from conductor_py.engine.clock import StoreClock
 from conductor_py.engine.collection import Collector
 from conductor_py.engine.composing import Composer
 from conductor_py.engine.definitions import Definitions
+from conductor_py.engine.deliberation import Deliberation
 from conductor_py.engine.deliveries import deliveries
 from conductor_py.engine.domains import Domains
 from conductor_py.engine.drafts import Drafts
@@ -51,6 +52,7 @@ from conductor_py.engine.payload_assembly import payload_parts
 from conductor_py.engine.payload_holding import GRACE_MS, PayloadHolding
 from conductor_py.engine.payloads import PayloadLocations
 from conductor_py.engine.port_set import Ports
+from conductor_py.engine.punctuality import Punctuality
 from conductor_py.engine.quarantine import Quarantine
 from conductor_py.engine.quiet import Quiet
 from conductor_py.engine.recovery import Recovery
@@ -172,11 +174,16 @@ def assemble(
         ports.store,
         snapshots,
         fetcher,
-        encoder,
-        FailureReports(ports.reader, views, encoder.document),
-        pick_shard=shards.pick,
+        Deliberation(
+            snapshots,
+            fetcher,
+            encoder,
+            FailureReports(ports.reader, views, encoder.document),
+            shards.pick,
+            limits,
+            Punctuality(ports.timers, monotonic),
+        ),
         keep_output=ports.cache.put,
-        limits=limits,
         lease_ms=lease_ms,
         quarantine=ports.quarantine,
         monotonic=monotonic,

@@ -14,6 +14,7 @@ from conductor_py.engine.causes import Cause, about_task, counted, instant, span
 from conductor_py.engine.facts import Facts
 from conductor_py.engine.queue_causes import cause_in_queue
 from conductor_py.model.execution import Attempt, ClaimSide, Header, JoinState
+from conductor_py.model.homes import shard_of
 from conductor_py.model.json import JsonValue
 from conductor_py.ports.inspector import Place
 
@@ -121,10 +122,10 @@ class _Classification:
             yield self._say("inbox", text, until_ms=look.due_ms)
 
     def _overdue(self, overdue: int) -> Cause:
-        look = self._look
-        text = f"A timer is overdue by {span(overdue)}: nobody sweeps shard {look.home}."
-        evidence: dict[str, JsonValue] = {"overdueMs": overdue, "shard": look.home}
-        evidence["shardIsServed"] = look.home in self._facts.live
+        shard = shard_of(self._look.home)
+        text = f"A timer is overdue by {span(overdue)}: nobody sweeps shard {shard}."
+        evidence: dict[str, JsonValue] = {"overdueMs": overdue, "shard": shard}
+        evidence["shardIsServed"] = shard in self._facts.live
         return self._say("no-sweeper", text, since_ms=self._now - overdue, evidence=evidence)
 
     def _ended(self, header: Header) -> Cause:

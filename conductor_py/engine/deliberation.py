@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from conductor_py.codec.event import load_event
 from conductor_py.codec.execution import UnknownFormat, load_field
+from conductor_py.decider.chains import LATE_MS, QUICK_MS
 from conductor_py.decider.decide import abandon, decide
 from conductor_py.decider.need import Later, Need
 from conductor_py.decider.plan import Plan
@@ -20,11 +21,13 @@ from conductor_py.engine.encoding import Encoder
 from conductor_py.engine.failure_reports import FailureReports
 from conductor_py.engine.long_scripts import PutOff, without_long_scripts
 from conductor_py.engine.needs import Fetcher
+from conductor_py.engine.punctuality import Punctuality
 from conductor_py.engine.snapshots import Snapshots
 from conductor_py.model.changing import changed
 from conductor_py.model.decision import Decision
 from conductor_py.model.event import Event
 from conductor_py.model.execution import Attempt, Header
+from conductor_py.model.ids import partition_of
 from conductor_py.ports.store import Changes, Loaded
 
 _LOG = logging.getLogger(__name__)
@@ -47,14 +50,16 @@ class Deliberation:
         reports: FailureReports,
         pick_shard: Callable[[str], str],
         limits: Limits,
+        punctuality: Punctuality,
     ) -> None:
-        """``pick_shard`` maps an execution's home shard to the shard of its next queue entry."""
+        """``pick_shard`` maps an execution's home to the shard of its next queue entry."""
         self._snapshots = snapshots
         self._fetcher = fetcher
         self._encoder = encoder
         self._reports = reports
         self._pick_shard = pick_shard
         self.limits = limits
+        self._punctuality = punctuality
 
     def known(self, loaded: Loaded) -> dict[str, object]:
         """Read what the store has brought along; nothing when it is of an unknown format."""
@@ -73,6 +78,11 @@ class Deliberation:
             fragment = self._snapshots.peek(plan_hash)
             if fragment is not None:
                 known[f"plan:{plan_hash}"] = fragment
+        header = known.get("h")
+        if isinstance(header, Header) and loaded.now_ms - header.created_at >= QUICK_MS:
+            known[LATE_MS] = self._punctuality.late_ms(
+                partition_of(loaded.execution), header.created_at, loaded.now_ms
+            )
         return known
 
     def decided(

@@ -257,6 +257,7 @@ class Encoder:
         self._holding.hold_stored(child.id, (stored,))
         return Child(
             execution=ExecutionId(child.id),
+            home=child.header.home,
             name=child.header.name,
             generation=child.header.generation,
             fields=fields,

@@ -24,6 +24,7 @@ from conductor_py.engine.views import Views
 from conductor_py.errors import Conflict, LimitExceeded, NotFound, StoreUnavailable
 from conductor_py.model.changing import changed
 from conductor_py.model.execution import Watch, Watches
+from conductor_py.model.homes import home_in
 from conductor_py.model.ids import (
     ExecutionId,
     derived_execution_id,
@@ -206,7 +207,7 @@ class Executions:
         header = new_header(
             plan.hash,
             plan.definition,
-            home=self._shards.home,
+            home=home_in(self._shards.home, request.chain),
             now_ms=now_ms,
             priority=request.priority,
             correlation_id=request.correlation_id,
@@ -216,8 +217,7 @@ class Executions:
             chain=request.chain,
             business=(request.business_at, request.zone or self._zone),
         )
-        watches = draft.known.get("watch")
-        if isinstance(watches, Watches):
+        if isinstance(watches := draft.known.get("watch"), Watches):
             header = replace(header, watched=max(watch.until for watch in watches.watches))
         new = Execution(id=execution, header=header, known=draft.known, complete=True)
         changes = self._executor.first(plan, new, draft.known, now_ms, draft.birth)

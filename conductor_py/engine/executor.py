@@ -18,11 +18,9 @@ from conductor_py.codec.event import digest_of
 from conductor_py.codec.execution import dump_json
 from conductor_py.decider.need import Missing
 from conductor_py.decider.plan import Plan
-from conductor_py.decider.workspace import Execution, Limits
+from conductor_py.decider.workspace import Execution
 from conductor_py.engine.chains import is_to_decide_again
 from conductor_py.engine.deliberation import Deliberation, Moved, events_of, named
-from conductor_py.engine.encoding import Encoder
-from conductor_py.engine.failure_reports import FailureReports
 from conductor_py.engine.locking import Locking
 from conductor_py.engine.long_scripts import AGAIN_MS, PutOff
 from conductor_py.engine.machine import REAL_MACHINE, Machine
@@ -73,26 +71,22 @@ class Executor:
         store: ExecutionStore,
         snapshots: Snapshots,
         fetcher: Fetcher,
-        encoder: Encoder,
-        reports: FailureReports,
+        deliberation: Deliberation,
         *,
-        pick_shard: Callable[[str], str],
         keep_output: Callable[[str, bytes, int], None],
-        limits: Limits,
         lease_ms: int,
         quarantine: QuarantineStore,
         monotonic: Callable[[], float],
         machine: Machine = REAL_MACHINE,
         locking: Locking | None = None,
     ) -> None:
-        """``pick_shard`` maps an execution's home shard to the shard of its next queue entry;
-        ``keep_output`` takes key, output and life in ms of an output to be used again. Without
+        """``keep_output`` takes key, output and life in ms of an output to be used again. Without
         ``locking`` the lease inside the store, or none at all, says who decides.
         """
         self._store = store
         self._snapshots = snapshots
         self._fetcher = fetcher
-        self.deliberation = Deliberation(snapshots, fetcher, encoder, reports, pick_shard, limits)
+        self.deliberation = deliberation
         self._keep_output = keep_output
         self.lease_ms = lease_ms
         self._setbacks = Setbacks(quarantine)

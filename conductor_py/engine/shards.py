@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from conductor_py.model.homes import shard_of
 from conductor_py.model.json import JsonObject
 from conductor_py.ports.shards import LiveServer, ShardRegistry, ShardView
 
@@ -158,10 +159,10 @@ class Shards:
     def pick(self, home: str) -> str:
         """The shard of the next queue entry of an execution at home in ``home``."""
         if self.strategy == LOCAL_ONLY:
-            return home
+            return shard_of(home)
         self.keep()
         live = self._live
-        return live[next(self._turn) % len(live)] if live else home
+        return live[next(self._turn) % len(live)] if live else shard_of(home)
 
     def to_poll(self) -> tuple[str, ...]:
         """The shards a poll looks at, in order: its own, and under round-robin then the others."""

@@ -18,6 +18,7 @@ from conductor_py.engine.executor import Executor
 from conductor_py.engine.precedence import parted
 from conductor_py.engine.shards import Shards
 from conductor_py.errors import LimitExceeded, StoreFailure, StoreUnavailable
+from conductor_py.model.homes import homes_of, is_of_chains
 from conductor_py.model.ids import ExecutionId
 from conductor_py.ports.outbox import Outbox
 from conductor_py.ports.timers import Timers
@@ -58,9 +59,9 @@ class Sweeper:
         """
         decided = self._go_on()
         if self._partitions == 1:
-            return decided + sum(self._shard(0, shard) for shard in self._shards.to_sweep())
+            return decided + sum(self._home(0, home) for home in self._homes())
         return decided + over_partitions(
-            self._timers.due(self._shards.to_sweep()), lambda due: self._shard(*due)
+            self._timers.due(self._homes()), lambda due: self._home(*due)
         )
 
     def due_in_s(self) -> float:
@@ -69,8 +70,11 @@ class Sweeper:
         """
         if self._partitions > 1:
             return 0.0
-        instants = (self._timers.next_due_ms(0, shard) for shard in self._shards.to_sweep())
+        instants = (self._timers.next_due_ms(0, home) for home in self._homes())
         return _until(instants, self._now_ms())
+
+    def _homes(self) -> list[str]:
+        return [home for shard in self._shards.to_sweep() for home in homes_of(shard)]
 
     def _go_on(self) -> int:
         """Follow what the ticks before have left."""
@@ -84,13 +88,15 @@ class Sweeper:
     def _follow(self, touched: Sequence[ExecutionId]) -> None:
         self._left.extend(self._executor.follow(touched))
 
-    def _shard(self, partition: int, shard: str) -> int:
+    def _home(self, partition: int, home: str) -> int:
         holder = self._executor.name()
-        due = self._timers.claim_due(partition, shard, self._batch, holder, self._executor.lease_ms)
+        due = self._timers.claim_due(partition, home, self._batch, holder, self._executor.lease_ms)
+        # What executions set going is not followed at once: it would take its time from others.
+        follow = self._left.extend if is_of_chains(home) else self._follow
         for loaded in due:
             try:
                 driven = self._executor.drive(loaded, holder, patient=False)
-                self._follow(driven.touched)
+                follow(driven.touched)
             except StoreUnavailable as away:
                 self._executor.ask_store()
                 _LOG.warning(

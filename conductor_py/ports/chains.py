@@ -1,7 +1,7 @@
 """Chains: how many executions one root has set going, counted where they come into being.
 
 A root is an execution, by id, of any partition. Each partition counts what it creates itself, and
-forgets a root an hour after the last.
+begins anew an hour after the first.
 """
 
 from __future__ import annotations

@@ -135,11 +135,10 @@ class ClaimGuard:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Child:
-    """An execution that this commit starts. One that exists already is left alone (its id says who
-    started it).
-    """
+    """An execution that this commit starts; one that exists is left alone: its id says by whom."""
 
     execution: ExecutionId
+    home: str
     name: str
     generation: int
     fields: Mapping[str, bytes]

@@ -29,3 +29,10 @@ class Timers(Protocol):
 
     def next_due_ms(self, partition: int, shard: str) -> int:
         """Tell when the earliest timer of the shard is due, 0 when there is none."""
+
+    def late_spans(self, partition: int) -> tuple[tuple[int, int], ...]:
+        """Tell when timers or effects of the partition that were due were not taken for a second:
+        (began, ended) in epoch ms, apart from each other, oldest first, of the last hour.
+
+        Noted by ``claim_due`` and by the outbox's ``take``.
+        """

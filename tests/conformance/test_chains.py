@@ -19,7 +19,9 @@ def _start(store: Store, number: int, use: ChainUse = _ONE, **more: Any) -> Star
 
 def _child(number: int) -> Child:
     fields = {"h": header()}
-    return Child(execution=an_id(number), name="wf", generation=1, fields=fields, event=b"0 {}")
+    return Child(
+        home="s0", execution=an_id(number), name="wf", generation=1, fields=fields, event=b"0 {}"
+    )
 
 
 def test_start_beyond_the_bound_leaves_nothing_and_tells_what_has_room(store: Store) -> None:
@@ -95,8 +97,12 @@ def test_start_without_a_root_keeps_nothing_of_chains(store: Store) -> None:
     assert "chain:" not in str(store.keys())
 
 
-def test_count_of_a_root_is_kept_for_an_hour_after_the_last(newest_store: Store) -> None:
+def test_count_of_a_root_is_kept_for_an_hour_after_the_first(newest_store: Store) -> None:
     _start(newest_store, 1)
     assert newest_store.connection is not None
-    left = newest_store.connection.command("PTTL", f"{{test:0}}:chain:{_ROOT}")
+    key = f"{{test:0}}:chain:{_ROOT}"
+    left = newest_store.connection.command("PTTL", key)
     assert CHAIN_KEPT_MS - 60_000 < int(left) <= CHAIN_KEPT_MS
+    newest_store.connection.command("PEXPIRE", key, CHAIN_KEPT_MS // 2)
+    _start(newest_store, 2)
+    assert int(newest_store.connection.command("PTTL", key)) <= CHAIN_KEPT_MS // 2

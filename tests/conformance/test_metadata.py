@@ -200,7 +200,9 @@ def test_child_counts_for_its_plan_from_its_creation_on_and_once(store: Store) -
     store.plans.put(0, "p1", b"1", {})
     store.plans.put(0, "p2", b"2", {})
     fields = {"meta": b"h", "h": header(plan="p2")}
-    child = Child(execution=an_id(9), name="sub", generation=1, fields=fields, event=b"s")
+    child = Child(
+        home="s0", execution=an_id(9), name="sub", generation=1, fields=fields, event=b"s"
+    )
     store.start(an_id(1), born("p1", children=(child,)))
     loaded = store.sent(an_id(1))
     for _ in range(2):

@@ -83,6 +83,7 @@ class Story:
             due_ms=choice((0, now + 400)),
             children=tuple(
                 Child(
+                    home="s0",
                     execution=choice(IDS),
                     name="wf",
                     generation=1,

@@ -162,7 +162,9 @@ def test_what_is_not_whole_does_not_come_back(newest_store: Store, kept: str) ->
 def test_child_that_starts_after_a_broken_off_attempt_starts(store: Store) -> None:
     assert store.reader.begin_restore(an_id(9), "t1") == "t1"
     store.start(an_id(1), running())
-    child = Child(execution=an_id(9), name="c", generation=1, fields={"h": header()}, event=b"s")
+    child = Child(
+        home="s0", execution=an_id(9), name="c", generation=1, fields={"h": header()}, event=b"s"
+    )
     assert store.commit(store.sent(an_id(1)), running(children=(child,))).outcome is Outcome.OK
     assert store.executions.load(an_id(9), ["h"]) is not None
     assert store.reader.restore(_restore(9)) is Outcome.EXISTS

@@ -560,7 +560,12 @@ def test_children_are_created_once(store: Store) -> None:
     execution = an_id(1)
     store.start(execution, running())
     child = Child(
-        execution=an_id(9), name="sub", generation=1, fields={"h": header()}, event=b"start"
+        home="s0",
+        execution=an_id(9),
+        name="sub",
+        generation=1,
+        fields={"h": header()},
+        event=b"start",
     )
     store.commit(store.sent(execution), running(children=(child,)))
     store.commit(store.sent(execution), running(children=(child,)))
@@ -576,7 +581,9 @@ def test_children_are_created_once(store: Store) -> None:
 @pytest.mark.anomaly("A-45")
 def test_child_that_nobody_decides_is_woken_by_its_timer(store: Store) -> None:
     execution = store.started()
-    child = Child(execution=an_id(9), name="sub", generation=1, fields={"h": b"{}"}, event=b"s")
+    child = Child(
+        home="s0", execution=an_id(9), name="sub", generation=1, fields={"h": b"{}"}, event=b"s"
+    )
     store.commit(store.sent(execution), running(children=(child,)))
     store.clock.advance(1_000)
     due = store.timers.claim_due(0, "s0", 10, "d", LEASE_MS)
@@ -617,7 +624,9 @@ def test_thousand_attempts_in_one_commit(store: Store) -> None:
 def test_thousand_children_and_messages_in_one_commit(store: Store) -> None:
     execution = store.started()
     children = tuple(
-        Child(execution=an_id(n), name="sub", generation=1, fields={"h": b"{}"}, event=b"s")
+        Child(
+            home="s0", execution=an_id(n), name="sub", generation=1, fields={"h": b"{}"}, event=b"s"
+        )
         for n in range(10, 1_010)
     )
     messages = tuple(Message(execution=child.execution, event=b"m") for child in children)

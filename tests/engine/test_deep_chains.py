@@ -18,6 +18,7 @@ from tests.builders import (
     status_of,
     sub_workflow,
     switch,
+    task_of,
     wait,
     workflow,
 )
@@ -65,10 +66,12 @@ def test_end_of_the_innermost_ends_all() -> None:
 def test_one_level_more_than_may_be_fails_all_with_the_setting_in_the_reason() -> None:
     engine, space, started = _chain(simple("leaf"), _DEPTH + 1)
     assert _statuses(space) == {"FAILED": _DEPTH + 1}
-    reason = engine.workflow(started)["reasonForIncompletion"]
+    reason = task_of(engine, started, "s")["reasonForIncompletion"]
     assert len(reason) <= 500
     assert reason.startswith("Sub workflow ")
     assert reason.endswith(f"nested deeper than {_DEPTH} (conductor.limits.subWorkflowDepth)")
+    outer = engine.workflow(started)["reasonForIncompletion"]
+    assert outer == f"Task s (SUB_WORKFLOW) failed: {reason}"
 
 
 def test_terminate_reaches_the_innermost() -> None:

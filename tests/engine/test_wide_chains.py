@@ -63,7 +63,7 @@ def _reasons(engine: MemoryEngine, started: list[str]) -> set[str]:
 
 
 def _sentence(root: str) -> str:
-    return f"Execution {root} has set going {_MOST} executions, each within ten seconds"
+    return f"Execution {root} has set going {_MOST} executions in an hour, each within ten seconds"
 
 
 _KEYS = ("a-${workflow.workflowId}", "b-${workflow.workflowId}")
@@ -148,7 +148,7 @@ def test_a_workflow_with_two_of_itself_as_sub_workflows_ends_at_the_bound_and_sa
     tasks = [task for each in started for task in engine.workflow(each)["tasks"]]
     reasons = [task.get("reasonForIncompletion", "") for task in tasks]
     refused = [reason for reason in reasons if "limits.nestedExecutions" in reason]
-    sentence = f"Execution {root} has set going {_MOST} sub-workflows of sub-workflows"
+    sentence = f"Execution {root} has set going {_MOST} sub-workflows of sub-workflows in an hour"
     assert refused
     assert all(sentence in reason for reason in refused)
 
@@ -183,7 +183,7 @@ def test_two_roots_do_not_count_as_one(engine: MemoryEngine) -> None:
     assert len(engine.started("w")) == 2 + 2 * _MOST
 
 
-def test_a_root_may_set_going_others_an_hour_after_the_last(engine: MemoryEngine) -> None:
+def test_a_root_may_set_going_others_an_hour_after_the_first(engine: MemoryEngine) -> None:
     engine.register(workflow("w", _start("w", "s1"), _start("w", "s2")))
     root = engine.start("w")
     _go_on(engine)

@@ -530,11 +530,24 @@ GENERATIONS: Final = (
         edits=(
             Edit(
                 f"{DECIDER}/chains.py",
-                "root=ws.header.chain.root or ws.id)",
-                "root=ws.id)",
+                "return (ws.header.chain.root or ws.id) if",
+                "return ws.id if",
             ),
         ),
         caught_by=("tests/engine/test_wide_chains.py",),
+    ),
+    Mutant(
+        id="late-ends-chain",
+        bug="What is ten seconds old because the server is late begins a chain of its own.",
+        breaks=("I10",),
+        edits=(
+            Edit(
+                f"{DECIDER}/chains.py",
+                "_age_ms(ws) - (late if isinstance(late, int) else 0)",
+                "_age_ms(ws)",
+            ),
+        ),
+        caught_by=("tests/engine/test_late_chains.py",),
     ),
 )
 

@@ -132,8 +132,8 @@ DECIDING: Final = (
         edits=(
             Edit(
                 f"{ENGINE}/sweeper.py",
-                "self._shard(0, shard) for shard in self._shards.to_sweep())",
-                "self._shard(0, shard) for shard in self._shards.to_sweep()[:1])",
+                "self._home(0, home) for home in self._homes())",
+                "self._home(0, home) for home in self._homes()[:2])",
             ),
         ),
         caught_by=(SHARDING,),
@@ -145,11 +145,24 @@ DECIDING: Final = (
         edits=(
             Edit(
                 f"{ENGINE}/sweeper.py",
-                "lambda due: self._shard(*due)",
-                "lambda due: self._shard(0, due[1])",
+                "lambda due: self._home(*due)",
+                "lambda due: self._home(0, due[1])",
             ),
         ),
         caught_by=("tests/engine/test_sweeper.py", KEYED),
+    ),
+    Mutant(
+        id="chains-among-others",
+        bug="The timers of what executions set going stand before those of all others.",
+        breaks=("I10",),
+        edits=(
+            Edit(
+                "conductor_py/model/homes.py",
+                'return f"{shard}{_CHAINS}" if chain.root else shard',
+                "return shard if chain.root else shard",
+            ),
+        ),
+        caught_by=("tests/engine/test_late_chains.py",),
     ),
     Mutant(
         id="tasks-leave-home",
@@ -158,7 +171,7 @@ DECIDING: Final = (
         edits=(
             Edit(
                 f"{ENGINE}/shards.py",
-                "        if self.strategy == LOCAL_ONLY:\n            return home\n",
+                "        if self.strategy == LOCAL_ONLY:\n            return shard_of(home)\n",
                 "        if self.strategy == LOCAL_ONLY:\n            return self.home\n",
             ),
         ),

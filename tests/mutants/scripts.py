@@ -17,6 +17,7 @@ METADATA: Final = on_redis("tests/conformance/test_metadata.py")
 EVENTS: Final = on_redis("tests/conformance/test_events.py")
 ADMISSION: Final = on_redis("tests/conformance/test_admission.py")
 CHAINS: Final = on_redis("tests/conformance/test_chains.py")
+LATENESS: Final = on_redis("tests/conformance/test_lateness.py")
 NUMBERS: Final = on_redis("tests/conformance/test_worker_numbers.py")
 MINTING: Final = "tests/engine/test_minting.py"
 
@@ -232,7 +233,7 @@ COMMITS: Final = (
             ),
             Edit(
                 f"{MEMORY}/changes.py",
-                '        partition.timers[parent.home].put(f"x:{child.execution}", '
+                '        partition.timers[child.home].put(f"x:{child.execution}", '
                 "now_ms + FALLBACK_MS)\n",
                 "",
             ),
@@ -822,6 +823,20 @@ TIME_AND_LEAVING: Final = (
             ),
         ),
         caught_by=(CHAINS,),
+    ),
+    Mutant(
+        id="late-unnoted",
+        bug="Timers that were due long ago are taken, and nobody notes that they were late.",
+        breaks=("I10",),
+        edits=in_both(
+            "claim_due",
+            "note_late_head(P, due, now)\n",
+            "",
+            twin="timers",
+            memory_old="            note_late_head(state, state.timers[shard], now)\n",
+            memory_new="",
+        ),
+        caught_by=(LATENESS,),
     ),
     Mutant(
         id="repeated-start-counts-again",

@@ -18,15 +18,14 @@ def lacking_room(partition: Partition, use: ChainUse | None, now: int) -> ChainR
 
 
 def count_chain(partition: Partition, use: ChainUse | None, now: int) -> None:
-    """Count what is created; roots of which nothing came for long are forgotten."""
+    """Count what is created; an hour after the first it is counted anew."""
     if use is None:
         return
-    starts, nested = _has(partition, use.root, now)
     chains = partition.chains
-    chains.pop(use.root, None)  # those of the last are at the end
-    chains[use.root] = (starts + use.starts, nested + use.nested, now + CHAIN_KEPT_MS)
-    while (first := next(iter(chains))) and chains[first][2] <= now:
+    while (first := next(iter(chains), None)) is not None and chains[first][2] <= now:
         del chains[first]
+    starts, nested, until = chains.get(use.root, (0, 0, now + CHAIN_KEPT_MS))
+    chains[use.root] = (starts + use.starts, nested + use.nested, until)
 
 
 def _has(partition: Partition, root: str, now: int) -> tuple[int, int]:

@@ -171,7 +171,7 @@ class Applier:
             version=max(1, now_ms),
             terminal=False,
             generation=child.generation,
-            home=parent.home,
+            home=child.home,
             begun=parent.last,
             last=parent.last,
             status="RUNNING",
@@ -181,7 +181,7 @@ class Applier:
         partition.executions[child.execution] = started
         partition.restoring.pop(child.execution, None)
         count_reference(partition, plan_of(started), 1)
-        partition.timers[parent.home].put(f"x:{child.execution}", now_ms + FALLBACK_MS)
+        partition.timers[child.home].put(f"x:{child.execution}", now_ms + FALLBACK_MS)
         partition.running[child.name].put(child.execution, now_ms)
 
     def _deliver(self, target: ExecutionId, event: bytes) -> None:

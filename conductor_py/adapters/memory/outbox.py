@@ -7,6 +7,7 @@ from typing import Final
 
 import orjson
 
+from conductor_py.adapters.memory.late import note_late_head
 from conductor_py.adapters.memory.space import MemorySpace
 from conductor_py.ports.outbox import Pending
 from conductor_py.ports.touched import EFFECT
@@ -24,6 +25,7 @@ class MemoryOutbox:
     def take(self, partition: int, limit: int, lease_ms: int) -> tuple[Pending, ...]:
         with self._space.lock:
             state, now = self._space.partition(partition), self._space.clock()
+            note_late_head(state, state.outbox, now)
             due = state.outbox.upto(now, limit)
             for effect in due:
                 state.outbox.put(effect, now + lease_ms)

@@ -8,6 +8,7 @@ from typing import Final
 from conductor_py.adapters.memory.changes import Applier
 from conductor_py.adapters.memory.claims import attempt_of, claim_side, is_open
 from conductor_py.adapters.memory.inspector import setback_of
+from conductor_py.adapters.memory.late import note_late_head
 from conductor_py.adapters.memory.quarantine import count_setback
 from conductor_py.adapters.memory.reads import loaded
 from conductor_py.adapters.memory.space import Execution, MemorySpace, Partition
@@ -46,6 +47,7 @@ class MemoryTimers:
         with self._space.lock:
             now, state = self._space.clock(), self._space.partition(partition)
             order: dict[str, None] = {}
+            note_late_head(state, state.timers[shard], now)
             for member in state.timers[shard].upto(now, limit):
                 if member.startswith("x:"):
                     order[member[2:]] = None
@@ -137,3 +139,7 @@ class MemoryTimers:
         with self._space.lock:
             head = self._space.partition(partition).timers[shard].first()
             return head[0] if head else 0
+
+    def late_spans(self, partition: int) -> tuple[tuple[int, int], ...]:
+        with self._space.lock:
+            return tuple(self._space.partition(partition).late)

@@ -90,10 +90,10 @@ def _add_talk(arguments: list[Argument], changes: Changes) -> None:
 
 
 def _add_children(arguments: list[Argument], changes: Changes) -> None:
-    count = sum(5 + 2 * len(child.fields) for child in changes.children)
+    count = sum(6 + 2 * len(child.fields) for child in changes.children)
     arguments += ("C", count)
     for child in changes.children:
-        arguments += (child.execution, child.name, child.generation, child.event)
+        arguments += (child.execution, child.home, child.name, child.generation, child.event)
         arguments.append(2 * len(child.fields))
         for pair in child.fields.items():
             arguments += pair

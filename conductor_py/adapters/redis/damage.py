@@ -11,6 +11,7 @@ from conductor_py.adapters.redis.connection import Argument
 from conductor_py.adapters.redis.keys import KEYS
 from conductor_py.adapters.redis.scripts import Scripts
 from conductor_py.errors import StoreFailure
+from conductor_py.model.homes import homes_of
 from conductor_py.ports.damage import Damaged
 
 _SHARED: Final = tuple((kind.kind, kind.name) for kind in KEYS if not kind.name.endswith(":"))
@@ -62,7 +63,8 @@ class RedisDamage:
             each.decode(errors="replace").split("\n", 1)
             for each in self._command(partition, "SMEMBERS", "queues")
         ]
-        names = [("zset", f"timers:{shard.decode(errors='replace')}") for shard in set(shards)]
+        served = {shard.decode(errors="replace") for shard in shards}
+        names = [("zset", f"timers:{home}") for shard in served for home in homes_of(shard)]
         for queue, *shard in lanes:
             names += [("zset", f"{kind}:{queue}:{''.join(shard)}") for kind in ("queue", "delayed")]
             names += [("zset", f"{kind}:{queue}") for kind in ("limit", "rate", "rates")]

@@ -73,6 +73,9 @@ KEYS = (
         "1 a limit; expires at 0",
     ),
     _key("rates:", "zset", "<task definition>: claims leased in all partitions", "as rate:"),
+    _key(
+        "late", "zset", "ended ms -> began ms of a span in which what was due was not done", "1 h"
+    ),
     _key("timers:", "zset", "<home>: due ms -> x:<execution> or a:<task id>", "1 an owner"),
     _key("outbox", "zset", "due ms -> effect id", "until confirmed"),
     _key("effects", "hash", "effect id -> '<stamp> <document>'", "until confirmed"),
@@ -109,7 +112,7 @@ KEYS = (
         "chain:",
         "hash",
         "<execution>: what it has set going quickly in this partition: starts, nested -> number",
-        "settings; expires an hour after the last",
+        "settings; expires an hour after the first",
     ),
     _key("running:", "zset", "<workflow>: started ms -> execution", "not terminal"),
     _key("meta:revision", "string", "grows with each change of a definition", "1"),

@@ -67,6 +67,11 @@ class RedisTimers:
     def next_due_ms(self, partition: int, shard: str) -> int:
         return self._scripts.earliest_ms(partition, f"timers:{shard}")
 
+    def late_spans(self, partition: int) -> tuple[tuple[int, int], ...]:
+        key = f"{self._scripts.prefix(partition)}late"
+        spans = self._scripts.connection.command("ZRANGE", key, 0, -1, "WITHSCORES")
+        return tuple((int(spans[n]), int(spans[n + 1])) for n in range(0, len(spans), 2))
+
 
 def _loaded(entry: Reply) -> Loaded | None:
     """Read one; of one that cannot be read its lease ends, and it comes again."""

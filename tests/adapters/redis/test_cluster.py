@@ -69,7 +69,9 @@ def test_life_of_an_execution_stays_in_its_slot(store: Store) -> None:
     store.queues.extend(execution, 2, second.claim, "w", 0, b"{}")
     loaded = store.report(execution, 1, first.claim).loaded
     assert loaded is not None
-    child = Child(execution=an_id(50), name="sub", generation=1, fields={"h": header()}, event=b"s")
+    child = Child(
+        home="s0", execution=an_id(50), name="sub", generation=1, fields={"h": header()}, event=b"s"
+    )
     store.plans.put(0, "p1", b"{}", {"t1": b'[">ao r:t1","j:x"]'})
     changes = running(
         children=(child,),

@@ -16,6 +16,7 @@
 -- @include unpark
 -- @include setback
 -- @include damage
+-- @include late
 local P, now, channel, timers = KEYS[1], store_now(ARGV[1]), ARGV[2], KEYS[1] .. 'timers:' .. ARGV[3]
 local lease_ms, take = tonumber(ARGV[6]), ARGV[7] == '1'
 local order, seen = {}, {}
@@ -62,7 +63,10 @@ local function guarded(member, step, ...)
   end
 end
 
-for _, member in ipairs(redis.call('ZRANGE', timers, '-inf', int(now), 'BYSCORE', 'LIMIT', 0, ARGV[4])) do
+local due = redis.call('ZRANGE', timers, '-inf', int(now), 'BYSCORE', 'LIMIT', 0, ARGV[4], 'WITHSCORES')
+note_late_head(P, due, now)
+for n = 1, #due, 2 do
+  local member = due[n]
   if string.sub(member, 1, 2) == 'x:' then
     visit(string.sub(member, 3))
   else

@@ -6,10 +6,13 @@
 -- BOUND      The limit.
 -- @include time
 -- @include damage
+-- @include late
 local P, now = KEYS[1], store_now(ARGV[1])
-local ids = redis.call('ZRANGE', P .. 'outbox', '-inf', int(now), 'BYSCORE', 'LIMIT', 0, ARGV[2])
+local due = redis.call('ZRANGE', P .. 'outbox', '-inf', int(now), 'BYSCORE', 'LIMIT', 0, ARGV[2], 'WITHSCORES')
 local out, noted = {}, redis.call('EXISTS', P .. 'damaged') == 1
-for _, id in ipairs(ids) do
+note_late_head(P, due, now)
+for n = 1, #due, 2 do
+  local id = due[n]
   local text = redis.call('HGET', P .. 'effects', id)
   local document = text and string.match(text, '^%d+ (.+)$')
   if text and not (document and pcall(cjson.decode, document)) then

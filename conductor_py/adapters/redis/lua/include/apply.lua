@@ -1,6 +1,6 @@
 -- The changes of a decision. The caller's arguments end in sections "<letter> <number of values> <values…>"; empty
 -- ones are left out. Letters: F fields, D deleted, E ended, R reopened, O offers (seq, queue, shard, score, due),
--- T attempt timers (seq, due), C children (id, name, generation, event, number of field values, fields…),
+-- T attempt timers (seq, due), C children (id, home, name, generation, event, number of field values, fields…),
 -- M messages (id, event), I own events, X effects (id, document, due), A answers (operation, answer), P plans,
 -- G claim guards (seq, claim, until), H chain (chain.lua), U unpark, Z touched attempts (how long they are gathered
 -- in ms, seqs).
@@ -162,23 +162,23 @@ local function apply_timers(P, home, id, section)
 end
 
 -- One that exists is left alone. Its start event waits in its inbox, its timer is the fallback of who decides it.
-local function apply_children(P, home, operation, section, now)
+local function apply_children(P, operation, section, now)
   local i = section[1]
   while i <= section[2] do
-    local child, name, n = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 4])
+    local child, home, name, n = ARGV[i], ARGV[i + 1], ARGV[i + 2], tonumber(ARGV[i + 5])
     local key = P .. 'exec:' .. child
     if redis.call('HEXISTS', key, 'v') == 0 then
       redis.call('UNLINK', key, P .. 'ckpt:' .. child)  -- of an attempt to restore one
       redis.call('HSET', key, 'v', write_record({version = math.max(1, now), terminal = false,
-        generation = tonumber(ARGV[i + 2]), base = 1, home = home, begun = operation, last = operation,
+        generation = tonumber(ARGV[i + 3]), base = 1, home = home, begun = operation, last = operation,
         status = 'RUNNING'}))
-      in_chunks('HSET', key, i + 5, i + 4 + n, 4000)
-      count_reference(P, plan_of_header(header_among(i + 5, i + 4 + n)), 1)
-      redis.call('RPUSH', P .. 'inbox:' .. child, ARGV[i + 3])
+      in_chunks('HSET', key, i + 6, i + 5 + n, 4000)
+      count_reference(P, plan_of_header(header_among(i + 6, i + 5 + n)), 1)
+      redis.call('RPUSH', P .. 'inbox:' .. child, ARGV[i + 4])
       redis.call('ZADD', P .. 'timers:' .. home, int(now + 1000), 'x:' .. child)
       redis.call('ZADD', P .. 'running:' .. name, int(now), child)
     end
-    i = i + 5 + n
+    i = i + 6 + n
   end
 end
 
@@ -238,7 +238,7 @@ local function apply_changes(P, channel, id, record, lease, name, sections, now)
   if sections.R then apply_reopened(key, sections.R) end
   if sections.O then apply_offers(P, channel, home, id, sections.O, now) end
   if sections.T then apply_timers(P, home, id, sections.T) end
-  if sections.C then apply_children(P, home, record.last, sections.C, now) end
+  if sections.C then apply_children(P, record.last, sections.C, now) end
   if sections.M then apply_messages(P, sections.M, now) end
   if sections.I then in_chunks('RPUSH', P .. 'inbox:' .. id, sections.I[1], sections.I[2], 4000) end
   if sections.X then apply_effects(P, channel, sections.X, record.version, now) end

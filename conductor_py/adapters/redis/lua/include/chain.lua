@@ -1,5 +1,5 @@
 -- How many executions a root has set going here: section H, (root, starts, most, nested, most). An hour after the
--- last the root is forgotten.
+-- first it is counted anew.
 local function chain_has(key)
   local had = redis.call('HMGET', key, 'starts', 'nested')
   return tonumber(had[1]) or 0, tonumber(had[2]) or 0
@@ -27,5 +27,7 @@ local function count_chain(P, section)
   local key = P .. 'chain:' .. ARGV[i]
   local starts, nested = chain_has(key)
   redis.call('HSET', key, 'starts', int(starts + tonumber(ARGV[i + 1])), 'nested', int(nested + tonumber(ARGV[i + 3])))
-  redis.call('PEXPIRE', key, 3600000)
+  if redis.call('PTTL', key) < 0 then
+    redis.call('PEXPIRE', key, 3600000)
+  end
 end
