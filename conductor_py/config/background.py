@@ -32,7 +32,7 @@ class Sweeper:
     idle_ms: int = duration(
         "conductor.app.sweeper.queuePopTimeout",
         "100ms",
-        "How long a sweeper with nothing to do waits before it looks again.",
+        "How long a sweeper with nothing to do waits before it looks again, at most 500 ms.",
         minimum=5,
     )
 

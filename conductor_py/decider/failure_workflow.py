@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from conductor_py.decider.chains import lacks_room, next_in_chain
+from conductor_py.decider.chains import home_of, lacks_room, next_in_chain
 from conductor_py.decider.need import ChildWanted, Refusal
 from conductor_py.decider.plan import Plan
 from conductor_py.decider.references import resolve_value
@@ -20,7 +20,7 @@ from conductor_py.decider.starting import (
 from conductor_py.decider.workspace import Workspace
 from conductor_py.model.decision import NewChild
 from conductor_py.model.execution import Meta
-from conductor_py.model.homes import home_in, shard_of
+from conductor_py.model.homes import shard_of
 from conductor_py.model.ids import derived_execution_id, partition_of
 from conductor_py.model.json import JsonObject
 from conductor_py.model.status import WorkflowStatus
@@ -63,7 +63,7 @@ def _add(ws: Workspace, plan: Plan, child: str, given: JsonObject) -> None:
     header = new_header(
         plan.hash,
         definition,
-        home=home_in(shard_of(ws.header.home), next_in_chain(ws)),
+        home=home_of(shard_of(ws.header.home), next_in_chain(ws)),
         now_ms=ws.now_ms,
         correlation_id=ws.header.correlation_id,
         has_domains=bool(domains),

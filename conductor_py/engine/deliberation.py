@@ -81,7 +81,7 @@ class Deliberation:
         header = known.get("h")
         if isinstance(header, Header) and loaded.now_ms - header.created_at >= QUICK_MS:
             known[LATE_MS] = self._punctuality.late_ms(
-                partition_of(loaded.execution), header.created_at, loaded.now_ms
+                partition_of(loaded.execution), header.home, header.created_at, loaded.now_ms
             )
         return known
 

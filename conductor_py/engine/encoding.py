@@ -181,8 +181,8 @@ class Encoder:
             ended=decision.ended,
             reopened=decision.reopened,
             offers=offers,
-            attempt_timers=decision.timers,
-            due_ms=header.due_at,
+            attempt_timers=tuple((seq, _from(now_ms, due)) for seq, due in decision.timers),
+            due_ms=_from(now_ms, header.due_at),
             children=tuple(children),
             messages=tuple(
                 self._message(send) for send in decision.sends if not _is_abroad(sender, send)
@@ -322,6 +322,11 @@ def _admission(decision: Decision) -> Admission | None:
 
 def _is_abroad(sender: ExecutionId, send: Send) -> bool:
     return partition_of(ExecutionId(send.execution)) != partition_of(sender)
+
+
+def _from(now_ms: int, due_ms: int) -> int:
+    """An instant that is past is now: by a timer's score the store tells how late it is."""
+    return max(due_ms, now_ms) if due_ms else 0
 
 
 def _post(sender: ExecutionId, send: Send) -> Effect:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import orjson
 
 from conductor_py.decider import admission
+from conductor_py.decider.chains import home_of
 from conductor_py.decider.plan import Plan
 from conductor_py.decider.starting import new_header
 from conductor_py.decider.subsets import subset
@@ -24,7 +25,6 @@ from conductor_py.engine.views import Views
 from conductor_py.errors import Conflict, LimitExceeded, NotFound, StoreUnavailable
 from conductor_py.model.changing import changed
 from conductor_py.model.execution import Watch, Watches
-from conductor_py.model.homes import home_in
 from conductor_py.model.ids import (
     ExecutionId,
     derived_execution_id,
@@ -207,7 +207,7 @@ class Executions:
         header = new_header(
             plan.hash,
             plan.definition,
-            home=home_in(self._shards.home, request.chain),
+            home=home_of(self._shards.home, request.chain, parent.execution if parent else None),
             now_ms=now_ms,
             priority=request.priority,
             correlation_id=request.correlation_id,

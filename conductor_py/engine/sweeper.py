@@ -52,6 +52,7 @@ class Sweeper:
         self._partitions = partitions
         self._batch = batch
         self._left: deque[ExecutionId] = deque(maxlen=_MOST_LEFT)
+        self._left_of_chains: deque[ExecutionId] = deque(maxlen=_MOST_LEFT)
 
     def tick(self) -> int:
         """Fire what is due, once over all partitions and its shards; returns how many executions
@@ -78,12 +79,15 @@ class Sweeper:
 
     def _go_on(self) -> int:
         """Follow what the ticks before have left."""
-        left: list[ExecutionId] = []
-        while self._left:
-            with suppress(IndexError):  # another thread was quicker
-                left.append(self._left.popleft())
-        self._follow(left)
-        return len(left)
+        followed = 0
+        for kept in (self._left, self._left_of_chains):
+            left: list[ExecutionId] = []
+            while kept:
+                with suppress(IndexError):  # another thread was quicker
+                    left.append(kept.popleft())
+            kept.extend(self._executor.follow(left))
+            followed += len(left)
+        return followed
 
     def _follow(self, touched: Sequence[ExecutionId]) -> None:
         self._left.extend(self._executor.follow(touched))
@@ -92,7 +96,7 @@ class Sweeper:
         holder = self._executor.name()
         due = self._timers.claim_due(partition, home, self._batch, holder, self._executor.lease_ms)
         # What executions set going is not followed at once: it would take its time from others.
-        follow = self._left.extend if is_of_chains(home) else self._follow
+        follow = self._left_of_chains.extend if is_of_chains(home) else self._follow
         for loaded in due:
             try:
                 driven = self._executor.drive(loaded, holder, patient=False)

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from conductor_py.model.chains import Chain
+_CHAINS: Final = "~chains"
+"""No name of a shard ends so: it may not have a tilde."""
 
-_CHAINS: Final = ":chains"
 
-
-def home_in(shard: str, chain: Chain) -> str:
-    """The home, in a shard, of an execution that stands so in a chain."""
-    return f"{shard}{_CHAINS}" if chain.root else shard
+def home_in(shard: str, *, counted: bool) -> str:
+    """The home in a shard; ``counted``: of what counts under the root of a chain."""
+    return f"{shard}{_CHAINS}" if counted else shard
 
 
 def shard_of(home: str) -> str:

@@ -30,9 +30,10 @@ class Timers(Protocol):
     def next_due_ms(self, partition: int, shard: str) -> int:
         """Tell when the earliest timer of the shard is due, 0 when there is none."""
 
-    def late_spans(self, partition: int) -> tuple[tuple[int, int], ...]:
-        """Tell when timers or effects of the partition that were due were not taken for a second:
-        (began, ended) in epoch ms, apart from each other, oldest first, of the last hour.
+    def late_spans(self, partition: int, home: str) -> tuple[tuple[int, int], ...]:
+        """Tell when timers of a home that were due were not taken for a second, and effects of the
+        partition that were ordered with a head start (executions stand still for them): (began,
+        ended) in epoch ms, of the last hour. Those of timers may overlap those of effects.
 
         Noted by ``claim_due`` and by the outbox's ``take``.
         """

@@ -24,6 +24,8 @@ from conductor_py.processes.stopping import run_until, stop_on_signals
 from conductor_py.wiring import build_engine
 
 _FURTHER_IDLE_S: Final = 1.0
+_LONGEST_IDLE_MS: Final = 500
+"""What is taken a second after it was due counts as late."""
 _RELAY_IDLE_S: Final = 0.2
 _RELAY_BUSY_S: Final = 0.1
 """A pause between two hand-overs makes batches worth a job each. It is the longer one behind a
@@ -87,7 +89,7 @@ def _sweeping(
 ) -> Iterator[threading.Thread]:
     """Fire timers. One thread sees quickly what is due; the others help when there is much."""
     for number in range(settings.sweeper.threads):
-        idle_s = settings.sweeper.idle_ms / 1000
+        idle_s = min(settings.sweeper.idle_ms, _LONGEST_IDLE_MS) / 1000
         if number:
             idle_s = max(idle_s, _FURTHER_IDLE_S)
         looking = Looking(

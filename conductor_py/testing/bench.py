@@ -13,6 +13,7 @@ from conductor_py.engine.encoding import PayloadLimits
 from conductor_py.engine.executions import Executions
 from conductor_py.engine.tasks import Tasks
 from conductor_py.model.execution import Attempt
+from conductor_py.model.homes import homes_of
 from conductor_py.model.ids import ExecutionId
 from conductor_py.ports.catalog import CatalogStore
 from conductor_py.ports.metadata import MetadataStore
@@ -106,7 +107,7 @@ class MemoryBench:
     def next_due_ms(self) -> int:
         """Read when something falls due next; 0: nothing is going to."""
         timers, shards = self._memory.ports.timers, self._memory.engine.shards.own
-        due = [timers.next_due_ms(0, shard) for shard in shards]
+        due = [timers.next_due_ms(0, home) for shard in shards for home in homes_of(shard)]
         effects = self._space.partition(0).outbox.first()
         due += [effects[0]] if effects else []
         return min((instant for instant in due if instant), default=0)

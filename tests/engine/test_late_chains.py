@@ -76,6 +76,42 @@ def test_what_waits_on_purpose_begins_a_chain_of_its_own_when_the_server_is_punc
     assert len(engine.started("w")) == 2 * _MOST + 1
 
 
+@pytest.mark.parametrize("other", ["keyed start", "wait until long ago"])
+def test_what_others_do_on_a_punctual_server_counts_nothing_under_an_old_starter(
+    engine: MemoryEngine, other: str
+) -> None:
+    """Neither an effect with its head start, nor a deadline in the past, is late."""
+    engine.register(workflow("leaf", typed("NOOP", "n")))
+    past = typed("WAIT", "past", inputParameters={"until": "2020-01-01 00:00 GMT"})
+    task = _start("leaf", "k", **_KEYED) if other == "keyed start" else past
+    starts = [_start("leaf", f"s{number}") for number in range(_MOST + 5)]
+    refs = [each["taskReferenceName"] for each in starts]
+    wide = [fork("f", *([each] for each in starts)), join("j", *refs)]
+    dispatcher = engine.start(workflow("w", wait("p", duration="60s"), *wide))
+    engine.advance(seconds=59)
+    engine.start(workflow("other", task))
+    engine.advance(seconds=2)
+    assert status_of(engine, dispatcher) == "COMPLETED"
+
+
+def test_sub_workflows_below_those_of_an_execution_keep_nobody_waiting_either() -> None:
+    engine = memory_engine()
+    sleeper = workflow("sleeper", wait("p", duration="5s"))
+    middle = workflow("middle", sub_workflow("s", "sleeper"))
+    engine.register(sleeper, middle)
+    children = [sub_workflow(f"c{number}", "middle") for number in range(200)]
+    refs = [each["taskReferenceName"] for each in children]
+    engine.start(workflow("wide", fork("f", *([each] for each in children)), join("j", *refs)))
+    engine.settle()
+    engine.clock.advance(seconds=1)
+    mine = engine.start("sleeper")
+    engine.clock.advance(seconds=10)
+    engine.engine.sweeper.tick()
+    ended = [each for each in engine.started("sleeper") if status_of(engine, each) == "COMPLETED"]
+    assert mine in ended
+    assert len(ended) < 201
+
+
 def test_what_executions_set_going_keeps_nobody_waiting() -> None:
     """Their timers are more than one look takes, and were due before."""
     engine = memory_engine()

@@ -153,6 +153,18 @@ def test_loops_forks_and_switches_are_the_real_ones(engine: MemoryEngine) -> Non
     assert names[-1] == "inside"
 
 
+def test_time_passes_for_the_sub_workflows_of_sub_workflows(engine: MemoryEngine) -> None:
+    """Their timers stand apart from those of the others."""
+    pause = _task("pause", type="WAIT", inputParameters={"duration": "90s"})
+    below = {"name": "below", "tasks": [pause]}
+    within = {"type": "SUB_WORKFLOW", "subWorkflowParam": {"workflowDefinition": below}}
+    middle = {"name": "middle", "tasks": [_task("within", **within)]}
+    outer = {"type": "SUB_WORKFLOW", "subWorkflowParam": {"workflowDefinition": middle}}
+    done = _run(engine, _workflow(_task("outer", **outer)))
+    assert done["status"] == "COMPLETED"
+    assert 90_000 <= _span(done["tasks"][0]) < 91_000
+
+
 def test_sub_workflows_run_with_mocks_of_their_own(engine: MemoryEngine) -> None:
     child = workflow_from_json({"name": "child", "tasks": [_task("deep")]})
     engine.engine.definitions.register(child, overwrite=False)

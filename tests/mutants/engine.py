@@ -158,8 +158,8 @@ DECIDING: Final = (
         edits=(
             Edit(
                 "conductor_py/model/homes.py",
-                'return f"{shard}{_CHAINS}" if chain.root else shard',
-                "return shard if chain.root else shard",
+                'return f"{shard}{_CHAINS}" if counted else shard',
+                "return shard if counted else shard",
             ),
         ),
         caught_by=("tests/engine/test_late_chains.py",),

@@ -830,10 +830,10 @@ TIME_AND_LEAVING: Final = (
         breaks=("I10",),
         edits=in_both(
             "claim_due",
-            "note_late_head(P, due, now)\n",
+            "note_late(P, ARGV[3], tonumber(due[2] or now), now)\n",
             "",
             twin="timers",
-            memory_old="            note_late_head(state, state.timers[shard], now)\n",
+            memory_old="            note_late(state, shard, head[0] if head else now, now)\n",
             memory_new="",
         ),
         caught_by=(LATENESS,),

@@ -7,8 +7,8 @@ from typing import Final
 
 import orjson
 
-from conductor_py.adapters.memory.late import note_late_head
-from conductor_py.adapters.memory.space import MemorySpace
+from conductor_py.adapters.memory.late import note_late
+from conductor_py.adapters.memory.space import MemorySpace, Partition
 from conductor_py.ports.outbox import Pending
 from conductor_py.ports.touched import EFFECT
 
@@ -25,8 +25,9 @@ class MemoryOutbox:
     def take(self, partition: int, limit: int, lease_ms: int) -> tuple[Pending, ...]:
         with self._space.lock:
             state, now = self._space.partition(partition), self._space.clock()
-            note_late_head(state, state.outbox, now)
             due = state.outbox.upto(now, limit)
+            early = (state.effects[effect][0] for effect in due if _is_early(state, effect))
+            note_late(state, "effects", min(early, default=now), now)
             for effect in due:
                 state.outbox.put(effect, now + lease_ms)
             return self.read(partition, due)
@@ -98,3 +99,9 @@ class MemoryOutbox:
                 for effect in ids
                 if effect in effects
             )
+
+
+def _is_early(partition: Partition, effect: str) -> bool:
+    """Whether it was ordered with a head start."""
+    stamp, _ = partition.effects.get(effect, (0, b""))
+    return partition.outbox.scores[effect] < stamp - 1_000

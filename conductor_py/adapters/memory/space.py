@@ -136,7 +136,7 @@ class Partition:
     admitted: defaultdict[str, ScoreSet] = field(default_factory=lambda: defaultdict(ScoreSet))
     waiting: defaultdict[str, ScoreSet] = field(default_factory=lambda: defaultdict(ScoreSet))
     chains: dict[str, tuple[int, int, int]] = field(default_factory=dict)
-    late: list[tuple[int, int]] = field(default_factory=list)
+    late: dict[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
     running: defaultdict[str, ScoreSet] = field(default_factory=lambda: defaultdict(ScoreSet))
     poll_data: dict[tuple[str, str], PollData] = field(default_factory=dict)
     holdings: defaultdict[str, Permitted] = field(default_factory=lambda: defaultdict(Permitted))

@@ -8,7 +8,7 @@ from typing import Final
 from conductor_py.adapters.memory.changes import Applier
 from conductor_py.adapters.memory.claims import attempt_of, claim_side, is_open
 from conductor_py.adapters.memory.inspector import setback_of
-from conductor_py.adapters.memory.late import note_late_head
+from conductor_py.adapters.memory.late import note_late
 from conductor_py.adapters.memory.quarantine import count_setback
 from conductor_py.adapters.memory.reads import loaded
 from conductor_py.adapters.memory.space import Execution, MemorySpace, Partition
@@ -47,7 +47,8 @@ class MemoryTimers:
         with self._space.lock:
             now, state = self._space.clock(), self._space.partition(partition)
             order: dict[str, None] = {}
-            note_late_head(state, state.timers[shard], now)
+            head = state.timers[shard].first()
+            note_late(state, shard, head[0] if head else now, now)
             for member in state.timers[shard].upto(now, limit):
                 if member.startswith("x:"):
                     order[member[2:]] = None
@@ -140,6 +141,7 @@ class MemoryTimers:
             head = self._space.partition(partition).timers[shard].first()
             return head[0] if head else 0
 
-    def late_spans(self, partition: int) -> tuple[tuple[int, int], ...]:
+    def late_spans(self, partition: int, home: str) -> tuple[tuple[int, int], ...]:
         with self._space.lock:
-            return tuple(self._space.partition(partition).late)
+            late = self._space.partition(partition).late
+            return (*late.get(home, ()), *late.get("effects", ()))

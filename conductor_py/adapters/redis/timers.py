@@ -67,10 +67,13 @@ class RedisTimers:
     def next_due_ms(self, partition: int, shard: str) -> int:
         return self._scripts.earliest_ms(partition, f"timers:{shard}")
 
-    def late_spans(self, partition: int) -> tuple[tuple[int, int], ...]:
-        key = f"{self._scripts.prefix(partition)}late"
-        spans = self._scripts.connection.command("ZRANGE", key, 0, -1, "WITHSCORES")
-        return tuple((int(spans[n]), int(spans[n + 1])) for n in range(0, len(spans), 2))
+    def late_spans(self, partition: int, home: str) -> tuple[tuple[int, int], ...]:
+        prefix = self._scripts.prefix(partition)
+        replies = self._scripts.connection.pipeline(
+            [("ZRANGE", f"{prefix}late:{what}", 0, -1, "WITHSCORES") for what in (home, "effects")]
+        )
+        spans = [int(instant) for reply in replies for instant in reply]
+        return tuple(zip(spans[::2], spans[1::2], strict=True))
 
 
 def _loaded(entry: Reply) -> Loaded | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from conductor_py.decider import control, scheduling, timeouts
-from conductor_py.decider.chains import chain_ends, lacks_room, next_in_chain
+from conductor_py.decider.chains import chain_ends, home_of, lacks_room, next_in_chain
 from conductor_py.decider.need import ChildWanted, PayloadWanted, Refusal, digest
 from conductor_py.decider.plan import Plan
 from conductor_py.decider.references import resolve_input
@@ -24,7 +24,7 @@ from conductor_py.decider.workspace import Spot, Workspace
 from conductor_py.model.business_time import requested
 from conductor_py.model.decision import NewChild, Order
 from conductor_py.model.execution import Attempt, Document, External, Meta
-from conductor_py.model.homes import home_in, shard_of
+from conductor_py.model.homes import shard_of
 from conductor_py.model.ids import derived_execution_id, partition_of, task_id
 from conductor_py.model.json import JsonObject
 from conductor_py.model.priorities import MOST_URGENT, NAMES
@@ -140,7 +140,7 @@ def _newborn(ws: Workspace, child: str, plan: Plan, request: JsonObject) -> NewC
         header=new_header(
             plan.hash,
             definition,
-            home=home_in(shard_of(ws.header.home), next_in_chain(ws)),
+            home=home_of(shard_of(ws.header.home), next_in_chain(ws)),
             now_ms=ws.now_ms,
             priority=priority_number(request.get("priority")) or 0,
             correlation_id=str(request.get("correlationId") or "") or ws.header.correlation_id,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from conductor_py.decider import admission, control, scheduling, timeouts
-from conductor_py.decider.chains import lacks_room, nested_in_chain
+from conductor_py.decider.chains import home_of, lacks_room, nested_in_chain
 from conductor_py.decider.need import (
     ChildState,
     ChildStateWanted,
@@ -35,6 +35,7 @@ from conductor_py.model.decision import NewChild, Order
 from conductor_py.model.definitions import SubWorkflowParams
 from conductor_py.model.event import ChildEnded
 from conductor_py.model.execution import Attempt, External, Meta, wire_ref
+from conductor_py.model.homes import shard_of
 from conductor_py.model.ids import ExecutionId, derived_execution_id, partition_of, task_id
 from conductor_py.model.json import JsonObject, JsonValue
 from conductor_py.model.status import TaskStatus, WorkflowStatus
@@ -269,7 +270,7 @@ def _start(ws: Workspace, attempt: Attempt, plan: Plan, value: JsonObject, told:
     header = new_header(
         plan.hash,
         definition,
-        home=ws.header.home,
+        home=home_of(shard_of(ws.header.home), nested_in_chain(ws), ws.id),
         now_ms=ws.now_ms,
         priority=told.priority,
         correlation_id=ws.header.correlation_id,

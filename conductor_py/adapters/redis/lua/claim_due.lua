@@ -64,7 +64,7 @@ local function guarded(member, step, ...)
 end
 
 local due = redis.call('ZRANGE', timers, '-inf', int(now), 'BYSCORE', 'LIMIT', 0, ARGV[4], 'WITHSCORES')
-note_late_head(P, due, now)
+note_late(P, ARGV[3], tonumber(due[2] or now), now)
 for n = 1, #due, 2 do
   local member = due[n]
   if string.sub(member, 1, 2) == 'x:' then

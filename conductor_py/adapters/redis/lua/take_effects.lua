@@ -2,7 +2,8 @@
 -- KEYS       prefix of the partition's keys (every key used is it and a name of keys.py)
 -- ARGV       now, limit, lease in ms
 -- RETURNS    {id, '<stamp> <document>', …}
--- INVARIANT  Nothing leaves the outbox here. What cannot be read is put aside.
+-- INVARIANT  Nothing leaves the outbox here. What cannot be read is put aside. Effects that were ordered with a head
+--            start (due before they were ordered) are late when they are taken a second after that.
 -- BOUND      The limit.
 -- @include time
 -- @include damage
@@ -10,7 +11,7 @@
 local P, now = KEYS[1], store_now(ARGV[1])
 local due = redis.call('ZRANGE', P .. 'outbox', '-inf', int(now), 'BYSCORE', 'LIMIT', 0, ARGV[2], 'WITHSCORES')
 local out, noted = {}, redis.call('EXISTS', P .. 'damaged') == 1
-note_late_head(P, due, now)
+local wanted = now
 for n = 1, #due, 2 do
   local id = due[n]
   local text = redis.call('HGET', P .. 'effects', id)
@@ -19,6 +20,10 @@ for n = 1, #due, 2 do
     put_aside(P, 'outbox', id, 'the stored effect cannot be read', now)
   elseif text then
     forget_damage(P, 'outbox', id, noted)
+    local stamp = tonumber(string.match(text, '^%d+'))
+    if tonumber(due[n + 1]) < stamp - 1000 then
+      wanted = math.min(wanted, stamp)
+    end
     redis.call('ZADD', P .. 'outbox', int(now + tonumber(ARGV[3])), id)
     out[#out + 1] = id
     out[#out + 1] = text
@@ -26,4 +31,5 @@ for n = 1, #due, 2 do
     redis.call('ZREM', P .. 'outbox', id)
   end
 end
+note_late(P, 'effects', wanted, now)
 return out
