@@ -14,7 +14,7 @@ from typing import Final
 
 from conductor_py.decider.workspace import Workspace
 from conductor_py.model.chains import Chain
-from conductor_py.model.homes import home_in
+from conductor_py.model.homes import home_in, shard_of
 
 STARTS: Final = "chain:starts"
 NESTED: Final = "chain:nested"
@@ -51,9 +51,9 @@ def counts_as(chain: Chain, parent: str | None) -> str:
     return NESTED if parent else STARTS
 
 
-def home_of(shard: str, chain: Chain, parent: str | None = None) -> str:
-    """Where a new execution is at home, in a shard: apart, when it is counted."""
-    return home_in(shard, counted=counts_as(chain, parent) != "")
+def home_of(home: str, chain: Chain, parent: str | None = None) -> str:
+    """Where a new execution is at home, in the shard of ``home``: apart, when it is counted."""
+    return home_in(shard_of(home), counted=counts_as(chain, parent) != "")
 
 
 def lacks_room(ws: Workspace, chain: Chain, parent: str | None = None) -> str | None:

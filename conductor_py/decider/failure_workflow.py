@@ -20,7 +20,6 @@ from conductor_py.decider.starting import (
 from conductor_py.decider.workspace import Workspace
 from conductor_py.model.decision import NewChild
 from conductor_py.model.execution import Meta
-from conductor_py.model.homes import shard_of
 from conductor_py.model.ids import derived_execution_id, partition_of
 from conductor_py.model.json import JsonObject
 from conductor_py.model.status import WorkflowStatus
@@ -63,7 +62,7 @@ def _add(ws: Workspace, plan: Plan, child: str, given: JsonObject) -> None:
     header = new_header(
         plan.hash,
         definition,
-        home=home_of(shard_of(ws.header.home), next_in_chain(ws)),
+        home=home_of(ws.header.home, next_in_chain(ws)),
         now_ms=ws.now_ms,
         correlation_id=ws.header.correlation_id,
         has_domains=bool(domains),

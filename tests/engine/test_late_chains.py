@@ -94,32 +94,18 @@ def test_what_others_do_on_a_punctual_server_counts_nothing_under_an_old_starter
     assert status_of(engine, dispatcher) == "COMPLETED"
 
 
-def test_sub_workflows_below_those_of_an_execution_keep_nobody_waiting_either() -> None:
-    engine = memory_engine()
-    sleeper = workflow("sleeper", wait("p", duration="5s"))
-    middle = workflow("middle", sub_workflow("s", "sleeper"))
-    engine.register(sleeper, middle)
-    children = [sub_workflow(f"c{number}", "middle") for number in range(200)]
-    refs = [each["taskReferenceName"] for each in children]
-    engine.start(workflow("wide", fork("f", *([each] for each in children)), join("j", *refs)))
-    engine.settle()
-    engine.clock.advance(seconds=1)
-    mine = engine.start("sleeper")
-    engine.clock.advance(seconds=10)
-    engine.engine.sweeper.tick()
-    ended = [each for each in engine.started("sleeper") if status_of(engine, each) == "COMPLETED"]
-    assert mine in ended
-    assert len(ended) < 201
-
-
-def test_what_executions_set_going_keeps_nobody_waiting() -> None:
+@pytest.mark.parametrize("by", ["starts", "sub-workflows of sub-workflows"])
+def test_what_executions_set_going_keeps_nobody_waiting(by: str) -> None:
     """Their timers are more than one look takes, and were due before."""
     engine = memory_engine()
     sleeper = workflow("sleeper", wait("p", duration="5s"))
-    engine.register(sleeper)
-    starts = [_start("sleeper", f"s{number}") for number in range(200)]
-    refs = [task["taskReferenceName"] for task in starts]
-    engine.start(workflow("wide", fork("f", *([task] for task in starts)), join("j", *refs)))
+    engine.register(sleeper, workflow("middle", sub_workflow("s", "sleeper")))
+    wide = [
+        _start("sleeper", f"s{number}") if by == "starts" else sub_workflow(f"s{number}", "middle")
+        for number in range(200)
+    ]
+    refs = [each["taskReferenceName"] for each in wide]
+    engine.start(workflow("wide", fork("f", *([each] for each in wide)), join("j", *refs)))
     engine.settle()
     engine.clock.advance(seconds=1)
     mine = engine.start("sleeper")

@@ -6,6 +6,7 @@ from typing import Final
 
 from conductor_py.adapters.memory.space import Partition
 
+EFFECTS: Final = "~effects"
 _LATE_MS: Final = 1_000
 _KEPT_MS: Final = 3_600_000
 

@@ -7,7 +7,7 @@ from typing import Final
 
 import orjson
 
-from conductor_py.adapters.memory.late import note_late
+from conductor_py.adapters.memory.late import EFFECTS, note_late
 from conductor_py.adapters.memory.space import MemorySpace, Partition
 from conductor_py.ports.outbox import Pending
 from conductor_py.ports.touched import EFFECT
@@ -27,7 +27,7 @@ class MemoryOutbox:
             state, now = self._space.partition(partition), self._space.clock()
             due = state.outbox.upto(now, limit)
             early = (state.effects[effect][0] for effect in due if _is_early(state, effect))
-            note_late(state, "effects", min(early, default=now), now)
+            note_late(state, EFFECTS, min(early, default=now), now)
             for effect in due:
                 state.outbox.put(effect, now + lease_ms)
             return self.read(partition, due)

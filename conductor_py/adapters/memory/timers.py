@@ -8,7 +8,7 @@ from typing import Final
 from conductor_py.adapters.memory.changes import Applier
 from conductor_py.adapters.memory.claims import attempt_of, claim_side, is_open
 from conductor_py.adapters.memory.inspector import setback_of
-from conductor_py.adapters.memory.late import note_late
+from conductor_py.adapters.memory.late import EFFECTS, note_late
 from conductor_py.adapters.memory.quarantine import count_setback
 from conductor_py.adapters.memory.reads import loaded
 from conductor_py.adapters.memory.space import Execution, MemorySpace, Partition
@@ -144,4 +144,4 @@ class MemoryTimers:
     def late_spans(self, partition: int, home: str) -> tuple[tuple[int, int], ...]:
         with self._space.lock:
             late = self._space.partition(partition).late
-            return (*late.get(home, ()), *late.get("effects", ()))
+            return (*late.get(home, ()), *late.get(EFFECTS, ()))

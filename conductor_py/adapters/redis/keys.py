@@ -74,7 +74,7 @@ KEYS = (
     ),
     _key("rates:", "zset", "<task definition>: claims leased in all partitions", "as rate:"),
     _key(
-        "late:", "zset", "<home>, or effects: ended ms -> began ms of a span of being late", "1 h"
+        "late:", "zset", "<home>, or ~effects: ended ms -> began ms of a span of being late", "1 h"
     ),
     _key("timers:", "zset", "<home>: due ms -> x:<execution> or a:<task id>", "1 an owner"),
     _key("outbox", "zset", "due ms -> effect id", "until confirmed"),

@@ -70,7 +70,7 @@ class RedisTimers:
     def late_spans(self, partition: int, home: str) -> tuple[tuple[int, int], ...]:
         prefix = self._scripts.prefix(partition)
         replies = self._scripts.connection.pipeline(
-            [("ZRANGE", f"{prefix}late:{what}", 0, -1, "WITHSCORES") for what in (home, "effects")]
+            [("ZRANGE", f"{prefix}late:{what}", 0, -1, "WITHSCORES") for what in (home, "~effects")]
         )
         spans = [int(instant) for reply in replies for instant in reply]
         return tuple(zip(spans[::2], spans[1::2], strict=True))

@@ -24,7 +24,6 @@ from conductor_py.decider.workspace import Spot, Workspace
 from conductor_py.model.business_time import requested
 from conductor_py.model.decision import NewChild, Order
 from conductor_py.model.execution import Attempt, Document, External, Meta
-from conductor_py.model.homes import shard_of
 from conductor_py.model.ids import derived_execution_id, partition_of, task_id
 from conductor_py.model.json import JsonObject
 from conductor_py.model.priorities import MOST_URGENT, NAMES
@@ -140,7 +139,7 @@ def _newborn(ws: Workspace, child: str, plan: Plan, request: JsonObject) -> NewC
         header=new_header(
             plan.hash,
             definition,
-            home=home_of(shard_of(ws.header.home), next_in_chain(ws)),
+            home=home_of(ws.header.home, next_in_chain(ws)),
             now_ms=ws.now_ms,
             priority=priority_number(request.get("priority")) or 0,
             correlation_id=str(request.get("correlationId") or "") or ws.header.correlation_id,

@@ -35,7 +35,6 @@ from conductor_py.model.decision import NewChild, Order
 from conductor_py.model.definitions import SubWorkflowParams
 from conductor_py.model.event import ChildEnded
 from conductor_py.model.execution import Attempt, External, Meta, wire_ref
-from conductor_py.model.homes import shard_of
 from conductor_py.model.ids import ExecutionId, derived_execution_id, partition_of, task_id
 from conductor_py.model.json import JsonObject, JsonValue
 from conductor_py.model.status import TaskStatus, WorkflowStatus
@@ -270,7 +269,7 @@ def _start(ws: Workspace, attempt: Attempt, plan: Plan, value: JsonObject, told:
     header = new_header(
         plan.hash,
         definition,
-        home=home_of(shard_of(ws.header.home), nested_in_chain(ws), ws.id),
+        home=home_of(ws.header.home, nested_in_chain(ws), ws.id),
         now_ms=ws.now_ms,
         priority=told.priority,
         correlation_id=ws.header.correlation_id,

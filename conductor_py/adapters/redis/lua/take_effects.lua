@@ -15,14 +15,13 @@ local wanted = now
 for n = 1, #due, 2 do
   local id = due[n]
   local text = redis.call('HGET', P .. 'effects', id)
-  local document = text and string.match(text, '^%d+ (.+)$')
+  local stamp, document = string.match(text or '', '^(%d+) (.+)$')
   if text and not (document and pcall(cjson.decode, document)) then
     put_aside(P, 'outbox', id, 'the stored effect cannot be read', now)
   elseif text then
     forget_damage(P, 'outbox', id, noted)
-    local stamp = tonumber(string.match(text, '^%d+'))
-    if tonumber(due[n + 1]) < stamp - 1000 then
-      wanted = math.min(wanted, stamp)
+    if tonumber(due[n + 1]) < tonumber(stamp) - 1000 then
+      wanted = math.min(wanted, tonumber(stamp))
     end
     redis.call('ZADD', P .. 'outbox', int(now + tonumber(ARGV[3])), id)
     out[#out + 1] = id
@@ -31,5 +30,5 @@ for n = 1, #due, 2 do
     redis.call('ZREM', P .. 'outbox', id)
   end
 end
-note_late(P, 'effects', wanted, now)
+note_late(P, '~effects', wanted, now)
 return out
