@@ -165,6 +165,18 @@ class StoreDamaged(StoreFailure):
     code: ClassVar[str] = "STORE_DAMAGED"
 
 
+class StoreFull(StoreUnavailable):
+    """The store holds as much as it may, and takes nothing new until something has left it; what it
+    has taken goes on. Try again.
+    """
+
+    code: ClassVar[str] = "STORE_FULL"
+
+    def __init__(self, message: str | None = None) -> None:
+        """Executions leave some seconds after they have ended."""
+        super().__init__(message, retry_after_s=5)
+
+
 class Overloaded(StoreUnavailable):
     """The server has more to do than it can; nothing of the request was done. Try again."""
 

@@ -43,6 +43,7 @@ STATUS: Mapping[str, int] = MappingProxyType(
         "LIMIT_EXCEEDED": 429,
         "OVERLOADED": 503,
         "STORE_UNAVAILABLE": 503,
+        "STORE_FULL": 503,
         "STORE_DAMAGED": 500,
         "CONFIGURATION": 500,
         "URL_REFUSED": 403,

@@ -174,6 +174,13 @@ class Data:
         "How often the embedded Redis writes its file through: with everysec a crash of the "
         "machine may lose the last second, with always nothing, at about half the speed.",
     )
+    redis_bytes: int = size(
+        "conductor.embedded.redis.maxMemory",
+        "0",
+        "How much memory the embedded Redis takes before it accepts nothing new; 0: half of what "
+        "this machine, or its control group, has.",
+        minimum=0,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

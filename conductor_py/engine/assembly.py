@@ -347,6 +347,7 @@ def assemble(
             enqueue or effects.run,
             now_ms=clock.now_ms,
             enqueue_first=enqueue_first,
+            carry_out=effects.run if enqueue else None,
             has_room=has_room,
             partitions=partitions,
             batch=relay_batch,

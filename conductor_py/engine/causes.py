@@ -54,6 +54,11 @@ CAUSES: Final[Mapping[str, Advice]] = MappingProxyType(
             "The clock of the store was set back: deadlines come later by as much",
             "Keep the clocks of Redis servers in step (NTP); it catches up by itself.",
         ),
+        "store-full": Advice(
+            "The store holds as much as it may: what adds to it waits until something has left it",
+            "Let Redis have more (CONFIG SET maxmemory, conductor.embedded.redis.maxMemory), or "
+            "terminate and remove what need not be there.",
+        ),
         "no-sweeper": Advice(
             "Something is overdue and nobody fires the timers",
             "Start a sweeper (conductor-py sweeper, or a server with conductor.app.sweeper.enabled"

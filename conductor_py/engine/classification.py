@@ -20,6 +20,8 @@ from conductor_py.ports.inspector import Place
 
 _GRACE_MS: Final = 5_000
 _SLOW_MS: Final = 60_000
+_NEARLY_FULL: Final = 80
+"""What executions start of their own waits from here on, in per cent."""
 _NOWHERE: Final = Place(seq=0, claim=None)
 _HELD_BY_A_PAUSE: Final = frozenset({"queued", "resuming"})
 _UNCLAIMED: Final = ClaimSide()
@@ -117,6 +119,9 @@ class _Classification:
             yield self._say(
                 "script", "It waits for a script that takes long.", until_ms=look.due_ms
             )
+        elif look.waiting and look.percent_full > _NEARLY_FULL:
+            text = f"The store has {look.percent_full} % of the memory that it may have in use."
+            yield self._say("store-full", text, until_ms=look.due_ms)
         elif look.waiting:
             text = f"It has {counted(look.waiting, 'event')} to be decided on."
             yield self._say("inbox", text, until_ms=look.due_ms)

@@ -262,6 +262,7 @@ class Encoder:
             generation=child.header.generation,
             fields=fields,
             event=dump_event(Started()),
+            nested=child.header.parent is not None,
         )
 
     def _effects(self, sender: ExecutionId, decision: Decision, now_ms: int) -> tuple[Effect, ...]:

@@ -27,7 +27,7 @@ from conductor_py.engine.machine import REAL_MACHINE, Machine
 from conductor_py.engine.needs import Fetcher
 from conductor_py.engine.setbacks import PLAN_LOST, UNREADABLE, Setbacks
 from conductor_py.engine.snapshots import Snapshots
-from conductor_py.errors import ConductorError, StoreUnavailable
+from conductor_py.errors import ConductorError, StoreFull, StoreUnavailable
 from conductor_py.model.decision import Answer, Decision
 from conductor_py.model.event import Event, Started
 from conductor_py.model.execution import Header
@@ -120,18 +120,19 @@ class Executor:
                 loaded = self._turn(taken, holder, driven, let_go=let_go)
             except Exception as broken:
                 if isinstance(broken, ConductorError) and broken.retryable:
-                    self._let_go(taken.execution, holder)
+                    self._let_go(taken.execution, holder, broken)
                 else:
                     self._setbacks.add(taken, holder, named(broken))
                 raise
         return driven
 
-    def _let_go(self, execution: ExecutionId, holder: str) -> None:
+    def _let_go(self, execution: ExecutionId, holder: str, why: ConductorError) -> None:
         """Leave what cannot be decided just now, because something does not answer, to a later
         time: a lease that nobody gave up would look as if its holder had died of the execution.
         """
+        delay_ms = why.retry_after_s * 1000 if isinstance(why, StoreFull) else _AGAIN_SOON_MS
         with suppress(StoreUnavailable):
-            self._store.postpone(execution, holder, WHATEVER_COMES, _AGAIN_SOON_MS)
+            self._store.postpone(execution, holder, WHATEVER_COMES, delay_ms)
 
     def carry_through(
         self, loaded: Loaded, header: Header, decided: tuple[Decision, Changes], holder: str
@@ -314,7 +315,8 @@ class Executor:
         driven.touched.extend(message.execution for message in changes.messages)
         driven.touched.extend(reply.woken)
         for kept in decision.kept:
-            self._keep_output(kept.key, dump_json(kept.output), kept.ttl_ms)
+            with suppress(StoreFull):
+                self._keep_output(kept.key, dump_json(kept.output), kept.ttl_ms)
 
     def _put_off(
         self,

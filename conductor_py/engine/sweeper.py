@@ -17,7 +17,7 @@ from typing import TypeVar
 from conductor_py.engine.executor import Executor
 from conductor_py.engine.precedence import parted
 from conductor_py.engine.shards import Shards
-from conductor_py.errors import LimitExceeded, StoreFailure, StoreUnavailable
+from conductor_py.errors import LimitExceeded, StoreFailure, StoreFull, StoreUnavailable
 from conductor_py.model.homes import homes_of, is_of_chains
 from conductor_py.model.ids import ExecutionId
 from conductor_py.ports.outbox import Outbox
@@ -97,10 +97,13 @@ class Sweeper:
         due = self._timers.claim_due(partition, home, self._batch, holder, self._executor.lease_ms)
         # What executions set going is not followed at once: it would take its time from others.
         follow = self._left_of_chains.extend if is_of_chains(home) else self._follow
+        waiting = 0
         for loaded in due:
             try:
                 driven = self._executor.drive(loaded, holder, patient=False)
                 follow(driven.touched)
+            except StoreFull:
+                waiting += 1
             except StoreUnavailable as away:
                 self._executor.ask_store()
                 _LOG.warning(
@@ -116,6 +119,11 @@ class Sweeper:
                     "An execution cannot be decided; its timer comes again",
                     extra={"action": "decide_failed", "workflow_id": loaded.execution},
                 )
+        if waiting:
+            _LOG.warning(
+                "Executions go on when Redis has room for what they add",
+                extra={"action": "store_full", "count": waiting},
+            )
         return len(due)
 
 
@@ -136,6 +144,7 @@ class Relay:
         *,
         now_ms: Callable[[], int],
         enqueue_first: Enqueue | None = None,
+        carry_out: Enqueue | None = None,
         partitions: int,
         batch: int = 500,
         lease_ms: int = 30_000,
@@ -144,12 +153,14 @@ class Relay:
         """``now_ms`` is the store's time. ``batch`` bounds one hand-over, ``lease_ms`` is how long
         it may take until the effects come again. Nothing is handed on while those who take it have
         no room. What executions stand still for goes by ``enqueue_first``, if there is one, before
-        the others.
+        the others. When the queue has no memory left, ``carry_out`` does it here: it may be what
+        makes room.
         """
         self._outbox = outbox
         self._enqueue = enqueue
         self._now_ms = now_ms
         self._enqueue_first = enqueue_first
+        self._carry_out = carry_out
         self._partitions = partitions
         self._batch = batch
         self._lease_ms = lease_ms
@@ -179,10 +190,18 @@ class Relay:
         if self._enqueue_first is None:
             others = [effect.id for effect in due]
         elif awaited:
-            self._enqueue_first(partition, awaited)
+            self._put(self._enqueue_first, partition, awaited)
         if others:
-            self._enqueue(partition, others)
+            self._put(self._enqueue, partition, others)
         return len(due)
+
+    def _put(self, enqueue: Enqueue, partition: int, ids: Sequence[str]) -> None:
+        try:
+            enqueue(partition, ids)
+        except StoreFull:
+            if self._carry_out is None:
+                raise
+            self._carry_out(partition, ids)
 
 
 def _until(instants: Iterable[int], now_ms: int) -> float:

@@ -23,7 +23,7 @@ class EffectQueue(Protocol):
         """Hand over effects of one partition, as one batch.
 
         A queue that is full drops the batch: it comes again. ``StoreUnavailable`` when the queue
-        does not answer.
+        does not answer, ``StoreFull`` when it has no memory left.
         """
 
     def enqueue_first(self, partition: int, ids: Sequence[str]) -> None:

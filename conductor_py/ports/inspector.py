@@ -59,6 +59,7 @@ class Inspection:
     ``remove`` and ``forget``, with the instants they are due. ``admitted`` and ``ahead`` tell of
     its workflow rate limit: whether it counts, and how many wait before it (-1: it does not wait).
     ``counted`` says that its plan counts it, ``listed`` that it is among those that run.
+    ``percent_full`` is how much is in use of the memory that its store may have (0: no bound).
     """
 
     execution: ExecutionId
@@ -83,6 +84,7 @@ class Inspection:
     effects: Mapping[str, int]
     fields: Mapping[str, bytes]
     places: Mapping[int, Place]
+    percent_full: int = 0
 
     @property
     def quarantined(self) -> bool:

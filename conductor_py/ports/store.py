@@ -135,7 +135,9 @@ class ClaimGuard:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Child:
-    """An execution that this commit starts; one that exists is left alone: its id says by whom."""
+    """An execution that this commit starts; one that exists is left alone: its id says by whom.
+    Of one that is ``nested`` the end is waited for.
+    """
 
     execution: ExecutionId
     home: str
@@ -143,6 +145,7 @@ class Child:
     generation: int
     fields: Mapping[str, bytes]
     event: bytes
+    nested: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,6 +25,7 @@ from typing import Final, Literal, Self
 
 from conductor_py.errors import ConfigurationError
 from conductor_py.processes.data_directory import DataDirectory
+from conductor_py.processes.memory import memory_bytes
 from conductor_py.processes.redis_binary import find_binary, read_engine
 from conductor_py.processes.tether import tethered
 
@@ -45,7 +46,8 @@ class EmbeddedRedis:
     """A supervised server on ``directory``.
 
     ``binary`` names the server to run; without it one is looked for. ``appendfsync`` is
-    ``everysec`` (a crash of the machine may lose the last second) or ``always``.
+    ``everysec`` (a crash of the machine may lose the last second) or ``always``. ``max_bytes`` is
+    how much it holds before it takes nothing new; 0: half of the memory that there is.
     """
 
     def __init__(
@@ -53,11 +55,14 @@ class EmbeddedRedis:
         directory: str | Path,
         binary: str | Path | None = None,
         appendfsync: Literal["everysec", "always"] = "everysec",
+        *,
+        max_bytes: int = 0,
     ) -> None:
         """Touch nothing yet."""
         self._directory = DataDirectory(Path(directory).absolute())
         self._binary = binary
         self._appendfsync = appendfsync
+        self._max_bytes = max_bytes or memory_bytes() // 2
         self._stopping = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
         self._spawned = threading.Event()
@@ -136,6 +141,7 @@ class EmbeddedRedis:
             "appendonly": "yes",
             "appendfsync": self._appendfsync,
             "save": "",
+            "maxmemory": str(self._max_bytes),
             "maxmemory-policy": "noeviction",
             "daemonize": "no",
         }

@@ -82,7 +82,10 @@ def _store(settings: Settings) -> Iterator[tuple[Mapping[str, str], str]]:
     data = settings.data
     directory = Path(data.directory).absolute()
     with EmbeddedRedis(
-        directory / "redis", binary=data.redis_binary or None, appendfsync=data.appendfsync
+        directory / "redis",
+        binary=data.redis_binary or None,
+        appendfsync=data.appendfsync,
+        max_bytes=data.redis_bytes,
     ) as store:
         reached = {
             "conductor.db.type": "redis_standalone",

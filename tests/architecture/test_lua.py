@@ -110,3 +110,14 @@ def test_whatever_may_set_when_something_is_due_says_so() -> None:
     for name in NAMES:
         places = set(_ADDED.findall(source_of(name))) - _NOT_LOOKED_FOR
         assert (name in setting) == bool(places), (name, places)
+
+
+_WHEN_FULL = re.compile(r"^ *(?:goes_on|needs_room|may_need_room)\(", re.MULTILINE)
+
+
+@pytest.mark.parametrize("path", _SCRIPTS, ids=lambda path: path.stem)
+def test_a_script_that_writes_says_what_it_does_when_redis_is_full(path):
+    """Else it depends on its first command whether it is refused."""
+    text = path.read_text(encoding="utf-8")
+    reads = header(text)["INVARIANT"].startswith("Writes nothing.")
+    assert reads != bool(_WHEN_FULL.search(text))

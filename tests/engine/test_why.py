@@ -482,6 +482,16 @@ def test_events_are_about_to_be_decided(engine: MemoryEngine, clock: FakeClock) 
     assert causes["inbox"]["until"] == clock.now_ms - 1_000
 
 
+def test_what_adds_to_a_store_that_is_full_waits(engine: MemoryEngine, clock: FakeClock) -> None:
+    started = engine.start(workflow("w", typed("HUMAN", "h")))
+    send(engine, started)
+    clock.advance(seconds=4)
+    engine_space(engine).percent_full = 81
+    found = why(engine, started, "store-full")
+    assert "81 %" in found["sentence"]
+    assert "CONFIG SET maxmemory" in found["advice"]
+
+
 def test_nobody_sweeps(engine: MemoryEngine, clock: FakeClock) -> None:
     started = engine.start(workflow("w", wait("t", duration="5 seconds")))
     clock.advance(seconds=60)

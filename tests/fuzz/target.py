@@ -25,6 +25,7 @@ _SETTINGS: Final = {
     "conductor.log.level": "WARNING",
     "conductor.file-storage.enabled": "true",
     "conductor.server.waitLimit": "10s",
+    "conductor.embedded.redis.maxMemory": "512MB",
     "conductor.workflow-status-listener.archival.delaySeconds": "10",
 }
 _READY_S: Final = 120.0

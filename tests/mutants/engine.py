@@ -165,6 +165,19 @@ DECIDING: Final = (
         caught_by=("tests/engine/test_late_chains.py",),
     ),
     Mutant(
+        id="relay-waits-for-memory",
+        bug="Effects wait for a queue that has no memory, and nothing leaves what is full.",
+        breaks=("I7",),
+        edits=(
+            Edit(
+                f"{ENGINE}/sweeper.py",
+                "            if self._carry_out is None:\n",
+                "            if self._carry_out:\n",
+            ),
+        ),
+        caught_by=("tests/engine/test_full_store.py",),
+    ),
+    Mutant(
         id="tasks-leave-home",
         bug="Under localOnly a task goes to the shard of whoever decides, not to its home.",
         breaks=("I3",),
@@ -340,8 +353,8 @@ LEAVES: Final = (
         edits=(
             Edit(
                 f"{ENGINE}/sweeper.py",
-                "            self._enqueue(partition, others)\n",
-                "            self._enqueue(partition, others)\n"
+                "            self._put(self._enqueue, partition, others)\n",
+                "            self._put(self._enqueue, partition, others)\n"
                 "            self._outbox.confirm("
                 "partition, [(effect.id, effect.stamp) for effect in due])\n",
             ),

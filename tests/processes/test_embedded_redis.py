@@ -76,11 +76,12 @@ def test_it_answers_as_soon_as_start_returns_and_is_gone_after_stop(directory: P
 
 
 def test_it_evicts_nothing_and_writes_every_command_to_its_file(directory: Path) -> None:
-    with EmbeddedRedis(directory, appendfsync="always") as store:
+    with EmbeddedRedis(directory, appendfsync="always", max_bytes=300_000_000) as store:
         answer = _ask(
             store.socket,
             "CONFIG GET appendonly",
             "CONFIG GET appendfsync",
+            "CONFIG GET maxmemory",
             "CONFIG GET maxmemory-policy",
             "CONFIG GET save",
             "CONFIG GET port",
@@ -90,6 +91,7 @@ def test_it_evicts_nothing_and_writes_every_command_to_its_file(directory: Path)
     assert dict(zip(values[::2], [*values[1::2], ""], strict=False)) == {
         "appendonly": "yes",
         "appendfsync": "always",
+        "maxmemory": "300000000",
         "maxmemory-policy": "noeviction",
         "save": "port",  # the value of save is empty, and so is no line
         "0": "",

@@ -77,6 +77,7 @@ class MemoryInspector:
             },
             fields=dict(target.fields),
             places=dict(_places(partition, target)),
+            percent_full=self._space.percent_full,
         )
 
     def standings(self, executions: Sequence[ExecutionId]) -> dict[ExecutionId, Standing]:

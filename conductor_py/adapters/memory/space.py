@@ -196,6 +196,7 @@ class MemorySpace:
         self.schedules = Schedules()
         self.revision = 0
         self.life = 1
+        self.percent_full = 0
         self.audit: dict[str, int] = {}
         self.numbers: dict[int, tuple[int, str]] = {}
         self.code_layout: CodeLayout | None = None

@@ -91,7 +91,7 @@ def _add_talk(arguments: list[Argument], changes: Changes) -> None:
 
 def _add_children(arguments: list[Argument], changes: Changes) -> None:
     count = sum(6 + 2 * len(child.fields) for child in changes.children)
-    arguments += ("C", count)
+    arguments += ("C", 1 + count, sum(not child.nested for child in changes.children))
     for child in changes.children:
         arguments += (child.execution, child.home, child.name, child.generation, child.event)
         arguments.append(2 * len(child.fields))

@@ -34,6 +34,7 @@ from conductor_py.adapters.redis.connection import (
     Unreached,
     Wire,
     not_carried_out,
+    refused,
 )
 from conductor_py.adapters.redis.key_slots import KeySlots
 from conductor_py.adapters.redis.outages import Outages
@@ -177,7 +178,7 @@ class ClusterConnection(Connection):
             self._outages.outlast(owner.address if owner else None, replies[lost[0]])
         for reply in replies:
             if isinstance(reply, ResponseError):
-                raise StoreUnavailable(f"Redis refused: {reply}") from reply
+                raise refused(reply) from reply
         return replies
 
     def listener(self) -> Wire:

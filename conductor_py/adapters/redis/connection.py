@@ -26,7 +26,13 @@ from redis.exceptions import NoScriptError, ReadOnlyError, RedisError, ResponseE
 from redis.exceptions import TimeoutError as WireTimeoutError
 from redis.retry import Retry
 
-from conductor_py.errors import ConfigurationError, StoreDamaged, StoreFailure, StoreUnavailable
+from conductor_py.errors import (
+    ConfigurationError,
+    StoreDamaged,
+    StoreFailure,
+    StoreFull,
+    StoreUnavailable,
+)
 
 Argument: TypeAlias = str | bytes | int
 Reply: TypeAlias = Any
@@ -226,6 +232,8 @@ class Connection:
                     f"maxmemory-policy is {policy.group(1)}; only noeviction forgets nothing"
                 )
             warnings.append(f"maxmemory-policy is {policy.group(1)}")
+        if re.search(r"^maxmemory:0\b", info, re.MULTILINE):
+            warnings.append("maxmemory is not set: it takes memory as long as there is some")
         if "aof_enabled:1" not in info:
             warnings.append("the append-only file is off")
         return number, tuple(warnings)
@@ -276,15 +284,23 @@ def no_answer(error: Exception) -> StoreUnavailable:
     return StoreUnavailable(f"Redis does not answer: {error}", unanswered=True)
 
 
+_FULL: Final = "when used memory > 'maxmemory'"
 _DAMAGED: Final = ("WRONGTYPE", "user_script:", "not an integer", "not a valid float")
-"""What a server says of state that has not the form that it must have."""
+"""What a server says of its memory, and of state that has not the form that it must have."""
+
+
+def is_of_memory(error: Exception) -> bool:
+    """Whether a server refused a command because it holds ``maxmemory``."""
+    return _FULL in str(error)
 
 
 def refused(error: Exception) -> StoreFailure:
-    """Say that the server would not carry a command out: it cannot just now, or what it holds
-    cannot be read.
+    """Say that the server would not carry a command out: it cannot just now, it is full, or what
+    it holds cannot be read.
     """
     said = str(error)
+    if is_of_memory(error):
+        return StoreFull("Redis holds maxmemory and takes nothing new until something has ended.")
     if any(mark in said for mark in _DAMAGED):
         return StoreDamaged(f"Redis refused: {said}")
     return StoreUnavailable(f"Redis refused: {said}")

@@ -258,6 +258,7 @@ def _inspection(
         effects={kind.decode(): _number(due) for kind, due in effects if due is not None},
         fields={name: value for name, value in fields.items() if name not in _OF_THE_STORE},
         places=places,
+        percent_full=reply[15],
     )
 
 

@@ -114,6 +114,7 @@ KEYS = (
         "<execution>: what it has set going quickly in this partition: starts, nested -> number",
         "settings; expires an hour after the first",
     ),
+    _key("room", "string", "never there: written to by scripts that ask for memory", "0"),
     _key("running:", "zset", "<workflow>: started ms -> execution", "not terminal"),
     _key("meta:revision", "string", "grows with each change of a definition", "1"),
     _key("meta:workflows", "set", "names of workflow definitions (partition 0)", "names"),

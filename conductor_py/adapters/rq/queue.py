@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from redis.exceptions import ReadOnlyError, RedisError
+from redis.exceptions import ReadOnlyError, RedisError, ResponseError
 from rq import Queue
 from rq.serializers import JSONSerializer
 
 from conductor_py.adapters.front_turns import FrontTurns
+from conductor_py.adapters.redis.connection import is_of_memory
 from conductor_py.adapters.rq.connection import connect, queue_name
 from conductor_py.adapters.rq.job import KEPT_S, NAME, EffectsJob
-from conductor_py.errors import StoreUnavailable
+from conductor_py.errors import StoreFull, StoreUnavailable
 
 _TIMEOUT_S: Final = 5.0
 _READY: Final = 8
@@ -39,9 +40,21 @@ class RqEffectQueue:
 
     def has_room(self) -> bool:
         try:
-            return int(self._queue.count) < _READY
+            return int(self._queue.count) < _READY or self._is_full()
         except RedisError as error:
             raise StoreUnavailable(f"The effects queue does not answer: {error}") from error
+
+    def _is_full(self) -> bool:
+        """Whether Redis refuses whatever adds something: no worker gets on, and ``enqueue`` says
+        so.
+        """
+        try:
+            self._queue.connection.setrange(f"{self._queue.key}:room", 0, "")
+        except ResponseError as error:
+            if is_of_memory(error):
+                return True
+            raise
+        return False
 
     def enqueue(self, partition: int, ids: Sequence[str]) -> None:
         self._put(partition, ids, at_front=False)
@@ -66,4 +79,6 @@ class RqEffectQueue:
             self._queue.connection.connection_pool.disconnect()
             raise StoreUnavailable("The effects queue is read-only here") from error
         except RedisError as error:
+            if is_of_memory(error):
+                raise StoreFull("The effects queue is in a Redis that is full.") from error
             raise StoreUnavailable(f"The effects queue does not answer: {error}") from error

@@ -4,11 +4,13 @@
 -- RETURNS    {OK, 0, '', name, value, …} {FULL, 0, places} {SUPERSEDED | IGNORED | UNKNOWN_TASK | GONE, 0, ''}
 -- INVARIANT  The highest token only grows. What another line of attempts has kept (a restart, a rerun) is deleted.
 -- BOUND      What one task may keep.
+-- @include room
 -- @include time
 -- @include record
 -- @include claim
 -- @include checkpoints
 local P, now = KEYS[1], store_now(ARGV[1])
+goes_on(P)
 local refused, kept, record = held_place(P, now, ARGV[2], ARGV[3], tonumber(ARGV[4]))
 if refused then
   return {refused, 0, ''}

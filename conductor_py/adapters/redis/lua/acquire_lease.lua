@@ -4,12 +4,14 @@
 -- RETURNS    {OK, now, loaded} {GONE | BUSY, now}
 -- INVARIANT  A hint of who works: neither version nor inbox change.
 -- BOUND      Events returned: 1,000; fields: 1 MB.
+-- @include room
 -- @include time
 -- @include record
 -- @include lease
 -- @include read
 -- @include loaded
 local P, now, id, holder = KEYS[1], store_now(ARGV[1]), ARGV[2], ARGV[3]
+goes_on(P)
 local key = P .. 'exec:' .. id
 local present = redis.call('HMGET', key, 'v', 'h', 'l')
 if not present[1] then

@@ -6,11 +6,13 @@
 -- INVARIANT  A number under an old token is not taken, one that arrives late only as far as it is in use. What is in
 --            use is never more than was given, and what is answered as gone is not used any more.
 -- BOUND      Executions admitted: 100.
+-- @include room
 -- @include time
 -- @include record
 -- @include permits
 -- @include admission
 local P, now, kind, what, limit = KEYS[1], store_now(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4])
+goes_on(P)
 local token, number, mode = tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7]
 local name = kind .. ':' .. what
 

@@ -4,6 +4,8 @@
 -- RETURNS    OK | UNKNOWN_TASK | GONE
 -- INVARIANT  An execution that is gone gets no key.
 -- BOUND      10,000 lines an execution, the oldest go.
+-- @include room
+needs_room(KEYS[1])
 local key = KEYS[1] .. 'exec:' .. ARGV[1]
 local present = redis.call('HMGET', key, 'v', 'a:' .. ARGV[2])
 if not present[1] then

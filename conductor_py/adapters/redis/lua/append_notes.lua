@@ -7,11 +7,13 @@
 -- INVARIANT  Only who holds the task appends. With epoch and position given, each note stands there once, however often
 --            it is sent, and none that comes after the next record.
 -- BOUND      The number of notes given.
+-- @include room
 -- @include time
 -- @include record
 -- @include claim
 -- @include checkpoints
 local P, now, claim = KEYS[1], store_now(ARGV[1]), tonumber(ARGV[4])
+may_need_room(P)
 local refused, kept = held_place(P, now, ARGV[2], ARGV[3], claim)
 if refused then
   return {refused, 0, ''}

@@ -4,7 +4,9 @@
 -- RETURNS    1; 0 when there is a record
 -- INVARIANT  Each record is in payloads:due, and in payloads:of: of each of its holders.
 -- BOUND      Constant.
+-- @include room
 local P, path = KEYS[1], ARGV[1]
+goes_on(P)
 if redis.call('HSETNX', P .. 'payload:' .. path, '#', 1) == 0 then
   return 0
 end

@@ -5,7 +5,9 @@
 -- INVARIANT  An execution that is present is not touched. A token stands for one stay in the archive: none outlasts a
 --            time in which the execution was present, so all who read the archive under one put the same.
 -- BOUND      Constant; memory is freed in the background.
+-- @include room
 local P, key = KEYS[1], KEYS[1] .. 'exec:' .. ARGV[1]
+needs_room(P)
 local found = redis.call('HMGET', key, 'v', 'restoring')
 if found[1] then
   return {'EXISTS'}

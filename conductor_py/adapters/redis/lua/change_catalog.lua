@@ -6,9 +6,11 @@
 -- INVARIANT  Nobody sees some of the changes and not the others; every head stands in the order of its row; a name is
 --            published only where nobody has registered it.
 -- BOUND      The cells given.
+-- @include room
 -- @include time
 -- @include revision
 local P = KEYS[1]
+needs_room(P)
 local tables = {
   head = P .. 'catalog:head:',
   document = P .. 'catalog:document:',

@@ -5,9 +5,15 @@
 -- RETURNS    the new revision, 0 when nothing changed
 -- INVARIANT  Nobody reads the new definition under the old revision; a name that the catalog has published is its own.
 -- BOUND      Constant.
+-- @include room
 -- @include time
 -- @include revision
 local P, kind, name, field, mode = KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+if mode == 'delete' then
+  goes_on(P)
+else
+  needs_room(P)
+end
 local key = P .. 'meta:workflow:' .. name
 if kind == 'task' then
   key = P .. 'meta:tasks'

@@ -4,7 +4,13 @@
 -- RETURNS    1; 0 when the record is another; -1 when the execution has as many files as it may have
 -- INVARIANT  files:of holds for each execution how many of its files are in files; files:due has each file.
 -- BOUND      Constant.
+-- @include room
 local P, id, owner = KEYS[1], ARGV[1], ARGV[2]
+if ARGV[3] == '' then
+  needs_room(P)
+else
+  goes_on(P)
+end
 local files, due, counts = P .. 'files', P .. 'files:due', P .. 'files:of'
 if (redis.call('HGET', files, id) or '') ~= ARGV[3] then
   return 0

@@ -4,7 +4,13 @@
 -- RETURNS    1, or 0 when nothing changed
 -- INVARIANT  A handler is listed under its present event and no other.
 -- BOUND      Constant.
+-- @include room
 local P, name, mode = KEYS[1], ARGV[1], ARGV[2]
+if mode == 'delete' then
+  goes_on(P)
+else
+  needs_room(P)
+end
 local key = P .. 'meta:handlers'
 local present = redis.call('HGET', key, name)
 if (mode == 'create' and present) or (mode ~= 'create' and not present) then

@@ -5,8 +5,10 @@
 -- RETURNS    the new revision, 0 when the tags are others
 -- INVARIANT  Two who change the tags of one definition do not undo each other.
 -- BOUND      Constant.
+-- @include room
 -- @include time
 -- @include revision
+needs_room(KEYS[1])
 local key = KEYS[1] .. 'meta:tags:' .. ARGV[1]
 if (redis.call('HGET', key, ARGV[2]) or '') ~= ARGV[3] then
   return 0

@@ -6,6 +6,7 @@
 -- INVARIANT  A firing moves an entry, it never pops it; an entry goes only when its owner has ended. One event a
 --            deadline. What cannot be read is put aside, and the others are handed out. An execution that may be what kills its deciders is handed out last, one at a time.
 -- BOUND      The limit; of each execution events 1,000, fields 1 MB.
+-- @include room
 -- @include time
 -- @include record
 -- @include lease
@@ -18,6 +19,7 @@
 -- @include damage
 -- @include late
 local P, now, channel, timers = KEYS[1], store_now(ARGV[1]), ARGV[2], KEYS[1] .. 'timers:' .. ARGV[3]
+goes_on(P)
 local lease_ms, take = tonumber(ARGV[6]), ARGV[7] == '1'
 local order, seen = {}, {}
 

@@ -4,10 +4,12 @@
 -- RETURNS    {now, next due (0: none waits), name, '<version> <generation> <next ms> <armed> <tries> <document>', …}
 -- INVARIANT  A claimed schedule stays in the due set. One that cannot be read is put aside.
 -- BOUND      The limit.
+-- @include room
 -- @include time
 -- @include schedule
 -- @include damage
 local P, now, limit, lease_ms = KEYS[1], store_now(ARGV[1]), ARGV[2], tonumber(ARGV[3])
+goes_on(P)
 local out, noted = {now, 0}, redis.call('EXISTS', P .. 'damaged') == 1
 if redis.call('EXISTS', P .. 'schedules:halted') == 1 then
   return out

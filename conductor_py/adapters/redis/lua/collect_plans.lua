@@ -4,8 +4,10 @@
 -- RETURNS    how many went
 -- INVARIANT  A start or commit that names one touches it in its own script, so none is dropped under it.
 -- BOUND      The number of arguments.
+-- @include room
 -- @include time
 local P, before, gone = KEYS[1], store_now(ARGV[1]) - tonumber(ARGV[2]), 0
+goes_on(P)
 for i = 3, #ARGV do
   local used = redis.call('HGET', P .. 'plan:' .. ARGV[i], 'used_at')
   if used and tonumber(used) <= before then

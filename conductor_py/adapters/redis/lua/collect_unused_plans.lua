@@ -5,8 +5,10 @@
 -- INVARIANT  What a present execution's header names, or whose owner is present, stays. A start or commit counts,
 --            and touches, in its own script, so none is dropped under it. What stays is looked at again later.
 -- BOUND      limit.
+-- @include room
 -- @include time
 local P, now = KEYS[1], store_now(ARGV[1])
+goes_on(P)
 local before, gone = now - tonumber(ARGV[2]), 0
 local due = redis.call('ZRANGEBYSCORE', P .. 'plans', '-inf', int(before), 'LIMIT', 0, tonumber(ARGV[3]))
 for _, plan in ipairs(due) do

@@ -8,9 +8,10 @@
 --            the comparison of versions only: generation, terminal, claims and events are structure. What leaves the
 --            inbox is what was read: a server that lost its last writes gives the same numbers to other events. A
 --            child that it creates is counted by its plan, and under its root, or all are refused; a header that
---            names another plan moves the count.
+--            names another plan moves the count. Redis that is full is no reason not to end, nor to go on a little.
 -- BOUND      The number of arguments; events compared, and returned: 1,000; parked entries returned to queues: 2,000;
 --            executions admitted: 100.
+-- @include room
 -- @include time
 -- @include record
 -- @include lease
@@ -76,7 +77,14 @@ local full = chain_is_full(P, sections.H)
 if full then
   return {'CHAIN_FULL', now, full}
 end
+if sections.C and tonumber(ARGV[sections.C[1]]) > 0 then
+  refuse_above(NEARLY_FULL)
+end
+if not terminal and (sections.C or given_bytes(20) > SMALL) then
+  may_need_room(P)
+end
 
+goes_on(P)
 touch_plans(old_plans, now)
 count_chain(P, sections.H)
 local waiting = redis.call('LLEN', inbox)

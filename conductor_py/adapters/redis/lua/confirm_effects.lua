@@ -6,10 +6,12 @@
 --            left. So does a removal whose execution stands as it did when that was ordered: a log that lost its end has
 --            brought it back. In another life all stay, for what they did may be lost.
 -- BOUND      The number of arguments.
+-- @include room
 -- @include time
 -- @include record
 -- @include life
 local P, gone = KEYS[1], 0
+goes_on(P)
 
 local function is_back(effect, stamp)
   local id = string.match(effect, '^(.+):remove$') or string.match(effect, '^(.+):forget$')

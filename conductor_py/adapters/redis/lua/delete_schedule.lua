@@ -4,7 +4,9 @@
 -- RETURNS    1, or 0 when there is none
 -- INVARIANT  Nothing of it stays.
 -- BOUND      The records of one schedule.
+-- @include room
 local P, name = KEYS[1], ARGV[1]
+goes_on(P)
 redis.call('ZREM', P .. 'schedules:due', name)
 redis.call('DEL', P .. 'schedules:runs:' .. name)
 return redis.call('HDEL', P .. 'schedules', name)

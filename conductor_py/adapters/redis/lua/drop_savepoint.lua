@@ -4,9 +4,11 @@
 -- RETURNS    {OK | IN_USE | UNKNOWN_SAVEPOINT | UNKNOWN_TASK | GONE, 0, ''}
 -- INVARIANT  One that a part is to go on from, or that a wanted stop is to fill, stays.
 -- BOUND      The parts of one task.
+-- @include room
 -- @include record
 -- @include checkpoints
 local P, id, seq, name = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
+goes_on(P)
 local present = redis.call('HMGET', P .. 'exec:' .. id, 'v', 'a:' .. seq)
 if not present[1] then
   return {'GONE', 0, ''}

@@ -4,6 +4,8 @@
 -- RETURNS    how many went
 -- INVARIANT  One that was touched again since stays.
 -- BOUND      The number of arguments.
+-- @include room
+goes_on(KEYS[1])
 local touched, gone = KEYS[1] .. 'touched', 0
 for i = 1, #ARGV, 2 do
   if tonumber(redis.call('ZSCORE', touched, ARGV[i]) or -1) == tonumber(ARGV[i + 1]) then

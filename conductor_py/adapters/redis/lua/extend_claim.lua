@@ -4,10 +4,12 @@
 -- RETURNS    {OK, new end} {SUPERSEDED | IGNORED | UNKNOWN_TASK | GONE, 0}
 -- INVARIANT  Past its end a claim is not prolonged; the version does not move.
 -- BOUND      Constant.
+-- @include room
 -- @include time
 -- @include record
 -- @include claim
 local P, now, id, seq, claim, worker = KEYS[1], store_now(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5]
+goes_on(P)
 local key = P .. 'exec:' .. id
 local present = redis.call('HMGET', key, 'v', 'h', 'a:' .. seq, 'c:' .. seq)
 if not present[1] then

@@ -4,7 +4,9 @@
 -- RETURNS    1
 -- INVARIANT  Nothing of them is left.
 -- BOUND      The holders of these payloads.
+-- @include room
 local P = KEYS[1]
+goes_on(P)
 for _, path in ipairs(ARGV) do
   local record = P .. 'payload:' .. path
   for _, holder in ipairs(redis.call('HKEYS', record)) do

@@ -2,7 +2,7 @@
 -- KEYS       prefix of the partition's keys (every key used is it and a name of keys.py)
 -- ARGV       now, key
 -- RETURNS    the output, false when there is none or its time is over
--- INVARIANT  Nothing changes.
+-- INVARIANT  Writes nothing.
 -- BOUND      Constant.
 -- @include time
 local P, now = KEYS[1], store_now(ARGV[1])

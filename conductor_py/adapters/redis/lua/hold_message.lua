@@ -4,7 +4,9 @@
 -- RETURNS    how many older ones had to go
 -- INVARIANT  The same bytes are kept once, at the time they first came.
 -- BOUND      The limit.
+-- @include room
 -- @include time
+needs_room(KEYS[1])
 local key, now = KEYS[1] .. 'event:held:' .. ARGV[2], store_now(ARGV[1])
 redis.call('ZADD', key, 'NX', int(now), ARGV[3])
 redis.call('PEXPIRE', key, ARGV[5])

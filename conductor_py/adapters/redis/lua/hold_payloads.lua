@@ -4,7 +4,9 @@
 -- RETURNS    1; 0, and nothing is held, when one of them is leaving
 -- INVARIANT  A payload without a record gets none: others that are not known may need it.
 -- BOUND      The payloads of one commit.
+-- @include room
 local P, holder = KEYS[1], ARGV[1]
+goes_on(P)
 for at = 2, #ARGV do
   if redis.call('HEXISTS', P .. 'payload:' .. ARGV[at], '!') == 1 then
     return 0

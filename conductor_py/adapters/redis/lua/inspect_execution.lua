@@ -4,12 +4,13 @@
 -- RETURNS    {now, record, lease, setback | false, events waiting, {event, …}, parked, due | false, listed, counted,
 --            admitted | false, rank among those that wait | false, {kind of effect, due | false, …},
 --            {field, value, …} | false, {seq, claim side | false, ready | false, delayed | false, parked, timer | false,
---            permit | false, ordered, published, …}}, or false when the execution is gone
+--            permit | false, ordered, published, …}, per cent of maxmemory in use}, or false when the execution is gone
 -- INVARIANT  Writes nothing.
 -- BOUND      Events: 1,000; the most fields; the attempts named.
 -- @include time
 -- @include record
 -- @include references
+-- @include room
 local P, now, id, most = KEYS[1], store_now(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 local key, inbox = P .. 'exec:' .. id, P .. 'inbox:' .. id
 local present = redis.call('HMGET', key, 'v', 'l', 'q', 'h')
@@ -70,5 +71,5 @@ return {
   plan and redis.call('HEXISTS', P .. 'references', plan) or 0,
   admission and redis.call('ZSCORE', P .. 'admitted:' .. admission, id) or false,
   admission and redis.call('ZRANK', P .. 'waiting:' .. admission, id) or false,
-  effects, fields, places,
+  effects, fields, places, math.floor(fullness() * 100),
 }

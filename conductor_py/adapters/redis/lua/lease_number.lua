@@ -5,7 +5,9 @@
 -- INVARIANT  The times of one number never overlap: they begin at the end that is stored or later, whatever the clock
 --            says, and that end never goes back and is never deleted. The first layout stays.
 -- BOUND      As many numbers as the layout has, 4,096 at most.
+-- @include room
 -- @include time
+goes_on(KEYS[1])
 local numbers, now, owner, layout = KEYS[1] .. 'numbers', store_now(ARGV[1]), ARGV[2], ARGV[3]
 local ttl, held = tonumber(ARGV[5]), ARGV[6]
 

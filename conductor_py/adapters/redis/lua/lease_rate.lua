@@ -5,7 +5,9 @@
 -- INVARIANT  Never more than the rate are leased or were used within a window. One that nobody settles counts until
 --            its lease and a window are over.
 -- BOUND      The rate.
+-- @include room
 -- @include time
+goes_on(KEYS[1])
 local key, now = KEYS[1] .. 'rates:' .. ARGV[2], store_now(ARGV[1])
 local rate, window, wanted, lease_ms = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[7])
 redis.call('ZREMRANGEBYSCORE', key, '-inf', int(now - window))

@@ -6,8 +6,10 @@
 --            neither renews nor is told that it holds the name. Names of configuration are taken from whoever is not
 --            configured for them.
 -- BOUND      Servers and shard names ever at once.
+-- @include room
 -- @include time
 local P, now, server = KEYS[1], store_now(ARGV[1]), ARGV[2]
+goes_on(P)
 local until_ms = int(now + tonumber(ARGV[3]))
 local servers, shards = P .. 'servers', P .. 'shards'
 local wanted, wants, believed = {}, tonumber(ARGV[4]), {}

@@ -5,6 +5,7 @@
 -- INVARIANT  Inbox, version and setbacks do not change: unless a decision is committed, the next one to fail takes it
 --            back.
 -- BOUND      Events returned: 1,000; fields: 1 MB.
+-- @include room
 -- @include time
 -- @include record
 -- @include lease
@@ -12,6 +13,7 @@
 -- @include read
 -- @include loaded
 local P, now, id = KEYS[1], store_now(ARGV[1]), ARGV[2]
+goes_on(P)
 local key = P .. 'exec:' .. id
 local present = redis.call('HMGET', key, 'v', 'l', 'h')
 local _, owner = lease_of(present[2])

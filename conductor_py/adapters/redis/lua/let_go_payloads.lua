@@ -4,7 +4,9 @@
 -- RETURNS    how many they are
 -- INVARIANT  A look that was due earlier stays due then.
 -- BOUND      The payloads of one holder.
+-- @include room
 local P, holder = KEYS[1], ARGV[1]
+goes_on(P)
 local paths = redis.call('SMEMBERS', P .. 'payloads:of:' .. holder)
 for _, path in ipairs(paths) do
   local record = P .. 'payload:' .. path

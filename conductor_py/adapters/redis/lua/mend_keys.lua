@@ -4,7 +4,9 @@
 -- RETURNS    {name set aside, …}
 -- INVARIANT  A key of the right type is not touched. What is set aside stays readable for a week.
 -- BOUND      The names given.
+-- @include room
 local P, out = KEYS[1], {}
+goes_on(P)
 for i = 1, #ARGV, 2 do
   local key, found = P .. ARGV[i + 1], redis.call('TYPE', P .. ARGV[i + 1]).ok
   local wrong = found ~= 'none' and found ~= ARGV[i]

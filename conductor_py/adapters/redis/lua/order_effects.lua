@@ -4,9 +4,11 @@
 -- RETURNS    how many were new
 -- INVARIANT  One that waits already is left as it is.
 -- BOUND      The number of arguments.
+-- @include room
 -- @include time
 -- @include wake
 local P, now, channel, new = KEYS[1], store_now(ARGV[1]), ARGV[2], 0
+goes_on(P)
 for i = 3, #ARGV, 2 do
   if redis.call('HSETNX', P .. 'effects', ARGV[i], int(now) .. ' ' .. ARGV[i + 1]) == 1 then
     redis.call('ZADD', P .. 'outbox', int(now), ARGV[i])

@@ -12,6 +12,7 @@
 --            first claim of an attempt that tells when it starts is an event of its execution. What cannot be read is
 --            put aside among the delayed, and the others are handed out.
 -- BOUND      200 heads and 200 delayed entries a shard; bytes after the first attempt.
+-- @include room
 -- @include time
 -- @include record
 -- @include claim
@@ -20,6 +21,7 @@
 -- @include polls
 -- @include damage
 local P, now, queue, worker = KEYS[1], store_now(ARGV[1]), ARGV[2], ARGV[3]
+goes_on(P)
 local count, lease_ms, room = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local out, taken, stop, touched = {now, 0, ''}, 0, false, {}
 local shared, leased, leased_of = ARGV[12] ~= '', 0, nil

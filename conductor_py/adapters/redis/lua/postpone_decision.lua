@@ -4,10 +4,12 @@
 -- RETURNS    1, or 0 when the lease was lost
 -- INVARIANT  Only the holder gives up. The inbox does not change.
 -- BOUND      Constant.
+-- @include room
 -- @include time
 -- @include record
 -- @include lease
 local P, now, id = KEYS[1], store_now(ARGV[1]), ARGV[2]
+goes_on(P)
 local key = P .. 'exec:' .. id
 local present = redis.call('HMGET', key, 'v', 'l')
 local ends, owner = lease_of(present[2])

@@ -4,7 +4,9 @@
 -- RETURNS    how many were put off
 -- INVARIANT  One that is gone stays gone; one that was ordered anew (another stamp) keeps its time.
 -- BOUND      The number of arguments.
+-- @include room
 local P, moved = KEYS[1], 0
+goes_on(P)
 for i = 1, #ARGV, 3 do
   local text = redis.call('HGET', P .. 'effects', ARGV[i])
   if text and string.match(text, '^%d+') == ARGV[i + 1] then

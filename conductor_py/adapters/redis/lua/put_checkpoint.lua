@@ -7,11 +7,13 @@
 --            same token is a success that changes nothing. While a stop with a savepoint is wanted, that savepoint
 --            follows the newest record.
 -- BOUND      The notes of one part.
+-- @include room
 -- @include time
 -- @include record
 -- @include claim
 -- @include checkpoints
 local P, now, claim = KEYS[1], store_now(ARGV[1]), tonumber(ARGV[4])
+may_need_room(P)
 local refused, kept, record = held_place(P, now, ARGV[2], ARGV[3], claim)
 if refused then
   return {refused, 0, ''}

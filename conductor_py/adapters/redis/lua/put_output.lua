@@ -4,8 +4,10 @@
 -- RETURNS    1
 -- INVARIANT  No more entries are kept than may be; what expires first goes first.
 -- BOUND      100 entries are dropped at once.
+-- @include room
 -- @include time
 local P, now, key = KEYS[1], store_now(ARGV[1]), ARGV[2]
+needs_room(P)
 local index = P .. 'cached'
 redis.call('SET', P .. 'cache:' .. key, ARGV[3], 'PX', ARGV[4])
 redis.call('ZADD', index, int(now + tonumber(ARGV[4])), key)

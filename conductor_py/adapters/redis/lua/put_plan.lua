@@ -4,7 +4,9 @@
 -- RETURNS    1
 -- INVARIANT  The same hash is the same content: storing again only touches it.
 -- BOUND      The number of arguments.
+-- @include room
 -- @include time
+may_need_room(KEYS[1])
 local key, now = KEYS[1] .. 'plan:' .. ARGV[2], int(store_now(ARGV[1]))
 redis.call('HSET', key, 'used_at', now)
 for from = 3, #ARGV, 4000 do

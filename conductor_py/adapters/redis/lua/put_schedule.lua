@@ -4,9 +4,11 @@
 -- RETURNS    the new version, 0 when it has another version
 -- INVARIANT  It has a due entry exactly when it is armed and has an instant; an unchanged instant keeps its claim.
 -- BOUND      Constant.
+-- @include room
 -- @include time
 -- @include schedule
 local P, now, name = KEYS[1], store_now(ARGV[1]), ARGV[2]
+may_need_room(P)
 local expected, next_ms, armed = tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6] == '1'
 
 local known = read_schedule(P, name)

@@ -4,7 +4,9 @@
 -- RETURNS    how many signs there are
 -- INVARIANT  Each sign has its end in the set of ends; never more signs than the most.
 -- BOUND      The signs named, and 1,000 that have ended.
+-- @include room
 -- @include time
+goes_on(KEYS[1])
 local now, lease, most = store_now(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local signs, ends = KEYS[1] .. 'signs', KEYS[1] .. 'signs:until'
 local function forget(keys)

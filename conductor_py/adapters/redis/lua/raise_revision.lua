@@ -4,6 +4,8 @@
 -- RETURNS    the revision afterwards
 -- INVARIANT  It only grows.
 -- BOUND      Constant.
+-- @include room
+goes_on(KEYS[1])
 local key = KEYS[1] .. 'meta:revision'
 local present = tonumber(redis.call('GET', key) or 0)
 if present < tonumber(ARGV[1]) then

@@ -4,7 +4,9 @@
 -- RETURNS    nothing of interest
 -- INVARIANT  The newest are kept, all are counted.
 -- BOUND      The limit; the number of arguments.
+-- @include room
 local P = KEYS[1]
+goes_on(P)
 for i = 2, #ARGV, 2 do
   redis.call('HINCRBY', P .. 'event:counts', ARGV[i], 1)
   redis.call('LPUSH', P .. 'event:records', ARGV[i + 1])

@@ -4,8 +4,10 @@
 -- RETURNS    1
 -- INVARIANT  The newest are kept.
 -- BOUND      The number of arguments, and 1,000 of the oldest.
+-- @include room
 -- @include time
 -- @include polls
+goes_on(KEYS[1])
 local set = {}
 for i = 2, #ARGV do
   set[i - 1] = ARGV[i]

@@ -4,7 +4,9 @@
 -- RETURNS    how many names went
 -- INVARIANT  The names and their terms stay known, so a live server takes them over under higher ones.
 -- BOUND      Shard names ever at once.
+-- @include room
 local P, gone = KEYS[1], 0
+goes_on(P)
 redis.call('HDEL', P .. 'servers', ARGV[1])
 local flat = redis.call('HGETALL', P .. 'shards')
 for i = 1, #flat, 2 do

@@ -5,9 +5,11 @@
 -- INVARIANT  Compare and delete: terminal, drained, nothing in its inbox, and still that version. Its plan counts one
 --            execution less.
 -- BOUND      Constant; memory is freed in the background.
+-- @include room
 -- @include record
 -- @include references
 local P, id = KEYS[1], ARGV[1]
+goes_on(P)
 local key = P .. 'exec:' .. id
 local present = redis.call('HMGET', key, 'v', 'h')
 if not present[1] then

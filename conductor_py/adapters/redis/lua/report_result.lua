@@ -4,6 +4,7 @@
 -- RETURNS    {OK, now, loaded | false} {IGNORED | SUPERSEDED | UNKNOWN_TASK | GONE, now}
 -- INVARIANT  One result a claim: after OK nothing changes the attempt until a commit. The version does not move.
 -- BOUND      Events returned: 1,000; fields: 1 MB.
+-- @include room
 -- @include time
 -- @include record
 -- @include lease
@@ -39,6 +40,10 @@ elseif worker ~= '' and c.w ~= worker and held_before(c, worker) then
   return {'SUPERSEDED', now}
 end
 
+if #ARGV[7] + #ARGV[9] > SMALL then
+  may_need_room(P)
+end
+goes_on(P)
 end_attempt(P, channel, record.home, id, seq, a, c)
 local waiting = redis.call('RPUSH', P .. 'inbox:' .. id, ARGV[7])
 c.done, c.held, c.closed, c.permit, c.at, c.upd = c.held == 1 and c.k or c.done, 0, 1, 0, 0, now

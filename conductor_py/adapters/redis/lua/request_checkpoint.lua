@@ -9,11 +9,13 @@
 --            to go on from is set only while nobody holds the task, and is over with the next record, or when it is
 --            asked to run on from the newest one.
 -- BOUND      The parts of one task.
+-- @include room
 -- @include time
 -- @include record
 -- @include claim
 -- @include checkpoints
 local P, now, id, seq, what, name = KEYS[1], store_now(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+may_need_room(P)
 local present = redis.call('HMGET', P .. 'exec:' .. id, 'v', 'h', 'a:' .. seq, 'c:' .. seq)
 if not present[1] then
   return {'GONE', 0, ''}

@@ -4,8 +4,10 @@
 -- RETURNS    OK | EXISTS | GONE (another attempt, or none, is under way)
 -- INVARIANT  As of restore_fields. Without its execution the key goes by itself after a day.
 -- BOUND      The number of arguments.
+-- @include room
 -- @include restoring
 local P, id = KEYS[1], ARGV[1]
+needs_room(P)
 local refused = not_restoring(P, id, ARGV[2])
 if refused then
   return refused

@@ -9,12 +9,14 @@
 --            an empty inbox. Its plan counts it. An order under the same effect id that waits already is replaced: whoever has carried that one
 --            out, and has yet to confirm it, does not confirm this one.
 -- BOUND      The number of arguments; log lines: 10,000.
+-- @include room
 -- @include time
 -- @include record
 -- @include references
 -- @include restoring
 -- @include wake
 local P, now, channel, id = KEYS[1], store_now(ARGV[1]), ARGV[2], ARGV[3]
+goes_on(P)
 local key, log = P .. 'exec:' .. id, P .. 'log:' .. id
 local refused = not_restoring(P, id, ARGV[4])
 if refused then

@@ -5,8 +5,10 @@
 -- INVARIANT  An execution that is present is not touched, nor the pages of another attempt. Without its record the key
 --            is an execution for nobody, and goes by itself after a day.
 -- BOUND      The number of arguments.
+-- @include room
 -- @include restoring
 local P, id = KEYS[1], ARGV[1]
+needs_room(P)
 local refused = not_restoring(P, id, ARGV[2])
 if refused then
   return refused

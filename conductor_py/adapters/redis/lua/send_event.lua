@@ -4,6 +4,7 @@
 -- RETURNS    {OK, now, loaded | false, answer | false} {GONE | LIMITED, now}
 -- INVARIANT  A repeat of the operation appends nothing. The version does not move.
 -- BOUND      Events returned: 1,000; fields: 1 MB; answers kept: 64.
+-- @include room
 -- @include time
 -- @include record
 -- @include lease
@@ -26,6 +27,10 @@ local most = tonumber(ARGV[8])
 if not answer and most > 0 and redis.call('LLEN', P .. 'inbox:' .. id) >= most then
   return {'LIMITED', now}
 end
+if most > 0 then
+  needs_room(P)
+end
+goes_on(P)
 local ends, owner = lease_of(present[3])
 local won = ends <= now or (answer ~= nil and owner == holder)
 local until_ms = won and now + tonumber(ARGV[6]) or ends

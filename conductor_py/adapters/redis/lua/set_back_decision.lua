@@ -4,11 +4,13 @@
 -- RETURNS    {OK, in quarantine} {STALE | BUSY | GONE, 0}
 -- INVARIANT  Inbox and version do not change. What has moved on is not set back. A wake-up is owed as before.
 -- BOUND      Constant.
+-- @include room
 -- @include time
 -- @include record
 -- @include lease
 -- @include setback
 local P, now, id = KEYS[1], store_now(ARGV[1]), ARGV[2]
+goes_on(P)
 local present = redis.call('HMGET', P .. 'exec:' .. id, 'v', 'l', 'q')
 if not present[1] then
   return {'GONE', 0}

@@ -4,8 +4,10 @@
 -- RETURNS    1; 0 when it is not known as damaged
 -- INVARIANT  What is dropped has no entry left; with its timer an execution goes.
 -- BOUND      Constant; memory is freed in the background.
+-- @include room
 -- @include time
 local P, now, set, member = KEYS[1], store_now(ARGV[1]), ARGV[3], ARGV[4]
+goes_on(P)
 if redis.call('HDEL', P .. 'damaged', set .. ' ' .. member) == 0 then
   return 0
 end

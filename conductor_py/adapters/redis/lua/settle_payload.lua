@@ -5,7 +5,9 @@
 -- RETURNS    1; 0 when the record is another
 -- INVARIANT  A holder that came or went meanwhile is not overwritten.
 -- BOUND      The holders that one look tells and forgets.
+-- @include room
 local P, path = KEYS[1], ARGV[1]
+goes_on(P)
 local record = P .. 'payload:' .. path
 if redis.call('HGET', record, '#') ~= ARGV[2] then
   return 0

@@ -4,7 +4,9 @@
 -- RETURNS    1
 -- INVARIANT  What was used counts from now on for a window, which is no sooner than it was used.
 -- BOUND      The number leased.
+-- @include room
 -- @include time
+goes_on(KEYS[1])
 local key, now, used = KEYS[1] .. 'rates:' .. ARGV[2], store_now(ARGV[1]), tonumber(ARGV[5])
 for n = 1, tonumber(ARGV[4]) do
   local member = ARGV[3] .. ':' .. n

@@ -5,9 +5,11 @@
 -- RETURNS    1 when it moved, else 0
 -- INVARIANT  It moves only from the instant and version that were claimed; a repeat replaces its own record.
 -- BOUND      The records of one schedule.
+-- @include room
 -- @include time
 -- @include schedule
 local P, now, name = KEYS[1], store_now(ARGV[1]), ARGV[2]
+goes_on(P)
 local fired, next_ms = tonumber(ARGV[5]), tonumber(ARGV[6])
 local id, at = ARGV[7] .. ' ', tonumber(ARGV[8])
 

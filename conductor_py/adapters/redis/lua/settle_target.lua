@@ -4,6 +4,8 @@
 -- RETURNS    the target that counts
 -- INVARIANT  The first word counts until it is forgotten.
 -- BOUND      Constant.
+-- @include room
+goes_on(KEYS[1])
 local key = KEYS[1] .. 'event:target:' .. ARGV[1]
 local present = redis.call('GET', key)
 if present then

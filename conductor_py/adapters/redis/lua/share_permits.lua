@@ -9,7 +9,9 @@
 --            is gone there before. Together they are not above the limit, unless it was lowered. A token is not given
 --            twice; a report under an old one changes nothing.
 -- BOUND      Partitions.
+-- @include room
 -- @include time
+goes_on(KEYS[1])
 local key, now = KEYS[1] .. 'permits:' .. ARGV[2], store_now(ARGV[1])
 local limit, asker, wanted = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
 local has, seekers, newest, changed = {}, {}, 0, {}

@@ -9,6 +9,7 @@
 --            execution names counts it.
 --            What it creates under a root is counted, or all of it is refused.
 -- BOUND      The number of arguments.
+-- @include room
 -- @include time
 -- @include record
 -- @include lease
@@ -26,6 +27,7 @@
 -- @include permits
 -- @include admission
 local P, now, channel = KEYS[1], store_now(ARGV[1]), ARGV[2]
+needs_room(P)
 local id, operation, home, name = ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 local holder, lease_ms = ARGV[12], tonumber(ARGV[13])
 local due = tonumber(ARGV[18])
@@ -82,6 +84,10 @@ end
 local full = chain_is_full(P, sections.H)
 if full then
   return {'CHAIN_FULL', now, full}
+end
+
+if sections.H then
+  refuse_above(NEARLY_FULL)
 end
 
 touch_plans(old_plans, now)

@@ -4,7 +4,9 @@
 -- RETURNS    the instant
 -- INVARIANT  Routing only: whoever sweeps beside it does no harm.
 -- BOUND      The shards named.
+-- @include room
 -- @include time
+goes_on(KEYS[1])
 local until_ms = int(store_now(ARGV[1]) + tonumber(ARGV[2]))
 for i = 3, #ARGV do
   redis.call('HSET', KEYS[1] .. 'swept', ARGV[i], until_ms)

@@ -5,10 +5,12 @@
 -- INVARIANT  Nothing leaves the outbox here. What cannot be read is put aside. Effects that were ordered with a head
 --            start (due before they were ordered) are late when they are taken a second after that.
 -- BOUND      The limit.
+-- @include room
 -- @include time
 -- @include damage
 -- @include late
 local P, now = KEYS[1], store_now(ARGV[1])
+goes_on(P)
 local due = redis.call('ZRANGE', P .. 'outbox', '-inf', int(now), 'BYSCORE', 'LIMIT', 0, ARGV[2], 'WITHSCORES')
 local out, noted = {}, redis.call('EXISTS', P .. 'damaged') == 1
 local wanted = now

@@ -1,9 +1,9 @@
 -- The changes of a decision. The caller's arguments end in sections "<letter> <number of values> <values…>"; empty
--- ones are left out. Letters: F fields, D deleted, E ended, R reopened, O offers (seq, queue, shard, score, due),
--- T attempt timers (seq, due), C children (id, home, name, generation, event, number of field values, fields…),
--- M messages (id, event), I own events, X effects (id, document, due), A answers (operation, answer), P plans,
--- G claim guards (seq, claim, until), H chain (chain.lua), U unpark, Z touched attempts (how long they are gathered
--- in ms, seqs).
+-- ones are left out. Letters: F fields, D deleted, E ended, R reopened, O offers (seq, queue, shard, score, due), T
+-- attempt timers (seq, due), C children (how many of them nobody waits for, then of each id, home, name, generation,
+-- event, number of field values, fields…), M messages (id, event), I own events, X effects (id, document, due), A
+-- answers (operation, answer), P plans, G claim guards (seq, claim, until), H chain (chain.lua), U unpark, Z touched
+-- attempts (how long they are gathered in ms, seqs).
 local function read_sections(from)
   local sections = {}
   local i = from
@@ -163,7 +163,7 @@ end
 
 -- One that exists is left alone. Its start event waits in its inbox, its timer is the fallback of who decides it.
 local function apply_children(P, operation, section, now)
-  local i = section[1]
+  local i = section[1] + 1
   while i <= section[2] do
     local child, home, name, n = ARGV[i], ARGV[i + 1], ARGV[i + 2], tonumber(ARGV[i + 5])
     local key = P .. 'exec:' .. child
@@ -196,7 +196,11 @@ local function apply_effects(P, channel, section, version, now)
   for i = section[1], section[2], 3 do
     local due = tonumber(ARGV[i + 2])
     redis.call('HSET', P .. 'effects', ARGV[i], int(version) .. ' ' .. ARGV[i + 1])
-    redis.call('ZADD', P .. 'outbox', int(due > 0 and due or now + due), ARGV[i])
+    due = due > 0 and due or now + due
+    if due > now and string.sub(ARGV[i], -7) == ':remove' and fullness() > NEARLY_FULL then
+      due = now
+    end
+    redis.call('ZADD', P .. 'outbox', int(due), ARGV[i])
   end
   publish(channel, 'e:' .. string.match(P, ':(%d+)}'))
 end

@@ -1,0 +1,54 @@
+-- What a script may add to a Redis that holds maxmemory. It refuses commands that add something in every script that
+-- has not written yet: what was accepted has to go on, and to end, so that it is removed.
+local function is_full(P)
+  return type(redis.pcall('SETRANGE', P .. 'room', 0, '')) == 'table'
+end
+
+-- The share of maxmemory in use; 0 where there is no such bound, or it is not told.
+local function fullness()
+  local told = redis.pcall('INFO', 'memory')
+  if type(told) ~= 'string' then
+    return 0
+  end
+  local most = tonumber(string.match(told, '\nmaxmemory:(%d+)')) or 0
+  local used, beside = string.match(told, '\nused_memory:(%d+)'), string.match(told, 'mem_not_counted_for_evict:(%d+)')
+  return most > 0 and used and (tonumber(used) - (tonumber(beside) or 0)) / most or 0
+end
+
+-- Above this what executions start of their own waits, and what has ended leaves at once: a fifth is for others.
+local NEARLY_FULL = 0.8
+
+local function refuse_above(share)
+  if fullness() > share then
+    error("OOM command not allowed when used memory > 'maxmemory'.", 0)
+  end
+end
+
+-- What is no more than this goes on, whatever it is.
+local SMALL = 65536
+
+local function given_bytes(first)
+  local bytes = 0
+  for i = first, #ARGV do
+    bytes = bytes + #ARGV[i]
+  end
+  return bytes
+end
+
+-- What this script writes from here on is not refused.
+local function goes_on(P)
+  redis.call('UNLINK', P .. 'room')
+end
+
+-- Something new: Redis itself refuses it.
+local function needs_room(P)
+  redis.call('SETRANGE', P .. 'room', 0, '')
+end
+
+-- More of what was accepted: it may take a quarter of maxmemory besides.
+local function may_need_room(P)
+  if is_full(P) then
+    refuse_above(1.25)
+  end
+  goes_on(P)
+end
