@@ -172,9 +172,9 @@ class StoreFull(StoreUnavailable):
 
     code: ClassVar[str] = "STORE_FULL"
 
-    def __init__(self, message: str | None = None) -> None:
-        """Executions leave some seconds after they have ended."""
-        super().__init__(message, retry_after_s=5)
+    def __init__(self, message: str | None = None, *, retry_after_s: int = 5) -> None:
+        """Say when to try again: executions leave some seconds after they have ended."""
+        super().__init__(message, retry_after_s=retry_after_s)
 
 
 class Overloaded(StoreUnavailable):

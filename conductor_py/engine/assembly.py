@@ -152,9 +152,11 @@ def assemble(
         ports.payloads,
         holding,
         payload_limits,
-        remove_after_ms=max(remove_after_ms, stays_ms),
+        remove_after_ms=remove_after_ms,
+        stays_ms=stays_ms,
         index_after_ms=index_after_ms,
         gather_tasks_ms=gather_tasks_ms,
+        elapsed_ms=clock.elapsed_ms,
     )
     long_scripts = LongScripts(ports.scripts)
     domains = Domains(ports.queues, clock, partitions, active_worker_ms)

@@ -9,7 +9,7 @@ from conductor_py.decider.limits import Limits
 from conductor_py.errors import InvalidInput
 from conductor_py.model.decision import Decision
 from conductor_py.model.requests import StartRequest
-from conductor_py.ports.chains import ChainRoom, ChainUse
+from conductor_py.ports.chains import ChainRoom, ChainUse, Wish
 from conductor_py.ports.store import CommitReply, Outcome
 
 
@@ -32,6 +32,13 @@ def chain_use(decision: Decision, limits: Limits, *, born: bool) -> ChainUse | N
         most_starts=limits.chain_executions,
         most_nested=limits.nested_executions,
     )
+
+
+def wish_of(request: StartRequest) -> Wish:
+    """Tell whose wish a start is."""
+    if request.parent is not None:
+        return Wish.WANTED
+    return Wish.OWN if request.own else Wish.NEW
 
 
 def is_to_decide_again(reply: CommitReply, decision: Decision, known: dict[str, object]) -> bool:

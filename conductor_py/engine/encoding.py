@@ -8,7 +8,9 @@ is asked again (design: the size check is part of the transition).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 
 from conductor_py.codec.event import dump_event
 from conductor_py.codec.execution import (
@@ -33,6 +35,11 @@ KB = 1024
 _EFFECT_BYTES = 4 * KB
 _EVENT_BYTES = 32 * KB
 _REASON = 1_000
+_LATELY = 1_000
+_LATELY_MS = 600_000
+"""Payloads that are known by what they hold, and for how long: each time that one is named it stays
+for the grace period at least, an hour.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,19 +75,25 @@ class Encoder:
         limits: PayloadLimits,
         *,
         remove_after_ms: int,
+        stays_ms: int,
         index_after_ms: int,
         gather_tasks_ms: int | None,
+        elapsed_ms: Callable[[], int],
     ) -> None:
-        """``remove_after_ms``: how long a finished execution stays in the store;
+        """``remove_after_ms``: how long a finished execution stays in the store, ``stays_ms`` when
+        that is nearly full;
         ``index_after_ms``: how long the first index entry may wait, so that a short execution is
         indexed once. Changes of its tasks are gathered for ``gather_tasks_ms``, and
-        the index is told while it runs; None: it is not.
+        the index is told while it runs; None: it is not. ``elapsed_ms`` grows evenly.
         """
         self._payloads = payloads
         self._holding = holding
-        self._remove_after_ms = remove_after_ms
+        self._remove_after_ms = max(remove_after_ms, stays_ms)
+        self._stays_ms = stays_ms
         self._index_after_ms = index_after_ms
         self._gather_tasks_ms = gather_tasks_ms
+        self._elapsed_ms = elapsed_ms
+        self._lately: dict[bytes, tuple[str, int]] = {}
         self._bounds = {
             "i": _Bounds(
                 PayloadKind.TASK_INPUT, "Task input", limits.task_input_soft, limits.task_input_hard
@@ -126,7 +139,21 @@ class Encoder:
             return stored
         if size > bounds.hard:
             return f"{bounds.what} of {size} bytes is larger than the limit of {bounds.hard} bytes"
-        return b"@" + self._payloads.put(bounds.kind, stored).encode()
+        return b"@" + self._apart_path(bounds.kind, stored).encode()
+
+    def _apart_path(self, kind: PayloadKind, stored: bytes) -> str:
+        """Store a document apart. One that was stored a while ago, by its bytes, is named again:
+        its decision may have been refused, and be made anew for hours.
+        """
+        digest, now_ms = blake2b(stored, person=kind.value.encode()).digest(), self._elapsed_ms()
+        path, named_ms = self._lately.pop(digest, ("", 0))
+        if not path or now_ms - named_ms > _LATELY_MS:
+            path = self._payloads.put(kind, stored)
+        self._lately[digest] = (path, now_ms)
+        if len(self._lately) > _LATELY:
+            with suppress(KeyError, StopIteration):  # another thread was quicker
+                self._lately.pop(next(iter(self._lately)))
+        return path
 
     def changes(
         self,
@@ -262,22 +289,22 @@ class Encoder:
             generation=child.header.generation,
             fields=fields,
             event=dump_event(Started()),
-            nested=child.header.parent is not None,
+            wanted=child.header.parent is not None or child.reports,
         )
 
     def _effects(self, sender: ExecutionId, decision: Decision, now_ms: int) -> tuple[Effect, ...]:
         ended = decision.header.status.terminal
         effects: list[Effect] = []
         for order in decision.effects:
-            due = order.due_ms or due_of(order.kind)
+            due, soonest = order.due_ms or due_of(order.kind), 0
             if order.kind == "remove" and not due:
-                due = now_ms + self._remove_after_ms
+                due, soonest = now_ms + self._remove_after_ms, now_ms + self._stays_ms
             elif order.kind == "index" and not ended:
                 due = now_ms + self._index_after_ms
             document = dump_json({"kind": order.kind, **order.arguments})
             if len(document) > _EFFECT_BYTES and "payload" in order.arguments:
                 document = self._apart(partition_of(sender), order)
-            effects.append(Effect(id=order.id, document=document, due_ms=due))
+            effects.append(Effect(id=order.id, document=document, due_ms=due, soonest_ms=soonest))
         return tuple(effects)
 
     def _apart(self, partition: int, order: Order) -> bytes:

@@ -76,6 +76,7 @@ class EventActions:
             task_to_domain=wanted.domains(),
             event=wanted.message.event,
             chain=wanted.message.chain,
+            own=True,
         )
         if request.chain.number > self._most_in_chain:
             raise InvalidInput(chain_ends(self._most_in_chain))

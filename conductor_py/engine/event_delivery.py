@@ -27,6 +27,7 @@ from conductor_py.errors import (
     LimitExceeded,
     NotFound,
     StoreFailure,
+    StoreFull,
     StoreUnavailable,
 )
 from conductor_py.model.event_handlers import (
@@ -96,7 +97,7 @@ class EventDelivery:
                         self._drop(partition, document["path"])
                     continue
                 problem = "an action is to be tried again"
-            except (Undelivered, LimitExceeded) as failed:
+            except (Undelivered, LimitExceeded, StoreFull) as failed:
                 problem = failed.message
             except StoreUnavailable:
                 if handled.done or handled.later:
@@ -201,6 +202,9 @@ class EventDelivery:
             status, output = ActionStatus.COMPLETED, {}
             try:
                 output = dict(self._actions.perform(identity, action, message))
+            except StoreFull:
+                yield None
+                continue
             except StoreFailure:
                 raise
             except ConductorError as failed:

@@ -13,7 +13,7 @@ from conductor_py.decider.plan import Plan
 from conductor_py.decider.starting import new_header
 from conductor_py.decider.subsets import subset
 from conductor_py.decider.workspace import Execution
-from conductor_py.engine.chains import learn_room
+from conductor_py.engine.chains import learn_room, wish_of
 from conductor_py.engine.clock import StoreClock
 from conductor_py.engine.drafts import Draft, Drafts
 from conductor_py.engine.executor import Executor
@@ -239,6 +239,7 @@ class Executions:
             meta_revision=revision,
             holder=operation,
             lease_ms=self._executor.lease_ms,
+            wish=wish_of(request),
         )
 
     def _go_on(self, start: Start, reply: StartReply) -> None:
@@ -360,8 +361,7 @@ class Executions:
             size=size,
         )
         page = self._search.search_tasks(request)
-        found = tuple(task_summary_to_json(task) for task in page.results)
-        return FoundPage(page.total_hits, found)
+        return FoundPage(page.total_hits, tuple(map(task_summary_to_json, page.results)))
 
     # -- operations --------------------------------------------------------------------------------
 

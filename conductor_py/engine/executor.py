@@ -182,6 +182,8 @@ class Executor:
     def _surely(drive: Callable[[], Driven]) -> Driven:
         try:
             return drive()
+        except StoreFull:
+            pass  # its timer comes again, and the sweeper says so
         except StoreUnavailable:
             _LOG.warning(
                 "The store went away after something was accepted",

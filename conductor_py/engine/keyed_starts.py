@@ -266,6 +266,7 @@ def _start(request: JsonObject, order: JsonObject) -> StartRequest:
     at, zone = _business(order)
     return StartRequest(
         name=str(request["name"]),
+        own=True,
         version=version if isinstance(version, int) and version else None,
         definition=read_workflow(inline) if isinstance(inline, Mapping) else None,
         input=given if isinstance(given, Mapping) else {},

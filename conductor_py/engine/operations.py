@@ -21,6 +21,7 @@ from conductor_py.errors import (
     LimitExceeded,
     NotFound,
     PayloadTooLarge,
+    StoreFull,
     StoreUnavailable,
     Violation,
 )
@@ -35,6 +36,9 @@ from conductor_py.ports.wakeups import Wakeups
 _ANSWER_WAIT_S: Final = 5.0
 _LOOK_S: Final = 0.5
 _ALWAYS_TAKEN: Final = frozenset({"terminate", "pause", "remove"})
+_NOT_YET: Final = "The operation is accepted but not carried out yet"
+_NEW_WORK: Final = frozenset({"restart", "retry", "rerun", "jump", "message"})
+"""What a store that is full does not take: it brings more than it lets end."""
 
 
 def _violations(listed: str) -> InvalidInput:
@@ -104,7 +108,15 @@ class Operations:
         event = dump_event(Operation(id=operation, name=name, arguments=arguments))
         ticket = self._wakeups.ticket(f"o:{operation}")
         most = 0 if name in _ALWAYS_TAKEN else self._most_waiting
-        reply = self._store.send(target, operation, event, holder, self._executor.lease_ms, most)
+        reply = self._store.send(
+            target,
+            operation,
+            event,
+            holder,
+            self._executor.lease_ms,
+            most,
+            new=name in _NEW_WORK,
+        )
         if reply.outcome is Outcome.LIMITED:
             raise LimitExceeded(
                 f"{most} events wait to be decided for workflow {execution}; try again later."
@@ -126,7 +138,10 @@ class Operations:
         ticket: int,
     ) -> dict[str, JsonValue]:
         if reply.loaded is not None:
-            driven = self._executor.drive(reply.loaded, holder)
+            try:
+                driven = self._executor.drive(reply.loaded, holder)
+            except StoreFull as full:
+                raise StoreUnavailable(f"{_NOT_YET}: {full.message}") from full
             self._executor.follow(driven.touched)
             answer = driven.answers.get(operation)
             if answer is not None:
@@ -139,7 +154,7 @@ class Operations:
             left = deadline - self._machine.monotonic()
             if left <= 0:
                 self._refuse_to_wait(target)
-                raise StoreUnavailable("The operation is accepted but not carried out yet.")
+                raise StoreUnavailable(f"{_NOT_YET}.")
             ticket = self._wakeups.wait(f"o:{operation}", min(left, _LOOK_S), ticket)
             stored = self._reader.answer(target, operation)
         found: dict[str, JsonValue] = orjson.loads(stored)

@@ -18,7 +18,13 @@ import orjson
 from conductor_py.codec.schedules import dump_run, load_run, load_schedule
 from conductor_py.engine.clock import StoreClock
 from conductor_py.engine.executions import Executions
-from conductor_py.errors import ConductorError, NotFound, StoreFailure, StoreUnavailable
+from conductor_py.errors import (
+    ConductorError,
+    NotFound,
+    StoreFailure,
+    StoreFull,
+    StoreUnavailable,
+)
 from conductor_py.model.ids import derived_execution_id
 from conductor_py.model.json import JsonObject
 from conductor_py.model.requests import StartRequest
@@ -182,6 +188,11 @@ class Scheduler:
             schedule = load_schedule(stored.document)
             run = self._fire(schedule, stored, before_ms)
             self._move(schedule, stored, run)
+        except StoreFull as full:
+            _LOG.warning(
+                "A schedule cannot be fired now; its claim ends and it comes again",
+                extra={"action": "fire_later", "schedule": stored.name, "reason": full.message},
+            )
         except StoreUnavailable:
             raise
         except Exception:  # noqa: BLE001 - one schedule must not stop the others

@@ -249,6 +249,8 @@ def run_ticks(
             wait_s = min(0.2 * 2 ** min(failures, 5), 5.0)
             away = isinstance(failed, StoreUnavailable)
             said = "The store is away" if away else "What the store holds cannot be read"
+            if isinstance(failed, StoreFull):
+                said = "The store is full"
             _LOG.warning(said, extra={"action": "store_away", "reason": failed.message})
         except LimitExceeded as busy:  # what was begun is begun again
             failures += 1

@@ -37,7 +37,7 @@ class StartRequest:
     ``definition``. Of a DAG only ``start_nodes``, when given, with what ``depend_mode`` says.
     ``business_at`` is the instant that the execution is about (epoch ms, 0: that of its start),
     ``zone`` the zone by whose calendar (empty: the deployment's). ``chain`` is its place among
-    executions that start each other quickly.
+    executions that start each other quickly; ``own`` when no one outside has asked for it.
     """
 
     name: str
@@ -58,6 +58,7 @@ class StartRequest:
     business_at: int = 0
     zone: str = ""
     chain: Chain = NO_CHAIN
+    own: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

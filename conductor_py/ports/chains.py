@@ -7,6 +7,7 @@ begins anew an hour after the first.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from typing import Final
 
 CHAIN_KEPT_MS: Final = 3_600_000
@@ -33,3 +34,15 @@ class ChainRoom:
 
     starts: int
     nested: int
+
+
+class Wish(Enum):
+    """Whose wish a new execution is: what a store takes that is full, or nearly.
+
+    ``NEW`` is somebody's outside, ``OWN`` that of executions, which leave the last fifth to others.
+    Something of an execution waits for one that is ``WANTED``: it may use the reserve.
+    """
+
+    NEW = "NEW"
+    OWN = "OWN"
+    WANTED = "WANTED"

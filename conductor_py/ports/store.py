@@ -65,7 +65,7 @@ from typing import Final, Protocol
 
 from conductor_py.model.ids import ExecutionId
 from conductor_py.ports.admission import Admission
-from conductor_py.ports.chains import ChainRoom, ChainUse
+from conductor_py.ports.chains import ChainRoom, ChainUse, Wish
 
 Fields = Mapping[str, bytes | None]
 """Fields by name; ``None`` says that the field is known to be absent."""
@@ -82,9 +82,7 @@ class Outcome(Enum):
     IGNORED = "IGNORED"  # attempt or execution has ended, or a result is already in the inbox
     SUPERSEDED = "SUPERSEDED"  # the claim given does not hold the attempt, or not any more
     STALE = "STALE"  # the version moved: drop the decision, load again
-    CLAIM_MOVED = (
-        "CLAIM_MOVED"  # a claim that the decision saw end was extended or replaced: decide again
-    )
+    CLAIM_MOVED = "CLAIM_MOVED"  # a claim that the decision saw end has not ended: decide again
     NEED_PLAN = "NEED_PLAN"  # put the plans, call again
     META_MOVED = "META_MOVED"  # definitions changed since the caller read them
     EXISTS = "EXISTS"  # the id, or the idempotency key, is taken; see `existing`
@@ -136,7 +134,7 @@ class ClaimGuard:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Child:
     """An execution that this commit starts; one that exists is left alone: its id says by whom.
-    Of one that is ``nested`` the end is waited for.
+    Something of its starter waits for one that is ``wanted``: its parent, or its starter's own end.
     """
 
     execution: ExecutionId
@@ -145,7 +143,7 @@ class Child:
     generation: int
     fields: Mapping[str, bytes]
     event: bytes
-    nested: bool = False
+    wanted: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,12 +159,14 @@ class Effect:
     """Something to be done outside, at least once. The same id again replaces what waits under it.
 
     ``document`` is opaque JSON, at most 4 kB. ``due_ms`` 0 means now; below 0 it is due now, too,
-    and is taken before what has been due for up to so long.
+    and is taken before what has been due for up to so long. When the store is nearly full it is due
+    at ``soonest_ms``, if that says so.
     """
 
     id: str
     document: bytes
     due_ms: int = 0
+    soonest_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,15 +217,11 @@ class Start:
     """The estimate of the store's clock at sending; the decision may be a little older."""
     changes: Changes
     idempotency_key: str | None = None
-    on_existing: str = "FAIL"
-    """FAIL, RETURN_EXISTING or FAIL_ON_RUNNING."""
-    meta_revision: int | None = None
-    """Revision of the definitions that were read; ``None`` when none was."""
-    holder: str = ""
-    """Who decides what ``changes.own_events`` leave to do; empty: nobody takes the lease, the timer
-    is due at once.
-    """
+    on_existing: str = "FAIL"  # or RETURN_EXISTING, FAIL_ON_RUNNING
+    meta_revision: int | None = None  # of the definitions that were read; None: none was
+    holder: str = ""  # decides on changes.own_events; empty: whoever sees the timer, due at once
     lease_ms: int = 3_000
+    wish: Wish = Wish.NEW
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -264,9 +260,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportReply:
-    """``loaded`` is there when the caller won the lease and is to decide; else the holder, or the
-    timer, will.
-    """
+    """``loaded`` is there when the caller is to decide; else who has the lease, or the timer."""
 
     outcome: Outcome
     now_ms: int
@@ -354,9 +348,12 @@ class ExecutionStore(Protocol):
         holder: str,
         lease_ms: int,
         most: int = 0,
+        *,
+        new: bool = False,
     ) -> SendReply:
         """Append an operation's or a signal's event, arm the wake-up, try the lease. OK, GONE, or
-        LIMITED when ``most`` events (0: any number) wait in the inbox already.
+        LIMITED when ``most`` events (0: any number) wait in the inbox already. What makes ``new``
+        work is nothing for a store that is full.
 
         A repeat of ``operation`` appends nothing and brings the answer if there is one (kept 60 s,
         64 at most).

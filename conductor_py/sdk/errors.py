@@ -22,6 +22,7 @@ from conductor_py.errors import (
     NotFound,
     Overloaded,
     PayloadTooLarge,
+    StoreFull,
     StoreUnavailable,
     Violation,
 )
@@ -89,7 +90,8 @@ def error_from(answer: Answer, asked: str) -> ConductorError:
         kind = DefinitionError if body.get("code") == DefinitionError.code else InvalidInput
         return kind(message, violations=_violations(body))
     if status in _AWAY or (status >= _SERVER_ERROR and body.get("retryable") is True):
-        away = Overloaded if body.get("code") == Overloaded.code else StoreUnavailable
+        kinds = {kind.code: kind for kind in (Overloaded, StoreFull)}
+        away = kinds.get(str(body.get("code")), StoreUnavailable)
         return away(message, retry_after_s=_retry_after_s(answer))
     if status == _CONFLICT:
         return _conflict(message, body)

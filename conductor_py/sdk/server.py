@@ -13,7 +13,7 @@ import threading
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode
 
-from conductor_py.errors import Overloaded, StoreUnavailable
+from conductor_py.errors import Overloaded, StoreFull, StoreUnavailable
 from conductor_py.sdk.backoff import Backoff
 from conductor_py.sdk.document import decode
 from conductor_py.sdk.errors import UnexpectedAnswer, error_from
@@ -89,7 +89,8 @@ class Server:
 
     def repeat(self, send: Callable[[], Answer], *, resend: bool) -> Answer:
         """Run ``send``; with ``resend``, again while it raises ``StoreUnavailable``, a bounded
-        number of times. What an overloaded server refused was not done, and is always sent again.
+        number of times. What a server that is overloaded, or whose store is full, has refused was
+        not done, and is always sent again.
         """
         failures = 0
         while True:
@@ -97,7 +98,7 @@ class Server:
                 return send()
             except StoreUnavailable as error:
                 failures += 1
-                harmless = resend or isinstance(error, Overloaded)
+                harmless = resend or isinstance(error, (Overloaded, StoreFull))
                 if not harmless or failures >= self._backoff.tries:
                     raise
                 self._pause(failures, error)

@@ -6,7 +6,7 @@ import pytest
 
 from conductor_py.adapters.redis.keys import Namespace
 from conductor_py.adapters.redis.scripts import NAMES, Scripts, source_of
-from tests.architecture.tree import lua_scripts
+from tests.architecture.tree import lua_scripts, package_modules
 
 SECTIONS = ("PURPOSE", "KEYS", "ARGV", "RETURNS", "INVARIANT", "BOUND")
 _SECTION = re.compile(r"^--\s*(" + "|".join(SECTIONS) + r")\b:?\s*(.*)$")
@@ -110,6 +110,19 @@ def test_whatever_may_set_when_something_is_due_says_so() -> None:
     for name in NAMES:
         places = set(_ADDED.findall(source_of(name))) - _NOT_LOOKED_FOR
         assert (name in setting) == bool(places), (name, places)
+
+
+_ADDS = re.compile(r"""command\(\s*"(?:[HPZ]?(?:SET|ADD)|[LR]PUSH|H?INCR\w*|APPEND)\b""")
+
+
+def test_nothing_is_added_but_by_scripts() -> None:
+    """A plain command is refused when Redis is full; the number of partitions may be."""
+    found = [
+        module.path.name
+        for module in package_modules()
+        if module.name.startswith("conductor_py.adapters.redis") and _ADDS.search(module.text)
+    ]
+    assert found == ["partitions.py"]
 
 
 _WHEN_FULL = re.compile(r"^ *(?:goes_on|needs_room|may_need_room)\(", re.MULTILINE)

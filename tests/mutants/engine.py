@@ -88,9 +88,9 @@ DECIDING: Final = (
         edits=(
             Edit(
                 f"{ENGINE}/operations.py",
-                "        if reply.loaded is not None:\n            driven",
+                "        if reply.loaded is not None:\n            try",
                 "        if reply.loaded is None:\n            return {}\n"
-                "        if reply.loaded is not None:\n            driven",
+                "        if reply.loaded is not None:\n            try",
             ),
         ),
         caught_by=("tests/engine/test_steering.py",),
@@ -163,6 +163,19 @@ DECIDING: Final = (
             ),
         ),
         caught_by=("tests/engine/test_late_chains.py",),
+    ),
+    Mutant(
+        id="leaves-a-full-store-at-once",
+        bug="What has ended leaves a store that is nearly full while its start may be sent again.",
+        breaks=("I5",),
+        edits=(
+            Edit(
+                f"{ENGINE}/encoding.py",
+                "now_ms + self._remove_after_ms, now_ms + self._stays_ms",
+                "now_ms + self._remove_after_ms, now_ms + 1",
+            ),
+        ),
+        caught_by=("tests/engine/test_full_store.py",),
     ),
     Mutant(
         id="relay-waits-for-memory",
@@ -245,9 +258,9 @@ STORED: Final = (
         breaks=("I5",),
         edits=(
             Edit(
-                f"{ENGINE}/assembly.py",
-                "remove_after_ms=max(remove_after_ms, stays_ms),",
-                "remove_after_ms=remove_after_ms,",
+                f"{ENGINE}/encoding.py",
+                "self._remove_after_ms = max(remove_after_ms, stays_ms)",
+                "self._remove_after_ms = remove_after_ms",
             ),
         ),
         caught_by=(STARTING_AGAIN,),

@@ -383,8 +383,11 @@ def test_a_server_that_stays_away_is_given_up_after_a_few_tries(stub, client, cl
         lambda c: c.add_task_log("t-1", "x"),
     ],
 )
-def test_what_an_overloaded_server_refused_is_sent_again_whatever_it_is(stub, client, clock, call):
-    busy = Reply(503, {"message": "busy", "code": "OVERLOADED"}, {"Retry-After": "1"})
+@pytest.mark.parametrize("code", ["OVERLOADED", "STORE_FULL"])
+def test_what_an_overloaded_server_refused_is_sent_again_whatever_it_is(
+    stub, client, clock, call, code
+):
+    busy = Reply(503, {"message": "busy", "code": code}, {"Retry-After": "1"})
     stub.on("GET", "/api/.*", busy, Reply(200, []))
     stub.on("POST", "/api/.*", busy, Reply(200, "id"))
     call(client)

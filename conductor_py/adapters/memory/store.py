@@ -145,6 +145,8 @@ class MemoryExecutionStore:
         holder: str,
         lease_ms: int,
         most: int = 0,
+        *,
+        new: bool = False,
     ) -> SendReply:
         with self._space.lock:
             now, partition = self._space.clock(), self._space.of(execution)

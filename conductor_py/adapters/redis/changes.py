@@ -37,9 +37,9 @@ def add_changes(arguments: list[Argument], changes: Changes) -> None:
     if changes.plans:
         arguments += ("P", len(changes.plans), *changes.plans)
     if changes.effects:
-        arguments += ("X", 3 * len(changes.effects))
+        arguments += ("X", 4 * len(changes.effects))
         for effect in changes.effects:
-            arguments += (effect.id, effect.document, effect.due_ms)
+            arguments += (effect.id, effect.document, effect.due_ms, effect.soonest_ms)
     _add_rare(arguments, changes)
     _add_talk(arguments, changes)
 
@@ -91,7 +91,7 @@ def _add_talk(arguments: list[Argument], changes: Changes) -> None:
 
 def _add_children(arguments: list[Argument], changes: Changes) -> None:
     count = sum(6 + 2 * len(child.fields) for child in changes.children)
-    arguments += ("C", 1 + count, sum(not child.nested for child in changes.children))
+    arguments += ("C", 1 + count, sum(not child.wanted for child in changes.children))
     for child in changes.children:
         arguments += (child.execution, child.home, child.name, child.generation, child.event)
         arguments.append(2 * len(child.fields))

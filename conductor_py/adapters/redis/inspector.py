@@ -160,8 +160,7 @@ class RedisInspector:
     # -- what an audit found -----------------------------------------------------------------------
 
     def record_audit(self, counts: Mapping[str, int]) -> None:
-        key = self._scripts.prefix(0) + "audit"
-        self._scripts.connection.command("SET", key, orjson.dumps(dict(counts)))
+        self._scripts.write(0, "SET", "audit", orjson.dumps(dict(counts)))
 
     def last_audit(self) -> dict[str, int]:
         text = self._scripts.connection.command("GET", self._scripts.prefix(0) + "audit")

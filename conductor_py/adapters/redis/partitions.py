@@ -16,8 +16,10 @@ def fix_partitions(connection: Connection, namespace: Namespace) -> None:
     StoreUnavailable when what was fixed is gone: a failover in between lost it.
     """
     key = namespace.key(0, "meta:partitions")
-    connection.command("SET", key, namespace.partitions, "NX")
     found = connection.command("GET", key)
+    if found is None:  # a Redis that is full would refuse to fix it again
+        connection.command("SET", key, namespace.partitions, "NX")
+        found = connection.command("GET", key)
     if found is None:
         raise StoreUnavailable("Redis has lost the number of partitions just after it was fixed")
     fixed = int(found)

@@ -9,6 +9,7 @@ from conductor_py.adapters.redis.scripts import Scripts
 from conductor_py.errors import StoreUnavailable
 from conductor_py.ports.erasure import Removals
 
+_KEY: Final = "erasure"
 _LONGEST: Final = 15
 """Digits of an instant; what is longer is none."""
 
@@ -18,18 +19,18 @@ class RedisRemovalRecord:
 
     def __init__(self, scripts: Scripts) -> None:
         """Share the scripts of the namespace."""
-        self._connection = scripts.connection
-        self._key = f"{scripts.prefix(0)}erasure"
+        self._scripts = scripts
 
     def read(self) -> Removals:
-        removed, erased = self._connection.command("HMGET", self._key, "removed", "erased")
+        key = f"{self._scripts.prefix(0)}{_KEY}"
+        removed, erased = self._scripts.connection.command("HMGET", key, "removed", "erased")
         return Removals(removed_ms=_instant(removed), erased_ms=_instant(erased))
 
     def removed(self, at_ms: int) -> None:
-        self._connection.command("HSET", self._key, "removed", at_ms)
+        self._scripts.write(0, "HSET", _KEY, "removed", at_ms)
 
     def erased(self, as_of_ms: int) -> None:
-        self._connection.command("HSET", self._key, "erased", as_of_ms)
+        self._scripts.write(0, "HSET", _KEY, "erased", as_of_ms)
 
 
 class RedisHistory:

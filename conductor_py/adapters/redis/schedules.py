@@ -78,11 +78,10 @@ class RedisScheduleStore:
         return tuple(found)
 
     def halt(self, *, halted: bool) -> None:
-        key = f"{self._home}schedules:halted"
         if halted:
-            self._connection.command("SET", key, 1)
+            self._scripts.write(0, "SET", "schedules:halted", 1)
         else:
-            self._connection.command("DEL", key)
+            self._connection.command("DEL", f"{self._home}schedules:halted")
 
     def requeue(self, name: str) -> bool:
         return bool(self._scripts.run("requeue_schedule", 0, (name,)))

@@ -92,6 +92,7 @@ NAMES: Final = (
     "sweep_shards",
     "take_effects",
     "tell_life",
+    "write_key",
 )
 
 _CHANGING: Final = frozenset({"change_catalog", "change_definition", "settle_damage"})
@@ -176,6 +177,10 @@ class Scripts:
             raise StoreDamaged(
                 f"partition {partition} is not one of this deployment's {self.namespace.partitions}"
             ) from None
+
+    def write(self, partition: int, command: str, name: str, *arguments: Argument) -> None:
+        """Have one command add a little to the key of that name, also when Redis is full."""
+        self.run("write_key", partition, (command, name, *arguments))
 
     def run_each(self, name: str, arguments: Sequence[Argument]) -> list[Reply]:
         """Run one script, which only looks, in every partition: one round trip a node. The reply of

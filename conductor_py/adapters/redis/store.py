@@ -80,6 +80,7 @@ class RedisExecutionStore:
             start.holder,
             start.lease_ms,
             self._take,
+            start.wish.value,
         ]
         add_changes(arguments, start.changes)
         reply = self._scripts.run("start_execution", partition, arguments)
@@ -123,11 +124,23 @@ class RedisExecutionStore:
         holder: str,
         lease_ms: int,
         most: int = 0,
+        *,
+        new: bool = False,
     ) -> SendReply:
         reply = self._scripts.run(
             "send_event",
             partition_of(execution),
-            (self._scripts.now(), execution, operation, event, holder, lease_ms, self._take, most),
+            (
+                self._scripts.now(),
+                execution,
+                operation,
+                event,
+                holder,
+                lease_ms,
+                self._take,
+                most,
+                int(new),
+            ),
         )
         outcome = OUTCOMES[reply[0]]
         if outcome is not Outcome.OK:

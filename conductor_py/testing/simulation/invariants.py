@@ -196,12 +196,11 @@ class Checks:
         self._look_now_and_then(stored)
         return reply
 
-    def send(self, call: Call, execution: ExecutionId, operation: str, *given: Any) -> Any:
+    def send(self, call: Call, execution: ExecutionId, *given: Any, **named: Any) -> Any:
         """I5: look at what an operation was sent to."""
-        there = self._find(execution)
-        reply = self._repeats.send(there, operation, call, execution, operation, *given)
-        stored = self._find(execution)
-        if stored is not None:
+        there, call = self._find(execution), partial(call, **named)
+        reply = self._repeats.send(there, given[0], call, execution, *given)
+        if (stored := self._find(execution)) is not None:
             self._look_now_and_then(stored)
         return reply
 

@@ -46,10 +46,16 @@ class PutOff:
         self._stopped.pop((execution, seq), None)
 
     def send(
-        self, call: Call, execution: ExecutionId, operation: str, event: bytes, *given: Any
+        self,
+        call: Call,
+        execution: ExecutionId,
+        operation: str,
+        event: bytes,
+        *given: Any,
+        **named: Any,
     ) -> Any:
         """Note under which claims tasks are recalled."""
-        reply = call(execution, operation, event, *given)
+        reply = call(execution, operation, event, *given, **named)
         stored = self._find(execution)
         if b'"reset_callbacks"' not in event or reply.outcome is Outcome.GONE or stored is None:
             return reply

@@ -13,7 +13,6 @@
 -- @include claim
 -- @include checkpoints
 local P, now, claim = KEYS[1], store_now(ARGV[1]), tonumber(ARGV[4])
-may_need_room(P)
 local refused, kept = held_place(P, now, ARGV[2], ARGV[3], claim)
 if refused then
   return {refused, 0, ''}
@@ -43,6 +42,7 @@ if full then
   return {'FULL', 0, full}
 end
 
+may_need_room(P, bytes)
 bytes, part.note_bytes = bytes - settle_place(kept), part.note_bytes + bytes
 if not part.known then
   kept.parts[#kept.parts + 1] = part.name

@@ -80,11 +80,14 @@ end
 if sections.C and tonumber(ARGV[sections.C[1]]) > 0 then
   refuse_above(NEARLY_FULL)
 end
-if not terminal and (sections.C or given_bytes(20) > SMALL) then
-  may_need_room(P)
+if sections.C then
+  may_need_room(P, math.huge)
+elseif terminal then
+  goes_on(P)
+else
+  may_need_room(P, given_bytes(20))
 end
 
-goes_on(P)
 touch_plans(old_plans, now)
 count_chain(P, sections.H)
 local waiting = redis.call('LLEN', inbox)

@@ -13,7 +13,6 @@
 -- @include claim
 -- @include checkpoints
 local P, now, claim = KEYS[1], store_now(ARGV[1]), tonumber(ARGV[4])
-may_need_room(P)
 local refused, kept, record = held_place(P, now, ARGV[2], ARGV[3], claim)
 if refused then
   return {refused, 0, ''}
@@ -33,6 +32,7 @@ if full then
   return {'FULL', 0, full}
 end
 
+may_need_room(P, #text)
 local grown = #text - part.note_bytes - settle_place(kept)
 local names = note_names(kept, part, 1, part.notes, {})
 if part.history[1] and part.history[1].epoch == epoch then

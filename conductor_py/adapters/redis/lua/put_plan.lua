@@ -6,7 +6,7 @@
 -- BOUND      The number of arguments.
 -- @include room
 -- @include time
-may_need_room(KEYS[1])
+may_need_room(KEYS[1], given_bytes(3))
 local key, now = KEYS[1] .. 'plan:' .. ARGV[2], int(store_now(ARGV[1]))
 redis.call('HSET', key, 'used_at', now)
 for from = 3, #ARGV, 4000 do

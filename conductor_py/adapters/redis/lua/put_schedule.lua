@@ -8,7 +8,7 @@
 -- @include time
 -- @include schedule
 local P, now, name = KEYS[1], store_now(ARGV[1]), ARGV[2]
-may_need_room(P)
+may_need_room(P, #ARGV[3])
 local expected, next_ms, armed = tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6] == '1'
 
 local known = read_schedule(P, name)

@@ -40,10 +40,7 @@ elseif worker ~= '' and c.w ~= worker and held_before(c, worker) then
   return {'SUPERSEDED', now}
 end
 
-if #ARGV[7] + #ARGV[9] > SMALL then
-  may_need_room(P)
-end
-goes_on(P)
+may_need_room(P, #ARGV[7] + #ARGV[9])
 end_attempt(P, channel, record.home, id, seq, a, c)
 local waiting = redis.call('RPUSH', P .. 'inbox:' .. id, ARGV[7])
 c.done, c.held, c.closed, c.permit, c.at, c.upd = c.held == 1 and c.k or c.done, 0, 1, 0, 0, now

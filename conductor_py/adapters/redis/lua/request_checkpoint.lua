@@ -15,7 +15,6 @@
 -- @include claim
 -- @include checkpoints
 local P, now, id, seq, what, name = KEYS[1], store_now(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-may_need_room(P)
 local present = redis.call('HMGET', P .. 'exec:' .. id, 'v', 'h', 'a:' .. seq, 'c:' .. seq)
 if not present[1] then
   return {'GONE', 0, ''}
@@ -54,6 +53,7 @@ if pins then
     return {'FULL', 0, full}
   end
 end
+may_need_room(P, pins and size or 0)
 local epoch = tonumber(ARGV[8])
 if what == 'RUN' and (name ~= '-' or epoch >= 0) then
   if c.held == 1 and c.closed == 0 and (c['until'] == 0 or c['until'] > now) then

@@ -1,6 +1,7 @@
 -- PURPOSE    Append the event of an operation or signal to the inbox, try the lease.
 -- KEYS       prefix of the partition's keys (every key used is it and a name of keys.py)
--- ARGV       now, id, operation, event, holder, lease in ms, take the lease, most events that may wait (0: any)
+-- ARGV       now, id, operation, event, holder, lease in ms, take the lease, most events that may wait (0: any),
+--            whether it makes new work
 -- RETURNS    {OK, now, loaded | false, answer | false} {GONE | LIMITED, now}
 -- INVARIANT  A repeat of the operation appends nothing. The version does not move.
 -- BOUND      Events returned: 1,000; fields: 1 MB; answers kept: 64.
@@ -27,10 +28,13 @@ local most = tonumber(ARGV[8])
 if not answer and most > 0 and redis.call('LLEN', P .. 'inbox:' .. id) >= most then
   return {'LIMITED', now}
 end
-if most > 0 then
+if not answer and ARGV[9] == '1' then
   needs_room(P)
+elseif not answer then
+  may_need_room(P, #ARGV[4])
+else
+  goes_on(P)
 end
-goes_on(P)
 local ends, owner = lease_of(present[3])
 local won = ends <= now or (answer ~= nil and owner == holder)
 local until_ms = won and now + tonumber(ARGV[6]) or ends

@@ -1,8 +1,8 @@
 -- PURPOSE    Create an execution with its first decision.
 -- KEYS       prefix of the partition's keys (every key used is it and a name of keys.py)
 -- ARGV       now, channel, id, operation, home, name, caller's now, idempotency key, its life in ms, on existing,
---            revision of the definitions, holder, lease in ms, take the lease, status, terminal, generation, due,
---            sections
+--            revision of the definitions, holder, lease in ms, take the lease, whose wish it is (NEW | OWN | WANTED),
+--            status, terminal, generation, due, sections
 -- RETURNS    {OK, now, version, loaded | false} {EXISTS, now, id} {CLOCK | META_MOVED | NEED_PLAN | LIMITED,
 --            now} {CHAIN_FULL, now, {starts, nested} that have room}
 -- INVARIANT  All or nothing; a repeat of the operation is OK and changes nothing. The plan that the header of a new
@@ -27,10 +27,9 @@
 -- @include permits
 -- @include admission
 local P, now, channel = KEYS[1], store_now(ARGV[1]), ARGV[2]
-needs_room(P)
 local id, operation, home, name = ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 local holder, lease_ms = ARGV[12], tonumber(ARGV[13])
-local due = tonumber(ARGV[18])
+local due = tonumber(ARGV[19])
 
 local present = redis.call('HGET', P .. 'exec:' .. id, 'v')
 if present then
@@ -65,13 +64,21 @@ if idem then
     end
   end
 end
+if ARGV[15] == 'WANTED' then
+  may_need_room(P, math.huge)
+else
+  if ARGV[15] == 'OWN' then
+    refuse_above(NEARLY_FULL)
+  end
+  needs_room(P)
+end
 if math.abs(now - tonumber(ARGV[7])) > 1000 then
   return {'CLOCK', now}
 end
 if ARGV[11] ~= '' and (redis.call('GET', P .. 'meta:revision') or '0') ~= ARGV[11] then
   return {'META_MOVED', now}
 end
-local sections = read_sections(19)
+local sections = read_sections(20)
 local old_plans = plans_to_touch(P, sections.P, now)
 if not old_plans then
   return {'NEED_PLAN', now}
@@ -86,15 +93,11 @@ if full then
   return {'CHAIN_FULL', now, full}
 end
 
-if sections.H then
-  refuse_above(NEARLY_FULL)
-end
-
 touch_plans(old_plans, now)
 count_chain(P, sections.H)
 redis.call('UNLINK', P .. 'exec:' .. id, P .. 'ckpt:' .. id)  -- of an attempt to restore one
-local record = {version = math.max(1, now), terminal = ARGV[16] == '1', generation = tonumber(ARGV[17]), base = 1,
-  home = home, begun = operation, last = operation, status = ARGV[15]}
+local record = {version = math.max(1, now), terminal = ARGV[17] == '1', generation = tonumber(ARGV[18]), base = 1,
+  home = home, begun = operation, last = operation, status = ARGV[16]}
 local own = own_events(sections, id) > 0 or room
 local keep = own and holder ~= ''
 local lease = keep and ARGV[14] == '1' and int(now + lease_ms) .. ' ' .. holder or ''

@@ -1,9 +1,9 @@
 -- The changes of a decision. The caller's arguments end in sections "<letter> <number of values> <values…>"; empty
 -- ones are left out. Letters: F fields, D deleted, E ended, R reopened, O offers (seq, queue, shard, score, due), T
 -- attempt timers (seq, due), C children (how many of them nobody waits for, then of each id, home, name, generation,
--- event, number of field values, fields…), M messages (id, event), I own events, X effects (id, document, due), A
--- answers (operation, answer), P plans, G claim guards (seq, claim, until), H chain (chain.lua), U unpark, Z touched
--- attempts (how long they are gathered in ms, seqs).
+-- event, number of field values, fields…), M messages (id, event), I own events, X effects (id, document, due, when
+-- it may be due at the soonest: 0 or an instant), A answers (operation, answer), P plans, G claim guards (seq,
+-- claim, until), H chain (chain.lua), U unpark, Z touched attempts (how long they are gathered in ms, seqs).
 local function read_sections(from)
   local sections = {}
   local i = from
@@ -193,12 +193,12 @@ local function apply_messages(P, section, now)
 end
 
 local function apply_effects(P, channel, section, version, now)
-  for i = section[1], section[2], 3 do
-    local due = tonumber(ARGV[i + 2])
+  for i = section[1], section[2], 4 do
+    local due, soonest = tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3])
     redis.call('HSET', P .. 'effects', ARGV[i], int(version) .. ' ' .. ARGV[i + 1])
     due = due > 0 and due or now + due
-    if due > now and string.sub(ARGV[i], -7) == ':remove' and fullness() > NEARLY_FULL then
-      due = now
+    if soonest > 0 and soonest < due and fullness() > NEARLY_FULL then
+      due = soonest
     end
     redis.call('ZADD', P .. 'outbox', int(due), ARGV[i])
   end

@@ -15,25 +15,14 @@ local function fullness()
   return most > 0 and used and (tonumber(used) - (tonumber(beside) or 0)) / most or 0
 end
 
--- Above this what executions start of their own waits, and what has ended leaves at once: a fifth is for others.
-local NEARLY_FULL = 0.8
-
 local function refuse_above(share)
   if fullness() > share then
     error("OOM command not allowed when used memory > 'maxmemory'.", 0)
   end
 end
 
--- What is no more than this goes on, whatever it is.
-local SMALL = 65536
-
-local function given_bytes(first)
-  local bytes = 0
-  for i = first, #ARGV do
-    bytes = bytes + #ARGV[i]
-  end
-  return bytes
-end
+-- Above this what executions start of their own waits, and what has ended leaves sooner: a fifth is for others.
+local NEARLY_FULL = 0.8
 
 -- What this script writes from here on is not refused.
 local function goes_on(P)
@@ -45,10 +34,19 @@ local function needs_room(P)
   redis.call('SETRANGE', P .. 'room', 0, '')
 end
 
--- More of what was accepted: it may take a quarter of maxmemory besides.
-local function may_need_room(P)
-  if is_full(P) then
-    refuse_above(1.25)
+-- More of what was accepted, so many bytes: it may take a quarter of maxmemory besides, what is less than 64 KB half
+-- of it, and what is less than 4 KB whatever there is.
+local function may_need_room(P, bytes)
+  if bytes > 4096 and is_full(P) then
+    refuse_above(bytes > 65536 and 1.25 or 1.5)
   end
   goes_on(P)
+end
+
+local function given_bytes(first)
+  local bytes = 0
+  for i = first, #ARGV do
+    bytes = bytes + #ARGV[i]
+  end
+  return bytes
 end
