@@ -437,7 +437,7 @@ def test_what_was_stored_for_a_start_that_was_refused_leaves(engine: MemoryEngin
     engine.start(workflow("w", simple("a")), input=_LARGE, idempotency_key="one")
     (kept,) = engine.ports.payload_holders.due(1 << 60, 10)
     with pytest.raises(Conflict):
-        engine.start(workflow("w", simple("a")), input=_LARGE, idempotency_key="one")
+        engine.start(workflow("w", simple("a")), input={**_LARGE, "n": 2}, idempotency_key="one")
     (path,) = {*engine.ports.payload_holders.due(1 << 60, 10)} - {kept}
     passes(engine, GRACE_MS)
     passes(engine, MISSED_MS)

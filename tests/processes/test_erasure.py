@@ -121,7 +121,8 @@ class Site:
         """End what belongs to the engine, which in a process ends with it."""
         for each in self.ports:
             record: Any = each.erasure and each.erasure.record
-            parts: tuple[Any, ...] = each.wakeups, each.scripts, each.search, record._connection
+            parts: tuple[Any, ...] = each.wakeups, each.scripts, each.search
+            parts += (record._scripts.connection,)
             for part in parts:
                 part.close()
         self.redis.close()

@@ -82,7 +82,7 @@ if sections.C and tonumber(ARGV[sections.C[1]]) > 0 then
 end
 if sections.C then
   may_need_room(P, math.huge)
-elseif terminal then
+elseif terminal or not is_full(P) then
   goes_on(P)
 else
   may_need_room(P, given_bytes(20))
