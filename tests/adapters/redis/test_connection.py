@@ -111,14 +111,23 @@ def test_threads_do_not_share_a_connection(connection: Connection) -> None:
 def test_settings_that_forget_data_are_refused(connection: Connection) -> None:
     version, warnings = connection.check()
     assert version >= "6.2"
-    assert warnings == ("the append-only file is off",)
+    unbounded = "maxmemory is not set: it takes memory as long as there is some"
+    assert warnings == (unbounded, "the append-only file is off")
     connection.command("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
     try:
         with pytest.raises(ConfigurationError):
             connection.check()
-        assert len(connection.check(strict=False)[1]) == 2
+        assert len(connection.check(strict=False)[1]) == 3
     finally:
         connection.command("CONFIG", "SET", "maxmemory-policy", "noeviction")
+
+
+def test_a_bound_of_memory_is_asked_for(connection: Connection) -> None:
+    connection.command("CONFIG", "SET", "maxmemory", 1 << 40)
+    try:
+        assert connection.check()[1] == ("the append-only file is off",)
+    finally:
+        connection.command("CONFIG", "SET", "maxmemory", 0)
 
 
 def test_both_ways_to_pack_a_command_agree() -> None:
