@@ -25,6 +25,7 @@ from conductor_py.engine.locking import Locking
 from conductor_py.engine.long_scripts import AGAIN_MS, PutOff
 from conductor_py.engine.machine import REAL_MACHINE, Machine
 from conductor_py.engine.needs import Fetcher
+from conductor_py.engine.room_turns import RoomTurns
 from conductor_py.engine.setbacks import PLAN_LOST, UNREADABLE, Setbacks
 from conductor_py.engine.snapshots import Snapshots
 from conductor_py.errors import ConductorError, StoreFull, StoreUnavailable
@@ -94,6 +95,7 @@ class Executor:
         self._locking = locking
         self._nonce = machine.token(6)
         self._numbers = itertools.count(1)
+        self._room = RoomTurns(monotonic)
 
     def name(self) -> str:
         """A name for one holder or one operation, never used twice."""
@@ -130,7 +132,8 @@ class Executor:
         """Leave what cannot be decided just now, because something does not answer, to a later
         time: a lease that nobody gave up would look as if its holder had died of the execution.
         """
-        delay_ms = why.retry_after_s * 1000 if isinstance(why, StoreFull) else _AGAIN_SOON_MS
+        waits_ms = why.retry_after_s * 1000 if isinstance(why, StoreFull) else 0
+        delay_ms = self._room.next_ms(waits_ms) if waits_ms else _AGAIN_SOON_MS
         with suppress(StoreUnavailable):
             self._store.postpone(execution, holder, WHATEVER_COMES, delay_ms)
 

@@ -25,6 +25,7 @@ from conductor_py.ports.timers import Timers
 
 _LOG = logging.getLogger(__name__)
 _MOST_LEFT = 1_000
+_SAY_MS = 10_000
 _NEVER_MS = 1 << 53
 
 Enqueue = Callable[[int, Sequence[str]], object]
@@ -51,6 +52,7 @@ class Sweeper:
         self._now_ms = now_ms
         self._partitions = partitions
         self._batch = batch
+        self._said_ms = 0
         self._left: deque[ExecutionId] = deque(maxlen=_MOST_LEFT)
         self._left_of_chains: deque[ExecutionId] = deque(maxlen=_MOST_LEFT)
 
@@ -119,7 +121,8 @@ class Sweeper:
                     "An execution cannot be decided; its timer comes again",
                     extra={"action": "decide_failed", "workflow_id": loaded.execution},
                 )
-        if waiting:
+        if waiting and self._now_ms() - self._said_ms > _SAY_MS:
+            self._said_ms = self._now_ms()
             _LOG.warning(
                 "Executions go on when Redis has room for what they add",
                 extra={"action": "store_full", "count": waiting},
