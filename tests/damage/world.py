@@ -151,7 +151,8 @@ _WHOLE = {
     "meta:handlers": ("x", "event\n{}"),
     "permits:": ("0", "1 1"),
 }
-_MEANS_BY_BEING_THERE = "schedules:halted"
+_NOT_PUT_THERE = ("schedules:halted", "room")
+"""What means something by being there, and what every script removes."""
 
 
 def _fill(redis: Redis, execution: str) -> None:
@@ -160,7 +161,7 @@ def _fill(redis: Redis, execution: str) -> None:
     for kind in KEYS:
         suffix = execution if kind.meaning.startswith("<execution>") else "x"
         key = PREFIX + kind.name + (suffix if kind.name.endswith(":") else "")
-        if kind in present or kind.name == _MEANS_BY_BEING_THERE:
+        if kind in present or kind.name in _NOT_PUT_THERE:
             continue
         if kind.kind == "hash":
             redis.hset(key, *_WHOLE.get(kind.name, ("x", "1")))

@@ -54,6 +54,9 @@ class FullRedis:
         """When it is due, epoch ms; 0 when it is done."""
         return float(self._connection.command("ZSCORE", "{conductor:0}:outbox", effect) or 0)
 
+    def damage_room(self) -> None:
+        self._connection.command("LPUSH", "{conductor:0}:room", "x")
+
     def lose_ballast(self) -> None:
         self._connection.command("DEL", "ballast")
 
@@ -288,6 +291,15 @@ def test_a_sub_workflow_that_has_a_key_goes_on_as_others_do(
         return bool(engine.tasks.poll(request))
 
     until(begun)
+
+
+def test_a_key_where_none_is_to_be_is_gone_with_the_next_tick(
+    engine: Engine, redis: FullRedis
+) -> None:
+    """Scripts ask for memory by writing nothing to a key that is never there."""
+    redis.damage_room()
+    engine.sweeper.tick()
+    assert status(engine, start(engine, simple("a"))) == "RUNNING"
 
 
 def test_far_above_only_little_goes_on(engine: Engine, redis: FullRedis) -> None:
