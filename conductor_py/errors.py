@@ -177,6 +177,10 @@ class StoreFull(StoreUnavailable):
         super().__init__(message, retry_after_s=retry_after_s)
 
 
+class NotYet(StoreUnavailable):
+    """It is accepted, and carried out later. Do not send it again as something else."""
+
+
 class Overloaded(StoreUnavailable):
     """The server has more to do than it can; nothing of the request was done. Try again."""
 

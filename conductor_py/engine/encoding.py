@@ -139,9 +139,9 @@ class Encoder:
             return stored
         if size > bounds.hard:
             return f"{bounds.what} of {size} bytes is larger than the limit of {bounds.hard} bytes"
-        return b"@" + self._apart_path(bounds.kind, stored).encode()
+        return b"@" + self._put(bounds.kind, stored).encode()
 
-    def _apart_path(self, kind: PayloadKind, stored: bytes) -> str:
+    def _put(self, kind: PayloadKind, stored: bytes) -> str:
         """Store a document apart. One that was stored a while ago, by its bytes, is named again:
         its decision may have been refused, and be made anew for hours.
         """
@@ -238,7 +238,7 @@ class Encoder:
         if isinstance(event, ChildEnded):
             if len(stored) > _EVENT_BYTES:
                 output = dump_document(event.output)
-                path = self._payloads.put(PayloadKind.WORKFLOW_OUTPUT, output)
+                path = self._put(PayloadKind.WORKFLOW_OUTPUT, output)
                 event = replace(event, output=External(path))
                 stored = dump_event(event)
             if isinstance(event.output, External):

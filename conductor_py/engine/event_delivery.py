@@ -26,6 +26,7 @@ from conductor_py.errors import (
     ConductorError,
     LimitExceeded,
     NotFound,
+    NotYet,
     StoreFailure,
     StoreFull,
     StoreUnavailable,
@@ -202,7 +203,7 @@ class EventDelivery:
             status, output = ActionStatus.COMPLETED, {}
             try:
                 output = dict(self._actions.perform(identity, action, message))
-            except StoreFull:
+            except (StoreFull, NotYet):
                 yield None
                 continue
             except StoreFailure:

@@ -132,8 +132,7 @@ class Executor:
         """Leave what cannot be decided just now, because something does not answer, to a later
         time: a lease that nobody gave up would look as if its holder had died of the execution.
         """
-        waits_ms = why.retry_after_s * 1000 if isinstance(why, StoreFull) else 0
-        delay_ms = self._room.next_ms(waits_ms) if waits_ms else _AGAIN_SOON_MS
+        delay_ms = self._room.next_ms() if isinstance(why, StoreFull) else _AGAIN_SOON_MS
         with suppress(StoreUnavailable):
             self._store.postpone(execution, holder, WHATEVER_COMES, delay_ms)
 

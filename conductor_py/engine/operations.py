@@ -20,9 +20,9 @@ from conductor_py.errors import (
     InvalidInput,
     LimitExceeded,
     NotFound,
+    NotYet,
     PayloadTooLarge,
     StoreFull,
-    StoreUnavailable,
     Violation,
 )
 from conductor_py.model.event import Operation
@@ -141,7 +141,7 @@ class Operations:
             try:
                 driven = self._executor.drive(reply.loaded, holder)
             except StoreFull as full:
-                raise StoreUnavailable(f"{_NOT_YET}: {full.message}") from full
+                raise NotYet(f"{_NOT_YET}: {full.message}") from full
             self._executor.follow(driven.touched)
             answer = driven.answers.get(operation)
             if answer is not None:
@@ -154,7 +154,7 @@ class Operations:
             left = deadline - self._machine.monotonic()
             if left <= 0:
                 self._refuse_to_wait(target)
-                raise StoreUnavailable(f"{_NOT_YET}.")
+                raise NotYet(f"{_NOT_YET}.")
             ticket = self._wakeups.wait(f"o:{operation}", min(left, _LOOK_S), ticket)
             stored = self._reader.answer(target, operation)
         found: dict[str, JsonValue] = orjson.loads(stored)
@@ -164,6 +164,4 @@ class Operations:
         """What is in quarantine is not decided for minutes: nobody stands still for its answer."""
         found = self._quarantine.get(target)
         if found is not None:
-            raise StoreUnavailable(
-                f"The operation waits: the execution is in quarantine: {found.reason}."
-            )
+            raise NotYet(f"The operation waits: the execution is in quarantine: {found.reason}.")

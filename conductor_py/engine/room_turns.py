@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
+_LEAST_MS: Final = 5_000
 _TURN_MS: Final = 20
 _LONGEST_MS: Final = 600_000
 
@@ -23,10 +24,10 @@ class RoomTurns:
         self._lock = threading.Lock()
         self._last_ms = 0
 
-    def next_ms(self, least_ms: int) -> int:
-        """Take the next free turn; how long until then, ``least_ms`` at least."""
+    def next_ms(self) -> int:
+        """Take the next free turn; how long until then."""
         now_ms = int(self._monotonic() * 1000)
         with self._lock:
-            wanted_ms = max(self._last_ms + _TURN_MS, now_ms + least_ms)
+            wanted_ms = max(self._last_ms + _TURN_MS, now_ms + _LEAST_MS)
             self._last_ms = min(wanted_ms, now_ms + _LONGEST_MS)
             return self._last_ms - now_ms

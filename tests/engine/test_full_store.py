@@ -399,6 +399,34 @@ def test_a_message_that_cannot_start_anything_keeps_no_other_waiting() -> None:
     assert len(engine.engine.executions.running("small")) + len(engine.started("small")) >= 1
 
 
+def test_a_message_whose_execution_waits_for_room_keeps_no_other_waiting() -> None:
+    engine = _registered("leaf", "small")
+    given = {"startWorkflow": {"name": "leaf"}}
+    waits = workflow("waits", simple("a"), typed("START_WORKFLOW", "s", inputParameters=given))
+    waiting = engine.start(waits)
+    commit = engine.ports.store.commit
+
+    def refuse(given: Commit) -> CommitReply:
+        if given.execution == waiting:
+            raise StoreFull
+        return commit(given)
+
+    engine.ports.store.commit = refuse  # type: ignore[assignment, method-assign]
+    change = {"workflowId": waiting, "variables": {"x": 1}}
+    actions = {
+        "change": {"action": "update_workflow_variables", "update_workflow_variables": change},
+        "small": {"action": "start_workflow", "start_workflow": {"name": "small"}},
+    }
+    for name, action in actions.items():
+        handler = {"name": name, "event": f"conductor:w:{name}", "actions": [action]}
+        engine.engine.events.register(read_event_handler({**handler, "active": True}))
+    engine.start(
+        workflow("w", *(typed("EVENT", name, sink=f"conductor:{name}") for name in actions))
+    )
+    engine.engine.relay.tick()
+    assert engine.started("small") or engine.engine.executions.running("small")
+
+
 def test_what_is_refused_again_and_again_is_stored_once() -> None:
     """Its large input is named again by what it holds."""
     engine = _registered("leaf")

@@ -14,16 +14,16 @@ from tests.builders import simple, typed, workflow
 def test_each_waits_some_seconds_and_behind_those_before_it() -> None:
     now_s = [100.0]
     turns = RoomTurns(lambda: now_s[0])
-    first = [turns.next_ms(5_000) for _ in range(1_000)]
+    first = [turns.next_ms() for _ in range(1_000)]
     assert first[0] == 5_000
     assert all(later - earlier == 20 for earlier, later in pairwise(first))
     now_s[0] += 60.0
-    assert turns.next_ms(5_000) == 5_000
+    assert turns.next_ms() == 5_000
 
 
 def test_nobody_waits_longer_than_ten_minutes() -> None:
     turns = RoomTurns(lambda: 100.0)
-    assert max(turns.next_ms(5_000) for _ in range(50_000)) == 600_000
+    assert max(turns.next_ms() for _ in range(50_000)) == 600_000
 
 
 def test_a_crowd_that_waits_for_room_tries_seldom() -> None:
