@@ -22,7 +22,7 @@ ORDER := $(if $(SEED),--randomly-seed=$(SEED) --hypothesis-seed=$(SEED),--random
 DIVIDED := -q -n $(JOBS) --dist loadgroup $(ORDER)
 
 .PHONY: help install lock sbom format lint type contracts fast reading check real test test-all test-report run bench bench-spark \
-	bench-compare mutants simulate chaos chaos-spark soak fuzz schemas config-example clean
+	bench-compare profile mutants simulate chaos chaos-spark soak fuzz schemas config-example clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z%-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -105,6 +105,9 @@ bench-spark: $(INSTALLED) ## measure Spark workers, write docs/reference/benchma
 
 bench-compare: $(INSTALLED) ## compare this tree with BASE=<commit>, measured in turn; fails where it is over 10 % worse
 	$(BIN)/python benchmarks/compare.py $(BASE)
+
+profile: $(INSTALLED) ## where the CPU of an execution goes, by part and layer [WORK=fork]
+	$(BIN)/python benchmarks/profile.py $(or $(WORK),one)
 
 mutants: $(INSTALLED) ## plant bugs one at a time and see what catches each (ONLY=<id>)
 	$(BIN)/python -m tests.mutants --jobs $(JOBS) $(ONLY)

@@ -43,6 +43,27 @@ def cost_of(root: int) -> Cost:
     return Cost(sum(cpu for _, cpu, _ in known), sum(resident for _, _, resident in known))
 
 
+def cost_by_process(root: int) -> dict[int, tuple[str, float]]:
+    """A process and all that descend from it: the name of each, and its CPU in seconds."""
+    found: dict[int, tuple[int, str, float]] = {}
+    for place in _PROC.glob("[0-9]*"):
+        try:
+            stat = (place / "stat").read_text()
+            command = (place / "cmdline").read_bytes()
+        except OSError:  # it ended meanwhile
+            continue
+        fields = stat[stat.rindex(")") + 2 :].split()
+        name = "script processes" if b"quickjs/child.py" in command else stat.split("(")[1]
+        ticks = int(fields[11]) + int(fields[12])
+        found[int(place.name)] = (int(fields[1]), name.partition(")")[0], ticks / _TICKS_PER_S)
+    parents = {pid: parent for pid, (parent, _, _) in found.items()}
+    return {
+        pid: (name, cpu_s)
+        for pid, (_, name, cpu_s) in found.items()
+        if root in _ancestors(pid, parents)
+    }
+
+
 def script_processes_mb(root: int) -> float:
     """Memory in use now by the script processes below a process, and all they have started."""
     parents: dict[int, int] = {}
