@@ -10,28 +10,19 @@ that hangs holds a few threads, not all.
 
 from __future__ import annotations
 
-import io
-import itertools
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from conductor_py.api.bodies import Arriving, Bodies, has_body
-from conductor_py.api.errors import UNANSWERED
+from conductor_py.api.bodies import Bodies
 from conductor_py.api.heaviness import HeavyPlace
-from conductor_py.api.refusals import Refusal, refusal_of, said
-from conductor_py.errors import InvalidInput, Overloaded, StoreUnavailable
+from conductor_py.api.unread import Unread
+from conductor_py.errors import Overloaded, StoreUnavailable
 
 if TYPE_CHECKING:
-    from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
-
     from conductor_py.ports.wakeups import Wakeups
 
-_POLLS: Final = "/api/tasks/poll/"
-_ALWAYS: Final = ("/health", "/api/health", "/actuator/")
-_STREAMED: Final = ("/api/payloads/", "/api/files/")
-_READ_FIRST: Final = 1 << 20
 _MOST_LARGE: Final = 8
 _MOST_BYTES: Final = 64 << 20
 _PIECE_S: Final = 30.0
@@ -75,7 +66,8 @@ class Admission:
         self.bodies = Bodies(places=places, most_bytes=_MOST_BYTES, piece_s=piece_s)
         self._heavy = HeavyPlace()
         self._heavy_s = heavy_s
-        self.large = threading.BoundedSemaphore(max(1, min(_MOST_LARGE, threads // 2)))
+        self.unread = Unread()
+        self._large = max(1, min(_MOST_LARGE, threads // 2))
 
     def come_in(self, *, poll: bool) -> bool:
         """Have a thread; polls leave a fourth of them to the others."""
@@ -128,6 +120,24 @@ class Admission:
     def be_light(self) -> None:
         """Leave the place of heavy bodies, if this request has it."""
         self._heavy.leave()
+
+    def be_large(self) -> bool:
+        """Have one of the few places of what takes as long as its client does; whether one was
+        free.
+        """
+        with self._lock:
+            self._large -= (is_free := self._large > 0)
+            return is_free
+
+    def be_small(self) -> None:
+        """Leave that place."""
+        with self._lock:
+            self._large += 1
+
+    @property
+    def is_large_taken(self) -> bool:
+        """Whether all of those places are taken."""
+        return self._large <= 0
 
     def refuse(self) -> None:
         """Count a request that was not taken."""
@@ -252,142 +262,3 @@ class RestingWakeups:
 
     def close(self) -> None:
         self._wakeups.close()
-
-
-# -- in front of the application -------------------------------------------------------------------
-
-
-def admitted(
-    application: WSGIApplication, admission: Admission, *, instance: str
-) -> WSGIApplication:
-    """Wrap an application. Health and metrics are always answered."""
-    return _Gate(application, admission, instance).serve
-
-
-class _Gate:
-    """In front of an application: it lets in, has wait, and refuses."""
-
-    def __init__(self, application: WSGIApplication, admission: Admission, instance: str) -> None:
-        self._application = application
-        self._admission = admission
-        self._busy = refusal_of(Overloaded(), instance)
-        self._away = refusal_of(StoreUnavailable("Redis does not answer."), instance)
-        self._short = refusal_of(InvalidInput("The body ended before its length."), instance)
-        self._numbers = itertools.count()
-
-    def serve(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        path = environ["PATH_INFO"]
-        if path.startswith(_ALWAYS):
-            return self._always(environ, start_response)
-        bodies, number = self._admission.bodies, next(self._numbers)
-        if has_body(environ):
-            environ["wsgi.input"] = Arriving(environ, bodies, number)
-        if path.startswith(_STREAMED) or not _is_small(environ):
-            return self._alone(environ, start_response, number)
-        if has_body(environ) and (refusal := self._read_first(environ)):
-            bodies.answered(number)
-            return said(refusal, start_response, read=False)
-        poll = path.startswith(_POLLS)
-        if not self._admission.come_in(poll=poll):
-            bodies.answered(number)
-            return self._refused(start_response, read=False)
-        bodies.answer(number)
-        try:
-            return self._worked(environ, start_response, poll=poll)
-        finally:
-            self._admission.go()
-            bodies.answered(number)
-
-    def _always(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        """Answer about health without waiting for anything: nobody reads a body."""
-        if not has_body(environ):
-            return self._application(environ, start_response)
-        environ["wsgi.input"], environ["CONTENT_LENGTH"] = io.BytesIO(), "0"
-        environ.pop("HTTP_TRANSFER_ENCODING", None)
-
-        def begin(status: str, headers: list[tuple[str, str]], *error: Any) -> Callable[..., Any]:  # noqa: ANN401 - as WSGI has it
-            return start_response(status, [*headers, ("Connection", "close")], *error)
-
-        return self._application(environ, begin)
-
-    def _read_first(self, environ: WSGIEnvironment) -> Refusal | None:
-        """Take the body off its client, who may be slow, before there is a turn."""
-        bodies, announced = self._admission.bodies, int(environ["CONTENT_LENGTH"])
-        if not bodies.take(announced):
-            self._admission.refuse()
-            return self._busy
-        try:
-            body = environ["wsgi.input"].read(announced)
-        finally:
-            bodies.give_back(announced)
-        if len(body) < announced:
-            return self._short
-        environ["wsgi.input"] = io.BytesIO(body)
-        return None
-
-    def _worked(
-        self, environ: WSGIEnvironment, start_response: StartResponse, *, poll: bool
-    ) -> Iterable[bytes]:
-        if not self._admission.begin(poll=poll):
-            return self._refused(start_response, read=True)
-        try:
-            return self._application(environ, start_response)
-        finally:
-            self._admission.be_light()
-            self._admission.end(failed=environ.get(UNANSWERED, False))
-
-    def _alone(
-        self, environ: WSGIEnvironment, start_response: StartResponse, number: int
-    ) -> Iterable[bytes]:
-        """Serve what is large, and takes as long as its client does: a few at once, no turn."""
-        large, bodies = self._admission.large, self._admission.bodies
-        if not large.acquire(blocking=False):
-            self._admission.refuse()
-            return self._refused(start_response, read=False)
-
-        def over() -> None:
-            large.release()
-            bodies.answered(number)
-
-        bodies.answer(number)
-        try:
-            answer = self._application(environ, start_response)
-        except BaseException:
-            over()
-            raise
-        finally:
-            self._admission.be_light()
-        return _Lasting(answer, over)
-
-    def _refused(self, start_response: StartResponse, *, read: bool) -> Iterable[bytes]:
-        refusal = self._away if self._admission.is_away else self._busy
-        return said(refusal, start_response, read=read)
-
-
-class _Lasting:
-    """An answer that is not over before it has gone out."""
-
-    def __init__(self, answer: Iterable[bytes], over: Callable[[], object]) -> None:
-        self._answer = answer
-        self._chunks = iter(answer)
-        self._over = over
-
-    def __iter__(self) -> Iterator[bytes]:
-        return self
-
-    def __next__(self) -> bytes:
-        return next(self._chunks)
-
-    def close(self) -> None:
-        over, self._over = self._over, lambda: None
-        over()
-        close = getattr(self._answer, "close", None)
-        if close is not None:
-            close()
-
-
-def _is_small(environ: WSGIEnvironment) -> bool:
-    if "HTTP_TRANSFER_ENCODING" in environ:
-        return False
-    size = environ.get("CONTENT_LENGTH") or "0"
-    return size.isdecimal() and int(size) <= _READ_FIRST

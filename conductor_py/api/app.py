@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from flask import Flask
 
 from conductor_py.api.administration import administration, result_queues
-from conductor_py.api.admission import Admission, admitted
+from conductor_py.api.admission import Admission
 from conductor_py.api.boundary import Boundary, bounded
 from conductor_py.api.bulk import bulk
 from conductor_py.api.bundles import bundles
@@ -26,6 +26,7 @@ from conductor_py.api.facade import EngineFacade
 from conductor_py.api.facade.files import Files
 from conductor_py.api.files import files as files_of_executions
 from conductor_py.api.front import Front
+from conductor_py.api.gate import admitted
 from conductor_py.api.lookups import lookups
 from conductor_py.api.messages import messages
 from conductor_py.api.metadata import metadata

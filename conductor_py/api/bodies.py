@@ -9,6 +9,7 @@ connection, which ends the read. When half of the places or bytes are taken the 
 
 from __future__ import annotations
 
+import io
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -18,7 +19,8 @@ from typing import Any, Final
 PIECE: Final = 64 * 1024
 """Bytes that must arrive within the time that a piece has, or the rest of a body that has less."""
 
-_HURRIED_S: Final = 2.0
+HURRIED_S: Final = 2.0
+"""The time of a piece while places or bytes are scarce."""
 
 
 def has_body(environ: Mapping[str, Any]) -> bool:
@@ -87,7 +89,7 @@ class Bodies:
     def piece_s(self) -> float:
         """How long a piece may take now."""
         is_crowded = 2 * self._taken > self._places or 2 * self._bytes > self._most_bytes
-        return min(self._piece_s, _HURRIED_S) if is_crowded else self._piece_s
+        return min(self._piece_s, HURRIED_S) if is_crowded else self._piece_s
 
     def late(self) -> frozenset[str]:
         """The addresses whose pieces are late."""
@@ -112,7 +114,7 @@ class Bodies:
 class Arriving:
     """A body that is read piece by piece, as a file."""
 
-    __slots__ = ("_bodies", "_client", "_request", "_stream")
+    __slots__ = ("_bodies", "_client", "_first", "_request", "_stream")
 
     def __init__(self, environ: Mapping[str, Any], bodies: Bodies, request: int) -> None:
         """Read the body of this WSGI request, which has that number."""
@@ -120,11 +122,16 @@ class Arriving:
         self._bodies = bodies
         self._request = request
         self._client: str = environ.get("REMOTE_ADDR", "")
+        self._first = io.BytesIO()
+
+    def put_back(self, body: bytes) -> None:
+        """Have what was read first read again."""
+        self._first = io.BytesIO(body)
 
     def read(self, size: int = -1) -> bytes:
         """Read so many bytes, or all; fewer when the client sends no more."""
-        pieces: list[bytes] = []
-        left = size
+        pieces = [first] if (first := self._first.read(size)) else []
+        left = size if size < 0 else size - len(first)
         while left:
             wanted = PIECE if left < 0 else min(PIECE, left)
             with self._bodies.piece(self._request, self._client):
@@ -137,6 +144,9 @@ class Arriving:
 
     def readline(self, size: int = -1) -> bytes:
         """Read a line, as WSGI has it."""
+        first = self._first.readline(size)
+        if first.endswith(b"\n") or len(first) == size:
+            return first
         with self._bodies.piece(self._request, self._client):
-            line: bytes = self._stream.readline(size)
-        return line
+            rest: bytes = self._stream.readline(size if size < 0 else size - len(first))
+        return first + rest

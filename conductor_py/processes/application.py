@@ -10,14 +10,17 @@ from functools import partial
 from multiprocessing.util import Finalize
 from typing import Any, Final
 
+from conductor_py.api.admission import Admission
 from conductor_py.config import Settings, load
 from conductor_py.engine import Engine
 from conductor_py.engine.quiet import Quiet
 from conductor_py.engine.sweeper import run_ticks
+from conductor_py.processes.connections import is_known, own_connections, watch
 from conductor_py.processes.logs import configure_logs
 from conductor_py.processes.parts import Parts
 from conductor_py.processes.readiness import await_redis
-from conductor_py.processes.slow_senders import SlowSenders, is_known, own_connections
+from conductor_py.processes.slow_readers import SlowReaders
+from conductor_py.processes.slow_senders import SlowSenders
 from conductor_py.processes.stopping import end_after_stop, end_with_parent, stop_on_signals
 from conductor_py.processes.system_worker import system_tasks
 from conductor_py.wiring import (
@@ -78,12 +81,20 @@ def load_application(
         target=_keep_shards, args=(engine, settings, stop), name="shards", daemon=True
     ).start()
     if is_known():
-        senders = SlowSenders(admission.bodies, partial(own_connections, settings.server.port))
-        threading.Thread(target=senders.run, args=(stop,), name="senders", daemon=True).start()
+        _watch_connections(settings, admission, stop)
     end_after_stop(stop, grace_s + _LATE_S)
     if parts is not None:
         parts.start()
     return application
+
+
+def _watch_connections(settings: Settings, admission: Admission, stop: threading.Event) -> None:
+    connections = partial(own_connections, settings.server.port)
+    rules = (
+        SlowSenders(admission.bodies, connections),
+        SlowReaders(admission, connections, piece_s=settings.server.piece_ms / 1000),
+    )
+    threading.Thread(target=watch, args=(rules, stop), name="connections", daemon=True).start()
 
 
 def _with_parts(

@@ -4,9 +4,11 @@ Nothing here measures a time: what must be answered is answered while the attack
 what must be cut is cut.
 """
 
+import re
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -33,15 +35,21 @@ def _head(path: str, length: int = 10, more: str = "") -> bytes:
     ).encode()
 
 
-def _connected(server: Api) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", server.port), PATIENCE_S)
+def _connected(server: Api, room: int = 0) -> socket.socket:
+    """Connect; ``room`` bytes are taken for whom does not read."""
+    made = socket.socket()
+    if room:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, room)
+    made.settimeout(PATIENCE_S)
+    made.connect(("127.0.0.1", server.port))
+    return made
 
 
 @contextmanager
-def _held(server: Api, count: int, sent: bytes) -> Iterator[list[socket.socket]]:
+def _held(server: Api, count: int, sent: bytes, room: int = 0) -> Iterator[list[socket.socket]]:
     """So many connections that have sent this and nothing more."""
     with ExitStack() as stack:
-        opened = [stack.enter_context(closing(_connected(server))) for _ in range(count)]
+        opened = [stack.enter_context(closing(_connected(server, room))) for _ in range(count)]
         for each in opened:
             each.sendall(sent)
         yield opened
@@ -61,6 +69,22 @@ def _is_cut(connection: socket.socket) -> bool:
     except ConnectionResetError:
         pass
     return True
+
+
+def _cut_readers(server: Api) -> int:
+    lines = [line for line in server.log.splitlines() if "action=slow_readers_cut" in line]
+    return sum(int(re.findall(r"\bconnections=(\d+)", line)[0]) for line in lines)
+
+
+def _rest(connection: socket.socket) -> bytes:
+    """What still comes of a connection before its end."""
+    rest = b""
+    try:
+        while piece := connection.recv(1 << 20):
+            rest += piece
+    except ConnectionResetError:
+        pass
+    return rest
 
 
 def _goes_on(server: Api) -> None:
@@ -131,6 +155,21 @@ def test_body_that_stalls_or_drips_is_cut_and_nobody_else(deployment: Deployment
     assert "action=slow_senders_cut" in server.log
 
 
+def test_answers_that_nobody_reads_are_cut_and_idle_connections_are_not(
+    deployment: Deployment,
+) -> None:
+    server = deployment.server("--set", "conductor.server.bodyTimeout=1s")
+    large = {**_START, "input": {"number": 1, "data": "x" * 3_000_000}}
+    workflow = ask(server, "POST", "/api/workflow", large).body
+    question = f"GET /api/workflow/{workflow} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+    with _held(server, 20, question, 16_384) as unread, closing(_connected(server)) as idle:
+        assert b"200 OK" in _answered(idle)
+        until(lambda: _cut_readers(server) == 20, what="the end of those")
+        assert all(len(_rest(each)) < 3_000_000 for each in unread)
+        assert b"200 OK" in _answered(idle)
+    assert ask(server, "GET", f"/api/workflow/{workflow}").body["input"] == large["input"]
+
+
 @pytest.mark.parametrize("before", ["", "GET /api/version HTTP/1.1\r\nHost: localhost\r\n\r\n"])
 def test_body_is_cut_for_which_the_last_word_was_ours(deployment: Deployment, before: str) -> None:
     """It was asked for by 100 Continue, or its head came in one packet with another request."""
@@ -142,8 +181,12 @@ def test_body_is_cut_for_which_the_last_word_was_ours(deployment: Deployment, be
 
 
 def _answered(connection: socket.socket) -> bytes:
+    """Ask something small on it, and read the whole answer."""
     connection.sendall(b"GET /api/version HTTP/1.1\r\nHost: localhost\r\n\r\n")
-    return connection.recv(4096)
+    answer = connection.recv(4096)
+    while not answer.endswith(version("conductor-py").encode()):
+        answer += connection.recv(4096)
+    return answer
 
 
 def test_head_that_never_ends_is_cut(deployment: Deployment) -> None:

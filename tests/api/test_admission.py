@@ -13,9 +13,11 @@ import pytest
 from conductor_py.adapters.memory.space import MemorySpace
 from conductor_py.adapters.memory.wakeups import MemoryWakeups
 from conductor_py.api import create_app
-from conductor_py.api.admission import Admission, RestingWakeups, admitted
+from conductor_py.api.admission import Admission, RestingWakeups
 from conductor_py.api.errors import UNANSWERED
+from conductor_py.api.gate import admitted
 from conductor_py.api.metrics import Metrics
+from conductor_py.api.unread import MOST
 from conductor_py.errors import StoreUnavailable
 from tests.api.fake_engine import FakeEngine
 from tests.waiting import PATIENCE_S, until
@@ -286,8 +288,53 @@ def test_large_bodies_hold_no_turn_and_only_so_many_are_taken(door: Make) -> Non
     at.awaits(working=0)
     at.let_out("l1")
     until(lambda: "l1" in at.answers, what="the first")
-    at.ask("l4", body=io.BytesIO(b"x"), HTTP_TRANSFER_ENCODING="chunked")
+    at.ask("l4", body=io.BytesIO(b"x" * (2 << 20)), HTTP_TRANSFER_ENCODING="chunked")
     until(lambda: "l4" in at.inside, what="the fourth")
+    at.awaits(working=0)
+    at.let_out("l4")
+    until(lambda: "l4" in at.answers, what="its answer")
+    assert at.answers["l4"][2] == b"x" * (2 << 20), "all of it is read"
+
+
+def test_small_bodies_in_chunks_have_turns_as_others_and_hold_no_place_of_large_ones(
+    door: Make,
+) -> None:
+    at = door(threads=4, working=4)
+    names = [f"c{number}" for number in range(4)]
+    for name in names:
+        at.ask(name, body=io.BytesIO(b"{}"), HTTP_TRANSFER_ENCODING="chunked")
+    at.awaits(working=4)
+    assert not at.admission.is_large_taken
+    at.let_out(*names)
+    until(lambda: len(at.answers) == 4, what="their answers")
+    assert {answer[2] for answer in at.answers.values()} == {b"{}"}
+
+
+def test_while_too_much_is_unread_nothing_is_begun_but_work(door: Make) -> None:
+    at = door()
+    at.admission.unread.seen(0)
+    at.admission.unread.given(MOST + 1)
+    at.ask("start")
+    until(lambda: "start" in at.answers, what="the refusal")
+    assert _refusal(at.answers["start"]) == "OVERLOADED"
+    at.ask("result", "/api/tasks")
+    until(lambda: "result" in at.inside, what="a result")
+    at.admission.unread.seen(0)
+    at.ask("again")
+    until(lambda: "again" in at.inside, what="another start")
+
+
+def test_sizes_of_answers_are_counted_as_the_application_tells_them() -> None:
+    admission = _admission()
+    admission.unread.seen(0)
+
+    def application(_: Any, start_response: Any) -> list[bytes]:
+        start_response("200 OK", [("Content-Type", "text/plain"), ("Content-Length", "70000")])
+        return [b"x" * 70_000]
+
+    served = admitted(application, admission, instance="here")
+    served({"PATH_INFO": "/api/workflow/1", "REQUEST_METHOD": "GET"}, _noting([]))
+    assert not admission.unread.is_quiet
 
 
 # -- rests -----------------------------------------------------------------------------------------

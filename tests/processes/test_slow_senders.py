@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from conductor_py.api.bodies import Bodies
-from conductor_py.processes.slow_senders import Connection, SlowSenders, is_known, own_connections
+from conductor_py.processes.connections import Connection, is_known, own_connections
+from conductor_py.processes.slow_senders import SlowSenders
 from tests.waiting import until
 
 _HERE = "10.0.0.1"
