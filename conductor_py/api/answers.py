@@ -12,8 +12,12 @@ _JSON = "application/json"
 
 def json_answer(value: object, *, status: int = 200) -> Response:
     """Answer with JSON."""
-    body = orjson.dumps(value, default=_plain)
-    return Response(body, status=status, content_type=_JSON)
+    return Response(written(value), status=status, content_type=_JSON)
+
+
+def written(value: object) -> bytes:
+    """Write JSON."""
+    return orjson.dumps(value, default=_plain)
 
 
 def json_bytes(body: bytes) -> Response:

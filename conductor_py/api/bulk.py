@@ -11,6 +11,7 @@ from typing import Final
 from flask import Blueprint, Response, request
 
 from conductor_py.api.answers import json_answer
+from conductor_py.api.documents import Documents
 from conductor_py.api.front import Front, blueprint
 from conductor_py.errors import ConductorError, InvalidInput, Violation
 from conductor_py.wire.parameters import flag, text
@@ -71,12 +72,14 @@ class _Bulk:
 
     def search(self) -> Response:
         include = flag(request.args, "includeTasks", default=True)
-        found: list[object] = []
-
-        def load(workflow_id: str) -> None:
-            found.append(self._executions.document(workflow_id, include_tasks=include))
-
-        _, failed = _tried(self._ids(), (load,))
+        documents, found, failed = Documents(), list[object](), dict[str, str]()
+        for workflow_id in dict.fromkeys(self._ids()):
+            try:
+                document = self._executions.document(workflow_id, include_tasks=include)
+            except ConductorError as error:
+                failed[workflow_id] = error.message
+            else:
+                found.append(documents.add(document))
         return json_answer({"bulkErrorResults": failed, "bulkSuccessfulResults": found})
 
     def _terminating(self) -> Verb:

@@ -8,10 +8,10 @@ from functools import partial
 from flask import Blueprint, Response, request
 
 from conductor_py.api.answers import json_answer
+from conductor_py.api.documents import Documents
 from conductor_py.api.facade import FoundPage
 from conductor_py.api.front import Front, blueprint
 from conductor_py.api.searches import loaded, run_search
-from conductor_py.model.json import JsonObject
 from conductor_py.wire.lookups import read_correlated, read_ids
 from conductor_py.wire.parameters import flag, text
 from conductor_py.wire.summaries import search_result
@@ -51,13 +51,16 @@ class _Lookups:
 
     def _correlated(
         self, names: tuple[str, ...], ids: tuple[str, ...]
-    ) -> Mapping[str, Sequence[JsonObject]]:
-        return self._lookups.correlated(
+    ) -> Mapping[str, Sequence[object]]:
+        documents, found = Documents(), {wanted: list[object]() for wanted in ids}
+        for document in self._lookups.correlated(
             names,
             ids,
             include_closed=flag(request.args, "includeClosed"),
             include_tasks=flag(request.args, "includeTasks"),
-        )
+        ):
+            found[str(document["correlationId"])].append(documents.add(document))
+        return found
 
     def by_tasks(self) -> Response:
         page = self._found()

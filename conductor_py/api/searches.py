@@ -7,6 +7,7 @@ from typing import Any
 
 from flask import request
 
+from conductor_py.api.documents import Documents
 from conductor_py.api.facade import FoundPage
 from conductor_py.errors import NotFound
 from conductor_py.model.json import JsonObject
@@ -28,10 +29,10 @@ def run_search(search: Callable[..., FoundPage], query: str, *, most: int) -> Fo
 
 def loaded(page: FoundPage, id_name: str, read: Callable[[str], JsonObject]) -> dict[str, Any]:
     """Replace summaries by the documents they are about."""
-    found = []
+    documents, found = Documents(), []
     for summary in page.results:
         try:
-            found.append(read(str(summary[id_name])))
+            found.append(documents.add(read(str(summary[id_name]))))
         except NotFound:
             # The index may lag behind: what was removed since then is not counted.
             continue

@@ -99,8 +99,8 @@ class Server:
     piece_ms: int = duration(
         "conductor.server.bodyTimeout",
         "30s",
-        "How long each 64 KB of a body may take to arrive, at most 2 seconds while half of the "
-        "places are taken; who is slower is cut off.",
+        "How long each 64 KB of a body may take to arrive, and of an answer to be read, at most 2 "
+        "seconds while half of the places or of the room are taken; who is slower is cut off.",
         minimum=100,
     )
     connections: int = count(

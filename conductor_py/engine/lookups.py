@@ -48,21 +48,20 @@ class Lookups:
         *,
         include_closed: bool,
         include_tasks: bool,
-    ) -> dict[str, list[JsonObject]]:
-        """List the executions of these workflows by correlation id, oldest first, an empty list for
-        an id that none has; those that are not RUNNING only with ``include_closed``.
+    ) -> Iterator[JsonObject]:
+        """Read the executions of these workflows that have one of these correlation ids, oldest
+        first, one after the other; those that are not RUNNING only with ``include_closed``.
         """
-        found: dict[str, list[JsonObject]] = {wanted: [] for wanted in correlation_ids}
-        if not (found and names):
-            return found
-        for execution in self._correlated(tuple(dict.fromkeys(names)), tuple(found)):
+        wanted = tuple(dict.fromkeys(correlation_ids))
+        if not (wanted and names):
+            return
+        for execution in self._correlated(tuple(dict.fromkeys(names)), wanted):
             try:
                 document = self._executions.document(execution, include_tasks=include_tasks)
             except NotFound:
                 continue
             if include_closed or document["status"] == "RUNNING":
-                found[str(document["correlationId"])].append(document)
-        return found
+                yield document
 
     def _correlated(self, names: tuple[str, ...], ids: tuple[str, ...]) -> Iterator[str]:
         values = tuple(value for value in ids if value)

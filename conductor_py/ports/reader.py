@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
 from conductor_py.model.ids import ExecutionId
 from conductor_py.ports.restore import Restore
 from conductor_py.ports.store import Outcome
+
+MOST_LOG_BYTES: Final = 16 << 20
+"""Bytes of the log of an execution that are read: its newest lines."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +46,9 @@ class ExecutionReader(Protocol):
         """
 
     def logs(self, execution: ExecutionId) -> tuple[tuple[int, int, str], ...]:
-        """Read (seq, created ms, line) of all attempts in the order they came."""
+        """Read (seq, created ms, line) of all attempts in the order they came: the newest, as many
+        as ``MOST_LOG_BYTES`` hold.
+        """
 
     def beside(self, execution: ExecutionId) -> Beside:
         """Read all that an archive has beside the fields, empty when there is nothing or it is

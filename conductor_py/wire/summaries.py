@@ -175,8 +175,8 @@ def task_summary_of(view: TaskView) -> Json:
     return task_summary_to_json(task_summary(view))
 
 
-def search_result(total_hits: int, results: Iterable[JsonObject]) -> Json:
-    """Write a page of results."""
+def search_result(total_hits: int, results: Iterable[object]) -> Json:
+    """Write a page of results, each JSON or written already."""
     return {"totalHits": total_hits, "results": list(results)}
 
 

@@ -362,9 +362,9 @@ class FakeLookups:
 
     def correlated(
         self, names: Sequence[str], correlation_ids: Sequence[str], **more: bool
-    ) -> Mapping[str, Sequence[JsonObject]]:
+    ) -> Sequence[JsonObject]:
         self.asked.append((tuple(names), tuple(correlation_ids), more))
-        return {one: [] for one in correlation_ids}
+        return ()
 
     def by_tasks(self, **asked: Any) -> FakePage:
         self.asked.append(asked)

@@ -112,6 +112,25 @@ def test_bulk_search_reads_by_id(client: Any, engine: FakeEngine) -> None:
     assert list(found["bulkErrorResults"]) == ["b"]
 
 
+def test_bulk_search_for_one_execution_a_thousand_times_answers_with_it_once(
+    client: Any, engine: FakeEngine
+) -> None:
+    engine.executions.documents["a"] = {"status": "RUNNING", "input": "x" * 1_000_000}
+    found = client.post("/api/workflow/bulk/search", json=["a"] * 1_000).json
+    assert len(found["bulkSuccessfulResults"]) == 1
+
+
+def test_bulk_search_for_more_than_an_answer_holds_is_refused_and_reads_no_further(
+    client: Any, engine: FakeEngine
+) -> None:
+    documents = engine.executions.documents
+    documents |= {f"{number}": {"input": "x" * 1_000_000} for number in range(100)}
+    answer = client.post("/api/workflow/bulk/search", json=list(documents))
+    assert answer.status_code == 413
+    assert "64 MB" in answer.json["message"]
+    assert client.post("/api/workflow/bulk/search", json=list(documents)[:60]).status_code == 200
+
+
 @pytest.mark.parametrize("body", [[], ["x"] * 1001, {"a": 1}, [1], "a"])
 def test_bulk_takes_a_list_of_one_to_a_thousand_ids(
     client: Any, engine: FakeEngine, body: Any

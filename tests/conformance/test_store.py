@@ -10,6 +10,7 @@ import pytest
 
 from conductor_py.errors import StoreUnavailable
 from conductor_py.model.ids import ExecutionId
+from conductor_py.ports.reader import MOST_LOG_BYTES
 from conductor_py.ports.store import (
     Changes,
     Child,
@@ -725,6 +726,17 @@ def test_logs_are_kept_in_the_order_they_came(store: Store) -> None:
     assert store.reader.append_log(execution, 1, "", 4) is Outcome.OK
     assert store.reader.append_log(execution, 3, "x", 4) is Outcome.UNKNOWN_TASK
     assert store.reader.logs(execution) == ((2, 5, "two words"), (1, 4, ""))
+
+
+def test_of_a_log_larger_than_its_bound_the_newest_lines_are_read(store: Store) -> None:
+    execution = store.started()
+    long = "x" * 100_000
+    for number in range(180):
+        store.reader.append_log(execution, 1, f"{number} {long}", number)
+    read = store.reader.logs(execution)
+    assert [at for _, at, _ in read] == list(range(180 - len(read), 180))
+    assert len(read) == MOST_LOG_BYTES // len(f"1 100 100 {long}")
+    assert store.reader.beside(execution).logs == read
 
 
 @pytest.mark.anomaly("A-23")

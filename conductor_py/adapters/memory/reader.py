@@ -9,7 +9,7 @@ from conductor_py.adapters.memory.changes import answer_of
 from conductor_py.adapters.memory.references import count_reference, plan_of
 from conductor_py.adapters.memory.space import Execution, MemorySpace
 from conductor_py.model.ids import ExecutionId
-from conductor_py.ports.reader import Beside
+from conductor_py.ports.reader import MOST_LOG_BYTES, Beside
 from conductor_py.ports.restore import LEAVES_AGAIN_MS, Restore
 from conductor_py.ports.store import Outcome
 
@@ -58,14 +58,14 @@ class MemoryExecutionReader:
     def logs(self, execution: ExecutionId) -> tuple[tuple[int, int, str], ...]:
         with self._space.lock:
             target = self._space.of(execution).executions.get(execution)
-            return () if target is None else tuple(target.log)
+            return () if target is None else _newest(target.log)
 
     def beside(self, execution: ExecutionId) -> Beside:
         with self._space.lock:
             target = self._space.of(execution).executions.get(execution)
             if target is None:
                 return Beside()
-            return Beside(logs=tuple(target.log), checkpoints=dict(target.checkpoints))
+            return Beside(logs=_newest(target.log), checkpoints=dict(target.checkpoints))
 
     def begin_restore(self, execution: ExecutionId, token: str) -> str | None:
         with self._space.lock:
@@ -123,3 +123,13 @@ class MemoryExecutionReader:
             del partition.executions[execution]
             partition.timers[target.home].drop(f"x:{execution}")
             return Outcome.OK
+
+
+def _newest(log: list[tuple[int, int, str]]) -> tuple[tuple[int, int, str], ...]:
+    left, kept = MOST_LOG_BYTES, 0
+    for seq, created_ms, line in reversed(log):
+        left -= len(f"{seq} {created_ms} {line}".encode())
+        if left < 0 and kept:
+            break
+        kept += 1
+    return tuple(log[len(log) - kept :])

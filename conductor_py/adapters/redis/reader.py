@@ -9,11 +9,13 @@ from conductor_py.adapters.redis.changes import OUTCOMES
 from conductor_py.adapters.redis.connection import Argument, Reply
 from conductor_py.adapters.redis.scripts import Scripts
 from conductor_py.model.ids import ExecutionId, partition_of
-from conductor_py.ports.reader import Beside
+from conductor_py.ports.reader import MOST_LOG_BYTES, Beside
 from conductor_py.ports.restore import LEAVES_AGAIN_MS, Restore
 from conductor_py.ports.store import Outcome
 
 _LISTED: Final = 10_000
+#: So many log lines are within their bound in bytes, whatever they say.
+_FEW_LINES: Final = 100
 _ANSWER_MS: Final = 60_000
 _STORE_FIELDS: Final = frozenset({"v", "l", "k", "q"})
 #: Some milliseconds of Redis; executions of up to about 2,000 tasks are one page.
@@ -86,17 +88,19 @@ class RedisExecutionReader:
         return OUTCOMES[self._scripts.run("append_log", partition_of(execution), arguments)]
 
     def logs(self, execution: ExecutionId) -> tuple[tuple[int, int, str], ...]:
-        return _logs(self._command("LRANGE", execution, "log:", 0, -1))
+        arguments = (execution, MOST_LOG_BYTES)
+        return _logs(self._scripts.run("read_logs", partition_of(execution), arguments))
 
     def beside(self, execution: ExecutionId) -> Beside:
         prefix = self._scripts.prefix(partition_of(execution))
         entries, kept = self._scripts.connection.pipeline(
             [
-                ("LRANGE", f"{prefix}log:{execution}", 0, -1),
+                ("LRANGE", f"{prefix}log:{execution}", -_FEW_LINES, -1),
                 ("HGETALL", f"{prefix}ckpt:{execution}"),
             ]
         )
-        return Beside(logs=_logs(entries), checkpoints=_by_name(kept))
+        logs = _logs(entries) if len(entries) < _FEW_LINES else self.logs(execution)
+        return Beside(logs=logs, checkpoints=_by_name(kept))
 
     def begin_restore(self, execution: ExecutionId, token: str) -> str | None:
         arguments = (execution, token)

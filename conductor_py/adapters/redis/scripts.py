@@ -25,6 +25,7 @@ NAMES: Final = (
     "acquire_lease",
     "adjust_permits",
     "append_log",
+    "read_logs",
     "append_notes",
     "begin_payload",
     "begin_restore",

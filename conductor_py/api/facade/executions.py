@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from conductor_py.api.facade.pages import FoundPage
@@ -163,8 +163,8 @@ class Lookups(Protocol):
         *,
         include_closed: bool,
         include_tasks: bool,
-    ) -> Mapping[str, Sequence[JsonObject]]:
-        """List executions of these workflows by correlation id."""
+    ) -> Iterable[JsonObject]:
+        """Read executions of these workflows with one of these correlation ids, oldest first."""
 
     def by_tasks(
         self, *, query: str, free_text: str, sort: str, start: int, size: int
