@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from flask import Blueprint, Response, request
+from flask import Blueprint, request
 
-from conductor_py.api.answers import empty, json_answer, text
+from conductor_py.api.answers import Answer, empty, json_answer, text
 from conductor_py.api.front import Front, blueprint
 from conductor_py.errors import NotFound
 from conductor_py.model.json import JsonObject
@@ -29,30 +29,30 @@ def administration(front: Front, config: Mapping[str, str] | None = None) -> Blu
     """Make the endpoints below ``/api/admin``; ``config`` are the settings in effect."""
     engine = front.engine
 
-    def configuration() -> Response:
+    def configuration() -> Answer:
         return json_answer({**(config or {}), "version": engine.version, "buildDate": ""})
 
-    def open_tasks(task_type: str) -> Response:
+    def open_tasks(task_type: str) -> Answer:
         start = number(request.args, "start", 0, least=0)
         count = number(request.args, "count", 100, least=0, most=front.max_results)
         found = engine.open_tasks.page(task_type, start=start, count=count)
         return json_answer(list(found))
 
-    def sweep(workflow_id: str) -> Response:
+    def sweep(workflow_id: str) -> Answer:
         swept = engine.repairs.sweep(workflow_id)
         return text(f"{str(swept).lower()}.{workflow_id}")
 
-    def verify(workflow_id: str) -> Response:
+    def verify(workflow_id: str) -> Answer:
         return text(str(engine.repairs.verify(workflow_id)).lower())
 
-    def event_queues() -> Response:
+    def event_queues() -> Answer:
         handlers = engine.events.handlers(active_only=True)
         queues = {event: event.partition(":")[2] for event in map(_event, handlers)}
         if flag(request.args, "verbose"):
             return json_answer({event: {queue: 0} for event, queue in queues.items()})
         return json_answer(queues)
 
-    def servers() -> Response:
+    def servers() -> Answer:
         return json_answer(list(engine.shards.servers()))
 
     routes = (
@@ -70,19 +70,19 @@ def result_queues(front: Front) -> Blueprint:
     """Make the endpoints below ``/api/queue``: results from whoever is no worker."""
     tasks = front.engine.tasks
 
-    def sizes() -> Response:
+    def sizes() -> Answer:
         return json_answer(dict.fromkeys(_RESULT_QUEUES.values(), 0))
 
-    def queues() -> Response:
+    def queues() -> Answer:
         return json_answer(dict(_RESULT_QUEUES))
 
-    def by_ref(workflow_id: str, ref: str, status: str) -> Response:
+    def by_ref(workflow_id: str, ref: str, status: str) -> Answer:
         output = front.body_object()
         if tasks.update_by_ref(workflow_id, ref, _status(status), output, _WORKER) is None:
             raise NotFound(f"No pending task of reference {ref} in workflow {workflow_id}.")
         return empty()
 
-    def by_task(workflow_id: str, task_id: str, status: str) -> Response:
+    def by_task(workflow_id: str, task_id: str, status: str) -> Answer:
         output = front.body_object()
         tasks.update_merged(workflow_id, task_id, _status(status), output, _WORKER)
         return empty()

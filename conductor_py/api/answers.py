@@ -1,18 +1,31 @@
-"""Answers: JSON, text, nothing."""
+"""Answers: JSON, text, nothing. They know no framework: not only Flask sends them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
 
 import orjson
 from flask import Response
 
-_JSON = "application/json"
+_JSON: Final = "application/json"
+_TEXT: Final = "text/plain; charset=utf-8"
+_TYPE: Final = "Content-Type"
 
 
-def json_answer(value: object, *, status: int = 200) -> Response:
+@dataclass(slots=True)
+class Answer:
+    """What a view answers; its length is told by whoever sends it."""
+
+    body: bytes
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+def json_answer(value: object, *, status: int = 200) -> Answer:
     """Answer with JSON."""
-    return Response(written(value), status=status, content_type=_JSON)
+    return Answer(written(value), status, {_TYPE: _JSON})
 
 
 def written(value: object) -> bytes:
@@ -20,28 +33,32 @@ def written(value: object) -> bytes:
     return orjson.dumps(value, default=_plain)
 
 
-def json_bytes(body: bytes) -> Response:
+def json_bytes(body: bytes) -> Answer:
     """Answer with JSON that is written already."""
-    return Response(body, content_type=_JSON)
+    return Answer(body, headers={_TYPE: _JSON})
 
 
-def text(value: str) -> Response:
+def text(value: str) -> Answer:
     """Answer with plain text, without quotes or a newline."""
-    return Response(value, mimetype="text/plain")
+    return Answer(value.encode(), headers={_TYPE: _TEXT})
 
 
-def empty() -> Response:
+def empty() -> Answer:
     """Answer 200 with nothing, not even a content type."""
-    answer = Response(b"")
-    del answer.headers["Content-Type"]
-    return answer
+    return Answer(b"")
 
 
-def no_content() -> Response:
+def no_content() -> Answer:
     """Answer 204."""
-    answer = Response(status=204)
-    del answer.headers["Content-Type"]
-    return answer
+    return Answer(b"", 204)
+
+
+def response_of(answer: Answer) -> Response:
+    """Make Flask's of it."""
+    response = Response(answer.body, answer.status, answer.headers)
+    if _TYPE not in answer.headers:
+        del response.headers[_TYPE]
+    return response
 
 
 def _plain(value: object) -> object:

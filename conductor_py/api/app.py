@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from typing import Any
 
-from flask import Flask
+from flask import Flask, Response
 
 from conductor_py.api.administration import administration, result_queues
 from conductor_py.api.admission import Admission
+from conductor_py.api.answers import Answer, response_of
 from conductor_py.api.boundary import Boundary, bounded
 from conductor_py.api.bulk import bulk
 from conductor_py.api.bundles import bundles
@@ -20,16 +22,18 @@ from conductor_py.api.catalog import catalog
 from conductor_py.api.checkpoints import checkpoints, long_tasks
 from conductor_py.api.codes import codes
 from conductor_py.api.draining import drained
-from conductor_py.api.errors import install
+from conductor_py.api.errors import Errors, install
 from conductor_py.api.events import events
 from conductor_py.api.facade import EngineFacade
 from conductor_py.api.facade.files import Files
 from conductor_py.api.files import files as files_of_executions
 from conductor_py.api.front import Front
 from conductor_py.api.gate import admitted
+from conductor_py.api.hot import HotPath, Timed
 from conductor_py.api.lookups import lookups
 from conductor_py.api.messages import messages
 from conductor_py.api.metadata import metadata
+from conductor_py.api.metrics import time_requests
 from conductor_py.api.oversight import oversight, quarantine
 from conductor_py.api.payloads import payloads
 from conductor_py.api.pipelines import pipelines
@@ -61,6 +65,14 @@ _DRAINED_BODIES = 4
 """What is read of a body that nobody takes, in largest bodies; beyond it the connection ends."""
 
 
+class _Application(Flask):
+    """Flask, whose views answer with what the hot path can send, too."""
+
+    def make_response(self, rv: Any) -> Response:  # noqa: ANN401 - whatever a view answers
+        """Make a response of what a view has answered."""
+        return response_of(rv) if isinstance(rv, Answer) else super().make_response(rv)
+
+
 def create_app(
     engine: EngineFacade,
     *,
@@ -84,6 +96,7 @@ def create_app(
     owner_email_mandatory: bool = False,
     restrict_names: bool = False,
     metrics: Callable[[], bytes] | None = None,
+    timed: Timed | None = None,
     config: Mapping[str, str] | None = None,
     time_zone: str = "UTC",
     admission: Admission | None = None,
@@ -101,7 +114,8 @@ def create_app(
     and how long it waits, ``max_wait_ms`` how long a call waits for an execution, ``max_results``
     a page of a search, ``max_tasks`` and
     ``max_task_depth`` the size of definitions.
-    ``metrics`` writes them in Prometheus's format, ``config`` are the settings to show.
+    ``metrics`` writes them in Prometheus's format, ``timed`` hears of each request,
+    ``config`` are the settings to show.
     ``time_zone`` is that of schedules which name none. ``admission`` bounds what is taken in at
     once, ``boundary`` says what this server is called and whose pages may ask it.
     """
@@ -128,11 +142,14 @@ def create_app(
         instance=instance,
         admission=admission,
     )
-    app = Flask("conductor_py.api", static_folder=None)
+    app = _Application("conductor_py.api", static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = max_body_bytes
     app.url_map.merge_slashes = False
     app.url_rule_class = ReadingRule
-    install(app, instance)
+    errors = Errors(instance)
+    install(app, errors)
+    if timed is not None:
+        time_requests(app, timed)
     for noun in (workflows, tasks, queues, metadata, catalog, bundles):
         app.register_blueprint(noun(front))
     for acting in (steering, recovery, bulk, executing, signals):
@@ -149,7 +166,9 @@ def create_app(
         app.register_blueprint(payloads(served_payloads))
     if files is not None:
         app.register_blueprint(files_of_executions(front, files, public_url))
+    hot = HotPath(app, errors, limit=max_body_bytes, timed=timed)
     whole = drained(app.wsgi_app, limit=max_body_bytes, most=_DRAINED_BODIES * max_body_bytes)
+    whole = hot.before(whole)
     if admission is not None:
         whole = admitted(whole, admission, instance=instance)
     whole = bounded(whole, boundary or Boundary(), instance=instance)

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from flask import Blueprint, Response, request
+from flask import Blueprint, request
 
-from conductor_py.api.answers import json_answer
+from conductor_py.api.answers import Answer, json_answer
 from conductor_py.api.documents import Documents
 from conductor_py.api.front import Front, blueprint
 from conductor_py.errors import ConductorError, InvalidInput, Violation
@@ -47,30 +47,30 @@ class _Bulk:
         self._steering = front.engine.steering
         self._engine = front.engine
 
-    def pause(self) -> Response:
+    def pause(self) -> Answer:
         return self._each(self._steering.pause)
 
-    def resume(self) -> Response:
+    def resume(self) -> Answer:
         return self._each(self._steering.resume)
 
-    def restart(self) -> Response:
+    def restart(self) -> Answer:
         latest = flag(request.args, "useLatestDefinitions")
         return self._each(lambda id_: self._engine.recovery.restart(id_, use_latest=latest))
 
-    def retry(self) -> Response:
+    def retry(self) -> Answer:
         return self._each(lambda id_: self._engine.recovery.retry(id_, resume_subworkflows=False))
 
-    def terminate(self) -> Response:
+    def terminate(self) -> Answer:
         return self._each(self._terminating())
 
-    def remove(self) -> Response:
+    def remove(self) -> Answer:
         return self._each(self._removing())
 
-    def terminate_and_remove(self) -> Response:
+    def terminate_and_remove(self) -> Answer:
         """Both are tried on each, and counted each for itself, as in Conductor."""
         return self._each(self._terminating(), self._removing())
 
-    def search(self) -> Response:
+    def search(self) -> Answer:
         include = flag(request.args, "includeTasks", default=True)
         documents, found, failed = Documents(), list[object](), dict[str, str]()
         for workflow_id in dict.fromkeys(self._ids()):
@@ -93,7 +93,7 @@ class _Bulk:
         archive = flag(request.args, "archiveWorkflow", default=True)
         return lambda id_: self._steering.remove(id_, archive=archive)
 
-    def _each(self, *verbs: Verb) -> Response:
+    def _each(self, *verbs: Verb) -> Answer:
         done, failed = _tried(self._ids(), verbs)
         return json_answer({"bulkErrorResults": failed, "bulkSuccessfulResults": done})
 

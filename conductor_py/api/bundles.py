@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from flask import Blueprint, Response, request
+from flask import Blueprint, request
 
-from conductor_py.api.answers import json_answer
+from conductor_py.api.answers import Answer, json_answer
 from conductor_py.api.front import Front, blueprint
 from conductor_py.model.bundle import OnExisting
 from conductor_py.wire.bundles import bundle_body, read_bundle, report_body
@@ -25,7 +25,7 @@ class _Bundles:
     def __init__(self, front: Front) -> None:
         self._front = front
 
-    def export(self) -> Response:
+    def export(self) -> Answer:
         # Names may have commas: the parameter is repeated and nothing else.
         names = tuple(name for name in request.args.getlist("name") if name)
         if not 0 < len(names) <= _MOST_NAMES:
@@ -37,7 +37,7 @@ class _Bundles:
         )
         return json_answer(bundle_body(bundle))
 
-    def load(self) -> Response:
+    def load(self) -> Answer:
         on_existing = OnExisting(choice(request.args, "onExisting", tuple(OnExisting)))
         report = self._front.engine.importing.load(
             read_bundle(self._front.body_object()),

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 
-from flask import Blueprint, Response, request
+from flask import Blueprint, request
 
-from conductor_py.api.answers import empty, json_answer
+from conductor_py.api.answers import Answer, empty, json_answer
 from conductor_py.api.front import Front, Route, blueprint
 from conductor_py.errors import InvalidInput, Violation
 from conductor_py.model.catalog import Head, Kind
@@ -71,7 +71,7 @@ class _Versioned:
         self._front = front
         self._catalog = front.engine.catalog
 
-    def page(self) -> Response:
+    def page(self) -> Answer:
         layout = self._front.engine.codes.layout
         after = text(request.args, "after")
         first = read_code(after, "?after") + 1 if after else 1
@@ -84,23 +84,23 @@ class _Versioned:
         heads = self._catalog.heads(self.kind, first, last, size, shared=shared)
         return json_answer([head_body(head) for head in heads])
 
-    def head(self, code: str) -> Response:
+    def head(self, code: str) -> Answer:
         return _answer(self._catalog.head(self.kind, _code(code)))
 
-    def versions(self, code: str) -> Response:
+    def versions(self, code: str) -> Answer:
         head, saved = self._catalog.log(self.kind, _code(code))
         return _tagged(json_answer([saved_body(each, head) for each in saved]), head)
 
-    def switch(self, code: str) -> Response:
+    def switch(self, code: str) -> Answer:
         version = number(request.args, "version", least=1)
         if not version:
             raise _wrong("version", "must be given")
         return _answer(self._catalog.switch(self.kind, _code(code), version, etag=_etag()))
 
-    def delete(self, code: str) -> Response:
+    def delete(self, code: str) -> Answer:
         return _answer(self._catalog.delete(self.kind, _code(code), etag=_etag()))
 
-    def purge(self, code: str, version: str) -> Response:
+    def purge(self, code: str, version: str) -> Answer:
         self._catalog.purge(self.kind, _code(code), _version(version))
         return empty()
 
@@ -108,23 +108,23 @@ class _Versioned:
 class _Workflows(_Versioned):
     kind = Kind.WORKFLOW
 
-    def page(self) -> Response:
+    def page(self) -> Answer:
         name = text(request.args, "name")
         if not name:
             return super().page()
         found = self._catalog.named(name)
         return json_answer([head_body(found)] if found is not None else [])
 
-    def create(self) -> Response:
+    def create(self) -> Answer:
         draft = read_draft(self._front.body_object())
         return _answer(self._catalog.save(draft, self._front.definitions.check))
 
-    def read(self, code: str) -> Response:
+    def read(self, code: str) -> Answer:
         version = number(request.args, "version", least=1) or None
         head, document = self._catalog.workflow(_code(code), version)
         return _tagged(json_answer(document), head)
 
-    def save(self, code: str) -> Response:
+    def save(self, code: str) -> Answer:
         draft = read_draft(self._front.body_object())
         saved = self._catalog.save(
             draft,
@@ -135,12 +135,12 @@ class _Workflows(_Versioned):
         )
         return _answer(saved)
 
-    def split(self, code: str, version: str) -> Response:
+    def split(self, code: str, version: str) -> Answer:
         wanted, of = _code(code), _version(version)
         split, edges = self._catalog.split(wanted, of)
         return json_answer(split_body(wanted, of, split.pins, edges))
 
-    def diff(self, code: str) -> Response:
+    def diff(self, code: str) -> Answer:
         wanted = _code(code)
         now = number(request.args, "to", least=1) or self._catalog.head(self.kind, wanted).version
         was = number(request.args, "from", least=1) or now - 1
@@ -148,17 +148,17 @@ class _Workflows(_Versioned):
             raise _wrong("from", "must be given: there is no version before the first")
         return json_answer(diff_body(was, now, self._catalog.diff(wanted, was, now)))
 
-    def lineage(self, code: str) -> Response:
+    def lineage(self, code: str) -> Answer:
         depth = number(request.args, "depth", 1, least=1, most=_DEEPEST)
         return json_answer(lineage_body(self._front.engine.lineages.of(_code(code), depth)))
 
-    def publish(self, code: str) -> Response:
+    def publish(self, code: str) -> Answer:
         version = number(request.args, "version", least=1)
         return _answer(
             self._front.engine.publishing.publish(_code(code), version=version, etag=_etag())
         )
 
-    def withdraw(self, code: str) -> Response:
+    def withdraw(self, code: str) -> Answer:
         version = number(request.args, "version", least=1)
         publishing = self._front.engine.publishing
         return _answer(publishing.withdraw(_code(code), version=version, etag=_etag()))
@@ -167,15 +167,15 @@ class _Workflows(_Versioned):
 class _Tasks(_Versioned):
     kind = Kind.TASK
 
-    def create(self) -> Response:
+    def create(self) -> Answer:
         return _answer(self._catalog.save_task(read_content(self._front.body_object())))
 
-    def read(self, code: str) -> Response:
+    def read(self, code: str) -> Answer:
         version = number(request.args, "version", least=1) or None
         head, content = self._catalog.task(_code(code), version)
         return _tagged(json_answer(content), head)
 
-    def save(self, code: str) -> Response:
+    def save(self, code: str) -> Answer:
         saved = self._catalog.save_task(
             read_content(self._front.body_object()),
             code=_code(code),
@@ -184,7 +184,7 @@ class _Tasks(_Versioned):
         )
         return _answer(saved)
 
-    def apply(self, code: str) -> Response:
+    def apply(self, code: str) -> Answer:
         drafts = self._front.engine.applying.apply(
             _code(code),
             self._front.definitions.check,
@@ -193,7 +193,7 @@ class _Tasks(_Versioned):
         )
         return json_answer([head_body(head) for head in drafts])
 
-    def uses(self, code: str) -> Response:
+    def uses(self, code: str) -> Answer:
         found = self._catalog.uses(_code(code))
         return json_answer(
             [{"workflow": head_body(head), "versions": list(of)} for head, of in found]
@@ -226,10 +226,10 @@ def _wrong(name: str, message: str) -> InvalidInput:
     return InvalidInput(violations=(Violation(path=f"?{name}", message=message),))
 
 
-def _answer(head: Head) -> Response:
+def _answer(head: Head) -> Answer:
     return _tagged(json_answer(head_body(head)), head)
 
 
-def _tagged(answer: Response, head: Head) -> Response:
+def _tagged(answer: Answer, head: Head) -> Answer:
     answer.headers["ETag"] = f'"{head.etag}"'
     return answer

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from flask import Blueprint, Response, request
+from flask import Blueprint, request
 
-from conductor_py.api.answers import empty, json_answer
+from conductor_py.api.answers import Answer, empty, json_answer
 from conductor_py.api.front import Front, Route, blueprint
 from conductor_py.model.json import JsonObject
 from conductor_py.wire.checkpoints import (
@@ -69,21 +69,21 @@ class _Held:
         self._front = front
         self._checkpoints = front.engine.checkpoints
 
-    def acquire(self, task_id: str) -> Response:
+    def acquire(self, task_id: str) -> Answer:
         token = read_acquire(self._front.body())
         return json_answer(place_to_json(self._checkpoints.acquire(task_id, token)))
 
-    def read(self, task_id: str) -> Response:
+    def read(self, task_id: str) -> Answer:
         return json_answer(place_to_json(self._checkpoints.read(task_id)))
 
-    def append(self, task_id: str, part: str) -> Response:
+    def append(self, task_id: str, part: str) -> Answer:
         name, given = name_of(part, "part"), read_append(self._front.body())
         notes = self._checkpoints.append(
             task_id, given.token, name, given.notes, epoch=given.epoch, position=given.position
         )
         return json_answer({"notes": notes})
 
-    def put(self, task_id: str, part: str) -> Response:
+    def put(self, task_id: str, part: str) -> Answer:
         name, given = name_of(part, "part"), read_put(self._front.body())
         digest = self._checkpoints.put(
             task_id,
@@ -96,7 +96,7 @@ class _Held:
         )
         return json_answer({"epoch": given.epoch, "hash": digest})
 
-    def part(self, task_id: str, part: str) -> Response:
+    def part(self, task_id: str, part: str) -> Answer:
         name = name_of(part, "part")
         epoch = number(request.args, "epoch", -1, least=0, most=MOST_EPOCH)
         savepoint = text(request.args, "savepoint")
@@ -114,16 +114,16 @@ class _Operated:
         self._front = front
         self._checkpoints = front.engine.checkpoints
 
-    def listed(self, workflow_id: str) -> Response:
+    def listed(self, workflow_id: str) -> Answer:
         found = self._checkpoints.listed(workflow_id)
         return json_answer({ref: place_to_json(place) for ref, place in found.items()})
 
     def asking(
         self, action: str, read: Callable[[JsonObject], Asked]
-    ) -> Callable[[str, str], Response]:
+    ) -> Callable[[str, str], Answer]:
         """Make the view of one verb."""
 
-        def ask(workflow_id: str, ref: str) -> Response:
+        def ask(workflow_id: str, ref: str) -> Answer:
             asked = read(self._front.body_object())
             number = self._checkpoints.ask(
                 workflow_id,
@@ -139,7 +139,7 @@ class _Operated:
 
         return ask
 
-    def drop_savepoint(self, workflow_id: str, ref: str, name: str) -> Response:
+    def drop_savepoint(self, workflow_id: str, ref: str, name: str) -> Answer:
         self._checkpoints.drop_savepoint(workflow_id, ref, name_of(name, "name"))
         return empty()
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from flask import Blueprint, Response, request
+from flask import Blueprint, request
 
-from conductor_py.api.answers import json_answer
+from conductor_py.api.answers import Answer, json_answer
 from conductor_py.api.front import Front, blueprint
 from conductor_py.model.codes import MOST_CODES
 from conductor_py.wire.codes import code_to_json
@@ -15,11 +15,11 @@ def codes(front: Front) -> Blueprint:
     """Make the endpoints below ``/api/catalog/codes``."""
     minter = front.engine.codes
 
-    def mint() -> Response:
+    def mint() -> Answer:
         count = number(request.args, "count", 1, least=1, most=MOST_CODES)
         return json_answer([str(code) for code in minter.codes(count)])
 
-    def read(code: str) -> Response:
+    def read(code: str) -> Answer:
         layout = minter.layout
         found = layout.parse(code)
         if found is None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -16,7 +16,7 @@ import orjson
 from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException
 
-from conductor_py.api.answers import json_answer
+from conductor_py.api.answers import Answer, json_answer, response_of
 from conductor_py.errors import (
     ConductorError,
     EpochConflict,
@@ -59,50 +59,62 @@ _VALIDATION_FAILED = "Validation failed, check below errors for detail."
 _log = logging.getLogger(__name__)
 
 
-def install(app: Flask, instance: str) -> None:
-    """Make every error of ``app`` an answer in Conductor's envelope; ``instance`` names us."""
+class Errors:
+    """Makes answers of errors; ``instance`` names this server in them."""
 
-    def conductor_error(error: ConductorError) -> Response:
-        answer = envelope(error, instance)
-        if isinstance(error, StoreUnavailable) and error.unanswered:
-            request.environ[UNANSWERED] = True
-        if answer.status_code == 500:
-            _log.error(
-                "request failed",
-                exc_info=error,
-                extra={"action": "request_failed", "endpoint": _endpoint()},
-            )
+    def __init__(self, instance: str) -> None:
+        """Answer for this server."""
+        self._instance = instance
+
+    def answer(self, error: Exception, asked: str) -> Answer:
+        """Answer with an error, one that nobody foresaw included. What is this server's fault is
+        logged; ``asked`` says there what was asked for, never the path itself: that of a payload is
+        a signed URL.
+        """
+        if not isinstance(error, ConductorError):
+            if not _is_of_stored(error):
+                return self._unforeseen(error, asked)
+            cause, error = error, StoreDamaged("What the store holds of this cannot be read.")
+            error.__cause__ = cause
+        answer = envelope(error, self._instance)
+        if answer.status == 500:
+            facts = {"action": "request_failed", "endpoint": asked}
+            _log.error("request failed", exc_info=error, extra=facts)
         return answer
 
-    def http_error(error: HTTPException) -> Response:
+    def of_http(self, error: HTTPException) -> Answer:
+        """Answer with an error of the framework: no such route, method, ..."""
         status = error.code or 500
-        answer = _answer(status, _sentence(error), instance=instance)
+        answer = _answer(status, _sentence(error), instance=self._instance)
         if allowed := getattr(error, "valid_methods", None):
             answer.headers["Allow"] = ", ".join(sorted(allowed))
         return answer
 
-    def unforeseen(error: Exception) -> Response:
-        if _is_of_stored(error):
-            damaged = StoreDamaged("What the store holds of this cannot be read.")
-            damaged.__cause__ = error
-            return conductor_error(damaged)
-        _log.error(
-            "request failed unexpectedly",
-            exc_info=error,
-            extra={"action": "request_failed", "endpoint": _endpoint()},
-        )
-        return _answer(500, "The server failed; its log says why.", instance=instance)
-
-    handlers: tuple[tuple[type[Exception], Callable[[Any], Response]], ...] = (
-        (ConductorError, conductor_error),
-        (HTTPException, http_error),
-        (Exception, unforeseen),
-    )
-    for kind, handler in handlers:
-        app.register_error_handler(kind, handler)
+    def _unforeseen(self, error: Exception, asked: str) -> Answer:
+        facts = {"action": "request_failed", "endpoint": asked}
+        _log.error("request failed unexpectedly", exc_info=error, extra=facts)
+        return _answer(500, "The server failed; its log says why.", instance=self._instance)
 
 
-def envelope(error: ConductorError, instance: str, *, status: int | None = None) -> Response:
+def is_unanswered(error: Exception) -> bool:
+    """Whether the store that everything needs was asked, and nothing came back."""
+    return isinstance(error, StoreUnavailable) and error.unanswered
+
+
+def install(app: Flask, errors: Errors) -> None:
+    """Make every error of ``app`` an answer in Conductor's envelope."""
+
+    def failed(error: Exception) -> Response:
+        if is_unanswered(error):
+            request.environ[UNANSWERED] = True
+        asked = f"{request.method} {request.url_rule.rule}" if request.url_rule else request.method
+        return response_of(errors.answer(error, asked))
+
+    app.register_error_handler(HTTPException, lambda error: response_of(errors.of_http(error)))
+    app.register_error_handler(Exception, failed)
+
+
+def envelope(error: ConductorError, instance: str, *, status: int | None = None) -> Answer:
     """Answer with an error; ``status`` replaces that of the table."""
     status = status or STATUS.get(error.code, 500)
     if isinstance(error, InvalidInput) and error.violations:
@@ -142,7 +154,7 @@ def _answer(
     *,
     retryable: bool = False,
     **more: Any,  # noqa: ANN401 - members of the envelope
-) -> Response:
+) -> Answer:
     body = {"status": status, "message": message, "retryable": retryable, **more}
     return json_answer(body, status=status)
 
@@ -159,11 +171,6 @@ def _is_of_stored(error: Exception) -> bool:
         and frame.f_code.co_name.startswith("load_")
         for frame in frames
     )
-
-
-def _endpoint() -> str:
-    # Never the path itself: that of a payload is a signed URL.
-    return f"{request.method} {request.url_rule.rule}" if request.url_rule else request.method
 
 
 def _violation(found: Violation) -> dict[str, str]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from flask import Blueprint, Response, request
+from flask import Blueprint, request
 
-from conductor_py.api.answers import empty, json_answer
+from conductor_py.api.answers import Answer, empty, json_answer
 from conductor_py.api.front import Front, blueprint
 from conductor_py.errors import Conflict
 from conductor_py.wire.event_handlers import read_event_handler, read_event_handlers
@@ -35,7 +35,7 @@ class _Events:
         self._front = front
         self._events = front.engine.events
 
-    def register(self) -> Response:
+    def register(self) -> Answer:
         handlers = read_event_handlers(self._front.body())
         known = {handler["name"] for handler in self._events.handlers()}
         for handler in handlers:
@@ -45,22 +45,22 @@ class _Events:
             self._events.register(handler)
         return empty()
 
-    def update(self) -> Response:
+    def update(self) -> Answer:
         self._events.update(read_event_handler(self._front.body()))
         return empty()
 
-    def delete(self, name: str) -> Response:
+    def delete(self, name: str) -> Answer:
         self._events.delete(name)
         return empty()
 
-    def all(self) -> Response:
+    def all(self) -> Answer:
         return json_answer(list(self._events.handlers()))
 
-    def of_event(self, event: str) -> Response:
+    def of_event(self, event: str) -> Answer:
         active_only = flag(request.args, "activeOnly", default=True)
         return json_answer(list(self._events.handlers(event, active_only=active_only)))
 
-    def executions(self) -> Response:
+    def executions(self) -> Answer:
         found = self._events.executions(
             event=text(request.args, "event"),
             name=text(request.args, "name"),

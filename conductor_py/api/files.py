@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from flask import Blueprint, Response, request
 
-from conductor_py.api.answers import json_answer, no_content
+from conductor_py.api.answers import Answer, json_answer, no_content
 from conductor_py.api.facade.files import Files
 from conductor_py.api.front import Front, Route, blueprint
 from conductor_py.model.json import JsonObject
@@ -54,42 +54,40 @@ class _Views:
         self._kept = kept
         self._public_url = public_url
 
-    def create(self) -> Response:
+    def create(self) -> Answer:
         found = self._kept.create(read_file_request(self._front.body()))
         return json_answer(self._located(found), status=201)
 
-    def document(self, workflow_id: str, file_id: str) -> Response:
+    def document(self, workflow_id: str, file_id: str) -> Answer:
         return json_answer(self._kept.document(workflow_id, file_id))
 
-    def upload_url(self, workflow_id: str, file_id: str) -> Response:
+    def upload_url(self, workflow_id: str, file_id: str) -> Answer:
         return json_answer(self._located(self._kept.upload_url(workflow_id, file_id)))
 
-    def download_url(self, workflow_id: str, file_id: str) -> Response:
+    def download_url(self, workflow_id: str, file_id: str) -> Answer:
         return json_answer(self._located(self._kept.download_url(workflow_id, file_id)))
 
-    def complete(self, workflow_id: str, file_id: str) -> Response:
+    def complete(self, workflow_id: str, file_id: str) -> Answer:
         return json_answer(self._kept.complete(workflow_id, file_id))
 
-    def begin_parts(self, workflow_id: str, file_id: str) -> Response:
+    def begin_parts(self, workflow_id: str, file_id: str) -> Answer:
         return json_answer(self._kept.begin_parts(workflow_id, file_id))
 
-    def part_url(
-        self, workflow_id: str, file_id: str, upload_id: str, part_number: str
-    ) -> Response:
+    def part_url(self, workflow_id: str, file_id: str, upload_id: str, part_number: str) -> Answer:
         part = _part(part_number)
         return json_answer(
             self._located(self._kept.part_url(workflow_id, file_id, upload_id, part))
         )
 
-    def complete_parts(self, workflow_id: str, file_id: str, upload_id: str) -> Response:
+    def complete_parts(self, workflow_id: str, file_id: str, upload_id: str) -> Answer:
         etags = read_part_tags(self._front.body())
         return json_answer(self._kept.complete_parts(workflow_id, file_id, upload_id, etags))
 
-    def drop_parts(self, workflow_id: str, file_id: str, upload_id: str) -> Response:
+    def drop_parts(self, workflow_id: str, file_id: str, upload_id: str) -> Answer:
         self._kept.drop_parts(workflow_id, file_id, upload_id)
         return no_content()
 
-    def upload(self, workflow_id: str, file_id: str) -> Response:
+    def upload(self, workflow_id: str, file_id: str) -> Answer:
         # What a file may hold is a limit of the storage, not that of ordinary bodies.
         request.max_content_length = _NO_LIMIT
         upload_id = text(request.args, "uploadId")

@@ -5,18 +5,29 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, cast
 
 from flask import Blueprint, Response, request
 
 from conductor_py.api.admission import Admission
+from conductor_py.api.answers import Answer
 from conductor_py.api.facade import EngineFacade
 from conductor_py.api.heaviness import is_heavy
 from conductor_py.wire.body import MAX_DEPTH, MAX_VALUES, parse, parse_object
 from conductor_py.wire.definition_reader import DefinitionReader
+from conductor_py.wire.parameters import Arguments
 
-Route = tuple[str, str, Callable[..., Response]]
+Route = tuple[str, str, Callable[..., Answer | Response]]
 """Method, path below the prefix, view."""
+
+
+class Asked(Protocol):
+    """What most views need of a request; Flask's is one."""
+
+    @property
+    def args(self) -> Arguments: ...
+
+    def get_data(self, *, cache: bool = True) -> bytes: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,16 +52,16 @@ class Front:
         """Whether so many wait for something to happen that nobody else should."""
         return self.admission is not None and self.admission.is_crowded
 
-    def body(self) -> Any:  # noqa: ANN401 - any JSON value
+    def body(self, asked: Asked = request) -> Any:  # noqa: ANN401 - any JSON value
         """Read the body, whatever content type it claims; ``InvalidInput`` when it is not JSON."""
-        return parse(self._sent(), max_depth=self.max_depth, max_values=self.max_values)
+        return parse(self._sent(asked), max_depth=self.max_depth, max_values=self.max_values)
 
-    def body_object(self) -> dict[str, Any]:
+    def body_object(self, asked: Asked = request) -> dict[str, Any]:
         """Read the body as a JSON object; an empty one when there is none."""
-        return parse_object(self._sent(), max_depth=self.max_depth, max_values=self.max_values)
+        return parse_object(self._sent(asked), max_depth=self.max_depth, max_values=self.max_values)
 
-    def _sent(self) -> bytes:
-        sent = request.get_data(cache=False)
+    def _sent(self, asked: Asked) -> bytes:
+        sent = asked.get_data(cache=False)
         if self.admission is not None and is_heavy(sent):
             self.admission.be_heavy()
         return sent
@@ -63,5 +74,7 @@ def blueprint(noun: str, prefix: str, routes: Iterable[Route]) -> Blueprint:
         endpoint = f"{method} {path}".replace(".", "_")
         # The one path that ends with a slash is served without it, too: nobody is sent elsewhere.
         strict = not path.endswith("/")
-        made.add_url_rule(path, endpoint, view, methods=[method], strict_slashes=strict)
+        made.add_url_rule(
+            path, endpoint, cast("Any", view), methods=[method], strict_slashes=strict
+        )
     return made

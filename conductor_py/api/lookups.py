@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from flask import Blueprint, Response, request
+from flask import Blueprint, request
 
-from conductor_py.api.answers import json_answer
+from conductor_py.api.answers import Answer, json_answer
 from conductor_py.api.documents import Documents
 from conductor_py.api.facade import FoundPage
 from conductor_py.api.front import Front, blueprint
@@ -38,14 +38,14 @@ class _Lookups:
         self._front = front
         self._lookups = front.engine.lookups
 
-    def correlated(self, name: str, correlation_id: str) -> Response:
+    def correlated(self, name: str, correlation_id: str) -> Answer:
         found = self._correlated((name,), (correlation_id,))
         return json_answer(found[correlation_id])
 
-    def correlated_by_ids(self, name: str) -> Response:
+    def correlated_by_ids(self, name: str) -> Answer:
         return json_answer(self._correlated((name,), read_ids(self._front.body())))
 
-    def correlated_batch(self) -> Response:
+    def correlated_batch(self) -> Answer:
         names, ids = read_correlated(self._front.body())
         return json_answer(self._correlated(names, ids))
 
@@ -62,11 +62,11 @@ class _Lookups:
             found[str(document["correlationId"])].append(documents.add(document))
         return found
 
-    def by_tasks(self) -> Response:
+    def by_tasks(self) -> Answer:
         page = self._found()
         return json_answer(search_result(page.total_hits, page.results))
 
-    def by_tasks_v2(self) -> Response:
+    def by_tasks_v2(self) -> Answer:
         read = partial(self._front.engine.executions.document, include_tasks=False)
         return json_answer(loaded(self._found(), "workflowId", read))
 

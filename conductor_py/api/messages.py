@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from flask import Blueprint, Response
+from flask import Blueprint
 
-from conductor_py.api.answers import text
+from conductor_py.api.answers import Answer, text
 from conductor_py.api.front import Front, blueprint
 from conductor_py.errors import InvalidInput, Violation
 
@@ -12,7 +12,7 @@ from conductor_py.errors import InvalidInput, Violation
 def messages(front: Front) -> Blueprint:
     """Make the endpoint ``/api/workflow/<workflow_id>/messages``."""
 
-    def push(workflow_id: str) -> Response:
+    def push(workflow_id: str) -> Answer:
         message = front.body()
         if not isinstance(message, dict):
             raise InvalidInput(violations=(Violation(path="$", message="must be an object"),))

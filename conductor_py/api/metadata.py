@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from flask import Blueprint, Response, request
+from flask import Blueprint, request
 
-from conductor_py.api.answers import empty, json_answer, json_bytes
+from conductor_py.api.answers import Answer, empty, json_answer, json_bytes
 from conductor_py.api.front import Front, blueprint
 from conductor_py.model.json import JsonObject
 from conductor_py.wire.advice import advice
@@ -46,50 +46,50 @@ class _Workflows:
         self._front = front
         self._definitions = front.engine.definitions
 
-    def register(self) -> Response:
+    def register(self) -> Answer:
         definition = self._front.definitions.workflow(self._front.body())
         overwrite = flag(request.args, "overwrite")
         self._definitions.register(definition, overwrite=overwrite)
         return empty()
 
-    def update(self) -> Response:
+    def update(self) -> Answer:
         definitions = self._front.definitions.workflows(self._front.body())
         return json_answer(self._definitions.update(definitions))
 
-    def validate(self) -> Response:
+    def validate(self) -> Answer:
         body = self._front.body()
         definition = self._front.definitions.workflow(body)
         unusable = self._definitions.validate(definition)
         found = (*advice(definition, body), *unusable)
         return json_answer({"warnings": [{"path": e.path, "message": e.message} for e in found]})
 
-    def read(self, name: str) -> Response:
+    def read(self, name: str) -> Answer:
         version = number(request.args, "version") if text(request.args, "version") else None
         return json_bytes(self._definitions.workflow(name, version))
 
-    def all(self) -> Response:
+    def all(self) -> Answer:
         listed = self._definitions.workflows()
         wanted = text(request.args, "classifier").lower()
         if wanted:
             listed = [one for one in listed if _classifier(one).lower() == wanted]
         return json_answer(list(listed))
 
-    def names(self) -> Response:
+    def names(self) -> Answer:
         return json_answer(sorted(_by_name(self._definitions.workflows())))
 
-    def names_and_versions(self) -> Response:
+    def names_and_versions(self) -> Answer:
         listed = _by_name(self._definitions.workflows())
         return json_answer({name: [_summary(one) for one in listed[name]] for name in listed})
 
-    def versions(self, name: str) -> Response:
+    def versions(self, name: str) -> Answer:
         found = _by_name(self._definitions.workflows()).get(name, [])
         return json_answer([_summary(one) for one in found])
 
-    def latest_versions(self) -> Response:
+    def latest_versions(self) -> Answer:
         listed = _by_name(self._definitions.latest())
         return json_answer([versions[-1] for versions in listed.values()])
 
-    def delete(self, name: str, version: str) -> Response:
+    def delete(self, name: str, version: str) -> Answer:
         if not version.lstrip("-").isdecimal():
             raise wrong_segment("version", "must be a whole number", version)
         self._definitions.delete(name, int(version))
@@ -101,21 +101,21 @@ class _Tasks:
         self._front = front
         self._definitions = front.engine.definitions
 
-    def register(self) -> Response:
+    def register(self) -> Answer:
         self._definitions.register_tasks(self._front.definitions.task_defs(self._front.body()))
         return empty()
 
-    def update(self) -> Response:
+    def update(self) -> Answer:
         self._definitions.update_task(self._front.definitions.task_def(self._front.body()))
         return empty()
 
-    def all(self) -> Response:
+    def all(self) -> Answer:
         return json_answer(list(self._definitions.tasks()))
 
-    def read(self, name: str) -> Response:
+    def read(self, name: str) -> Answer:
         return json_bytes(self._definitions.task(name))
 
-    def delete(self, name: str) -> Response:
+    def delete(self, name: str) -> Answer:
         self._definitions.delete_task(name)
         return empty()
 

@@ -62,10 +62,9 @@ class Metrics:
         """Count one of ``starts``, ``polls``, ``claims``, ``reports``, ``decisions``, ``locks``."""
         self._counters[name].labels(outcome).inc(amount)
 
-    def observe(self, app: Flask) -> None:
-        """Time the requests of an application from now on."""
-        app.before_request(_begin)
-        app.after_request(self._end)
+    def timed(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count a request by the pattern of its path, and how long it took."""
+        self._requests.labels(method, route, str(status)).observe(seconds)
 
     def show_queues(self, sizes: Callable[[], Mapping[str, int]]) -> None:
         """Ask for the sizes of the queues at every scrape."""
@@ -98,20 +97,25 @@ class Metrics:
         """Write everything as text."""
         return generate_latest(self._registry)
 
-    def _end(self, answer: Response) -> Response:
+
+def time_requests(app: Flask, timed: Callable[[str, str, int, float], object]) -> None:
+    """Tell ``timed`` of all requests of an application from now on."""
+
+    def begin() -> None:
+        g.began = time.perf_counter()
+
+    def end(answer: Response) -> Response:
         rule = request.url_rule
         route = rule.rule if rule is not None else _UNKNOWN_ROUTE
         # Anybody can send any method; those without a route are one.
         method = request.method if rule is not None else _UNKNOWN_ROUTE
         began = g.get("began", None)
         if began is not None:
-            timed = self._requests.labels(method, route, str(answer.status_code))
-            timed.observe(time.perf_counter() - began)
+            timed(method, route, answer.status_code, time.perf_counter() - began)
         return answer
 
-
-def _begin() -> None:
-    g.began = time.perf_counter()
+    app.before_request(begin)
+    app.after_request(end)
 
 
 class _Requests(Collector):

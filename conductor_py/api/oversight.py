@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from flask import Blueprint, Response, request
+from flask import Blueprint, request
 
-from conductor_py.api.answers import json_answer
+from conductor_py.api.answers import Answer, json_answer
 from conductor_py.api.facade.oversight import Finding
 from conductor_py.api.front import Front, blueprint
 from conductor_py.errors import NotFound
@@ -21,10 +21,10 @@ def oversight(front: Front) -> Blueprint:
     """Make the endpoints that only look."""
     engine = front.engine
 
-    def why(workflow_id: str) -> Response:
+    def why(workflow_id: str) -> Answer:
         return json_answer(engine.why.explain(workflow_id))
 
-    def audit() -> Response:
+    def audit() -> Answer:
         size = number(request.args, "size", _AUDITED, least=1, most=_MOST_AUDITED)
         page = engine.auditor.page(request.args.get("cursor", ""), size)
         return json_answer(
@@ -36,7 +36,7 @@ def oversight(front: Front) -> Blueprint:
             }
         )
 
-    def audit_one(workflow_id: str) -> Response:
+    def audit_one(workflow_id: str) -> Answer:
         findings = engine.auditor.execution(workflow_id)
         return json_answer({"executions": 1, "keys": 1, "cursor": "", **_written(findings)})
 
@@ -52,34 +52,34 @@ def quarantine(front: Front) -> Blueprint:
     """Make the endpoints of what cannot be decided, or cannot be read."""
     engine = front.engine
 
-    def quarantined() -> Response:
+    def quarantined() -> Answer:
         start = number(request.args, "start", 0, least=0)
         size = number(request.args, "size", 100, least=0, most=front.max_results)
         found, total = engine.quarantine.listed(start=start, size=size)
         damaged = engine.quarantine.damaged()
         return json_answer({"totalHits": total, "results": list(found), "damaged": damaged})
 
-    def retry_damaged() -> Response:
+    def retry_damaged() -> Answer:
         entry = request.args.get("entry", "")
         engine.quarantine.retry_damaged(entry)
         return json_answer({"entry": entry})
 
-    def drop_damaged() -> Response:
+    def drop_damaged() -> Answer:
         entry = request.args.get("entry", "")
         engine.quarantine.drop_damaged(entry)
         return json_answer({"entry": entry})
 
-    def drop(workflow_id: str) -> Response:
+    def drop(workflow_id: str) -> Answer:
         reason = request.args.get("reason") or "dropped from quarantine"
         if not engine.quarantine.end(workflow_id, reason):
             raise NotFound(f"Workflow {workflow_id} is not in quarantine")
         return json_answer({"workflowId": workflow_id})
 
-    def retry(workflow_id: str) -> Response:
+    def retry(workflow_id: str) -> Answer:
         decided = engine.quarantine.retry(workflow_id)
         return json_answer({"workflowId": workflow_id, "decided": decided})
 
-    def retry_all() -> Response:
+    def retry_all() -> Answer:
         decided, failed = engine.quarantine.retry_all()
         return json_answer({"decided": decided, "failed": failed})
 

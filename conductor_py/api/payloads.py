@@ -7,7 +7,7 @@ from typing import BinaryIO
 
 from flask import Blueprint, Response, request
 
-from conductor_py.api.answers import empty, json_answer
+from conductor_py.api.answers import Answer, empty, json_answer
 from conductor_py.api.front import Front, blueprint
 from conductor_py.ports.payloads import CONTENT_TYPE, PayloadKind, ServedPayloads
 from conductor_py.wire.parameters import text, wrong
@@ -20,10 +20,10 @@ _CHUNK = 256 * 1024
 _NO_LIMIT = 2**62
 
 
-def external_storage_location(front: Front) -> Callable[[], Response]:
+def external_storage_location(front: Front) -> Callable[[], Answer]:
     """Make the view that hands out the URL of a payload."""
 
-    def location() -> Response:
+    def location() -> Answer:
         operation = _choice("operation", OPERATIONS)
         kind = _choice("payloadType", tuple(PayloadKind.__members__))
         path = text(request.args, "path")
@@ -38,7 +38,7 @@ def external_storage_location(front: Front) -> Callable[[], Response]:
 def payloads(served: ServedPayloads) -> Blueprint:
     """Make the endpoints that the signed URLs lead to."""
 
-    def upload(token: str) -> Response:
+    def upload(token: str) -> Answer:
         # The limit of an upload stands in its token, not in the limit of ordinary bodies.
         request.max_content_length = _NO_LIMIT
         with served.open_upload(token, request.content_type or "") as target:

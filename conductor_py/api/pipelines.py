@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from flask import Blueprint, Response
+from flask import Blueprint
 
-from conductor_py.api.answers import json_answer
+from conductor_py.api.answers import Answer, json_answer
 from conductor_py.api.front import Front, blueprint
 from conductor_py.pipelines.cutting import cut
 from conductor_py.pipelines.description import description
@@ -14,7 +14,7 @@ from conductor_py.wire.pipelines import read_job
 def pipelines(front: Front) -> Blueprint:
     """Make ``/api/pipelines/plan``."""
 
-    def plan() -> Response:
+    def plan() -> Answer:
         job = read_job(front.body())
         return json_answer(description(job, cut(job)))
 

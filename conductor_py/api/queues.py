@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from flask import Blueprint, Response, request
+from flask import Blueprint, request
 
-from conductor_py.api.answers import json_answer
+from conductor_py.api.answers import Answer, json_answer
 from conductor_py.api.answers import text as text_answer
 from conductor_py.api.front import Front, blueprint
 from conductor_py.wire.parameters import text, texts, wrong
@@ -40,12 +40,12 @@ class _Queues:
         self._tasks = front.engine.tasks
         self._open_tasks = front.engine.open_tasks
 
-    def sizes(self) -> Response:
+    def sizes(self) -> Answer:
         wanted = texts(request.args, "taskType")
         found = self._tasks.queue_sizes(wanted or None)
         return json_answer({name: found.get(name, 0) for name in wanted or sorted(found)})
 
-    def size(self) -> Response:
+    def size(self) -> Answer:
         name = queue_name(
             _task_type(),
             domain=text(request.args, "domain"),
@@ -54,10 +54,10 @@ class _Queues:
         )
         return json_answer(self._tasks.queue_sizes((name,)).get(name, 0))
 
-    def all_sizes(self) -> Response:
+    def all_sizes(self) -> Answer:
         return json_answer(dict(sorted(self._tasks.queue_sizes(None).items())))
 
-    def all_shards(self) -> Response:
+    def all_shards(self) -> Answer:
         found = self._tasks.queue_sizes_by_shard()
         shown = {
             queue: {shard: _shard(size) for shard, size in sorted(shards.items())}
@@ -65,13 +65,13 @@ class _Queues:
         }
         return json_answer(shown)
 
-    def poll_data(self) -> Response:
+    def poll_data(self) -> Answer:
         return json_answer(list(self._tasks.poll_data(_task_type())))
 
-    def requeue(self, task_type: str) -> Response:
+    def requeue(self, task_type: str) -> Answer:
         return text_answer(str(self._open_tasks.requeue_all(task_type)))
 
-    def all_poll_data(self) -> Response:
+    def all_poll_data(self) -> Answer:
         return json_answer(list(self._tasks.poll_data(None)))
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from flask import Blueprint, Response, request
+from flask import Blueprint, request
 
-from conductor_py.api.answers import empty, json_answer, text
+from conductor_py.api.answers import Answer, empty, json_answer, text
 from conductor_py.api.front import Front, blueprint
 from conductor_py.model.json import JsonObject
 from conductor_py.wire.backfills import lanes_shown, read_backfill
@@ -62,47 +62,47 @@ class _Schedules:
         self._front = front
         self._schedules = front.engine.schedules
 
-    def save(self) -> Response:
+    def save(self) -> Answer:
         schedule = read_schedule(
             self._front.body(), self._front.definitions, default_zone=self._front.time_zone
         )
         return json_answer(self._schedules.save(schedule))
 
-    def all(self) -> Response:
+    def all(self) -> Answer:
         workflow = text_parameter(request.args, "workflowName")
         return json_answer(list(self._schedules.all(workflow)))
 
-    def search(self) -> Response:
+    def search(self) -> Answer:
         start, size = _page(self._front.max_results)
         found = self._schedules.search(schedule_filter(request.args), start=start, size=size)
         return json_answer(search_result(found.total_hits, found.results))
 
-    def read(self, name: str) -> Response:
+    def read(self, name: str) -> Answer:
         return json_answer(self._schedules.document(name))
 
-    def delete(self, name: str) -> Response:
+    def delete(self, name: str) -> Answer:
         self._schedules.delete(name)
         return empty()
 
-    def pause(self, name: str) -> Response:
+    def pause(self, name: str) -> Answer:
         self._schedules.pause(name, text_parameter(request.args, "reason") or None)
         return empty()
 
-    def resume(self, name: str) -> Response:
+    def resume(self, name: str) -> Answer:
         self._schedules.resume(name, catch_up=flag(request.args, "catchup"))
         return empty()
 
-    def run(self, name: str) -> Response:
+    def run(self, name: str) -> Answer:
         return text(self._schedules.run(name))
 
-    def tags(self, name: str) -> Response:
+    def tags(self, name: str) -> Answer:
         return json_answer(self._schedules.document(name).get("tags", []))
 
-    def add_tags(self, name: str) -> Response:
+    def add_tags(self, name: str) -> Answer:
         self._schedules.tag(name, read_tags(self._front.body()), remove=False)
         return empty()
 
-    def remove_tags(self, name: str) -> Response:
+    def remove_tags(self, name: str) -> Answer:
         self._schedules.tag(name, read_tags(self._front.body()), remove=True)
         return empty()
 
@@ -113,7 +113,7 @@ class _Scheduler:
         self._schedules = front.engine.schedules
         self._backfills = front.engine.backfills
 
-    def backfill(self) -> Response:
+    def backfill(self) -> Answer:
         backfill = read_backfill(
             self._front.body(),
             self._front.definitions,
@@ -126,36 +126,36 @@ class _Scheduler:
         started, lanes = self._backfills.start(backfill)
         return json_answer({"workflowId": started, **lanes_shown(lanes)})
 
-    def preview(self) -> Response:
+    def preview(self) -> Answer:
         cron, start, end, count = preview_of(request.args, self._front.time_zone)
         found = self._schedules.preview(cron, start_ms=start, end_ms=end, count=count)
         return json_answer(list(found))
 
-    def runs(self) -> Response:
+    def runs(self) -> Answer:
         wanted = read_run_query(text_parameter(request.args, "query"))
         start, size = _page(self._front.max_results)
         sort = read_run_sort(request.args.getlist("sort"))
         found = self._schedules.runs(wanted, start=start, size=size, sort=sort)
         return json_answer(search_result(found.total_hits, found.results))
 
-    def requeue(self) -> Response:
+    def requeue(self) -> Answer:
         return json_answer(self._schedules.requeue())
 
-    def halt(self) -> Response:
+    def halt(self) -> Answer:
         self._schedules.halt(halted=True)
         return json_answer({"status": "done"})
 
-    def go_on(self) -> Response:
+    def go_on(self) -> Answer:
         self._schedules.halt(halted=False)
         return json_answer({"status": "done"})
 
-    def pause(self) -> Response:
+    def pause(self) -> Answer:
         return self._bulk(self._schedules.pause_all)
 
-    def resume(self) -> Response:
+    def resume(self) -> Answer:
         return self._bulk(self._schedules.resume_all)
 
-    def _bulk(self, verb: Callable[[Sequence[str]], JsonObject]) -> Response:
+    def _bulk(self, verb: Callable[[Sequence[str]], JsonObject]) -> Answer:
         return json_answer(verb(read_names(self._front.body())))
 
 

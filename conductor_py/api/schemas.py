@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from flask import Blueprint, Response, request
+from flask import Blueprint, request
 
-from conductor_py.api.answers import empty, json_answer
+from conductor_py.api.answers import Answer, empty, json_answer
 from conductor_py.api.front import Front, blueprint
 from conductor_py.wire.parameters import flag, wrong_segment
 from conductor_py.wire.policies import read_schemas
@@ -14,25 +14,25 @@ def schemas(front: Front) -> Blueprint:
     """Make the endpoints below ``/api/schema``."""
     registry = front.engine.schemas
 
-    def save() -> Response:
+    def save() -> Answer:
         found = read_schemas(front.body())
         registry.save(found, new_version=flag(request.args, "newVersion"))
         return empty()
 
-    def every() -> Response:
+    def every() -> Answer:
         return json_answer(list(registry.all()))
 
-    def latest(name: str) -> Response:
+    def latest(name: str) -> Answer:
         return json_answer(registry.one(name, None))
 
-    def one(name: str, version: str) -> Response:
+    def one(name: str, version: str) -> Answer:
         return json_answer(registry.one(name, _number(version)))
 
-    def delete_all(name: str) -> Response:
+    def delete_all(name: str) -> Answer:
         registry.delete(name, None)
         return empty()
 
-    def delete(name: str, version: str) -> Response:
+    def delete(name: str, version: str) -> Answer:
         registry.delete(name, _number(version))
         return empty()
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from flask import Blueprint, Response, request
+from flask import Blueprint, request
 
-from conductor_py.api.answers import empty, json_answer, no_content
+from conductor_py.api.answers import Answer, empty, json_answer, no_content
 from conductor_py.api.front import Front, blueprint
 from conductor_py.wire.parameters import flag, text
 from conductor_py.wire.steering import read_skip
@@ -35,19 +35,19 @@ class _Steering:
         self._executions = front.engine.executions
         self._steering = front.engine.steering
 
-    def decide(self, workflow_id: str) -> Response:
+    def decide(self, workflow_id: str) -> Answer:
         self._steering.decide(workflow_id)
         return empty()
 
-    def pause(self, workflow_id: str) -> Response:
+    def pause(self, workflow_id: str) -> Answer:
         self._steering.pause(workflow_id)
         return empty()
 
-    def resume(self, workflow_id: str) -> Response:
+    def resume(self, workflow_id: str) -> Answer:
         self._steering.resume(workflow_id)
         return empty()
 
-    def skip(self, workflow_id: str, ref: str) -> Response:
+    def skip(self, workflow_id: str, ref: str) -> Answer:
         # Clients send the request as a body, as a query parameter that nobody reads, or not at all.
         wanted = read_skip(self._front.body_object())
         self._steering.skip(
@@ -55,19 +55,19 @@ class _Steering:
         )
         return empty()
 
-    def reset_callbacks(self, workflow_id: str) -> Response:
+    def reset_callbacks(self, workflow_id: str) -> Answer:
         self._steering.reset_callbacks(workflow_id)
         return no_content()
 
-    def variables(self, workflow_id: str) -> Response:
+    def variables(self, workflow_id: str) -> Answer:
         return json_answer(self._steering.set_variables(workflow_id, self._front.body_object()))
 
-    def remove(self, workflow_id: str) -> Response:
+    def remove(self, workflow_id: str) -> Answer:
         archive = flag(request.args, "archiveWorkflow", default=True)
         self._steering.remove(workflow_id, archive=archive)
         return empty()
 
-    def terminate_and_remove(self, workflow_id: str) -> Response:
+    def terminate_and_remove(self, workflow_id: str) -> Answer:
         archive = flag(request.args, "archiveWorkflow", default=True)
         self._executions.terminate(workflow_id, reason=text(request.args, "reason") or None)
         self._steering.remove(workflow_id, archive=archive)

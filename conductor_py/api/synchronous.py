@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from flask import Blueprint, Response, request
+from flask import Blueprint, request
 
-from conductor_py.api.answers import empty, json_answer
+from conductor_py.api.answers import Answer, empty, json_answer
 from conductor_py.api.front import Front, blueprint
 from conductor_py.errors import Overloaded
 from conductor_py.model.json import JsonObject
@@ -62,7 +62,7 @@ class _Synchronous:
         self._front = front
         self._awaiting = front.engine.awaiting
 
-    def execute(self, name: str, version: str) -> Response:
+    def execute(self, name: str, version: str) -> Answer:
         wanted = _version(version)
         # Name and version stand in the path; the body need not repeat them.
         body = {**self._front.body_object(), "name": name}
@@ -74,23 +74,23 @@ class _Synchronous:
             started = replace(started, input={**started.input, "_systemMetadata": metadata})
         return json_answer(self._execute(started, self._wait(strategy=_strategy())))
 
-    def call(self, name: str) -> Response:
+    def call(self, name: str) -> Answer:
         return self._call(name, self._front.body_object())
 
-    def call_by_query(self, name: str) -> Response:
+    def call_by_query(self, name: str) -> Answer:
         given = {key: value for key, value in request.args.items() if key not in _OWN}
         return self._call(name, given)
 
-    def update_state(self, workflow_id: str) -> Response:
+    def update_state(self, workflow_id: str) -> Answer:
         update = read_state(self._front.body_object())
         found = self._awaiting.update_state(workflow_id, update, self._wait(), self._front.stop)
         return json_answer(found)
 
-    def signal(self, workflow_id: str, status: str) -> Response:
+    def signal(self, workflow_id: str, status: str) -> Answer:
         self._awaiting.signal(workflow_id, _status(status), self._front.body_object())
         return empty()
 
-    def signal_and_wait(self, workflow_id: str, status: str) -> Response:
+    def signal_and_wait(self, workflow_id: str, status: str) -> Answer:
         timeout_ms = number(request.args, "timeoutMillis", _SIGNAL_WAIT_MS, least=0)
         found = self._awaiting.signal_and_wait(
             workflow_id,
@@ -101,7 +101,7 @@ class _Synchronous:
         )
         return json_answer(found)
 
-    def _call(self, name: str, given: JsonObject) -> Response:
+    def _call(self, name: str, given: JsonObject) -> Answer:
         """A workflow as a function: its input in, its output out."""
         version = number(request.args, "version", least=0) or None
         started = StartRequest(name=name, version=version, input=given)

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import orjson
-from flask import Blueprint, Response
+from flask import Blueprint
 
-from conductor_py.api.answers import json_answer, json_bytes, text
+from conductor_py.api.answers import Answer, json_answer, json_bytes, text
 from conductor_py.api.front import Front, blueprint
 from conductor_py.api.interface_page import page
 from conductor_py.wire.openapi import document, document_bytes
 
 _METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_SCRIPT_TYPE = "application/javascript; charset=utf-8"
+_PAGE_TYPE = "text/html; charset=utf-8"
 
 
 def system(front: Front, metrics: Callable[[], bytes] | None = None) -> Blueprint:
@@ -38,35 +40,36 @@ class _System:
         self._engine = front.engine
         self._metrics = metrics
 
-    def health(self) -> Response:
+    def health(self) -> Answer:
         found = {"healthResults": [], "suppressedHealthResults": [], "healthy": True}
         found |= dict(self._engine.health())
         return json_answer(found, status=200 if found["healthy"] else 503)
 
-    def actuator_health(self) -> Response:
+    def actuator_health(self) -> Answer:
         healthy = bool(self._engine.health().get("healthy", True))
         shown = {"status": "UP" if healthy else "DOWN"}
         return json_answer(shown, status=200 if healthy else 503)
 
-    def actuator_info(self) -> Response:
+    def actuator_info(self) -> Answer:
         return json_answer({"build": {"name": "conductor-py", "version": self._engine.version}})
 
-    def version(self) -> Response:
+    def version(self) -> Answer:
         return text(self._engine.version)
 
-    def prometheus(self) -> Response:
+    def prometheus(self) -> Answer:
         assert self._metrics is not None
-        return Response(self._metrics(), content_type=_METRICS_TYPE)
+        return Answer(self._metrics(), headers={"Content-Type": _METRICS_TYPE})
 
-    def api_docs(self) -> Response:
+    def api_docs(self) -> Answer:
         return json_bytes(document_bytes(self._engine.version))
 
-    def context(self) -> Response:
+    def context(self) -> Answer:
         # Read by Conductor's pages, which show what is on: no agents here.
         flags = orjson.dumps({"AGENTSPAN_ENABLED": False, "VERSION": self._engine.version}).decode()
-        return Response(f"window.conductor = {flags};\n", mimetype="application/javascript")
+        told = f"window.conductor = {flags};\n".encode()
+        return Answer(told, headers={"Content-Type": _SCRIPT_TYPE})
 
-    def interface(self) -> Response:
-        answer = Response(page(document(self._engine.version)), mimetype="text/html")
-        answer.headers["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'"
-        return answer
+    def interface(self) -> Answer:
+        policy = "default-src 'none'; style-src 'unsafe-inline'"
+        headers = {"Content-Type": _PAGE_TYPE, "Content-Security-Policy": policy}
+        return Answer(page(document(self._engine.version)).encode(), headers=headers)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from flask import Blueprint, Response
+from flask import Blueprint
 
-from conductor_py.api.answers import empty, json_answer
+from conductor_py.api.answers import Answer, empty, json_answer
 from conductor_py.api.front import Front, Route, blueprint
 from conductor_py.wire.policies import read_tags
 
@@ -21,14 +21,14 @@ def tags(front: Front) -> Blueprint:
     """Make the endpoints of tags below ``/api/metadata``."""
     kept = front.engine.tags
 
-    def every() -> Response:
+    def every() -> Answer:
         return json_answer(list(kept.all()))
 
-    def reading(noun: str) -> Callable[..., Response]:
+    def reading(noun: str) -> Callable[..., Answer]:
         return lambda name: json_answer(list(kept.of(noun, name)))
 
-    def changing(noun: str, change: Callable[..., None]) -> Callable[..., Response]:
-        def view(name: str) -> Response:
+    def changing(noun: str, change: Callable[..., None]) -> Callable[..., Answer]:
+        def view(name: str) -> Answer:
             change(noun, name, read_tags(front.body()))
             return empty()
 

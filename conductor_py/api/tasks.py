@@ -6,12 +6,13 @@ form where clients send what they usually send.
 
 from __future__ import annotations
 
-from flask import Blueprint, Response, request
+from flask import Blueprint, request
 
-from conductor_py.api.answers import empty, json_answer, no_content, text
+from conductor_py.api.answers import Answer, empty, json_answer, no_content, text
 from conductor_py.api.errors import envelope
 from conductor_py.api.facade import FoundPage
-from conductor_py.api.front import Front, blueprint
+from conductor_py.api.front import Asked, Front, blueprint
+from conductor_py.api.hot import HotView
 from conductor_py.api.payloads import external_storage_location
 from conductor_py.api.searches import loaded, run_search
 from conductor_py.decider.operators.system import TYPES as SYSTEM_TYPES
@@ -38,10 +39,10 @@ def tasks(front: Front) -> Blueprint:
         "tasks",
         "/api/tasks",
         (
-            ("GET", "/poll/<task_type>", polls.poll),
-            ("GET", "/poll/batch/<task_type>", polls.poll_batch),
-            ("POST", "", reports.update),
-            ("POST", "/update-v2", reports.update_v2),
+            ("GET", "/poll/<task_type>", HotView(polls.poll)),
+            ("GET", "/poll/batch/<task_type>", HotView(polls.poll_batch)),
+            ("POST", "", HotView(reports.update)),
+            ("POST", "/update-v2", HotView(reports.update_v2)),
             ("POST", "/<workflow_id>/<ref>/<status>", reports.update_by_ref),
             ("POST", "/<workflow_id>/<ref>/<status>/sync", reports.update_by_ref_sync),
             ("POST", "/<task_id>/extend", reports.extend),
@@ -62,18 +63,18 @@ class _Polls:
         self._front = front
         self._tasks = front.engine.tasks
 
-    def poll(self, task_type: str) -> Response:
+    def poll(self, asked: Asked, task_type: str) -> Answer:
         timeout_ms = self._patience(min(_SINGLE_POLL_MS, self._front.max_poll_ms))
-        wanted = _poll_request(task_type, count=1, timeout_ms=timeout_ms)
+        wanted = _poll_request(asked, task_type, count=1, timeout_ms=timeout_ms)
         found = self._tasks.poll(wanted, self._front.stop)
         return json_answer(found[0]) if found else no_content()
 
-    def poll_batch(self, task_type: str) -> Response:
-        count = min(number(request.args, "count", 1, least=1), self._front.max_poll_count)
+    def poll_batch(self, asked: Asked, task_type: str) -> Answer:
+        count = min(number(asked.args, "count", 1, least=1), self._front.max_poll_count)
         most = self._front.max_poll_ms
-        timeout_ms = number(request.args, "timeout", min(100, most), least=0, most=most)
+        timeout_ms = number(asked.args, "timeout", min(100, most), least=0, most=most)
         timeout_ms = self._patience(timeout_ms)
-        wanted = _poll_request(task_type, count=count, timeout_ms=timeout_ms)
+        wanted = _poll_request(asked, task_type, count=count, timeout_ms=timeout_ms)
         return json_answer(list(self._tasks.poll(wanted, self._front.stop)))
 
     def _patience(self, timeout_ms: int) -> int:
@@ -81,7 +82,7 @@ class _Polls:
         return 0 if self._front.is_crowded else timeout_ms
 
 
-def _poll_request(task_type: str, *, count: int, timeout_ms: int) -> PollRequest:
+def _poll_request(asked: Asked, task_type: str, *, count: int, timeout_ms: int) -> PollRequest:
     if task_type in SYSTEM_TYPES:
         raise Forbidden(
             f"{task_type} tasks are carried out by the server, and handed to nobody: give a task"
@@ -89,11 +90,11 @@ def _poll_request(task_type: str, *, count: int, timeout_ms: int) -> PollRequest
         )
     return PollRequest(
         task_type=task_type,
-        worker=text_parameter(request.args, "workerid"),
-        domain=text_parameter(request.args, "domain"),
+        worker=text_parameter(asked.args, "workerid"),
+        domain=text_parameter(asked.args, "domain"),
         count=count,
         timeout_ms=timeout_ms,
-        lease_s=number(request.args, "leaseSeconds", 0, least=0, most=_MAX_LEASE_S),
+        lease_s=number(asked.args, "leaseSeconds", 0, least=0, most=_MAX_LEASE_S),
     )
 
 
@@ -102,32 +103,32 @@ class _Reports:
         self._front = front
         self._tasks = front.engine.tasks
 
-    def update(self) -> Response:
-        return text(self._take(read_result(self._front.body())))
+    def update(self, asked: Asked) -> Answer:
+        return text(self._take(read_result(self._front.body(asked))))
 
-    def update_v2(self) -> Response:
-        result = read_result(self._front.body())
+    def update_v2(self, asked: Asked) -> Answer:
+        result = read_result(self._front.body(asked))
         try:
             self._take(result)
             if isinstance(result, ExtendRequest) or not result.status.terminal:
                 return no_content()
-            following = self._next_task(result)
+            following = self._next_task(asked, result)
         except NotFound as error:
             # 404 and 405 make the official Python workers give up this endpoint for good.
             return envelope(error, self._front.instance, status=_GONE)
         return json_answer(following) if following is not None else no_content()
 
-    def update_by_ref(self, workflow_id: str, ref: str, status: str) -> Response:
+    def update_by_ref(self, workflow_id: str, ref: str, status: str) -> Answer:
         found = self._by_ref(workflow_id, ref, status)
         return text(found) if found else empty()
 
-    def update_by_ref_sync(self, workflow_id: str, ref: str, status: str) -> Response:
+    def update_by_ref_sync(self, workflow_id: str, ref: str, status: str) -> Answer:
         if self._by_ref(workflow_id, ref, status) is None:
             raise NotFound(f"No pending task of reference {ref} in workflow {workflow_id}.")
         executions = self._front.engine.executions
         return json_answer(executions.document(workflow_id, include_tasks=True))
 
-    def extend(self, task_id: str) -> Response:
+    def extend(self, task_id: str) -> Answer:
         until = self._tasks.extend(read_extend(task_id, self._front.body()))
         answer: dict[str, object] = {"taskId": task_id, "leaseUntil": until}
         wanted = self._front.engine.checkpoints.wanted(task_id)
@@ -135,14 +136,14 @@ class _Reports:
             answer["request"] = wanted_to_json(wanted)
         return json_answer(answer)
 
-    def add_log(self, task_id: str) -> Response:
+    def add_log(self, task_id: str) -> Answer:
         line = request.get_data(cache=False).decode("utf-8", "replace")
         if not line:
             raise InvalidInput("The body must be the line to log.")
         self._tasks.log(task_id, line)
         return empty()
 
-    def requeue(self, task_id: str) -> Response:
+    def requeue(self, task_id: str) -> Answer:
         self._front.engine.open_tasks.requeue(task_id)
         return no_content()
 
@@ -153,7 +154,7 @@ class _Reports:
             self._tasks.update(result)
         return result.task_id
 
-    def _next_task(self, result: TaskResult) -> JsonObject | None:
+    def _next_task(self, asked: Asked, result: TaskResult) -> JsonObject | None:
         done = self._tasks.document(result.task_id)
         if done["taskType"] in SYSTEM_TYPES:
             return None
@@ -162,7 +163,7 @@ class _Reports:
             worker=result.worker,
             domain=str(done.get("domain") or ""),
             timeout_ms=0,
-            lease_s=number(request.args, "leaseSeconds", 0, least=0, most=_MAX_LEASE_S),
+            lease_s=number(asked.args, "leaseSeconds", 0, least=0, most=_MAX_LEASE_S),
         )
         found = self._tasks.poll(wanted, self._front.stop)
         return found[0] if found else None
@@ -181,18 +182,18 @@ class _Reads:
         self._search = front.engine.executions.search_tasks
         self._max_results = front.max_results
 
-    def read(self, task_id: str) -> Response:
+    def read(self, task_id: str) -> Answer:
         return json_answer(self._tasks.document(task_id))
 
-    def log(self, task_id: str) -> Response:
+    def log(self, task_id: str) -> Answer:
         lines = self._tasks.logs(task_id)
         return json_answer(list(lines)) if lines else no_content()
 
-    def search(self) -> Response:
+    def search(self) -> Answer:
         page = self._found()
         return json_answer(search_result(page.total_hits, page.results))
 
-    def search_v2(self) -> Response:
+    def search_v2(self) -> Answer:
         page = self._found()
         return json_answer(loaded(page, "taskId", self._tasks.document))
 

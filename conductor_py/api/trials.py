@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from flask import Blueprint, Response
+from flask import Blueprint
 
-from conductor_py.api.answers import json_answer
+from conductor_py.api.answers import Answer, json_answer
 from conductor_py.api.front import Front, blueprint
 from conductor_py.wire.trials import read_trial
 
@@ -12,7 +12,7 @@ from conductor_py.wire.trials import read_trial
 def trials(front: Front) -> Blueprint:
     """Make ``/api/workflow/test``."""
 
-    def run() -> Response:
+    def run() -> Answer:
         trial = read_trial(front.body(), front.definitions)
         return json_answer(front.engine.trials.run(trial))
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from flask import Blueprint, Response
+from flask import Blueprint
 
-from conductor_py.api.answers import json_answer, text
+from conductor_py.api.answers import Answer, json_answer, text
 from conductor_py.api.front import Front, blueprint
 from conductor_py.errors import Forbidden, NotFound
 
@@ -13,21 +13,21 @@ def secrets(front: Front) -> Blueprint:
     """Make the endpoints below ``/api/secrets``: names only."""
     kept = front.engine.secrets
 
-    def names() -> Response:
+    def names() -> Answer:
         return json_answer(list(kept.names()))
 
-    def details() -> Response:
+    def details() -> Answer:
         return json_answer([{"name": name} for name in kept.names()])
 
-    def exists(key: str) -> Response:
+    def exists(key: str) -> Answer:
         return json_answer(kept.value(key) is not None)
 
-    def read(key: str) -> Response:
+    def read(key: str) -> Answer:
         if kept.value(key) is None:
             raise NotFound(f"No such secret found by name: {key}")
         raise Forbidden("The values of secrets are handed to tasks and to nobody else.")
 
-    def write(key: str) -> Response:
+    def write(key: str) -> Answer:
         raise Forbidden(f"Secrets are read-only: set {key} in the environment of the server.")
 
     routes = (
@@ -46,10 +46,10 @@ def environment(front: Front) -> Blueprint:
     """Make the endpoints below ``/api/environment``."""
     kept = front.engine.environment
 
-    def every() -> Response:
+    def every() -> Answer:
         return json_answer([{"name": name, "value": kept.value(name)} for name in kept.names()])
 
-    def one(key: str) -> Response:
+    def one(key: str) -> Answer:
         return text(kept.value(key) or "")
 
     return blueprint(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from flask import Blueprint, Response, request
+from flask import Blueprint, request
 
-from conductor_py.api.answers import empty, json_answer
+from conductor_py.api.answers import Answer, empty, json_answer
 from conductor_py.api.front import Front, blueprint
 from conductor_py.wire.parameters import text, wrong
 from conductor_py.wire.workers import LONGEST, read_sign
@@ -14,14 +14,14 @@ def workers(front: Front) -> Blueprint:
     """Make the endpoints of ``/api/workers``."""
     known = front.engine.workers
 
-    def present() -> Response:
+    def present() -> Answer:
         return json_answer(list(known.present(text(request.args, "taskType"))))
 
-    def report() -> Response:
+    def report() -> Answer:
         lease_ms = known.report(read_sign(front.body()))
         return json_answer({"leaseSeconds": lease_ms // 1000})
 
-    def leave() -> Response:
+    def leave() -> Answer:
         worker = text(request.args, "workerId")
         if not 0 < len(worker) <= LONGEST:
             raise wrong("workerId", f"must be given, with at most {LONGEST} characters", worker)

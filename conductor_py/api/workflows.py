@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from flask import Blueprint, Response, request
+from flask import Blueprint, request
 
-from conductor_py.api.answers import empty, json_answer, text
+from conductor_py.api.answers import Answer, empty, json_answer, text
 from conductor_py.api.facade import FoundPage
-from conductor_py.api.front import Front, blueprint
+from conductor_py.api.front import Asked, Front, blueprint
+from conductor_py.api.hot import HotView
 from conductor_py.api.payloads import external_storage_location
 from conductor_py.api.searches import loaded, run_search
 from conductor_py.errors import InvalidInput
@@ -36,11 +37,11 @@ def workflows(front: Front) -> Blueprint:
         "workflows",
         "/api/workflow",
         (
-            ("POST", "", views.start),
-            ("POST", "/<name>", views.start_by_name),
-            ("GET", "/<workflow_id>", views.read),
+            ("POST", "", HotView(views.start)),
+            ("POST", "/<name>", HotView(views.start_by_name)),
+            ("GET", "/<workflow_id>", HotView(views.read)),
             ("DELETE", "/<workflow_id>", views.terminate),
-            ("GET", "/<workflow_id>/status", views.status),
+            ("GET", "/<workflow_id>/status", HotView(views.status)),
             ("GET", "/<workflow_id>/tasks", views.tasks),
             ("GET", "/running/<name>", views.running),
             ("GET", "/search", views.search),
@@ -56,17 +57,17 @@ class _Workflows:
         self._front = front
         self._executions = front.engine.executions
 
-    def start(self) -> Response:
-        body = self._front.body()
+    def start(self, asked: Asked) -> Answer:
+        body = self._front.body(asked)
         return text(self._executions.start(read_start(body, self._front.definitions)))
 
-    def start_by_name(self, name: str) -> Response:
-        arguments = request.args
+    def start_by_name(self, asked: Asked, name: str) -> Answer:
+        arguments = asked.args
         business_at, zone = business(arguments)
         started = StartRequest(
             name=name,
             version=number(arguments, "version") if arguments.get("version") else None,
-            input=self._front.body_object(),
+            input=self._front.body_object(asked),
             correlation_id=text_parameter(arguments, "correlationId") or None,
             priority=priority(arguments, "priority"),
             business_at=business_at,
@@ -74,25 +75,25 @@ class _Workflows:
         )
         return text(self._executions.start(started))
 
-    def read(self, workflow_id: str) -> Response:
-        include = flag(request.args, "includeTasks", default=True)
+    def read(self, asked: Asked, workflow_id: str) -> Answer:
+        include = flag(asked.args, "includeTasks", default=True)
         return json_answer(self._executions.document(workflow_id, include_tasks=include))
 
-    def terminate(self, workflow_id: str) -> Response:
+    def terminate(self, workflow_id: str) -> Answer:
         reason = text_parameter(request.args, "reason") or None
         trigger = flag(request.args, "triggerFailureWorkflow")
         self._executions.terminate(workflow_id, reason=reason, trigger_failure_workflow=trigger)
         return empty()
 
-    def status(self, workflow_id: str) -> Response:
+    def status(self, asked: Asked, workflow_id: str) -> Answer:
         found = self._executions.status(
             workflow_id,
-            include_output=flag(request.args, "includeOutput"),
-            include_variables=flag(request.args, "includeVariables"),
+            include_output=flag(asked.args, "includeOutput"),
+            include_variables=flag(asked.args, "includeVariables"),
         )
         return json_answer(found)
 
-    def tasks(self, workflow_id: str) -> Response:
+    def tasks(self, workflow_id: str) -> Answer:
         first = number(request.args, "start", 0, least=0)
         count = number(request.args, "count", 15, least=0)
         wanted = frozenset(name.upper() for name in texts(request.args, "status"))
@@ -101,7 +102,7 @@ class _Workflows:
         found = [task for task in listed if not wanted or task["status"] in wanted]
         return json_answer(search_result(len(found), found[first : first + count]))
 
-    def running(self, name: str) -> Response:
+    def running(self, name: str) -> Answer:
         version = number(request.args, "version", 1)
         since, until = number(request.args, "startTime"), number(request.args, "endTime")
         if not (since and until):
@@ -115,11 +116,11 @@ class _Workflows:
         )
         return json_answer([summary["workflowId"] for summary in found.results])
 
-    def search(self) -> Response:
+    def search(self) -> Answer:
         page = self._found()
         return json_answer(search_result(page.total_hits, page.results))
 
-    def search_v2(self) -> Response:
+    def search_v2(self) -> Answer:
         page = self._found()
         read = partial(self._executions.document, include_tasks=False)
         return json_answer(loaded(page, "workflowId", read))

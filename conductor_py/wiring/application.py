@@ -90,6 +90,7 @@ def build_application(
         owner_email_mandatory=settings.app.owner_email_mandatory,
         restrict_names=settings.app.validate_names,
         metrics=metrics.write if metrics is not None else None,
+        timed=metrics.timed if metrics is not None else None,
         config=shown(settings),
         time_zone=_time_zone(settings),
         admission=admission,
@@ -100,7 +101,6 @@ def build_application(
         ),
     )
     if metrics is not None:
-        metrics.observe(application)
         metrics.show_queues(lambda: engine.tasks.queue_sizes(None))
         metrics.show_schedules(engine.schedules.counts)
         metrics.show_events(engine.events.counts)

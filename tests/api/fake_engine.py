@@ -216,6 +216,8 @@ class FakeTasks:
     pending_ref: str = "resize_1"
 
     def poll(self, request: PollRequest, /, stop: threading.Event | None) -> Sequence[JsonObject]:
+        if self.failure:
+            raise self.failure
         self.polled.append(request)
         taken, self.waiting = self.waiting[: request.count], self.waiting[request.count :]
         return tuple(taken)
