@@ -106,7 +106,7 @@ bench-spark: $(INSTALLED) ## measure Spark workers, write docs/reference/benchma
 bench-compare: $(INSTALLED) ## compare this tree with BASE=<commit>, measured in turn; fails where it is over 10 % worse
 	$(BIN)/python benchmarks/compare.py $(BASE)
 
-profile: $(INSTALLED) ## where the CPU of an execution goes, by part and layer [WORK=fork]
+profile: $(INSTALLED) ## where the CPU of an execution goes, part by part [WORK=fork]
 	$(BIN)/python benchmarks/profile.py $(or $(WORK),one)
 
 mutants: $(INSTALLED) ## plant bugs one at a time and see what catches each (ONLY=<id>)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,25 +44,30 @@ def cost_of(root: int) -> Cost:
     return Cost(sum(cpu for _, cpu, _ in known), sum(resident for _, _, resident in known))
 
 
-def cost_by_process(root: int) -> dict[int, tuple[str, float]]:
-    """A process and all that descend from it: the name of each, and its CPU in seconds."""
-    found: dict[int, tuple[int, str, float]] = {}
+def cost_by_thread(root: int) -> dict[int, tuple[str, float]]:
+    """The threads of a process and of all that descend from it: the name of the process of each,
+    and the CPU that the thread has used in seconds.
+    """
+    parents: dict[int, int] = {}
+    names: dict[int, str] = {}
     for place in _PROC.glob("[0-9]*"):
         try:
             stat = (place / "stat").read_text()
-            command = (place / "cmdline").read_bytes()
+            is_script = b"quickjs/child.py" in (place / "cmdline").read_bytes()
         except OSError:  # it ended meanwhile
             continue
-        fields = stat[stat.rindex(")") + 2 :].split()
-        name = "script processes" if b"quickjs/child.py" in command else stat.split("(")[1]
-        ticks = int(fields[11]) + int(fields[12])
-        found[int(place.name)] = (int(fields[1]), name.partition(")")[0], ticks / _TICKS_PER_S)
-    parents = {pid: parent for pid, (parent, _, _) in found.items()}
-    return {
-        pid: (name, cpu_s)
-        for pid, (_, name, cpu_s) in found.items()
-        if root in _ancestors(pid, parents)
-    }
+        name, _, fields = stat.partition("(")[2].rpartition(") ")
+        parents[int(place.name)] = int(fields.split()[1])
+        names[int(place.name)] = "script processes" if is_script else name
+    found: dict[int, tuple[str, float]] = {}
+    for pid, name in names.items():
+        if root not in _ancestors(pid, parents):
+            continue
+        for place in _PROC.glob(f"{pid}/task/*"):
+            with suppress(OSError):
+                used_ns = int((place / "schedstat").read_text().split()[0])
+                found[int(place.name)] = name, used_ns / 1e9
+    return found
 
 
 def script_processes_mb(root: int) -> float:

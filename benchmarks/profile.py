@@ -2,9 +2,9 @@
 
 .venv/bin/python benchmarks/profile.py [one|fork] [EXECUTIONS]
 
-A server as it ships is put under load while each of its Python processes samples itself
-(``sampled/sitecustomize.py``); the rest is told by /proc. A fork has 1,000 branches, and what is
-printed is the cost of one.
+A server as it ships is put under load; /proc tells what each thread has used, and
+``named/sitecustomize.py`` what it is for. A fork has 1,000 branches, and what is printed is the
+cost of one.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import json
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,45 +20,29 @@ _ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(_ROOT))
 
 from benchmarks.clients import drive  # noqa: E402 - found where this file is
-from benchmarks.machine import cost_by_process  # noqa: E402
+from benchmarks.machine import cost_by_thread  # noqa: E402
 from benchmarks.server_part import Served, await_effects, chain, fork, server  # noqa: E402
 
 _WIDTH = 1_000
 _LEAST_MS = 0.005
-Ledger = Counter[tuple[str, str]]
 
 
 def main(work: str = "one", executions: int = 0) -> int:
-    """Measure and print one table: part, layer, milliseconds of CPU for each unit of work."""
+    """Measure and print a table: milliseconds of CPU of each part for a unit of work."""
     with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder)
-        path = f"{_ROOT / 'benchmarks' / 'sampled'}:{_ROOT}:{_ROOT / 'workers'}"
-        with server(PYTHONPATH=path, SAMPLES=folder) as at:
-            units, ledger = _measured(at, place, work, executions)
-    unit = "branch" if work == "fork" else "execution"
-    print("\n".join(table({key: seconds * 1000 / units for key, seconds in ledger.items()}, unit)))
+        path = f"{_ROOT / 'benchmarks' / 'named'}:{_ROOT}:{_ROOT / 'workers'}"
+        with server(PYTHONPATH=path, NAMES=folder) as at:
+            units, spent = _measured(at, Path(folder), work, executions)
+    whole = sum(spent.values())
+    print(f"| part | CPU for one {'branch' if work == 'fork' else 'execution'} (ms) | share |")
+    print("|---|---:|---:|")
+    for part, seconds in [("all", whole), *spent.most_common()]:
+        if (ms := seconds * 1000 / units) >= _LEAST_MS:
+            print(f"| {part} | {ms:.3f} | {seconds / whole:.0%} |")
     return 0
 
 
-def table(costs: dict[tuple[str, str], float], unit: str) -> Iterator[str]:
-    """Yield the table, the dearest part first, and in each the dearest layer."""
-    parts: Counter[str] = Counter()
-    for (part, _), ms in costs.items():
-        parts[part] += ms
-    yield f"| part | layer | CPU for one {unit} (ms) |"
-    yield "|---|---|---:|"
-    yield f"| **all** | | **{sum(costs.values()):.3f}** |"
-    for part, whole in parts.most_common():
-        if whole < _LEAST_MS:
-            continue
-        yield f"| {part} | | {whole:.3f} |"
-        layers = {layer: ms for (found, layer), ms in costs.items() if found == part and layer}
-        for layer, ms in sorted(layers.items(), key=lambda item: -item[1]):
-            if ms >= _LEAST_MS:
-                yield f"| | {layer} | {ms:.3f} |"
-
-
-def _measured(at: Served, folder: Path, work: str, executions: int) -> tuple[int, Ledger]:
+def _measured(at: Served, folder: Path, work: str, executions: int) -> tuple[int, Counter[str]]:
     if work == "fork":
         executions = executions or 5
         load, width = fork(at, "fork", _WIDTH), _WIDTH
@@ -68,25 +51,28 @@ def _measured(at: Served, folder: Path, work: str, executions: int) -> tuple[int
         load, width = chain(at, "one", 1), 1
     drive(replace(load, executions=max(1, executions // 10)))
     await_effects(at)
-    before = _ledger(at, folder)
+    before = _spent(at, folder)
     drive(replace(load, executions=executions))
     await_effects(at)
-    return executions * width, _ledger(at, folder) - before
+    return executions * width, _spent(at, folder) - before
 
 
-def _ledger(at: Served, folder: Path) -> Ledger:
-    """CPU in seconds until now, by part and layer."""
-    found: Ledger = Counter()
-    sampled = {int(file.stem): json.loads(file.read_text()) for file in folder.glob("*.json")}
-    for pid, (name, cpu_s) in cost_by_process(at.pid).items():
-        if pid not in sampled:
-            found[name, ""] += cpu_s
-            continue
-        spent_s, rows = sampled[pid]
-        for part, layer, seconds in rows:
-            found[part, layer] += seconds
-        found["outside Python", ""] += spent_s - sum(seconds for _, _, seconds in rows)
+def _spent(at: Served, folder: Path) -> Counter[str]:
+    """CPU in seconds until now, by part."""
+    names: dict[int, str] = {}
+    for file in folder.glob("*.json"):
+        names |= {int(thread): name for thread, name in json.loads(file.read_text()).items()}
+    found: Counter[str] = Counter()
+    for thread, (process, cpu_s) in cost_by_thread(at.pid).items():
+        found[_part(process, names.get(thread, ""))] += cpu_s
     return found
+
+
+def _part(process: str, thread: str) -> str:
+    if not process.startswith("python"):
+        return process
+    # Threads that Python has not started are the web server's.
+    return "http" if not thread or thread.startswith("Dummy-") else thread.rstrip("-0123456789")
 
 
 if __name__ == "__main__":
