@@ -24,7 +24,7 @@ from conductor_py.wire.catalog import (
 )
 from conductor_py.wire.codes import read_code
 from conductor_py.wire.lineage import lineage_body
-from conductor_py.wire.parameters import flag, number, text, wrong_segment
+from conductor_py.wire.parameters import flag, number, number_segment, text
 
 _ETAG = re.compile(r'"(\d{1,15})"')
 _MOST = 1_000
@@ -101,7 +101,7 @@ class _Versioned:
         return _answer(self._catalog.delete(self.kind, _code(code), etag=_etag()))
 
     def purge(self, code: str, version: str) -> Answer:
-        self._catalog.purge(self.kind, _code(code), _version(version))
+        self._catalog.purge(self.kind, _code(code), number_segment("version", version))
         return empty()
 
 
@@ -136,7 +136,7 @@ class _Workflows(_Versioned):
         return _answer(saved)
 
     def split(self, code: str, version: str) -> Answer:
-        wanted, of = _code(code), _version(version)
+        wanted, of = _code(code), number_segment("version", version)
         split, edges = self._catalog.split(wanted, of)
         return json_answer(split_body(wanted, of, split.pins, edges))
 
@@ -202,12 +202,6 @@ class _Tasks(_Versioned):
 
 def _code(segment: str) -> int:
     return read_code(segment, "{code}")
-
-
-def _version(segment: str) -> int:
-    if not (segment.isascii() and segment.isdecimal()) or len(segment) > 9:
-        raise wrong_segment("version", "must be a whole number", segment)
-    return int(segment)
 
 
 def _etag() -> int:

@@ -25,6 +25,7 @@ _WORK: Final = "/api/tasks"
 _ALWAYS: Final = ("/health", "/api/health", "/actuator/")
 _STREAMED: Final = ("/api/payloads/", "/api/files/")
 _READ_FIRST: Final = 1 << 20
+_DIGITS: Final = 10
 
 
 def admitted(
@@ -189,4 +190,4 @@ def _size_of(environ: WSGIEnvironment) -> int | None:
     if "HTTP_TRANSFER_ENCODING" in environ:
         return None
     size = environ.get("CONTENT_LENGTH") or "0"
-    return int(size) if size.isdecimal() else _READ_FIRST + 1
+    return int(size) if size.isdecimal() and len(size) < _DIGITS else _READ_FIRST + 1

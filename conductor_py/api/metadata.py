@@ -11,7 +11,7 @@ from conductor_py.api.answers import Answer, empty, json_answer, json_bytes
 from conductor_py.api.front import Front, blueprint
 from conductor_py.model.json import JsonObject
 from conductor_py.wire.advice import advice
-from conductor_py.wire.parameters import flag, number, text, wrong_segment
+from conductor_py.wire.parameters import flag, number, number_segment, text
 from conductor_py.wire.summaries import classifier_of
 
 
@@ -90,9 +90,7 @@ class _Workflows:
         return json_answer([versions[-1] for versions in listed.values()])
 
     def delete(self, name: str, version: str) -> Answer:
-        if not version.lstrip("-").isdecimal():
-            raise wrong_segment("version", "must be a whole number", version)
-        self._definitions.delete(name, int(version))
+        self._definitions.delete(name, number_segment("version", version, signed=True))
         return empty()
 
 

@@ -6,7 +6,7 @@ from flask import Blueprint, request
 
 from conductor_py.api.answers import Answer, empty, json_answer
 from conductor_py.api.front import Front, blueprint
-from conductor_py.wire.parameters import flag, wrong_segment
+from conductor_py.wire.parameters import flag, number_segment
 from conductor_py.wire.policies import read_schemas
 
 
@@ -26,14 +26,14 @@ def schemas(front: Front) -> Blueprint:
         return json_answer(registry.one(name, None))
 
     def one(name: str, version: str) -> Answer:
-        return json_answer(registry.one(name, _number(version)))
+        return json_answer(registry.one(name, number_segment("version", version)))
 
     def delete_all(name: str) -> Answer:
         registry.delete(name, None)
         return empty()
 
     def delete(name: str, version: str) -> Answer:
-        registry.delete(name, _number(version))
+        registry.delete(name, number_segment("version", version))
         return empty()
 
     routes = (
@@ -45,9 +45,3 @@ def schemas(front: Front) -> Blueprint:
         ("DELETE", "/<name>/<version>", delete),
     )
     return blueprint("schema", "/api/schema", routes)
-
-
-def _number(version: str) -> int:
-    if not version.isascii() or not version.isdecimal() or len(version) > 9:
-        raise wrong_segment("version", "must be a whole number", version)
-    return int(version)

@@ -19,7 +19,7 @@ from conductor_py.errors import Overloaded
 from conductor_py.model.json import JsonObject
 from conductor_py.model.requests import StartRequest, WaitRequest
 from conductor_py.model.status import TaskStatus
-from conductor_py.wire.parameters import number, text, texts, wrong, wrong_segment
+from conductor_py.wire.parameters import number, number_segment, text, texts, wrong, wrong_segment
 from conductor_py.wire.requests import RESULT_STATUSES, read_start
 from conductor_py.wire.signal import STRATEGIES, TARGET_WORKFLOW
 from conductor_py.wire.steering import read_state
@@ -145,6 +145,4 @@ def _status(status: str) -> TaskStatus:
 
 
 def _version(version: str) -> int:
-    if not (version.isascii() and version.isdigit() and len(version) < 10):
-        raise wrong_segment("version", "must be a number; 0 stands for the latest", version)
-    return int(version)
+    return number_segment("version", version, "must be a number; 0 stands for the latest")

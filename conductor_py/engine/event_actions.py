@@ -12,6 +12,7 @@ from typing import Final
 
 from conductor_py.decider.chains import chain_ends
 from conductor_py.decider.event_actions import expanded, resolved
+from conductor_py.decider.starting import whole_number
 from conductor_py.engine.executions import Executions
 from conductor_py.engine.operations import Operations
 from conductor_py.engine.tasks import Tasks
@@ -70,7 +71,7 @@ class EventActions:
         version = wanted.details.get("version")
         request = StartRequest(
             name=wanted.text("name"),
-            version=int(str(version)) if str(version or "").isdecimal() else None,
+            version=whole_number(version) if version else None,
             correlation_id=wanted.optional_text("correlationId"),
             input={**wanted.object("input"), **wanted.marks},
             task_to_domain=wanted.domains(),

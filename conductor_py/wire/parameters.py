@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -13,6 +14,8 @@ from conductor_py.wire.priorities import Priority
 _PRIORITY = Priority()
 _TRUE = frozenset({"true", "1", "yes", "on"})
 _FALSE = frozenset({"false", "0", "no", "off"})
+_UNSIGNED = re.compile(r"[0-9]{1,9}")
+_SIGNED = re.compile(r"-?[0-9]{1,18}")
 
 
 class Arguments(Protocol):
@@ -95,6 +98,17 @@ def texts(arguments: Arguments, name: str) -> tuple[str, ...]:
     """Read a list: the parameter repeated, or its values separated by commas."""
     values = (part.strip() for value in arguments.getlist(name) for part in value.split(","))
     return tuple(value for value in values if value and value != "None")
+
+
+def number_segment(
+    name: str, value: str, message: str = "must be a whole number", *, signed: bool = False
+) -> int:
+    """Read a whole number that is a part of the path, of 9 digits at most; with ``signed`` of 18,
+    one minus before them.
+    """
+    if not (_SIGNED if signed else _UNSIGNED).fullmatch(value):
+        raise wrong_segment(name, message, value)
+    return int(value)
 
 
 def wrong(name: str, message: str, value: str | None = None) -> InvalidInput:

@@ -441,3 +441,11 @@ def test_rest_ends_with_503_when_the_store_went_away_meanwhile() -> None:
         admission.rest(went_away)
     admission.end()
     assert admission.counts()["working"] == 0
+
+
+def test_a_length_of_thousands_of_digits_is_that_of_a_large_body(door: Make) -> None:
+    made = door()
+    made.ask("huge", CONTENT_LENGTH="9" * 5_000)
+    made.let_out("huge")
+    made.close()
+    assert made.answers["huge"][0] == "200 OK"

@@ -119,6 +119,26 @@ def test_removing_a_definition(client: Any) -> None:
     assert client.delete("/api/metadata/workflow/thumbs/new").status_code == 400
 
 
+@pytest.mark.parametrize(
+    "version",
+    [
+        *("--1", "1-", "-", "1.5", "+1", "\u0661", "\u00b2"),
+        pytest.param("9" * 5_000, id="long"),
+        pytest.param("-" + "9" * 5_000, id="long below zero"),
+    ],
+)
+def test_a_version_in_a_path_that_is_no_number_is_refused(client: Any, version: str) -> None:
+    client.post("/api/metadata/workflow", json=_definition())
+    answer = client.delete(f"/api/metadata/workflow/thumbs/{version}")
+    assert answer.status_code == 400
+    assert answer.json["validationErrors"][0]["path"] == "{version}"
+    assert client.get("/api/metadata/workflow/thumbs").status_code == 200
+
+
+def test_a_version_below_zero_is_one_that_there_is_not(client: Any) -> None:
+    assert client.delete("/api/metadata/workflow/thumbs/-1").status_code == 404
+
+
 def test_task_definitions_are_registered_as_a_list(client: Any) -> None:
     assert client.post("/api/metadata/taskdefs", json=[{"name": "resize"}]).status_code == 200
     read = client.get("/api/metadata/taskdefs/resize").json

@@ -99,6 +99,16 @@ def test_the_task_to_domain_of_the_action_wins_over_the_messages(engine: MemoryE
     assert engine.workflow(record["output"]["workflowId"])["taskToDomain"] == {"a": "x"}
 
 
+@pytest.mark.parametrize("version", [pytest.param("9" * 5_000, id="long"), "--1"])
+def test_a_version_that_is_no_number_holds_no_message_up(
+    engine: MemoryEngine, version: str
+) -> None:
+    register(engine, handler(action("start_workflow", name="target", version="${version}")))
+    publish(engine, version=version)
+    engine.settle()
+    assert statuses(engine) == ["COMPLETED"]
+
+
 @pytest.mark.anomaly("A-60")
 def test_a_message_that_comes_twice_starts_one_workflow(engine: MemoryEngine) -> None:
     register(engine, handler(action("start_workflow", name="target")))
