@@ -97,7 +97,8 @@ def read(given: Mapping[str, Any]) -> Settings:
 
 def _warn_of_secrets(redis: str, flags: Mapping[str, str]) -> None:
     """Say which words of the command are secrets that every user of the machine can list."""
-    secret = {each.setting.key for each in declared() if each.setting.secret}
+    settings = [each.setting for each in declared()]
+    secret = {setting.key for setting in settings if setting.secret or setting.secret_path}
     seen = sorted(key for key in flags.keys() & secret if key != _HOSTS)
     if urlsplit(redis).password:
         seen.append("the password of --redis")

@@ -73,12 +73,14 @@ class Setting:
     secret: bool = False
     plain: bool = False
     """Whether it names something in a record, where other letters would not be read back."""
+    secret_path: bool = False
+    """Whether it is a URL, or a part of one, whose path lets in whoever knows it."""
 
     @property
     def is_credential(self) -> bool:
         """Whether the value is a secret, or a URL that may hold one."""
         is_url = self.kind == "text" and self.key.lower().endswith(".url")
-        return self.secret or is_url
+        return self.secret or self.secret_path or is_url
 
     def parse(self, text: str) -> object:
         """Turn text into the value; raises ValueError whose message says what would be right."""
@@ -120,6 +122,12 @@ def text(
     setting = Setting(
         key=key, kind="text", default=default, sentence=sentence, secret=secret, plain=plain
     )
+    return cast("str", _declare(setting))
+
+
+def hook(key: str, default: str, sentence: str) -> str:
+    """Declare a URL whose path may be a secret, or a part of one: its host is all that is shown."""
+    setting = Setting(key=key, kind="text", default=default, sentence=sentence, secret_path=True)
     return cast("str", _declare(setting))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from conductor_py.config.declaration import choice, duration, names, text
+from conductor_py.config.declaration import choice, duration, hook, names, text
 
 _WORKFLOW_LISTENERS = ("stub", "archive", "workflow_publisher", "queue_publisher", "kafka")
 
@@ -56,17 +56,17 @@ class Listeners:
         "workflow-status-events",
         "kafka: the topic; the broker is that of conductor.event-queues.kafka.",
     )
-    url: str = text(
+    url: str = hook(
         "conductor.status-notifier.notification.url",
         "",
         "Where status changes are posted to; it may be a private address.",
     )
-    endpoint_workflow: str = text(
+    endpoint_workflow: str = hook(
         "conductor.status-notifier.notification.endpointWorkflow",
         "",
         "What is added to the notification URL for workflows.",
     )
-    endpoint_task: str = text(
+    endpoint_task: str = hook(
         "conductor.status-notifier.notification.endpointTask",
         "",
         "What is added to the notification URL for tasks.",

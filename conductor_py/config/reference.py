@@ -59,6 +59,8 @@ def _row(setting: Setting) -> str:
         notes.append(f"At most {setting.render(setting.maximum)}.")
     if setting.secret:
         notes.append("A secret: shown nowhere.")
+    if setting.secret_path:
+        notes.append("May hold a secret: its host is all that is shown.")
     if setting.is_credential:
         notes.append(f"`{SUFFIX}` behind the key: a file that holds it.")
     name = f"`{setting.key}`<br>`{environment_name(setting.key)}`"

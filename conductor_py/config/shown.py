@@ -1,5 +1,5 @@
-"""Settings as they are shown to operators: every key with the value in effect, secrets and the
-credentials and query values in URLs masked.
+"""Settings as they are shown to operators: every key with the value in effect; secrets are masked,
+and in URLs credentials, values of the query and paths that may be secrets.
 """
 
 from __future__ import annotations
@@ -10,6 +10,9 @@ from typing import Final
 from conductor_py.config.settings import Settings, declared
 
 _MASK: Final = "***"
+_HOST: Final = re.compile(
+    r"(?P<scheme>https?://)(?P<user>[^/?#\s\\]*@)?(?P<host>[^/?#\s\\@]+)(?=[/?#]|$)", re.IGNORECASE
+)
 _CREDENTIALS: Final = re.compile(r"//[^/\s]*@")
 
 
@@ -20,6 +23,8 @@ def shown(settings: Settings) -> dict[str, str]:
         value = getattr(getattr(settings, each.section), each.attribute)
         if each.setting.secret:
             written[each.setting.key] = _MASK if value else ""
+        elif each.setting.secret_path:
+            written[each.setting.key] = _host_of(str(value))
         elif isinstance(value, bool):
             written[each.setting.key] = str(value).lower()
         elif isinstance(value, int):
@@ -29,6 +34,16 @@ def shown(settings: Settings) -> dict[str, str]:
         else:
             written[each.setting.key] = _redacted(str(value))
     return written
+
+
+def _host_of(url: str) -> str:
+    """Mask all but scheme, host and port; of what has none, everything."""
+    found = _HOST.match(url)
+    if found is None:
+        return _MASK if url else ""
+    user = f"{_MASK}@" if found["user"] else ""
+    path = f"/{_MASK}" if url[found.end() :].strip("/") else url[found.end() :]
+    return f"{found['scheme']}{user}{found['host']}{path}"
 
 
 def _redacted(text: str) -> str:

@@ -114,7 +114,7 @@ def load(
         except ConfigurationError as unread:
             problems.append(unread.message)
         except ValueError as right:
-            hides = place.setting.secret or each.is_file
+            hides = place.setting.is_credential or each.is_file
             shown = "the value" if hides else repr(each.value)
             problems.append(
                 f"{each.place}: {shown} of {place.setting.key} is not right; use {right}"

@@ -52,9 +52,9 @@ class Listeners:
     one for everything.
     """
 
-    workflow_url: str = ""
+    workflow_url: str = field(default="", repr=False)
     workflow_statuses: frozenset[str] = frozenset({"COMPLETED", "TERMINATED"})
-    task_url: str = ""
+    task_url: str = field(default="", repr=False)
     task_statuses: frozenset[str] = frozenset()
     queues: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     topic: str = ""

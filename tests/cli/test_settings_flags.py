@@ -38,6 +38,7 @@ def test_a_flag_that_is_a_word_is_the_settings_true() -> None:
         ("--redis", "redis://me:tell-nobody@127.0.0.1"),
         ("--set", "conductor.external-payload-storage.s3.secretKey=tell-nobody"),
         ("--set", "conductor.redis.hosts=127.0.0.1:6379:rack:tell-nobody"),
+        ("--set", "conductor.status-notifier.notification.url=https://hooks.example/tell-nobody"),
     ],
 )
 def test_a_secret_in_the_command_line_is_warned_of_and_not_repeated(

@@ -38,11 +38,44 @@ def test_credentials_with_an_at_sign_are_masked_whole(user: str) -> None:
 
 
 def test_values_in_the_query_of_a_url_are_masked() -> None:
-    url = "https://hooks.example/in?team=t&token=tell-nobody#end"
-    listeners = replace(Settings().listeners, url=url)
-    written = shown(replace(Settings(), listeners=listeners))
-    masked = written["conductor.status-notifier.notification.url"]
-    assert masked == "https://hooks.example/in?team=***&token=***#end"
+    url = "https://index.example/in?team=t&token=tell-nobody#end"
+    written = shown(replace(Settings(), index=replace(Settings().index, url=url)))
+    masked = written["conductor.elasticsearch.url"]
+    assert masked == "https://index.example/in?team=***&token=***#end"
+
+
+@pytest.mark.parametrize(
+    ("url", "seen"),
+    [
+        ("https://hooks.example/services/T0/B0/tell-nobody", "https://hooks.example/***"),
+        ("HTTPS://me:tell-nobody@hooks.example:8443/a", "HTTPS://***@hooks.example:8443/***"),
+        ("https://me:tell@nobody@hooks.example", "https://***@hooks.example"),
+        ("https://hooks.example?tell-nobody", "https://hooks.example/***"),
+        ("https://hooks.example#tell-nobody", "https://hooks.example/***"),
+        ("https://hooks.example/", "https://hooks.example/"),
+        ("https://[::1]:80/tell-nobody", "https://[::1]:80/***"),
+        ("https://tell-nobody\\@hooks.example/x", "***"),
+        ("services/tell-nobody", "***"),
+        ("", ""),
+    ],
+)
+def test_of_a_url_whose_path_may_be_a_secret_the_host_is_shown(url: str, seen: str) -> None:
+    listeners = Settings().listeners
+    hooks = replace(listeners, url=url, endpoint_workflow="tell-nobody", endpoint_task="nobody")
+    settings = replace(Settings(), listeners=hooks)
+    written = shown(settings)
+    assert written["conductor.status-notifier.notification.url"] == seen
+    assert written["conductor.status-notifier.notification.endpointWorkflow"] == "***"
+    assert written["conductor.status-notifier.notification.endpointTask"] == "***"
+    assert "nobody" not in "".join(written.values())
+    assert "nobody" not in repr(settings)
+
+
+def test_settings_whose_url_is_posted_to_hide_its_path() -> None:
+    named = [each.setting for each in declared() if ".notification.url" in each.setting.key.lower()]
+    named += [each.setting for each in declared() if "notification.endpoint" in each.setting.key]
+    assert len(named) == 3
+    assert [setting.key for setting in named if not setting.secret_path] == []
 
 
 def test_settings_that_sound_like_credentials_are_secrets() -> None:
