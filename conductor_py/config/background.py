@@ -204,6 +204,13 @@ class KafkaTasks:
         "How long brokers may be looked for, where the task does not say it.",
         minimum=10,
     )
+    total_ms: int = duration(
+        "conductor.tasks.kafka-publish.totalTimeout",
+        "5m",
+        "How long a record may take in all, whatever the task says: from looking its brokers up to "
+        "their acknowledgement.",
+        minimum=10,
+    )
     cache_size: int = count(
         "conductor.tasks.kafka-publish.cacheSize",
         "10",

@@ -7,6 +7,7 @@ connection off from beside, in whatever state it is; whoever waits for it goes o
 from __future__ import annotations
 
 import contextlib
+import math
 import socket
 import threading
 import time
@@ -54,6 +55,15 @@ class Deadline:
         """The shorter of a patience and what is left, in seconds and never 0; raises Late."""
         self.check()
         return max(min(patience_s, self._end_at - self._monotonic()), 0.001)
+
+    def left(self) -> float:
+        """What is left, in seconds and never 0; raises Late."""
+        return self.within(math.inf)
+
+    def part(self, most_ms: int) -> Deadline:
+        """A deadline for a part of the call, of ``most_ms`` or what is left; raises Late."""
+        part_ms = max(math.floor(self.within(most_ms / 1000) * 1000), 1)
+        return Deadline(part_ms, self._cancelled, self._monotonic)
 
     def hold(self, wire: socket.socket | None) -> None:
         """Break this connection off at the end, TLS handshake or not; it replaces the last one."""

@@ -12,12 +12,28 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 _MOST: Final = 64
+_LOOK_S: Final = 0.05
 
 T = TypeVar("T")
 
 
 class LookupLate(TimeoutError):
     """A name was not looked up in time."""
+
+
+def _go_on() -> None:
+    """Nothing but time ends the wait."""
+
+
+def _wait(happened: Callable[[float], bool], end: float, check: Callable[[], None]) -> None:
+    """Wait for what ``happened`` tells, given a patience; LookupLate at the monotonic ``end``."""
+    while True:
+        left = max(end - time.monotonic(), 0)
+        if happened(left if check is _go_on else min(left, _LOOK_S)):
+            return
+        check()
+        if left == 0:
+            raise LookupLate
 
 
 class Lookups:
@@ -27,11 +43,14 @@ class Lookups:
         """Nothing runs yet."""
         self._free = threading.BoundedSemaphore(most)
 
-    def within(self, look_up: Callable[[], T], timeout_s: float) -> T:
-        """Return or raise what ``look_up`` does; LookupLate when it takes longer."""
+    def within(
+        self, look_up: Callable[[], T], timeout_s: float, check: Callable[[], None] = _go_on
+    ) -> T:
+        """Return or raise what ``look_up`` does; LookupLate when it takes longer. ``check`` is
+        called now and then meanwhile: what it raises ends the wait, too.
+        """
         end = time.monotonic() + timeout_s
-        if not self._free.acquire(timeout=timeout_s):
-            raise LookupLate
+        _wait(lambda patience_s: self._free.acquire(timeout=patience_s), end, check)
         done = threading.Event()
         found: list[T] = []
         problems: list[Exception] = []
@@ -50,8 +69,7 @@ class Lookups:
         except RuntimeError:
             self._free.release()
             raise
-        if not done.wait(max(end - time.monotonic(), 0)):
-            raise LookupLate
+        _wait(done.wait, end, check)
         if problems:
             raise problems[0]
         return found[0]

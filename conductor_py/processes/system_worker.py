@@ -82,6 +82,7 @@ def _own_tasks(settings: Settings) -> Iterator[SystemTask]:
     limits = KafkaLimits(
         request_ms=kafka.request_ms,
         block_ms=kafka.block_ms,
+        total_ms=kafka.total_ms,
         producers=kafka.cache_size,
         kept_ms=kafka.cache_ms,
     )
@@ -106,9 +107,10 @@ def _rules(
 
 def _kafka_producers(limits: KafkaLimits, rules: AddressRules) -> Producers:
     """Load the client with the first record: most workers publish none, and it is large."""
+    from conductor_py.systemtasks.kafka_client import KafkaClient
     from conductor_py.systemtasks.kafka_producers import KafkaProducers
 
-    return KafkaProducers(limits, rules)
+    return KafkaProducers(limits, rules, KafkaClient)
 
 
 def _installed_tasks() -> Iterator[SystemTask]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from conductor_py.outbound.addresses import AddressRules
+from conductor_py.outbound.deadline import Deadline, Late
 from conductor_py.outbound.lookup import LOOKUPS, LookupLate
 
 _BROKER: Final = re.compile(
@@ -23,7 +24,11 @@ class UnknownBroker(Exception):
     """Brokers cannot be read or found; the message is a sentence."""
 
 
-def judged(servers: str, rules: AddressRules, timeout_s: float) -> str:
+class BrokersLate(UnknownBroker):
+    """They are not found in time."""
+
+
+def judged(servers: str, rules: AddressRules, deadline: Deadline) -> str:
     """Write the brokers of ``host:port,host:port`` by addresses that may be reached.
 
     Raises ``AddressRefused`` when one of them may not be, and UnknownBroker.
@@ -31,25 +36,27 @@ def judged(servers: str, rules: AddressRules, timeout_s: float) -> str:
     brokers = [_read(each.strip()) for each in servers.split(",") if each.strip()]
     if not 0 < len(brokers) <= _MOST:
         raise UnknownBroker(f"bootStrapServers names {len(brokers)} brokers; 1 to {_MOST} may be")
-    found = _looked_up(brokers, rules, timeout_s)
+    found = _looked_up(brokers, rules, deadline)
     if not found:
         raise UnknownBroker("none of bootStrapServers is known")
     return ",".join(_written(host, port) for host, port in found)
 
 
 def judge_members(
-    members: Iterable[tuple[str, int]], rules: AddressRules, timeout_s: float
+    members: Iterable[tuple[str, int]], rules: AddressRules, deadline: Deadline
 ) -> None:
     """Raise AddressRefused when a cluster names a member that may not be reached."""
-    _looked_up(tuple(members), rules, timeout_s)
+    _looked_up(tuple(members), rules, deadline)
 
 
 def _looked_up(
-    brokers: Iterable[tuple[str, int]], rules: AddressRules, timeout_s: float
+    brokers: Iterable[tuple[str, int]], rules: AddressRules, deadline: Deadline
 ) -> list[tuple[str, int]]:
     def look_up() -> list[tuple[str, int]]:
         found = []
         for host, port in brokers:
+            # Names that nobody waits for any more keep no thread.
+            deadline.check()
             try:
                 found += [(address, port) for address in rules.addresses(host, port)]
             except OSError:
@@ -58,9 +65,9 @@ def _looked_up(
         return found
 
     try:
-        return LOOKUPS.within(look_up, timeout_s)
-    except LookupLate:
-        raise UnknownBroker("the brokers' names were not found in time") from None
+        return LOOKUPS.within(look_up, deadline.left(), deadline.check)
+    except (LookupLate, Late):
+        raise BrokersLate("the brokers were not found in time") from None
 
 
 def _read(text: str) -> tuple[str, int]:

@@ -30,12 +30,13 @@ class _Unusable(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KafkaLimits:
-    """``request_ms`` and ``block_ms`` hold where the input says nothing; ``producers`` are kept
-    for ``kept_ms`` after their last use.
+    """``request_ms`` and ``block_ms`` hold where the input says nothing, ``total_ms`` whatever it
+    says; ``producers`` are kept for ``kept_ms`` after their last use.
     """
 
     request_ms: int = 5_000
     block_ms: int = 5_000
+    total_ms: int = 300_000
     producers: int = 10
     kept_ms: int = 120_000
 

@@ -7,7 +7,9 @@ import pytest
 
 from conductor_py.model.status import TaskStatus
 from conductor_py.outbound.addresses import AddressRefused, AddressRules, networks
+from conductor_py.outbound.deadline import Deadline
 from conductor_py.systemtasks.kafka_brokers import UnknownBroker, judge_members, judged
+from conductor_py.systemtasks.kafka_producers import KafkaProducers
 from conductor_py.systemtasks.kafka_publish import KafkaLimits, KafkaPublishTask
 from tests.systemtasks.conftest import call
 from tests.systemtasks.test_kafka_publish import request
@@ -19,6 +21,10 @@ FOUND = {
     "in.example": ("10.0.0.1",),
     "both.example": ("10.0.0.1", PUBLIC),
 }
+
+
+def long() -> Deadline:
+    return Deadline(int(PATIENCE_S * 1000))
 
 
 def find(host: str, _port: int) -> tuple[str, ...]:
@@ -42,7 +48,7 @@ RULES = AddressRules(
     ],
 )
 def test_the_client_is_given_addresses_that_were_judged(servers: str, written: str) -> None:
-    assert judged(servers, RULES, PATIENCE_S) == written
+    assert judged(servers, RULES, long()) == written
 
 
 @pytest.mark.parametrize(
@@ -50,7 +56,7 @@ def test_the_client_is_given_addresses_that_were_judged(servers: str, written: s
 )
 def test_brokers_inside_are_refused(servers: str) -> None:
     with pytest.raises(AddressRefused, match=r"conductor\.tasks\.kafka-publish\.allowedHosts"):
-        judged(servers, RULES, PATIENCE_S)
+        judged(servers, RULES, long())
 
 
 @pytest.mark.parametrize(
@@ -60,12 +66,12 @@ def test_brokers_inside_are_refused(servers: str) -> None:
 )  # fmt: skip
 def test_what_is_no_list_of_brokers_is_refused(servers: str) -> None:
     with pytest.raises(UnknownBroker):
-        judged(servers, RULES, PATIENCE_S)
+        judged(servers, RULES, long())
 
 
 def test_a_cluster_that_names_a_member_inside_is_refused() -> None:
     with pytest.raises(AddressRefused):
-        judge_members([("out.example", 9092), ("in.example", 6379)], RULES, PATIENCE_S)
+        judge_members([("out.example", 9092), ("in.example", 6379)], RULES, long())
 
 
 def test_a_resolver_that_hangs_is_left() -> None:
@@ -76,16 +82,16 @@ def test_a_resolver_that_hangs_is_left() -> None:
         return ()
 
     with pytest.raises(UnknownBroker, match="in time"):
-        judged("out.example", AddressRules(resolve=hang), 0.05)
+        judged("out.example", AddressRules(resolve=hang), Deadline(50))
     release.set()
 
 
 def test_a_refused_broker_fails_the_task_for_good() -> None:
     pytest.importorskip("confluent_kafka")
-    from conductor_py.systemtasks.kafka_producers import KafkaProducers
+    from conductor_py.systemtasks.kafka_client import KafkaClient
 
     limits = KafkaLimits()
-    task = KafkaPublishTask(lambda: KafkaProducers(limits, AddressRules()), limits)
+    task = KafkaPublishTask(lambda: KafkaProducers(limits, AddressRules(), KafkaClient), limits)
     given = request(bootStrapServers="127.0.0.1:6379", topic=f"t-{uuid.uuid4()}")
     result = task.execute(call({"kafka_request": given}))
     assert result.status is TaskStatus.FAILED_WITH_TERMINAL_ERROR
@@ -94,4 +100,4 @@ def test_a_refused_broker_fails_the_task_for_good() -> None:
 
 def test_loopback_is_reached_where_it_is_allowed() -> None:
     rules = AddressRules(networks=networks(["127.0.0.0/8"]), resolve=find)
-    assert judged("127.0.0.1:9092", rules, PATIENCE_S) == "127.0.0.1:9092"
+    assert judged("127.0.0.1:9092", rules, long()) == "127.0.0.1:9092"

@@ -8,6 +8,7 @@ import pytest
 
 from conductor_py.model.status import TaskStatus
 from conductor_py.ports.system_tasks import SystemResult
+from conductor_py.systemtasks.kafka_producers import KafkaProducers
 from conductor_py.systemtasks.kafka_publish import KafkaLimits, KafkaPublishTask, Record
 from tests.services.absence import needs
 from tests.systemtasks.conftest import LOOPBACK, call
@@ -131,9 +132,9 @@ def test_without_a_client_the_task_says_what_to_install() -> None:
 
 def real(limits: KafkaLimits) -> KafkaPublishTask:
     needs("confluent_kafka")
-    from conductor_py.systemtasks.kafka_producers import KafkaProducers
+    from conductor_py.systemtasks.kafka_client import KafkaClient
 
-    return KafkaPublishTask(lambda: KafkaProducers(limits, LOOPBACK), limits)
+    return KafkaPublishTask(lambda: KafkaProducers(limits, LOOPBACK, KafkaClient), limits)
 
 
 def records_of(servers: str, topic: str, count: int) -> list[Any]:
