@@ -48,7 +48,11 @@ _LEAST_NICE = 19
 _SPENT = 3
 #: What ends a runner in the middle of a program, when its request has been read and no answer
 #: begun: the socket is between two frames.
-_ENDS_OF_A_PROGRAM = (signal.SIGPROF, signal.SIGALRM, signal.SIGSEGV, signal.SIGABRT)
+_ENDS_OF_A_PROGRAM = (
+    *(signal.SIGPROF, signal.SIGALRM, signal.SIGSEGV, signal.SIGABRT),
+    # How the C library aborts where it may send no signal, by machine.
+    *(signal.SIGILL, signal.SIGTRAP),
+)
 
 # The three functions keep the engine's own eval and stringify, which a script can no longer change.
 # `evaluate` is not named eval: an indirect call runs the program at global level, with its
@@ -303,8 +307,7 @@ def main() -> None:
     jq = Jq(_load("jq", jq_path) if jq_path else None)
     if when == "idle":
         _to_background()
-    locks = _module_of(__file__, "jail").lock()  # before the last descriptor is spent
-    _confine(int(address_space_bytes))
+    locks = _module_of(__file__, "jail").lock(lambda: _confine(int(address_space_bytes)))
     _keep(" ".join(locks), lambda: _serve(javascript, jq, int(result_bytes)))
 
 
