@@ -5,6 +5,7 @@ imported, see the worker's secrets.
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,8 +15,10 @@ from pyspark.sql import SparkSession
 
 from conductor_py.pipelines.record import SplitDescriptor
 from conductor_py.wire.pipelines import read_job
+from conductor_workers import jvm
 from conductor_workers.jvm import passed
 from conductor_workers.paths import ANYWHERE, AllowedPaths, PathRefused
+from conductor_workers.pipelines.faults import ARMED_BY
 from conductor_workers.pipelines.judging import refuse_other_files, refuse_other_places
 from conductor_workers.tasks.outcome import Status, settle
 from conductor_workers.tasks.python import run_python
@@ -209,3 +212,23 @@ def test_the_jvm_gets_what_spark_reads_and_none_of_the_workers_secrets() -> None
     }
     wanted = {"RATES_URL": "http://rates"}
     assert passed(secrets | needed | wanted, ["RATES_URL"]) == needed | wanted
+
+
+def test_the_document_names_what_the_jvm_gets_of_the_environment() -> None:
+    text = (Path(__file__).parents[2] / "docs/explanation/security.md").read_text()
+    listed = text.partition("get these variables of the worker's environment")[2]
+    listed = listed.partition("those of `--pass-env`:")[2].partition(". ")[0]
+    names, _, prefixes = listed.partition("all that begin with")
+    assert frozenset(re.findall("`([^`]+)`", names)) == jvm._PASSED
+    # Tests alone set that one: where a worker is to break.
+    assert set(re.findall("`([^`]+)`", prefixes)) == set(jvm._PASSED_PREFIXES) - {ARMED_BY}
+
+
+def test_keys_of_stores_are_handed_on_and_no_other_secret() -> None:
+    keys = {"AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s", "AWS_SESSION_TOKEN": "t"}
+    others = (
+        *("CONDUCTOR_SECRET_CRM", "CONDUCTOR_REDIS_HOSTS", "AZURE_CLIENT_SECRET", "GH_TOKEN"),
+        *("GOOGLE_APPLICATION_CREDENTIALS", "PGPASSWORD", "MYSQL_PWD", "DATABASE_URL"),
+        *("XAWS_SECRET_ACCESS_KEY", "aws_secret_access_key", "MY_SPARK_TOKEN", "SSH_AUTH_SOCK"),
+    )
+    assert passed(keys | dict.fromkeys(others, "secret")) == keys

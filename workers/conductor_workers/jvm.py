@@ -36,8 +36,9 @@ _LAUNCH_PREFIXES = (
     # A cluster's own part of the launcher reads these before there is a session.
     *("spark.archives", "spark.pyspark.", "spark.yarn.", "spark.kubernetes."),
 )
-#: Variables that Java, Spark, Python and the clients of stores read. The JVM and the tasks in it
-#: have no use for whatever else the worker's environment holds, secrets of jobs among it.
+#: Variables that Java, Spark, Python and the clients of stores read, AWS's keys among them. The JVM
+#: and the tasks in it have no use for whatever else the worker's environment holds, secrets of jobs
+#: among it. The page about security lists all of them.
 _PASSED: Final = frozenset(
     (
         *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TERM"),
