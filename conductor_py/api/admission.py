@@ -16,9 +16,9 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from conductor_py.api.bodies import Bodies
-from conductor_py.api.heaviness import HeavyPlace
 from conductor_py.api.unread import Unread
 from conductor_py.errors import Overloaded, StoreUnavailable
+from conductor_py.wire.outside import HeavyPlace
 
 if TYPE_CHECKING:
     from conductor_py.ports.wakeups import Wakeups
@@ -45,11 +45,12 @@ class Admission:
         reading: int | None = None,
         piece_s: float = _PIECE_S,
         heavy_s: float = _HEAVY_S,
+        heavy: HeavyPlace | None = None,
     ) -> None:
         """``threads`` requests may be in at once, ``working`` of them work, ``resting`` are asked
         to rest; one waits at most ``wait_s`` for its turn, one with a heavy body ``heavy_s`` for
-        the one before. Beside them ``reading`` bodies may be on
-        their way in, of each piece (64 KB) for ``piece_s``.
+        the one before; its place is ``heavy``, that of the process. Beside them ``reading`` bodies
+        may be on their way in, of each piece (64 KB) for ``piece_s``.
         """
         self._threads = threads
         self._most_working = working
@@ -64,7 +65,7 @@ class Admission:
         self._polls: deque[threading.Lock] = deque()
         places = max(1, threads // 2) if reading is None else reading
         self.bodies = Bodies(places=places, most_bytes=_MOST_BYTES, piece_s=piece_s)
-        self._heavy = HeavyPlace()
+        self._heavy = HeavyPlace() if heavy is None else heavy
         self._heavy_s = heavy_s
         self.unread = Unread()
         self._large = max(1, min(_MOST_LARGE, threads // 2))

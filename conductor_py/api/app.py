@@ -53,8 +53,9 @@ from conductor_py.api.values import environment as environment_values
 from conductor_py.api.values import secrets
 from conductor_py.api.workers import workers
 from conductor_py.api.workflows import workflows
+from conductor_py.model.json_bounds import MAX_VALUES
 from conductor_py.ports.payloads import ServedPayloads
-from conductor_py.wire.body import MAX_DEPTH, MAX_VALUES
+from conductor_py.wire.body import MAX_DEPTH
 from conductor_py.wire.definition_reader import DefinitionReader
 from conductor_py.wire.validation import CheckExpressions, CheckScript, Limits, Rules
 

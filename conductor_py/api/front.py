@@ -12,8 +12,8 @@ from flask import Blueprint, Response, request
 from conductor_py.api.admission import Admission
 from conductor_py.api.answers import Answer
 from conductor_py.api.facade import EngineFacade
-from conductor_py.api.heaviness import is_heavy
-from conductor_py.wire.body import MAX_DEPTH, MAX_VALUES, parse, parse_object
+from conductor_py.model.json_bounds import MAX_VALUES, is_heavy
+from conductor_py.wire.body import MAX_DEPTH, parse, parse_object
 from conductor_py.wire.definition_reader import DefinitionReader
 from conductor_py.wire.parameters import Arguments
 

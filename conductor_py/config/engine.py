@@ -176,8 +176,9 @@ class Limits:
     json_values: int = count(
         "conductor.limits.jsonValues",
         "2000000",
-        "Values that a request may have, counted by its commas and brackets outside of strings; in "
-        "memory each takes about 120 bytes.",
+        "Values that a request may have, and so any JSON from outside (answers to HTTP tasks, "
+        "payloads, results of scripts) and any input or output, counted by its commas and brackets "
+        "outside of strings; in memory each takes about 120 bytes.",
         minimum=10_000,
     )
     sub_workflow_depth: int = count(

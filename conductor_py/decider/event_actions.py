@@ -7,40 +7,55 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from conductor_py.decider.expressions import MISSING, Missing, compile_template, resolve
 from conductor_py.model.json import JsonValue
+from conductor_py.model.json_bounds import MAX_VALUES, has_more, values_of
 
 _MAX_DEPTH = 100
 
 
+@dataclass(slots=True)
+class _Room:
+    """How many values the texts of a message may still become."""
+
+    left: int = MAX_VALUES
+
+
 def expanded(value: JsonValue) -> JsonValue:
     """Parse texts that hold a JSON object or list, through all maps; texts that stand in a list
-    stay (Conductor).
+    stay (Conductor), and so do those that have more values than a request may, all together.
     """
-    return _expanded(value, 0)
+    return _expanded(value, 0, _Room())
 
 
-def _expanded(value: JsonValue, depth: int) -> JsonValue:
+def _expanded(value: JsonValue, depth: int, room: _Room) -> JsonValue:
     if depth >= _MAX_DEPTH:
         return value
     if isinstance(value, str):
-        return _parsed(value, depth)
+        return _parsed(value, depth, room)
     if isinstance(value, Mapping):
-        return {key: _expanded(item, depth + 1) for key, item in value.items()}
+        return {key: _expanded(item, depth + 1, room) for key, item in value.items()}
     if isinstance(value, Sequence):
-        return [item if isinstance(item, str) else _expanded(item, depth + 1) for item in value]
+        return [
+            item if isinstance(item, str) else _expanded(item, depth + 1, room) for item in value
+        ]
     return value
 
 
-def _parsed(text: str, depth: int) -> JsonValue:
+def _parsed(text: str, depth: int, room: _Room) -> JsonValue:
     if text.lstrip()[:1] not in {"{", "["}:
         return text
+    document = text.encode(errors="surrogatepass")
+    if has_more(document, room.left):
+        return text
+    room.left = max(0, room.left - values_of(document))
     try:
         found: JsonValue = json.loads(text, parse_constant=_no_number)
     except (ValueError, RecursionError):
         return text
-    return _expanded(found, depth + 1)
+    return _expanded(found, depth + 1, room)
 
 
 def _no_number(name: str) -> None:

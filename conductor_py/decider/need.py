@@ -143,11 +143,13 @@ class CachedWanted:
 class Refusal:
     """The executor's answer when what was asked cannot be had: a sentence for the task's reason.
 
-    ``terminal`` says that trying again would not help.
+    ``terminal`` says that trying again would not help, ``large`` that it is there and has more than
+    may be read.
     """
 
     reason: str
     terminal: bool = True
+    large: bool = False
 
 
 @dataclass(frozen=True, slots=True)

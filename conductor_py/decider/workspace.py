@@ -15,6 +15,7 @@ from typing import TypeVar
 from conductor_py.decider.limits import Limits
 from conductor_py.decider.need import Missing, PayloadWanted, PlanWanted, Read, Refusal, Request
 from conductor_py.decider.plan import Node, Plan
+from conductor_py.errors import PayloadTooLarge
 from conductor_py.model.changing import changed
 from conductor_py.model.decision import (
     Answer,
@@ -241,11 +242,12 @@ class Workspace:
         return value if isinstance(value, (Mapping, External)) else {}
 
     def payload(self, path: str) -> JsonObject:
-        """A document in payload storage; unreadable ones are empty (the reason stands where it is
-        used).
+        """A document in payload storage; unreadable ones are empty, ``PayloadTooLarge`` apart: what
+        was accepted was none such, and somebody has exchanged it.
         """
-        key = f"payload:{path}"
-        value = self.answer(key, PayloadWanted(path))
+        value = self.answer(f"payload:{path}", PayloadWanted(path))
+        if isinstance(value, Refusal) and value.large:
+            raise PayloadTooLarge(value.reason)
         return value if isinstance(value, Mapping) else {}
 
     def answer(self, key: str, request: Request) -> object:

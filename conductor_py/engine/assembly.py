@@ -143,8 +143,11 @@ def assemble(
     snapshots = Snapshots(ports.metadata, ports.plans, registered)
     views = Views(snapshots)
     clock = StoreClock(ports.store.now_ms, monotonic)
-    kept = payload_parts(ports, clock, grace_ms=payload_grace_ms, partitions=partitions)
+    kept = payload_parts(
+        ports, clock, payload_limits, grace_ms=payload_grace_ms, partitions=partitions
+    )
     ports, holding = replace(ports, payloads=kept.payloads), kept.holding
+    reader = kept.reader
     erasure = Erasure(ports.erasure, clock, interval_ms=erasure_ms)
     left = partial(_left, holding, erasure)
     restoring = Restoring(ports.search, ports.reader, snapshots, holding, lambda: machine.token(6))
@@ -163,7 +166,7 @@ def assemble(
     fetcher = Fetcher(
         ports.store,
         snapshots,
-        ports.payloads,
+        reader,
         ports.scripts,
         domains.active,
         ports.cache,
@@ -217,7 +220,7 @@ def assemble(
         shards=shards,
         clock=clock,
         partitions=partitions,
-        drafts=Drafts(encoder, ports.payloads, payload_limits.workflow_input_hard),
+        drafts=Drafts(encoder, reader, payload_limits.workflow_input_hard),
         machine=machine,
         stays_ms=stays_ms,
         zone=zone,
@@ -231,6 +234,7 @@ def assemble(
         executor=executor,
         views=views,
         payloads=ports.payloads,
+        payload_reader=reader,
         holding=holding,
         search=ports.search,
         wakeups=ports.wakeups,
@@ -273,6 +277,7 @@ def assemble(
             patience=Patience(give_up_ms=give_up_ms),
             limits=shared_limits,
             views=views,
+            payloads=reader,
         ),
     )
     awaiting = Awaiting(
@@ -383,7 +388,7 @@ def assemble(
         workers=workers,
         events=Events(ports.events, ports.outbox, ports.scripts),
         schedules=schedules,
-        backfills=Backfills(executions, snapshots, ports.payloads, clock),
+        backfills=Backfills(executions, snapshots, reader, clock),
         scheduler=Scheduler(
             ports.schedules, firing, clock, batch=schedule_batch, lease_ms=schedule_lease_ms
         ),
@@ -417,7 +422,7 @@ def assemble(
             tasks=tasks,
             queues=ports.queues,
             wakeups=ports.wakeups,
-            payloads=ports.payloads,
+            payloads=reader,
             clock=clock,
             monotonic=monotonic,
             quiet=quiet,

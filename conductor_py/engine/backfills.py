@@ -6,11 +6,11 @@ from conductor_py.codec.definitions import workflow_from_json
 from conductor_py.decider.starting import with_input_template
 from conductor_py.engine.clock import StoreClock
 from conductor_py.engine.executions import Executions
+from conductor_py.engine.payload_reading import PayloadReader
 from conductor_py.engine.schemas import check_input
 from conductor_py.engine.snapshots import Snapshots
 from conductor_py.model.backfills import Backfill, definition_of, lanes_in, start_of
 from conductor_py.model.definitions import WorkflowDef
-from conductor_py.ports.payloads import Payloads
 
 Lanes = tuple[tuple[int, ...], ...]
 
@@ -21,7 +21,11 @@ class Backfills:
     """
 
     def __init__(
-        self, executions: Executions, snapshots: Snapshots, payloads: Payloads, clock: StoreClock
+        self,
+        executions: Executions,
+        snapshots: Snapshots,
+        payloads: PayloadReader,
+        clock: StoreClock,
     ) -> None:
         """Work over these collaborators."""
         self._executions = executions
@@ -58,5 +62,5 @@ class Backfills:
         else:
             plan, _ = self._snapshots.registered(run.name, run.version, 0)
         given = with_input_template(plan.definition, run.input)
-        check_input(plan.definition, given, self._payloads.get)
+        check_input(plan.definition, given, self._payloads)
         return definition_of(backfill, plan.definition.masked_fields)

@@ -14,6 +14,7 @@ from conductor_py.engine.keyed_starts import KeyedStarts
 from conductor_py.engine.notifications import Listeners, Notifications
 from conductor_py.engine.operations import Operations
 from conductor_py.engine.patience import EffectHandler, Patience
+from conductor_py.engine.payload_reading import PayloadReader
 from conductor_py.engine.port_set import Ports
 from conductor_py.engine.posts import Posts
 from conductor_py.engine.shared_admission import KIND, Admissions
@@ -38,6 +39,7 @@ def deliveries(
     patience: Patience,
     limits: SharedLimits,
     views: Views,
+    payloads: PayloadReader,
 ) -> dict[str, EffectHandler]:
     """Carry out the effects that leave the engine, by kind."""
     disposal = Disposal(ports.payloads, ports.outbox, clock, patience)
@@ -51,7 +53,7 @@ def deliveries(
             most_in_chain=executor.deliberation.limits.chain,
         ),
         scripts=ports.scripts,
-        payloads=ports.payloads,
+        payloads=payloads,
         drop=disposal.drop,
         sinks=ports.sinks,
         clock=clock,
@@ -63,7 +65,7 @@ def deliveries(
         sinks=ports.sinks,
         store=ports.events,
         outbox=ports.outbox,
-        payloads=ports.payloads,
+        payloads=payloads,
         drop=disposal.drop,
         workflow=partial(executions.document, include_tasks=False),
         task=tasks.document,
@@ -71,7 +73,7 @@ def deliveries(
         patience=patience,
     )
     index = TaskIndex(ports.touched, ports.store, views, ports.search, clock.elapsed_ms)
-    keys = KeyedStarts(executions, tasks, operations, ports.store, snapshots, ports.payloads, clock)
+    keys = KeyedStarts(executions, tasks, operations, ports.store, snapshots, payloads, clock)
     return {
         "publish": events.deliver,
         "notify": notifications.deliver,

@@ -8,6 +8,7 @@ from conductor_py.codec.execution import dump_document, dump_json, dump_state
 from conductor_py.decider.plan import Plan
 from conductor_py.decider.starting import with_input_template
 from conductor_py.engine.encoding import Encoder
+from conductor_py.engine.payload_reading import PayloadReader
 from conductor_py.engine.schemas import check_input
 from conductor_py.errors import InvalidInput, PayloadTooLarge, Violation
 from conductor_py.model.definitions import WorkflowDef
@@ -15,7 +16,6 @@ from conductor_py.model.execution import Document, External, Meta, Watch, Watche
 from conductor_py.model.json import JsonObject
 from conductor_py.model.requests import StartRequest
 from conductor_py.model.text_bounds import refuse_long_start
-from conductor_py.ports.payloads import Payloads
 from conductor_py.wire.parameter_rules import parameter_findings
 
 _NO_META = Meta()
@@ -33,7 +33,7 @@ class Draft:
 class Drafts:
     """Makes drafts within the limits of this deployment."""
 
-    def __init__(self, encoder: Encoder, payloads: Payloads, max_input_bytes: int) -> None:
+    def __init__(self, encoder: Encoder, payloads: PayloadReader, max_input_bytes: int) -> None:
         """Work over these collaborators."""
         self._encoder = encoder
         self._payloads = payloads
@@ -43,7 +43,7 @@ class Drafts:
         """Check and encode what the request brings (``InvalidInput``, ``PayloadTooLarge``)."""
         refuse_long_start(request)
         given = self._input(request, plan)
-        check_input(plan.definition, given, self._payloads.get)
+        check_input(plan.definition, given, self._payloads)
         if request.start_nodes and not isinstance(given, External):
             _check_parameters(plan.definition, given)
         meta = Meta(
@@ -65,11 +65,11 @@ class Drafts:
 
     def _input(self, request: StartRequest, plan: Plan) -> Document:
         if request.external_input and not request.input:
-            if self._payloads.size(request.external_input) > self._max_input_bytes:
-                raise PayloadTooLarge(
-                    f"Workflow input is larger than the limit of {self._max_input_bytes} bytes"
+            return External(
+                self._payloads.accept(
+                    request.external_input, self._max_input_bytes, "Workflow input"
                 )
-            return External(request.external_input)
+            )
         return with_input_template(plan.definition, request.input)
 
     def _birth(

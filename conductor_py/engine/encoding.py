@@ -26,6 +26,7 @@ from conductor_py.model.decision import Decision, NewChild, Order, Send
 from conductor_py.model.event import Admitted, ChildEnded, ChildRevived, Operation, Started
 from conductor_py.model.execution import Document, External
 from conductor_py.model.ids import ExecutionId, partition_of
+from conductor_py.model.json_bounds import MAX_VALUES, has_more, too_many
 from conductor_py.model.status import WorkflowStatus
 from conductor_py.ports.admission import Admission
 from conductor_py.ports.payloads import PayloadKind, Payloads
@@ -35,6 +36,12 @@ KB = 1024
 _EFFECT_BYTES = 4 * KB
 _EVENT_BYTES = 32 * KB
 _REASON = 1_000
+_BOUNDED = (
+    ("i", PayloadKind.TASK_INPUT, "Task input"),
+    ("o", PayloadKind.TASK_OUTPUT, "Task output"),
+    ("input", PayloadKind.WORKFLOW_INPUT, "Workflow input"),
+    ("output", PayloadKind.WORKFLOW_OUTPUT, "Workflow output"),
+)
 _LATELY = 1_000
 _LATELY_MS = 600_000
 """Payloads that are known by what they hold, and for how long: each time that one is named it stays
@@ -44,7 +51,9 @@ for the grace period at least, an hour.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PayloadLimits:
-    """Soft thresholds and hard limits in bytes (Conductor's defaults)."""
+    """Soft thresholds and hard limits in bytes (Conductor's defaults), and the most values that a
+    document may have.
+    """
 
     workflow_input_soft: int = 5120 * KB
     workflow_input_hard: int = 10240 * KB
@@ -55,6 +64,17 @@ class PayloadLimits:
     task_output_soft: int = 3072 * KB
     task_output_hard: int = 10240 * KB
     variables_hard: int = 256 * KB
+    values: int = MAX_VALUES
+
+    def of(self, kind: PayloadKind) -> tuple[int, int]:
+        """The soft threshold and the hard limit of a kind."""
+        name = kind.name.lower()
+        return getattr(self, f"{name}_soft"), getattr(self, f"{name}_hard")
+
+    @property
+    def largest(self) -> int:
+        """The largest of the hard limits."""
+        return max(self.of(kind)[1] for kind in PayloadKind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +108,7 @@ class Encoder:
         """
         self._payloads = payloads
         self._holding = holding
+        self._most_values = limits.values
         self._remove_after_ms = max(remove_after_ms, stays_ms)
         self._stays_ms = stays_ms
         self._index_after_ms = index_after_ms
@@ -95,37 +116,17 @@ class Encoder:
         self._elapsed_ms = elapsed_ms
         self._lately: dict[bytes, tuple[str, int]] = {}
         self._bounds = {
-            "i": _Bounds(
-                PayloadKind.TASK_INPUT, "Task input", limits.task_input_soft, limits.task_input_hard
-            ),
-            "o": _Bounds(
-                PayloadKind.TASK_OUTPUT,
-                "Task output",
-                limits.task_output_soft,
-                limits.task_output_hard,
-            ),
-            "input": _Bounds(
-                PayloadKind.WORKFLOW_INPUT,
-                "Workflow input",
-                limits.workflow_input_soft,
-                limits.workflow_input_hard,
-            ),
-            "output": _Bounds(
-                PayloadKind.WORKFLOW_OUTPUT,
-                "Workflow output",
-                limits.workflow_output_soft,
-                limits.workflow_output_hard,
-            ),
-            "vars": _Bounds(
-                PayloadKind.WORKFLOW_OUTPUT,
-                "Workflow variables",
-                limits.variables_hard,
-                limits.variables_hard,
-            ),
+            name: _Bounds(kind, what, *limits.of(kind)) for name, kind, what in _BOUNDED
         }
+        self._bounds["vars"] = _Bounds(
+            PayloadKind.WORKFLOW_OUTPUT,
+            "Workflow variables",
+            limits.variables_hard,
+            limits.variables_hard,
+        )
 
     def document(self, name: str, document: Document) -> bytes | str:
-        """Encode a document field; a sentence when it is above its hard limit or not JSON."""
+        """Encode a document field; a sentence when it is above a hard limit or not JSON."""
         bounds = self._bounds.get(name) or self._bounds.get(name[:1])
         try:
             stored = dump_document(document)
@@ -135,10 +136,14 @@ class Encoder:
         size = len(stored)
         if size < KB or isinstance(document, External):
             return stored
-        if bounds is None or size <= bounds.soft:
+        if bounds is None:
             return stored
         if size > bounds.hard:
             return f"{bounds.what} of {size} bytes is larger than the limit of {bounds.hard} bytes"
+        if has_more(stored, self._most_values):
+            return too_many(bounds.what, self._most_values)
+        if size <= bounds.soft:
+            return stored
         return b"@" + self._put(bounds.kind, stored).encode()
 
     def _put(self, kind: PayloadKind, stored: bytes) -> str:
@@ -319,6 +324,8 @@ class Encoder:
         if len(payload) > hard:
             sentence = f"Message of {len(payload)} bytes is larger than the limit of {hard} bytes"
             payload = dump_json({"error": sentence})
+        elif has_more(payload, self._most_values):
+            payload = dump_json({"error": too_many("Message", self._most_values)})
         path = arguments["path"] = self._payloads.put(PayloadKind.TASK_OUTPUT, payload)
         self._holding.hold(effect_holder(partition, order.id), [path])
         return dump_json({"kind": order.kind, **arguments})

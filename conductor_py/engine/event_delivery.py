@@ -22,6 +22,7 @@ from conductor_py.engine.disposal import Drop
 from conductor_py.engine.event_actions import REMEMBERED_MS, EventActions
 from conductor_py.engine.events import HELD_LIMIT, HELD_MS, RECORDS_KEPT, stored_handlers
 from conductor_py.engine.patience import BATCH_MS, Handled, Patience
+from conductor_py.engine.payload_reading import PayloadReader
 from conductor_py.errors import (
     ConductorError,
     LimitExceeded,
@@ -43,7 +44,6 @@ from conductor_py.model.ids import escaped
 from conductor_py.model.json import JsonObject, JsonValue
 from conductor_py.ports.events import EventStore, Sink, Undelivered
 from conductor_py.ports.outbox import Pending
-from conductor_py.ports.payloads import Payloads
 from conductor_py.ports.scripts import Evaluation, Scripts, Value
 
 _LOG = logging.getLogger(__name__)
@@ -67,7 +67,7 @@ class EventDelivery:
         store: EventStore,
         actions: EventActions,
         scripts: Scripts,
-        payloads: Payloads,
+        payloads: PayloadReader,
         drop: Drop,
         sinks: Mapping[str, Sink],
         clock: StoreClock,
@@ -91,7 +91,8 @@ class EventDelivery:
                 break
             document: dict[str, Any] = orjson.loads(effect.document)
             try:
-                fate = self._send(self._message(document), effect.document)
+                with self._payloads.place.scope():
+                    fate = self._send(self._message(document), effect.document)
                 if fate is not _Fate.UNFINISHED:
                     handled.done.append(effect)
                     if fate is _Fate.SENT and "path" in document:
@@ -119,7 +120,7 @@ class EventDelivery:
         if path is None:
             return message
         try:
-            payload: JsonValue = orjson.loads(self._payloads.get(path))
+            payload: JsonValue = self._payloads.value(path)
         except NotFound:
             payload = None
             _LOG.warning(

@@ -119,7 +119,8 @@ class Executor:
             let_go = self._monotonic() - began > share
             taken = loaded
             try:
-                loaded = self._turn(taken, holder, driven, let_go=let_go)
+                with self._fetcher.place.scope():
+                    loaded = self._turn(taken, holder, driven, let_go=let_go)
             except Exception as broken:
                 if isinstance(broken, ConductorError) and broken.retryable:
                     self._let_go(taken.execution, holder, broken)
@@ -208,12 +209,12 @@ class Executor:
     ) -> Changes:
         """Decide on a new execution. What had to be fetched for it is added to ``known``."""
         try:
-            decided = self.deliberation.decided(
-                plan, execution, known, (Started(),), now_ms, birth=birth
-            )
+            with self._fetcher.place.scope():
+                return self.deliberation.decided(
+                    plan, execution, known, (Started(),), now_ms, birth=birth
+                )[1]
         except PutOff as off:
             raise StoreUnavailable("A script that the start needs takes long; try again.") from off
-        return decided[1]
 
     def ask_store(self) -> None:
         """Raise ``StoreUnavailable`` when the store itself does not answer."""

@@ -21,6 +21,7 @@ from conductor_py.engine.clock import StoreClock
 from conductor_py.engine.executions import Executions
 from conductor_py.engine.operations import Operations
 from conductor_py.engine.patience import Handled, Patience
+from conductor_py.engine.payload_reading import PayloadReader
 from conductor_py.engine.snapshots import Snapshots
 from conductor_py.engine.tasks import Tasks
 from conductor_py.errors import ConductorError, Conflict, NotFound
@@ -31,7 +32,6 @@ from conductor_py.model.json import JsonObject
 from conductor_py.model.requests import TASK_POST, ParentTask, StartRequest, TaskResult
 from conductor_py.model.status import TaskStatus
 from conductor_py.ports.outbox import Pending
-from conductor_py.ports.payloads import Payloads
 from conductor_py.ports.store import ExecutionStore
 from conductor_py.wire.data_definitions import read_workflow
 
@@ -72,7 +72,7 @@ class KeyedStarts:
         operations: Operations,
         store: ExecutionStore,
         snapshots: Snapshots,
-        payloads: Payloads,
+        payloads: PayloadReader,
         clock: StoreClock,
     ) -> None:
         """Start by ``executions``, end the tasks by ``tasks``; the others know what was ordered."""
@@ -90,7 +90,8 @@ class KeyedStarts:
         for effect in effects:
             order: JsonObject = orjson.loads(effect.document)
             try:
-                self._carry_out(str(order["task"]), order)
+                with self._payloads.place.scope():
+                    self._carry_out(str(order["task"]), order)
             except NotFound:
                 self._leave(order)  # the task has left the store: nobody waits for this any more
             except ConductorError as refused:
@@ -164,7 +165,7 @@ class KeyedStarts:
         """The input as it is stored: what readers are shown may be masked."""
         given = task.input
         if isinstance(given, External):
-            stored: JsonObject = orjson.loads(self._payloads.get(given.path))
+            stored: JsonObject = self._payloads.value(given.path)
             return stored
         return given
 

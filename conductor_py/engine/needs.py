@@ -30,20 +30,22 @@ from conductor_py.decider.need import (
 from conductor_py.decider.subsets import subset
 from conductor_py.engine.json_schema import faults
 from conductor_py.engine.long_scripts import LongScripts, PutOff, evaluation_of
+from conductor_py.engine.payload_reading import PayloadReader
 from conductor_py.engine.snapshots import Snapshots
 from conductor_py.errors import (
     ConductorError,
     InvalidInput,
     LimitExceeded,
     NotFound,
+    PayloadTooLarge,
     StoreFailure,
     StoreUnavailable,
 )
 from conductor_py.model.ids import ExecutionId, partition_of
 from conductor_py.ports.output_cache import OutputCache
-from conductor_py.ports.payloads import Payloads
 from conductor_py.ports.scripts import ScriptResult, Scripts, Value
 from conductor_py.ports.store import ExecutionStore
+from conductor_py.wire.outside import HeavyPlace
 
 _READS_AT_ONCE = 2_000
 _MAX_SENTENCE = 1_000
@@ -63,7 +65,7 @@ class Fetcher:
         self,
         store: ExecutionStore,
         snapshots: Snapshots,
-        payloads: Payloads,
+        payloads: PayloadReader,
         scripts: Scripts,
         active_domain: ActiveDomain,
         cache: OutputCache,
@@ -155,6 +157,11 @@ class Fetcher:
             raise PutOff(later)
 
     @property
+    def place(self) -> HeavyPlace:
+        """The place of heavy documents; what is fetched in a scope of it keeps it that long."""
+        return self._payloads.place
+
+    @property
     def has_long_scripts(self) -> bool:
         """Whether scripts that take long are evaluated in this process."""
         return self._long_scripts is not None
@@ -173,7 +180,7 @@ class Fetcher:
                 case PlanWanted():
                     return self._snapshots.plan(partition, request.hash)
                 case PayloadWanted():
-                    return orjson.loads(self._payloads.get(request.path))
+                    return self._payloads.value(request.path)
                 case ChildWanted():
                     return self._child(request, partition)
                 case FragmentWanted():
@@ -195,7 +202,11 @@ class Fetcher:
             return Refusal("Not a valid definition: it is nested too deeply")
         except (ConductorError, TypeError, ValueError, KeyError, AttributeError) as refused:
             # What is not there may be by the next try.
-            return Refusal(_sentence(refused), terminal=not isinstance(refused, NotFound))
+            return Refusal(
+                _sentence(refused),
+                terminal=not isinstance(refused, NotFound),
+                large=isinstance(refused, PayloadTooLarge),
+            )
         return None
 
     def _child_state(self, child: ExecutionId) -> ChildState | None:

@@ -21,6 +21,7 @@ from conductor_py.engine.clock import StoreClock
 from conductor_py.engine.disposal import Drop
 from conductor_py.engine.event_delivery import give_up
 from conductor_py.engine.patience import BATCH_MS, Handled, Patience
+from conductor_py.engine.payload_reading import PayloadReader
 from conductor_py.errors import NotFound, StoreUnavailable
 from conductor_py.model.event_handlers import (
     CONDUCTOR,
@@ -32,7 +33,6 @@ from conductor_py.model.event_handlers import (
 from conductor_py.model.json import JsonObject
 from conductor_py.ports.events import EventStore, Sink, Undelivered, Webhook
 from conductor_py.ports.outbox import Outbox, Pending
-from conductor_py.ports.payloads import Payloads
 from conductor_py.wire.summaries import MAX_TEXT, json_text, timestamp
 
 _LOG = logging.getLogger(__name__)
@@ -81,7 +81,7 @@ class Notifications:
         sinks: Mapping[str, Sink],
         store: EventStore,
         outbox: Outbox,
-        payloads: Payloads,
+        payloads: PayloadReader,
         drop: Drop,
         workflow: Read,
         task: Read,
@@ -115,7 +115,8 @@ class Notifications:
             if order.previous in waiting:
                 handled.later.append((order.effect, self._after_previous(order)))
                 continue
-            problem = self._tell(order, away)
+            with self._payloads.place.scope():
+                problem = self._tell(order, away)
             again_at = None
             if problem is not None:
                 again_at = self._patience.again_at(order.document["at"], self._clock.now_ms())
@@ -171,7 +172,7 @@ class Notifications:
     def _notices(self, order: _Order) -> list[dict[str, Any]]:
         path = order.document.get("path")
         try:
-            found = orjson.loads(self._payloads.get(path)) if path else order.document["payload"]
+            found = self._payloads.value(path) if path else order.document["payload"]
         except NotFound:
             # It was delivered, and its confirmation was lost.
             return []

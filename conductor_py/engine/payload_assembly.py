@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from conductor_py.engine.clock import StoreClock
+from conductor_py.engine.encoding import PayloadLimits
 from conductor_py.engine.payload_holding import (
     EFFECT,
     GRACE_MS,
@@ -13,34 +14,50 @@ from conductor_py.engine.payload_holding import (
     NotedPayloads,
     PayloadHolding,
 )
+from conductor_py.engine.payload_reading import PayloadReader
 from conductor_py.engine.payload_retention import PayloadRetention
 from conductor_py.engine.port_set import Ports
 from conductor_py.model.ids import ExecutionId, is_execution_id, partition_of
 from conductor_py.model.search import OneOf, Or, SearchRequest
-from conductor_py.ports.payloads import Payloads
+from conductor_py.ports.payloads import MOST_BYTES, Payloads
+from conductor_py.wire.outside import OutsideJson
 
 _FIELDS = ("externalInputPayloadStoragePath", "externalOutputPayloadStoragePath")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PayloadParts:
-    """Who keeps payloads, their storage with notes of what is stored, and who removes them."""
+    """Who keeps payloads, their storage with notes of what is stored, who reads, and who removes
+    them.
+    """
 
     holding: PayloadHolding
     payloads: Payloads
+    reader: PayloadReader
     retention: PayloadRetention
 
 
 def payload_parts(
-    ports: Ports, clock: StoreClock, *, grace_ms: int | None, partitions: int
+    ports: Ports,
+    clock: StoreClock,
+    limits: PayloadLimits,
+    *,
+    grace_ms: int | None,
+    partitions: int,
 ) -> PayloadParts:
     """Build them; without ``grace_ms`` payloads are not collected."""
     collects, grace_ms = grace_ms is not None, grace_ms or GRACE_MS
     holders = ports.payload_holders
     holding = PayloadHolding(holders, clock, grace_ms=grace_ms, collects=collects)
+    payloads = NotedPayloads(ports.payloads, holding)
     return PayloadParts(
         holding=holding,
-        payloads=NotedPayloads(ports.payloads, holding),
+        payloads=payloads,
+        reader=PayloadReader(
+            payloads,
+            outside=OutsideJson(max_values=limits.values),
+            most_bytes=max(MOST_BYTES, limits.largest),
+        ),
         retention=PayloadRetention(
             holders if collects else None,
             ports.payloads,

@@ -12,7 +12,15 @@ from typing import Final
 from conductor_py.engine.clock import StoreClock
 from conductor_py.errors import StoreUnavailable
 from conductor_py.ports.payload_holders import PayloadHolders
-from conductor_py.ports.payloads import Location, PayloadKind, Payloads, is_path, paths_in
+from conductor_py.ports.payloads import (
+    MOST_BYTES,
+    Accepted,
+    Location,
+    PayloadKind,
+    Payloads,
+    is_path,
+    paths_in,
+)
 
 EFFECT: Final = "effect"
 SCHEDULE: Final = "schedule"
@@ -106,8 +114,14 @@ class NotedPayloads:
     def read_location(self, path: str) -> Location:
         return self._payloads.read_location(path)
 
-    def get(self, path: str) -> bytes:
-        return self._payloads.get(path)
+    def accept(self, path: str, most: int, what: str) -> Accepted:
+        accepted = self._payloads.accept(path, most, what)
+        if accepted.path != path:
+            self._holding.begin(accepted.path)
+        return accepted
+
+    def get(self, path: str, *, most: int = MOST_BYTES) -> bytes:
+        return self._payloads.get(path, most=most)
 
     def size(self, path: str) -> int:
         return self._payloads.size(path)

@@ -12,22 +12,25 @@ from conductor_py.engine.encoding import PayloadLimits
 from conductor_py.engine.executor import Executor
 from conductor_py.engine.hand_out import HandOut
 from conductor_py.engine.payload_holding import PayloadHolding
+from conductor_py.engine.payload_reading import PayloadReader
 from conductor_py.engine.views import Views
 from conductor_py.errors import Conflict, NotFound, PayloadTooLarge, StoreUnavailable
 from conductor_py.model.changing import made
 from conductor_py.model.event import ResultReported
 from conductor_py.model.execution import External, wire_ref
 from conductor_py.model.ids import ExecutionId, partition_of
+from conductor_py.model.json_bounds import has_more, too_many
 from conductor_py.model.requests import TaskResult
 from conductor_py.model.status import TaskStatus
 from conductor_py.model.view import TaskView
-from conductor_py.ports.payloads import PayloadKind, Payloads, paths_in
+from conductor_py.ports.payloads import PayloadKind, Payloads, paths_in, refuse_larger
 from conductor_py.ports.reader import ExecutionReader
 from conductor_py.ports.search import Search
 from conductor_py.ports.store import ExecutionStore, Outcome, Report
 from conductor_py.ports.wakeups import Wakeups
 
 _MAX_REASON: Final = 500
+_OUTPUT: Final = "Task output"
 _PAUSES_S: Final = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8)
 """How long a result waits for the one before it, time after time."""
 
@@ -43,6 +46,7 @@ class Results:
         executor: Executor,
         views: Views,
         payloads: Payloads,
+        payload_reader: PayloadReader,
         holding: PayloadHolding,
         search: Search,
         wakeups: Wakeups,
@@ -56,6 +60,7 @@ class Results:
         self._executor = executor
         self._views = views
         self._payloads = payloads
+        self._payload_reader = payload_reader
         self._holding = holding
         self._search = search
         self._wakeups = wakeups
@@ -192,37 +197,41 @@ class Results:
         )
 
     def _sized(self, result: TaskResult) -> tuple[TaskResult, bytes]:
-        """Encode the output; above the hard limit the task fails, above the threshold it moves to
+        """Encode the output; above a hard limit the task fails, above the threshold it moves to
         payload storage.
         """
-        hard = self._limits.task_output_hard
-        if result.external_output:
-            size = self._payloads.size(result.external_output)
-            path = result.external_output
-            if self._hand_out.hides and size <= hard:
-                path = self._without_secrets(path)
-            stored = dump_document(External(path))
-        else:
-            try:
-                stored = dump_document(result.output)
-            except TypeError as refused:
-                return _without_output(result, f"Task output cannot be stored as JSON: {refused}")
-            size = len(stored)
-        if size > hard:
-            reason = f"Task output of {size} bytes is larger than the limit of {hard} bytes"
+        try:
+            if result.external_output:
+                return result, dump_document(External(self._accepted(result.external_output)))
+            stored = dump_document(result.output)
+            self._refuse_large(stored)
+        except TypeError as refused:
+            return _without_output(result, f"Task output cannot be stored as JSON: {refused}")
+        except PayloadTooLarge as large:
             if not result.status.terminal:
-                raise PayloadTooLarge(f"{reason}; the task goes on without this report.")
-            return _without_output(result, reason)
-        if size > self._limits.task_output_soft and not result.external_output:
+                raise PayloadTooLarge(
+                    f"{large.message}; the task goes on without this report."
+                ) from large
+            return _without_output(result, large.message)
+        if len(stored) > self._limits.task_output_soft:
             path = self._payloads.put(PayloadKind.TASK_OUTPUT, stored)
             return result, dump_document(External(path))
         return result, stored
 
-    def _without_secrets(self, path: str) -> str:
+    def _refuse_large(self, stored: bytes) -> None:
+        refuse_larger(len(stored), self._limits.task_output_hard, _OUTPUT)
+        if has_more(stored, self._limits.values):
+            raise PayloadTooLarge(too_many(_OUTPUT, self._limits.values))
+
+    def _accepted(self, path: str) -> str:
         """Give the path of an uploaded output, of a masked copy when there are secrets in it:
         nobody holds that upload, and it is collected.
         """
-        document = self._hand_out.masked_upload(self._payloads.get(path))
+        path = self._payload_reader.accept(path, self._limits.task_output_hard, _OUTPUT)
+        if not self._hand_out.hides:
+            return path
+        with self._payload_reader.text(path) as sent:
+            document = self._hand_out.masked_upload(sent)
         return path if document is None else self._payloads.put(PayloadKind.TASK_OUTPUT, document)
 
 

@@ -15,6 +15,7 @@ import orjson
 from conductor_py.codec.execution import dump_json
 from conductor_py.engine.clock import StoreClock
 from conductor_py.engine.json_schema import faults, schema_fault
+from conductor_py.engine.payload_reading import PayloadReader
 from conductor_py.errors import InvalidInput, NotFound, Violation
 from conductor_py.model.definitions import TaskDef, WorkflowDef, WorkflowTask, children_of
 from conductor_py.model.execution import Document, External
@@ -84,20 +85,19 @@ def _version(schema: JsonObject) -> int:
     return found if isinstance(found, int) else 1
 
 
-def check_input(
-    definition: WorkflowDef, given_input: Document, payload: Callable[[str], bytes]
-) -> None:
-    """Refuse a start whose input does not satisfy its schema (``InvalidInput``, below
-    ``$.input``).
+def check_input(definition: WorkflowDef, given_input: Document, payloads: PayloadReader) -> None:
+    """Refuse a start whose input does not satisfy its schema (``InvalidInput``, below ``$.input``),
+    or is too large to be read (``PayloadTooLarge``).
     """
     given = definition.input_schema
     data = given.get("data") if given and given.get("type", "JSON") == "JSON" else None
     if not definition.enforce_schema or not isinstance(data, dict):
         return
-    document: object = given_input
-    if isinstance(given_input, External):
-        document = orjson.loads(payload(given_input.path))
-    found = faults(data, document)
+    with payloads.place.scope():
+        document: object = given_input
+        if isinstance(given_input, External):
+            document = payloads.value(given_input.path)
+        found = faults(data, document)
     if found:
         raise InvalidInput(
             violations=tuple(

@@ -18,19 +18,17 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, cast
 
-import orjson
-
 from conductor_py.codec.execution import dump_document
 from conductor_py.engine.claim_keeper import ClaimKeeper, Hold
 from conductor_py.engine.clock import StoreClock
+from conductor_py.engine.payload_reading import PayloadReader
 from conductor_py.engine.quiet import Quiet, last_change
 from conductor_py.engine.system_lanes import Lane, Lanes, Served
 from conductor_py.engine.tasks import Tasks
-from conductor_py.errors import ConductorError, Conflict, NotFound, StoreFailure
+from conductor_py.errors import ConductorError, Conflict, NotFound, PayloadTooLarge, StoreFailure
 from conductor_py.model.json import JsonObject
 from conductor_py.model.requests import PollRequest, TaskResult
 from conductor_py.model.status import TaskStatus
-from conductor_py.ports.payloads import Payloads
 from conductor_py.ports.queues import TaskQueues
 from conductor_py.ports.system_tasks import SystemCall, SystemResult, SystemTask
 from conductor_py.ports.wakeups import FAMILY, Wakeups
@@ -75,7 +73,7 @@ class SystemWorkers:
     tasks: Tasks
     queues: TaskQueues
     wakeups: Wakeups
-    payloads: Payloads
+    payloads: PayloadReader
     clock: StoreClock
     monotonic: Callable[[], float] = time.monotonic
     quiet: Quiet | None = None
@@ -255,7 +253,8 @@ class SystemWorker:
         response_s = cast("int", document.get("responseTimeoutSeconds", 0))
         hold = self.keeper.hold(call, claim, response_s)
         try:
-            result = self._result(task, call, document)
+            with self._services.payloads.place.scope():
+                result = self._result(task, call, document)
             if call.cancelled.is_set() and result.status.terminal and not result.status.successful:
                 # It may have failed for being cancelled, which is not to cost a retry.
                 facts = {"action": "cancelled_call_failed", "task_id": call.task_id}
@@ -275,6 +274,9 @@ class SystemWorker:
             # What cannot be stored is a fault of the system task, too.
             dump_document(result.output)
             return result
+        except PayloadTooLarge as refused:
+            status = TaskStatus.FAILED_WITH_TERMINAL_ERROR
+            return SystemResult(status=status, reason=refused.message)
         except StoreFailure:
             raise
         except Exception as error:  # noqa: BLE001 - whatever it is, it costs this task alone
@@ -296,7 +298,9 @@ class SystemWorker:
         path = document.get("externalInputPayloadStoragePath")
         if not isinstance(path, str):
             return call
-        found = orjson.loads(self._services.payloads.get(path))
+        found = self._services.payloads.value(path)
+        # A call may wait for its peer, and nobody is to wait with it.
+        self._services.payloads.place.leave()
         return _call({**document, "inputData": found}, call.cancelled)
 
     def _report(self, call: SystemCall, hold: Hold, result: SystemResult) -> None:

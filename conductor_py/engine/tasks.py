@@ -17,6 +17,7 @@ from conductor_py.engine.hub import Hub
 from conductor_py.engine.live_limits import LiveLimits
 from conductor_py.engine.machine import REAL_MACHINE, Machine
 from conductor_py.engine.payload_holding import PayloadHolding
+from conductor_py.engine.payload_reading import PayloadReader
 from conductor_py.engine.quiet import Quiet, last_change
 from conductor_py.engine.results import Results
 from conductor_py.engine.shards import Shards
@@ -60,6 +61,7 @@ class Tasks:
         executor: Executor,
         views: Views,
         payloads: Payloads,
+        payload_reader: PayloadReader,
         holding: PayloadHolding,
         search: Search,
         wakeups: Wakeups,
@@ -106,6 +108,7 @@ class Tasks:
             executor=executor,
             views=views,
             payloads=payloads,
+            payload_reader=payload_reader,
             holding=holding,
             search=search,
             wakeups=wakeups,

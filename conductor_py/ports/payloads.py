@@ -13,17 +13,28 @@ from enum import Enum
 from typing import BinaryIO, ClassVar, Protocol, Self
 from uuid import uuid4
 
-from conductor_py.errors import ConductorError, NotFound
+from conductor_py.errors import ConductorError, NotFound, PayloadTooLarge
 
 CONTENT_TYPE = "application/json"
 """What every payload is; an upload must send exactly this content type, it is part of the
 signature.
 """
 
+MOST_BYTES = 64 * 1024 * 1024
+"""The most that one upload may bring, and that is read of one document; the engine's own limits are
+lower.
+"""
+
+SENT_ALREADY = (
+    "There is a document under this URL already, and it stays; ask for another URL to send another."
+)
 _FORM = r"(?:workflow|task)/(?:input|output)/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.json"
 _PATH = re.compile(_FORM)
 _NAMED = re.compile(_FORM.encode())
 _PART = b"put/"
+# Where the version of a UUID stands: 4 in the names of what others send, 8 in those of our own.
+_VERSION_AT = 14
+_OWN = "8"
 
 
 class PayloadKind(Enum):
@@ -51,6 +62,14 @@ class Location:
     path: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accepted:
+    """A document that stays as it is: its path, and its length in bytes."""
+
+    path: str
+    size: int
+
+
 class Payloads(Protocol):
     """A store of immutable JSON documents. Every method raises ``StoreUnavailable`` when it is
     away.
@@ -60,7 +79,15 @@ class Payloads(Protocol):
         """Mint a key and a URL to PUT one document to it, as ``application/json``.
 
         ``requested_path`` is what Conductor's clients send; it is ignored. Whoever holds the URL
-        may overwrite that one document until the URL expires.
+        may send that one document until the URL expires; whether they can send another in its
+        place differs, so what is sent is not relied on until ``accept``.
+        """
+
+    def accept(self, path: str, most: int, what: str) -> Accepted:
+        """Take what somebody has sent: the same document where no URL changes it any more, which
+        may be a copy under another path.
+
+        ``NotFound`` when there is none, ``PayloadTooLarge``, about ``what``, above ``most`` bytes.
         """
 
     def read_location(self, path: str) -> Location:
@@ -70,10 +97,14 @@ class Payloads(Protocol):
         """
 
     def put(self, kind: PayloadKind, document: bytes) -> str:
-        """Store a document under a new path, durable when this returns."""
+        """Store a document under a new path, durable when this returns. No URL to send anything
+        there is ever made.
+        """
 
-    def get(self, path: str) -> bytes:
-        """Read a document; ``NotFound`` when there is none."""
+    def get(self, path: str, *, most: int = MOST_BYTES) -> bytes:
+        """Read a document; ``NotFound`` when there is none, ``PayloadTooLarge`` when it has more
+        than ``most`` bytes, of which no more are held.
+        """
 
     def size(self, path: str) -> int:
         """Read the length in bytes, without the document; ``NotFound`` when there is none."""
@@ -83,7 +114,10 @@ class Payloads(Protocol):
 
 
 class Upload(Protocol):
-    """A document on its way in: there, whole, when the ``with`` block ends without an error."""
+    """A document on its way in: there, whole, when the ``with`` block ends without an error.
+
+    Sent again it changes nothing; another one in its place is a ``Conflict``.
+    """
 
     def __enter__(self) -> Self:
         """Begin."""
@@ -111,8 +145,30 @@ class ServedPayloads(Protocol):
 
 
 def mint_path(kind: PayloadKind) -> str:
-    """Make a new path that nobody can guess."""
+    """Make a new path, for what others send, that nobody can guess."""
     return f"{kind.value}/{uuid4()}.json"
+
+
+def mint_own_path(kind: PayloadKind) -> str:
+    """Make a new path for what this server stores; it shows that no URL to send was made for it."""
+    name = str(uuid4())
+    return f"{kind.value}/{name[:_VERSION_AT]}{_OWN}{name[_VERSION_AT + 1 :]}.json"
+
+
+def is_own(path: str) -> bool:
+    """Whether a path is one of ``mint_own_path``."""
+    return path.rsplit("/", 1)[-1][_VERSION_AT : _VERSION_AT + 1] == _OWN
+
+
+def kind_of(path: str) -> PayloadKind:
+    """Tell the kind of a path that was minted here."""
+    return PayloadKind(path.rsplit("/", 1)[0])
+
+
+def refuse_larger(size: int, most: int, what: str) -> None:
+    """Raise ``PayloadTooLarge``, about ``what``, for a size (in bytes) above the most."""
+    if size > most:
+        raise PayloadTooLarge(f"{what} of {size} bytes is larger than the limit of {most} bytes")
 
 
 def is_path(path: str) -> bool:

@@ -23,6 +23,7 @@ from conductor_py.processes.readiness import await_redis
 from conductor_py.processes.stopping import stop_on_signals
 from conductor_py.systemtasks.http import HttpLimits, HttpTask
 from conductor_py.systemtasks.kafka_publish import KafkaLimits, KafkaPublishTask, Producers
+from conductor_py.wire.outside import OutsideJson
 from conductor_py.wiring import build_engine
 
 ENTRY_POINTS: Final = "conductor_py.system_tasks"
@@ -78,6 +79,7 @@ def _own_tasks(settings: Settings) -> Iterator[SystemTask]:
             total_ms=http.total_ms,
             response_bytes=http.response_bytes,
         ),
+        OutsideJson(max_values=settings.limits.json_values),
     )
     limits = KafkaLimits(
         request_ms=kafka.request_ms,

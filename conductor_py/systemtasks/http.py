@@ -20,6 +20,7 @@ from urllib3.exceptions import (
 )
 from urllib3.response import HTTPResponse
 
+from conductor_py.errors import Overloaded, PayloadTooLarge
 from conductor_py.model.status import TaskStatus
 from conductor_py.outbound.addresses import AddressRefused, AddressRules
 from conductor_py.outbound.connection import connect
@@ -33,6 +34,7 @@ from conductor_py.systemtasks.http_request import (
     read_url,
 )
 from conductor_py.systemtasks.http_response import HttpResponse
+from conductor_py.wire.outside import OutsideJson
 
 _PIECE: Final = 64 * 1024
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
@@ -64,9 +66,15 @@ class HttpTask:
 
     task_type = "HTTP"
 
-    def __init__(self, rules: AddressRules, limits: HttpLimits | None = None) -> None:
-        """Go where ``rules`` allow."""
+    def __init__(
+        self,
+        rules: AddressRules,
+        limits: HttpLimits | None = None,
+        outside: OutsideJson | None = None,
+    ) -> None:
+        """Go where ``rules`` allow, and read answers by ``outside``."""
         self._rules = rules
+        self._outside = outside or OutsideJson()
         self._limits = limits or HttpLimits()
 
     def execute(self, call: SystemCall) -> SystemResult:
@@ -89,20 +97,25 @@ class HttpTask:
             return _failed(f"The whole call took longer than {limits.total_ms} ms")
         except _FAILURES as error:
             return _failed(_sentence(exchange.request, error))
-        return _result(response, call)
+        try:
+            return _result(response, call, self._outside)
+        except PayloadTooLarge as refused:
+            return _failed(refused.message, TaskStatus.FAILED_WITH_TERMINAL_ERROR)
+        except Overloaded:
+            return _failed("The answer is large, and others were dealt with for too long")
 
     def close(self) -> None:
         """Nothing is kept between calls."""
 
 
-def _result(response: HttpResponse, call: SystemCall) -> SystemResult:
+def _result(response: HttpResponse, call: SystemCall, outside: OutsideJson) -> SystemResult:
     if response.successful:
         status = TaskStatus.IN_PROGRESS if call.async_complete else TaskStatus.COMPLETED
-        return SystemResult(status=status, output=response.to_json())
+        return SystemResult(status=status, output=response.to_json(outside))
     if response.status >= 400:
         return _failed(response.to_sentence())
     reason = f"The answer is no success: {response.to_sentence()}"
-    return SystemResult(status=TaskStatus.FAILED, output=response.to_json(), reason=reason)
+    return SystemResult(status=TaskStatus.FAILED, output=response.to_json(outside), reason=reason)
 
 
 def _failed(reason: str, status: TaskStatus = TaskStatus.FAILED) -> SystemResult:

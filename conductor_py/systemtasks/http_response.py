@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,9 +13,13 @@ import orjson
 
 from conductor_py.model.json import JsonValue
 from conductor_py.systemtasks.http_request import charset_of
+from conductor_py.wire.outside import OutsideJson
 
 _SHOWN: Final = 2_000
 _MAX_DEPTH: Final = 100
+#: Who has a heavy answer waits for others: asked once more, its peer might do things twice.
+_WAIT_S: Final = 60.0
+_CONTAINER: Final = re.compile(r"[ \t\r\n]*+[\[{]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,8 +48,9 @@ class HttpResponse:
         found = [v for key, values in self.headers.items() if key.lower() == name for v in values]
         return found[0] if found else ""
 
-    def to_json(self) -> dict[str, JsonValue]:
-        """Write it as the output's ``response``.
+    def to_json(self, outside: OutsideJson) -> dict[str, JsonValue]:
+        """Write it as the output's ``response``, its body read by ``outside``: ``PayloadTooLarge``,
+        ``Overloaded``.
 
         A body that is no text is written in base64, and ``bodyEncoding`` says so.
         """
@@ -53,7 +59,7 @@ class HttpResponse:
             "response": {
                 "headers": self.headers,
                 "reasonPhrase": self.phrase,
-                "body": b64encode(self.body).decode() if text is None else _value(text),
+                "body": b64encode(self.body).decode() if text is None else _value(text, outside),
                 "statusCode": self.status,
             }
         }
@@ -79,12 +85,17 @@ class HttpResponse:
         return text
 
 
-def _value(text: str) -> JsonValue:
+def _value(text: str, outside: OutsideJson) -> JsonValue:
     """Read a body: objects and lists are kept, a number is a decimal one, all else is its text."""
     if not text:
         return None
     try:
-        found = orjson.loads(text)
+        # What begins as neither is one value, or no JSON: a table of many commas stays a text.
+        found = (
+            outside.parse(text.encode(), "The answer", wait_s=_WAIT_S)
+            if _CONTAINER.match(text)
+            else orjson.loads(text)
+        )
     except orjson.JSONDecodeError:
         return text
     if isinstance(found, (dict, list)):

@@ -39,6 +39,7 @@ from conductor_py.ports.catalog import CatalogStore
 from conductor_py.ports.events import Sink, Webhook
 from conductor_py.ports.lock import Lock
 from conductor_py.ports.metadata import MetadataStore
+from conductor_py.ports.payloads import Payloads
 from conductor_py.ports.scripts import Scripts
 from conductor_py.ports.shards import ShardRegistry
 
@@ -50,6 +51,7 @@ def memory_ports(
     metadata: MetadataStore | None = None,
     catalog: CatalogStore | None = None,
     scripts: Scripts | None = None,
+    payloads: Payloads | None = None,
     values: Mapping[str, str] = MappingProxyType({}),
     sinks: Mapping[str, Sink] = MappingProxyType({}),
     webhook: Webhook | None = None,
@@ -57,8 +59,8 @@ def memory_ports(
     lock: Lock | None = None,
     take_lease: bool = True,
 ) -> Ports:
-    """Put a memory adapter behind every port; index and payloads are new, the rest is in
-    ``space``.
+    """Put a memory adapter behind every port; index and payloads are new unless they are given,
+    the rest is in ``space``.
     """
     flags: dict[str, Any] = {} if take_lease and lock is None else {"take_lease": False}
     return Ports(
@@ -74,7 +76,7 @@ def memory_ports(
         events=MemoryEventStore(space),
         plans=MemoryPlanStore(space),
         wakeups=MemoryWakeups(space),
-        payloads=MemoryPayloads(now_ms=space.clock),
+        payloads=payloads or MemoryPayloads(now_ms=space.clock),
         payload_holders=MemoryPayloadHolders(space),
         search=MemorySearch(),
         schedules=MemoryScheduleStore(space),

@@ -35,6 +35,7 @@ from conductor_py.ports.catalog import CatalogStore
 from conductor_py.ports.events import Sink, Webhook
 from conductor_py.ports.lock import Lock
 from conductor_py.ports.metadata import MetadataStore
+from conductor_py.ports.payloads import Payloads
 from conductor_py.ports.scripts import Scripts
 from conductor_py.ports.touched import GATHER_MS
 from conductor_py.testing.adapters import memory_ports, memory_registry
@@ -260,6 +261,7 @@ def memory_engine(
     metadata: MetadataStore | None = None,
     catalog: CatalogStore | None = None,
     scripts: Scripts | None = None,
+    payloads: Payloads | None = None,
     values: Mapping[str, str] = MappingProxyType({}),
     bench: MakeBench | None = None,
     sinks: Mapping[str, Sink] = MappingProxyType({}),
@@ -281,8 +283,9 @@ def memory_engine(
 
     With a ``lock``, or without ``take_lease``, nobody takes the lease inside the store.
 
-    ``metadata``, ``catalog`` and ``scripts`` replace those of the space; ``bench`` makes places for
-    trials. Scripts that take long are left to another engine without ``waits_for_scripts``.
+    ``metadata``, ``catalog``, ``scripts`` and ``payloads`` replace those of the space; ``bench``
+    makes places for trials. Scripts that take long are left to another engine without
+    ``waits_for_scripts``.
     """
     clock = clock or FakeClock()
     space = space or MemorySpace(clock=clock)
@@ -292,6 +295,7 @@ def memory_engine(
         metadata=metadata,
         catalog=catalog,
         scripts=scripts,
+        payloads=payloads,
         values=values,
         sinks=sinks,
         webhook=webhook,

@@ -1,28 +1,20 @@
 """Request bodies: bytes to JSON values, bounded in depth and number, never more than a 400.
 
-A list of nothing takes three bytes of a body and seventy of memory, an object of nothing more:
-what is parsed is bounded by how many values there can be, counted before any of them is made.
+What is parsed is bounded by how many values there can be, counted before any of them is made.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Any
 
 import orjson
 
 from conductor_py.errors import InvalidInput, Violation
+from conductor_py.model.json_bounds import MAX_VALUES, has_more
 
 MAX_DEPTH = 200
 """Objects and lists within each other."""
-
-MAX_VALUES = 2_000_000
-"""Values of a body: its commas and brackets outside of strings. Of memory each takes 120 bytes."""
-
-# Never fails and never goes back: linear, whatever the text is.
-_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
-_COUNTED = (b",", b"[", b"{")
 
 # What the parser says at its own limit, the second when the nesting is never closed either.
 _TOO_DEEP = ("depth limit exceeded", "failed to allocate memory")
@@ -34,8 +26,11 @@ def parse(body: bytes, *, max_depth: int = MAX_DEPTH, max_values: int = MAX_VALU
     """
     if not body:
         raise InvalidInput("The request needs a JSON body.")
-    if len(body) > max_values:
-        _check_values(body, max_values)
+    if has_more(body, max_values):
+        raise InvalidInput(
+            f"The body has more than {max_values} values; send less, or what is large by the "
+            "external payload storage."
+        )
     try:
         value = orjson.loads(body)
     except orjson.JSONDecodeError as error:
@@ -58,20 +53,6 @@ def parse_object(
     if not isinstance(value, dict):
         raise InvalidInput(violations=(Violation(path="$", message="must be an object"),))
     return value
-
-
-def _check_values(body: bytes, max_values: int) -> None:
-    # Those in strings count for nothing, but few bodies have so many that they have to be left out.
-    if values_of(body) > max_values and values_of(_STRING.sub(b"", body)) > max_values:
-        raise InvalidInput(
-            f"The body has more than {max_values} values; send less, or what is large by the "
-            "external payload storage."
-        )
-
-
-def values_of(body: bytes) -> int:
-    """Count what may be values of a body: its commas and brackets, those in strings too."""
-    return sum(body.count(sign) for sign in _COUNTED)
 
 
 def _check_depth(value: object, max_depth: int) -> None:

@@ -28,6 +28,7 @@ _NOT_FOR_POLLS: Final = 16
 def build_admission(settings: Settings) -> Admission:
     """Make what bounds the requests that an API process takes in."""
     from conductor_py.api.admission import Admission
+    from conductor_py.wire.outside import PLACE
 
     server = settings.server
     threads = server.blocking_threads
@@ -38,6 +39,7 @@ def build_admission(settings: Settings) -> Admission:
         wait_s=server.turn_wait_ms / 1000,
         reading=server.reading,
         piece_s=server.piece_ms / 1000,
+        heavy=PLACE,
     )
 
 

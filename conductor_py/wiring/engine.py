@@ -215,6 +215,7 @@ def _ports(
 
 def _scripts(settings: Settings) -> scripts_port.Scripts:
     from conductor_py.adapters.quickjs import QuickJsScripts
+    from conductor_py.wire.outside import OutsideJson
 
     return QuickJsScripts(
         workers=settings.scripts.workers,
@@ -224,6 +225,7 @@ def _scripts(settings: Settings) -> scripts_port.Scripts:
         result_bytes=settings.scripts.result_bytes,
         queue_limit=settings.scripts.queue_limit,
         queue_wait_ms=settings.scripts.queue_wait_ms,
+        outside=OutsideJson(max_values=settings.limits.json_values),
     )
 
 
@@ -271,4 +273,5 @@ def _payload_limits(settings: Settings) -> PayloadLimits:
         task_output_soft=sizes.task_output_soft_bytes,
         task_output_hard=sizes.task_output_hard_bytes,
         variables_hard=sizes.workflow_variables_hard_bytes,
+        values=settings.limits.json_values,
     )

@@ -9,7 +9,7 @@ from string import ascii_letters, digits
 import pytest
 
 from conductor_py.adapters.files.payloads import FilePayloads
-from conductor_py.errors import NotFound, PayloadTooLarge, StoreUnavailable
+from conductor_py.errors import Conflict, NotFound, PayloadTooLarge, StoreUnavailable
 from conductor_py.ports.payloads import CONTENT_TYPE, PayloadKind, UrlRefused
 
 
@@ -86,6 +86,30 @@ def test_an_upload_that_breaks_off_leaves_the_document_before_it(tmp_path):
     with pytest.raises(ConnectionError):
         _upload(store, location.uri, b"sec", ConnectionError())
     assert store.get(location.path) == b"first"
+    assert not _left_over(tmp_path)
+
+
+def test_another_document_sent_to_the_same_url_is_refused_and_the_first_stays(tmp_path):
+    store = _store(tmp_path)
+    location = store.write_location(PayloadKind.TASK_OUTPUT)
+    _upload(store, location.uri, b"first")
+    with pytest.raises(Conflict, match="another URL"):
+        _upload(store, location.uri, b"other")
+    _upload(store, location.uri, b"fi", b"rst")
+    assert store.get(location.path) == b"first"
+    assert not _left_over(tmp_path)
+
+
+def test_of_two_uploads_at_once_the_first_that_ends_is_the_document(tmp_path):
+    store = _store(tmp_path)
+    token = _token(store.write_location(PayloadKind.TASK_OUTPUT).uri)
+    late = _store(tmp_path).open_upload(token, CONTENT_TYPE)
+    late.write(b"late")
+    with store.open_upload(token, CONTENT_TYPE) as first:
+        first.write(b"first")
+    with pytest.raises(Conflict):
+        late.__exit__(None, None, None)
+    assert [file.read_bytes() for file in tmp_path.rglob("*.json")] == [b"first"]
     assert not _left_over(tmp_path)
 
 

@@ -223,6 +223,9 @@ def test_url_of_the_file_store_leads_back_here(
     place = payloads.write_location(PayloadKind.TASK_OUTPUT)
     path = place.uri.removeprefix("http://localhost")
     assert client.put(path, data=b"{}", content_type="application/json").status_code == 200
+    swapped = client.put(path, data=b"[[],[]]", content_type="application/json")
+    assert (swapped.status_code, json.loads(swapped.data)["code"]) == (409, "CONFLICT")
+    assert client.put(path, data=b"{}", content_type="application/json").status_code == 200
     fetch = payloads.read_location(place.path).uri.removeprefix("http://localhost")
     answer = client.get(fetch, buffered=True)
     assert (answer.data, answer.mimetype) == (b"{}", "application/json")

@@ -10,8 +10,8 @@ import pytest
 
 from conductor_py.api import create_app, front
 from conductor_py.api.admission import Admission
-from conductor_py.api.heaviness import HEAVY_VALUES, is_heavy
 from conductor_py.errors import Overloaded
+from conductor_py.model.json_bounds import HEAVY_VALUES, is_heavy
 from tests.api.fake_engine import FakeEngine
 from tests.waiting import PATIENCE_S, until
 

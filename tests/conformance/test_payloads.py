@@ -8,6 +8,7 @@ import urllib.error
 import urllib.request
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Protocol
 
 import pytest
@@ -15,9 +16,10 @@ import pytest
 from conductor_py.adapters.files.payloads import FilePayloads
 from conductor_py.adapters.memory.payloads import MemoryPayloads
 from conductor_py.adapters.s3.payloads import S3Payloads, S3Settings
-from conductor_py.errors import NotFound, StoreUnavailable
+from conductor_py.errors import Conflict, NotFound, PayloadTooLarge, StoreUnavailable
 from conductor_py.ports.payloads import (
     CONTENT_TYPE,
+    Accepted,
     PayloadKind,
     Payloads,
     ServedPayloads,
@@ -63,7 +65,7 @@ class Served:
             with self._served.open_upload(uri.rsplit("/", 1)[1], content_type) as upload:
                 upload.write(body[:3])
                 upload.write(body[3:])
-        except UrlRefused as error:
+        except (UrlRefused, Conflict) as error:
             raise Refused from error
 
     def download(self, uri: str) -> bytes:
@@ -312,6 +314,76 @@ def test_a_url_without_its_signature_is_refused(subject):
     location = subject.store.read_location(subject.store.put(PayloadKind.TASK_INPUT, _DOCUMENT))
     with pytest.raises(Refused):
         subject.download(location.uri.split("?")[0].rsplit(".", 1)[0] + "x")
+
+
+# -- what is accepted, and what is read ------------------------------------------------------------
+
+
+def test_what_is_sent_to_the_url_of_an_accepted_document_does_not_change_it(subject):
+    location = subject.store.write_location(PayloadKind.TASK_OUTPUT)
+    subject.upload(location.uri, b"{}")
+    accepted = subject.store.accept(location.path, 10, "Task output")
+    assert accepted.path.startswith("task/output/")
+    assert accepted.size == 2
+    with suppress(Refused):
+        subject.upload(location.uri, b"[" + b"[]," * 100 + b"[]]")
+    assert subject.store.get(accepted.path) == b"{}"
+    assert subject.download(subject.store.read_location(accepted.path).uri) == b"{}"
+
+
+def test_the_same_document_may_be_sent_again(subject):
+    location = subject.store.write_location(PayloadKind.WORKFLOW_INPUT)
+    subject.upload(location.uri, _DOCUMENT)
+    accepted = subject.store.accept(location.path, 100, "Workflow input")
+    subject.upload(location.uri, _DOCUMENT)
+    assert subject.store.accept(location.path, 100, "Workflow input")
+    assert subject.store.get(accepted.path) == _DOCUMENT
+
+
+def test_what_the_server_has_stored_itself_is_accepted_as_it_is(subject):
+    path = subject.store.put(PayloadKind.TASK_OUTPUT, _DOCUMENT)
+    assert subject.store.accept(path, 100, "Task output") == Accepted(path=path, size=8)
+
+
+def test_what_is_too_large_is_not_accepted(subject):
+    location = subject.store.write_location(PayloadKind.TASK_OUTPUT)
+    subject.upload(location.uri, _DOCUMENT)
+    wrong = "Task output of 8 bytes is larger than the limit of 7 bytes"
+    with pytest.raises(PayloadTooLarge, match=wrong):
+        subject.store.accept(location.path, 7, "Task output")
+
+
+@pytest.mark.parametrize("path", [_NEVER_WRITTEN, "../secret", ""])
+def test_what_was_never_sent_is_not_accepted(subject, path):
+    subject.store.put(PayloadKind.TASK_INPUT, _DOCUMENT)
+    with pytest.raises(NotFound):
+        subject.store.accept(path, 100, "Task output")
+
+
+def test_no_more_is_read_than_is_asked_for(subject):
+    path = subject.store.put(PayloadKind.TASK_OUTPUT, _DOCUMENT)
+    assert subject.store.get(path, most=len(_DOCUMENT)) == _DOCUMENT
+    with pytest.raises(PayloadTooLarge, match="8 bytes is larger than the limit of 7 bytes"):
+        subject.store.get(path, most=7)
+
+
+def test_a_larger_document_sent_while_one_is_accepted_is_not_accepted(s3_bucket):
+    subject = Presigned(s3_bucket)
+    location = subject.store.write_location(PayloadKind.TASK_OUTPUT)
+    subject.upload(location.uri, b"{}")
+
+    class Swapped(S3Payloads):
+        def size(self, path: str) -> int:
+            found = super().size(path)
+            if path == location.path:
+                subject.upload(location.uri, _DOCUMENT)
+            return found
+
+    store = Swapped(settings(s3_bucket))
+    with pytest.raises(PayloadTooLarge, match="8 bytes"):
+        store.accept(location.path, 2, "Task output")
+    listed = s3_bucket.client().list_objects_v2(Bucket=s3_bucket.name)["Contents"]
+    assert [each["Key"] for each in listed] == [f"payloads/{location.path}"]
 
 
 def test_credentials_that_the_object_store_refuses_make_it_unavailable(s3_bucket):

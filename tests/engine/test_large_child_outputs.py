@@ -43,8 +43,8 @@ def test_an_output_that_is_lost_meanwhile_fails_the_task() -> None:
     engine = memory_engine()
     started = engine.start(workflow("w", sub_workflow("s", workflow("c", simple("x")))))
 
-    def lost(path: str) -> bytes:
-        raise ValueError(f"no payload at {path}")
+    def lost(path: str, *, most: int = 0) -> bytes:
+        raise ValueError(f"no payload at {path} of {most}")
 
     engine.ports.payloads.get = lost  # type: ignore[method-assign]
     engine.run("x", _LARGE)

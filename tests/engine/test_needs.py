@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from conductor_py.decider.need import Need, Read
 from conductor_py.engine.needs import Fetcher
+from conductor_py.engine.payload_reading import PayloadReader
 from conductor_py.engine.snapshots import snapshots_of
 from conductor_py.model.ids import ExecutionId
 from conductor_py.testing import MemoryEngine
@@ -16,7 +17,12 @@ def _fetcher(engine: MemoryEngine) -> Fetcher:
     ports = engine.ports
     snapshots = snapshots_of(ports)
     return Fetcher(
-        ports.store, snapshots, ports.payloads, ports.scripts, lambda _, __: "", ports.cache
+        ports.store,
+        snapshots,
+        PayloadReader(ports.payloads),
+        ports.scripts,
+        lambda _, __: "",
+        ports.cache,
     )
 
 

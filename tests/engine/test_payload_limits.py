@@ -52,9 +52,9 @@ def _reads(engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     read: list[str] = []
     get = engine.ports.payloads.get
 
-    def noted(_: Any, path: str) -> bytes:
+    def noted(_: Any, path: str, **bounds: int) -> bytes:
         read.append(path)
-        return get(path)
+        return get(path, **bounds)
 
     monkeypatch.setattr(type(engine.ports.payloads), "get", noted)
     return read

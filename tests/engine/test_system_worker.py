@@ -519,10 +519,10 @@ def test_input_that_cannot_be_read_just_now_costs_no_retry(monkeypatch: pytest.M
     engine = memory_engine(payload_limits=PayloadLimits(task_input_soft=10))
     get, away = engine.ports.payloads.get, [StoreUnavailable("away")]
 
-    def sometimes(path: str) -> bytes:
+    def sometimes(path: str, **bounds: int) -> bytes:
         if away:
             raise away.pop()
-        return get(path)
+        return get(path, **bounds)
 
     calls = Calls()
     started = start(engine, http(inputParameters={"uri": "u" * 2_000}))
@@ -536,6 +536,22 @@ def test_input_that_cannot_be_read_just_now_costs_no_retry(monkeypatch: pytest.M
     completed(engine, started)
     assert [task["retryCount"] for task in tasks_of(engine, started, "call")] == [0, 0]
     assert len(calls.seen) == 1
+
+
+def test_input_that_was_exchanged_for_one_of_too_many_values_fails_the_task_for_good(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    engine = memory_engine(payload_limits=PayloadLimits(task_input_soft=10))
+    calls = Calls()
+    started = start(engine, http(inputParameters={"uri": "u" * 2_000}))
+    lists = b'{"x":[' + b"[]," * 1_100_000 + b"[]]}"
+    monkeypatch.setattr(engine.ports.payloads, "get", lambda *_, **__: lists)
+    with running(worker_of(engine, calls)):
+        until(lambda: status_of(engine, started) == "FAILED")
+    task = task_of(engine, started, "call")
+    assert task["status"] == "FAILED_WITH_TERMINAL_ERROR"
+    assert "has more than 2000000 JSON values" in task["reasonForIncompletion"]
+    assert not calls.seen
 
 
 def test_store_that_is_away_does_not_end_the_worker(

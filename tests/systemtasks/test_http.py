@@ -11,7 +11,10 @@ from typing import Any
 import pytest
 
 from conductor_py.model.status import TaskStatus
+from conductor_py.systemtasks import http_response
 from conductor_py.systemtasks.http import HttpLimits, HttpTask
+from conductor_py.wire.outside import HeavyPlace, OutsideJson
+from tests.heavy import another_has
 from tests.services.ports import free_port
 from tests.systemtasks.conftest import LOOPBACK, WebServer, ask, call, response_of
 
@@ -55,6 +58,32 @@ def test_body_in_the_output(web: WebServer, sent: str, body: Any) -> None:
     found = response_of(ask(get(web.answer("/a", sent))))["body"]
     assert found == body
     assert type(found) is type(body)
+
+
+def test_answer_of_millions_of_lists_fails_for_good_before_it_is_parsed(web: WebServer) -> None:
+    result = ask(get(web.answer("/a", b"[" + b"[]," * 1_100_000 + b"[]]")))
+    assert result.status is TaskStatus.FAILED_WITH_TERMINAL_ERROR
+    wrong = "The answer has more than 2000000 JSON values, the limit (conductor.limits.jsonValues)"
+    assert (result.reason or "").startswith(wrong)
+
+
+@pytest.mark.parametrize("sent", ["a,b;c\n" * 1_100_000, '"' + "[," * 1_100_000 + '"'])
+def test_signs_of_a_text_are_no_values(web: WebServer, sent: str) -> None:
+    result = ask(get(web.answer("/a", sent)))
+    assert result.status is TaskStatus.COMPLETED
+    assert response_of(result)["body"] == sent.strip('"')
+
+
+def test_heavy_answer_is_not_parsed_while_another_has_the_place(
+    web: WebServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_response, "_WAIT_S", 0.0)
+    place = HeavyPlace()
+    with another_has(place):
+        task = HttpTask(LOOPBACK, outside=OutsideJson(place=place))
+        result = task.execute(call(get(web.answer("/a", b"[" + b"[]," * 60_000 + b"[]]"))))
+    assert result.status is TaskStatus.FAILED
+    assert "others were dealt with" in (result.reason or "")
 
 
 def test_body_in_another_character_set(web: WebServer) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import filecmp
 import os
 from pathlib import Path
 from typing import IO
@@ -18,6 +19,27 @@ def settle(file: IO[bytes], target: Path, *, keep: bool) -> None:
         if keep:
             temporary.replace(target)
             sync_directory(target.parent)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def settle_once(file: IO[bytes], target: Path, *, keep: bool) -> bool:
+    """End the writing of a temporary file as ``settle`` does, but leave a target that is there as
+    it is; false when that is another document. ``OSError``.
+    """
+    temporary = Path(file.name)
+    try:
+        with file:
+            if keep:
+                file.flush()
+                os.fsync(file.fileno())
+        if keep:
+            try:
+                os.link(temporary, target)
+            except FileExistsError:
+                return filecmp.cmp(temporary, target, shallow=False)
+            sync_directory(target.parent)
+        return True
     finally:
         temporary.unlink(missing_ok=True)
 

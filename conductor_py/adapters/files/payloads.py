@@ -1,8 +1,8 @@
-"""Payloads in a directory: one file a document, written beside its place and renamed into it.
+"""Payloads in a directory: one file a document, written beside its place and linked into it, once.
 
 Any number of processes of one machine may share the directory. A reader sees a whole document or
-none, a crash leaves at most a temporary file. A path becomes a file name only after
-``checked_path``, so nothing outside the directory can be reached.
+none, and always the same; a crash leaves at most a temporary file. A path becomes a file name only
+after ``checked_path``, so nothing outside the directory can be reached.
 
 A directory without its secret is not the directory: a mount is gone, and what is below it is empty.
 Nothing in it counts as missing then, and nothing is written there.
@@ -18,23 +18,25 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import BinaryIO, Self
 
-from conductor_py.adapters.files.durable import settle, sync_directory
+from conductor_py.adapters.files.durable import settle_once, sync_directory
 from conductor_py.adapters.files.signed_token import Grant, sign, verify
-from conductor_py.errors import NotFound, PayloadTooLarge, StoreUnavailable
+from conductor_py.errors import Conflict, NotFound, PayloadTooLarge, StoreUnavailable
 from conductor_py.ports.payloads import (
     CONTENT_TYPE,
+    MOST_BYTES,
+    SENT_ALREADY,
+    Accepted,
     Location,
     PayloadKind,
     UrlRefused,
     checked_path,
+    mint_own_path,
     mint_path,
+    refuse_larger,
 )
 
 DEFAULT_EXPIRY_MS = 60_000
 """How long a URL may be used: to begin the transfer, not to end it."""
-
-DEFAULT_MAX_BYTES = 64 * 1024 * 1024
-"""The most that one upload may bring; the engine's own limits are lower."""
 
 _SECRET_NAME = "signing-secret"  # noqa: S105 - a file name
 _SECRET_BYTES = 32
@@ -58,7 +60,7 @@ class FilePayloads:
         base_url: str,
         now_ms: Callable[[], int],
         expiry_ms: int = DEFAULT_EXPIRY_MS,
-        max_bytes: int = DEFAULT_MAX_BYTES,
+        max_bytes: int = MOST_BYTES,
     ) -> None:
         self._root = root
         self._base_url = base_url.rstrip("/")
@@ -74,16 +76,22 @@ class FilePayloads:
         return self._location("GET", checked_path(path))
 
     def put(self, kind: PayloadKind, document: bytes) -> str:
-        path = mint_path(kind)
+        path = mint_own_path(kind)
         self._secret()
         with _FileUpload(self._file(path), max_bytes=len(document)) as upload:
             upload.write(document)
         return path
 
-    def get(self, path: str) -> bytes:
+    def accept(self, path: str, most: int, what: str) -> Accepted:
+        size = self.size(path)
+        refuse_larger(size, most, what)
+        return Accepted(path=path, size=size)
+
+    def get(self, path: str, *, most: int = MOST_BYTES) -> bytes:
         file = self._file(path)
-        with self._present():
-            return file.read_bytes()
+        with self._present(), file.open("rb") as opened:
+            refuse_larger(os.fstat(opened.fileno()).st_size, most, "The payload")
+            return opened.read(most)
 
     def size(self, path: str) -> int:
         file = self._file(path)
@@ -151,7 +159,7 @@ class FilePayloads:
 
 
 class _FileUpload:
-    """Bytes into a temporary file beside the target; renamed at the end, or removed."""
+    """Bytes into a temporary file beside the target; that becomes it at the end, or is removed."""
 
     def __init__(self, target: Path, *, max_bytes: int) -> None:
         self._target = target
@@ -174,7 +182,9 @@ class _FileUpload:
 
     def __exit__(self, *failure: object) -> None:
         with _wrapped():
-            settle(self._file, self._target, keep=failure[0] is None)
+            settled = settle_once(self._file, self._target, keep=failure[0] is None)
+        if not settled:
+            raise Conflict(SENT_ALREADY)
 
 
 def stored_secret(file: Path) -> bytes:

@@ -11,14 +11,19 @@ from dataclasses import dataclass
 from secrets import token_urlsafe
 from typing import BinaryIO, Self
 
-from conductor_py.errors import NotFound, PayloadTooLarge
+from conductor_py.errors import Conflict, NotFound, PayloadTooLarge
 from conductor_py.ports.payloads import (
     CONTENT_TYPE,
+    MOST_BYTES,
+    SENT_ALREADY,
+    Accepted,
     Location,
     PayloadKind,
     UrlRefused,
     checked_path,
+    mint_own_path,
     mint_path,
+    refuse_larger,
 )
 
 
@@ -38,7 +43,7 @@ class MemoryPayloads:
         base_url: str = "memory://payloads",
         now_ms: Callable[[], int],
         expiry_ms: int = 60_000,
-        max_bytes: int = 64 * 1024 * 1024,
+        max_bytes: int = MOST_BYTES,
     ) -> None:
         self._base_url = base_url.rstrip("/")
         self._now_ms = now_ms
@@ -55,18 +60,22 @@ class MemoryPayloads:
         return self._location("GET", checked_path(path))
 
     def put(self, kind: PayloadKind, document: bytes) -> str:
-        path = mint_path(kind)
+        path = mint_own_path(kind)
         self._documents[path] = document
         return path
 
-    def get(self, path: str) -> bytes:
-        document = self._documents.get(checked_path(path))
-        if document is None:
-            raise NotFound("No such payload.")
+    def accept(self, path: str, most: int, what: str) -> Accepted:
+        size = self.size(path)
+        refuse_larger(size, most, what)
+        return Accepted(path=path, size=size)
+
+    def get(self, path: str, *, most: int = MOST_BYTES) -> bytes:
+        document = self._found(path)
+        refuse_larger(len(document), most, "The payload")
         return document
 
     def size(self, path: str) -> int:
-        return len(self.get(path))
+        return len(self._found(path))
 
     def delete(self, path: str) -> None:
         self._documents.pop(checked_path(path), None)
@@ -78,7 +87,13 @@ class MemoryPayloads:
         return _MemoryUpload(self._documents, grant.path, self._max_bytes)
 
     def open_download(self, token: str) -> BinaryIO:
-        return io.BytesIO(self.get(self._granted(token, "GET").path))
+        return io.BytesIO(self._found(self._granted(token, "GET").path))
+
+    def _found(self, path: str) -> bytes:
+        document = self._documents.get(checked_path(path))
+        if document is None:
+            raise NotFound("No such payload.")
+        return document
 
     def _location(self, method: str, path: str) -> Location:
         token, now_ms = token_urlsafe(24), self._now_ms()
@@ -116,5 +131,8 @@ class _MemoryUpload:
         self._received += chunk
 
     def __exit__(self, *failure: object) -> None:
-        if failure[0] is None:
-            self._documents[self._path] = bytes(self._received)
+        if failure[0] is not None:
+            return
+        sent = bytes(self._received)
+        if self._documents.setdefault(self._path, sent) != sent:
+            raise Conflict(SENT_ALREADY)

@@ -33,9 +33,10 @@ from conductor_py.adapters.quickjs.pool import (
     Starved,
 )
 from conductor_py.adapters.quickjs.programs import LongPrograms
-from conductor_py.errors import LimitExceeded
+from conductor_py.errors import LimitExceeded, Overloaded, PayloadTooLarge
 from conductor_py.model.json import JsonObject
 from conductor_py.ports.scripts import Evaluation, Failure, ScriptResult, Value
+from conductor_py.wire.outside import OutsideJson
 
 #: Evaluators, and the language that a child knows them by.
 _LANGUAGES: Final = {"javascript": "javascript", "graaljs": "javascript", "jq": "jq"}
@@ -88,8 +89,10 @@ class QuickJsScripts:
         result_bytes: int = 16 << 20,
         queue_limit: int = 128,
         queue_wait_ms: int = 10_000,
+        outside: OutsideJson | None = None,
     ) -> None:
-        """Start nothing; see the class."""
+        """Start nothing; see the class. Results are read by ``outside``."""
+        self._outside = outside or OutsideJson()
         self._time_limit_ms = time_limit_ms
         self._long_programs = LongPrograms()
         pool = partial(
@@ -200,7 +203,11 @@ class QuickJsScripts:
     def _result(self, letter: bytes, text: bytes) -> ScriptResult:
         if letter == b"V":
             try:
-                return Value(value=orjson.loads(text))
+                return Value(value=self._outside.parse(text, "The script's result"))
+            except PayloadTooLarge as error:
+                return _error(error.message)
+            except Overloaded as error:
+                raise LimitExceeded(error.message) from error
             except orjson.JSONDecodeError as error:
                 return _error(f"The script's result cannot be read as JSON: {error}")
         if letter == b"T":

@@ -1,9 +1,10 @@
 """Payloads in a bucket. URLs are presigned (version 4): method, key, content type and expiry are
 in the signature.
 
-A presigned PUT cannot bound the length of what is sent: whoever accepts a path from outside asks
-``size`` first. Credentials stay in this process. One client a process, made when first wanted, and
-made anew after a fork, because two processes cannot share its connections.
+A presigned PUT bounds neither the length of what is sent nor how often: what is accepted is a copy,
+made by the object store, under a key that no URL to send was ever made for. Credentials stay in
+this process. One client a process, made when first wanted, and made anew after a fork, because two
+processes cannot share its connections.
 """
 
 from __future__ import annotations
@@ -14,13 +15,19 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from conductor_py.adapters.process_local import ProcessLocal
-from conductor_py.errors import NotFound, StoreUnavailable
+from conductor_py.errors import NotFound, PayloadTooLarge, StoreUnavailable
 from conductor_py.ports.payloads import (
     CONTENT_TYPE,
+    MOST_BYTES,
+    Accepted,
     Location,
     PayloadKind,
     checked_path,
+    is_own,
+    kind_of,
+    mint_own_path,
     mint_path,
+    refuse_larger,
 )
 
 if TYPE_CHECKING:
@@ -71,7 +78,7 @@ class S3Payloads:
         return self._presigned(checked_path(path), "get_object", {})
 
     def put(self, kind: PayloadKind, document: bytes) -> str:
-        path = mint_path(kind)
+        path = mint_own_path(kind)
         with _wrapped():
             self._store.get().put_object(
                 Bucket=self._settings.bucket,
@@ -81,12 +88,34 @@ class S3Payloads:
             )
         return path
 
-    def get(self, path: str) -> bytes:
+    def accept(self, path: str, most: int, what: str) -> Accepted:
+        size = self.size(path)
+        refuse_larger(size, most, what)
+        if is_own(path):
+            return Accepted(path=path, size=size)
+        copy, bucket = mint_own_path(kind_of(path)), self._settings.bucket
+        with _wrapped():
+            self._store.get().copy_object(
+                Bucket=bucket,
+                Key=self._key(copy),
+                CopySource={"Bucket": bucket, "Key": self._key(path)},
+            )
+        try:
+            # It may be a larger one that was sent in between; the copy stays as it is.
+            size = self.size(copy)
+            refuse_larger(size, most, what)
+        except PayloadTooLarge:
+            self.delete(copy)
+            raise
+        return Accepted(path=copy, size=size)
+
+    def get(self, path: str, *, most: int = MOST_BYTES) -> bytes:
         key = self._key(checked_path(path))
         with _wrapped():
             answer = self._store.get().get_object(Bucket=self._settings.bucket, Key=key)
             with answer["Body"] as body:
-                return body.read()
+                refuse_larger(answer["ContentLength"], most, "The payload")
+                return body.read(most)
 
     def size(self, path: str) -> int:
         key = self._key(checked_path(path))

@@ -82,7 +82,8 @@ def resume(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
     if path and not request.get("input"):
         stored = ws.answer(f"payload:{path}", PayloadWanted(str(path)))
         if not isinstance(stored, Mapping):
-            _refuse(ws, spot, attempt, f"The input '{path}' cannot be read")
+            why = f": {stored.reason}" if isinstance(stored, Refusal) and stored.large else ""
+            _refuse(ws, spot, attempt, f"The input '{path}' cannot be read{why}")
             return
     plan = ws.answer(_key(attempt, wanted), wanted)
     if not isinstance(plan, Plan):

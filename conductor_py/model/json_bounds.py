@@ -1,0 +1,50 @@
+"""How many values a JSON document may have, counted before any of them is made.
+
+A list of nothing takes three bytes of a text and seventy of memory, an object of nothing more: what
+is parsed is bounded by how many values there can be, wherever it comes from.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+MAX_VALUES: Final = 2_000_000
+"""Values of a document: its commas and brackets outside of strings. Of memory each takes 120 bytes.
+"""
+
+HEAVY_VALUES: Final = 100_000
+"""Of values from so many on a document is heavy: 12 MB, at 120 bytes each."""
+
+# Never fails and never goes back: linear, whatever the text is.
+_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
+_COUNTED = (b",", b"[", b"{")
+
+
+def values_of(document: bytes) -> int:
+    """Count what may be values of a document: its commas and brackets, those in strings too."""
+    return sum(document.count(sign) for sign in _COUNTED)
+
+
+def has_more(document: bytes, most: int) -> bool:
+    """Whether a document has more than so many values."""
+    # Those in strings count for nothing, but few documents have so many that they have to be left
+    # out.
+    return (
+        len(document) > most
+        and values_of(document) > most
+        and values_of(_STRING.sub(b"", document)) > most
+    )
+
+
+def is_heavy(document: bytes) -> bool:
+    """Whether a document may hold so many values; those that stand in its strings count, too."""
+    return len(document) > HEAVY_VALUES and values_of(document) > HEAVY_VALUES
+
+
+def too_many(what: str, most: int) -> str:
+    """Say that ``what`` has more values than it may, and which setting bounds them."""
+    return (
+        f"{what} has more than {most} JSON values, the limit (conductor.limits.jsonValues); its "
+        "commas and brackets outside of strings count"
+    )
