@@ -239,7 +239,8 @@ class SystemWorker:
     def _occupy(self, lane: Lane, slot: int, document: JsonObject) -> None:
         """Carry a task out in a slot, which is free again whatever comes of that."""
         try:
-            self._carry_out(lane.task, document)
+            with self._services.payloads.place.scope():
+                self._carry_out(lane.task, document)
         except Exception:  # noqa: BLE001 - the claim ends by its time, and the task comes again
             facts = {"action": "call_failed", "task_id": document["taskId"]}
             _log.exception("a call ended without a result", extra=facts)
@@ -253,8 +254,7 @@ class SystemWorker:
         response_s = cast("int", document.get("responseTimeoutSeconds", 0))
         hold = self.keeper.hold(call, claim, response_s)
         try:
-            with self._services.payloads.place.scope():
-                result = self._result(task, call, document)
+            result = self._result(task, call, document)
             if call.cancelled.is_set() and result.status.terminal and not result.status.successful:
                 # It may have failed for being cancelled, which is not to cost a retry.
                 facts = {"action": "cancelled_call_failed", "task_id": call.task_id}
@@ -326,6 +326,7 @@ class SystemWorker:
                 _log.warning(
                     "a result could not be reported", extra={**facts, "error": error.message}
                 )
+                self._services.payloads.place.leave()  # it may be long until it is taken
                 if not error.retryable or self._services.rest(call.cancelled, pause_s):
                     return
                 pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)

@@ -19,6 +19,7 @@ from conductor_py.model.status import TaskStatus
 from conductor_py.ports.store import Outcome, Report, ReportReply
 from conductor_py.ports.system_tasks import SystemCall, SystemResult
 from conductor_py.testing import MemoryEngine, memory_engine
+from conductor_py.wire.outside import PLACE
 from tests.builders import pass_time, status_of, task_of, tasks_of, typed, workflow
 from tests.waiting import PATIENCE_S, until
 
@@ -485,6 +486,33 @@ def test_result_is_reported_when_the_store_is_back(
     with running(worker_of(engine, calls)):
         completed(engine, started)
     assert len(calls.seen) == 1
+
+
+def test_heavy_answer_has_the_place_until_it_is_reported_and_not_while_that_is_refused(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tasks, had = engine.engine.tasks, []
+    update, away = tasks.update, [StoreUnavailable("away")]
+
+    def noting(result: Any) -> None:
+        had.append(PLACE.is_own)
+        if away:
+            raise away.pop()
+        update(result)
+
+    def heavy(_: SystemCall) -> SystemResult:
+        assert PLACE.take(PATIENCE_S)
+        return SystemResult()
+
+    monkeypatch.setattr(tasks, "update", noting)
+    first = start(engine)
+    with running(worker_of(engine, Calls(behave=heavy))):
+        completed(engine, first)
+        second = start(engine)
+        completed(engine, second)
+    assert had == [True, False, True]
+    with PLACE.scope():
+        assert PLACE.take(PATIENCE_S), "nobody has kept it"
 
 
 def test_result_that_is_sent_again_after_its_answer_was_lost_counts_once(
