@@ -54,6 +54,7 @@ from conductor_py.engine.payloads import PayloadLocations
 from conductor_py.engine.port_set import Ports
 from conductor_py.engine.punctuality import Punctuality
 from conductor_py.engine.quarantine import Quarantine
+from conductor_py.engine.queue_names import QueueNames
 from conductor_py.engine.quiet import Quiet
 from conductor_py.engine.recovery import Recovery
 from conductor_py.engine.registered import Registered
@@ -362,6 +363,7 @@ def assemble(
         ),
         collector=Collector(ports.plans, partitions=partitions),
         quarantine=quarantine,
+        queue_names=QueueNames(ports.queues, partitions=partitions),
         why=Why(
             inspector=ports.inspector,
             snapshots=snapshots,

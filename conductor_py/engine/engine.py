@@ -34,6 +34,7 @@ from conductor_py.engine.payload_retention import PayloadRetention
 from conductor_py.engine.payloads import PayloadLocations
 from conductor_py.engine.publishing import Publishing
 from conductor_py.engine.quarantine import Quarantine
+from conductor_py.engine.queue_names import QueueNames
 from conductor_py.engine.quiet import Quiet
 from conductor_py.engine.recovery import Recovery
 from conductor_py.engine.repairs import Repairs
@@ -88,6 +89,7 @@ class Engine:
     collector: Collector
     auditor: Auditor
     quarantine: Quarantine
+    queue_names: QueueNames
     why: Why
     retention: Retention
     payload_retention: PayloadRetention

@@ -162,11 +162,20 @@ class TaskQueues(Protocol):
         """
 
     def names(self, partition: int | None) -> frozenset[str]:
-        """Name every queue that was ever written in a partition; ``None``: in all that answer."""
+        """Name every queue in a partition that has entries, or had some and is not forgotten;
+        ``None``: in all that answer.
+        """
 
     def sizes(self, partition: int) -> dict[tuple[str, str], tuple[int, int]]:
-        """Count entries, ready and delayed, by (queue, shard), for every queue that was ever
-        written.
+        """Count entries, ready and delayed, by (queue, shard), for every queue that ``names``
+        names.
+        """
+
+    def forget_empty(self, partition: int, cursor: str, limit: int) -> tuple[str, int]:
+        """Forget the names of queues that have no entries, of about ``limit`` names from a cursor
+        on (empty: from the beginning). Returns the cursor to go on from, empty behind the last,
+        and how many went. The next entry names its queue again; one whose limit is in use may
+        stay.
         """
 
     def poll_data(self, partition: int) -> tuple[PollData, ...]:

@@ -80,7 +80,12 @@ def sweeper_loops(
     ]
     cleaning.append(_erasing(settings, engine, stop))
     loops += [*_audit_loops(settings, engine, stop), *_telling_loops(settings, engine, stop)]
-    loops += [_mending(engine, stop), *cleaning, *_script_loops(settings, engine, stop)]
+    loops += [
+        _mending(engine, stop),
+        _forgetting(engine, stop),
+        *cleaning,
+        *_script_loops(settings, engine, stop),
+    ]
     return loops
 
 
@@ -141,6 +146,17 @@ def _mending(engine: Engine, stop: threading.Event) -> threading.Thread:
         args=(engine.quarantine.tick, stop),
         kwargs={"idle_s": _MENDING_S},
         name="mending",
+        daemon=True,
+    )
+
+
+def _forgetting(engine: Engine, stop: threading.Event) -> threading.Thread:
+    """Forget the names of queues that nothing is in."""
+    return threading.Thread(
+        target=run_ticks,
+        args=(engine.queue_names.tick, stop),
+        kwargs={"busy_s": _CLEANING_BUSY_S, "idle_s": _MENDING_S},
+        name="queue-names",
         daemon=True,
     )
 

@@ -2,12 +2,13 @@
 
 import json
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
 
 from conductor_py.ports.queues import MOST_POLLS, PollData
-from conductor_py.ports.store import Offer, Outcome
+from conductor_py.ports.store import Changes, Offer, Outcome
 from tests.conformance.stores import (
     NOW,
     RESPONSE_MS,
@@ -457,7 +458,7 @@ def test_polls_of_invented_names_push_out_the_oldest_and_nothing_else(store: Sto
     assert {poll.domain for poll in found}.issuperset(map(str, invented[2:]))
 
 
-def test_sizes_list_every_queue_that_was_ever_written(store: Store) -> None:
+def test_sizes_list_every_queue_that_was_written(store: Store) -> None:
     assert store.queues.sizes(0) == {}
     store.started(count=2)
     store.poll()
@@ -465,7 +466,7 @@ def test_sizes_list_every_queue_that_was_ever_written(store: Store) -> None:
     assert store.queues.sizes(1) == {}
 
 
-def test_names_list_every_queue_that_was_ever_written(store: Store) -> None:
+def test_names_list_every_queue_that_was_written(store: Store) -> None:
     assert store.queues.names(0) == frozenset()
     store.started(count=2)
     store.poll()
@@ -497,3 +498,91 @@ def test_the_first_claim_of_an_attempt_that_tells_its_start_wakes_its_execution(
     store.poll()
     (due,) = store.timers.claim_due(0, "s0", 10, "d", 3_000)
     assert (due.execution, len(due.events)) == (execution, 1)
+
+
+# -------------------------------------------------------------------- names of queues that are over
+
+
+def _forgotten(store: Store, limit: int = 1_000) -> int:
+    """Go through all names; how many went."""
+    gone, cursor = 0, ""
+    while True:
+        cursor, more = store.queues.forget_empty(0, cursor, limit)
+        gone += more
+        if not cursor:
+            return gone
+
+
+def _to(queue: str, seq: int = 1, due_ms: int = 0) -> Changes:
+    """Changes that offer an attempt to a queue."""
+    offer = Offer(seq=seq, queue=queue, shard="s0", score=101, due_ms=due_ms)
+    fields = {"h": header(), f"a:{seq}": attempt(q=queue, score=101)}
+    return running(fields=fields, offers=(offer,))
+
+
+def test_a_queue_that_nothing_is_in_is_forgotten_and_comes_back_with_its_next_entry(
+    store: Store,
+) -> None:
+    execution = store.started()
+    assert _forgotten(store) == 0
+    assert store.queues.names(0) == {"task"}
+    (task,) = store.poll()
+    assert _forgotten(store) == 1
+    assert store.queues.names(0) == frozenset()
+    assert store.queues.sizes(0) == {}
+    assert store.poll() == ()
+    report = store.report(execution, 1, task.claim, final=False)
+    assert report.loaded is not None
+    store.commit(report.loaded, running(offers=(offered(),)))
+    assert store.queues.sizes(0) == {("task", "s0"): (1, 0)}
+    assert len(store.poll()) == 1
+
+
+def test_a_queue_whose_entries_are_not_due_is_not_forgotten(store: Store) -> None:
+    store.start(an_id(1), _to("task", due_ms=NOW + 500))
+    assert _forgotten(store) == 0
+    store.clock.advance(500)
+    assert len(store.poll()) == 1
+
+
+def test_a_queue_is_named_again_by_entries_that_were_parked(store: Store) -> None:
+    paused = store.started(1)
+    store.commit(store.sent(paused), replace(running(), status="PAUSED"))
+    assert store.poll() == ()
+    assert _forgotten(store) == 1
+    store.commit(store.sent(paused), running(unpark=True))
+    assert store.queues.names(0) == {"task"}
+    assert [task.execution for task in store.poll()] == [paused]
+
+
+def test_invented_names_are_forgotten_in_pieces_and_no_other(store: Store) -> None:
+    for number in range(300):
+        store.start(an_id(number), _to(f"invented-{number}"))
+    for number in range(0, 300, 2):
+        assert len(store.queues.poll(0, a_poll(f"invented-{number}")).claimed) == 1
+    left = {f"invented-{number}" for number in range(1, 300, 2)}
+    _, first = store.queues.forget_empty(0, "", 20)
+    assert first < 60
+    while store.queues.names(0) != left:
+        assert _forgotten(store, 20)
+    assert {queue for queue, _ in store.queues.sizes(0)} == left
+    assert _forgotten(store, 20) == 0
+
+
+def test_a_queue_that_is_filled_while_it_is_forgotten_keeps_its_name(store: Store) -> None:
+    over = threading.Event()
+
+    def forget() -> None:
+        while not over.is_set():
+            _forgotten(store)
+
+    with ThreadPoolExecutor(2) as threads:
+        forgetting = [threads.submit(forget) for _ in range(2)]
+        try:
+            for number in range(100):
+                store.start(an_id(number), _to("task"))
+                assert store.queues.names(0) == {"task"}
+                assert len(store.poll()) == 1
+        finally:
+            over.set()
+        assert [each.result() for each in forgetting] == [None, None]

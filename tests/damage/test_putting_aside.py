@@ -223,6 +223,19 @@ def test_a_shared_key_of_a_wrong_type_is_set_aside_and_told(
     assert f"{PREFIX}polldata" in told
 
 
+def test_many_invented_names_are_looked_at_in_pieces_until_the_damaged_one_is_found(
+    world: World, server: MemoryEngine
+) -> None:
+    world.redis.sadd(f"{PREFIX}queues", *(f"invented-{number}\ns0" for number in range(20_000)))
+    for number in range(0, 20_000, 5_000):
+        world.redis.set(f"{PREFIX}queue:invented-{number}:s0", "of another type")
+    mended: list[str] = []
+    while len(mended) < 4:
+        before = world.connection.round_trips
+        mended += server.ports.damage.mend()
+        assert world.connection.round_trips - before < 20
+
+
 @pytest.mark.parametrize("entry", ["", "0", "0 outbox", "9 outbox x", "x outbox x", "0 outbox x"])
 def test_what_is_not_damaged_is_neither_retried_nor_dropped(
     server: MemoryEngine, entry: str

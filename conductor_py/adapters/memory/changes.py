@@ -113,6 +113,7 @@ class Applier:
             if state is not None:
                 attempt = attempt_of(state)
                 self._partition.ready[attempt.lane].put(task_id(execution.id, seq), attempt.rank)
+                self._partition.lanes.add(attempt.lane)
                 self._topics[f"q:{attempt.queue}"] = None
         return bool(execution.parked)
 

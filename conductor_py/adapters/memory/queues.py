@@ -323,6 +323,18 @@ class MemoryTaskQueues:
                 for lane in sorted(state.lanes)
             }
 
+    def forget_empty(self, partition: int, cursor: str, limit: int) -> tuple[str, int]:
+        with self._space.lock:
+            state, first = self._space.partition(partition), int(cursor or 0)
+            lanes = sorted(state.lanes)
+            looked_at = lanes[first : first + limit]
+            empty = [one for one in looked_at if not (state.ready[one] or state.delayed[one])]
+            for lane in empty:
+                state.lanes.discard(lane)
+                del state.ready[lane], state.delayed[lane]
+            following = first + len(looked_at) - len(empty)
+            return "" if first + limit >= len(lanes) else str(following), len(empty)
+
     def poll_data(self, partition: int) -> tuple[PollData, ...]:
         with self._space.lock:
             found = self._space.partition(partition).poll_data

@@ -4,11 +4,12 @@ shared keys of a wrong type are set aside.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from conductor_py.adapters.redis.connection import Argument
 from conductor_py.adapters.redis.keys import KEYS
+from conductor_py.adapters.redis.names import names_of, number_of, shown
 from conductor_py.adapters.redis.scripts import Scripts
 from conductor_py.errors import StoreFailure
 from conductor_py.model.homes import homes_of
@@ -17,7 +18,9 @@ from conductor_py.ports.damage import Damaged
 _SHARED: Final = tuple((kind.kind, kind.name) for kind in KEYS if not kind.name.endswith(":"))
 """The keys that are one a partition."""
 _AT_ONCE: Final = 1_000
-"""Names of one script: about a millisecond."""
+"""Names of one script: about a millisecond. So many queues and workflows are looked at each time:
+who starts a workflow can invent some.
+"""
 
 
 class RedisDamage:
@@ -26,12 +29,13 @@ class RedisDamage:
     def __init__(self, scripts: Scripts) -> None:
         """Share the scripts of the namespace."""
         self._scripts = scripts
+        self._cursors: dict[str, bytes] = {}
 
     def listed(self) -> Sequence[Damaged]:
         prefixes = self._scripts.namespace.prefixes
         replies = self._scripts.connection.pipeline([("HGETALL", f"{p}damaged") for p in prefixes])
         found = [
-            _damaged(f"{partition} {flat[at].decode(errors='replace')}", flat[at + 1])
+            _damaged(f"{partition} {shown(flat[at])}", flat[at + 1])
             for partition, flat in enumerate(replies)
             for at in range(0, len(flat), 2)
         ]
@@ -59,18 +63,23 @@ class RedisDamage:
 
     def _named(self, partition: int, shards: Sequence[bytes]) -> list[tuple[str, str]]:
         """The shared keys that are one a shard, a queue or a workflow."""
-        lanes = [
-            each.decode(errors="replace").split("\n", 1)
-            for each in self._command(partition, "SMEMBERS", "queues")
-        ]
-        served = {shard.decode(errors="replace") for shard in shards}
+        served = set(names_of(shards))
         names = [("zset", f"timers:{home}") for shard in served for home in homes_of(shard)]
-        for queue, *shard in lanes:
+        for name in self._next(partition, "queues"):
+            queue, *shard = name.split("\n", 1)
             names += [("zset", f"{kind}:{queue}:{''.join(shard)}") for kind in ("queue", "delayed")]
             names += [("zset", f"{kind}:{queue}") for kind in ("limit", "rate", "rates")]
-        for workflow in self._command(partition, "SMEMBERS", "meta:workflows"):
-            names.append(("zset", f"running:{workflow.decode(errors='replace')}"))
+        for workflow in self._next(partition, "meta:workflows"):
+            names.append(("zset", f"running:{workflow}"))
         return names
+
+    def _next(self, partition: int, name: str) -> Iterator[str]:
+        """The next members of a set of names; after the last it begins anew."""
+        key = f"{self._scripts.prefix(partition)}{name}"
+        self._cursors[key], members = self._scripts.connection.command(
+            "SSCAN", key, self._cursors.get(key, b"0"), "COUNT", _AT_ONCE
+        )
+        return names_of(members)
 
     def _mend(self, partition: int, names: Sequence[tuple[str, str]]) -> list[str]:
         mended: list[str] = []
@@ -79,7 +88,7 @@ class RedisDamage:
                 part for name in names[first : first + _AT_ONCE] for part in name
             ]
             reply = self._scripts.run("mend_keys", partition, arguments)
-            mended += [f"{self._scripts.prefix(partition)}{name.decode()}" for name in reply]
+            mended += [f"{self._scripts.prefix(partition)}{shown(name)}" for name in reply]
         return mended
 
     def _command(self, partition: int, verb: str, name: str) -> list[bytes]:
@@ -94,18 +103,32 @@ class RedisDamage:
             return False
         if int(partition) >= self._scripts.namespace.partitions:
             return False
-        arguments = (self._scripts.now(), mode, set_, member)
-        return bool(self._scripts.run("settle_damage", int(partition), arguments, again=False))
+        spelled = [(set_.encode(), member.encode())]
+        if "\\x" in rest:  # it may be shown so, and be called otherwise
+            spelled += self._spelled(int(partition), rest)
+        return any(
+            self._scripts.run(
+                "settle_damage", int(partition), (self._scripts.now(), mode, *each), again=False
+            )
+            for each in spelled
+        )
+
+    def _spelled(self, partition: int, entry: str) -> Iterator[tuple[bytes, bytes]]:
+        """The bytes of what is shown as this, as set and member."""
+        for field in self._command(partition, "HKEYS", "damaged"):
+            if shown(field) == entry:
+                set_, _, member = field.partition(b" ")
+                yield set_, member
 
 
 def _damaged(entry: str, text: bytes) -> Damaged:
     """Read one; what tells of damage may be damaged, too."""
-    since, tries, again, *problem = [*text.decode(errors="replace").split(" ", 3), "", "", ""][:4]
-    numbers = [int(each) if each.isdecimal() else 0 for each in (since, tries, again)]
+    since, tries, again, *problem = [*text.split(b" ", 3), b"", b"", b""][:4]
+    numbers = [number_of(each) or 0 for each in (since, tries, again)]
     return Damaged(
         entry=entry,
         since_ms=numbers[0],
         tries=numbers[1],
         again_ms=numbers[2],
-        problem="".join(problem),
+        problem=shown(b"".join(problem)),
     )

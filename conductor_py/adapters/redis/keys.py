@@ -49,7 +49,12 @@ KEYS = (
     _key("log:", "list", "<execution>: '<seq> <ms> <line>'", "10,000"),
     _key("queue:", "zset", "<queue>:<shard>: ready; score -> task id", "open attempts"),
     _key("delayed:", "zset", "<queue>:<shard>: delayed; due ms -> task id", "open attempts"),
-    _key("queues", "set", "'<queue> newline <shard>' ever written", "task types x shards"),
+    _key(
+        "queues",
+        "set",
+        "'<queue> newline <shard>' that has entries, or had some",
+        "open attempts; sweepers forget what has none",
+    ),
     _key(
         "polldata",
         "hash",

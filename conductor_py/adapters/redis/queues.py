@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from functools import partial
+from typing import Final
 
 from conductor_py.adapters.redis.changes import OUTCOMES
 from conductor_py.adapters.redis.connection import Argument, Reply, refused
+from conductor_py.adapters.redis.names import name_of, shown
 from conductor_py.adapters.redis.scripts import Scripts
 from conductor_py.errors import StoreUnavailable
 from conductor_py.model.ids import ExecutionId, escaped, partition_of
 from conductor_py.ports.queues import Claimed, Poll, PollData, PollReply, Short
 from conductor_py.ports.store import Outcome
+
+_AT_ONCE: Final = 1_000
+"""Names of queues that are read in one command: about a millisecond."""
 
 
 class RedisTaskQueues:
@@ -99,12 +105,19 @@ class RedisTaskQueues:
         prefixes = self._scripts.namespace.prefixes
         if partition is not None:
             prefixes = (self._scripts.prefix(partition),)
-        replies = self._look([("SMEMBERS", f"{prefix}queues") for prefix in prefixes])
-        return frozenset(
-            entry.decode().rsplit("\n", 1)[0] for reply in replies for entry in reply or ()
-        )
+        found: set[str] = set()
+        cursors = dict.fromkeys(prefixes, b"0")
+        while cursors:
+            replies = self._look([_scan(prefix, at) for prefix, at in cursors.items()])
+            asked, cursors = tuple(cursors), {}
+            for prefix, reply in zip(asked, replies, strict=True):
+                if reply is not None:
+                    found.update(queue for queue, _ in _lanes(reply[1]))
+                    if reply[0] != b"0":
+                        cursors[prefix] = reply[0]
+        return frozenset(found)
 
-    def _look(self, commands: list[tuple[str, ...]]) -> list[Reply]:
+    def _look(self, commands: Sequence[Sequence[Argument]]) -> list[Reply]:
         """Look into several partitions; the reply of one that does not answer is ``None``."""
         replies = self._scripts.connection.each(commands)
         away = [reply for reply in replies if isinstance(reply, Exception)]
@@ -113,24 +126,44 @@ class RedisTaskQueues:
         return [None if isinstance(reply, Exception) else reply for reply in replies]
 
     def sizes(self, partition: int) -> dict[tuple[str, str], tuple[int, int]]:
-        connection, prefix = self._scripts.connection, self._scripts.prefix(partition)
-        names = sorted(
-            entry.decode() for entry in connection.command("SMEMBERS", f"{prefix}queues")
-        )
-        if not names:
+        prefix, cursor = self._scripts.prefix(partition), b"0"
+        found: dict[tuple[str, str], tuple[int, int]] = {}
+        while True:
+            cursor, entries = self._scripts.connection.command(*_scan(prefix, cursor))
+            found |= self._counted(prefix, tuple(_lanes(entries)))
+            if cursor == b"0":
+                return dict(sorted(found.items()))
+
+    def _counted(
+        self, prefix: str, lanes: Sequence[tuple[str, str]]
+    ) -> dict[tuple[str, str], tuple[int, int]]:
+        """Count the entries of some lanes, without those whose keys have a wrong type."""
+        if not lanes:
             return {}
-        lanes = [tuple(name.rsplit("\n", 1)) for name in names]
-        counts = connection.pipeline(
+        counts = self._scripts.connection.each(
             [
                 ("ZCARD", f"{prefix}{kind}:{queue}:{shard}")
                 for queue, shard in lanes
                 for kind in ("queue", "delayed")
             ]
         )
-        return {
-            (queue, shard): (counts[2 * at], counts[2 * at + 1])
-            for at, (queue, shard) in enumerate(lanes)
-        }
+        found = {}
+        for at, lane in enumerate(lanes):
+            ready, delayed = counts[2 * at : 2 * at + 2]
+            for reply in (ready, delayed):
+                if isinstance(reply, StoreUnavailable):
+                    raise reply
+            if isinstance(ready, int) and isinstance(delayed, int):
+                found[lane] = ready, delayed
+        return found
+
+    def forget_empty(self, partition: int, cursor: str, limit: int) -> tuple[str, int]:
+        key = f"{self._scripts.prefix(partition)}queues"
+        following, entries = self._scripts.connection.command(
+            "SSCAN", key, cursor or "0", "COUNT", limit
+        )
+        gone = int(self._scripts.run("forget_queues", partition, entries)) if entries else 0
+        return "" if following == b"0" else shown(following), gone
 
     def poll_data(self, partition: int) -> tuple[PollData, ...]:
         prefix = self._scripts.prefix(partition)
@@ -156,6 +189,18 @@ class RedisTaskQueues:
         )
 
 
+def _scan(prefix: str, cursor: bytes) -> tuple[str, str, bytes, str, int]:
+    return "SSCAN", f"{prefix}queues", cursor, "COUNT", _AT_ONCE
+
+
+def _lanes(entries: Sequence[bytes]) -> Iterator[tuple[str, str]]:
+    """Read queues and shards out of ``queues``, without what names none."""
+    for entry in entries:
+        queue, between, shard = (name_of(entry) or "").rpartition("\n")
+        if between:
+            yield queue, shard
+
+
 _word = partial(escaped, separator="\n")
 """Write a name so that it has no line break, which stands between the names of a field."""
 
@@ -173,7 +218,7 @@ def _shared(poll: Poll) -> str:
 
 
 def _short(text: bytes) -> Short:
-    limit, rate, window_ms, what, definition = text.decode().split(" ", 4)
+    limit, rate, window_ms, what, definition = shown(text).split(" ", 4)
     return Short(
         definition=definition,
         what=what,

@@ -16,6 +16,7 @@ from redis.exceptions import NoScriptError, ResponseError
 
 from conductor_py.adapters.redis.connection import Argument, Connection, Reply, refused
 from conductor_py.adapters.redis.keys import Namespace
+from conductor_py.adapters.redis.names import name_of, names_of, score_of
 from conductor_py.errors import StoreDamaged, StoreFailure
 
 HEADERS: Final = ("PURPOSE", "KEYS", "ARGV", "RETURNS", "INVARIANT", "BOUND")
@@ -46,6 +47,7 @@ NAMES: Final = (
     "extend_claim",
     "find_open",
     "forget_payloads",
+    "forget_queues",
     "get_output",
     "hold_message",
     "hold_payloads",
@@ -166,7 +168,18 @@ class Scripts:
         head = self.connection.command(
             "ZRANGE", f"{self.prefix(partition)}{key}", 0, 0, "WITHSCORES"
         )
-        return int(head[1]) if head else 0
+        return score_of(head[1]) if head else 0
+
+    def due_names(self, key: str, now_ms: int, limit: int) -> tuple[str, ...]:
+        """List names of partition 0 that are due, the longest first. Bytes that are no text name
+        nothing: they leave, or they would be in front for ever.
+        """
+        spelled = f"{self.prefix(0)}{key}"
+        found = self.connection.command("ZRANGEBYSCORE", spelled, "-inf", now_ms, "LIMIT", 0, limit)
+        nothing = [raw for raw in found if name_of(raw) is None]
+        if nothing:
+            self.connection.command("ZREM", spelled, *nothing)
+        return tuple(names_of(found))
 
     def prefix(self, partition: int) -> str:
         """Tell the prefix of a partition's keys; one that this deployment does not have is

@@ -17,6 +17,7 @@ local function unpark(P, channel, id)
       if state then
         local a = cjson.decode(state)
         redis.call('ZADD', P .. 'queue:' .. a.q .. ':' .. a.sh, a.score, id .. '-' .. seqs[i])
+        redis.call('SADD', P .. 'queues', a.q .. '\n' .. a.sh)
         publish(channel, 'q:' .. a.q)
       end
     end
