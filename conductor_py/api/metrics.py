@@ -1,14 +1,16 @@
 """Metrics in Prometheus's format: those of this process, and the depth of all queues.
 
 Requests are counted by the pattern of their path, never by the path itself. Of what the store
-answers only the outcomes are counted. A scrape works while the store is away, without the queues.
+answers only the outcomes are counted. What is read from the store at a scrape is read part by part:
+while it is away, or holds what cannot be read, that part is missing and counted, and no other.
 """
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager
 from typing import Final
 
 from flask import Flask, Response, g, request
@@ -24,6 +26,7 @@ from prometheus_client.registry import Collector
 
 from conductor_py.errors import StoreUnavailable
 
+_LOG = logging.getLogger(__name__)
 _BUCKETS_S: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 _UNKNOWN_ROUTE: Final = "unknown"
 MOST_QUEUES: Final = 1_000
@@ -53,6 +56,9 @@ class Metrics:
             buckets=_BUCKETS_S,
             registry=self._registry,
         )
+        # Written last, when it is known what could not be read for this very scrape.
+        self._failures = CollectorRegistry()
+        self._guard = _Guard(self._failures)
         self._counters = {
             name: Counter(f"conductor_{name}", sentence, ("outcome",), registry=self._registry)
             for name, sentence in _COUNTED.items()
@@ -68,19 +74,19 @@ class Metrics:
 
     def show_queues(self, sizes: Callable[[], Mapping[str, int]]) -> None:
         """Ask for the sizes of the queues at every scrape."""
-        self._registry.register(_QueueDepth(sizes))
+        self._registry.register(_QueueDepth(sizes, self._guard))
 
     def show_events(self, counts: Callable[[], Mapping[str, int]]) -> None:
         """Ask at every scrape what event handlers and notifications came to."""
-        self._registry.register(_EventActions(counts))
+        self._registry.register(_EventActions(counts, self._guard))
 
     def show_schedules(self, counts: Callable[[], Mapping[str, int]]) -> None:
         """Ask for the number of schedules by state at every scrape."""
-        self._registry.register(_Schedules(counts))
+        self._registry.register(_Schedules(counts, self._guard))
 
     def show_requests(self, counts: Callable[[], Mapping[str, int]]) -> None:
         """Ask at every scrape how many requests are in, by what they do, and were refused."""
-        self._registry.register(_Requests(counts))
+        self._registry.register(_Requests(counts, self._guard))
 
     def show_oversight(
         self,
@@ -91,11 +97,11 @@ class Metrics:
         """Ask at every scrape what the last audit counted, and how many executions are in
         quarantine.
         """
-        self._registry.register(_Oversight(last_audit, quarantined, damaged))
+        self._registry.register(_Oversight(last_audit, quarantined, damaged, self._guard))
 
     def write(self) -> bytes:
         """Write everything as text."""
-        return generate_latest(self._registry)
+        return generate_latest(self._registry) + generate_latest(self._failures)
 
 
 def time_requests(app: Flask, timed: Callable[[str, str, int, float], object]) -> None:
@@ -118,34 +124,65 @@ def time_requests(app: Flask, timed: Callable[[str, str, int, float], object]) -
     app.after_request(end)
 
 
+class _Guard:
+    """Reads what a scrape wants, each part by itself."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._failed = Counter(
+            "conductor_scrape_failures",
+            "Parts of a scrape that are missing: the store is away, or what it holds is damaged",
+            ("part",),
+            registry=registry,
+        )
+        self._told: set[str] = set()
+
+    @contextmanager
+    def part(self, name: str) -> Iterator[None]:
+        """Leave out what cannot be read, and count it; it is logged once, until it can be."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - whatever stands in the store, the rest is shown
+            self._failed.labels(name).inc()
+            if name not in self._told and not isinstance(error, StoreUnavailable):
+                self._told.add(name)
+                _LOG.warning(
+                    "A part of the metrics cannot be read",
+                    extra={"action": "scrape_failed", "part": name, "reason": str(error)[:200]},
+                )
+        else:
+            self._told.discard(name)
+
+
 class _Requests(Collector):
-    def __init__(self, counts: Callable[[], Mapping[str, int]]) -> None:
+    def __init__(self, counts: Callable[[], Mapping[str, int]], guard: _Guard) -> None:
         self._counts = counts
+        self._guard = guard
 
     def describe(self) -> list[GaugeMetricFamily]:
         """Tell nothing beforehand."""
         return []
 
     def collect(self) -> Iterator[GaugeMetricFamily | CounterMetricFamily]:
-        counts = dict(self._counts())
         refused = CounterMetricFamily(
             "conductor_http_refused", "Requests answered 503 because of too many others"
         )
-        refused.add_metric((), counts.pop("refused"))
         now = GaugeMetricFamily(
             "conductor_http_requests_now",
             "Requests that are in at this moment, and of these those that work, rest or wait",
             labels=("state",),
         )
-        for state, count in counts.items():
-            now.add_metric((state,), count)
+        with self._guard.part("requests"):
+            counts = dict(self._counts())
+            refused.add_metric((), float(counts.pop("refused")))
+            _add(now, counts)
         yield now
         yield refused
 
 
 class _QueueDepth(Collector):
-    def __init__(self, sizes: Callable[[], Mapping[str, int]]) -> None:
+    def __init__(self, sizes: Callable[[], Mapping[str, int]], guard: _Guard) -> None:
         self._sizes = sizes
+        self._guard = guard
 
     def describe(self) -> list[GaugeMetricFamily]:
         """Tell nothing beforehand, so that registering asks no store."""
@@ -155,18 +192,18 @@ class _QueueDepth(Collector):
         depth = GaugeMetricFamily(
             "conductor_queue_depth", "Tasks that wait for a worker", labels=("queue",)
         )
-        with suppress(StoreUnavailable):
+        with self._guard.part("queues"):
             deepest = sorted(self._sizes().items(), key=lambda entry: (-entry[1], entry[0]))
-            for queue, size in sorted(deepest[:MOST_QUEUES]):
-                depth.add_metric((queue,), size)
+            _add(depth, dict(sorted(deepest[:MOST_QUEUES])))
             if others := deepest[MOST_QUEUES:]:
-                depth.add_metric((_OTHER_QUEUES,), sum(size for _, size in others))
+                _add(depth, {_OTHER_QUEUES: sum(size for _, size in others)})
         yield depth
 
 
 class _EventActions(Collector):
-    def __init__(self, counts: Callable[[], Mapping[str, int]]) -> None:
+    def __init__(self, counts: Callable[[], Mapping[str, int]], guard: _Guard) -> None:
         self._counts = counts
+        self._guard = guard
 
     def describe(self) -> list[CounterMetricFamily]:
         """Tell nothing beforehand, so that registering asks no store."""
@@ -178,9 +215,8 @@ class _EventActions(Collector):
             "What event handlers did, by outcome; DEAD: given up, notifications included",
             labels=("outcome",),
         )
-        with suppress(StoreUnavailable):
-            for outcome, count in self._counts().items():
-                actions.add_metric((outcome,), count)
+        with self._guard.part("events"):
+            _add(actions, self._counts())
         yield actions
 
 
@@ -190,10 +226,12 @@ class _Oversight(Collector):
         last_audit: Callable[[], Mapping[str, int]],
         quarantined: Callable[[], int],
         damaged: Callable[[], int],
+        guard: _Guard,
     ) -> None:
         self._last_audit = last_audit
         self._quarantined = quarantined
         self._damaged = damaged
+        self._guard = guard
 
     def describe(self) -> list[GaugeMetricFamily]:
         """Tell nothing beforehand, so that registering asks no store."""
@@ -215,22 +253,22 @@ class _Oversight(Collector):
         damaged = GaugeMetricFamily(
             "conductor_damaged_entries", "Timers, entries, effects, schedules that cannot be read"
         )
-        with suppress(StoreUnavailable):
-            last = self._last_audit()
-            for name, count in last.items():
-                if name.startswith("I"):
-                    broken.add_metric((name,), count)
-            if last:
-                audits.add_metric((), last["runs"])
+        with self._guard.part("audit"):
+            if last := self._last_audit():
+                audits.add_metric((), float(last["runs"]))
                 ended.add_metric((), last["ended_ms"] / 1000)
-            kept.add_metric((), self._quarantined())
-            damaged.add_metric((), self._damaged())
+                _add(broken, {name: n for name, n in last.items() if name.startswith("I")})
+        with self._guard.part("quarantine"):
+            kept.add_metric((), float(self._quarantined()))
+        with self._guard.part("damaged"):
+            damaged.add_metric((), float(self._damaged()))
         yield from (broken, audits, ended, kept, damaged)
 
 
 class _Schedules(Collector):
-    def __init__(self, counts: Callable[[], Mapping[str, int]]) -> None:
+    def __init__(self, counts: Callable[[], Mapping[str, int]], guard: _Guard) -> None:
         self._counts = counts
+        self._guard = guard
 
     def describe(self) -> list[GaugeMetricFamily]:
         """Tell nothing beforehand, so that registering asks no store."""
@@ -242,7 +280,11 @@ class _Schedules(Collector):
             "Schedules; those that are late should have fired a minute ago",
             labels=("state",),
         )
-        with suppress(StoreUnavailable):
-            for state, count in self._counts().items():
-                schedules.add_metric((state,), count)
+        with self._guard.part("schedules"):
+            _add(schedules, self._counts())
         yield schedules
+
+
+def _add(family: GaugeMetricFamily | CounterMetricFamily, counts: Mapping[str, int]) -> None:
+    for label, count in counts.items():
+        family.add_metric((label,), float(count))  # what is no number fails here

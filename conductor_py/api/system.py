@@ -10,6 +10,7 @@ from flask import Blueprint
 from conductor_py.api.answers import Answer, json_answer, json_bytes, text
 from conductor_py.api.front import Front, blueprint
 from conductor_py.api.interface_page import page
+from conductor_py.api.scrapes import Scrapes
 from conductor_py.wire.openapi import document, document_bytes
 
 _METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -38,7 +39,7 @@ def system(front: Front, metrics: Callable[[], bytes] | None = None) -> Blueprin
 class _System:
     def __init__(self, front: Front, metrics: Callable[[], bytes] | None) -> None:
         self._engine = front.engine
-        self._metrics = metrics
+        self._scrapes = None if metrics is None else Scrapes(metrics)
 
     def health(self) -> Answer:
         found = {"healthResults": [], "suppressedHealthResults": [], "healthy": True}
@@ -57,8 +58,8 @@ class _System:
         return text(self._engine.version)
 
     def prometheus(self) -> Answer:
-        assert self._metrics is not None
-        return Answer(self._metrics(), headers={"Content-Type": _METRICS_TYPE})
+        assert self._scrapes is not None
+        return Answer(self._scrapes.text(), headers={"Content-Type": _METRICS_TYPE})
 
     def api_docs(self) -> Answer:
         return json_bytes(document_bytes(self._engine.version))

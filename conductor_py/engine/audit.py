@@ -20,7 +20,7 @@ from conductor_py.engine.findings import KINDS, Finding
 from conductor_py.engine.live_limits import LiveLimits
 from conductor_py.engine.snapshots import Snapshots
 from conductor_py.engine.store_audit import StoreAudit
-from conductor_py.errors import InvalidInput, NotFound, Violation
+from conductor_py.errors import InvalidInput, NotFound, StoreDamaged, Violation
 from conductor_py.model.event import Operation
 from conductor_py.model.ids import ExecutionId, is_execution_id, partition_of
 from conductor_py.ports.inspector import Inspection, Inspector, StoredKey
@@ -139,7 +139,7 @@ class Auditor:
         if not self._interval_ms:
             return 0
         if self._round is None:
-            last = self._inspector.last_audit()
+            last = self._last_or_none()
             if self._now_ms() - last.get("began_ms", 0) < self._interval_ms:
                 return 0
             self._round = _Round(self._now_ms(), Counter(runs=last.get("runs", 0)))
@@ -153,8 +153,16 @@ class Auditor:
     def last(self) -> Mapping[str, int]:
         """What the last finished round of any process has counted: violations by invariant, and
         ``executions``, ``runs``, ``began_ms``, ``ended_ms``; empty when there was none.
+        ``StoreDamaged`` when that cannot be read.
         """
         return self._inspector.last_audit()
+
+    def _last_or_none(self) -> Mapping[str, int]:
+        """The same; what cannot be read is as none, so that a new round replaces it."""
+        try:
+            return self._inspector.last_audit()
+        except StoreDamaged:
+            return {}
 
     # -- two looks ---------------------------------------------------------------------------------
 

@@ -103,14 +103,7 @@ def build_application(
         ),
     )
     if metrics is not None:
-        metrics.show_queues(lambda: engine.tasks.queue_sizes(None))
-        metrics.show_schedules(engine.schedules.counts)
-        metrics.show_events(engine.events.counts)
-        metrics.show_oversight(
-            engine.auditor.last,
-            engine.quarantine.count,
-            lambda: len(engine.quarantine.damaged()),
-        )
+        show_engine(metrics, engine)
         if admission is not None:
             metrics.show_requests(admission.counts)
     if settings.server.ui:
@@ -118,6 +111,18 @@ def build_application(
 
         application.register_blueprint(create_ui(engine))
     return application
+
+
+def show_engine(metrics: Metrics, engine: Engine) -> None:
+    """Ask an engine at every scrape for what stands in its store."""
+    metrics.show_queues(lambda: engine.tasks.queue_sizes(None))
+    metrics.show_schedules(engine.schedules.counts)
+    metrics.show_events(engine.events.counts)
+    metrics.show_oversight(
+        engine.auditor.last,
+        engine.quarantine.count,
+        lambda: len(engine.quarantine.damaged()),
+    )
 
 
 def _named(settings: Settings) -> Iterator[str]:

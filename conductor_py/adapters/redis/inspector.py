@@ -11,8 +11,10 @@ from zlib import crc32
 import orjson
 
 from conductor_py.adapters.redis.connection import Argument, Reply
+from conductor_py.adapters.redis.names import names_of, shown
 from conductor_py.adapters.redis.reader import RedisExecutionReader
 from conductor_py.adapters.redis.scripts import Scripts
+from conductor_py.errors import StoreDamaged
 from conductor_py.model.ids import ExecutionId, partition_of
 from conductor_py.ports.inspector import (
     WALKED,
@@ -54,7 +56,7 @@ class RedisInspector:
         flat = reply[13]
         if flat is not None:
             names = iter(flat)
-            fields = {name.decode(): value for name, value in zip(names, names, strict=True)}
+            fields = {shown(name): value for name, value in zip(names, names, strict=True)}
             return _inspection(execution, reply, fields, _places(reply[14]))
         found = self._reader.snapshot(execution)
         if found is None:
@@ -113,7 +115,7 @@ class RedisInspector:
         at, names = self._scripts.connection.command(
             "SCAN", scanned, "MATCH", route, "COUNT", limit, "MATCH", self._pattern
         )
-        keys = tuple(key for name in names if (key := self._named(name.decode())) is not None)
+        keys = tuple(key for name in names_of(names) if (key := self._named(name)) is not None)
         if at != b"0":
             return keys, f"{place}.{known}.{at.decode()}"
         seen = set(servers[: place + 1])
@@ -129,8 +131,7 @@ class RedisInspector:
             command, self._spelled(key), cursor or "0", "COUNT", limit
         )
         members = tuple(
-            (flat[i].decode(), _number(flat[i + 1].split(b" ", 1)[0]))
-            for i in range(0, len(flat), 2)
+            (shown(flat[i]), _number(flat[i + 1].split(b" ", 1)[0])) for i in range(0, len(flat), 2)
         )
         return members, "" if at == b"0" else at.decode()
 
@@ -145,7 +146,7 @@ class RedisInspector:
         flat = self._scripts.connection.command(
             "ZRANGE", self._spelled(key), 0, limit - 1, "WITHSCORES"
         )
-        return tuple((flat[i].decode(), _number(flat[i + 1])) for i in range(0, len(flat), 2))
+        return tuple((shown(flat[i]), _number(flat[i + 1])) for i in range(0, len(flat), 2))
 
     def scores(self, key: StoredKey, members: Sequence[str]) -> dict[str, int]:
         if not members:
@@ -164,8 +165,12 @@ class RedisInspector:
 
     def last_audit(self) -> dict[str, int]:
         text = self._scripts.connection.command("GET", self._scripts.prefix(0) + "audit")
-        found: dict[str, int] = orjson.loads(text) if text else {}
-        return found
+        try:
+            return {name: int(count) for name, count in orjson.loads(text or b"{}").items()}
+        except (ValueError, TypeError, AttributeError, OverflowError) as error:
+            raise StoreDamaged(
+                f"What the last audit counted cannot be read: {error}. The next one replaces it."
+            ) from error
 
     @property
     def _partitions(self) -> int:
