@@ -11,13 +11,14 @@ import pytest
 from redis import Redis
 
 from conductor_py.adapters.redis.keys import KEYS, KeyName
-from tests.builders import simple, typed, workflow
 from tests.conftest import _RedisServers
-from tests.damage.world import World, made, schedule_of
+from tests.damage.beside import Beside
+from tests.damage.world import World, made
 from tests.services import NEWEST_REDIS
 
-_FAST = ("no JSON",)
-_MORE = (
+Text = str | bytes
+_FAST: tuple[Text, ...] = ("no JSON", b"\xff\xfe")
+_MORE: tuple[Text, ...] = (
     "",
     '{"a":',
     "[1]",
@@ -27,11 +28,14 @@ _MORE = (
     '"text"',
     "1e999",
     "\xff\x00",
+    b'{"a":"\xff"}',
+    b"1\xb10",
+    b"0 0 \xff",
+    "a b c",
     "9" * 40,
     "x" * 100_000,
 )
 _LONG = "x" * 100_000
-_ROUNDS = 40
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +63,12 @@ def _wrong_type(redis: Redis, key: str) -> None:
 Damage = Callable[[], object]
 
 
-def _damages(world: World, key: str, text: str) -> Iterator[tuple[str, Damage]]:
+def _members(text: Text) -> set[bytes]:
+    told = text.encode() if isinstance(text, str) else text
+    return {told, b"x:" + told, b"a:" + told, told + b"-1"}
+
+
+def _damages(world: World, key: str, text: Text) -> Iterator[tuple[str, Damage]]:
     """Each way in which one key can be damaged with a text, by name."""
     redis = world.redis
     if world.spares(key):
@@ -68,82 +77,20 @@ def _damages(world: World, key: str, text: str) -> Iterator[tuple[str, Damage]]:
     if kind == b"string":
         yield key, lambda: redis.set(key, text)
     elif kind == b"hash":
-        for field in [*redis.hkeys(key), b"damaged"]:
+        for field in [*redis.hkeys(key), b"damaged", b"d\xff"]:
             value = redis.hget(key, field) or b""
             if not world.spares(f"{field!r} {value!r}"):
                 yield f"{key} {field!r}", lambda field=field: redis.hset(key, field, text)  # type: ignore[misc]
     elif kind == b"zset":
-        for member in {text, f"x:{text}", f"a:{text}", f"{text}-1"}:
+        for member in _members(text):
             yield f"{key} + {member[:20]!r}", lambda member=member: redis.zadd(key, {member: 0})  # type: ignore[misc]
     elif kind == b"set":
         yield f"{key} + {text[:20]!r}", lambda: redis.sadd(key, text)
     else:
-        yield f"{key}[0]", lambda: redis.lset(key, 0, text)
+        yield f"{key}[0]", lambda: redis.execute_command("LSET", key, 0, text)
 
 
-class _Beside:
-    """Healthy executions beside what is damaged."""
-
-    def __init__(self, world: World) -> None:
-        self._world = world
-        self.server = world.server
-        self.raised: list[str] = []
-
-    def rounds(self, most: int = _ROUNDS) -> int:
-        """Tick as the processes do, until nothing is found; how many rounds that took."""
-        engine = self.server.engine
-        for done in range(most):
-            found = 0
-            for tick in (
-                engine.quarantine.tick,
-                self._keep,
-                engine.sweeper.tick,
-                engine.relay.tick,
-                engine.scheduler.tick,
-            ):
-                try:
-                    found += tick()
-                except Exception as error:  # noqa: BLE001 - as ``run_ticks``
-                    self.raised.append(f"{type(error).__name__}: {error}")
-                    found += 1
-            if not found:
-                return done
-        return most
-
-    def _keep(self) -> int:
-        self.server.engine.shards.keep()
-        return 0
-
-    def go_on(self, *, waits: bool) -> str:
-        """What does not go on; empty when all does."""
-        server, clock = self.server, self._world.clock
-        try:
-            self.rounds()
-            started = server.start(workflow("beside", simple("beside")))
-            wait = typed("WAIT", "w", inputParameters={"duration": "20 seconds"})
-            second = server.start(workflow("beside-wait", wait))
-            server.run("beside")
-            server.schedule(schedule_of("beside-schedule"))
-            for _ in range(4):
-                clock.advance(seconds=35)
-                self.rounds()
-            statuses = [server.workflow(one)["status"] for one in (started, second)]
-            if statuses != ["COMPLETED", "COMPLETED"]:
-                return f"start, poll, complete and WAIT ended as {statuses}"
-            if waits and (status := server.workflow(self._world.waiting)["status"]) != "COMPLETED":
-                return f"the WAIT from before is {status}"
-            if not server.poll("t", 10):
-                return "the schedule did not fire"
-            if server.ports.search.archived(started) is None:
-                return "an effect was not carried out"
-            if (turns := self.rounds()) > 20:
-                return f"it loops: {turns} rounds, {self.raised[-1:]}"
-        except Exception as error:  # noqa: BLE001 - told by what it is
-            return f"{type(error).__name__}: {str(error)[:200]}"
-        return ""
-
-
-def _try(world: World, kind: KeyName, texts: tuple[str, ...], *, each: bool) -> list[str]:
+def _try(world: World, kind: KeyName, texts: tuple[Text, ...], *, each: bool) -> list[str]:
     """Damage every field with every text; unless ``each``, fields that are called alike once."""
     failed: list[str] = []
     for text in texts:
@@ -156,17 +103,17 @@ def _try(world: World, kind: KeyName, texts: tuple[str, ...], *, each: bool) -> 
                 seen.add(alike)
                 world.restore()
                 _apply(world, case, text)
-                if problem := _Beside(world).go_on(waits=True):
+                if problem := Beside(world).go_on(waits=True):
                     failed.append(f"{case[1]} = {text[:12]!r}: {problem}")
     return failed
 
 
-def _names(world: World, key: str, text: str) -> list[tuple[str, str]]:
+def _names(world: World, key: str, text: Text) -> list[tuple[str, str]]:
     world.restore()
     return [(key, name) for name, _ in _damages(world, key, text)]
 
 
-def _apply(world: World, case: tuple[str, str], text: str) -> None:
+def _apply(world: World, case: tuple[str, str], text: Text) -> None:
     key, wanted = case
     for name, damage in _damages(world, key, text):
         if name == wanted:
@@ -186,7 +133,7 @@ def test_a_key_of_the_wrong_type_stops_nobody_else(world: World, kind: KeyName) 
     for key in [key for key in world.keys(kind) if not world.spares(key)][:3]:
         world.restore()
         _wrong_type(world.redis, key)
-        problem = _Beside(world).go_on(waits=False)
+        problem = Beside(world).go_on(waits=False)
         if problem:
             failed.append(f"{key}: {problem}")
     assert failed == []
@@ -203,7 +150,7 @@ def test_a_field_that_is_json_of_another_form_stops_nobody_else(
     for key in damaged:
         world.restore()
         world.redis.hset(key, field, "[1]")
-        beside = _Beside(world)
+        beside = Beside(world)
         assert (beside.go_on(waits=True), beside.raised) == ("", [])
 
 

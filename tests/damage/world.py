@@ -151,6 +151,7 @@ _WHOLE = {
     "meta:handlers": ("x", "event\n{}"),
     "permits:": ("0", "1 1"),
 }
+_WHOLE_TEXTS = {"permitted:": "1 1 1", "audit": '{"runs":1,"began_ms":1,"ended_ms":1}'}
 _NOT_PUT_THERE = ("schedules:halted", "room")
 """What means something by being there, and what every script removes."""
 
@@ -172,4 +173,4 @@ def _fill(redis: Redis, execution: str) -> None:
         elif kind.kind == "list":
             redis.rpush(key, "x")
         else:
-            redis.set(key, "1 1 1" if kind.name == "permitted:" else "1")
+            redis.set(key, _WHOLE_TEXTS.get(kind.name, "1"))

@@ -15,7 +15,10 @@ from redis import Redis
 from redis.exceptions import RedisError
 
 _EVERY_S: Final = 0.4
-_TEXTS: Final = ("", "no JSON", '{"a":', "[1]", "null", "-1 -1 -1", "\xff\x00", "9" * 40)
+_TEXTS: Final = (
+    *(b"", b"no JSON", b'{"a":', b"[1]", b"null", b"-1 -1 -1", b"9" * 40),
+    *("\xff\x00".encode(), b"\xff\xfe", b'{"a":"\xff"}'),
+)
 #: Of one execution, or with entries that are each of one; `aside:` of a shared key would be of all.
 _FIELDS: Final = ("exec:", "effects", "ans:")
 _ENTRIES: Final = ("timers:", "queue:", "delayed:", "outbox", "schedules:due", "touched")
@@ -66,7 +69,7 @@ class Damager:
             if fields:
                 self._store.hset(key, self._chance.choice(fields), text)
         elif kind in _ENTRIES:
-            member = self._chance.choice((text, f"x:{text}", f"a:{text}", f"{text}-1"))
+            member = self._chance.choice((text, b"x:" + text, b"a:" + text, text + b"-1"))
             self._store.zadd(key, {member: self._chance.choice((0, 2**40, 2**50))})
         else:
             self._store.delete(key)

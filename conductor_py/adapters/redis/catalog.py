@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from conductor_py.adapters.redis.connection import Argument
+from conductor_py.adapters.redis.names import name_of, pairs_of
 from conductor_py.adapters.redis.scripts import Scripts
 from conductor_py.ports.catalog import Cell, Table, Write
 
@@ -59,7 +60,11 @@ class RedisCatalogStore:
             return ()
         heads = self._connection.command("HMGET", self._key(Table.HEAD, row), *fields)
         found = zip(fields, heads, strict=True)
-        return tuple((field.decode(), head) for field, head in found if head is not None)
+        return tuple(
+            (name, head)
+            for field, head in found
+            if head is not None and (name := name_of(field)) is not None
+        )
 
     def _key(self, table: Table, row: str) -> str:
         if table is Table.REGISTERED:
@@ -68,8 +73,7 @@ class RedisCatalogStore:
 
 
 def _by_field(flat: Sequence[bytes]) -> dict[str, bytes]:
-    pairs = ((flat[at].decode(), flat[at + 1]) for at in range(0, len(flat), 2))
-    return dict(sorted(pairs))
+    return dict(sorted(pairs_of(flat)))
 
 
 def _held(document: bytes | None) -> bytes:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from conductor_py.adapters.redis.connection import Argument, Reply
+from conductor_py.adapters.redis.names import shown
 from conductor_py.model.ids import ExecutionId
 from conductor_py.ports.chains import ChainRoom
 from conductor_py.ports.store import Changes, ClaimGuard, Loaded, Outcome
@@ -102,7 +103,7 @@ def _add_children(arguments: list[Argument], changes: Changes) -> None:
 def fields_of(flat: Sequence[Reply]) -> dict[str, bytes | None]:
     """Read a flat list of names and values."""
     pairs = iter(flat)
-    return {name.decode(): value for name, value in zip(pairs, pairs, strict=True)}
+    return {shown(name): value for name, value in zip(pairs, pairs, strict=True)}
 
 
 def room_of(reply: Sequence[Reply]) -> ChainRoom | None:

@@ -8,6 +8,7 @@ import orjson
 
 from conductor_py.adapters.redis.connection import Argument
 from conductor_py.adapters.redis.connection import Reply as Raw
+from conductor_py.adapters.redis.names import shown
 from conductor_py.adapters.redis.scripts import Scripts
 from conductor_py.model.ids import ExecutionId, partition_of
 from conductor_py.ports.checkpoints import (
@@ -123,4 +124,4 @@ _SHOWING: Final = frozenset({"acquire_checkpoints", "read_checkpoints"})
 
 def _fields(flat: Raw) -> dict[str, bytes]:
     each = iter(flat)
-    return {name.decode(): value for name, value in zip(each, each, strict=True)}
+    return {shown(name): value for name, value in zip(each, each, strict=True)}

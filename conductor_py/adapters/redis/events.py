@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from conductor_py.adapters.redis.connection import Argument
+from conductor_py.adapters.redis.names import name_of, number_of, pairs_of
 from conductor_py.adapters.redis.scripts import Scripts
 
 
@@ -34,15 +35,15 @@ class RedisEventStore:
             names = self._connection.command("SMEMBERS", f"{self._home}meta:handled:{event}")
             texts = self._connection.command("HMGET", key, *names) if names else []
         found = {
-            name.decode(): text.partition(b"\n")
+            known: text.partition(b"\n")
             for name, text in zip(names, texts, strict=True)
-            if text is not None
+            if text is not None and (known := name_of(name)) is not None
         }
         return {
             name: document
             for name, (of, _, document) in sorted(found.items())
             # One that moved to another event between the two reads is not among those asked for.
-            if event in {None, of.decode()}
+            if event is None or event.encode() == of
         }
 
     def settled(self, actions: Sequence[str]) -> dict[str, str]:
@@ -82,4 +83,5 @@ class RedisEventStore:
 
     def counts(self) -> dict[str, int]:
         flat = self._connection.command("HGETALL", f"{self._home}event:counts")
-        return {flat[at].decode(): int(flat[at + 1]) for at in range(0, len(flat), 2)}
+        numbers = ((outcome, number_of(text)) for outcome, text in pairs_of(flat))
+        return {outcome: number for outcome, number in numbers if number is not None}

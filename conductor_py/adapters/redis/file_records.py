@@ -34,7 +34,4 @@ class RedisFileRecords:
         return _OUTCOMES[self._scripts.run("change_file", 0, arguments, again=False)]
 
     def due(self, now_ms: int, limit: int) -> tuple[str, ...]:
-        found = self._connection.command(
-            "ZRANGEBYSCORE", f"{self._home}files:due", "-inf", now_ms, "LIMIT", 0, limit
-        )
-        return tuple(name.decode() for name in found)
+        return self._scripts.due_names("files:due", now_ms, limit)

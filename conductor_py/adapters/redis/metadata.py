@@ -6,7 +6,10 @@ after. Should that be cut short, ``retell`` tells them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from conductor_py.adapters.redis.connection import Argument
+from conductor_py.adapters.redis.names import name_of, names_of, number_of, pairs_of
 from conductor_py.adapters.redis.scripts import Scripts
 from conductor_py.errors import StoreUnavailable
 from conductor_py.ports.catalog import PUBLISHED
@@ -42,7 +45,7 @@ class RedisMetadataStore:
 
     def workflows(self) -> tuple[tuple[str, int, bytes], ...]:
         members = self._connection.command("SMEMBERS", f"{self._home}meta:workflows")
-        names = sorted(member.decode() for member in members)
+        names = sorted(names_of(members))
         if not names:
             return ()
         hashes = self._connection.pipeline(
@@ -51,11 +54,7 @@ class RedisMetadataStore:
         return tuple(
             (name, version, document)
             for name, flat in zip(names, hashes, strict=True)
-            for version, document in sorted(
-                (int(flat[at]), flat[at + 1])
-                for at in range(0, len(flat), 2)
-                if flat[at] != _PUBLISHED
-            )
+            for version, document in _versions(flat)
         )
 
     def delete_workflow(self, name: str, version: int) -> bool:
@@ -67,9 +66,7 @@ class RedisMetadataStore:
     def tasks(self, names: tuple[str, ...] | None) -> dict[str, bytes]:
         key = f"{self._home}meta:tasks"
         if names is None:
-            flat = self._connection.command("HGETALL", key)
-            pairs = ((flat[at].decode(), flat[at + 1]) for at in range(0, len(flat), 2))
-            return dict(sorted(pairs))
+            return dict(sorted(pairs_of(self._connection.command("HGETALL", key))))
         if not names:
             return {}
         documents = self._connection.command("HMGET", key, *names)
@@ -98,8 +95,10 @@ class RedisMetadataStore:
         flat = self._connection.command("HGETALL", f"{self._home}meta:schemas")
         found: list[tuple[str, int, bytes]] = []
         for at in range(0, len(flat), 2):
-            version, _, name = flat[at].decode().partition(" ")
-            found.append((name, int(version), flat[at + 1]))
+            first, _, rest = flat[at].partition(b" ")
+            version, name = number_of(first), name_of(rest)
+            if version is not None and name is not None:
+                found.append((name, version, flat[at + 1]))
         return tuple(sorted(found))
 
     def delete_schema(self, name: str, version: int) -> bool:
@@ -111,8 +110,7 @@ class RedisMetadataStore:
 
     def tags(self, noun: str) -> dict[str, bytes]:
         flat = self._connection.command("HGETALL", f"{self._home}meta:tags:{noun}")
-        pairs = ((flat[at].decode(), flat[at + 1]) for at in range(0, len(flat), 2))
-        return dict(sorted(pairs))
+        return dict(sorted(pairs_of(flat)))
 
     def revision(self, partition: int) -> int:
         prefix = self._scripts.prefix(partition)
@@ -149,6 +147,12 @@ class RedisMetadataStore:
         for partition in range(1, self._scripts.namespace.partitions):
             self._scripts.run("raise_revision", partition, (revision,))
         return True
+
+
+def _versions(flat: Sequence[bytes]) -> list[tuple[int, bytes]]:
+    """Read the versions of one definition, without what is none of them."""
+    numbers = ((number_of(flat[at]), flat[at + 1]) for at in range(0, len(flat), 2))
+    return sorted((number, document) for number, document in numbers if number is not None)
 
 
 def _revision(stored: bytes | None) -> int:

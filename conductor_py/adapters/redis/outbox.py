@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from conductor_py.adapters.redis.connection import Argument
+from conductor_py.adapters.redis.names import pairs_of
 from conductor_py.adapters.redis.scripts import Scripts
 from conductor_py.ports.outbox import Pending
 
@@ -19,7 +20,7 @@ class RedisOutbox:
     def take(self, partition: int, limit: int, lease_ms: int) -> tuple[Pending, ...]:
         arguments = (self._scripts.now(), limit, lease_ms)
         flat = self._scripts.run("take_effects", partition, arguments)
-        return tuple(_pending(flat[at].decode(), flat[at + 1]) for at in range(0, len(flat), 2))
+        return tuple(_pending(effect, text) for effect, text in pairs_of(flat))
 
     def due(self) -> tuple[int, ...]:
         replies = self._scripts.run_each("look_for_due", (self._scripts.now(), "outbox"))

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from conductor_py.adapters.redis.connection import Argument
+from conductor_py.adapters.redis.names import shown
 from conductor_py.adapters.redis.scripts import Scripts
 from conductor_py.ports.payload_holders import Held
 
@@ -33,10 +34,7 @@ class RedisPayloadHolders:
         return int(self._scripts.run("let_go_payloads", 0, (holder, now_ms, check_ms)))
 
     def due(self, now_ms: int, limit: int) -> tuple[str, ...]:
-        found = self._connection.command(
-            "ZRANGEBYSCORE", f"{self._home}payloads:due", "-inf", now_ms, "LIMIT", 0, limit
-        )
-        return tuple(path.decode() for path in found)
+        return self._scripts.due_names("payloads:due", now_ms, limit)
 
     def read(self, path: str) -> Held | None:
         flat = self._connection.command("HGETALL", f"{self._home}payload:{path}")
@@ -46,7 +44,7 @@ class RedisPayloadHolders:
             return None
         return Held(
             version=int(version),
-            holders={holder.decode(): int(since) for holder, since in found.items()},
+            holders={shown(holder): int(since) for holder, since in found.items()},
             leaving=leaving is not None,
         )
 

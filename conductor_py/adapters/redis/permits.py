@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from conductor_py.adapters.redis.connection import Argument, Reply
+from conductor_py.adapters.redis.names import names_of
 from conductor_py.adapters.redis.scripts import Scripts
 from conductor_py.errors import StoreFailure
 from conductor_py.ports.permits import Adjusted, Holding, Mode, Shared, limited_thing
@@ -79,5 +80,5 @@ def _adjusted(reply: Reply) -> Adjusted | None:
         number=number,
         used=used,
         waits=bool(waits),
-        woken=tuple(execution.decode() for execution in woken),
+        woken=tuple(names_of(woken)),
     )

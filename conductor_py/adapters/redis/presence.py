@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from conductor_py.adapters.redis.connection import Argument
+from conductor_py.adapters.redis.names import number_of, pairs_of
 from conductor_py.adapters.redis.scripts import Scripts
 from conductor_py.ports.presence import Sign
 
@@ -39,9 +40,9 @@ class RedisPresence:
 
 
 def _signs(flat: list[bytes]) -> Iterator[Sign]:
-    for at in range(0, len(flat), 2):
-        said, _, rest = flat[at + 1].partition(b" ")
-        until, _, document = rest.partition(b" ")
-        if not (said.isdigit() and until.isdigit()):
-            continue  # it ends by itself
-        yield Sign(key=flat[at].decode(), document=document, at_ms=int(said), until_ms=int(until))
+    for key, text in pairs_of(flat):
+        first, _, rest = text.partition(b" ")
+        second, _, document = rest.partition(b" ")
+        said, until = number_of(first), number_of(second)
+        if said is not None and until is not None:  # else it ends by itself
+            yield Sign(key=key, document=document, at_ms=said, until_ms=until)

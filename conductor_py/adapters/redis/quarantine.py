@@ -6,6 +6,7 @@ from typing import Final
 
 from conductor_py.adapters.redis.changes import OUTCOMES, loaded_of
 from conductor_py.adapters.redis.inspector import setback_of
+from conductor_py.adapters.redis.names import score_of, shown
 from conductor_py.adapters.redis.scripts import Scripts
 from conductor_py.model.ids import ExecutionId, partition_of
 from conductor_py.ports.inspector import QUARANTINE, Setback
@@ -62,7 +63,7 @@ class RedisQuarantine:
             commands.append(("ZRANGE", f"{prefix}quarantine", 0, max(most - 1, 0), "WITHSCORES"))
         replies = pipeline(commands)
         rows = sorted(
-            (int(float(flat[at + 1])), flat[at].decode(), number)
+            (score_of(flat[at + 1]), flat[at], number)
             for number, flat in enumerate(replies[1::2])
             for at in range(0, len(flat), 2)
         )[start:most]
@@ -70,12 +71,12 @@ class RedisQuarantine:
             return (), sum(replies[::2])
         states = pipeline(
             [
-                ("HMGET", f"{namespace.prefixes[number]}exec:{name}", "v", "l", "q")
+                ("HMGET", f"{namespace.prefixes[number]}exec:".encode() + name, "v", "l", "q")
                 for _, name, number in rows
             ]
         )
         found = [
-            _quarantined(ExecutionId(name), state)
+            _quarantined(ExecutionId(shown(name)), state)
             for (_, name, _), state in zip(rows, states, strict=True)
         ]
         over = [row for row, one in zip(rows, found, strict=True) if one is None]
@@ -101,7 +102,7 @@ def _setback(state: list[bytes | None]) -> Setback | None:
 
 def _quarantined(execution: ExecutionId, state: list[bytes | None]) -> Quarantined | None:
     record, lease, _ = state
-    until, _, holder = (lease or b"").decode().partition(" ")
+    until, _, holder = shown(lease or b"").partition(" ")
     if record is None or holder != QUARANTINE:
         return None
     setback = _setback(state)

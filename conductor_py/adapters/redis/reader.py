@@ -7,6 +7,7 @@ from typing import Final
 
 from conductor_py.adapters.redis.changes import OUTCOMES
 from conductor_py.adapters.redis.connection import Argument, Reply
+from conductor_py.adapters.redis.names import pairs_of, score_of, shown
 from conductor_py.adapters.redis.scripts import Scripts
 from conductor_py.model.ids import ExecutionId, partition_of
 from conductor_py.ports.reader import MOST_LOG_BYTES, Beside
@@ -67,9 +68,7 @@ class RedisExecutionReader:
             ]
         )
         found = sorted(
-            (int(flat[at + 1]), flat[at].decode())
-            for flat in lists
-            for at in range(0, len(flat), 2)
+            (score_of(score), execution) for flat in lists for execution, score in pairs_of(flat)
         )
         return tuple(ExecutionId(execution) for _, execution in found[:_LISTED])
 
@@ -158,7 +157,7 @@ def _logs(entries: Sequence[bytes]) -> tuple[tuple[int, int, str], ...]:
 
 def _by_name(flat: Sequence[bytes]) -> dict[str, bytes]:
     each = iter(flat)
-    return {name.decode(): value for name, value in zip(each, each, strict=True)}
+    return {shown(name): value for name, value in zip(each, each, strict=True)}
 
 
 def _version(record: bytes) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from conductor_py.adapters.redis.connection import Argument
+from conductor_py.adapters.redis.names import pairs_of
 from conductor_py.adapters.redis.scripts import Scripts
 from conductor_py.ports.schedules import ScheduleSettlement, StoredSchedule
 
@@ -31,14 +32,13 @@ class RedisScheduleStore:
     def read(self, names: Sequence[str] | None) -> tuple[StoredSchedule, ...]:
         key = f"{self._home}schedules"
         if names is None:
-            flat = self._connection.command("HGETALL", key)
-            pairs = ((flat[at].decode(), flat[at + 1]) for at in range(0, len(flat), 2))
-            return tuple(_stored(name, text) for name, text in sorted(pairs) if _is_whole(text))
+            found = pairs_of(self._connection.command("HGETALL", key))
+            return tuple(_stored(name, text) for name, text in sorted(found) if _is_whole(text))
         if not names:
             return ()
         texts = self._connection.command("HMGET", key, *names)
-        found = zip(names, texts, strict=True)
-        return tuple(_stored(name, text) for name, text in found if text and _is_whole(text))
+        asked = zip(names, texts, strict=True)
+        return tuple(_stored(name, text) for name, text in asked if text and _is_whole(text))
 
     def delete(self, name: str) -> bool:
         return bool(self._scripts.run("delete_schedule", 0, (name,), again=False))
@@ -46,7 +46,7 @@ class RedisScheduleStore:
     def claim_due(self, limit: int, lease_ms: int) -> tuple[int, tuple[StoredSchedule, ...], int]:
         arguments = (self._scripts.now(), limit, lease_ms)
         now, next_ms, *flat = self._scripts.run("claim_schedules", 0, arguments, again=False)
-        claimed = (_stored(flat[at].decode(), flat[at + 1]) for at in range(0, len(flat), 2))
+        claimed = (_stored(name, text) for name, text in pairs_of(flat))
         return int(now), tuple(claimed), int(next_ms)
 
     def settle(self, settlement: ScheduleSettlement) -> bool:

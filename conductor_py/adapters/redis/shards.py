@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from conductor_py.adapters.redis.connection import Argument
+from conductor_py.adapters.redis.names import names_of, number_of, pairs_of, shown
 from conductor_py.adapters.redis.scripts import Scripts
 from conductor_py.ports.shards import LiveServer, Shard, ShardView, shard_order
 
@@ -24,7 +25,7 @@ class RedisShardRegistry:
         for name, term in terms.items():
             arguments += (name, term)
         flat = self._scripts.run("lease_shards", 0, arguments)
-        found = {flat[at].decode(): int(flat[at + 1]) for at in range(0, len(flat), 2)}
+        found = {name: int(term) for name, term in pairs_of(flat)}
         return {name: found[name] for name in sorted(found, key=shard_order)}
 
     def make_known(self, name: str) -> None:
@@ -40,7 +41,7 @@ class RedisShardRegistry:
             [("HGETALL", f"{prefix}{name}") for name in ("servers", "shards", "swept")]
         )
         servers = {server.name: server for server in _servers(present) if server.until_ms > now}
-        sweepers = {name: int(until) for name, until in _pairs(swept) if until.isdecimal()}
+        sweepers = {name: number_of(until) or 0 for name, until in pairs_of(swept)}
         shards = []
         for stored in _shards(held):
             shard = replace(stored, swept_ms=sweepers.get(stored.name, 0))
@@ -57,29 +58,24 @@ class RedisShardRegistry:
         self._scripts.run("release_shards", 0, (server,))
 
 
-def _pairs(flat: list[bytes]) -> Iterator[tuple[str, str]]:
-    for at in range(0, len(flat), 2):
-        yield flat[at].decode(), flat[at + 1].decode()
-
-
 def _servers(flat: list[bytes]) -> Iterator[LiveServer]:
     """Read ``<until ms> <renewed ms> <names>``; what has another form is of another version."""
-    for name, text in _pairs(flat):
-        until, _, rest = text.partition(" ")
-        renewed, between, names = rest.partition(" ")
-        if between:
-            configured = tuple(filter(None, names.split(",")))
-            yield LiveServer(
-                name=name, configured=configured, renewed_ms=int(renewed), until_ms=int(until)
-            )
+    for name, text in pairs_of(flat):
+        first, _, rest = text.partition(b" ")
+        second, between, names = rest.partition(b" ")
+        until, renewed = number_of(first), number_of(second)
+        if between and until is not None and renewed is not None:
+            configured = tuple(names_of([each for each in names.split(b",") if each]))
+            yield LiveServer(name=name, configured=configured, renewed_ms=renewed, until_ms=until)
 
 
 def _shards(flat: list[bytes]) -> Iterator[Shard]:
     """Read ``<until ms> <term> <server>``; what has another form is held by nobody."""
-    for name, text in _pairs(flat):
-        until, _, rest = text.partition(" ")
-        term, _, server = rest.partition(" ")
-        if term.isdecimal():
-            yield Shard(name=name, server=server, term=int(term), until_ms=int(until))
-        else:
+    for name, text in pairs_of(flat):
+        first, _, rest = text.partition(b" ")
+        second, _, server = rest.partition(b" ")
+        until, term = number_of(first), number_of(second)
+        if until is None or term is None:
             yield Shard(name=name)
+        else:
+            yield Shard(name=name, server=shown(server), term=term, until_ms=until)

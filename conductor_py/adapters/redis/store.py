@@ -17,6 +17,7 @@ from conductor_py.adapters.redis.changes import (
     token,
 )
 from conductor_py.adapters.redis.connection import Argument
+from conductor_py.adapters.redis.names import names_of
 from conductor_py.adapters.redis.scripts import Scripts
 from conductor_py.model.changing import made
 from conductor_py.model.ids import ExecutionId, partition_of
@@ -201,7 +202,7 @@ class RedisExecutionStore:
         if outcome is not Outcome.OK:
             return CommitReply(outcome=outcome, now_ms=reply[1], room=room_of(reply))
         more = loaded_of(reply[3])
-        woken = tuple(ExecutionId(one.decode()) for one in reply[4]) if len(reply) > 4 else ()
+        woken = tuple(map(ExecutionId, names_of(reply[4]))) if len(reply) > 4 else ()
         return CommitReply(
             outcome=outcome, now_ms=reply[1], version=reply[2], more=more, woken=woken
         )

@@ -19,6 +19,7 @@ from redis.exceptions import RedisError
 
 from conductor_py.adapters.redis.connection import Connection, Wire, pack
 from conductor_py.adapters.redis.keys import Namespace
+from conductor_py.adapters.redis.names import shown
 from conductor_py.errors import StoreUnavailable
 from conductor_py.ports.wakeups import FAMILY, KINDS
 
@@ -197,7 +198,7 @@ class RedisWakeups:
     def _hear(self, reply: list[bytes]) -> None:
         with self._lock:
             if reply[0] == b"message":
-                topic = reply[2].decode()
+                topic = shown(reply[2])
                 self._heard(topic, reply[1])
                 family, within, _ = topic.partition(FAMILY)
                 if within:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from conductor_py.adapters.redis.names import shown
 from conductor_py.adapters.redis.scripts import Scripts
 from conductor_py.model.codes import CodeLayout
 from conductor_py.ports.worker_numbers import Lease, not_the_layout
@@ -29,7 +30,7 @@ class RedisWorkerNumbers:
         )
         outcome, *found = self._scripts.run("lease_number", 0, arguments)
         if outcome == b"LAYOUT":
-            raise not_the_layout(layout, found[0].partition(b" ")[0].decode())
+            raise not_the_layout(layout, shown(found[0].partition(b" ")[0]))
         if outcome == b"TAKEN":
             return None
         leased, from_ms, until_ms, now_ms = map(int, found)

@@ -18,6 +18,7 @@
 -- @include setback
 -- @include damage
 -- @include late
+-- @include text
 local P, now, channel, timers = KEYS[1], store_now(ARGV[1]), ARGV[2], KEYS[1] .. 'timers:' .. ARGV[3]
 goes_on(P)
 local lease_ms, take = tonumber(ARGV[6]), ARGV[7] == '1'
@@ -55,7 +56,10 @@ end
 -- One step for one member: what goes wrong in it concerns no other.
 local noted = redis.call('EXISTS', P .. 'damaged') == 1
 local function guarded(member, step, ...)
-  local done, problem = pcall(step, ...)
+  local done, problem = pcall(must_be_text, member)
+  if done then
+    done, problem = pcall(step, ...)
+  end
   if done then
     forget_damage(P, 'timers:' .. ARGV[3], member, noted)
   elseif is_its_own(P, string.sub(member, 3, 38), problem) then

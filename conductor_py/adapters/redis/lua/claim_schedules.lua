@@ -8,6 +8,7 @@
 -- @include time
 -- @include schedule
 -- @include damage
+-- @include text
 local P, now, limit, lease_ms = KEYS[1], store_now(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 goes_on(P)
 local out, noted = {now, 0}, redis.call('EXISTS', P .. 'damaged') == 1
@@ -16,6 +17,7 @@ if redis.call('EXISTS', P .. 'schedules:halted') == 1 then
 end
 for _, name in ipairs(redis.call('ZRANGE', P .. 'schedules:due', '-inf', int(now), 'BYSCORE', 'LIMIT', 0, limit)) do
   local schedule, problem = read_schedule(P, name)
+  problem = problem or (schedule and not is_text(name) and 'its name is no text')
   if problem then
     put_aside(P, 'schedules:due', name, problem, now)
   elseif schedule then

@@ -8,6 +8,7 @@
 -- BOUND      Servers and shard names ever at once.
 -- @include room
 -- @include time
+-- @include text
 local P, now, server = KEYS[1], store_now(ARGV[1]), ARGV[2]
 goes_on(P)
 local until_ms = int(now + tonumber(ARGV[3]))
@@ -48,7 +49,7 @@ for i = 1, #flat, 2 do
   elseif held and others[owner] then
     others[owner].held = others[owner].held + 1
     shared[name] = others[owner].configured[name]
-  elseif not promised[name] then
+  elseif not promised[name] and is_text(name) then
     spare[#spare + 1] = name
     was_ours[name] = owner == server
   end

@@ -20,6 +20,7 @@
 -- @include touch
 -- @include polls
 -- @include damage
+-- @include text
 local P, now, queue, worker = KEYS[1], store_now(ARGV[1]), ARGV[2], ARGV[3]
 goes_on(P)
 local count, lease_ms, room = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
@@ -139,6 +140,7 @@ end
 
 -- Looks at one head. It leaves the queue, or the poll stops at it; true: it is another type's, and stays.
 local function look_at(ready, member)
+  must_be_text(member)
   local id, seq = string.sub(member, 1, 36), string.sub(member, 38)
   local present = redis.call('HMGET', P .. 'exec:' .. id, 'v', 'h', 'k', 'a:' .. seq, 'c:' .. seq, 'i:' .. seq,
     'o:' .. seq)

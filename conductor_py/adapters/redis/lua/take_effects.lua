@@ -9,6 +9,7 @@
 -- @include time
 -- @include damage
 -- @include late
+-- @include text
 local P, now = KEYS[1], store_now(ARGV[1])
 goes_on(P)
 local due = redis.call('ZRANGE', P .. 'outbox', '-inf', int(now), 'BYSCORE', 'LIMIT', 0, ARGV[2], 'WITHSCORES')
@@ -18,7 +19,7 @@ for n = 1, #due, 2 do
   local id = due[n]
   local text = redis.call('HGET', P .. 'effects', id)
   local stamp, document = string.match(text or '', '^(%d+) (.+)$')
-  if text and not (document and pcall(cjson.decode, document)) then
+  if text and not (document and is_text(id) and is_text(document) and pcall(cjson.decode, document)) then
     put_aside(P, 'outbox', id, 'the stored effect cannot be read', now)
   elseif text then
     forget_damage(P, 'outbox', id, noted)
