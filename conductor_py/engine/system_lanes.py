@@ -13,6 +13,7 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from conductor_py.decider.scheduling import LIMITED
 from conductor_py.ports.system_tasks import SystemTask
@@ -92,15 +93,22 @@ class Served:
     slots_of_a_group: int = 1
 
 
+MOST_FOUND: Final = 1_000
+"""Lanes beside the configured ones that stay when their queues have nothing: so they are served at
+once when they have. Who starts a workflow can invent more.
+"""
+
+
 @dataclass(slots=True)
 class Lanes:
-    """The lanes of a worker; they grow as queues are found."""
+    """The lanes of a worker; they grow as queues are found, and leave when there are too many."""
 
     tasks: Mapping[str, SystemTask]
     served: Served
     shared: Slots = field(init=False)
     by_queue: dict[str, Lane] = field(default_factory=dict)
     _groups: dict[str, Slots] = field(default_factory=dict)
+    _configured: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         """Begin with the queues that are known without looking."""
@@ -110,6 +118,7 @@ class Lanes:
             for group in self.served.groups:
                 name = self._name(task_type, group)
                 self._add(task_type, name, self._slots_of(name))
+        self._configured = frozenset(self.by_queue)
 
     def topics(self) -> tuple[str, ...]:
         """What wakes the worker: each queue, and each family of queues with a limit."""
@@ -118,10 +127,22 @@ class Lanes:
         return (*(f"q:{queue}" for queue in self.by_queue), *families)
 
     def find(self, queues: Iterable[str]) -> None:
-        """Serve those of these queues that are this worker's."""
-        for queue in queues:
+        """Serve those of these queues that are this worker's; they are all that have something."""
+        named = self._configured.union(queues)
+        for queue in named:
             if queue not in self.by_queue:
                 self._find(queue)
+        if len(self.by_queue) > len(self._configured) + MOST_FOUND:
+            self._leave(named)
+
+    def _leave(self, named: frozenset[str]) -> None:
+        """Leave the lanes of other queues, and the slots that only they had."""
+        for queue in self.by_queue.keys() - named:
+            del self.by_queue[queue]
+        served = {id(lane.slots) for lane in self.by_queue.values()}
+        for base, slots in list(self._groups.items()):
+            if not slots.used and id(slots) not in served:
+                del self._groups[base]
 
     def in_use(self) -> int:
         """How many calls are under way."""
