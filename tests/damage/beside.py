@@ -18,6 +18,7 @@ _PAGES = (
     "/api/admin/servers",
     "/api/admin/quarantine",
     "/api/tasks/queue/all",
+    "/api/tasks/queue/polldata/all",
     "/api/workers",
 )
 """What an operator looks at to find out."""

@@ -44,6 +44,11 @@ def _effect(redis: Redis) -> None:
     redis.zadd(f"{PREFIX}outbox", {_NO_TEXT: 0})
 
 
+def _stamped(redis: Redis, stamp: str) -> None:
+    redis.hset(f"{PREFIX}effects", "bad:index", f'{stamp} {{"kind":"index"}}')
+    redis.zadd(f"{PREFIX}outbox", {"bad:index": 0})
+
+
 def _schedule(redis: Redis) -> None:
     whole = redis.hget(f"{PREFIX}schedules", "victim")
     assert isinstance(whole, bytes)
@@ -71,6 +76,13 @@ _ATTACKS: dict[str, Callable[[Redis], object]] = {
     "a server's instants": lambda r: r.hset(f"{PREFIX}servers", "other", "a b c"),
     "a server's shards": lambda r: r.hset(f"{PREFIX}servers", "x", b"9999999999999 1 \xff"),
     "a queue": lambda r: r.sadd(f"{PREFIX}queues", b"\xff", b"\xff\ns0", "no shard"),
+    "a poll": lambda r: r.hset(f"{PREFIX}polldata", "elsewhere\n", "9" * 10_000 + " w"),
+    "a poll of a shard": lambda r: r.hset(f"{PREFIX}polldata", b"\xff\n\ns0", b"\xff"),
+    "an effect's stamp": lambda r: _stamped(r, "9" * 10_000),
+    "a schedule's number": lambda r: r.hset(
+        f"{PREFIX}schedules", "victim", f"1 1 {'9' * 10_000} 1 0 {{}}"
+    ),
+    "a revision": lambda r: r.set(f"{PREFIX}meta:revision", "9" * 10_000),
     "a sign of life": lambda r: r.hset(f"{PREFIX}signs", _NO_TEXT, "1 9999999999999 {}"),
     "an effect": _effect,
     "a schedule": _schedule,

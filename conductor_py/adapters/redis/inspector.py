@@ -11,7 +11,7 @@ from zlib import crc32
 import orjson
 
 from conductor_py.adapters.redis.connection import Argument, Reply
-from conductor_py.adapters.redis.names import names_of, shown
+from conductor_py.adapters.redis.names import names_of, score_of, shown
 from conductor_py.adapters.redis.reader import RedisExecutionReader
 from conductor_py.adapters.redis.scripts import Scripts
 from conductor_py.errors import StoreDamaged
@@ -282,4 +282,7 @@ def _standing(record: bytes) -> Standing:
 
 
 def _number(score: bytes | None) -> int:
-    return 0 if score is None else int(float(score))
+    try:
+        return 0 if score is None else score_of(score)
+    except ValueError:
+        return 0  # what stands there is no number

@@ -157,4 +157,4 @@ def _versions(flat: Sequence[bytes]) -> list[tuple[int, bytes]]:
 
 def _revision(stored: bytes | None) -> int:
     """Read a revision; one that is no number is set aside, and is 0 until then."""
-    return int(stored) if stored and stored.isdigit() else 0
+    return number_of(stored or b"") or 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from conductor_py.adapters.redis.connection import Argument
-from conductor_py.adapters.redis.names import pairs_of
+from conductor_py.adapters.redis.names import number_of, pairs_of
 from conductor_py.adapters.redis.scripts import Scripts
 from conductor_py.ports.outbox import Pending
 
@@ -67,7 +67,7 @@ class RedisOutbox:
 def _is_whole(text: bytes) -> bool:
     """Whether an effect can be told from it; ``take_effects`` puts aside what is no effect."""
     stamp, _, document = text.partition(b" ")
-    return stamp.isdigit() and document != b""
+    return number_of(stamp) is not None and document != b""
 
 
 def _pending(effect: str, text: bytes) -> Pending:

@@ -9,7 +9,7 @@ from typing import Final
 
 from conductor_py.adapters.redis.changes import OUTCOMES
 from conductor_py.adapters.redis.connection import Argument, Reply, refused
-from conductor_py.adapters.redis.names import name_of, shown
+from conductor_py.adapters.redis.names import name_of, number_of, shown
 from conductor_py.adapters.redis.scripts import Scripts
 from conductor_py.errors import StoreUnavailable
 from conductor_py.model.ids import ExecutionId, escaped, partition_of
@@ -171,18 +171,18 @@ class RedisTaskQueues:
         last: dict[tuple[str, str], tuple[int, str]] = {}
         shards: defaultdict[tuple[str, str], dict[str, int]] = defaultdict(dict)
         for field, value in zip(flat, flat, strict=True):
-            queue, *rest = map(_text_of, field.decode(errors="replace").split("\n", 2))
-            at_ms, told, worker = value.decode(errors="replace").partition(" ")
-            shard = rest[1:]
+            queue, *rest = map(_text_of, shown(field).split("\n", 2))
+            first, told, worker = value.partition(b" ")
+            at_ms, shard = number_of(first), rest[1:]
             # A name with a line break, as releases up to 0.1 have written it, or damaged: the next
             # poll writes it anew.
-            if not rest or not at_ms.isdecimal() or bool(shard) == bool(told):
+            if not rest or at_ms is None or bool(shard) == bool(told):
                 continue
             domain = rest[0]
             if shard:
-                shards[queue, domain][shard[0]] = int(at_ms)
+                shards[queue, domain][shard[0]] = at_ms
             else:
-                last[queue, domain] = int(at_ms), worker
+                last[queue, domain] = at_ms, shown(worker)
         return tuple(
             PollData(queue=who[0], domain=who[1], worker=worker, at_ms=at_ms, shards=shards[who])
             for who, (at_ms, worker) in sorted(last.items())

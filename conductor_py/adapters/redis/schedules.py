@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from conductor_py.adapters.redis.connection import Argument
-from conductor_py.adapters.redis.names import pairs_of
+from conductor_py.adapters.redis.names import number_of, pairs_of
 from conductor_py.adapters.redis.scripts import Scripts
 from conductor_py.ports.schedules import ScheduleSettlement, StoredSchedule
 
@@ -90,7 +90,7 @@ class RedisScheduleStore:
 def _is_whole(text: bytes) -> bool:
     """Tell whether it has the form of a stored schedule; what has not is quarantined when due."""
     numbers = text.split(b" ", 5)[:5]
-    return len(numbers) == 5 and all(map(bytes.isdigit, numbers))
+    return len(numbers) == 5 and None not in map(number_of, numbers)
 
 
 def _stored(name: str, text: bytes) -> StoredSchedule:

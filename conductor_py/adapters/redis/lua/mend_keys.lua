@@ -11,7 +11,8 @@ for i = 1, #ARGV, 2 do
   local key, found = P .. ARGV[i + 1], redis.call('TYPE', P .. ARGV[i + 1]).ok
   local wrong = found ~= 'none' and found ~= ARGV[i]
   if ARGV[i + 1] == 'meta:revision' and found == 'string' then
-    wrong = not string.match(redis.call('GET', key), '^%d+$')
+    local revision = redis.call('GET', key)
+    wrong = not string.match(revision, '^%d+$') or #revision > 16
   end
   if wrong then
     redis.call('RENAME', key, P .. 'aside:' .. ARGV[i + 1])

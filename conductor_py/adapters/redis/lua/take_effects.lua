@@ -19,7 +19,7 @@ for n = 1, #due, 2 do
   local id = due[n]
   local text = redis.call('HGET', P .. 'effects', id)
   local stamp, document = string.match(text or '', '^(%d+) (.+)$')
-  if text and not (document and is_text(id) and is_text(document) and pcall(cjson.decode, document)) then
+  if text and not (document and #stamp <= 16 and is_text(id) and is_text(document) and pcall(cjson.decode, document)) then
     put_aside(P, 'outbox', id, 'the stored effect cannot be read', now)
   elseif text then
     forget_damage(P, 'outbox', id, noted)

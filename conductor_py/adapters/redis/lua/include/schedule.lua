@@ -5,7 +5,7 @@ local function read_schedule(P, name)
     return nil
   end
   local version, generation, next_ms, armed, tries, at = string.match(text, '^(%d+) (%d+) (%d+) (%d) (%d+) ()')
-  if not version then
+  if not version or math.max(#version, #generation, #next_ms, #tries) > 16 then
     return nil, 'the stored schedule cannot be read'
   end
   return {version = tonumber(version), generation = tonumber(generation), next_ms = tonumber(next_ms),
