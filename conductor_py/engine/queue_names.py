@@ -11,9 +11,14 @@ from conductor_py.ports.queues import TaskQueues
 class QueueNames:
     """Goes through the names of all partitions, a piece of each at a time."""
 
-    def __init__(self, queues: TaskQueues, *, partitions: int, piece: int = 1_000) -> None:
-        """``piece`` bounds, roughly, how many names of a partition one tick looks at."""
+    def __init__(
+        self, queues: TaskQueues, *, partitions: int, piece: int = 1_000, keep: int = 1_000
+    ) -> None:
+        """``piece`` bounds, roughly, how many names of a partition one tick looks at; ``keep`` may
+        stay: people want to see that a queue of theirs is empty.
+        """
         self._queues = queues
+        self._keep = keep
         self._piece = piece
         self._cursors = dict.fromkeys(range(partitions), "")
 
@@ -25,6 +30,6 @@ class QueueNames:
 
     def _go_on(self, partition: int) -> int:
         self._cursors[partition], gone = self._queues.forget_empty(
-            partition, self._cursors[partition], self._piece
+            partition, self._cursors[partition], self._piece, keep=self._keep
         )
         return gone

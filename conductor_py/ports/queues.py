@@ -171,11 +171,13 @@ class TaskQueues(Protocol):
         names.
         """
 
-    def forget_empty(self, partition: int, cursor: str, limit: int) -> tuple[str, int]:
+    def forget_empty(
+        self, partition: int, cursor: str, limit: int, *, keep: int
+    ) -> tuple[str, int]:
         """Forget the names of queues that have no entries, of about ``limit`` names from a cursor
-        on (empty: from the beginning). Returns the cursor to go on from, empty behind the last,
-        and how many went. The next entry names its queue again; one whose limit is in use may
-        stay.
+        on (empty: from the beginning), as long as there are more than ``keep`` names. Returns the
+        cursor to go on from, empty behind the last, and how many went. The next entry names its
+        queue again; one whose limit is in use may stay.
         """
 
     def poll_data(self, partition: int) -> tuple[PollData, ...]:

@@ -507,7 +507,7 @@ def _forgotten(store: Store, limit: int = 1_000) -> int:
     """Go through all names; how many went."""
     gone, cursor = 0, ""
     while True:
-        cursor, more = store.queues.forget_empty(0, cursor, limit)
+        cursor, more = store.queues.forget_empty(0, cursor, limit, keep=0)
         gone += more
         if not cursor:
             return gone
@@ -561,12 +561,21 @@ def test_invented_names_are_forgotten_in_pieces_and_no_other(store: Store) -> No
     for number in range(0, 300, 2):
         assert len(store.queues.poll(0, a_poll(f"invented-{number}")).claimed) == 1
     left = {f"invented-{number}" for number in range(1, 300, 2)}
-    _, first = store.queues.forget_empty(0, "", 20)
+    _, first = store.queues.forget_empty(0, "", 20, keep=0)
     assert first < 60
     while store.queues.names(0) != left:
         assert _forgotten(store, 20)
     assert {queue for queue, _ in store.queues.sizes(0)} == left
     assert _forgotten(store, 20) == 0
+
+
+def test_so_many_names_may_stay_though_nothing_is_in_their_queues(store: Store) -> None:
+    for number in range(9):
+        store.start(an_id(number), _to(f"task-{number}"))
+        assert len(store.queues.poll(0, a_poll(f"task-{number}")).claimed) == 1
+    assert store.queues.forget_empty(0, "", 100, keep=9) == ("", 0)
+    assert store.queues.forget_empty(0, "", 100, keep=4)[1] == 5
+    assert len(store.queues.names(0)) == 4
 
 
 def test_a_queue_that_is_filled_while_it_is_forgotten_keeps_its_name(store: Store) -> None:

@@ -16,11 +16,20 @@ def test_names_that_executions_invented_leave_with_them(engine: MemoryEngine) ->
     kept = started.pop(4)
     for one in started:
         engine.engine.executions.terminate(one, reason="over")
-    names = QueueNames(engine.ports.queues, partitions=1, piece=2)
+    names = QueueNames(engine.ports.queues, partitions=1, piece=2, keep=0)
     assert sum(names.tick() for _ in range(9)) == len(started)
     assert engine.ports.queues.names(None) == {"invented-4"}
     engine.run("invented-4")
     assert engine.workflow(kept)["status"] == "COMPLETED"
+
+
+def test_queues_that_are_few_are_shown_though_nothing_is_in_them(engine: MemoryEngine) -> None:
+    for number in range(9):
+        started = engine.start(workflow("w", simple(f"task-{number}")))
+        engine.engine.executions.terminate(started, reason="over")
+    names = QueueNames(engine.ports.queues, partitions=1, keep=5)
+    assert sum(names.tick() for _ in range(9)) == 4
+    assert len(engine.ports.queues.names(None)) == 5
 
 
 class _Partitions:
@@ -29,8 +38,10 @@ class _Partitions:
     def __init__(self) -> None:
         self.asked: list[tuple[int, str]] = []
 
-    def forget_empty(self, partition: int, cursor: str, limit: int) -> tuple[str, int]:
-        assert limit == 3
+    def forget_empty(
+        self, partition: int, cursor: str, limit: int, *, keep: int
+    ) -> tuple[str, int]:
+        assert (limit, keep) == (3, 7)
         if partition == 0:
             raise StoreUnavailable("away")
         self.asked.append((partition, cursor))
@@ -39,6 +50,6 @@ class _Partitions:
 
 def test_each_tick_goes_on_where_the_last_one_ended_beside_a_partition_that_is_away() -> None:
     queues = _Partitions()
-    names = QueueNames(cast("TaskQueues", queues), partitions=2, piece=3)
+    names = QueueNames(cast("TaskQueues", queues), partitions=2, piece=3, keep=7)
     assert [names.tick() for _ in range(4)] == [1, 1, 1, 1]
     assert queues.asked == [(1, ""), (1, "a"), (1, "b"), (1, "")]

@@ -323,12 +323,15 @@ class MemoryTaskQueues:
                 for lane in sorted(state.lanes)
             }
 
-    def forget_empty(self, partition: int, cursor: str, limit: int) -> tuple[str, int]:
+    def forget_empty(
+        self, partition: int, cursor: str, limit: int, *, keep: int
+    ) -> tuple[str, int]:
         with self._space.lock:
             state, first = self._space.partition(partition), int(cursor or 0)
             lanes = sorted(state.lanes)
             looked_at = lanes[first : first + limit]
             empty = [one for one in looked_at if not (state.ready[one] or state.delayed[one])]
+            del empty[max(0, len(lanes) - keep) :]
             for lane in empty:
                 state.lanes.discard(lane)
                 del state.ready[lane], state.delayed[lane]

@@ -157,12 +157,17 @@ class RedisTaskQueues:
                 found[lane] = ready, delayed
         return found
 
-    def forget_empty(self, partition: int, cursor: str, limit: int) -> tuple[str, int]:
+    def forget_empty(
+        self, partition: int, cursor: str, limit: int, *, keep: int
+    ) -> tuple[str, int]:
         key = f"{self._scripts.prefix(partition)}queues"
+        if self._scripts.connection.command("SCARD", key) <= keep:
+            return "", 0
         following, entries = self._scripts.connection.command(
             "SSCAN", key, cursor or "0", "COUNT", limit
         )
-        gone = int(self._scripts.run("forget_queues", partition, entries)) if entries else 0
+        arguments = (keep, *entries)
+        gone = int(self._scripts.run("forget_queues", partition, arguments)) if entries else 0
         return "" if following == b"0" else shown(following), gone
 
     def poll_data(self, partition: int) -> tuple[PollData, ...]:
