@@ -53,7 +53,7 @@ KEYS = (
         "queues",
         "set",
         "'<queue> newline <shard>' that has entries, or had some",
-        "open attempts; sweepers forget what has none",
+        "open attempts, or 1,000; sweepers forget what has none",
     ),
     _key(
         "polldata",
