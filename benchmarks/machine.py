@@ -48,43 +48,44 @@ def cost_by_thread(root: int) -> dict[int, tuple[str, float]]:
     """The threads of a process and of all that descend from it: the name of the process of each,
     and the CPU that the thread has used in seconds.
     """
-    parents: dict[int, int] = {}
-    names: dict[int, str] = {}
-    for place in _PROC.glob("[0-9]*"):
-        try:
-            stat = (place / "stat").read_text()
-            is_script = b"quickjs/child.py" in (place / "cmdline").read_bytes()
-        except OSError:  # it ended meanwhile
-            continue
-        name, _, fields = stat.partition("(")[2].rpartition(") ")
-        parents[int(place.name)] = int(fields.split()[1])
-        names[int(place.name)] = "script processes" if is_script else name
     found: dict[int, tuple[str, float]] = {}
-    for pid, name in names.items():
-        if root not in _ancestors(pid, parents):
-            continue
+    for pid, each in _family(root).items():
         for place in _PROC.glob(f"{pid}/task/*"):
-            with suppress(OSError):
+            with suppress(OSError):  # it ended meanwhile
                 used_ns = int((place / "schedstat").read_text().split()[0])
+                name = "script processes" if each.is_script else each.name
                 found[int(place.name)] = name, used_ns / 1e9
     return found
 
 
 def script_processes_mb(root: int) -> float:
     """Memory in use now by the script processes below a process, and all they have started."""
-    parents: dict[int, int] = {}
-    held: dict[int, float] = {}
+    return sum(each.resident_mb for each in _family(root).values() if each.is_script)
+
+
+@dataclass(frozen=True, slots=True)
+class _Process:
+    name: str
+    parent: int
+    resident_mb: float
+    is_script: bool
+
+
+def _family(root: int) -> dict[int, _Process]:
+    """A process and all that descend from it."""
+    found: dict[int, _Process] = {}
     for place in _PROC.glob("[0-9]*"):
         try:
             stat = (place / "stat").read_text()
             is_script = b"quickjs/child.py" in (place / "cmdline").read_bytes()
         except OSError:  # it ended meanwhile
             continue
-        fields = stat[stat.rindex(")") + 2 :].split()
-        parents[int(place.name)] = int(fields[1])
-        if is_script:
-            held[int(place.name)] = int(fields[21]) * _PAGE_BYTES / 1e6
-    return sum(mb for pid, mb in held.items() if root in _ancestors(pid, parents))
+        name, _, rest = stat.partition("(")[2].rpartition(") ")
+        fields = rest.split()
+        resident_mb = int(fields[21]) * _PAGE_BYTES / 1e6
+        found[int(place.name)] = _Process(name, int(fields[1]), resident_mb, is_script)
+    parents = {pid: each.parent for pid, each in found.items()}
+    return {pid: each for pid, each in found.items() if root in _ancestors(pid, parents)}
 
 
 def _ancestors(pid: int, parents: Mapping[int, int]) -> set[int]:

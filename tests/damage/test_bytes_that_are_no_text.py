@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,30 +13,11 @@ from conductor_py.adapters.redis.keys import Namespace
 from conductor_py.adapters.redis.payload_holders import RedisPayloadHolders
 from conductor_py.adapters.redis.scripts import Scripts
 from conductor_py.testing import FakeClock, MemoryEngine
-from tests.conftest import RealRedis
 from tests.damage.beside import Beside
-from tests.damage.world import PREFIX, World, made, schedule_of
+from tests.damage.world import PREFIX, World, schedule_of
 
 _NO_TEXT = b"\xff\xfe"
 _SHOWN = r"\xff\xfe"
-
-
-@pytest.fixture
-def world(newest_redis: RealRedis) -> Iterator[World]:
-    found = made(newest_redis.url)
-    found.redis.delete(f"{PREFIX}damaged")
-    yield found
-    found.close()
-
-
-@pytest.fixture
-def server(world: World) -> MemoryEngine:
-    return world.server
-
-
-@pytest.fixture
-def clock(world: World) -> FakeClock:
-    return world.clock
 
 
 def _effect(redis: Redis) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,26 +11,7 @@ from conductor_py.api import create_app
 from conductor_py.errors import NotFound
 from conductor_py.testing import FakeClock, MemoryEngine
 from tests.builders import simple, typed, workflow
-from tests.conftest import RealRedis
-from tests.damage.world import PREFIX, World, made, schedule_of
-
-
-@pytest.fixture
-def world(newest_redis: RealRedis) -> Iterator[World]:
-    found = made(newest_redis.url)
-    found.redis.delete(f"{PREFIX}damaged")
-    yield found
-    found.close()
-
-
-@pytest.fixture
-def server(world: World) -> MemoryEngine:
-    return world.server
-
-
-@pytest.fixture
-def clock(world: World) -> FakeClock:
-    return world.clock
+from tests.damage.world import PREFIX, World, schedule_of
 
 
 def _waiting(server: MemoryEngine, seconds: int = 20) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from conductor_py.adapters.redis.connection import Argument, Reply
-from conductor_py.adapters.redis.names import shown
+from conductor_py.adapters.redis.names import fields_of
 from conductor_py.model.ids import ExecutionId
 from conductor_py.ports.chains import ChainRoom
 from conductor_py.ports.store import Changes, ClaimGuard, Loaded, Outcome
@@ -98,12 +98,6 @@ def _add_children(arguments: list[Argument], changes: Changes) -> None:
         arguments.append(2 * len(child.fields))
         for pair in child.fields.items():
             arguments += pair
-
-
-def fields_of(flat: Sequence[Reply]) -> dict[str, bytes | None]:
-    """Read a flat list of names and values."""
-    pairs = iter(flat)
-    return {shown(name): value for name, value in zip(pairs, pairs, strict=True)}
 
 
 def room_of(reply: Sequence[Reply]) -> ChainRoom | None:

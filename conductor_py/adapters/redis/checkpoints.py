@@ -7,8 +7,7 @@ from typing import Final
 import orjson
 
 from conductor_py.adapters.redis.connection import Argument
-from conductor_py.adapters.redis.connection import Reply as Raw
-from conductor_py.adapters.redis.names import shown
+from conductor_py.adapters.redis.names import fields_of
 from conductor_py.adapters.redis.scripts import Scripts
 from conductor_py.model.ids import ExecutionId, partition_of
 from conductor_py.ports.checkpoints import (
@@ -115,13 +114,8 @@ class RedisCheckpoints:
             verdict=Verdict(word.decode()),
             number=number,
             what=what.decode(),
-            shown=_fields(shown) if script in _SHOWING else None,
+            shown=fields_of(shown) if script in _SHOWING else None,
         )
 
 
 _SHOWING: Final = frozenset({"acquire_checkpoints", "read_checkpoints"})
-
-
-def _fields(flat: Raw) -> dict[str, bytes]:
-    each = iter(flat)
-    return {shown(name): value for name, value in zip(each, each, strict=True)}

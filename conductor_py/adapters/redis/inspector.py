@@ -11,7 +11,7 @@ from zlib import crc32
 import orjson
 
 from conductor_py.adapters.redis.connection import Argument, Reply
-from conductor_py.adapters.redis.names import names_of, score_of, shown
+from conductor_py.adapters.redis.names import fields_of, names_of, score_of, shown
 from conductor_py.adapters.redis.reader import RedisExecutionReader
 from conductor_py.adapters.redis.scripts import Scripts
 from conductor_py.errors import StoreDamaged
@@ -55,9 +55,7 @@ class RedisInspector:
             return None
         flat = reply[13]
         if flat is not None:
-            names = iter(flat)
-            fields = {shown(name): value for name, value in zip(names, names, strict=True)}
-            return _inspection(execution, reply, fields, _places(reply[14]))
+            return _inspection(execution, reply, fields_of(flat), _places(reply[14]))
         found = self._reader.snapshot(execution)
         if found is None:
             return None

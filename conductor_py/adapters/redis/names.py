@@ -8,7 +8,9 @@ shown with them escaped, what would be looked up by its name is passed over: no 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Any, Final
+
+from conductor_py.adapters.redis.connection import Reply
 
 _DIGITS: Final = 20
 _BEYOND: Final = 1 << 63
@@ -41,6 +43,12 @@ def pairs_of(flat: Sequence[bytes]) -> Iterator[tuple[str, bytes]]:
         name = name_of(flat[at])
         if name is not None:
             yield name, flat[at + 1]
+
+
+def fields_of(flat: Sequence[Reply]) -> dict[str, Any]:
+    """Read a flat list of names and values, each name as it is shown."""
+    each = iter(flat)
+    return {shown(name): value for name, value in zip(each, each, strict=True)}
 
 
 def number_of(text: bytes) -> int | None:

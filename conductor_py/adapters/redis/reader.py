@@ -7,7 +7,7 @@ from typing import Final
 
 from conductor_py.adapters.redis.changes import OUTCOMES
 from conductor_py.adapters.redis.connection import Argument, Reply
-from conductor_py.adapters.redis.names import pairs_of, score_of, shown
+from conductor_py.adapters.redis.names import fields_of, pairs_of, score_of
 from conductor_py.adapters.redis.scripts import Scripts
 from conductor_py.model.ids import ExecutionId, partition_of
 from conductor_py.ports.reader import MOST_LOG_BYTES, Beside
@@ -35,7 +35,7 @@ class RedisExecutionReader:
     def snapshot(self, execution: ExecutionId) -> tuple[int, Mapping[str, bytes]] | None:
         fields = self._in_pages(execution)
         if fields is None:
-            fields = _by_name(self._command("HGETALL", execution, "exec:"))
+            fields = fields_of(self._command("HGETALL", execution, "exec:"))
         if "v" not in fields:
             return None
         kept = {name: fields[name] for name in fields if name not in _STORE_FIELDS}
@@ -46,14 +46,14 @@ class RedisExecutionReader:
         it changed meanwhile.
         """
         cursor, page = self._command("HSCAN", execution, "exec:", 0, "COUNT", _PAGE)
-        fields = _by_name(page)
+        fields = fields_of(page)
         if int(cursor) == 0:  # one page is one instant
             return fields
         before = self._command("HGET", execution, "exec:", "v")
         fields, cursor = {}, b"0"
         while True:
             cursor, page = self._command("HSCAN", execution, "exec:", cursor, "COUNT", _PAGE)
-            fields |= _by_name(page)
+            fields |= fields_of(page)
             if int(cursor) == 0:  # at once when it has been removed meanwhile
                 break
         after = self._command("HGET", execution, "exec:", "v")
@@ -99,7 +99,7 @@ class RedisExecutionReader:
             ]
         )
         logs = _logs(entries) if len(entries) < _FEW_LINES else self.logs(execution)
-        return Beside(logs=logs, checkpoints=_by_name(kept))
+        return Beside(logs=logs, checkpoints=fields_of(kept))
 
     def begin_restore(self, execution: ExecutionId, token: str) -> str | None:
         arguments = (execution, token)
@@ -153,11 +153,6 @@ class RedisExecutionReader:
 def _logs(entries: Sequence[bytes]) -> tuple[tuple[int, int, str], ...]:
     found = (entry.decode().split(" ", 2) for entry in entries)
     return tuple((int(seq), int(created_ms), line) for seq, created_ms, line in found)
-
-
-def _by_name(flat: Sequence[bytes]) -> dict[str, bytes]:
-    each = iter(flat)
-    return {shown(name): value for name, value in zip(each, each, strict=True)}
 
 
 def _version(record: bytes) -> int:

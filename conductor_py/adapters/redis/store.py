@@ -11,13 +11,12 @@ from conductor_py.adapters.redis.changes import (
     OUTCOMES,
     add_changes,
     add_guards,
-    fields_of,
     loaded_of,
     room_of,
     token,
 )
 from conductor_py.adapters.redis.connection import Argument
-from conductor_py.adapters.redis.names import names_of
+from conductor_py.adapters.redis.names import fields_of, names_of
 from conductor_py.adapters.redis.scripts import Scripts
 from conductor_py.model.changing import made
 from conductor_py.model.ids import ExecutionId, partition_of
