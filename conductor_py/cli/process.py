@@ -10,7 +10,7 @@ import click
 from conductor_py.cli.settings import configured, read, setting
 from conductor_py.config import Settings
 from conductor_py.processes.data_directory import keep_private
-from conductor_py.processes.heaps import share_heaps
+from conductor_py.processes.heaps import keep_little
 from conductor_py.processes.logs import configure_logs
 
 _HOST = setting("--host", "conductor.server.host")
@@ -21,7 +21,7 @@ _DATA = setting("--data", "conductor.data.directory")
 
 def _begin(given: dict[str, Any]) -> Settings:
     keep_private()
-    share_heaps()
+    keep_little()
     settings = read(given)
     configure_logs(settings.log)
     for key in settings.without_effect:

@@ -25,6 +25,7 @@ from typing import Final, Literal, Self
 
 from conductor_py.errors import ConfigurationError
 from conductor_py.processes.data_directory import DataDirectory
+from conductor_py.processes.heaps import environment_that_keeps_little
 from conductor_py.processes.memory import memory_bytes
 from conductor_py.processes.redis_binary import find_binary, read_engine
 from conductor_py.processes.tether import tethered
@@ -174,6 +175,7 @@ class EmbeddedRedis:
                 stderr=subprocess.DEVNULL,
                 pass_fds=(self._directory.lock,),
                 start_new_session=True,
+                env=environment_that_keeps_little(),
             )
         except OSError as error:
             self._refusal = str(error)

@@ -1,4 +1,8 @@
-"""Resident memory of the processes of a server over time, and whether it grows."""
+"""Memory of the processes of a server over time, and whether it grows.
+
+A page that several of them share counts once, in parts: while the embedded Redis writes its file
+anew it is two processes with the same pages.
+"""
 
 from __future__ import annotations
 
@@ -28,11 +32,10 @@ def sample(root: int, began: float) -> Sample:
         place = Path(f"/proc/{pid}")
         try:
             words = (place / "cmdline").read_bytes().decode(errors="replace").split("\0")
-            status = (place / "status").read_text()
-        except (FileNotFoundError, ProcessLookupError):
+            pages = (place / "smaps_rollup").read_text()
+        except (FileNotFoundError, ProcessLookupError):  # it has ended, or has nothing any more
             continue
-        if "VmRSS:" in status:
-            held[_role(words)] += int(status.partition("VmRSS:")[2].split()[0]) / 1024
+        held[_role(words)] += int(pages.partition("\nPss:")[2].split()[0]) / 1024
     return Sample(at_s=time.monotonic() - began, mb=dict(held))
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import redis
 
 from conductor_py.errors import ConfigurationError
 from conductor_py.processes import redis_binary
@@ -96,6 +97,23 @@ def test_it_evicts_nothing_and_writes_every_command_to_its_file(directory: Path)
         "save": "port",  # the value of save is empty, and so is no line
         "0": "",
     }
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_large_values_that_are_removed_leave_the_memory(directory: Path) -> None:
+    with EmbeddedRedis(directory) as store, redis.Redis(unix_socket_path=str(store.socket)) as one:
+        for number in range(200):
+            one.set(f"large:{number}", b"x" * 400_000)
+            one.set(f"small:{number}", b"x" * 1_000)
+        assert _resident_mb(store) > 80
+        one.delete(*(f"large:{number}" for number in range(200)))
+
+        assert _resident_mb(store) < 40
+
+
+def _resident_mb(store: EmbeddedRedis) -> float:
+    status = Path(f"/proc/{store.pid}/status").read_text()
+    return int(status.partition("VmRSS:")[2].split()[0]) / 1024
 
 
 def test_what_was_written_is_there_after_stop_and_start(directory: Path) -> None:
