@@ -162,7 +162,8 @@ class Executor:
         until = self._monotonic() + _FOLLOW_S
         while pending and self._monotonic() < until:
             execution, holder = pending.pop(), self.name()
-            pending.extend(self._surely(partial(self._take_up, execution, holder)).touched)
+            take_up = partial(self._take_up, execution, holder)
+            pending.extend(self._surely(execution, take_up).touched)
         return pending
 
     def go_on(
@@ -172,8 +173,11 @@ class Executor:
 
         It is durable already: whatever goes wrong now is logged, and its timer goes on later.
         """
-        driven = self._surely(partial(self.drive, loaded, holder))
-        self.follow([*touched, *driven.touched])
+        found = list(touched)
+        if loaded is not None:
+            drive = partial(self.drive, loaded, holder)
+            found += self._surely(loaded.execution, drive).touched
+        self.follow(found)
 
     def _take_up(self, execution: ExecutionId, holder: str) -> Driven:
         if self._locking is None:
@@ -182,21 +186,17 @@ class Executor:
             return self._drain(loaded, holder)
 
     @staticmethod
-    def _surely(drive: Callable[[], Driven]) -> Driven:
+    def _surely(execution: ExecutionId, drive: Callable[[], Driven]) -> Driven:
         try:
             return drive()
         except StoreFull:
             pass  # its timer comes again, and the sweeper says so
         except StoreUnavailable:
-            _LOG.warning(
-                "The store went away after something was accepted",
-                extra={"action": "decide_later"},
-            )
+            facts = {"action": "decide_later", "workflow_id": execution}
+            _LOG.warning("The store went away after something was accepted", extra=facts)
         except Exception:  # noqa: BLE001 - what was accepted must not fail its caller
-            _LOG.exception(
-                "An execution cannot be decided; its timer comes again",
-                extra={"action": "decide_failed"},
-            )
+            facts = {"action": "decide_failed", "workflow_id": execution}
+            _LOG.exception("An execution cannot be decided; its timer comes again", extra=facts)
         return Driven()
 
     def first(

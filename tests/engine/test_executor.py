@@ -292,8 +292,8 @@ def test_start_succeeds_when_the_store_goes_away_after_it(
 
 
 @pytest.mark.anomaly("A-46")
-def test_failure_of_an_execution_that_was_touched_does_not_reach_the_caller(
-    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+def test_failure_of_an_execution_that_was_touched_is_logged_and_does_not_reach_the_caller(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     started = engine.start(workflow("w", sub_workflow("s", workflow("c", simple("x")))))
     engine.settle()
@@ -307,6 +307,8 @@ def test_failure_of_an_execution_that_was_touched_does_not_reach_the_caller(
     with monkeypatch.context() as patch:
         patch.setattr(type(engine.ports.store), "acquire", damaged)
         engine.run("x")
+    (told,) = [each for each in caplog.records if each.__dict__.get("action") == "decide_failed"]
+    assert told.__dict__["workflow_id"] == started
     pass_time(engine, seconds=4)
     assert status_of(engine, started) == "COMPLETED"
 

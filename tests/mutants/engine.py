@@ -102,10 +102,8 @@ DECIDING: Final = (
         edits=(
             Edit(
                 f"{ENGINE}/executor.py",
-                '                extra={"action": "decide_failed"},\n            )\n'
-                "        return Driven()",
-                '                extra={"action": "decide_failed"},\n            )\n'
-                "            raise\n        return Driven()",
+                'its timer comes again", extra=facts)\n        return Driven()',
+                'its timer comes again", extra=facts)\n            raise\n        return Driven()',
             ),
         ),
         caught_by=(EXECUTOR,),
