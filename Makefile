@@ -22,7 +22,7 @@ ORDER := $(if $(SEED),--randomly-seed=$(SEED) --hypothesis-seed=$(SEED),--random
 DIVIDED := -q -n $(JOBS) --dist loadgroup $(ORDER)
 
 .PHONY: help install lock sbom format lint type contracts fast reading check real test test-all test-report run bench bench-spark \
-	bench-compare profile mutants simulate chaos chaos-spark soak fuzz schemas config-example clean
+	bench-compare bench-scale profile mutants simulate chaos chaos-spark soak fuzz schemas config-example clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z%-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -102,6 +102,9 @@ bench: $(INSTALLED) ## measure, write docs/reference/benchmarks.md, fail below a
 bench-spark: $(INSTALLED) ## measure Spark workers, write docs/reference/benchmarks-spark.md [ONLY=T1,T5] [PAIRS=n] [DATA=folder]
 	$(BIN)/python benchmarks/spark_run.py $(if $(ONLY),--only $(ONLY)) $(if $(PAIRS),--pairs $(PAIRS)) \
 		$(if $(DATA),--data $(DATA))
+
+bench-scale: $(INSTALLED) ## a million tasks, open and archived executions; writes docs/reference/benchmarks-scale.md [PART=wide] [MANY=n]
+	$(BIN)/python benchmarks/scale_run.py $(if $(PART),--only $(PART)) $(if $(MANY),--many $(MANY))
 
 bench-compare: $(INSTALLED) ## compare this tree with BASE=<commit>, measured in turn; fails where it is over 10 % worse
 	$(BIN)/python benchmarks/compare.py $(BASE)

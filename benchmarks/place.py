@@ -71,14 +71,14 @@ class Place:
 
 
 @contextmanager
-def place() -> Iterator[Place]:
+def place(limits: Limits | None = None) -> Iterator[Place]:
     """Have a fresh Redis with an engine over it."""
     with tempfile.TemporaryDirectory(prefix="bench-") as directory:
         data = Path(directory)
         with (
             EmbeddedRedis(data / "redis") as store,
             BareRedis(store.socket) as bare,
-            engine_at(store.socket, data) as (engine, connection),
+            engine_at(store.socket, data, limits) as (engine, connection),
         ):
             yield Place(
                 engine=engine,
@@ -90,13 +90,16 @@ def place() -> Iterator[Place]:
 
 
 @contextmanager
-def engine_at(socket: str | Path, data: str | Path) -> Iterator[tuple[Engine, Connection]]:
+def engine_at(
+    socket: str | Path, data: str | Path, limits: Limits | None = None
+) -> Iterator[tuple[Engine, Connection]]:
     """Have an engine over the Redis at ``socket``; several of them are servers over one store."""
     connection = Connection(f"unix://{socket}")
     namespace = Namespace(NAMESPACE, 1)
     wakeups = RedisWakeups(connection, namespace)
     try:
-        yield _engine(Scripts(connection, namespace), wakeups, Path(data)), connection
+        scripts = Scripts(connection, namespace)
+        yield _engine(scripts, wakeups, Path(data), limits or Limits()), connection
     finally:
         wakeups.close()
         connection.close()
@@ -130,12 +133,12 @@ def ports_at(scripts: Scripts, wakeups: RedisWakeups, data: Path) -> Any:  # noq
     return ports(**known)
 
 
-def _engine(scripts: Scripts, wakeups: RedisWakeups, data: Path) -> Engine:
+def _engine(scripts: Scripts, wakeups: RedisWakeups, data: Path, limits: Limits) -> Engine:
     return assemble(
         ports_at(scripts, wakeups, data),
         Shards(RedisShardRegistry(scripts), "bench"),
         version="bench",
-        limits=Limits(),
+        limits=limits,
         payload_limits=PayloadLimits(),
     )
 

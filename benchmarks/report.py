@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from benchmarks.figures import Figure
 
@@ -38,20 +38,37 @@ def render(figures: Sequence[Figure], floors: Mapping[str, float], facts: Mappin
     return "\n".join(lines)
 
 
+def rows(figures: Sequence[Figure]) -> Iterator[str]:
+    """Write a table for each part, of figures that have no ratio and no floor."""
+    for part in dict.fromkeys(figure.part for figure in figures):
+        yield from (f"## {part}", "", "| figure | value | wanted |", "|---|---|---|")
+        for figure in figures:
+            if figure.part == part:
+                cells = (figure.title, _value(figure), _wanted(figure))
+                yield "| " + " | ".join(cells) + " |"
+        yield ""
+
+
 def _row(figure: Figure, floors: Mapping[str, float]) -> str:
     ratio = "" if figure.ratio is None else f"{figure.ratio:.3g}"
     floor = floors.get(figure.key)
-    wanted = "" if figure.target is None else f"{figure.bound} {_number(figure.target)}"
-    if not figure.is_on_target:
-        wanted += " (missed)"
     cells = (
         figure.title,
-        f"{_number(figure.value)} {figure.unit}".strip(),
+        _value(figure),
         ratio,
         "" if floor is None else f"{floor:.3g}",
-        wanted,
+        _wanted(figure),
     )
     return "| " + " | ".join(cells) + " |"
+
+
+def _value(figure: Figure) -> str:
+    return f"{_number(figure.value)} {figure.unit}".strip()
+
+
+def _wanted(figure: Figure) -> str:
+    wanted = "" if figure.target is None else f"{figure.bound} {_number(figure.target)}"
+    return wanted if figure.is_on_target else f"{wanted} (missed)"
 
 
 def _number(value: float) -> str:

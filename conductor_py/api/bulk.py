@@ -6,6 +6,7 @@ The answer says of every id whether it worked, and if not, why; one that fails s
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
 from flask import Blueprint, request
@@ -75,11 +76,12 @@ class _Bulk:
         documents, found, failed = Documents(), list[object](), dict[str, str]()
         for workflow_id in dict.fromkeys(self._ids()):
             try:
-                document = self._executions.document(workflow_id, include_tasks=include)
+                read = partial(self._executions.json, workflow_id, include_tasks=include)
+                document = self._front.whole(read)
             except ConductorError as error:
                 failed[workflow_id] = error.message
             else:
-                found.append(documents.add(document))
+                found.append(documents.add_written(document))
         return json_answer({"bulkErrorResults": failed, "bulkSuccessfulResults": found})
 
     def _terminating(self) -> Verb:

@@ -25,7 +25,10 @@ class Documents:
 
     def add(self, document: object) -> orjson.Fragment:
         """Write one, to be put into the answer; ``PayloadTooLarge`` when they come to too much."""
-        body = written(document)
+        return self.add_written(written(document))
+
+    def add_written(self, body: bytes) -> orjson.Fragment:
+        """Take one that is written, as ``add`` does."""
         self._left -= len(body)
         if self._left < 0:
             raise PayloadTooLarge(

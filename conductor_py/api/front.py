@@ -5,17 +5,20 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from flask import Blueprint, Response, request
 
 from conductor_py.api.admission import Admission
 from conductor_py.api.answers import Answer
 from conductor_py.api.facade import EngineFacade
+from conductor_py.errors import Overloaded
 from conductor_py.model.json_bounds import MAX_VALUES, is_heavy
 from conductor_py.wire.body import MAX_DEPTH, parse, parse_object
 from conductor_py.wire.definition_reader import DefinitionReader
 from conductor_py.wire.parameters import Arguments
+
+_T = TypeVar("_T")
 
 Route = tuple[str, str, Callable[..., Answer | Response]]
 """Method, path below the prefix, view."""
@@ -59,6 +62,19 @@ class Front:
     def body_object(self, asked: Asked = request) -> dict[str, Any]:
         """Read the body as a JSON object; an empty one when there is none."""
         return parse_object(self._sent(asked), max_depth=self.max_depth, max_values=self.max_values)
+
+    def whole(self, read: Callable[..., _T]) -> _T:
+        """Read what may be wide: at most one of those is being read. Who waits for it has no turn.
+
+        ``read`` takes ``patient``; ``Overloaded`` when it still has to wait.
+        """
+        if self.admission is None:
+            return read(patient=True)
+        try:
+            return read(patient=False)
+        except Overloaded:
+            self.admission.be_heavy()
+            return read(patient=False)
 
     def _sent(self, asked: Asked) -> bytes:
         sent = asked.get_data(cache=False)

@@ -6,9 +6,11 @@ form where clients send what they usually send.
 
 from __future__ import annotations
 
+from functools import partial
+
 from flask import Blueprint, request
 
-from conductor_py.api.answers import Answer, empty, json_answer, no_content, text
+from conductor_py.api.answers import Answer, empty, json_answer, json_bytes, no_content, text
 from conductor_py.api.errors import envelope
 from conductor_py.api.facade import FoundPage
 from conductor_py.api.front import Asked, Front, blueprint
@@ -125,8 +127,8 @@ class _Reports:
     def update_by_ref_sync(self, workflow_id: str, ref: str, status: str) -> Answer:
         if self._by_ref(workflow_id, ref, status) is None:
             raise NotFound(f"No pending task of reference {ref} in workflow {workflow_id}.")
-        executions = self._front.engine.executions
-        return json_answer(executions.document(workflow_id, include_tasks=True))
+        read = partial(self._front.engine.executions.json, workflow_id)
+        return json_bytes(self._front.whole(read))
 
     def extend(self, task_id: str) -> Answer:
         until = self._tasks.extend(read_extend(task_id, self._front.body()))

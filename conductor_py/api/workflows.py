@@ -7,7 +7,7 @@ from functools import partial
 
 from flask import Blueprint, request
 
-from conductor_py.api.answers import Answer, empty, json_answer, text
+from conductor_py.api.answers import Answer, empty, json_answer, json_bytes, text
 from conductor_py.api.facade import FoundPage
 from conductor_py.api.front import Asked, Front, blueprint
 from conductor_py.api.hot import HotView
@@ -77,7 +77,8 @@ class _Workflows:
 
     def read(self, asked: Asked, workflow_id: str) -> Answer:
         include = flag(asked.args, "includeTasks", default=True)
-        return json_answer(self._executions.document(workflow_id, include_tasks=include))
+        read = partial(self._executions.json, workflow_id, include_tasks=include)
+        return json_bytes(self._front.whole(read))
 
     def terminate(self, workflow_id: str) -> Answer:
         reason = text_parameter(request.args, "reason") or None
@@ -97,10 +98,10 @@ class _Workflows:
         first = number(request.args, "start", 0, least=0)
         count = number(request.args, "count", 15, least=0)
         wanted = frozenset(name.upper() for name in texts(request.args, "status"))
-        listed = self._executions.document(workflow_id, include_tasks=True).get("tasks")
-        assert isinstance(listed, list | tuple)
-        found = [task for task in listed if not wanted or task["status"] in wanted]
-        return json_answer(search_result(len(found), found[first : first + count]))
+        page = self._front.whole(
+            partial(self._executions.tasks, workflow_id, start=first, count=count, statuses=wanted)
+        )
+        return json_answer(search_result(page.total_hits, page.results))
 
     def running(self, name: str) -> Answer:
         version = number(request.args, "version", 1)

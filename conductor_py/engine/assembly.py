@@ -56,6 +56,7 @@ from conductor_py.engine.punctuality import Punctuality
 from conductor_py.engine.quarantine import Quarantine
 from conductor_py.engine.queue_names import QueueNames
 from conductor_py.engine.quiet import Quiet
+from conductor_py.engine.reading import Reading
 from conductor_py.engine.recovery import Recovery
 from conductor_py.engine.registered import Registered
 from conductor_py.engine.repairs import Repairs
@@ -143,6 +144,7 @@ def assemble(
     registered = Registered(ports.metadata, composer)
     snapshots = Snapshots(ports.metadata, ports.plans, registered)
     views = Views(snapshots)
+    reading = Reading(ports.store, ports.reader, views, ports.search, partitions=partitions)
     clock = StoreClock(ports.store.now_ms, monotonic)
     kept = payload_parts(
         ports, clock, payload_limits, grace_ms=payload_grace_ms, partitions=partitions
@@ -214,7 +216,7 @@ def assemble(
         reader=ports.reader,
         executor=executor,
         snapshots=snapshots,
-        views=views,
+        reading=reading,
         search=ports.search,
         operations=operations,
         end_quarantined=quarantine.end,
@@ -234,6 +236,7 @@ def assemble(
         queues=ports.queues,
         executor=executor,
         views=views,
+        reading=reading,
         payloads=ports.payloads,
         payload_reader=reader,
         holding=holding,

@@ -19,28 +19,33 @@ from types import MappingProxyType
 import orjson
 
 from conductor_py.codec.event import dump_event
-from conductor_py.codec.execution import dump_json, load_claim, load_header
+from conductor_py.codec.execution import load_claim, load_header
 from conductor_py.codec.kept_execution import KeptExecution, dump_kept
 from conductor_py.engine.patience import BATCH_MS, EffectHandler, Handled
 from conductor_py.engine.payload_holding import PayloadHolding
 from conductor_py.engine.precedence import AWAITED, kind_of
+from conductor_py.engine.reading import written
 from conductor_py.engine.snapshots import Snapshots
 from conductor_py.engine.views import Views
-from conductor_py.errors import StoreDamaged, StoreFailure, StoreUnavailable
+from conductor_py.errors import Overloaded, StoreDamaged, StoreFailure, StoreUnavailable
+from conductor_py.model.afresh import mapped
 from conductor_py.model.event import Operation
 from conductor_py.model.execution import Header
 from conductor_py.model.ids import ExecutionId, partition_of, task_id
+from conductor_py.model.json import JsonObject
 from conductor_py.model.search import ExecutionDocument
+from conductor_py.model.view import ExecutionView
 from conductor_py.ports.outbox import Outbox, Pending
 from conductor_py.ports.reader import Beside, ExecutionReader
 from conductor_py.ports.search import Search
 from conductor_py.ports.store import ExecutionStore, Outcome
-from conductor_py.wire.execution import workflow_to_json
 from conductor_py.wire.masking import log_maskers
+from conductor_py.wire.outside import PLACE
 from conductor_py.wire.summaries import execution_summary, task_summary
 
 _LOG = logging.getLogger(__name__)
 _SLICE = 20
+_HEAVY_S = 10.0
 _SLICES = {"start": 1, "post": _SLICE, "index": _SLICE, "remove": _SLICE, "forget": _SLICE}
 """Confirmed slice by slice: a worker that is killed again and again gets on all the same. The other
 kinds bound their batches by time.
@@ -141,9 +146,14 @@ class Effects:
         for effect in effects:
             execution = _execution(effect)
             try:
-                found = self._reader.snapshot(execution)
-                if found is not None and not load_header(found[1]["h"]).forget:
-                    documents.append(self._document(execution, *found))
+                with PLACE.scope():
+                    document = self._read(execution)
+                    if document is not None and PLACE.is_own:
+                        self._search.put([document])  # a wide one, while it has the place
+                    elif document is not None:
+                        documents.append(document)
+            except Overloaded:
+                continue  # it comes again
             except StoreUnavailable:
                 raise
             except Exception:  # noqa: BLE001 - whatever a damaged one raises costs it alone
@@ -156,6 +166,12 @@ class Effects:
         if documents:
             self._search.put(documents)
         return done
+
+    def _read(self, execution: ExecutionId) -> ExecutionDocument | None:
+        found = self._reader.snapshot(execution, before_more=_be_heavy)
+        if found is None or load_header(found[1]["h"]).forget:
+            return None
+        return self._document(execution, *found)
 
     def _document(
         self, execution: ExecutionId, version: int, fields: Mapping[str, bytes]
@@ -171,22 +187,11 @@ class Effects:
             self._holding.hold_stored(execution, fields.values())
             beside = self._reader.beside(execution)
             kept = self._kept(execution, fields, beside)
-            whole = workflow_to_json(view)
-            if beside.logs:
-                maskers = log_maskers(view)
-                whole["taskLogs"] = [
-                    {
-                        "taskId": task_id(execution, seq),
-                        "createdTime": at,
-                        "log": maskers[seq].text(line) if seq in maskers else line,
-                    }
-                    for seq, at, line in beside.logs
-                ]
-            archive = dump_json(whole)
+            archive = written(view, {"taskLogs": _logs(view, beside)} if beside.logs else {})
         return ExecutionDocument(
             version=version,
             summary=execution_summary(view),
-            tasks=tuple(map(task_summary, view.tasks)) if self._index_tasks else (),
+            tasks=mapped(task_summary, view.tasks) if self._index_tasks else (),
             archive=archive,
             kept=kept,
         )
@@ -314,6 +319,24 @@ class Effects:
             return self._reader.remove(execution, found[0]) in {Outcome.OK, Outcome.GONE}
         self._index([effect])
         return False
+
+
+def _be_heavy() -> None:
+    """Have the place of what is heavy; ``Overloaded`` when it does not come free in time."""
+    if not PLACE.take(_HEAVY_S):
+        raise Overloaded
+
+
+def _logs(view: ExecutionView, beside: Beside) -> list[JsonObject]:
+    maskers = log_maskers(view, {seq for seq, _, _ in beside.logs})
+    return [
+        {
+            "taskId": task_id(ExecutionId(view.execution), seq),
+            "createdTime": at,
+            "log": maskers[seq].text(line) if seq in maskers else line,
+        }
+        for seq, at, line in beside.logs
+    ]
 
 
 def _archivable(header: Header) -> bool:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-
-import orjson
+from collections.abc import Callable, Collection
+from dataclasses import replace
 
 from conductor_py.decider import admission
 from conductor_py.decider.chains import home_of
@@ -19,10 +17,10 @@ from conductor_py.engine.drafts import Draft, Drafts
 from conductor_py.engine.executor import Executor
 from conductor_py.engine.machine import REAL_MACHINE, Machine
 from conductor_py.engine.operations import Operations
+from conductor_py.engine.reading import FoundPage, Reading
 from conductor_py.engine.shards import Shards
 from conductor_py.engine.snapshots import Snapshots
-from conductor_py.engine.views import Views
-from conductor_py.errors import Conflict, LimitExceeded, NotFound, StoreUnavailable
+from conductor_py.errors import Conflict, LimitExceeded, StoreUnavailable
 from conductor_py.model.changing import changed
 from conductor_py.model.execution import Watch, Watches
 from conductor_py.model.ids import (
@@ -30,7 +28,6 @@ from conductor_py.model.ids import (
     derived_execution_id,
     execution_id,
     home_partition,
-    is_execution_id,
     partition_of,
 )
 from conductor_py.model.json import JsonObject, JsonValue
@@ -40,12 +37,9 @@ from conductor_py.model.view import ExecutionView
 from conductor_py.ports.reader import ExecutionReader
 from conductor_py.ports.search import Search
 from conductor_py.ports.store import ExecutionStore, Outcome, Start, StartReply
-from conductor_py.wire.execution import status_to_json, workflow_to_json
-from conductor_py.wire.masking import masked_execution
 from conductor_py.wire.search_query import parse_query, parse_sort
 from conductor_py.wire.summaries import summary_to_json, task_summary_to_json
 
-_HEAD = ("h", "meta", "end", "input", "output", "vars", "domains")
 _START_TRIES = 5
 STAYS_MS = 10_000
 """What has ended stays in the store at least so long. A start is taken only when its caller's time
@@ -54,14 +48,6 @@ that brings back what had ended, and is sent again, finds it, too.
 """
 _MARGIN_MS = 2_000
 """More than the time that a start may be on its way, and the store's clock be misjudged by."""
-
-
-@dataclass(frozen=True, slots=True)
-class FoundPage:
-    """A page of search results in wire form."""
-
-    total_hits: int
-    results: tuple[JsonObject, ...]
 
 
 class Executions:
@@ -74,7 +60,7 @@ class Executions:
         reader: ExecutionReader,
         executor: Executor,
         snapshots: Snapshots,
-        views: Views,
+        reading: Reading,
         search: Search,
         operations: Operations,
         end_quarantined: Callable[[str, str | None], bool],
@@ -93,7 +79,7 @@ class Executions:
         self._reader = reader
         self._executor = executor
         self._snapshots = snapshots
-        self._views = views
+        self._reading = reading
         self._search = search
         self._operations = operations
         self._end_quarantined = end_quarantined
@@ -270,68 +256,39 @@ class Executions:
 
     # -- read --------------------------------------------------------------------------------------
 
-    def view(
-        self, execution: str, *, include_tasks: bool = True, only_failed: bool = False
-    ) -> ExecutionView | None:
-        """View a live execution, ``None`` when the store has none of that id; one that is being
-        removed is not there for anybody (``NotFound``).
-        """
-        if not is_execution_id(execution):
-            return None
-        if int(execution[:3], 16) >= self._partitions:
-            return None
-        known = ExecutionId(execution)
-        found = self._reader.snapshot(known) if include_tasks else self._head(known)
-        if found is None:
-            return None
-        version, fields = found
-        view = self._views.execution(
-            known, version, fields, include_tasks=include_tasks, only_failed=only_failed
-        )
-        if view.header.forget:
-            raise NotFound(f"No such workflow found by id: {execution}")
-        return view
-
-    def _head(self, execution: ExecutionId) -> tuple[int, dict[str, bytes]] | None:
-        """Read what is not about single tasks: of a wide execution next to nothing."""
-        found = self._store.load(execution, _HEAD)
-        if found is None:
-            return None
-        return found[0], {name: value for name, value in found[1].items() if value is not None}
+    def view(self, execution: str, *, include_tasks: bool = True) -> ExecutionView | None:
+        """View one, as ``Reading`` does."""
+        return self._reading.view(execution, include_tasks=include_tasks)
 
     def document(self, execution: str, *, include_tasks: bool = True) -> JsonObject:
-        """Read an execution in wire form, from the store or, after it left, from the archive
-        (``NotFound``).
-        """
-        view = self.view(execution, include_tasks=include_tasks)
-        if view is not None and not include_tasks and view.header.status.terminal:
-            view = self.view(execution, only_failed=True)  # they are named, shown or not
-        if view is not None:
-            written = workflow_to_json(view)
-            return written if include_tasks else {**written, "tasks": []}
-        archived = self._search.archived(execution)
-        if archived is None:
-            raise NotFound(f"No such workflow found by id: {execution}")
-        document = masked_execution(orjson.loads(archived.document))
-        document.pop("taskLogs", None)
-        if not include_tasks:
-            document["tasks"] = []
-        return document
+        """Read one, as ``Reading`` does."""
+        return self._reading.document(execution, include_tasks=include_tasks)
+
+    def json(self, execution: str, *, include_tasks: bool = True, patient: bool = True) -> bytes:
+        """Read one as JSON, as ``Reading`` does."""
+        return self._reading.json(execution, include_tasks=include_tasks, patient=patient)
 
     def status(
         self, execution: str, *, include_output: bool, include_variables: bool
     ) -> JsonObject:
-        """Read how an execution stands (``NotFound``)."""
-        view = self.view(execution, include_tasks=False)
-        if view is not None:
-            return status_to_json(
-                view, include_output=include_output, include_variables=include_variables
-            )
-        document = self.document(execution, include_tasks=False)
-        kept = ["workflowId", "status", "correlationId"]
-        kept += ["output"] if include_output else []
-        kept += ["variables"] if include_variables else []
-        return {name: document[name] for name in kept if name in document}
+        """Read how one stands, as ``Reading`` does."""
+        return self._reading.status(
+            execution, include_output=include_output, include_variables=include_variables
+        )
+
+    def tasks(
+        self,
+        execution: str,
+        *,
+        start: int,
+        count: int,
+        statuses: Collection[str] = (),
+        patient: bool = True,
+    ) -> FoundPage:
+        """Read a page of the tasks of one, as ``Reading`` does."""
+        return self._reading.tasks(
+            execution, start=start, count=count, statuses=statuses, patient=patient
+        )
 
     def running(self, name: str) -> tuple[str, ...]:
         """List the executions of a workflow that have not ended."""

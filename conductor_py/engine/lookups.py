@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from conductor_py.engine.executions import Executions, FoundPage
+from conductor_py.engine.executions import Executions
+from conductor_py.engine.reading import FoundPage
 from conductor_py.errors import NotFound
 from conductor_py.model.json import JsonObject
 from conductor_py.model.search import (

@@ -19,9 +19,9 @@ from conductor_py.codec.schedules import (
     schedule_to_json,
 )
 from conductor_py.engine.clock import StoreClock
-from conductor_py.engine.executions import FoundPage
 from conductor_py.engine.machine import REAL_MACHINE, Machine
 from conductor_py.engine.payload_holding import PayloadHolding, schedule_holder
+from conductor_py.engine.reading import FoundPage
 from conductor_py.engine.scheduler import Firing, RunHistory, cause_of, planned_run
 from conductor_py.errors import (
     ConductorError,

@@ -15,6 +15,7 @@ from conductor_py.codec.execution import load_header
 from conductor_py.engine.patience import BATCH_MS, Handled
 from conductor_py.engine.views import Views
 from conductor_py.errors import StoreUnavailable
+from conductor_py.model.afresh import mapped
 from conductor_py.model.ids import ExecutionId, task_id
 from conductor_py.model.search import ExecutionDocument
 from conductor_py.ports.outbox import Pending
@@ -94,7 +95,7 @@ class TaskIndex:
             ExecutionDocument(
                 version=version,
                 summary=execution_summary(view),
-                tasks=tuple(map(task_summary, view.tasks)),
+                tasks=mapped(task_summary, view.tasks),
                 removed=tuple(task_id(execution, seq) for seq in seqs if f"a:{seq}" not in fields),
             )
         ]

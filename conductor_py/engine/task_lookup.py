@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import orjson
-
 from conductor_py.codec.execution import load_header
+from conductor_py.engine.reading import Reading
 from conductor_py.engine.views import HIDING, Views, hidden_values
 from conductor_py.errors import NotFound
 from conductor_py.model.ids import ExecutionId, partition_of, split_task_id, task_id
 from conductor_py.model.json import JsonObject
 from conductor_py.model.view import TaskView
 from conductor_py.ports.reader import ExecutionReader
-from conductor_py.ports.search import Search
 from conductor_py.ports.store import ExecutionStore
 from conductor_py.wire.execution import task_to_json
-from conductor_py.wire.masking import masked_execution, task_masker
+from conductor_py.wire.masking import task_masker
 
 
 class TaskLookup:
@@ -25,14 +23,14 @@ class TaskLookup:
         store: ExecutionStore,
         reader: ExecutionReader,
         views: Views,
-        search: Search,
+        reading: Reading,
         partitions: int,
     ) -> None:
         """Work over these collaborators."""
         self._store = store
         self._reader = reader
         self._views = views
-        self._search = search
+        self._reading = reading
         self._partitions = partitions
 
     def document(self, task: str) -> JsonObject:
@@ -41,12 +39,11 @@ class TaskLookup:
         view = self.view(execution, seq)
         if view is not None:
             return task_to_json(view)
-        archived = self._search.archived(execution)
-        if archived is not None:
-            for each in masked_execution(orjson.loads(archived.document))["tasks"]:
-                if each["taskId"] == task:
-                    found: JsonObject = each
-                    return found
+        archived = self._reading.archived(execution)
+        for each in archived["tasks"] if archived is not None else ():
+            if each["taskId"] == task:
+                found: JsonObject = each
+                return found
         raise NotFound(f"No such task found by id: {task}")
 
     def logs(self, task: str) -> tuple[JsonObject, ...]:
@@ -54,9 +51,8 @@ class TaskLookup:
         execution, seq = split_task_id(task)
         lines = self._reader.logs(execution)
         if not lines:
-            archived = self._search.archived(execution)
-            document = orjson.loads(archived.document) if archived else {}
-            kept: list[JsonObject] = document.get("taskLogs", [])
+            archived = self._reading.archived(execution) or {}
+            kept: list[JsonObject] = archived.get("taskLogs", [])
             return tuple(line for line in kept if line["taskId"] == task)
         own = [(text, at) for of, at, text in lines if of == seq]
         view = self.view(execution, seq) if own else None

@@ -19,6 +19,7 @@ from conductor_py.engine.machine import REAL_MACHINE, Machine
 from conductor_py.engine.payload_holding import PayloadHolding
 from conductor_py.engine.payload_reading import PayloadReader
 from conductor_py.engine.quiet import Quiet, last_change
+from conductor_py.engine.reading import Reading
 from conductor_py.engine.results import Results
 from conductor_py.engine.shards import Shards
 from conductor_py.engine.task_lookup import TaskLookup
@@ -60,6 +61,7 @@ class Tasks:
         queues: TaskQueues,
         executor: Executor,
         views: Views,
+        reading: Reading,
         payloads: Payloads,
         payload_reader: PayloadReader,
         holding: PayloadHolding,
@@ -101,7 +103,7 @@ class Tasks:
         self._live = live
         self._hand_out = hand_out
         self._machine = machine
-        self._lookup = TaskLookup(store, reader, views, search, partitions)
+        self._lookup = TaskLookup(store, reader, views, reading, partitions)
         self._results = Results(
             store=store,
             reader=reader,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, cast
 
@@ -23,6 +23,7 @@ from conductor_py.decider import scopes
 from conductor_py.decider.plan import Plan
 from conductor_py.engine.snapshots import Snapshots
 from conductor_py.errors import NotFound
+from conductor_py.model.afresh import Afresh, mapped
 from conductor_py.model.changing import made
 from conductor_py.model.definitions import WorkflowTask
 from conductor_py.model.execution import Attempt, ClaimSide, Header
@@ -35,6 +36,8 @@ _LOG = logging.getLogger(__name__)
 _NO_CLAIM = ClaimSide()
 HIDING: Final = ("input", "output", "vars")
 """The fields of an execution that ``hidden_values`` reads."""
+MANY: Final = 2_000
+"""Of more tasks, one is there at a time: each takes some kilobytes as a view and as JSON."""
 
 
 class Views:
@@ -67,11 +70,7 @@ class Views:
             if name.startswith("a:") and (not only_failed or may_have_failed(stored))
         )
         hidden = hidden_values(plan.definition.masked_fields, fields)
-        tasks = tuple(
-            self.task(execution, header, seq, fields, hidden)
-            for seq in seqs
-            if include_tasks and seq >= header.first_seq
-        )
+        tasks = self._tasks(execution, header, fields, hidden, seqs) if include_tasks else ()
         if plan.is_dag and header.revised and not only_failed:
             tasks = _aged(plan, tasks)
         variables = load_document(fields.get("vars"))
@@ -89,6 +88,19 @@ class Views:
             task_to_domain=cast("dict[str, str]", orjson.loads(domains)) if domains else {},
             tasks=tasks,
         )
+
+    def _tasks(
+        self,
+        execution: ExecutionId,
+        header: Header,
+        fields: Mapping[str, bytes],
+        hidden: tuple[str, ...],
+        seqs: Sequence[int],
+    ) -> Collection[TaskView]:
+        present: Collection[int] = [seq for seq in seqs if seq >= header.first_seq]
+        if len(present) > MANY:
+            present = Afresh(make=present.__iter__, count=len(present))
+        return mapped(lambda seq: self.task(execution, header, seq, fields, hidden), present)
 
     def task(
         self,
@@ -169,10 +181,12 @@ def hidden_values(names: tuple[str, ...], fields: Mapping[str, bytes]) -> tuple[
     return tuple(dict.fromkeys(value for each in inline for value in values_in(each, names)))
 
 
-def _aged(plan: Plan, tasks: tuple[TaskView, ...]) -> tuple[TaskView, ...]:
+def _aged(plan: Plan, tasks: Collection[TaskView]) -> Collection[TaskView]:
     """Mark what is older than something before it."""
     stale = scopes.stale(plan, (task.attempt for task in tasks))
-    return tuple(replace(task, stale=True) if task.attempt.seq in stale else task for task in tasks)
+    return mapped(
+        lambda task: replace(task, stale=True) if task.attempt.seq in stale else task, tasks
+    )
 
 
 def _withheld(fields: Mapping[str, bytes]) -> Mapping[str, bytes]:

@@ -10,7 +10,7 @@ does).
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
@@ -308,7 +308,7 @@ class ExecutionDocument:
 
     version: int
     summary: ExecutionSummary
-    tasks: tuple[TaskSummary, ...] = ()
+    tasks: Collection[TaskSummary] = ()
     removed: tuple[str, ...] = ()
     archive: bytes | None = None
     kept: bytes | None = None

@@ -6,7 +6,7 @@ Built by the engine from the stored fields or from the archive, turned into Cond
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from conductor_py.model.definitions import WorkflowDef, WorkflowTask
@@ -49,7 +49,9 @@ class TaskView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutionView:
-    """One execution. ``tasks`` is empty when they were not asked for."""
+    """One execution. ``tasks`` is empty when they were not asked for; many are made anew each time
+    (``Afresh``).
+    """
 
     execution: str
     version: int
@@ -61,4 +63,4 @@ class ExecutionView:
     output: Document
     variables: JsonObject
     task_to_domain: Mapping[str, str]
-    tasks: tuple[TaskView, ...] = ()
+    tasks: Collection[TaskView] = ()

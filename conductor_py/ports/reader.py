@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -12,6 +12,10 @@ from conductor_py.ports.store import Outcome
 
 MOST_LOG_BYTES: Final = 16 << 20
 """Bytes of the log of an execution that are read: its newest lines."""
+PAGE_FIELDS: Final = 10_000
+"""Fields of an execution that are read at once: some milliseconds of Redis; those of up to about
+2,000 tasks.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,8 +33,14 @@ class ExecutionReader(Protocol):
     when the store does not answer.
     """
 
-    def snapshot(self, execution: ExecutionId) -> tuple[int, Mapping[str, bytes]] | None:
-        """Read every field of one version at once (`v`, `l`, `k` left out), ``None`` when gone."""
+    def snapshot(
+        self, execution: ExecutionId, *, before_more: Callable[[], object] | None = None
+    ) -> tuple[int, Mapping[str, bytes]] | None:
+        """Read every field of one version at once (`v`, `l`, `k` left out), ``None`` when gone.
+
+        ``before_more`` is called before more of them are read than ``PAGE_FIELDS``, or half
+        as many again.
+        """
 
     def running(self, name: str) -> tuple[ExecutionId, ...]:
         """List the executions of that workflow name that are not terminal, oldest first, at most

@@ -66,8 +66,11 @@ _part: _Shared[WorkflowTask] = _Shared(task_definition_part)
 _definition: _Shared[WorkflowDef] = _Shared(definition_to_json)
 
 
-def workflow_to_json(view: ExecutionView) -> Json:
-    """Write an execution; its tasks are those of the view. What its definition says is masked."""
+def workflow_to_json(view: ExecutionView, task: Callable[[TaskView], object] | None = None) -> Json:
+    """Write an execution; its tasks are those of the view. What its definition says is masked.
+    ``task`` writes one of them, ``task_to_json`` unless it is said.
+    """
+    task = task or task_to_json
     view = hidden_execution(view)
     header, meta = view.header, view.meta
     references, definitions = failed_names(view)
@@ -86,7 +89,7 @@ def workflow_to_json(view: ExecutionView) -> Json:
         "input": inline(view.input),
         "output": inline(view.output),
         "variables": view.variables,
-        "tasks": [task_to_json(task) for task in view.tasks],
+        "tasks": list(map(task, view.tasks)),
         "taskToDomain": view.task_to_domain,
         "priority": header.priority,
         "failedReferenceTaskNames": list(references),

@@ -13,6 +13,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any, Final, cast
 
+from conductor_py.model.afresh import mapped
 from conductor_py.model.execution import Document, External
 from conductor_py.model.json import JsonObject
 from conductor_py.model.masking import Masker, masked, values_in
@@ -35,7 +36,7 @@ def hidden_execution(view: ExecutionView) -> ExecutionView:
         output=_hidden(view.output, names, masker),
         variables=_hidden(view.variables, names, masker),
         ending=replace(view.ending, reason=masker.reason(reason) if reason else reason),
-        tasks=tuple(hidden_task(task, masker) for task in view.tasks),
+        tasks=mapped(lambda task: hidden_task(task, masker), view.tasks),
     )
 
 
@@ -69,14 +70,15 @@ def task_masker(view: TaskView, beside: Masker | None = None) -> Masker:
     return (beside or Masker(view.hidden)).joined(own)
 
 
-def log_maskers(view: ExecutionView) -> Mapping[int, Masker]:
-    """What takes the values out of the log lines of each attempt, by its number; of an execution
+def log_maskers(view: ExecutionView, seqs: Collection[int]) -> Mapping[int, Masker]:
+    """What takes the values out of the log lines of these attempts, by number; of an execution
     without masked fields there are none.
     """
     if not view.definition.masked_fields:
         return {}
     masker = _execution_masker(view)
-    return {task.attempt.seq: task_masker(task, masker) for task in view.tasks}
+    seen = (task for task in view.tasks if task.attempt.seq in seqs)
+    return {task.attempt.seq: task_masker(task, masker) for task in seen}
 
 
 def masked_execution(document: Mapping[str, Any]) -> dict[str, Any]:

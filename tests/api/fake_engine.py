@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -63,6 +63,23 @@ class FakeExecutions:
             raise NotFound(f"No such workflow found by id: {execution}")
         found = self.documents[execution]
         return found if include_tasks else {**found, "tasks": []}
+
+    def json(self, execution: str, /, *, include_tasks: bool = True, patient: bool = True) -> bytes:
+        return orjson.dumps(self.document(execution, include_tasks=include_tasks))
+
+    def tasks(
+        self,
+        execution: str,
+        /,
+        *,
+        start: int,
+        count: int,
+        statuses: Collection[str] = (),
+        patient: bool = True,
+    ) -> FakePage:
+        listed: Any = self.document(execution)["tasks"]
+        found = [task for task in listed if not statuses or task["status"] in statuses]
+        return FakePage(total_hits=len(found), results=tuple(found[start : start + count]))
 
     def status(
         self, execution: str, /, *, include_output: bool, include_variables: bool

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from conductor_py.adapters.redis.changes import OUTCOMES
@@ -10,7 +10,7 @@ from conductor_py.adapters.redis.connection import Argument, Reply
 from conductor_py.adapters.redis.names import fields_of, pairs_of, score_of
 from conductor_py.adapters.redis.scripts import Scripts
 from conductor_py.model.ids import ExecutionId, partition_of
-from conductor_py.ports.reader import MOST_LOG_BYTES, Beside
+from conductor_py.ports.reader import MOST_LOG_BYTES, PAGE_FIELDS, Beside
 from conductor_py.ports.restore import LEAVES_AGAIN_MS, Restore
 from conductor_py.ports.store import Outcome
 
@@ -19,8 +19,6 @@ _LISTED: Final = 10_000
 _FEW_LINES: Final = 100
 _ANSWER_MS: Final = 60_000
 _STORE_FIELDS: Final = frozenset({"v", "l", "k", "q"})
-#: Some milliseconds of Redis; executions of up to about 2,000 tasks are one page.
-_PAGE: Final = 10_000
 _RESTORED_FIELDS: Final = 4_000
 _RESTORED_BYTES: Final = 4 << 20
 
@@ -32,8 +30,10 @@ class RedisExecutionReader:
         """Share the scripts of the namespace."""
         self._scripts = scripts
 
-    def snapshot(self, execution: ExecutionId) -> tuple[int, Mapping[str, bytes]] | None:
-        fields = self._in_pages(execution)
+    def snapshot(
+        self, execution: ExecutionId, *, before_more: Callable[[], object] | None = None
+    ) -> tuple[int, Mapping[str, bytes]] | None:
+        fields = self._in_pages(execution, before_more)
         if fields is None:
             fields = fields_of(self._command("HGETALL", execution, "exec:"))
         if "v" not in fields:
@@ -41,18 +41,22 @@ class RedisExecutionReader:
         kept = {name: fields[name] for name in fields if name not in _STORE_FIELDS}
         return _version(fields["v"]), kept
 
-    def _in_pages(self, execution: ExecutionId) -> dict[str, bytes] | None:
+    def _in_pages(
+        self, execution: ExecutionId, before_more: Callable[[], object] | None
+    ) -> dict[str, bytes] | None:
         """Read page by page, so that a wide execution does not hold up all others; ``None`` when
         it changed meanwhile.
         """
-        cursor, page = self._command("HSCAN", execution, "exec:", 0, "COUNT", _PAGE)
+        cursor, page = self._command("HSCAN", execution, "exec:", 0, "COUNT", PAGE_FIELDS)
         fields = fields_of(page)
         if int(cursor) == 0:  # one page is one instant
             return fields
+        if before_more is not None:
+            before_more()
         before = self._command("HGET", execution, "exec:", "v")
         fields, cursor = {}, b"0"
         while True:
-            cursor, page = self._command("HSCAN", execution, "exec:", cursor, "COUNT", _PAGE)
+            cursor, page = self._command("HSCAN", execution, "exec:", cursor, "COUNT", PAGE_FIELDS)
             fields |= fields_of(page)
             if int(cursor) == 0:  # at once when it has been removed meanwhile
                 break

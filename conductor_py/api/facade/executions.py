@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Protocol
 
 from conductor_py.api.facade.pages import FoundPage
@@ -31,6 +31,23 @@ class Executions(Protocol):
 
     def document(self, execution: str, /, *, include_tasks: bool = True) -> JsonObject:
         """Read one, live or archived; ``NotFound``."""
+
+    def json(self, execution: str, /, *, include_tasks: bool = True, patient: bool = True) -> bytes:
+        """Read one as JSON; ``NotFound``. ``Overloaded`` when it is wide and another of those is
+        being read: ``patient``, still so after some seconds.
+        """
+
+    def tasks(
+        self,
+        execution: str,
+        /,
+        *,
+        start: int,
+        count: int,
+        statuses: Collection[str] = (),
+        patient: bool = True,
+    ) -> FoundPage:
+        """Read a page of the tasks of one, of these ``statuses`` if any are named; as ``json``."""
 
     def status(
         self, execution: str, /, *, include_output: bool, include_variables: bool

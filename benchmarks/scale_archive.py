@@ -1,0 +1,131 @@
+"""Very many archived executions in the embedded index: how long a search takes."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from benchmarks.figures import Figure, quantile
+from conductor_py.adapters.sqlite.search import SqliteSearch
+from conductor_py.model.search import (
+    And,
+    Between,
+    ExecutionDocument,
+    ExecutionSummary,
+    OneOf,
+    Query,
+    SearchRequest,
+    SortKey,
+)
+
+_PART: Final = "Very many archived executions, embedded index"
+_BATCH: Final = 500
+_SEARCHES: Final = 60
+_TYPES: Final = 50
+_CUSTOMERS: Final = 20_000
+_WORDS: Final = 5_000
+_APART_MS: Final = 1000
+_LATEST: Final = SortKey(field="startTime", descending=True)
+
+
+def measure_archive(folder: Path, count: int) -> list[Figure]:
+    """Fill an index, and search it as pages and programs do."""
+    search = SqliteSearch(folder / "search.sqlite")
+    try:
+        began = time.perf_counter()
+        for first in range(0, count, _BATCH):
+            search.put([_document(number) for number in range(first, min(first + _BATCH, count))])
+        filled = time.perf_counter() - began
+        figures = [
+            Figure(
+                key="scale_archive_put",
+                part=_PART,
+                title=f"putting {count:,} into it, {_BATCH} at a time: each",
+                value=filled * 1000 / count,
+                unit="ms",
+            ),
+            Figure(
+                key="scale_archive_size",
+                part=_PART,
+                title="size of its files for one",
+                value=sum(each.stat().st_size for each in folder.iterdir()) / count,
+                unit="B",
+            ),
+        ]
+        return figures + list(_searches(search, count))
+    finally:
+        search.close()
+
+
+def _searches(search: SqliteSearch, count: int) -> Iterator[Figure]:
+    drawn = random.Random(1)  # noqa: S311 - which ones are asked for
+    for name, title, ask in (
+        ("id", "one correlation id", _by_correlation),
+        ("recent", "the latest of a workflow that failed", _failed),
+        ("range", "a workflow in an hour", _within),
+        ("word", "a word of the input", _word),
+        ("all", "the latest of all", _all),
+    ):
+        took = []
+        for _ in range(_SEARCHES):
+            request = ask(drawn, count)
+            began = time.perf_counter()
+            search.search(request)
+            took.append((time.perf_counter() - began) * 1000)
+        yield Figure(
+            key=f"scale_search_{name}",
+            part=_PART,
+            title=f"search among {count:,}: {title}, p99",
+            value=quantile(took, 0.99),
+            unit="ms",
+            target=50,
+        )
+
+
+def _by_correlation(drawn: random.Random, count: int) -> SearchRequest:
+    return _request(OneOf(field="correlationId", values=(f"order-{drawn.randrange(count)}",)))
+
+
+def _failed(drawn: random.Random, _: int) -> SearchRequest:
+    kind = OneOf(field="workflowType", values=(f"type_{drawn.randrange(_TYPES)}",))
+    return _request(And(terms=(kind, OneOf(field="status", values=("FAILED",)))))
+
+
+def _within(drawn: random.Random, count: int) -> SearchRequest:
+    since = drawn.randrange(count) * _APART_MS
+    kind = OneOf(field="workflowType", values=(f"type_{drawn.randrange(_TYPES)}",))
+    return _request(
+        And(terms=(kind, Between(field="startTime", least=since, most=since + 3_600_000)))
+    )
+
+
+def _word(drawn: random.Random, _: int) -> SearchRequest:
+    return SearchRequest(free_text=f"word{drawn.randrange(_WORDS)}", sort=(_LATEST,), size=100)
+
+
+def _all(_drawn: random.Random, _: int) -> SearchRequest:
+    return SearchRequest(sort=(_LATEST,), size=100)
+
+
+def _request(query: Query) -> SearchRequest:
+    return SearchRequest(query=query, sort=(_LATEST,), size=100)
+
+
+def _document(number: int) -> ExecutionDocument:
+    started = number * _APART_MS
+    summary = ExecutionSummary(
+        execution_id=f"{number:032x}",
+        workflow_type=f"type_{number % _TYPES}",
+        workflow_version=1,
+        status="FAILED" if number % 100 == 7 else "COMPLETED",
+        correlation_id=f"order-{number}",
+        start_ms=started,
+        update_ms=started + 900,
+        end_ms=started + 900,
+        input=f"{{customer=customer{number % _CUSTOMERS}, word=word{number * 7919 % _WORDS}}}",
+        output=f"{{total={number}}}",
+    )
+    return ExecutionDocument(version=1, summary=summary)
