@@ -321,7 +321,7 @@ class Effects:
         return False
 
 
-def _be_heavy() -> None:
+def _be_heavy(_size: int) -> None:
     """Have the place of what is heavy; ``Overloaded`` when it does not come free in time."""
     if not PLACE.take(_HEAVY_S):
         raise Overloaded

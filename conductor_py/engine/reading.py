@@ -17,7 +17,7 @@ import orjson
 
 from conductor_py.codec.execution import dump_json, load_header
 from conductor_py.engine.views import HIDING, MANY, Views, hidden_values
-from conductor_py.errors import NotFound, Overloaded
+from conductor_py.errors import NotFound, Overloaded, PayloadTooLarge
 from conductor_py.model.execution import Header
 from conductor_py.model.ids import ExecutionId, is_execution_id
 from conductor_py.model.json import JsonObject
@@ -37,6 +37,9 @@ from conductor_py.wire.outside import PLACE, HeavyPlace
 
 _HEAD: Final = ("h", "meta", "end", "input", "output", "vars", "domains")
 _WAIT_S: Final = 2.0
+_MOST_BYTES: Final = 256 << 20
+"""Bytes of an execution that is read whole, as it is stored and as JSON."""
+_TOGETHER: Final = 200
 _NOTHING: Final[JsonObject] = MappingProxyType({})
 
 
@@ -87,11 +90,7 @@ class Reading:
         if known is None:
             return None
         with self._place.scope():
-            found = (
-                self._reader.snapshot(known, before_more=lambda: self._be_heavy(patient=patient))
-                if include_tasks
-                else self._head(known)
-            )
+            found = self._whole(known, patient=patient) if include_tasks else self._head(known)
             if found is None:
                 return None
             version, fields = found
@@ -120,7 +119,10 @@ class Reading:
                 kept = self._archived(execution, include_tasks=include_tasks, patient=patient)
                 return dump_json(kept)
             if include_tasks:
-                return written(view)
+                body = written(view)
+                if len(body) > _MOST_BYTES:
+                    raise _too_large(execution)
+                return body
             return dump_json({**workflow_to_json(view), "tasks": []})
 
     def status(
@@ -192,6 +194,16 @@ class Reading:
             view = self.view(execution, only_failed=True, patient=patient)
         return view
 
+    def _whole(
+        self, execution: ExecutionId, *, patient: bool
+    ) -> tuple[int, Mapping[str, bytes]] | None:
+        def before_more(size: int) -> None:
+            if size > _MOST_BYTES:
+                raise _too_large(execution)
+            self._be_heavy(patient=patient)
+
+        return self._reader.snapshot(execution, before_more=before_more)
+
     def _head(self, execution: ExecutionId) -> tuple[int, dict[str, bytes]] | None:
         """Read what is not about single tasks: of a wide execution next to nothing."""
         found = self._store.load(execution, _HEAD)
@@ -260,12 +272,23 @@ class Reading:
 
 
 def written(view: ExecutionView, further: JsonObject = _NOTHING) -> bytes:
-    """Write a view as JSON, one task after the other, with ``further`` members."""
-    return dump_json({**workflow_to_json(view, _fragment), **further})
+    """Write a view as JSON, some tasks after the other, with ``further`` members."""
+    tasks = b",".join(_in_pages(iter(view.tasks)))
+    listed = orjson.Fragment(b"".join((b"[", tasks, b"]")))
+    return dump_json({**workflow_to_json(view, listed), **further})
 
 
-def _fragment(task: TaskView) -> orjson.Fragment:
-    return orjson.Fragment(dump_json(task_to_json(task)))
+def _in_pages(tasks: Iterator[TaskView]) -> Iterator[bytes]:
+    """Write some after the other: many small pieces of memory do not go back as large ones do."""
+    while page := [dump_json(task_to_json(task)) for task in islice(tasks, _TOGETHER)]:
+        yield b",".join(page)
+
+
+def _too_large(execution: str) -> PayloadTooLarge:
+    return PayloadTooLarge(
+        f"Workflow {execution} is larger than {_MOST_BYTES >> 20} MB: read it with "
+        f"includeTasks=false, and its tasks by pages (GET /api/workflow/{execution}/tasks)."
+    )
 
 
 def _there(fields: Mapping[str, bytes | None]) -> dict[str, bytes]:

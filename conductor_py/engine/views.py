@@ -38,6 +38,8 @@ HIDING: Final = ("input", "output", "vars")
 """The fields of an execution that ``hidden_values`` reads."""
 MANY: Final = 2_000
 """Of more tasks, one is there at a time: each takes some kilobytes as a view and as JSON."""
+_MUCH: Final = 1 << 20
+"""Of tasks of an execution of more bytes, too: its documents take many times theirs."""
 
 
 class Views:
@@ -98,7 +100,7 @@ class Views:
         seqs: Sequence[int],
     ) -> Collection[TaskView]:
         present: Collection[int] = [seq for seq in seqs if seq >= header.first_seq]
-        if len(present) > MANY:
+        if len(present) > MANY or sum(map(len, fields.values())) > _MUCH:
             present = Afresh(make=present.__iter__, count=len(present))
         return mapped(lambda seq: self.task(execution, header, seq, fields, hidden), present)
 

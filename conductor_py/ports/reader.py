@@ -16,6 +16,8 @@ PAGE_FIELDS: Final = 10_000
 """Fields of an execution that are read at once: some milliseconds of Redis; those of up to about
 2,000 tasks.
 """
+PAGE_BYTES: Final = 4 << 20
+"""Bytes of an execution, about, that are read at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,12 +36,12 @@ class ExecutionReader(Protocol):
     """
 
     def snapshot(
-        self, execution: ExecutionId, *, before_more: Callable[[], object] | None = None
+        self, execution: ExecutionId, *, before_more: Callable[[int], object] | None = None
     ) -> tuple[int, Mapping[str, bytes]] | None:
         """Read every field of one version at once (`v`, `l`, `k` left out), ``None`` when gone.
 
-        ``before_more`` is called before more of them are read than ``PAGE_FIELDS``, or half
-        as many again.
+        ``before_more`` is called before more of it is read than ``PAGE_FIELDS`` and ``PAGE_BYTES``,
+        with about how many bytes it has; what it raises is raised.
         """
 
     def running(self, name: str) -> tuple[ExecutionId, ...]:

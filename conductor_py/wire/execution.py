@@ -66,11 +66,10 @@ _part: _Shared[WorkflowTask] = _Shared(task_definition_part)
 _definition: _Shared[WorkflowDef] = _Shared(definition_to_json)
 
 
-def workflow_to_json(view: ExecutionView, task: Callable[[TaskView], object] | None = None) -> Json:
+def workflow_to_json(view: ExecutionView, tasks: object = None) -> Json:
     """Write an execution; its tasks are those of the view. What its definition says is masked.
-    ``task`` writes one of them, ``task_to_json`` unless it is said.
+    ``tasks`` are those, if they are written already.
     """
-    task = task or task_to_json
     view = hidden_execution(view)
     header, meta = view.header, view.meta
     references, definitions = failed_names(view)
@@ -89,7 +88,7 @@ def workflow_to_json(view: ExecutionView, task: Callable[[TaskView], object] | N
         "input": inline(view.input),
         "output": inline(view.output),
         "variables": view.variables,
-        "tasks": list(map(task, view.tasks)),
+        "tasks": list(map(task_to_json, view.tasks)) if tasks is None else tasks,
         "taskToDomain": view.task_to_domain,
         "priority": header.priority,
         "failedReferenceTaskNames": list(references),

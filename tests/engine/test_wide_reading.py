@@ -10,8 +10,8 @@ import orjson
 import pytest
 
 from conductor_py.adapters.memory import reader
-from conductor_py.engine import views
-from conductor_py.errors import NotFound, Overloaded
+from conductor_py.engine import reading, views
+from conductor_py.errors import NotFound, Overloaded, PayloadTooLarge
 from conductor_py.model.afresh import Afresh
 from conductor_py.model.ids import ExecutionId
 from conductor_py.model.search import ExecutionDocument, SearchRequest
@@ -180,3 +180,35 @@ def test_a_wide_execution_waits_with_its_archive_for_what_is_heavy(
         assert engine.ports.search.archived(wide) is None
     pass_time(engine, seconds=31)
     assert engine.ports.search.archived(wide) is not None
+
+
+def _tasks(engine: MemoryEngine, execution: str) -> Collection[Any]:
+    view = engine.engine.executions.view(execution)
+    assert view is not None
+    return view.tasks
+
+
+def test_tasks_with_large_documents_are_one_at_a_time_though_they_are_few(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(views, "MANY", 1_000)
+    monkeypatch.setattr(views, "_MUCH", 10_000)
+    started = engine.start(workflow("w", simple("a"), simple("b"), simple("c")))
+    engine.run("a", {"list": [[]] * 2_000})
+    assert isinstance(_tasks(engine, started), tuple)
+    engine.run("b", {"list": [[]] * 2_000})
+    assert isinstance(_tasks(engine, started), Afresh)
+    written = orjson.loads(engine.engine.executions.json(started))
+    assert [task["outputData"] for task in written["tasks"]] == [{"list": [[]] * 2_000}] * 2 + [{}]
+
+
+def test_what_is_too_large_to_be_read_whole_is_refused_and_read_by_pages(
+    engine: MemoryEngine, wide: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    size = len(engine.engine.executions.json(wide))
+    for most in (1_000, size - 1):
+        monkeypatch.setattr(reading, "_MOST_BYTES", most)
+        with pytest.raises(PayloadTooLarge, match="includeTasks=false"):
+            engine.engine.executions.json(wide)
+    assert orjson.loads(engine.engine.executions.json(wide, include_tasks=False))["tasks"] == []
+    assert len(_pages(engine, wide, 7)) == _BRANCHES + 2

@@ -9,7 +9,7 @@ from conductor_py.adapters.memory.changes import answer_of
 from conductor_py.adapters.memory.references import count_reference, plan_of
 from conductor_py.adapters.memory.space import Execution, MemorySpace
 from conductor_py.model.ids import ExecutionId
-from conductor_py.ports.reader import MOST_LOG_BYTES, PAGE_FIELDS, Beside
+from conductor_py.ports.reader import MOST_LOG_BYTES, PAGE_BYTES, PAGE_FIELDS, Beside
 from conductor_py.ports.restore import LEAVES_AGAIN_MS, Restore
 from conductor_py.ports.store import Outcome
 
@@ -25,13 +25,14 @@ class MemoryExecutionReader:
         self._space = space
 
     def snapshot(
-        self, execution: ExecutionId, *, before_more: Callable[[], object] | None = None
+        self, execution: ExecutionId, *, before_more: Callable[[int], object] | None = None
     ) -> tuple[int, Mapping[str, bytes]] | None:
         with self._space.lock:
             target = self._space.of(execution).executions.get(execution)
-            is_much = target is not None and len(target.fields) > PAGE_FIELDS
-        if is_much and before_more is not None:
-            before_more()  # not under the lock: it may wait
+            fields = 0 if target is None else len(target.fields)
+            size = 0 if target is None else sum(map(len, target.fields.values()))
+        if before_more is not None and (fields > PAGE_FIELDS or size > PAGE_BYTES):
+            before_more(size)  # not under the lock: it may wait
         with self._space.lock:
             target = self._space.of(execution).executions.get(execution)
             return None if target is None else (target.version, dict(target.fields))

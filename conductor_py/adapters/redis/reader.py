@@ -10,7 +10,7 @@ from conductor_py.adapters.redis.connection import Argument, Reply
 from conductor_py.adapters.redis.names import fields_of, pairs_of, score_of
 from conductor_py.adapters.redis.scripts import Scripts
 from conductor_py.model.ids import ExecutionId, partition_of
-from conductor_py.ports.reader import MOST_LOG_BYTES, PAGE_FIELDS, Beside
+from conductor_py.ports.reader import MOST_LOG_BYTES, PAGE_BYTES, PAGE_FIELDS, Beside
 from conductor_py.ports.restore import LEAVES_AGAIN_MS, Restore
 from conductor_py.ports.store import Outcome
 
@@ -31,32 +31,33 @@ class RedisExecutionReader:
         self._scripts = scripts
 
     def snapshot(
-        self, execution: ExecutionId, *, before_more: Callable[[], object] | None = None
+        self, execution: ExecutionId, *, before_more: Callable[[int], object] | None = None
     ) -> tuple[int, Mapping[str, bytes]] | None:
-        fields = self._in_pages(execution, before_more)
-        if fields is None:
-            fields = fields_of(self._command("HGETALL", execution, "exec:"))
+        arguments = (execution, PAGE_FIELDS, PAGE_BYTES)
+        found = self._scripts.run("read_execution", partition_of(execution), arguments)
+        if found and isinstance(found[0], int):
+            number, size = found
+            if before_more is not None:
+                before_more(size)
+            fields = self._in_pages(execution, number, size)
+            if fields is None:
+                fields = fields_of(self._command("HGETALL", execution, "exec:"))
+        else:
+            fields = fields_of(found)
         if "v" not in fields:
             return None
         kept = {name: fields[name] for name in fields if name not in _STORE_FIELDS}
         return _version(fields["v"]), kept
 
-    def _in_pages(
-        self, execution: ExecutionId, before_more: Callable[[], object] | None
-    ) -> dict[str, bytes] | None:
+    def _in_pages(self, execution: ExecutionId, number: int, size: int) -> dict[str, bytes] | None:
         """Read page by page, so that a wide execution does not hold up all others; ``None`` when
         it changed meanwhile.
         """
-        cursor, page = self._command("HSCAN", execution, "exec:", 0, "COUNT", PAGE_FIELDS)
-        fields = fields_of(page)
-        if int(cursor) == 0:  # one page is one instant
-            return fields
-        if before_more is not None:
-            before_more()
+        count = max(1, min(PAGE_FIELDS, PAGE_BYTES * number // max(size, 1)))
         before = self._command("HGET", execution, "exec:", "v")
-        fields, cursor = {}, b"0"
+        fields, cursor = dict[str, bytes](), b"0"
         while True:
-            cursor, page = self._command("HSCAN", execution, "exec:", cursor, "COUNT", PAGE_FIELDS)
+            cursor, page = self._command("HSCAN", execution, "exec:", cursor, "COUNT", count)
             fields |= fields_of(page)
             if int(cursor) == 0:  # at once when it has been removed meanwhile
                 break

@@ -26,6 +26,7 @@ NAMES: Final = (
     "acquire_lease",
     "adjust_permits",
     "append_log",
+    "read_execution",
     "read_logs",
     "append_notes",
     "begin_payload",
