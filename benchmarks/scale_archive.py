@@ -120,7 +120,7 @@ def _document(number: int) -> ExecutionDocument:
         execution_id=f"{number:032x}",
         workflow_type=f"type_{number % _TYPES}",
         workflow_version=1,
-        status="FAILED" if number % 100 == 7 else "COMPLETED",
+        status="FAILED" if number // _TYPES % 100 == 7 else "COMPLETED",
         correlation_id=f"order-{number}",
         start_ms=started,
         update_ms=started + 900,
