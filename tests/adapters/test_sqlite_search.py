@@ -5,6 +5,8 @@ from __future__ import annotations
 import multiprocessing
 import os
 import sqlite3
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -272,3 +274,41 @@ def test_any_query_answers_as_the_reference_does(
 
 def _key(shown: ExecutionSummary, field: str) -> int | None:
     return {"startTime": shown.start_ms, "priority": shown.priority, "endTime": shown.end_ms}[field]
+
+
+def _total(search: SqliteSearch) -> int:
+    return search.search(SearchRequest(size=0)).total_hits
+
+
+def test_the_number_of_all_is_kept_through_changes_and_deletions(search: SqliteSearch) -> None:
+    search.put(_documents(0, 30))
+    search.put(_documents(20, 30))  # of these the first ten are there at this version
+    assert _total(search) == 50
+    newer = [replace(each, version=2) for each in _documents(10, 10)]
+    search.put([replace(each, summary=replace(each.summary, start_ms=9_000)) for each in newer[:5]])
+    search.put(newer[5:])
+    assert _total(search) == 50
+    for number in range(15):
+        assert search.delete(f"e{number:06}", 2)
+    assert _total(search) == 35
+    assert len(search.search(SearchRequest(size=100)).results) == 35
+
+
+def test_the_number_of_all_is_counted_once_in_a_file_that_lacks_it(
+    search: SqliteSearch, tmp_path: Path
+) -> None:
+    search.put(_documents(0, 30))
+    search.close()
+    with closing(sqlite3.connect(tmp_path / "search.sqlite")) as file:
+        for name in ("execution", "task"):
+            file.execute(f"DROP TRIGGER {name}_comes")
+            file.execute(f"DROP TRIGGER {name}_goes")
+        file.execute("DROP TABLE counted")
+        file.commit()
+    opened = SqliteSearch(tmp_path / "search.sqlite")
+    assert _total(opened) == 30
+    opened.put(_documents(30, 5))
+    opened.close()
+    again = SqliteSearch(tmp_path / "search.sqlite")
+    assert _total(again) == 35
+    again.close()

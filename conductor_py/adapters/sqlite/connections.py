@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from conductor_py.adapters.sqlite.schema import ADDED, FORMAT, statements
+from conductor_py.adapters.sqlite.schema import ADDED, FORMAT, HAS_ADDED, statements
 from conductor_py.errors import ConfigurationError, InvalidInput, StoreUnavailable
 from conductor_py.ports.search import LOOKS_AT_TOO_MUCH
 
@@ -125,16 +125,14 @@ class Connections:
             fcntl.flock(guard, fcntl.LOCK_EX)
             connection.execute("PRAGMA journal_mode = WAL")
             (found,) = connection.execute("PRAGMA user_version").fetchone()
-            if found == FORMAT:
-                for statement in ADDED:
-                    connection.execute(statement)
+            if found == FORMAT and connection.execute(HAS_ADDED).fetchone():
                 return
-            if found != 0:
+            if found not in {0, FORMAT}:
                 raise ConfigurationError(
                     f"The search file has format {found}; this version reads format {FORMAT}."
                 )
             connection.execute("BEGIN IMMEDIATE")
-            for statement in statements():
+            for statement in ADDED if found == FORMAT else statements():
                 connection.execute(statement)
             connection.execute("COMMIT")
 

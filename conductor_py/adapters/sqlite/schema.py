@@ -4,6 +4,7 @@ The row number is made of the document's time and grows with it, so that newest-
 that nearly everybody asks for, is the order of the file and of the word index. Bodies stand in a
 table of their own: a scan of the narrow rows of a million documents stays in the cache.
 """
+# ruff: noqa: S608 - every name is of the catalogue
 
 from __future__ import annotations
 
@@ -74,8 +75,34 @@ _KEPT = (
     "CREATE TABLE IF NOT EXISTS kept (workflowId TEXT PRIMARY KEY, version INTEGER NOT NULL,"
     " document BLOB NOT NULL)"
 )
-ADDED = (_KEPT,)
-"""What files of this format made by earlier versions lack."""
+
+
+def _counting(table: Table) -> Iterator[str]:
+    """Keep the number of documents: counting a million of them takes a quarter of a second."""
+    name = table.name
+    change = f"UPDATE counted SET number = number %s WHERE name = '{name}'"
+    yield f"INSERT OR IGNORE INTO counted SELECT '{name}', count(*) FROM {name}"
+    # What replaces a row is inserted, too, and nothing is deleted for it.
+    yield (
+        f"CREATE TRIGGER IF NOT EXISTS {name}_comes BEFORE INSERT ON {name}"
+        f" WHEN NOT EXISTS (SELECT 1 FROM {name} WHERE row = NEW.row)"
+        f" BEGIN {change % '+ 1'}; END"
+    )
+    yield (
+        f"CREATE TRIGGER IF NOT EXISTS {name}_goes AFTER DELETE ON {name}"
+        f" BEGIN {change % '- 1'}; END"
+    )
+
+
+ADDED = (
+    _KEPT,
+    "CREATE TABLE IF NOT EXISTS counted (name TEXT PRIMARY KEY, number INTEGER NOT NULL)",
+    *_counting(EXECUTIONS),
+    *_counting(TASKS),
+)
+"""What files of this format made by earlier versions lack, all or the end of it."""
+HAS_ADDED = f"SELECT 1 FROM sqlite_master WHERE name = '{TASKS.name}_goes'"
+"""Finds the last of it."""
 
 
 def statements() -> Iterator[str]:

@@ -69,8 +69,11 @@ def select(table: Table, request: SearchRequest) -> Selection:
     where = " AND ".join(f"({condition.sql})" for condition in conditions) or "1"
     parameters = tuple(p for condition in conditions for p in condition.parameters)
     order = _order(table, request.sort, row)
+    count = Statement(sql=f"SELECT count(*) FROM {counted} WHERE {where}", parameters=parameters)
+    if not conditions:
+        count = Statement(sql="SELECT number FROM counted WHERE name = ?", parameters=(table.name,))
     return Selection(
-        count=Statement(sql=f"SELECT count(*) FROM {counted} WHERE {where}", parameters=parameters),
+        count=count,
         page=Statement(
             sql=f"SELECT {row} FROM {source} WHERE {where} ORDER BY {order} LIMIT ? OFFSET ?",
             parameters=(*parameters, request.size, request.start),
