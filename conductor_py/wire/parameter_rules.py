@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
+from typing import Final
 
 from conductor_py.model.business_time import has_placeholders
 from conductor_py.model.definitions import WorkflowDef, WorkflowTask, children_of
@@ -27,6 +28,8 @@ _STEP = re.compile(r"\.([A-Za-z_][\w-]*)|\['([^']+)'\]|\[\"([^\"]+)\"\]", re.ASC
 _DYNAMIC = frozenset({"FORK_JOIN_DYNAMIC", "DYNAMIC"})
 _OF_TASKS = "task."
 _HOW = "name one parameter: ${param.NAME}"
+_MOST_HANDED_ON: Final = 10_000
+"""Names that all tasks of a definition may hand on, each counted once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +45,17 @@ class _Use:
 @dataclass(frozen=True, slots=True)
 class _Known:
     """The parameters that are found at some place: by name, and as bits those that are handed on
-    to it. So that ten thousand tasks that hand on as many names cost no more than their relations.
+    to it; ``places`` says which bit is whose. So that ten thousand tasks that hand on as many names
+    cost no more than their relations.
     """
 
     names: AbstractSet[str]
-    bits: Mapping[str, int]
+    places: Mapping[str, int]
     handed: int = 0
 
     def __contains__(self, name: str) -> bool:
-        return name in self.names or bool(self.bits.get(name, 0) & self.handed)
+        place = self.places.get(name)
+        return name in self.names or (place is not None and bool(self.handed >> place & 1))
 
 
 def parameter_findings(
@@ -70,15 +75,19 @@ def parameter_findings(
     for path, task in tasks.items():
         yield from _values(task.parameters, f"{path}.parameters")
         yield from _out(task, path)
+    crowded = _crowded(tasks)
+    if crowded is not None:
+        yield crowded
+        return
     given = {*given, *definition.input_parameters, *definition.input_template, SYSTEM}
     opened = any(task.type in _DYNAMIC for task in tasks.values())
     if not definition.parameters and not any(_has_any(task) for task in tasks.values()) and opened:
         return  # it may be a task that is brought
     yield from _shared(definition, given)
-    bits, handed = _handed_on(definition, tasks)
+    places, handed = _handed_on(definition, tasks)
     everywhere = given | definition.parameters.keys()
     for path, task in tasks.items():
-        known = _Known(everywhere, bits, handed[_ref(task)])
+        known = _Known(everywhere, places, handed[_ref(task)])
         yield from _of_task(task, path, known)
 
 
@@ -121,10 +130,23 @@ def _values(parameters: JsonObject, root: str) -> Iterator[Finding]:
 
 
 def _out(task: WorkflowTask, path: str) -> Iterator[Finding]:
+    before: set[str] = set()
     for index, name in enumerate(task.out_parameters):
-        if not NAME.fullmatch(name) or name == SYSTEM or name in task.out_parameters[:index]:
+        if not NAME.fullmatch(name) or name == SYSTEM or name in before:
             message = "must be the name of a parameter, there once"
             yield f"{path}.outParameters[{index}]", message, name[:200]
+        before.add(name)
+
+
+def _crowded(tasks: Mapping[str, WorkflowTask]) -> Finding | None:
+    """Where the tasks of a definition begin to hand on more names than they may."""
+    names: set[str] = set()
+    for path, task in tasks.items():
+        names.update(task.out_parameters)
+        if len(names) > _MOST_HANDED_ON:
+            message = f"must be {_MOST_HANDED_ON:,} different names at most, with those before"
+            return f"{path}.outParameters", message, None
+    return None
 
 
 # -- who reads what --------------------------------------------------------------------------------
@@ -240,23 +262,25 @@ def _looked_for(use: _Use, known: _Known, *, at_task: bool = True) -> Iterator[F
 def _handed_on(
     definition: WorkflowDef, tasks: Mapping[str, WorkflowTask]
 ) -> tuple[dict[str, int], dict[str, int]]:
-    """A bit for each name that a task hands on; and by reference those of the tasks before it."""
+    """A place for each name that a task hands on; and by reference, as bits at these places, those
+    of the tasks before it.
+    """
     names = dict.fromkeys(name for task in tasks.values() for name in task.out_parameters)
-    bits = {name: 1 << n for n, name in enumerate(names)}
-    before = leading_to(definition) if bits else {}
-    own = {_ref(task): _bits(bits, task) for task in tasks.values()}
+    places = {name: place for place, name in enumerate(names)}
+    before = leading_to(definition) if places else {}
+    own = {_ref(task): _bits(places, task) for task in tasks.values()}
     handed = dict.fromkeys((*own, *before), 0)
     try:
         for ref in TopologicalSorter(before).static_order():
             for each in before.get(ref, ()):
                 handed[ref] |= handed[each] | own.get(each, 0)
     except CycleError:  # which is another finding
-        return bits, dict.fromkeys(handed, (1 << len(bits)) - 1)
-    return bits, handed
+        return places, dict.fromkeys(handed, (1 << len(places)) - 1)
+    return places, handed
 
 
-def _bits(bits: Mapping[str, int], task: WorkflowTask) -> int:
+def _bits(places: Mapping[str, int], task: WorkflowTask) -> int:
     found = 0
     for name in task.out_parameters:
-        found |= bits[name]
+        found |= 1 << places[name]
     return found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -21,6 +23,7 @@ from conductor_py.testing.definitions import (
     workflow,
 )
 from conductor_py.wire.definition_reader import DefinitionReader
+from conductor_py.wire.parameter_rules import parameter_findings
 from conductor_py.wire.validation import Rules, findings
 
 
@@ -262,3 +265,48 @@ def test_thousands_of_tasks_that_hand_on_as_many_names_are_checked() -> None:
         "$.tasks[1].inputParameters.p0",
         "$.tasks[2].inputParameters.p0",
     ]
+
+
+def test_names_that_are_handed_on_without_end_are_refused_before_they_are_weighed() -> None:
+    tasks = [
+        simple(f"t{n}", outParameters=[f"p{n}_{each}" for each in range(100)]) for n in range(300)
+    ]
+    definition = workflow_from_json(workflow("w", *tasks))
+    tracemalloc.start()
+    found = list(parameter_findings(definition))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert [(path, "10,000 different names" in message) for path, message, _ in found] == [
+        (".tasks[100].outParameters", True)
+    ]
+    assert peak < 4_000_000
+
+
+def test_as_many_names_as_may_be_handed_on_take_little_memory() -> None:
+    tasks = [
+        simple(f"t{n}", outParameters=[f"p{n}_{each}" for each in range(100)]) for n in range(100)
+    ]
+    definition = workflow_from_json(workflow("w", *tasks, _reading("last", "p0_0", "p99_99")))
+    tracemalloc.start()
+    assert list(parameter_findings(definition)) == []
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 4_000_000
+
+
+def test_names_of_one_task_are_not_compared_each_with_all_before_it() -> None:
+    class Counted(str):
+        compared = 0
+        __slots__ = ()
+
+        def __eq__(self, other: object) -> bool:
+            Counted.compared += 1
+            return str.__eq__(self, other)
+
+        __hash__ = str.__hash__
+
+    names = tuple(Counted(f"n{each}") for each in range(2_000))
+    task = replace(workflow_from_json(workflow("w", simple("t"))).tasks[0], out_parameters=names)
+    definition = replace(workflow_from_json(workflow("w", simple("t"))), tasks=(task,))
+    assert list(parameter_findings(definition)) == []
+    assert Counted.compared < 20 * len(names)
