@@ -5,13 +5,13 @@ Expressions read the payload itself: ``${order.id}`` is the member ``id`` of its
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from conductor_py.decider.expressions import MISSING, Missing, compile_template, resolve
 from conductor_py.model.json import JsonValue
 from conductor_py.model.json_bounds import MAX_VALUES, has_more, values_of
+from conductor_py.model.json_text import read_json
 
 _MAX_DEPTH = 100
 
@@ -52,14 +52,10 @@ def _parsed(text: str, depth: int, room: _Room) -> JsonValue:
         return text
     room.left = max(0, room.left - values_of(document))
     try:
-        found: JsonValue = json.loads(text, parse_constant=_no_number)
-    except (ValueError, RecursionError):
+        found = read_json(text)
+    except ValueError:
         return text
     return _expanded(found, depth + 1, room)
-
-
-def _no_number(name: str) -> None:
-    raise ValueError(name)
 
 
 def resolved(value: JsonValue, payload: JsonValue) -> JsonValue:

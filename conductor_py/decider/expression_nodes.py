@@ -5,16 +5,16 @@ Nothing is parsed again while resolving, but the path of an expression that cont
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final, NoReturn, TypeAlias
+from typing import Final, TypeAlias
 
 from conductor_py.decider.java_text import text_of
 from conductor_py.decider.jsonpath import Budget, Lookup, read, read_from
 from conductor_py.decider.jsonpath_operators import MISSING
 from conductor_py.decider.jsonpath_steps import Path
 from conductor_py.model.json import JsonValue
+from conductor_py.model.json_text import read_json
 
 MAX_TEXT: Final = 2**26
 """Characters that the texts of one resolution may have together; what follows is cut off.
@@ -84,8 +84,8 @@ class Variable:
         if self.path is None or value is None:
             return value
         try:
-            document: JsonValue = json.loads(value, parse_constant=_refuse_constant)
-        except (ValueError, RecursionError):
+            document = read_json(value)
+        except ValueError:
             return None
         return read(self.path, document)
 
@@ -174,7 +174,3 @@ def walk(node: Node) -> Iterable[Node]:
             pending.extend(part for part in reversed(node.parts) if not isinstance(part, str))
         elif isinstance(node, Computed):
             pending.append(node.path)
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(name)

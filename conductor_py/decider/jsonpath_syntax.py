@@ -32,6 +32,7 @@ from conductor_py.decider.jsonpath_steps import (
 )
 from conductor_py.decider.linear_regex import Regex, compile_regex
 from conductor_py.model.json import JsonValue
+from conductor_py.model.json_text import whole
 
 MAX_PATH: Final = 4_096
 _MAX_DEPTH: Final = 16
@@ -207,7 +208,10 @@ class _Parser:
         if found is None:
             raise self._unexpected("a quoted key")
         inner = found[1] if found[1] is not None else found[2]
-        return _ESCAPE.sub(_unescaped, inner) if "\\" in inner else inner
+        try:
+            return whole(_ESCAPE.sub(_unescaped, inner) if "\\" in inner else inner)
+        except ValueError:
+            raise _Malformed("a text holds half of a surrogate pair") from None
 
     def _call(self, name: str) -> Call:
         if name not in FUNCTIONS:

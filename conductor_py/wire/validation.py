@@ -118,6 +118,8 @@ def findings(definition: WorkflowDef, rules: Rules, *, root: str = "$") -> Itera
         yield from _expressions(place.task.parameters, own, rules, known)
         yield from _inline(place, rules)
     yield from _expressions(definition.parameters, f"{root}.parameters", rules, None)
+    limit = definition.rate_limit_config or {}
+    yield from _expressions(limit, f"{root}.rateLimitConfig", rules, None)
     outputs = f"{root}.outputParameters"
     yield from _expressions(definition.output_parameters, outputs, rules, None)
 

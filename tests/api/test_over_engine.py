@@ -10,6 +10,7 @@ from conductor_py.decider.expressions import check
 from conductor_py.engine.script_check import ScriptCheck
 from conductor_py.errors import LimitExceeded
 from conductor_py.ports.scripts import Scripts
+from conductor_py.testing.bench import MemoryBench
 from conductor_py.testing.engine import MemoryEngine, memory_engine
 from conductor_py.wire import answers
 from conductor_py.wire.fields import WireSchema, load
@@ -213,3 +214,18 @@ def test_output_of_work_in_progress_above_the_limit_is_413_and_the_task_goes_on(
     (seen,) = client.get(f"/api/workflow/{started}").json["tasks"]
     assert (seen["status"], seen["workerId"]) == ("IN_PROGRESS", "w")
     assert client.post("/api/tasks", json=_result(task)).status_code == 200
+
+
+@pytest.mark.parametrize("half", ["\\ud800", "\\ud800x", "\\udc00\\ud800"])
+@pytest.mark.parametrize("path", ["/api/workflow", "/api/workflow/test"])
+def test_half_of_a_surrogate_pair_in_a_rate_limit_key_is_no_defect_of_the_server(
+    path: str, half: str
+) -> None:
+    served = memory_engine(bench=MemoryBench).engine
+    client = create_app(served, check_expressions=check).test_client()
+    task = {"name": "a", "taskReferenceName": "a", "type": "SIMPLE"}
+    key = {"rateLimitKey": f"${{workflow.input.concat('{half}')}}", "concurrentExecLimit": 1}
+    definition = {"name": "w", "tasks": [task], "rateLimitConfig": key}
+    refused = client.post(path, json={"name": "w", "workflowDef": definition, "input": {"a": 1}})
+    assert refused.status_code == 400
+    assert "half of a surrogate pair" in refused.get_data(as_text=True)

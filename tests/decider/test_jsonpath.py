@@ -209,6 +209,10 @@ def test_functions_leave_the_value_alone() -> None:
         "a[?(@.x like 'y')]",
         "a['x',1]",
         "x" * 5000,
+        r"concat('\ud800')",
+        r"a['x\udfff']",
+        r"a[?(@.b == '\udc00\ud800')]",
+        "concat('\ud800')",
     ],
 )
 def test_malformed_path_is_told_in_a_sentence(path: str) -> None:
@@ -373,3 +377,7 @@ def test_pattern_that_is_not_understood_is_refused(pattern: str) -> None:
 def test_long_text_may_be_searched() -> None:
     document: JsonValue = [{"text": "x" * 2_000_000 + "needle"}, {"text": "hay"}]
     assert found("$[?(@.text contains 'needle')].text.length()", document) == [2_000_006]
+
+
+def test_halves_of_a_surrogate_pair_that_follow_each_other_are_one_letter() -> None:
+    assert found(r"$.concat('\ud83d\ude00')", []) == "\N{GRINNING FACE}"

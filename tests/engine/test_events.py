@@ -262,6 +262,18 @@ def test_text_of_millions_of_lists_in_a_message_is_not_read_as_json(engine: Memo
     assert found["other"] == half, "both together have too many values"
 
 
+@pytest.mark.parametrize("half", [r"\ud800x", r"\udc00\ud800"])
+def test_half_of_a_surrogate_pair_in_a_message_holds_no_other_action_up(
+    engine: MemoryEngine, half: str
+) -> None:
+    bad = action("start_workflow", name="${p.s}", input={"v": "${p.s}"}, expand=True)
+    register(engine, handler(bad, name="a"))
+    register(engine, handler(action("start_workflow", name="target"), name="b"))
+    publish(engine, p=f'{{"s": "{half}"}}')
+    engine.settle()
+    assert sorted(statuses(engine)) == ["COMPLETED", "FAILED"]
+
+
 @pytest.mark.parametrize(
     ("body", "error"),
     [
