@@ -237,7 +237,7 @@ class _Walk:
             sides = [self._side(operand, given) for operand in step.arguments]
             arguments = [side for side in sides if not isinstance(side, Missing | Regex)]
             self.spend(len(_children(given)) + sum(len(_children(one)) + 1 for one in arguments))
-            found = call(step.name, node, arguments)
+            found = call(step.name, node, arguments, self.spend)
             if found is not MISSING:
                 out.append(found)
         return out

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from conductor_py.decider.java_text import text_of
-from conductor_py.decider.jsonpath_operators import MISSING, Missing, items_of
+from conductor_py.decider.jsonpath_operators import MISSING, Missing, Spend, items_of
 from conductor_py.model.json import JsonValue
 
 
@@ -36,15 +36,17 @@ AGGREGATES: Final[dict[str, Callable[[Sequence[float]], float]]] = {
 
 
 def call(
-    name: str, value: JsonValue | Missing, arguments: Sequence[JsonValue]
+    name: str, value: JsonValue | Missing, arguments: Sequence[JsonValue], spend: Spend
 ) -> JsonValue | Missing:
-    """Apply a function to a value; MISSING stands for the document itself or for nothing."""
+    """Apply a function to a value; MISSING stands for the document itself or for nothing. ``spend``
+    is charged for what is made of texts.
+    """
     items = None if value is MISSING else items_of(value)
     if name in AGGREGATES:
         return _aggregate(name, [*(items or ()), *_flat(arguments)])
     if name == "concat":
         own = [item for item in items or () if isinstance(item, str)]
-        return "".join([*own, *(text_of(item) for item in _flat(arguments) if item is not None)])
+        return _joined((*own, *_flat(arguments)), spend)
     if value is MISSING:
         return MISSING
     if name in ("length", "size"):
@@ -54,6 +56,16 @@ def call(
     if items is None:
         return MISSING
     return _of_list(name, items, arguments)
+
+
+def _joined(values: Sequence[JsonValue], spend: Spend) -> str:
+    """Join texts; what is made stays in memory, and costs ten times as much as what is read."""
+    texts: list[str] = []
+    for value in values:
+        if value is not None:
+            texts.append(text_of(value))
+            spend(1 + len(texts[-1]) // 10)
+    return "".join(texts)
 
 
 def _of_list(

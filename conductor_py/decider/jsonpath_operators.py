@@ -39,14 +39,16 @@ def holds(operator: str, left: Side, right: Side, spend: Spend) -> bool:
     if operator in _NEGATED:
         return not holds(_NEGATED[operator], left, right, spend)
     if operator in _ORDERED:
-        return _ordered(operator, left, right)
+        return _ordered(operator, left, right, spend)
     test = _TESTS.get(operator)
     if test is None or left is MISSING or right is MISSING:
         return False
+    # Lists and maps are compared with all that is in them.
+    size = _whole_size if not (_is_scalar(left) or _is_scalar(right)) else _size
     if operator in _CROSSED:
-        spend(_size(left) * _size(right))
+        spend(size(left) * size(right))
     else:
-        spend(_size(left) + _size(right))
+        spend(size(left) + size(right))
     return test(left, right)
 
 
@@ -66,10 +68,38 @@ def items_of(value: JsonValue) -> Sequence[JsonValue] | None:
 
 
 def _size(value: JsonValue) -> int:
-    """Estimate what looking at a value costs: texts are compared much faster than elements."""
+    """Estimate what looking at a value costs: texts are compared much faster than elements. Of a
+    list or map its own texts count.
+    """
     if isinstance(value, str):
-        return 1 + len(value) // 100
-    return len(value) + 1 if isinstance(value, Sequence | Mapping) else 1
+        return text_cost(value)
+    if not isinstance(value, Sequence | Mapping):
+        return 1
+    items = value.values() if isinstance(value, Mapping) else value
+    return len(value) + 1 + sum(len(item) // 100 for item in items if isinstance(item, str))
+
+
+def _whole_size(value: JsonValue) -> int:
+    """Estimate what looking at a value and all below it costs."""
+    size, pending = 0, [value]
+    while pending:
+        item = pending.pop()
+        size += _size(item)
+        if isinstance(item, Mapping):
+            size += sum(len(key) // 100 for key in item)
+            pending += (below for below in item.values() if not _is_scalar(below))
+        elif isinstance(item, Sequence) and not isinstance(item, str):
+            pending += (below for below in item if not _is_scalar(below))
+    return size
+
+
+def text_cost(text: str) -> int:
+    """Estimate what reading a text costs, in nodes that are visited."""
+    return 1 + len(text) // 100
+
+
+def _is_scalar(value: JsonValue) -> bool:
+    return value is None or isinstance(value, str | int | float)
 
 
 def _number(value: JsonValue) -> int | float | None:
@@ -106,8 +136,11 @@ def _same(left: JsonValue, right: JsonValue) -> bool:
     return isinstance(left, str) == isinstance(right, str) and _equal(left, right)
 
 
-def _ordered(operator: str, left: JsonValue | Missing, right: JsonValue | Missing) -> bool:
+def _ordered(
+    operator: str, left: JsonValue | Missing, right: JsonValue | Missing, spend: Spend
+) -> bool:
     if isinstance(left, str) and isinstance(right, str):
+        spend(text_cost(left) + text_cost(right))
         order = (left > right) - (left < right)
     elif _is_number(left) and _is_number(right):
         order = (left > right) - (left < right)  # type: ignore[operator]
@@ -126,6 +159,7 @@ def _matches(left: Side, right: Side, spend: Spend) -> bool:
     if not isinstance(right, Regex) or isinstance(left, Regex | Missing):
         return False
     items = items_of(left)
+    spend(len(items or ()))
     return any(
         right.matches(text_of(item), spend)
         for item in ((left,) if items is None else items)

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conductor_py.decider.jsonpath import MAX_VISITS, compile_path, read
+from conductor_py.decider.jsonpath_operators import holds
 from conductor_py.decider.jsonpath_steps import Path
 from conductor_py.decider.linear_regex import Regex, compile_regex
 from conductor_py.model.json import JsonValue
@@ -381,3 +382,79 @@ def test_long_text_may_be_searched() -> None:
 
 def test_halves_of_a_surrogate_pair_that_follow_each_other_are_one_letter() -> None:
     assert found(r"$.concat('\ud83d\ude00')", []) == "\N{GRINNING FACE}"
+
+
+class _Spent:
+    """A budget that only counts."""
+
+    def __init__(self) -> None:
+        self.visits = 0
+
+    def __call__(self, visits: int) -> None:
+        self.visits += visits
+
+
+def _cost(operator: str, left: Any, right: Any) -> int:
+    spent = _Spent()
+    holds(operator, left, right, spent)
+    return spent.visits
+
+
+_LONG = "a" * 1_000_000
+
+
+def _short(given: object) -> str:
+    return str(given)[:20]
+
+
+@pytest.mark.parametrize(
+    ("operator", "left", "right"),
+    [
+        ("<=", _LONG, _LONG),
+        (">", _LONG, _LONG + "b"),
+        ("==", [_LONG], [_LONG]),
+        ("==", {"a": {"b": [_LONG]}}, {"a": {"b": [_LONG]}}),
+        ("==", {_LONG: 1}, {_LONG: 1}),
+        ("==", [[0] * 10_000], [[0] * 10_000]),
+        ("in", _LONG, ["b", _LONG]),
+        ("in", [0] * 10_000, [[0] * 10_000]),
+        ("contains", ["b", _LONG], _LONG),
+        ("contains", _LONG, "b"),
+        ("anyof", [_LONG], [_LONG]),
+        ("=~", [None] * 10_000, compile_regex("q")),
+        ("=~", _LONG, compile_regex("a*")),
+    ],
+    ids=_short,
+)
+def test_each_comparison_of_much_text_costs_its_length(
+    operator: str, left: Any, right: Any
+) -> None:
+    assert _cost(operator, left, right) >= 10_000
+
+
+def test_a_regular_expression_of_many_states_costs_them_on_a_text_of_nothing() -> None:
+    hostile = compile_regex("((a?b?c?d?e?){9}){9}.q")
+    assert isinstance(hostile, Regex)
+    assert _cost("=~", "", hostile) > 500
+    behind = compile_regex(".((a?b?c?d?e?){9}){9}q")
+    assert _cost("=~", "x", behind) > 500
+
+
+def test_a_long_text_is_not_lowered_before_a_regular_expression_has_left_it() -> None:
+    class Lowered(str):
+        __slots__ = ()
+
+        def lower(self) -> str:
+            raise AssertionError
+
+    regex = compile_regex("q", "i")
+    assert isinstance(regex, Regex)
+    assert not regex.matches(Lowered("A" * 1_000), _Spent())
+    assert regex.matches("Q", _Spent())
+
+
+def test_texts_that_are_joined_cost_what_they_make() -> None:
+    joins = ", ".join(["$.x"] * 150)
+    assert found(f"$.l[?(@.concat({joins}) == 'a')]", {"x": _LONG, "l": [1]}) == []
+    assert found(f"$.x.concat({joins})", {"x": _LONG}) is None
+    assert found("$.concat($.x, $.x)", {"x": _LONG}) == 2 * _LONG
