@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from conductor_py.decider.expressions import compile_template, resolve
+from conductor_py.decider.expressions import TooLarge, compile_template, resolve
 from conductor_py.decider.need import CachedWanted, Evaluated, digest
 from conductor_py.decider.parameters import Reader
 from conductor_py.decider.references import lookup_in
@@ -39,7 +39,9 @@ def rule_of(spot: Spot) -> CacheRule | None:
 
 
 def key_of(ws: Workspace, spot: Spot, given: JsonObject) -> str:
-    """The key under which the output for this input is kept; empty when none is."""
+    """The key under which the output for this input is kept; empty when none is, as for one that is
+    too large to be looked at.
+    """
     rule = rule_of(spot)
     if rule is None:
         return ""
@@ -54,7 +56,12 @@ def key_of(ws: Workspace, spot: Spot, given: JsonObject) -> str:
             return found
         return found.get(member) if isinstance(found, Mapping) else None
 
-    value = resolve(compile_template(rule.key), lookup, task_id=None)
+    try:
+        value = resolve(
+            compile_template(rule.key), lookup, task_id=None, most=ws.limits.input_bytes
+        )
+    except TooLarge:
+        return ""
     return digest([ws.header.name, spot.node.ref, value])
 
 

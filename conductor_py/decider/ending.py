@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from conductor_py.decider import clearing, failure_workflow, hiding, pausing, schemas, unfinished
+from conductor_py.decider.expressions import TooLarge
 from conductor_py.decider.need import Read
 from conductor_py.decider.parameters import Reader
 from conductor_py.decider.references import resolve_template
@@ -270,7 +271,11 @@ def _output(ws: Workspace, failed: Attempt | None) -> Document:
     attempt.
     """
     if not ws.plan.outputs.constant or ws.plan.definition.output_parameters:
-        value = resolve_template(ws, ws.plan.outputs, Reader())
+        try:
+            value = resolve_template(ws, ws.plan.outputs, Reader())
+        except TooLarge as refused:
+            ws.known = {**ws.known, "oversize:output": f"Workflow output {refused}"}
+            return {}
         return value if isinstance(value, Mapping) else {}
     seq = failed.seq if failed is not None else ws.next_seq - 1
     return ws.raw_document(f"o:{seq}") if seq >= ws.header.first_seq else {}

@@ -58,14 +58,16 @@ def _parsed(text: str, depth: int, room: _Room) -> JsonValue:
     return _expanded(found, depth + 1, room)
 
 
-def resolved(value: JsonValue, payload: JsonValue) -> JsonValue:
-    """Resolve the expressions of an action against a payload."""
+def resolved(value: JsonValue, payload: JsonValue, most: int) -> JsonValue:
+    """Resolve the expressions of an action against a payload; ``TooLarge`` when what they make
+    takes more than ``most`` bytes.
+    """
 
     def lookup(root: str, member: str) -> JsonValue | Missing:
         found = _member(payload, root)
         return found if not member or found is MISSING else _member(found, member)
 
-    return resolve(compile_template(value), lookup, task_id=None)
+    return resolve(compile_template(value), lookup, task_id=None, most=most)
 
 
 def _member(value: JsonValue | Missing, name: str) -> JsonValue | Missing:

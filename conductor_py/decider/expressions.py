@@ -6,9 +6,10 @@ first. Keys of maps are never resolved, and what an expression brought in is nev
 ``workflow.secrets.`` and ``workflow.env.`` stay as they are written, for the hand-off to replace.
 Environment names are those of the given allow-list and no others.
 
-Nothing here throws, whatever a definition says: a path that cannot be read finds null, unbalanced
-braces are plain text, and what is nested deeper than ``MAX_DEPTH`` stays as it is. ``check``
-reports these for registration. Values are shared, not copied, and never changed.
+Nothing here throws, whatever a definition says, but ``TooLarge`` where a bound is given: a path
+that cannot be read finds null, unbalanced braces are plain text, and what is nested deeper than
+``MAX_DEPTH`` stays as it is. ``check`` reports these for registration. Values are shared, not
+copied, and never changed.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ from conductor_py.decider.expression_nodes import (
     Reserved,
     Root,
     Scope,
+    TooLarge,
     Variable,
+    brought,
     walk,
 )
 from conductor_py.decider.java_text import text_of
@@ -44,6 +47,7 @@ __all__ = [
     "Lookup",
     "Missing",
     "Template",
+    "TooLarge",
     "check",
     "compile_template",
     "named_value",
@@ -102,13 +106,18 @@ def resolve(
     *,
     task_id: str | None,
     environment: Mapping[str, str] | None = None,
+    most: int | None = None,
 ) -> JsonValue:
     """Resolve a template; what ``lookup`` raises passes through.
 
     ``task_id`` is what ``${CPEWF_TASK_ID}`` stands for; without one it stays as it is written.
-    ``environment`` is all that ``${NAME}`` can read.
+    ``environment`` is all that ``${NAME}`` can read. ``most``: what is made may take so many bytes
+    when it is written, else ``TooLarge`` is raised before it is made; a little more may pass.
     """
-    return template._node.resolve(Scope(lookup, task_id, environment or {}))  # noqa: SLF001
+    scope = Scope(lookup, task_id, environment or {})
+    if most is not None:
+        scope.room = scope.most = most
+    return brought(template._node, scope)  # noqa: SLF001
 
 
 def named_value(text: str, value_of: Callable[[str], str | None]) -> JsonValue:

@@ -11,7 +11,8 @@ from conductor_py.model.priorities import STRICT, QueueOrder
 class Limits:
     """From the settings; what each means stands there, 0 ``messages`` switches them off.
 
-    Of a decision: ``attempts``, ``rounds``, ``bytes``. Of an execution: ``depth``, ``chain``,
+    Of a decision: ``attempts``, ``rounds``, ``bytes``. Of what expressions make: ``input_bytes`` of
+    a task, ``output_bytes`` of the execution. Of an execution: ``depth``, ``chain``,
     ``chain_executions``, ``nested_executions``, ``lost``, ``tasks``, ``iterations``, ``branches``
     and those of its messages. Of queues: their
     ``order``.
@@ -20,6 +21,8 @@ class Limits:
     attempts: int = 1000
     rounds: int = 4000
     bytes: int = 4_000_000
+    input_bytes: int = 10 * 2**20
+    output_bytes: int = 10 * 2**20
     depth: int = 2000
     chain: int = 100
     chain_executions: int = 10_000

@@ -183,9 +183,11 @@ def _publish(  # noqa: PLR0917 - one message
     event: str,
     payload: JsonObject,
 ) -> None:
-    resolved = resolve_value(ws, payload, attempt.seq, spot=ws.spot_of(attempt))
+    spot = ws.spot_of(attempt)
+    resolved = resolve_value(ws, payload, attempt.seq, spot=spot)
+    lacking = ws.unresolved.pop(spot.key, None) if spot is not None else None
     body: dict[str, JsonValue] = {
-        **(resolved if isinstance(resolved, Mapping) else {}),
+        **(resolved if isinstance(resolved, Mapping) else {"error": lacking} if lacking else {}),
         **publishing.origin(ws),
         "taskId": task_id(ws.id, attempt.seq),
         "referenceTaskName": wire_ref(attempt.ref, attempt.vector),

@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from conductor_py.decider.expression_nodes import written
 from conductor_py.decider.expressions import MAX_DEPTH
 from conductor_py.decider.upstream import handed_on
 from conductor_py.decider.workspace import Spot, Workspace
@@ -28,7 +29,9 @@ from conductor_py.model.parameters import MOST_NESTED, PARAM, SYSTEM
 _OWN: Final = "task"
 _WORKFLOW: Final = "workflow"
 _LARGEST: Final = 1_000_000
-"""Characters and members that a value may have: they are copied into every input that reads it."""
+"""Characters and members that a value may have, as it is written: they are copied into every input
+that reads it.
+"""
 
 _Name = tuple[str, str]
 
@@ -114,7 +117,7 @@ def _worked_out(
             message = f"Parameter '{name}' has no value: {wrong}"
             raise Unknown(message) from None
         value = resolve(dated, reader.within(kind, name))
-        if _is_too_large(value):
+        if written(value, _LARGEST) > _LARGEST:
             message = f"Parameter '{name}' is larger than {_LARGEST:,} characters and members"
             raise Unknown(message)
         reader.known[key] = value
@@ -130,21 +133,6 @@ def _dated(ws: Workspace, value: JsonValue, depth: int) -> JsonValue:
     if isinstance(value, Mapping):
         return {key: _dated(ws, item, depth + 1) for key, item in value.items()}
     return [_dated(ws, item, depth + 1) for item in value]
-
-
-def _is_too_large(value: JsonValue) -> bool:
-    """Whether it is, as it would be written: what stands in it twice counts twice."""
-    pending, room = [value], _LARGEST
-    while pending and room >= 0:
-        item = pending.pop()
-        room -= 1
-        if isinstance(item, str):
-            room -= len(item)
-        elif isinstance(item, Mapping):
-            pending += item.values()
-        elif isinstance(item, list | tuple):
-            pending += item
-    return room < 0
 
 
 def _built_in(ws: Workspace, reader: Reader) -> JsonValue:

@@ -10,7 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from conductor_py.decider.compile import input_template
-from conductor_py.decider.expressions import MISSING, Lookup, Template, compile_template, resolve
+from conductor_py.decider.expressions import (
+    MISSING,
+    Lookup,
+    Template,
+    TooLarge,
+    compile_template,
+    resolve,
+)
 from conductor_py.decider.need import Read, Request
 from conductor_py.decider.parameters import Reader, Unknown, is_parameter, value_of
 from conductor_py.decider.workspace import Spot, Workspace
@@ -25,8 +32,8 @@ _DOCUMENTS = {"input": "input", "output": "output", "variables": "vars"}
 
 def resolve_input(ws: Workspace, spot: Spot, seq: int | None) -> JsonObject:
     """Resolve the input of the task at ``spot``; ``seq`` lets it name its own task id. An input
-    that an operation has given stands in its place. What cannot be had is noted in
-    ``ws.unresolved``: the task cannot begin.
+    that an operation has given stands in its place. What cannot be had, or is
+    larger than it may be, is noted in ``ws.unresolved``: the task cannot begin.
     """
     if spot.key in ws.given:
         return ws.given[spot.key]
@@ -41,17 +48,30 @@ def resolve_value(
     ws: Workspace, value: JsonValue, seq: int | None = None, *, spot: Spot | None = None
 ) -> JsonValue:
     """Resolve a value that is not part of a task's input (sub-workflow parameters, an items
-    expression); ``spot`` is where the task stands that it belongs to.
+    expression); ``spot`` is where the task stands that it belongs to. One that is larger than it
+    may be and belongs to no task (a name, a key) is null.
     """
-    return resolve_template(ws, compile_template(value), Reader(spot=spot, seq=seq))
+    try:
+        return resolve_template(ws, compile_template(value), Reader(spot=spot, seq=seq))
+    except TooLarge:
+        return None
 
 
 def resolve_template(ws: Workspace, template: Template, reader: Reader) -> JsonValue:
-    """Resolve a compiled template."""
+    """Resolve a compiled template. What is larger than it may be is null, and noted for the task
+    that reads it; without one, and inside a parameter, ``TooLarge`` is raised.
+    """
     if len(template.roots) > 1:
         ws.together(_reads(ws, template, reader.spot))
     task = task_id(ws.id, reader.seq) if reader.seq is not None else None
-    return resolve(template, lookup_in(ws, reader), task_id=task)
+    most = ws.limits.output_bytes if reader.spot is None else ws.limits.input_bytes
+    try:
+        return resolve(template, lookup_in(ws, reader), task_id=task, most=most)
+    except TooLarge as refused:
+        if reader.spot is None or reader.inside:
+            raise
+        ws.unresolved.setdefault(reader.spot.key, f"Task input {refused}")
+        return None
 
 
 def lookup_in(ws: Workspace, reader: Reader) -> Lookup:

@@ -56,22 +56,27 @@ def offer(  # noqa: PLR0917 - what, where, when
 
 def offer_again(ws: Workspace, spot: Spot, attempt: Attempt, delay_ms: int) -> None:
     """Offer a retry: to its queue, or to the decider itself when the delay is over."""
-    renew_input(ws, spot, attempt)
     if attempt.queue:
         offer(ws, spot, attempt, attempt.queue, delay_ms)
         return
     hold(ws, attempt, delay_ms)
 
 
-def renew_input(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
+def renew_input(ws: Workspace, spot: Spot, attempt: Attempt) -> str | None:
     """Give an attempt the input that the definition and what it refers to say by now. What was made
-    of parameters stays: a retry is about the same.
+    of parameters stays: a retry is about the same. Returns why there is none by now: what was there
+    stays.
     """
     name = f"i:{attempt.seq}"
     if not reads_parameters(ws, spot):
-        ws.documents[name] = resolve_input(ws, spot, attempt.seq)
+        renewed = resolve_input(ws, spot, attempt.seq)
+        lacking = ws.unresolved.pop(spot.key, None)
+        if lacking is not None:
+            return lacking
+        ws.documents[name] = renewed
     elif attempt.seq >= ws.header.next_seq and attempt.retried_seq:
         ws.documents[name] = ws.raw_document(f"i:{attempt.retried_seq}")
+    return None
 
 
 def callback_s(ws: Workspace, spot: Spot, attempt: Attempt, wanted_s: int) -> int:

@@ -282,6 +282,7 @@ def assemble(
             limits=shared_limits,
             views=views,
             payloads=reader,
+            most_bytes=payload_limits.largest,
         ),
     )
     awaiting = Awaiting(

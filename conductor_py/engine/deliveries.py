@@ -40,8 +40,11 @@ def deliveries(
     limits: SharedLimits,
     views: Views,
     payloads: PayloadReader,
+    most_bytes: int,
 ) -> dict[str, EffectHandler]:
-    """Carry out the effects that leave the engine, by kind."""
+    """Carry out the effects that leave the engine, by kind. ``most_bytes``: what an event handler
+    makes of a message.
+    """
     disposal = Disposal(ports.payloads, ports.outbox, clock, patience)
     events = EventDelivery(
         store=ports.events,
@@ -51,6 +54,7 @@ def deliveries(
             tasks,
             operations,
             most_in_chain=executor.deliberation.limits.chain,
+            most_bytes=most_bytes,
         ),
         scripts=ports.scripts,
         payloads=payloads,

@@ -12,11 +12,12 @@ from typing import Final
 
 from conductor_py.decider.chains import chain_ends
 from conductor_py.decider.event_actions import expanded, resolved
+from conductor_py.decider.expressions import TooLarge
 from conductor_py.decider.starting import whole_number
 from conductor_py.engine.executions import Executions
 from conductor_py.engine.operations import Operations
 from conductor_py.engine.tasks import Tasks
-from conductor_py.errors import InvalidInput, NotFound
+from conductor_py.errors import InvalidInput, NotFound, PayloadTooLarge
 from conductor_py.model.event_handlers import (
     EVENT_NAME_KEY,
     MESSAGE_ID_KEY,
@@ -48,9 +49,13 @@ class EventActions:
         operations: Operations,
         *,
         most_in_chain: int,
+        most_bytes: int,
     ) -> None:
-        """Work over these collaborators; ``most_in_chain`` executions may start each other."""
+        """Work over these collaborators; ``most_in_chain`` executions may start each other, and
+        what an action makes of a message may take ``most_bytes``.
+        """
         self._most_in_chain = most_in_chain
+        self._most_bytes = most_bytes
         self._store = store
         self._operations = operations
         self._executions = executions
@@ -65,7 +70,7 @@ class EventActions:
 
     def perform(self, identity: str, action: EventAction, message: EventMessage) -> JsonObject:
         """Do one action; returns what it came to. ``identity`` names action and message."""
-        return self._verbs[action.action](_Wanted(identity, action, message))
+        return self._verbs[action.action](_Wanted(identity, action, message, self._most_bytes))
 
     def _start(self, wanted: _Wanted) -> JsonObject:
         version = wanted.details.get("version")
@@ -142,11 +147,16 @@ class EventActions:
 class _Wanted:
     """One action with its texts resolved against the message."""
 
-    def __init__(self, identity: str, action: EventAction, message: EventMessage) -> None:
+    def __init__(
+        self, identity: str, action: EventAction, message: EventMessage, most_bytes: int
+    ) -> None:
         self.identity = identity
         self.message = message
         self._payload = expanded(message.payload) if action.expand_inline_json else message.payload
-        found = resolved(action.details, self._payload)
+        try:
+            found = resolved(action.details, self._payload, most_bytes)
+        except TooLarge as refused:
+            raise PayloadTooLarge(f"What the action makes of the message {refused}") from None
         self.details: JsonObject = found if isinstance(found, Mapping) else {}
 
     @property

@@ -128,6 +128,8 @@ def build_engine(
 def _limits(settings: Settings, listeners: Listeners) -> Limits:
     return Limits(
         attempts=settings.limits.decision_attempts,
+        input_bytes=settings.payloads.task_input_hard_bytes,
+        output_bytes=settings.payloads.workflow_output_hard_bytes,
         depth=settings.limits.sub_workflow_depth,
         chain=settings.limits.chain_length,
         chain_executions=settings.limits.chain_executions,

@@ -78,3 +78,12 @@ def test_rule_without_life_or_key_caches_nothing(engine: MemoryEngine) -> None:
         for _ in range(2):
             engine.start(workflow("w", simple("a", cacheConfig=config)))
             engine.run("a")
+
+
+def test_key_that_takes_one_large_value_again_and_again_caches_nothing(
+    engine: MemoryEngine,
+) -> None:
+    task = simple("a", cacheConfig={"key": "${workflow.input.x}" * 250, "ttlInSecond": 60})
+    for _ in range(2):
+        engine.start(workflow("w", task), input={"x": "x" * 1_000_000})
+        engine.run("a", {"sum": 3})

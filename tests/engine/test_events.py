@@ -1,6 +1,7 @@
 """Event handlers end to end: from the EVENT task to what its handlers do."""
 
 import logging
+import tracemalloc
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -260,6 +261,22 @@ def test_text_of_millions_of_lists_in_a_message_is_not_read_as_json(engine: Memo
     found = engine.workflow(record["output"]["workflowId"])["input"]["v"]
     assert len(found["one"]) == 600_001
     assert found["other"] == half, "both together have too many values"
+
+
+def test_an_action_that_multiplies_a_message_is_refused_before_it_is_made(
+    engine: MemoryEngine,
+) -> None:
+    many = {f"k{n}": "${x}" for n in range(250)}
+    register(engine, handler(action("start_workflow", name="target", input=many)))
+    publish(engine, x="x" * 1_000_000)
+    tracemalloc.start()
+    engine.settle()
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    (record,) = happened(engine)
+    assert record["status"] == "FAILED"
+    assert "of more than 10485760 bytes is larger than the limit" in record["output"]["error"]
+    assert peak < 60_000_000
 
 
 @pytest.mark.parametrize("half", [r"\ud800x", r"\udc00\ud800"])

@@ -249,6 +249,18 @@ def test_a_task_publishes_the_changes_that_it_names(
             assert body["deep"] == {"n": [7]}
 
 
+def test_one_large_value_again_and_again_in_a_change_is_told_of_and_costs_the_task_nothing(
+    engine: MemoryEngine,
+) -> None:
+    payload = {f"k{n}": "${workflow.input.x}" for n in range(250)}
+    change = {"onScheduled": [{"type": "changes", "payload": payload}]}
+    task = simple("a", onStateChange=change)
+    started = engine.start(plain("w", task), input={"x": "x" * 1_000_000})
+    (body,) = _told(engine, "conductor:w:changes")
+    assert "of more than 10485760 bytes is larger than the limit" in body["error"]
+    assert engine.statuses(started) == {"a": "SCHEDULED"}
+
+
 def test_failure_and_cancellation_are_published(engine: MemoryEngine) -> None:
     change = {"onFailed": [{"type": "conductor:bad"}], "onCancelled": [{"type": "conductor:gone"}]}
     branches = [[simple("a", onStateChange=change)], [simple("b", onStateChange=change)]]

@@ -1,5 +1,7 @@
 """Large payloads: what moves to payload storage, what is read back, what is refused and where."""
 
+import tracemalloc
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -320,3 +322,174 @@ def test_lost_payload_reads_as_empty(engine: MemoryEngine) -> None:
     engine.run("between")
     (task,) = engine.poll("b")
     assert task["inputData"] == {"seen": None}
+
+
+# -- one large value that expressions bring in again and again -------------------------------------
+
+
+_BROUGHT = {f"k{n}": "${workflow.input.x}" for n in range(250)}
+_TOO_MUCH = "of more than 10485760 bytes is larger than the limit of 10485760 bytes"
+
+
+def _peak(story: Callable[[], object]) -> int:
+    """The most memory that a story takes, in bytes, beyond what was taken before."""
+    tracemalloc.start()
+    try:
+        story()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def _deep(text: str) -> Any:
+    value: Any = text
+    for _ in range(100):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    ("given", "value"),
+    [
+        pytest.param(_BROUGHT, "x" * 1_000_000, id="members"),
+        pytest.param({"l": ["${workflow.input.x}"] * 250}, "x" * 1_000_000, id="elements"),
+        pytest.param({"l": [[{"m": "${workflow.input.x}"}]] * 250}, ["ab"] * 200_000, id="deep"),
+        pytest.param({"t": "${workflow.input.x}" * 250}, "x" * 1_000_000, id="text"),
+        pytest.param({"t": "<${workflow.input..*}>"}, _deep("x" * 1_000_000), id="text of all"),
+        pytest.param({"all": "${workflow.input..*}"}, _deep("x" * 1_000_000), id="all below"),
+        pytest.param(
+            {"t": f"${{workflow.input.x.concat({', '.join(['$.workflow.input.x'] * 20)})}}"},
+            "x" * 1_000_000,
+            id="concat",
+        ),
+        pytest.param(
+            {f"k{n}": "${workflow.input['${workflow.input.n}']}" for n in range(250)},
+            "x" * 1_000_000,
+            id="computed",
+        ),
+    ],
+)
+def test_one_large_value_that_is_brought_in_again_and_again_is_refused_before_it_is_written(
+    given: dict[str, Any], value: Any
+) -> None:
+    engine = memory_engine()
+    definition = workflow("w", simple("t", inputParameters=given))
+    started: list[str] = []
+    document = {"x": value, "n": "x"}
+    peak = _peak(lambda: started.append(engine.start(definition, input=document)))
+    failed = task_of(engine, started[0], "t")
+    assert (failed["status"], failed["inputData"]) == ("FAILED_WITH_TERMINAL_ERROR", {})
+    assert failed["reasonForIncompletion"] == f"Task input {_TOO_MUCH}"
+    assert peak < 60_000_000
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        pytest.param(inline("t", "1", **_BROUGHT), id="INLINE"),
+        pytest.param(wait("t", **_BROUGHT), id="WAIT"),
+        pytest.param(set_variable("t", **_BROUGHT), id="SET_VARIABLE"),
+        pytest.param(terminate("t", **_BROUGHT), id="TERMINATE"),
+        pytest.param(
+            {**switch("t", "a", {}, [simple("p")]), "inputParameters": _BROUGHT}, id="SWITCH"
+        ),
+        pytest.param(for_each("t", ["${workflow.input.x}"] * 250, simple("p")), id="DO_WHILE"),
+        pytest.param(
+            sub_workflow("t", workflow("c", simple("p")), inputParameters=_BROUGHT),
+            id="SUB_WORKFLOW",
+        ),
+        pytest.param(typed("EVENT", "t", sink="conductor", inputParameters=_BROUGHT), id="EVENT"),
+        pytest.param(
+            typed(
+                "START_WORKFLOW",
+                "t",
+                inputParameters={"startWorkflow": {"name": "w", "input": _BROUGHT}},
+            ),
+            id="START_WORKFLOW",
+        ),
+        pytest.param(
+            {
+                **typed("DYNAMIC", "t", dynamicTaskNameParam="n"),
+                "inputParameters": {"n": "p", **_BROUGHT},
+            },
+            id="DYNAMIC",
+        ),
+        pytest.param({**fork("t", [simple("p")]), "inputParameters": _BROUGHT}, id="FORK_JOIN"),
+        pytest.param(
+            typed(
+                "FORK_JOIN_DYNAMIC",
+                "t",
+                inputParameters={
+                    "forkTaskInputs": ["${workflow.input.x}"] * 250,
+                    "forkTaskName": "p",
+                },
+            ),
+            id="FORK_JOIN_DYNAMIC",
+        ),
+        pytest.param(
+            typed("JSON_JQ_TRANSFORM", "t", inputParameters={"queryExpression": ".", **_BROUGHT}),
+            id="JSON_JQ_TRANSFORM",
+        ),
+    ],
+)
+def test_no_type_of_task_writes_one_large_value_again_and_again(task: dict[str, Any]) -> None:
+    engine = memory_engine()
+    started = engine.start(workflow("w", task, join("j")), input={"x": "x" * 1_000_000})
+    engine.settle()
+    found = engine.workflow(started)
+    assert found["status"] == "FAILED"
+    failed = task_of(engine, started, "t")
+    assert failed["status"] == "FAILED_WITH_TERMINAL_ERROR"
+    assert len(str(failed["inputData"])) < 100
+    assert f"Task input {_TOO_MUCH}" in found["reasonForIncompletion"]
+    assert not engine.poll("p")
+
+
+def test_an_output_of_one_large_value_again_and_again_fails_the_execution() -> None:
+    engine = memory_engine()
+    definition = workflow("w", simple("a"), outputParameters=_BROUGHT)
+    started = engine.start(definition, input={"x": "x" * 1_000_000})
+    assert _peak(lambda: engine.run("a")) < 60_000_000
+    found = engine.workflow(started)
+    assert (found["status"], found["output"]) == ("FAILED", {})
+    assert found["reasonForIncompletion"] == f"Workflow output {_TOO_MUCH}"
+
+
+def test_a_retry_of_one_large_value_again_and_again_fails_the_task() -> None:
+    engine = memory_engine(payload_limits=PayloadLimits(variables_hard=2_000_000))
+    late = policy("a", retryCount=3)
+    late["inputParameters"] = {f"k{n}": "${workflow.variables.p}" for n in range(250)}
+    grow = [simple("b"), set_variable("s", p="p" * 1_000_000)]
+    started = engine.start(workflow("w", fork("f", [late], grow), join("j", "a", "s")))
+    engine.run("b")
+    run_failing(engine, "a")
+    engine.settle()
+    attempts = tasks_of(engine, started, "a")
+    assert [t["status"] for t in attempts] == ["FAILED", "FAILED_WITH_TERMINAL_ERROR"]
+    assert attempts[1]["reasonForIncompletion"] == f"Task input {_TOO_MUCH}"
+    assert not engine.poll("a")
+
+
+def test_a_loop_does_not_ask_its_condition_about_less_than_it_was_given() -> None:
+    engine = memory_engine(payload_limits=PayloadLimits(variables_hard=2_000_000))
+    loop = typed(
+        "DO_WHILE",
+        "loop",
+        loopCondition="$.k0 == null",
+        loopOver=[set_variable("s", p="p" * 1_000_000)],
+        inputParameters={f"k{n}": "${workflow.variables.p}" for n in range(250)},
+    )
+    started = engine.start(workflow("w", loop))
+    engine.settle()
+    found = engine.workflow(started)
+    assert found["status"] == "FAILED"
+    assert f"Task input {_TOO_MUCH}" in found["reasonForIncompletion"]
+
+
+def test_ordinary_expressions_bring_in_as_much_as_a_document_may_hold() -> None:
+    engine = memory_engine()
+    given = {f"k{n}": "${workflow.input.x}" for n in range(10)}
+    started = engine.start(
+        workflow("w", simple("t", inputParameters=given)), input={"x": "x" * 1_000_000}
+    )
+    assert engine.statuses(started) == {"t": "SCHEDULED"}

@@ -177,6 +177,9 @@ def _condition(
     if not text or not text.strip():
         return items is not None
     bindings = _bindings(ws, spot, attempt, state, text)
+    lacking = ws.unresolved.pop(spot.key, None)
+    if lacking is not None:
+        return Refusal(lacking)
     key = f"script:{spot.key}:{state.iteration}:{digest([text, bindings])}"
     found = ws.answer(key, ScriptWanted("javascript", text, bindings))
     if isinstance(found, Refusal):

@@ -35,6 +35,10 @@ def open_(ws: Workspace, spot: Spot) -> None:
 def resume(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
     """Publish anew, after the delay of a retry: another attempt, another message."""
     value = _input(ws, spot, attempt.seq)
+    lacking = ws.unresolved.pop(spot.key, None)
+    if lacking is not None:
+        control.finish(ws, spot, attempt, TaskStatus.FAILED_WITH_TERMINAL_ERROR, reason=lacking)
+        return
     ws.documents[f"i:{attempt.seq}"] = value
     _publish(ws, spot, attempt, value)
 
