@@ -25,7 +25,8 @@ class _Room:
 
 def expanded(value: JsonValue) -> JsonValue:
     """Parse texts that hold a JSON object or list, through all maps; texts that stand in a list
-    stay (Conductor), and so do those that have more values than a request may, all together.
+    stay (Conductor), and so do those that no request could hold: with more values, all together,
+    with half of a surrogate pair, with an infinite number.
     """
     return _expanded(value, 0, _Room())
 
@@ -47,7 +48,10 @@ def _expanded(value: JsonValue, depth: int, room: _Room) -> JsonValue:
 def _parsed(text: str, depth: int, room: _Room) -> JsonValue:
     if text.lstrip()[:1] not in {"{", "["}:
         return text
-    document = text.encode(errors="surrogatepass")
+    try:
+        document = text.encode()
+    except UnicodeEncodeError:
+        return text
     if has_more(document, room.left):
         return text
     room.left = max(0, room.left - values_of(document))

@@ -18,6 +18,7 @@ from conductor_py.codec.event_handlers import load_message, record_to_json
 from conductor_py.codec.execution import dump_json
 from conductor_py.decider.event_actions import expanded, holds
 from conductor_py.engine.clock import StoreClock
+from conductor_py.engine.deliberation import named
 from conductor_py.engine.disposal import Drop
 from conductor_py.engine.event_actions import REMEMBERED_MS, EventActions
 from conductor_py.engine.events import HELD_LIMIT, HELD_MS, RECORDS_KEPT, stored_handlers
@@ -192,9 +193,12 @@ class EventDelivery:
             return
         try:
             refused = self._refused(handler, message)
-        except LimitExceeded:
-            yield None
-            return
+        except Exception as broken:  # noqa: BLE001 - whatever it raises costs this handler alone
+            why = _reason(broken, handler, message)
+            if why is None:
+                yield None
+                return
+            refused = ActionStatus.FAILED, {"error": why}
         if refused is not None:
             yield self._record(not_begun, handler, message, *refused)
             return
@@ -204,16 +208,12 @@ class EventDelivery:
             status, output = ActionStatus.COMPLETED, {}
             try:
                 output = dict(self._actions.perform(identity, action, message))
-            except (StoreFull, NotYet):
-                yield None
-                continue
-            except StoreFailure:
-                raise
-            except ConductorError as failed:
-                if failed.retryable:
+            except Exception as broken:  # noqa: BLE001 - whatever it raises costs this action alone
+                why = _reason(broken, handler, message)
+                if why is None:
                     yield None
                     continue
-                status, output = ActionStatus.FAILED, {"error": failed.message}
+                status, output = ActionStatus.FAILED, {"error": why}
             record = self._record(identity, handler, message, status, output)
             yield replace(record, action=action.action.value)
 
@@ -298,6 +298,29 @@ def give_up(store: EventStore, record: ActionRecord) -> None:
         | {"error": str(record.output.get("error"))},
     )
     store.record([(DEAD, dump_json(record_to_json(record)))], RECORDS_KEPT)
+
+
+def _reason(broken: Exception, handler: EventHandler, message: EventMessage) -> str | None:
+    """Say why something cannot be done; ``None`` when it is to be tried again, and the others go
+    on meanwhile. Raises ``broken`` when the store is away, for everybody.
+    """
+    if isinstance(broken, StoreUnavailable) and not isinstance(broken, StoreFull | NotYet):
+        raise broken
+    if isinstance(broken, StoreFailure):
+        return None
+    if isinstance(broken, ConductorError):
+        # What is in the message may be in there, half of a surrogate pair too.
+        return None if broken.retryable else broken.message.encode(errors="replace").decode()
+    _LOG.error(
+        "An event handler fails by a defect",
+        exc_info=broken,
+        extra={
+            "action": "event_action_broken",
+            "handler": handler.name,
+            "message_id": message.id,
+        },
+    )
+    return named(broken)
 
 
 def _done(identity: str) -> str:

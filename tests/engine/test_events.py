@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from conductor_py.codec.definitions import workflow_from_json
-from conductor_py.errors import Conflict, InvalidInput, NotFound, StoreUnavailable
+from conductor_py.codec.event_handlers import load_message
+from conductor_py.errors import Conflict, InvalidInput, NotFound, StoreDamaged, StoreUnavailable
 from conductor_py.model.event_handlers import EventMessage
 from conductor_py.ports.events import Undelivered
 from conductor_py.testing import MemoryEngine, memory_engine
@@ -313,6 +314,114 @@ def test_an_action_that_cannot_be_done_is_recorded_and_the_next_one_goes_on(
     assert engine.engine.events.counts() == {"FAILED": 1, "COMPLETED": 1}
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(r'{"s": "\ud800x"}', id="half of a surrogate pair"),
+        pytest.param(r'{"\uDFFF": 1, "s": "x"}', id="half of one in a name"),
+        pytest.param('{"s": 1e999}', id="infinite number"),
+        pytest.param('{"s": "target"}', id="as it should be"),
+    ],
+)
+def test_json_in_a_text_of_a_message_holds_nothing_that_no_request_could_hold(
+    engine: MemoryEngine, text: str
+) -> None:
+    start = action("start_workflow", name="target", input={"v": "${p}"}, expand=True)
+    register(engine, handler(start))
+    publish(engine, p=text)
+    engine.settle()
+    (record,) = happened(engine)
+    found = engine.workflow(record["output"]["workflowId"])["input"]["v"]
+    assert found == (text if "target" not in text else {"s": "target"})
+
+
+def test_number_of_more_than_64_bits_in_a_text_of_a_message_is_read_as_in_a_request(
+    engine: MemoryEngine,
+) -> None:
+    start = action("start_workflow", name="target", input={"v": "${p}"}, expand=True)
+    register(engine, handler(start))
+    publish(engine, p='{"n": [36893488147419103232, 18446744073709551615]}')
+    engine.settle()
+    (record,) = happened(engine)
+    found = engine.workflow(record["output"]["workflowId"])["input"]["v"]
+    assert found == {"n": [2.0**65, 2**64 - 1]}
+
+
+def test_a_handler_that_a_message_makes_fail_keeps_no_other_from_the_message(
+    engine: MemoryEngine,
+) -> None:
+    hostile = action("start_workflow", name="${p.s}", expand=True)
+    register(engine, handler(hostile, name="a1"))
+    register(engine, handler(action("start_workflow", name="target"), name="b1"))
+    publish(engine, p=r'{"s":"\ud800x"}')
+    engine.settle()
+    assert [(each["name"], each["status"]) for each in happened(engine)] == [
+        ("a1", "FAILED"),
+        ("b1", "COMPLETED"),
+    ]
+    assert not [left for left in _waiting(engine) if ":publish:" in left]
+
+
+@pytest.mark.parametrize("broken", [ValueError("\ud800"), UnicodeError("x"), NotFound("\ud800")])
+def test_whatever_an_action_raises_is_its_own_failure_and_the_others_go_on(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch, broken: Exception
+) -> None:
+    start = type(engine.engine.executions).start
+
+    def failing(self: Any, request: Any, **more: Any) -> Any:
+        if ":a1:" in more.get("cause", ""):
+            raise broken
+        return start(self, request, **more)
+
+    monkeypatch.setattr(type(engine.engine.executions), "start", failing)
+    for name in ("a1", "b1"):
+        register(engine, handler(action("start_workflow", name="target"), name=name))
+    publish(engine)
+    engine.settle()
+    failed, done = happened(engine)
+    assert (failed["name"], failed["status"]) == ("a1", "FAILED")
+    assert str(broken).replace("\ud800", "?") in failed["output"]["error"]
+    assert (done["name"], done["status"]) == ("b1", "COMPLETED")
+
+
+def test_a_condition_that_breaks_its_evaluation_costs_its_own_handler_only(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    evaluate = type(engine.ports.scripts).evaluate
+
+    def broken(self: Any, requests: Any, **more: Any) -> Any:
+        if any(request.expression == "$.bad" for request in requests):
+            raise UnicodeError("no text")
+        return evaluate(self, requests, **more)
+
+    monkeypatch.setattr(type(engine.ports.scripts), "evaluate", broken)
+    start = action("start_workflow", name="target")
+    register(engine, handler(start, name="a1", condition="$.bad"))
+    register(engine, handler(start, name="b1"))
+    publish(engine)
+    engine.settle()
+    assert statuses(engine) == ["FAILED", "COMPLETED"]
+
+
+def test_what_the_store_cannot_read_is_tried_again_while_the_others_go_on(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = type(engine.engine.executions).start
+
+    def damaged(self: Any, request: Any, **more: Any) -> Any:
+        if ":a1:" in more.get("cause", ""):
+            raise StoreDamaged
+        return start(self, request, **more)
+
+    monkeypatch.setattr(type(engine.engine.executions), "start", damaged)
+    for name in ("a1", "b1"):
+        register(engine, handler(action("start_workflow", name="target"), name=name))
+    publish(engine)
+    engine.settle()
+    assert [(each["name"], each["status"]) for each in happened(engine)] == [("b1", "COMPLETED")]
+    assert [left for left in _waiting(engine) if ":publish:" in left] != []
+
+
 # -- conditions ------------------------------------------------------------------------------------
 
 
@@ -535,15 +644,14 @@ def test_a_defect_in_one_message_does_not_hold_up_the_others(
 ) -> None:
     register(engine, handler(action("start_workflow", name="target")))
     first, second = publish(engine), publish(engine)
-    executions = type(engine.engine.executions)
-    start = executions.start
 
-    def broken(self: Any, request: Any, **more: Any) -> Any:
-        if first in more["cause"]:
+    def broken(document: dict[str, Any]) -> EventMessage:
+        message = load_message(document)
+        if message.id == first:
             raise AssertionError("a defect")
-        return start(self, request, **more)
+        return message
 
-    monkeypatch.setattr(executions, "start", broken)
+    monkeypatch.setattr("conductor_py.engine.event_delivery.load_message", broken)
     engine.engine.relay.tick()
     assert [record["messageId"] for record in happened(engine)] == [second]
     assert "A message cannot be delivered" in caplog.text
