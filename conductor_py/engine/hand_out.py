@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Final
 
 import orjson
@@ -37,15 +37,22 @@ _NAMED: Final = re.compile(r"\$\{\s*workflow\.(secrets|env)\.([^{}]+)\}")
 _PLACEHOLDER: Final = re.compile(rf"(?<!\$){_NAMED.pattern}")
 _REMEMBERED: Final = 4_096
 
-_Place = tuple[str | int, ...]
-
 
 @dataclass(frozen=True, slots=True)
 class _Spot:
-    """Where a definition's text names a value, and the placeholders that stand there."""
+    """A definition's text that names values: the placeholders that stand there."""
 
-    place: _Place
-    texts: tuple[str, ...]
+    texts: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Branch:
+    """What of an object or a list of a definition leads to such texts, by member or number."""
+
+    inner: Mapping[str | int, _Tree]
+
+
+_Tree = _Spot | _Branch
 
 
 class HandOut:
@@ -58,7 +65,7 @@ class HandOut:
         hidden = (secrets.value(name) or "" for name in secrets.names())
         self._masker = Masker(hidden, most=None)
         self._needles = [json.dumps(one, ensure_ascii=False)[1:-1] for one in self._masker.needles]
-        self._known: dict[int, tuple[WorkflowTask, tuple[_Spot, ...]]] = {}
+        self._known: dict[int, tuple[WorkflowTask, _Tree | None]] = {}
 
     def document(self, view: TaskView) -> JsonObject:
         """Write a task for the one who is to work on it."""
@@ -122,26 +129,12 @@ class HandOut:
     def _dressed(self, view: TaskView) -> TaskView:
         if isinstance(view.input, External) or not view.authored:
             return view
-        spots = self._spots(view.task)
-        if not spots:
+        tree = self._tree(view.task)
+        if tree is None:
             return view
-        value: JsonValue = view.input
-        for spot in spots:
-            value = _changed(value, spot.place, partial(self._filled, spot))
+        # A name may stand there by the thousand, and for a part of a large text.
+        value = _changed(view.input, tree, partial(_filled, cache(self._value)))
         return replace(view, input=value) if isinstance(value, Mapping) else view
-
-    def _filled(self, spot: _Spot, text: str) -> JsonValue:
-        if len(spot.texts) == 1 and text == spot.texts[0]:
-            return self._value(text)
-        written = frozenset(spot.texts)
-        return _NAMED.sub(partial(self._in_words, written), text)
-
-    def _in_words(self, written: frozenset[str], found: re.Match[str]) -> str:
-        """In one walk over the text: what stands in a value is not looked at again."""
-        if found[0] not in written:
-            return found[0]
-        value = self._value(found[0])
-        return "" if value is None else text_of(value)
 
     def _value(self, placeholder: str) -> JsonValue:
         found = _PLACEHOLDER.fullmatch(placeholder)
@@ -154,37 +147,62 @@ class HandOut:
         secret = self._secrets.value(name)
         return self._environment.value(name) if secret is None else secret
 
-    def _spots(self, task: WorkflowTask) -> tuple[_Spot, ...]:
+    def _tree(self, task: WorkflowTask) -> _Tree | None:
         known = self._known.get(id(task))
         if known is None or known[0] is not task:
-            known = (task, tuple(_spots_in(input_template(task))))
+            known = (task, _tree_of(input_template(task)))
             if len(self._known) >= _REMEMBERED:
                 self._known.clear()
             self._known[id(task)] = known
         return known[1]
 
 
-def _spots_in(template: JsonObject) -> Iterator[_Spot]:
-    pending: list[tuple[_Place, JsonValue]] = [((), template)]
-    while pending:
-        place, item = pending.pop()
-        if isinstance(item, str):
-            texts = tuple(dict.fromkeys(found[0] for found in _PLACEHOLDER.finditer(item)))
-            if texts:
-                yield _Spot(place, texts)
-        elif isinstance(item, Mapping):
-            pending += [((*place, name), inner) for name, inner in item.items()]
-        elif isinstance(item, Sequence):
-            pending += [((*place, at), inner) for at, inner in enumerate(item)]
+def _filled(value_of: Callable[[str], JsonValue], spot: _Spot, text: str) -> JsonValue:
+    if len(spot.texts) == 1 and text in spot.texts:
+        return value_of(text)
+
+    def in_words(found: re.Match[str]) -> str:
+        if found[0] not in spot.texts:
+            return found[0]
+        value = value_of(found[0])
+        return "" if value is None else text_of(value)
+
+    # In one walk over the text: what stands in a value is not looked at again.
+    return _NAMED.sub(in_words, text)
 
 
-def _changed(value: JsonValue, place: _Place, change: Callable[[str], JsonValue]) -> JsonValue:
-    """Change the text at a place; the rest is shared, and a place that is not there is left."""
-    if not place:
-        return change(value) if isinstance(value, str) else value
-    key, rest = place[0], place[1:]
-    if isinstance(value, Mapping) and isinstance(key, str) and key in value:
-        return {**value, key: _changed(value[key], rest, change)}
-    if isinstance(value, list | tuple) and isinstance(key, int) and key < len(value):
-        return [*value[:key], _changed(value[key], rest, change), *value[key + 1 :]]
+def _tree_of(template: JsonValue) -> _Tree | None:
+    """Find the texts of a definition that name values; ``None``: there are none."""
+    if isinstance(template, str):
+        texts = frozenset(found[0] for found in _PLACEHOLDER.finditer(template))
+        return _Spot(texts) if texts else None
+    entries: Iterable[tuple[str | int, JsonValue]] = ()
+    if isinstance(template, Mapping):
+        entries = template.items()
+    elif isinstance(template, Sequence):
+        entries = enumerate(template)
+    inner = {key: tree for key, item in entries if (tree := _tree_of(item)) is not None}
+    return _Branch(inner) if inner else None
+
+
+def _changed(value: JsonValue, tree: _Tree, change: Callable[[_Spot, str], JsonValue]) -> JsonValue:
+    """Change the texts that a tree leads to, each object and list once; the rest is shared, and a
+    place that is not there is left.
+    """
+    if isinstance(tree, _Spot):
+        return change(tree, value) if isinstance(value, str) else value
+    inner = tree.inner
+    if isinstance(value, Mapping):
+        made = dict(value)
+        made |= {
+            key: _changed(value[key], leads, change)
+            for key, leads in inner.items()
+            if isinstance(key, str) and key in value
+        }
+        return made
+    if isinstance(value, list | tuple):
+        return [
+            _changed(item, inner[at], change) if at in inner else item
+            for at, item in enumerate(value)
+        ]
     return value

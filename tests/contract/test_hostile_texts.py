@@ -11,7 +11,7 @@ import pytest
 from conductor_py.decider import expressions
 from conductor_py.decider.jsonpath import compile_path
 from conductor_py.decider.linear_regex import compile_regex
-from conductor_py.engine.hand_out import _spots_in
+from conductor_py.engine.hand_out import _tree_of
 from conductor_py.errors import ConductorError
 from conductor_py.model import business_time, cron, search
 from conductor_py.model.wait_time import parse_duration_ms, parse_until_ms
@@ -40,7 +40,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "expressions": expressions.compile_template,
     "complaints of expressions": expressions.check,
     "expression of a filter": compile_regex,
-    "secrets of a definition": lambda text: list(_spots_in({"a": text})),
+    "secrets of a definition": lambda text: _tree_of({"a": text}),
     "SQL that draws": lambda text: sum(1 for _ in _WORD.finditer(text)),
 }
 TEXTS = (

@@ -1,12 +1,15 @@
 """Secrets and environment: handed to whoever works on a task, and kept nowhere."""
 
 import json
+import time
 from base64 import b64encode
 from typing import Any
+from unittest.mock import Mock
 from urllib.parse import quote, quote_plus
 
 import pytest
 
+from conductor_py.decider.expressions import named_value
 from conductor_py.engine.hand_out import HandOut
 from conductor_py.model.ids import ExecutionId
 from conductor_py.model.requests import TaskLog
@@ -83,6 +86,31 @@ def test_value_is_stored_nowhere(engine: MemoryEngine) -> None:
     archived = engine.ports.search.archived(execution)
     assert archived is not None
     assert b"s3cr3t" not in archived.document
+
+
+def test_list_of_thousands_of_references_is_handed_out_in_linear_time(
+    engine: MemoryEngine,
+) -> None:
+    used = []
+    for size in (5_000, 20_000):
+        references = ["${workflow.env.REGION}", "x"] * (size // 2)
+        engine.start(workflow("w", simple("a", inputParameters={"l": references, "n": 1})))
+        began = time.process_time()
+        (task,) = engine.poll("a")
+        used.append(time.process_time() - began)
+        assert task["inputData"] == {"l": ["eu-1", "x"] * (size // 2), "n": 1}
+    assert used[1] < 9 * used[0] + 0.1
+
+
+def test_value_that_thousands_of_references_name_is_read_once(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = Mock(wraps=named_value)
+    monkeypatch.setattr("conductor_py.engine.hand_out.named_value", read)
+    part = "${workflow.secrets.DB.user}"
+    handed = _handed(engine, {"l": [part] * 500, "t": f"<{part}{_TOKEN}>" * 500})
+    assert handed == {"l": ["u"] * 500, "t": "<us3cr3t-token>" * 500}
+    assert read.call_count == 2
 
 
 @pytest.mark.anomaly("A-51")
