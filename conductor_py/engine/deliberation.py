@@ -33,10 +33,34 @@ from conductor_py.ports.store import Changes, Loaded
 _LOG = logging.getLogger(__name__)
 _MAX_REASON = 500
 _MAX_QUESTIONS = 16
+_REMEMBERED = 1_024
 
 
 class Moved(Exception):
     """Somebody else has decided on the execution since it was read."""
+
+
+class _Sizes:
+    """How many attempts of an execution have made a small decision, where the bound of bytes has
+    cut one: to begin with all of them each time would take the square of their number.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, int] = {}
+
+    def limits(self, execution: str, limits: Limits) -> Limits:
+        """Give the bounds of the next decision: twice what was small enough the last time."""
+        known = self._known.pop(execution, None)
+        if known is None or 2 * known >= limits.attempts:
+            return limits
+        self.cut(execution, 2 * known)
+        return replace(limits, attempts=2 * known)
+
+    def cut(self, execution: str, attempts: int) -> None:
+        """Note how many are tried now."""
+        if len(self._known) >= _REMEMBERED:
+            self._known.clear()
+        self._known[execution] = attempts
 
 
 class Deliberation:
@@ -59,6 +83,7 @@ class Deliberation:
         self._reports = reports
         self._pick_shard = pick_shard
         self.limits = limits
+        self._sizes = _Sizes()
         self._punctuality = punctuality
 
     def known(self, loaded: Loaded) -> dict[str, object]:
@@ -100,10 +125,11 @@ class Deliberation:
         """Decide, fetching what is needed. Raises ``Moved`` when the execution moved on meanwhile.
 
         A decision stays small: after many questions what is complete is committed by itself, and
-        one that is too large in bytes is made of fewer attempts. The rest is its continuation, and
-        so is what needs a script that takes long. Raises ``PutOff`` when there is nothing else.
+        one that is too large in bytes is made of fewer attempts, and so is the next. The rest is
+        its continuation, and so is what needs a script that takes long. Raises ``PutOff`` when
+        there is nothing else.
         """
-        limits, questions, turns = self.limits, 0, 0
+        limits, questions, turns = self._sizes.limits(execution.id, self.limits), 0, 0
         left: PutOff | None = None
         while True:
             decision = decide(plan, execution, events, now_ms, limits)
@@ -133,6 +159,7 @@ class Deliberation:
             made = decision.header.next_seq - execution.header.next_seq
             if made > 1 and sum(map(len, changes.fields.values())) > limits.bytes:
                 limits = replace(limits, attempts=made // 2)
+                self._sizes.cut(execution.id, made // 2)
                 continue
             counted = self._counted(decision, changes, born=birth is not None)
             return decision, self._reports.add(execution.id, decision, counted)

@@ -4,12 +4,14 @@ A trial has an engine of its own, in memory, over the registered definitions, wi
 jumps from one instant at which something happens to the next: delays, retries, WAITs and the times
 that mocks take pass without waiting, and run into the timeouts that they would run into. All
 operators are the real ones. A task takes its mocks in turn, one an attempt; the trial ends when
-the execution has ended, or when nothing goes on without somebody whom no mock speaks for.
+the execution has ended, or when nothing goes on without somebody whom no mock speaks for. It is
+bounded in time and in what it holds, which its place looks at before each commit.
 """
 
 from __future__ import annotations
 
 import heapq
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -20,7 +22,13 @@ from conductor_py.decider.workspace import Limits
 from conductor_py.engine.encoding import PayloadLimits
 from conductor_py.engine.executions import Executions
 from conductor_py.engine.tasks import Tasks
-from conductor_py.errors import Conflict, LimitExceeded, NotFound
+from conductor_py.errors import (
+    Conflict,
+    LimitExceeded,
+    NotFound,
+    PayloadTooLarge,
+    StoreUnavailable,
+)
 from conductor_py.model.execution import Attempt, wire_ref
 from conductor_py.model.ids import ExecutionId, task_id
 from conductor_py.model.json import JsonObject
@@ -32,6 +40,8 @@ from conductor_py.ports.scripts import Scripts
 
 MAX_ROUNDS: Final = 20_000
 MAX_SECONDS: Final = 20.0
+MOST_BYTES: Final = 64 << 20
+"""Of all documents of a trial: it is in the memory of the process that was asked for it."""
 AT_ONCE: Final = 2
 """Trials that run at the same time in one process; each has a thread to itself."""
 
@@ -59,6 +69,10 @@ _LIMITED_MS: Final = 1_000
 """How long a task waits that a limit of its definition keeps from its worker."""
 
 
+class TrialOver(StoreUnavailable):
+    """The time of a trial is over, or its room is used up: its place does nothing any more."""
+
+
 class Bench(Protocol):
     """A place for one trial: an engine that nobody else knows, and its clock (epoch ms)."""
 
@@ -69,6 +83,15 @@ class Bench(Protocol):
     @property
     def tasks(self) -> Tasks:
         """Tasks of that engine."""
+
+    @property
+    def full(self) -> bool:
+        """Whether it has refused what would have been more than it may hold."""
+
+    def end_at(self, instant: float) -> None:
+        """From this instant of ``time.monotonic`` on change nothing: raise ``TrialOver``, as where
+        it would come to hold more than ``MOST_BYTES``, or more values than a request.
+        """
 
     def now_ms(self) -> int:
         """Read the clock."""
@@ -108,9 +131,10 @@ class Trials:
         self._free = threading.BoundedSemaphore(AT_ONCE)
 
     def run(self, trial: Trial) -> JsonObject:
-        """Run a trial and answer its execution as it stands at the end.
+        """Run a trial and answer its execution as it stands at the end, or when its time is over.
 
-        ``NotFound`` for an unknown definition, ``LimitExceeded`` when too many run already.
+        ``NotFound`` for an unknown definition, ``LimitExceeded`` when too many run already,
+        ``PayloadTooLarge`` when it comes to hold more than it may.
         """
         if self._bench is None:
             raise NotFound("This server runs no tests of workflows.")
@@ -175,16 +199,31 @@ class _Run:
         """Something goes on by itself at a later instant."""
 
     def result(self) -> JsonObject:
-        root = self._bench.executions.start(self._trial.start)
+        root = ""
+        self._bench.end_at(time.monotonic() + MAX_SECONDS)
+        try:
+            root = self._bench.executions.start(self._trial.start)
+            self._go_through(root)
+        except TrialOver:
+            pass
+        if self._bench.full:
+            raise PayloadTooLarge(
+                f"This test would hold more than {MOST_BYTES >> 20} MB of documents, or more values"
+                " than a request may have: give it a smaller input, smaller outputs of its mocks,"
+                " or fewer tasks that take all of them."
+            )
+        if not root:
+            raise LimitExceeded(f"This test has not begun after {MAX_SECONDS:g} s.")
+        self._bench.end_at(math.inf)
+        return self._bench.executions.document(root)
+
+    def _go_through(self, root: str) -> None:
         left = _Left(self._trial.mocks)
-        ends = time.monotonic() + MAX_SECONDS
         for _ in range(MAX_ROUNDS):
             self._bench.settle()
             self._stuck = self._timed = False
-            ended = self._look(root, left)
-            if ended or time.monotonic() > ends or not self._go_on():
+            if self._look(root, left) or not self._go_on():
                 break
-        return self._bench.executions.document(root)
 
     def _look(self, execution: str, left: _Left) -> bool:
         """Give open attempts their mocks, here and in children; whether the execution has ended."""

@@ -42,12 +42,14 @@ from conductor_py.ports.metadata import MetadataStore
 from conductor_py.ports.payloads import Payloads
 from conductor_py.ports.scripts import Scripts
 from conductor_py.ports.shards import ShardRegistry
+from conductor_py.ports.store import ExecutionStore
 
 
 def memory_ports(
     space: MemorySpace,
     *,
     fencing: bool = True,
+    store: ExecutionStore | None = None,
     metadata: MetadataStore | None = None,
     catalog: CatalogStore | None = None,
     scripts: Scripts | None = None,
@@ -64,7 +66,7 @@ def memory_ports(
     """
     flags: dict[str, Any] = {} if take_lease and lock is None else {"take_lease": False}
     return Ports(
-        store=MemoryExecutionStore(space, fencing=fencing, **flags),
+        store=store or MemoryExecutionStore(space, fencing=fencing, **flags),
         reader=MemoryExecutionReader(space),
         queues=MemoryTaskQueues(space),
         permits=MemoryPermits(space),

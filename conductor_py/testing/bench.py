@@ -2,28 +2,38 @@
 
 from __future__ import annotations
 
+import math
 import time
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import cast
 
 from conductor_py.adapters.memory.space import MemorySpace
+from conductor_py.adapters.memory.store import MemoryExecutionStore
 from conductor_py.codec.execution import load_attempt
 from conductor_py.decider.workspace import Limits
 from conductor_py.engine.encoding import PayloadLimits
 from conductor_py.engine.executions import Executions
 from conductor_py.engine.tasks import Tasks
+from conductor_py.engine.trials import MOST_BYTES, TrialOver
 from conductor_py.model.execution import Attempt
 from conductor_py.model.homes import homes_of
 from conductor_py.model.ids import ExecutionId
+from conductor_py.model.json_bounds import is_heavy, values_in, values_of
 from conductor_py.ports.catalog import CatalogStore
 from conductor_py.ports.metadata import MetadataStore
 from conductor_py.ports.scripts import Scripts
+from conductor_py.ports.store import Changes, Commit, CommitReply, Outcome, Start, StartReply
 from conductor_py.testing.clock import FakeClock
 from conductor_py.testing.engine import MemoryEngine, memory_engine
 
 _BATCH = 500
 _MOST_TASKS = 20_000
 """Of one trial: it is in the memory of the process that was asked for it."""
+_MOST_ATTEMPTS = 8
+"""Of one decision, all of which is there before it is stored: time and room are looked at between
+two.
+"""
 _LEASE_MS = 30_000
 _FIRST = -1
 _CHANGES = ("put", "delete")
@@ -50,6 +60,66 @@ class RegisteredDefinitions:
         return getattr(self._metadata, name)
 
 
+class _BoundedStore(MemoryExecutionStore):
+    """Executions in memory until the time is over or there is no more room: then each call that
+    would change something, or asks whether the store is there, raises ``TrialOver``.
+    """
+
+    def __init__(self, space: MemorySpace, most_values: int) -> None:
+        super().__init__(space)
+        self._executions = space.partition(0).executions
+        self._most_values = most_values
+        self._bytes = self._values = 0
+        self.ends = math.inf
+        self.full = False
+
+    def now_ms(self) -> int:
+        self._ask()
+        return super().now_ms()
+
+    def start(self, start: Start) -> StartReply:
+        self._ask()
+        added = self._room_for(start.execution, start.changes)
+        reply = super().start(start)
+        if reply.outcome is Outcome.OK:
+            self._add(added)
+        return reply
+
+    def commit(self, commit: Commit) -> CommitReply:
+        self._ask()
+        added = self._room_for(commit.execution, commit.changes)
+        reply = super().commit(commit)
+        if reply.outcome is Outcome.OK:
+            self._add(added)
+        return reply
+
+    def renew(self, execution: ExecutionId, holder: str, lease_ms: int) -> bool:
+        self._ask()
+        return super().renew(execution, holder, lease_ms)
+
+    def _ask(self) -> None:
+        if self.full or time.monotonic() > self.ends:
+            raise TrialOver
+
+    def _room_for(self, execution: ExecutionId, changes: Changes) -> tuple[int, int]:
+        """What the fields come to that these changes add, less those that they replace."""
+        found = self._executions.get(execution)
+        before = found.fields if found is not None else {}
+        names = (*changes.fields, *changes.deleted)
+        gone = [before[name] for name in names if name in before]
+        new = [*changes.fields.values()]
+        new += [stored for child in changes.children for stored in child.fields.values()]
+        size = _size(new) - _size(gone)
+        values = sum(map(_values, new)) - sum(map(_values, gone))
+        self.full = self._bytes + size > MOST_BYTES or self._values + values > self._most_values
+        self._ask()
+        return size, values
+
+    def _add(self, added: tuple[int, int]) -> None:
+        self._bytes += added[0]
+        self._values += added[1]
+
+
 class MemoryBench:
     """A ``Bench`` over the memory adapters."""
 
@@ -64,11 +134,17 @@ class MemoryBench:
         """Read definitions from ``metadata`` and ``catalog``, evaluate by ``scripts``."""
         self._clock = FakeClock(time.time_ns() // 1_000_000)
         self._space = MemorySpace(clock=self._clock)
+        self._store = _BoundedStore(self._space, payload_limits.values)
         self._ended: dict[str, set[str]] = {}
         self._memory: MemoryEngine = memory_engine(
             clock=self._clock,
             space=self._space,
-            limits=replace(limits, tasks=min(limits.tasks, _MOST_TASKS)),
+            store=self._store,
+            limits=replace(
+                limits,
+                tasks=min(limits.tasks, _MOST_TASKS),
+                attempts=min(limits.attempts, _MOST_ATTEMPTS),
+            ),
             payload_limits=_inline(payload_limits),
             metadata=cast("MetadataStore", RegisteredDefinitions(metadata)),
             catalog=catalog,
@@ -85,6 +161,15 @@ class MemoryBench:
     def tasks(self) -> Tasks:
         """Tasks of this engine."""
         return self._memory.engine.tasks
+
+    @property
+    def full(self) -> bool:
+        """Whether it has refused what would have been more than it may hold."""
+        return self._store.full
+
+    def end_at(self, instant: float) -> None:
+        """Raise ``TrialOver`` from this instant of ``time.monotonic`` on."""
+        self._store.ends = instant
 
     def now_ms(self) -> int:
         """Read the clock."""
@@ -155,3 +240,11 @@ def _inline(limits: PayloadLimits) -> PayloadLimits:
         task_input_soft=limits.task_input_hard,
         task_output_soft=limits.task_output_hard,
     )
+
+
+def _size(stored: Iterable[bytes]) -> int:
+    return sum(map(len, stored))
+
+
+def _values(stored: bytes) -> int:
+    return values_in(stored) if is_heavy(stored) else values_of(stored)

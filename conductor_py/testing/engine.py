@@ -37,6 +37,7 @@ from conductor_py.ports.lock import Lock
 from conductor_py.ports.metadata import MetadataStore
 from conductor_py.ports.payloads import Payloads
 from conductor_py.ports.scripts import Scripts
+from conductor_py.ports.store import ExecutionStore
 from conductor_py.ports.touched import GATHER_MS
 from conductor_py.testing.adapters import memory_ports, memory_registry
 from conductor_py.testing.clock import FakeClock, FakeMachine
@@ -258,6 +259,7 @@ def memory_engine(
     most_waiting: int = 10_000,
     payload_limits: PayloadLimits | None = None,
     fencing: bool = True,
+    store: ExecutionStore | None = None,
     metadata: MetadataStore | None = None,
     catalog: CatalogStore | None = None,
     scripts: Scripts | None = None,
@@ -283,8 +285,8 @@ def memory_engine(
 
     With a ``lock``, or without ``take_lease``, nobody takes the lease inside the store.
 
-    ``metadata``, ``catalog``, ``scripts`` and ``payloads`` replace those of the space; ``bench``
-    makes places for trials. Scripts that take long are left to another engine without
+    ``store``, ``metadata``, ``catalog``, ``scripts`` and ``payloads`` replace those of the space;
+    ``bench`` makes places for trials. Scripts that take long are left to another engine without
     ``waits_for_scripts``.
     """
     clock = clock or FakeClock()
@@ -292,6 +294,7 @@ def memory_engine(
     ports = memory_ports(
         space,
         fencing=fencing,
+        store=store,
         metadata=metadata,
         catalog=catalog,
         scripts=scripts,

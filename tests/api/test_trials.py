@@ -7,6 +7,7 @@ import pytest
 from conductor_py.api import create_app
 from conductor_py.testing.bench import MemoryBench
 from conductor_py.testing.engine import memory_engine
+from tests.builders import for_each, set_variable, workflow
 
 _PATH = "/api/workflow/test"
 
@@ -92,3 +93,30 @@ def test_nested_mocks_reach_sub_workflows(client: Any) -> None:
     done = client.post(_PATH, json=body).json
     assert done["status"] == "COMPLETED"
     assert done["output"]["d"] == 1
+
+
+def test_a_trial_that_makes_hundreds_of_megabytes_of_nine_is_refused(client: Any) -> None:
+    copies = [
+        {
+            "name": f"s{number}",
+            "taskReferenceName": f"s{number}",
+            "type": "SWITCH",
+            "evaluatorType": "value-param",
+            "expression": "which",
+            "inputParameters": {"which": "none", "x": "${workflow.input.x}"},
+            "decisionCases": {"one": [{"name": "n", "taskReferenceName": f"n{number}"}]},
+        }
+        for number in range(12)
+    ]
+    body = {"name": "w", "workflowDef": {"name": "w", "tasks": copies}}
+    refused = client.post(_PATH, json={**body, "input": {"x": "x" * 9_000_000}})
+    assert (refused.status_code, refused.json["code"]) == (413, "PAYLOAD_TOO_LARGE")
+    assert "more than 64 MB" in refused.json["message"]
+
+
+def test_a_trial_whose_answer_repeats_a_large_definition_is_refused(client: Any) -> None:
+    one = set_variable("s", x=1) | {"description": "x" * 1_000_000}
+    definition = workflow("w", for_each("l", list(range(70)), one))
+    refused = client.post(_PATH, json={"name": "w", "workflowDef": definition})
+    assert (refused.status_code, refused.json["code"]) == (413, "PAYLOAD_TOO_LARGE")
+    assert "larger than 64 MB" in refused.json["message"]

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from conductor_py.engine.encoding import PayloadLimits
+from conductor_py.decider.workspace import Limits
+from conductor_py.engine.encoding import Encoder, PayloadLimits
 from conductor_py.errors import PayloadTooLarge
+from conductor_py.model.execution import Document
 from conductor_py.ports.payloads import PayloadKind
 from conductor_py.testing import MemoryEngine, memory_engine
 from tests.builders import (
@@ -493,3 +495,23 @@ def test_ordinary_expressions_bring_in_as_much_as_a_document_may_hold() -> None:
         workflow("w", simple("t", inputParameters=given)), input={"x": "x" * 1_000_000}
     )
     assert engine.statuses(started) == {"t": "SCHEDULED"}
+
+
+@pytest.mark.parametrize("tasks", [8, 64])
+def test_large_inputs_of_many_tasks_are_written_a_few_times_each(
+    monkeypatch: pytest.MonkeyPatch, tasks: int
+) -> None:
+    engine = memory_engine(limits=Limits(bytes=10_000))
+    document, inputs = Encoder.document, []
+
+    def counted(self: Encoder, name: str, value: Document) -> bytes | str:
+        inputs.extend([name] if name.startswith("i:") else [])
+        return document(self, name, value)
+
+    monkeypatch.setattr(Encoder, "document", counted)
+    copies = (set_variable(f"s{at}", x="${workflow.input.x}") for at in range(tasks))
+    started = engine.start(workflow("w", *copies), input={"x": "x" * 9_000})
+    engine.settle()
+    assert status_of(engine, started) == "COMPLETED"
+    assert len(engine.workflow(started)["tasks"]) == tasks
+    assert len(inputs) <= 6 * tasks

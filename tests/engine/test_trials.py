@@ -1,11 +1,15 @@
 """A trial runs a workflow apart from all others, with mocks for workers and a clock that jumps."""
 
+import itertools
+import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from conductor_py.codec.definitions import task_def_from_json, workflow_from_json
-from conductor_py.errors import LimitExceeded, NotFound
+from conductor_py.engine.encoding import PayloadLimits
+from conductor_py.errors import LimitExceeded, NotFound, PayloadTooLarge
 from conductor_py.model.requests import StartRequest
 from conductor_py.model.status import TaskStatus
 from conductor_py.model.trial import Mock, Mocks, Trial
@@ -311,6 +315,50 @@ def test_an_endless_loop_ends_its_trial_before_it_fills_the_memory(
     done = _run(engine, _workflow(loop))
     assert done["status"] == "FAILED"
     assert "More than 20 tasks" in done["reasonForIncompletion"]
+
+
+def test_a_trial_that_goes_on_by_itself_is_left_at_its_time_and_not_at_its_end(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = itertools.count()
+    clock = SimpleNamespace(monotonic=lambda: float(next(looks)), time_ns=time.time_ns)
+    monkeypatch.setattr("conductor_py.engine.trials.time", clock)
+    monkeypatch.setattr("conductor_py.testing.bench.time", clock)
+    monkeypatch.setattr("conductor_py.engine.trials.MAX_SECONDS", 60.0)
+    body = _task("s", type="SET_VARIABLE", inputParameters={"x": 1})
+    loop = _task("l", type="DO_WHILE", loopCondition="$.l.iteration < 200", loopOver=[body])
+    done = _run(engine, _workflow(loop))
+    assert done["status"] == "RUNNING"
+    assert 0 < len(done["tasks"]) < 200
+
+
+def test_a_trial_that_has_not_begun_at_its_time_says_so(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("conductor_py.engine.trials.MAX_SECONDS", -1.0)
+    with pytest.raises(LimitExceeded, match="not begun"):
+        _run(engine, _workflow(_task("a")))
+
+
+@pytest.mark.parametrize("inside", [False, True], ids=["its own", "of a sub-workflow"])
+def test_a_trial_that_makes_many_values_of_a_few_is_refused(*, inside: bool) -> None:
+    engine = memory_engine(bench=MemoryBench, payload_limits=PayloadLimits(values=1_000))
+    copies = [
+        _task(f"s{number}", type="SET_VARIABLE", inputParameters={"x": "${workflow.input.x}"})
+        for number in range(4)
+    ]
+    if inside:
+        child = {"name": "c", "workflowDefinition": _workflow(*copies, name="c")}
+        copies = [
+            _task(
+                "sub",
+                type="SUB_WORKFLOW",
+                subWorkflowParam=child,
+                inputParameters={"x": "${workflow.input.x}"},
+            )
+        ]
+    with pytest.raises(PayloadTooLarge, match="more values than a request"):
+        _run(engine, _workflow(*copies), input={"x": [1] * 300})
 
 
 def test_a_trial_is_about_a_day_of_the_zone_that_a_start_would_have() -> None:
