@@ -86,6 +86,7 @@ def compile_plan(definition: WorkflowDef, plan_hash: str) -> Plan:
         reads=reads,
         tells=_tells(nodes),
         roots=tuple(ref for ref, gate in gates.items() if not gate.before),
+        hides=frozenset(definition.masked_fields),
         **_upstream(definition, nodes, apart=False),
     )
 

@@ -67,7 +67,7 @@ class Plan:
     a dynamic fork. ``tells`` says that one of its tasks has ``onStateChange``. ``roots`` are the
     references that a DAG begins with. ``hands_on`` are, by parameter, the references that hand it
     on, ``before`` what stands right before each (``model.upstream``), ``ranks`` their order from
-    the beginning; all are empty where no task hands on any.
+    the beginning; all are empty where no task hands on any. ``hides`` are the masked fields.
     """
 
     hash: str
@@ -84,6 +84,7 @@ class Plan:
     hands_on: Mapping[str, frozenset[str]] = field(default_factory=dict)
     before: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     ranks: Mapping[str, int] = field(default_factory=dict)
+    hides: frozenset[str] = frozenset()
 
     @property
     def is_dag(self) -> bool:

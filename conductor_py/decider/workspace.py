@@ -42,6 +42,7 @@ from conductor_py.model.execution import (
 )
 from conductor_py.model.ids import ExecutionId
 from conductor_py.model.json import JsonObject
+from conductor_py.model.masking import Masker
 from conductor_py.model.status import WorkflowStatus
 
 _NO_CLAIM = ClaimSide()
@@ -118,6 +119,7 @@ class Workspace:
         "guards",
         "hashes",
         "header",
+        "hiding",
         "id",
         "kept",
         "known",
@@ -167,6 +169,7 @@ class Workspace:
         self.documents: dict[str, Document] = {}
         self.pointers: dict[str, int] = {}
         self.hashes: dict[str, str] = {}
+        self.hiding: tuple[tuple[JsonObject, ...], Masker] | None = None
         self.states: dict[str, State | None] = {}
         self.offered: dict[int, int] = {}
         self.timers: dict[int, int] = {}

@@ -173,7 +173,7 @@ class Deliberation:
         broken: Exception,
     ) -> tuple[Decision, Changes]:
         """End an execution that cannot be decided; raises ``broken`` when not even that can be."""
-        hides = bool(plan.definition.masked_fields)
+        hides = bool(plan.hides)
         decision = abandon(plan, execution, events, now_ms, named(broken, hides=hides))
         changes = self._encoder.changes(execution.id, decision, self._pick_shard, now_ms)
         if not isinstance(changes, Changes):

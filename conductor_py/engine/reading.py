@@ -22,6 +22,7 @@ from conductor_py.model.execution import Header
 from conductor_py.model.ids import ExecutionId, is_execution_id
 from conductor_py.model.json import JsonObject
 from conductor_py.model.json_bounds import is_heavy
+from conductor_py.model.masking import Masker
 from conductor_py.model.view import ExecutionView, TaskView
 from conductor_py.ports.reader import ExecutionReader
 from conductor_py.ports.search import Search
@@ -235,9 +236,9 @@ class Reading:
         seqs: Collection[int],
         fields: Mapping[str, bytes],
     ) -> Iterator[TaskView]:
-        hidden: tuple[str, ...] | None = None
+        hidden: Masker | None = None
         for seq in seqs:
-            view = self._views.task(execution, header, seq, fields, hidden or ())
+            view = self._views.task(execution, header, seq, fields, hidden)
             if view.masked and hidden is None:
                 further = self._store.load(execution, HIDING)
                 hidden = hidden_values(view.masked, _there(further[1]) if further else {})

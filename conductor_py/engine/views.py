@@ -28,7 +28,7 @@ from conductor_py.model.changing import made
 from conductor_py.model.definitions import WorkflowTask
 from conductor_py.model.execution import Attempt, ClaimSide, Header
 from conductor_py.model.ids import ExecutionId, partition_of
-from conductor_py.model.masking import values_in
+from conductor_py.model.masking import Masker, values_in
 from conductor_py.model.view import ExecutionView, TaskView
 from conductor_py.ports.queues import Claimed
 
@@ -71,7 +71,7 @@ class Views:
             for name, stored in fields.items()
             if name.startswith("a:") and (not only_failed or may_have_failed(stored))
         )
-        hidden = hidden_values(plan.definition.masked_fields, fields)
+        hidden = hidden_values(plan.hides if include_tasks else (), fields)
         tasks = self._tasks(execution, header, fields, hidden, seqs) if include_tasks else ()
         if plan.is_dag and header.revised and not only_failed:
             tasks = _aged(plan, tasks)
@@ -96,7 +96,7 @@ class Views:
         execution: ExecutionId,
         header: Header,
         fields: Mapping[str, bytes],
-        hidden: tuple[str, ...],
+        hidden: Masker | None,
         seqs: Sequence[int],
     ) -> Collection[TaskView]:
         present: Collection[int] = [seq for seq in seqs if seq >= header.first_seq]
@@ -110,7 +110,7 @@ class Views:
         header: Header,
         seq: int,
         fields: Mapping[str, bytes],
-        hidden: tuple[str, ...] = (),
+        hidden: Masker | None = None,
     ) -> TaskView:
         """View one attempt out of the fields of its execution; ``hidden`` are ``hidden_values``."""
         attempt = _present(header, load_attempt(seq, fields[f"a:{seq}"]))
@@ -134,7 +134,7 @@ class Views:
             output=load_document(fields.get(f"o:{seq}")),
             progress=orjson.loads(progress) if progress else None,
             authored=not plan.anchor,
-            masked=whole.definition.masked_fields,
+            masked=whole.hides,
             hidden=hidden,
         )
 
@@ -174,13 +174,13 @@ class Views:
         return plan
 
 
-def hidden_values(names: tuple[str, ...], fields: Mapping[str, bytes]) -> tuple[str, ...]:
-    """List what the execution itself has under members of these names."""
+def hidden_values(names: Collection[str], fields: Mapping[str, bytes]) -> Masker | None:
+    """What takes out of texts what the execution itself has under members of these names."""
     if not names:
-        return ()
+        return None
     documents = (load_document(fields.get(name)) for name in HIDING)
     inline = (each for each in documents if isinstance(each, Mapping))
-    return tuple(dict.fromkeys(value for each in inline for value in values_in(each, names)))
+    return Masker(value for each in inline for value in values_in(each, names))
 
 
 def _aged(plan: Plan, tasks: Collection[TaskView]) -> Collection[TaskView]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from conductor_py.model.definitions import WorkflowDef, WorkflowTask
 from conductor_py.model.execution import Attempt, ClaimSide, Document, Ending, Header, Meta
 from conductor_py.model.json import JsonObject
+from conductor_py.model.masking import Masker
 
 
 def worker_of(attempt: Attempt, claim: ClaimSide) -> str:
@@ -37,12 +38,12 @@ class TaskView:
     progress: JsonObject | None = None
     authored: bool = True
     """Whether the definition's author wrote the task, rather than data brought it."""
-    masked: tuple[str, ...] = ()
+    masked: frozenset[str] = frozenset()
     """Members of input, output and progress that readers do not see; none for the one who works
     on it.
     """
-    hidden: tuple[str, ...] = ()
-    """Values of such members of the execution itself."""
+    hidden: Masker | None = None
+    """What takes the values of such members of the execution itself out of texts."""
     stale: bool = False
     """Whether something before it, in a DAG, has begun to run again since; told with all tasks."""
 

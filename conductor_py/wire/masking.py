@@ -25,7 +25,7 @@ _TASK_PAYLOADS: Final = ("inputData", "outputData", "progress")
 
 def hidden_execution(view: ExecutionView) -> ExecutionView:
     """Give what readers see of an execution: with masked fields, not their values."""
-    names = view.definition.masked_fields
+    names = frozenset(view.definition.masked_fields)
     if not names:
         return view
     masker = _execution_masker(view)
@@ -59,7 +59,7 @@ def hidden_task(view: TaskView, beside: Masker | None = None) -> TaskView:
         input=_hidden(view.input, names, masker),
         output=_hidden(view.output, names, masker),
         progress=None if view.progress is None else _hidden(view.progress, names, masker),
-        masked=(),
+        masked=frozenset(),
     )
 
 
@@ -67,7 +67,8 @@ def task_masker(view: TaskView, beside: Masker | None = None) -> Masker:
     """What takes the values out of texts that a task has written; ``beside`` as above."""
     documents = (view.input, view.output, view.progress or {})
     own = (value for each in documents for value in values_in(_inline(each), view.masked))
-    return (beside or Masker(view.hidden)).joined(own)
+    known = view.hidden if beside is None else beside
+    return (Masker(()) if known is None else known).joined(own)
 
 
 def log_maskers(view: ExecutionView, seqs: Collection[int]) -> Mapping[int, Masker]:
@@ -98,7 +99,8 @@ def _masked_task(task: Mapping[str, Any], names: Collection[str]) -> dict[str, A
 
 
 def _execution_masker(view: ExecutionView) -> Masker:
-    names, documents = view.definition.masked_fields, (view.input, view.output, view.variables)
+    names = frozenset(view.definition.masked_fields)
+    documents = view.input, view.output, view.variables
     return Masker(value for each in documents for value in values_in(_inline(each), names))
 
 

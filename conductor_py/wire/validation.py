@@ -37,6 +37,7 @@ CheckScript = Callable[[str], str | None]
 
 _NAME = re.compile(r"[A-Za-z0-9_<>{}#\s-]+")
 _REFERENCE = re.compile(r"(?<!\$)\$\{\s*([^.\[\]{}$\s]+)")
+_MOST_MASKED = 1_000
 _DYNAMIC = frozenset({"FORK_JOIN_DYNAMIC", "DYNAMIC"})
 FORKS = frozenset({"FORK_JOIN", "FORK_JOIN_DYNAMIC"})
 
@@ -166,6 +167,8 @@ def _head_findings(definition: WorkflowDef, rules: Rules) -> Iterator[Finding]:
         yield ".tasks", "must hold at least one task", None
     if definition.schema_version != 2:
         yield ".schemaVersion", "must be 2", str(definition.schema_version)
+    if len(definition.masked_fields) > _MOST_MASKED:
+        yield ".maskedFields", f"must not name more than {_MOST_MASKED:,} fields", None
     if rules.owner_email_mandatory and not definition.owner_email:
         yield ".ownerEmail", "must be given", None
 

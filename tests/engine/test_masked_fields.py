@@ -1,5 +1,6 @@
 """Masked fields: readers do not see their values, workers do, and nothing is lost."""
 
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import orjson
@@ -8,11 +9,21 @@ import pytest
 from conductor_py.api import create_app
 from conductor_py.decider.expressions import check
 from conductor_py.model.ids import ExecutionId
-from conductor_py.model.masking import Masker
+from conductor_py.model.json import JsonValue
+from conductor_py.model.masking import Masker, _forms, values_in
 from conductor_py.model.search import ExecutionDocument, ExecutionSummary
 from conductor_py.model.status import TaskStatus
 from conductor_py.testing import MemoryEngine
-from tests.builders import pass_time, policy, run_failing, simple, task_of, workflow
+from tests.builders import (
+    pass_time,
+    policy,
+    run_failing,
+    set_variable,
+    simple,
+    task_of,
+    typed,
+    workflow,
+)
 
 _INPUT = {"card": "4111", "who": {"card": [1, 2], "name": "Ada"}}
 _SHOWN = {"card": "***", "who": {"card": "***", "name": "Ada"}}
@@ -206,3 +217,39 @@ def test_internal_error_of_an_execution_with_masked_fields_is_told_without_its_w
         patch.setattr("conductor_py.engine.deliberation.decide", throwing)
         engine.complete(task)
     assert engine.workflow(execution)["reasonForIncompletion"] == "internal error: KeyError"
+
+
+def test_reasons_of_a_decision_have_the_input_gone_through_once(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    walks: list[object] = []
+
+    def counted(document: JsonValue, names: Collection[str]) -> Iterator[str]:
+        walks.extend([document] if isinstance(document, Mapping) and "card" in document else [])
+        return values_in(document, names)
+
+    monkeypatch.setattr("conductor_py.decider.hiding.values_in", counted)
+    failing = (
+        typed("DYNAMIC", f"d{at}", dynamicTaskNameParam="of", optional=True) for at in range(20)
+    )
+    started = engine.start(workflow("w", *failing, maskedFields=["card"]), input=_INPUT)
+    tasks = engine.workflow(started)["tasks"]
+    assert len([task for task in tasks if task.get("reasonForIncompletion")]) == 20
+    assert len(walks) <= 2
+
+
+def test_values_of_an_execution_are_made_forms_of_once_for_a_page_of_its_tasks(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tasks = (set_variable(f"s{at}", x=1) for at in range(20))
+    started = engine.start(workflow("w", *tasks, maskedFields=["card"]), input=_INPUT)
+    made: list[str] = []
+
+    def counted(value: str) -> Iterator[str]:
+        made.append(value)
+        return _forms(value)
+
+    monkeypatch.setattr("conductor_py.model.masking._forms", counted)
+    page = engine.engine.executions.tasks(started, start=0, count=20)
+    assert len(page.results) == 20
+    assert made == ["4111"]

@@ -9,7 +9,7 @@ from urllib.parse import quote, quote_plus
 import pytest
 
 from conductor_py.model.json import JsonValue
-from conductor_py.model.masking import MOST, Masker, masked, values_in
+from conductor_py.model.masking import LONGEST, MASK, MOST, Masker, masked, values_in
 
 _SECRET = 'tök/e"n+\\1234 &x'
 
@@ -112,3 +112,61 @@ def test_values_are_joined_and_known_ones_cost_nothing() -> None:
     assert Masker([]).joined(f"value-{at}" for at in range(MOST + 1)).text("any") == "***"
     many = Masker(f"value-{at}" for at in range(MOST + 1))
     assert many.joined(["value-x"]).text("any") == "***"
+
+
+def test_thousands_of_masked_names_are_looked_up_and_not_gone_through() -> None:
+    used = []
+    for size in (3_000, 12_000):
+        names = tuple(f"name-{at}" for at in range(size))
+        document: dict[str, JsonValue] = {f"other-{at}": {"x": "y"} for at in range(size)}
+        began = time.process_time()
+        assert masked(document, names) == document
+        assert list(values_in(document, names)) == []
+        used.append(time.process_time() - began)
+    assert used[1] < 9 * used[0] + 0.1
+
+
+def test_value_of_megabytes_is_looked_for_by_its_beginning() -> None:
+    value = "é/" * 1_000_000
+    masker = Masker([value])
+    assert sum(map(len, masker.needles)) < 100 * LONGEST
+    assert masker.text(f"got {value} here") == MASK
+    assert masker.text(f"got {quote(value, safe='')} here") == MASK
+    assert masker.text(f"got {value[: LONGEST // 2]}") == f"got {value[: LONGEST // 2]}"
+    assert masker.document({"a": [value, "other"]}) == {"a": [MASK, "other"]}
+
+
+def test_texts_are_masked_as_a_whole_when_the_work_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("conductor_py.model.masking.MOST_WORK", 1_000_000)
+    masker = Masker([f"value-{at}" for at in range(10)])
+    assert masker.text("of value-7") == "of ***"
+    both = masker.joined(["value-x"])
+    found = {both.text(f"text {at}") for at in range(2_000)}
+    assert MASK in found
+    assert masker.text("any text") == masker.reason("any text") == MASK
+    assert masker.document({"any name": "any text"}) == {MASK: MASK}
+
+
+def test_values_of_the_deployment_are_looked_for_whatever_it_takes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("conductor_py.model.masking.MOST_WORK", 1)
+    masker = Masker(["value-1"], most=None)
+    assert {masker.text("a value-1") for _ in range(100)} == {"a ***"}
+
+
+def test_many_values_of_an_execution_are_not_copied_for_each_of_its_tasks() -> None:
+    many = Masker(f"value-{at}" for at in range(200_000))
+    began = time.process_time()
+    for at in range(500):
+        joined = many.joined([f"own value {at}"])
+        assert joined.document([f"own value {at}", "value-7", "x"]) == [MASK, MASK, "x"]
+    assert time.process_time() - began < 0.5
+
+
+def test_texts_of_a_value_that_is_json_without_end_are_not_parsed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("conductor_py.model.masking.json.loads", None)
+    masker = Masker(["[" + "[]," * 200_000 + "[]]"])
+    assert masker.text("any text") == MASK, "the texts in it are not known"

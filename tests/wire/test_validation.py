@@ -269,6 +269,12 @@ def test_timeouts_that_are_equal_are_fine() -> None:
     check_task_def(TaskDef(name="a", timeout_seconds=9, response_timeout_seconds=9), Rules())
 
 
+@pytest.mark.parametrize(("count", "paths"), [(1_000, []), (1_001, ["$.maskedFields"])])
+def test_masked_fields_by_the_thousand_are_refused(count: int, paths: list[str]) -> None:
+    names = [f"name-{at}" for at in range(count)]
+    assert _paths(_task(), maskedFields=names) == paths
+
+
 @pytest.mark.parametrize(
     ("task", "path"),
     [
