@@ -12,6 +12,7 @@ from flask import Blueprint, request
 
 from conductor_py.api.answers import Answer, empty, json_answer, text
 from conductor_py.api.front import Front, blueprint
+from conductor_py.api.held import little
 from conductor_py.errors import NotFound
 from conductor_py.model.json import JsonObject
 from conductor_py.model.status import TaskStatus
@@ -90,8 +91,8 @@ def result_queues(front: Front) -> Blueprint:
     routes = (
         ("GET", "/size", sizes),
         ("GET", "/", queues),
-        ("POST", "/update/<workflow_id>/<ref>/<status>", by_ref),
-        ("POST", "/update/<workflow_id>/task/<task_id>/<status>", by_task),
+        ("POST", "/update/<workflow_id>/<ref>/<status>", little(by_ref)),
+        ("POST", "/update/<workflow_id>/task/<task_id>/<status>", little(by_task)),
     )
     return blueprint("result-queues", "/api/queue", routes)
 

@@ -29,6 +29,7 @@ from conductor_py.api.facade.files import Files
 from conductor_py.api.files import files as files_of_executions
 from conductor_py.api.front import Front
 from conductor_py.api.gate import admitted
+from conductor_py.api.held import held_by
 from conductor_py.api.hot import HotPath, Timed
 from conductor_py.api.lookups import lookups
 from conductor_py.api.messages import messages
@@ -171,7 +172,7 @@ def create_app(
     whole = drained(app.wsgi_app, limit=max_body_bytes, most=_DRAINED_BODIES * max_body_bytes)
     whole = hot.before(whole)
     if admission is not None:
-        whole = admitted(whole, admission, instance=instance)
+        whole = admitted(whole, admission, instance=instance, held=held_by(app))
     whole = bounded(whole, boundary or Boundary(), instance=instance)
     app.wsgi_app = whole  # type: ignore[assignment,method-assign]  # Flask's own way to wrap it
     return app

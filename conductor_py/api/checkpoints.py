@@ -8,6 +8,7 @@ from flask import Blueprint, request
 
 from conductor_py.api.answers import Answer, empty, json_answer
 from conductor_py.api.front import Front, Route, blueprint
+from conductor_py.api.held import little, work
 from conductor_py.model.json import JsonObject
 from conductor_py.wire.checkpoints import (
     MOST_EPOCH,
@@ -34,11 +35,11 @@ def checkpoints(front: Front) -> Blueprint:
         "checkpoints",
         "/api/tasks/<task_id>/checkpoints",
         (
-            ("POST", "", views.acquire),
-            ("GET", "", views.read),
-            ("POST", "/<part>/notes", views.append),
-            ("PUT", "/<part>", views.put),
-            ("GET", "/<part>", views.part),
+            ("POST", "", work(views.acquire)),
+            ("GET", "", work(views.read)),
+            ("POST", "/<part>/notes", little(views.append)),
+            ("PUT", "/<part>", little(views.put)),
+            ("GET", "/<part>", work(views.part)),
         ),
     )
 

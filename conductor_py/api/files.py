@@ -11,6 +11,7 @@ from flask import Blueprint, Response, request
 from conductor_py.api.answers import Answer, json_answer, no_content
 from conductor_py.api.facade.files import Files
 from conductor_py.api.front import Front, Route, blueprint
+from conductor_py.api.held import little
 from conductor_py.model.json import JsonObject
 from conductor_py.wire.fields import whole
 from conductor_py.wire.files import read_file_request, read_part_tags
@@ -40,8 +41,8 @@ def files(front: Front, kept: Files, public_url: str = "") -> Blueprint:
         ("GET", f"{_PARTS}/part/<part_number>", views.part_url),
         ("POST", f"{_PARTS}/complete", views.complete_parts),
         ("DELETE", _PARTS, views.drop_parts),
-        ("PUT", content, views.upload),
-        ("GET", content, views.download),
+        ("PUT", content, little(views.upload)),
+        ("GET", content, little(views.download)),
     )
     return blueprint("files", "/api/files", routes)
 

@@ -66,7 +66,8 @@ class Front:
     def whole(self, read: Callable[..., _T]) -> _T:
         """Read what may be wide: at most one of those is being read. Who waits for it has no turn.
 
-        ``read`` takes ``patient``; ``Overloaded`` when it still has to wait.
+        ``read`` takes ``patient``; ``Overloaded`` when it still has to wait, or when those before
+        it have left no room for its answer to stay unread.
         """
         if self.admission is None:
             return read(patient=True)
@@ -74,6 +75,9 @@ class Front:
             return read(patient=False)
         except Overloaded:
             self.admission.be_heavy()
+            if self.admission.unread.is_full:
+                self.admission.refuse()
+                raise Overloaded from None
             return read(patient=False)
 
     def _sent(self, asked: Asked) -> bytes:

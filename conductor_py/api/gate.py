@@ -1,7 +1,8 @@
 """The gate in front of the application: it lets requests in, has them wait, and refuses.
 
 Bodies are read before there is a turn; what is large takes as long as its client does, and has a
-few places of its own. Nothing that may have a large answer is begun while there is no room for it.
+few places of its own. Nothing that may have a large answer is begun while there is no room for it,
+and what has waited for its turn is asked again.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from conductor_py.api.admission import Admission
 from conductor_py.api.bodies import Arriving, has_body
 from conductor_py.api.errors import UNANSWERED
+from conductor_py.api.held import Held
 from conductor_py.api.refusals import Refusal, refusal_of, said
 from conductor_py.errors import InvalidInput, Overloaded, StoreUnavailable
 
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 _POLLS: Final = "/api/tasks/poll/"
-_WORK: Final = "/api/tasks"
 _ALWAYS: Final = ("/health", "/api/health", "/actuator/")
 _STREAMED: Final = ("/api/payloads/", "/api/files/")
 _READ_FIRST: Final = 1 << 20
@@ -29,17 +30,30 @@ _DIGITS: Final = 10
 
 
 def admitted(
-    application: WSGIApplication, admission: Admission, *, instance: str
+    application: WSGIApplication,
+    admission: Admission,
+    *,
+    instance: str,
+    held: Callable[[str, str], Held] = lambda *_: Held.MUCH,
 ) -> WSGIApplication:
-    """Wrap an application. Health and metrics are always answered."""
-    return _Gate(application, admission, instance).serve
+    """Wrap an application. Health and metrics are always answered. ``held`` tells by method and
+    path how much an answer may hold.
+    """
+    return _Gate(application, admission, instance, held).serve
 
 
 class _Gate:
     """In front of an application: it lets in, has wait, and refuses."""
 
-    def __init__(self, application: WSGIApplication, admission: Admission, instance: str) -> None:
+    def __init__(
+        self,
+        application: WSGIApplication,
+        admission: Admission,
+        instance: str,
+        held: Callable[[str, str], Held],
+    ) -> None:
         self._application = application
+        self._held = held
         self._admission = admission
         self._busy = refusal_of(Overloaded(), instance)
         self._away = refusal_of(StoreUnavailable("Redis does not answer."), instance)
@@ -53,8 +67,9 @@ class _Gate:
         bodies, number = self._admission.bodies, next(self._numbers)
         if has_body(environ):
             environ["wsgi.input"] = Arriving(environ, bodies, number)
-        start_response = self._counted(start_response)
-        if self._admission.unread.is_full and not path.startswith(_WORK):
+        if not path.startswith(_STREAMED):  # these wait in pieces, not whole
+            start_response = self._counted(start_response)
+        if not self._has_room(environ):
             self._admission.refuse()
             return self._refused(start_response, read=not has_body(environ))
         size = _size_of(environ)
@@ -76,6 +91,14 @@ class _Gate:
         finally:
             self._admission.go()
             bodies.answered(number)
+
+    def _has_room(self, environ: WSGIEnvironment) -> bool:
+        """Whether there is room for its answer to stay unread."""
+        unread = self._admission.unread
+        if not unread.is_full:
+            return True
+        held = self._held(environ["REQUEST_METHOD"], environ["PATH_INFO"])
+        return held is Held.LITTLE or (held is Held.WORK and not unread.is_over)
 
     def _counted(self, start_response: StartResponse) -> StartResponse:
         """Count the bytes of the answer, which may stay unread."""
@@ -130,6 +153,9 @@ class _Gate:
         if not self._admission.begin(poll=poll):
             return self._refused(start_response, read=True)
         try:
+            if not self._has_room(environ):  # others have answered meanwhile
+                self._admission.refuse()
+                return self._refused(start_response, read=True)
             return self._application(environ, start_response)
         finally:
             self._admission.be_light()

@@ -19,6 +19,7 @@ from werkzeug.http import HTTP_STATUS_CODES
 
 from conductor_py.api.answers import Answer
 from conductor_py.api.errors import UNANSWERED, Errors, is_unanswered
+from conductor_py.api.held import Held
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
@@ -37,11 +38,12 @@ Timed = Callable[[str, str, int, float], object]
 class HotView:
     """A view that needs no more of a request than ``Asked``; Flask calls it with its own."""
 
-    __slots__ = ("view",)
+    __slots__ = ("held", "view")
 
-    def __init__(self, view: Callable[..., Answer]) -> None:
-        """``view`` takes what is asked and the variable part of the path."""
+    def __init__(self, view: Callable[..., Answer], held: Held = Held.MUCH) -> None:
+        """``view`` takes what is asked and the variable part of the path; its answer holds this."""
         self.view = view
+        self.held = held
 
     def __call__(self, **segments: str) -> Answer:
         """Answer one of Flask's requests."""

@@ -9,6 +9,7 @@ from flask import Blueprint, Response, request
 
 from conductor_py.api.answers import Answer, empty, json_answer
 from conductor_py.api.front import Front, blueprint
+from conductor_py.api.held import little
 from conductor_py.ports.payloads import CONTENT_TYPE, PayloadKind, ServedPayloads
 from conductor_py.wire.parameters import text, wrong
 
@@ -56,7 +57,7 @@ def payloads(served: ServedPayloads) -> Blueprint:
         answer.call_on_close(file.close)
         return answer
 
-    routes = (("PUT", "/<token>", upload), ("GET", "/<token>", download))
+    routes = (("PUT", "/<token>", little(upload)), ("GET", "/<token>", little(download)))
     return blueprint("payloads", PAYLOADS_PATH, routes)
 
 

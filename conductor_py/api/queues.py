@@ -7,6 +7,7 @@ from flask import Blueprint, request
 from conductor_py.api.answers import Answer, json_answer
 from conductor_py.api.answers import text as text_answer
 from conductor_py.api.front import Front, blueprint
+from conductor_py.api.held import little
 from conductor_py.wire.parameters import text, texts, wrong
 
 
@@ -18,7 +19,7 @@ def queues(front: Front) -> Blueprint:
         "/api/tasks/queue",
         (
             ("GET", "/sizes", views.sizes),
-            ("GET", "/size", views.size),
+            ("GET", "/size", little(views.size)),
             ("GET", "/all", views.all_sizes),
             ("GET", "/all/verbose", views.all_shards),
             ("GET", "/polldata", views.poll_data),

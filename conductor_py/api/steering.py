@@ -6,6 +6,7 @@ from flask import Blueprint, request
 
 from conductor_py.api.answers import Answer, empty, json_answer, no_content
 from conductor_py.api.front import Front, blueprint
+from conductor_py.api.held import little
 from conductor_py.wire.parameters import flag, text
 from conductor_py.wire.steering import read_skip
 
@@ -17,14 +18,14 @@ def steering(front: Front) -> Blueprint:
         "steering",
         "/api/workflow",
         (
-            ("PUT", "/decide/<workflow_id>", views.decide),
-            ("PUT", "/<workflow_id>/pause", views.pause),
-            ("PUT", "/<workflow_id>/resume", views.resume),
-            ("PUT", "/<workflow_id>/skiptask/<ref>", views.skip),
-            ("POST", "/<workflow_id>/resetcallbacks", views.reset_callbacks),
-            ("POST", "/<workflow_id>/variables", views.variables),
-            ("DELETE", "/<workflow_id>/remove", views.remove),
-            ("DELETE", "/<workflow_id>/terminate-remove", views.terminate_and_remove),
+            ("PUT", "/decide/<workflow_id>", little(views.decide)),
+            ("PUT", "/<workflow_id>/pause", little(views.pause)),
+            ("PUT", "/<workflow_id>/resume", little(views.resume)),
+            ("PUT", "/<workflow_id>/skiptask/<ref>", little(views.skip)),
+            ("POST", "/<workflow_id>/resetcallbacks", little(views.reset_callbacks)),
+            ("POST", "/<workflow_id>/variables", little(views.variables)),
+            ("DELETE", "/<workflow_id>/remove", little(views.remove)),
+            ("DELETE", "/<workflow_id>/terminate-remove", little(views.terminate_and_remove)),
         ),
     )
 

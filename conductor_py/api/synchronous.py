@@ -15,6 +15,7 @@ from flask import Blueprint, request
 
 from conductor_py.api.answers import Answer, empty, json_answer
 from conductor_py.api.front import Front, blueprint
+from conductor_py.api.held import little
 from conductor_py.errors import Overloaded
 from conductor_py.model.json import JsonObject
 from conductor_py.model.requests import StartRequest, WaitRequest
@@ -51,7 +52,7 @@ def signals(front: Front) -> Blueprint:
         "signals",
         "/api/tasks",
         (
-            ("POST", "/<workflow_id>/<status>/signal", views.signal),
+            ("POST", "/<workflow_id>/<status>/signal", little(views.signal)),
             ("POST", "/<workflow_id>/<status>/signal/sync", views.signal_and_wait),
         ),
     )

@@ -14,6 +14,7 @@ from conductor_py.api.answers import Answer, empty, json_answer, json_bytes, no_
 from conductor_py.api.errors import envelope
 from conductor_py.api.facade import FoundPage
 from conductor_py.api.front import Asked, Front, blueprint
+from conductor_py.api.held import Held, little
 from conductor_py.api.hot import HotView
 from conductor_py.api.payloads import external_storage_location
 from conductor_py.api.searches import loaded, run_search
@@ -36,20 +37,20 @@ _GONE = 410
 def tasks(front: Front) -> Blueprint:
     """Make the endpoints below ``/api/tasks``, but for those about queues."""
     polls, reports, reads = _Polls(front), _Reports(front), _Reads(front)
-    location = external_storage_location(front)
+    location = little(external_storage_location(front))
     return blueprint(
         "tasks",
         "/api/tasks",
         (
-            ("GET", "/poll/<task_type>", HotView(polls.poll)),
-            ("GET", "/poll/batch/<task_type>", HotView(polls.poll_batch)),
-            ("POST", "", HotView(reports.update)),
-            ("POST", "/update-v2", HotView(reports.update_v2)),
-            ("POST", "/<workflow_id>/<ref>/<status>", reports.update_by_ref),
+            ("GET", "/poll/<task_type>", HotView(polls.poll, Held.WORK)),
+            ("GET", "/poll/batch/<task_type>", HotView(polls.poll_batch, Held.WORK)),
+            ("POST", "", HotView(reports.update, Held.LITTLE)),
+            ("POST", "/update-v2", HotView(reports.update_v2, Held.WORK)),
+            ("POST", "/<workflow_id>/<ref>/<status>", little(reports.update_by_ref)),
             ("POST", "/<workflow_id>/<ref>/<status>/sync", reports.update_by_ref_sync),
-            ("POST", "/<task_id>/extend", reports.extend),
-            ("POST", "/<task_id>/requeue", reports.requeue),
-            ("POST", "/<task_id>/log", reports.add_log),
+            ("POST", "/<task_id>/extend", little(reports.extend)),
+            ("POST", "/<task_id>/requeue", little(reports.requeue)),
+            ("POST", "/<task_id>/log", little(reports.add_log)),
             ("GET", "/<task_id>/log", reads.log),
             ("GET", "/<task_id>", reads.read),
             ("GET", "/search", reads.search),

@@ -6,6 +6,7 @@ from flask import Blueprint, request
 
 from conductor_py.api.answers import Answer, empty, json_answer
 from conductor_py.api.front import Front, blueprint
+from conductor_py.api.held import little
 from conductor_py.wire.parameters import text, wrong
 from conductor_py.wire.workers import LONGEST, read_sign
 
@@ -28,5 +29,5 @@ def workers(front: Front) -> Blueprint:
         known.leave(worker)
         return empty()
 
-    routes = (("GET", "", present), ("POST", "", report), ("DELETE", "", leave))
+    routes = (("GET", "", present), ("POST", "", little(report)), ("DELETE", "", little(leave)))
     return blueprint("workers", "/api/workers", routes)

@@ -10,6 +10,7 @@ from flask import Blueprint, request
 from conductor_py.api.answers import Answer, empty, json_answer, json_bytes, text
 from conductor_py.api.facade import FoundPage
 from conductor_py.api.front import Asked, Front, blueprint
+from conductor_py.api.held import Held, little
 from conductor_py.api.hot import HotView
 from conductor_py.api.payloads import external_storage_location
 from conductor_py.api.searches import loaded, run_search
@@ -32,15 +33,15 @@ from conductor_py.wire.summaries import search_result
 def workflows(front: Front) -> Blueprint:
     """Make the endpoints below ``/api/workflow``."""
     views = _Workflows(front)
-    location = external_storage_location(front)
+    location = little(external_storage_location(front))
     return blueprint(
         "workflows",
         "/api/workflow",
         (
-            ("POST", "", HotView(views.start)),
-            ("POST", "/<name>", HotView(views.start_by_name)),
+            ("POST", "", HotView(views.start, Held.LITTLE)),
+            ("POST", "/<name>", HotView(views.start_by_name, Held.LITTLE)),
             ("GET", "/<workflow_id>", HotView(views.read)),
-            ("DELETE", "/<workflow_id>", views.terminate),
+            ("DELETE", "/<workflow_id>", little(views.terminate)),
             ("GET", "/<workflow_id>/status", HotView(views.status)),
             ("GET", "/<workflow_id>/tasks", views.tasks),
             ("GET", "/running/<name>", views.running),

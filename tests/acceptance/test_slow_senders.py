@@ -5,6 +5,7 @@ what must be cut is cut.
 """
 
 import re
+import select
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
@@ -168,6 +169,60 @@ def test_answers_that_nobody_reads_are_cut_and_idle_connections_are_not(
         assert all(len(_rest(each)) < 3_000_000 for each in unread)
         assert b"200 OK" in _answered(idle)
     assert ask(server, "GET", f"/api/workflow/{workflow}").body["input"] == large["input"]
+
+
+def test_five_slow_but_lawful_readers_keep_nobody_from_starting_and_leave_room_again(
+    deployment: Deployment,
+) -> None:
+    server = deployment.server()
+    workflow, task = _wide(server, 22)
+    question = f"GET /api/workflow/{workflow} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+    with _held(server, 6, question, 131_072) as readers:
+
+        def status_meanwhile(path: str) -> int:
+            """Read on, some 400 KB each second, and ask for what may be large."""
+            for each in select.select(readers, [], [], 0)[0]:
+                if not _is_read_on(each, 40_000):
+                    readers.remove(each)
+            assert ask(server, "POST", "/api/workflow", _START).status == 200
+            assert ask(server, "GET", "/api/tasks/poll/nothing").status in {200, 204}
+            return ask(server, "GET", path).status
+
+        for path in (f"/api/tasks/{task}", f"/api/tasks/{task}/log", f"/api/workflow/{workflow}"):
+            until(lambda: status_meanwhile(path) == 503, what="no room")  # noqa: B023 - asked at once
+        until(lambda: status_meanwhile(f"/api/tasks/{task}") == 200, what="room again")
+    assert _cut_readers(server) >= 1
+
+
+def _wide(server: Api, width: int) -> tuple[str, str]:
+    """Make an execution with so many outputs of almost 3 MB, that goes on; it and a task of it."""
+    names = ["never", *(f"large{number}" for number in range(width))]
+    tasks = [{"name": name.rstrip("0123456789"), "taskReferenceName": name} for name in names]
+    fork = {
+        "name": "fork",
+        "taskReferenceName": "fork",
+        "type": "FORK_JOIN",
+        "forkTasks": [[each] for each in tasks],
+    }
+    join = {"name": "join", "taskReferenceName": "join", "type": "JOIN", "joinOn": names}
+    definition = {"name": "wide", "tasks": [fork, join]}
+    begun = {"name": "wide", "workflowDef": definition, "input": {}}
+    workflow = ask(server, "POST", "/api/workflow", begun).body
+    path = f"/api/tasks/poll/batch/large?count={width}&timeout=5000"
+    for each in (polled := ask(server, "GET", path).body):
+        ids = {name: each[name] for name in ("workflowInstanceId", "taskId")}
+        result = {**ids, "status": "COMPLETED", "outputData": {"data": "x" * 2_950_000}}
+        assert ask(server, "POST", "/api/tasks", result).status == 200
+    assert len(polled) == width
+    return workflow, polled[0]["taskId"]
+
+
+def _is_read_on(connection: socket.socket, most: int) -> bool:
+    """Take some bytes of an answer; whether the connection is still there."""
+    try:
+        return bool(connection.recv(most))
+    except ConnectionResetError:
+        return False
 
 
 @pytest.mark.parametrize("before", ["", "GET /api/version HTTP/1.1\r\nHost: localhost\r\n\r\n"])

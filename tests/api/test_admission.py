@@ -16,6 +16,7 @@ from conductor_py.api import create_app
 from conductor_py.api.admission import Admission, RestingWakeups
 from conductor_py.api.errors import UNANSWERED
 from conductor_py.api.gate import admitted
+from conductor_py.api.held import Held
 from conductor_py.api.metrics import Metrics
 from conductor_py.api.unread import MOST
 from conductor_py.errors import StoreUnavailable
@@ -45,14 +46,16 @@ _AWAY = "503 AWAY"
 class _Door:
     """Requests that stay in the application until they are let out."""
 
-    def __init__(self, admission: Admission, statuses: Iterable[str] = ()) -> None:
+    def __init__(
+        self, admission: Admission, statuses: Iterable[str] = (), **given: Callable[..., Held]
+    ) -> None:
         self.admission = admission
         self.inside: list[str] = []
         self.answers: dict[str, tuple[str, dict[str, str], bytes]] = {}
         self._open: dict[str, threading.Event] = {}
         self._threads: list[threading.Thread] = []
         self._statuses: Iterator[str] = iter(statuses)
-        self._served = admitted(self._application, admission, instance="here")
+        self._served = admitted(self._application, admission, instance="here", **given)
 
     def _application(self, environ: Any, start_response: Any) -> list[bytes]:
         name = environ["QUERY_STRING"]
@@ -111,7 +114,8 @@ def door() -> Iterator[Make]:
     made: list[_Door] = []
 
     def make(statuses: Iterable[str] = (), **changed: Any) -> _Door:
-        made.append(_Door(_admission(**changed), statuses))
+        given = {"held": changed.pop("held")} if "held" in changed else {}
+        made.append(_Door(_admission(**changed), statuses, **given))
         return made[-1]
 
     yield make
@@ -310,23 +314,83 @@ def test_small_bodies_in_chunks_have_turns_as_others_and_hold_no_place_of_large_
     assert {answer[2] for answer in at.answers.values()} == {b"{}"}
 
 
-def test_while_too_much_is_unread_nothing_is_begun_but_work(door: Make) -> None:
-    at = door()
-    at.admission.unread.seen(0)
-    at.admission.unread.given(MOST + 1)
-    at.ask("start")
-    until(lambda: "start" in at.answers, what="the refusal")
-    assert _refusal(at.answers["start"]) == "OVERLOADED"
-    at.ask("result", "/api/tasks")
-    until(lambda: "result" in at.inside, what="a result")
-    at.admission.unread.seen(0)
-    at.ask("again")
-    until(lambda: "again" in at.inside, what="another start")
+def _hold(admission: Admission, size: int) -> None:
+    """Have so much unread from now on."""
+    admission.unread.seen(())
+    admission.unread.given(size)
+
+
+def _read_all(admission: Admission) -> None:
+    """Two looks see nothing unread: one may come as an answer begins."""
+    admission.unread.seen(())
+    admission.unread.seen(())
+
+
+_HELD = {"start": Held.LITTLE, "poll": Held.WORK, "read": Held.MUCH}
+
+
+def _held(_: str, path: str) -> Held:
+    return _HELD[path.rpartition("/")[2]]
+
+
+def test_while_too_much_is_unread_starts_and_work_go_on_and_nothing_large_is_begun(
+    door: Make,
+) -> None:
+    at = door(held=_held)
+    _hold(at.admission, MOST + 1)
+    at.ask("read", "/api/tasks/read")
+    until(lambda: "read" in at.answers, what="the refusal")
+    assert _refusal(at.answers["read"]) == "OVERLOADED"
+    for name in ("start", "poll"):
+        at.ask(name, f"/api/{name}")
+        until(lambda: name in at.inside, what="its turn")  # noqa: B023 - asked at once
+        at.let_out(name)
+    _read_all(at.admission)
+    at.ask("again", "/api/read")
+    until(lambda: "again" in at.inside, what="the read, when there is room")
+
+
+def test_twice_the_room_is_not_given_to_work_either_and_starts_go_on(door: Make) -> None:
+    at = door(held=_held)
+    _hold(at.admission, 2 * MOST + 1)
+    at.ask("poll", "/api/poll")
+    until(lambda: "poll" in at.answers, what="the refusal")
+    assert _refusal(at.answers["poll"]) == "OVERLOADED"
+    at.ask("start", "/api/start")
+    until(lambda: "start" in at.inside, what="a start")
+
+
+def test_hundred_reads_that_waited_for_their_turn_are_not_begun_when_the_room_is_gone(
+    door: Make,
+) -> None:
+    at = door(working=1, held=_held)
+    at.ask("first", "/api/read")
+    at.awaits(working=1, waiting=0)
+    at.ask("second", "/api/read")
+    at.awaits(working=1, waiting=1)
+    _hold(at.admission, MOST + 1)
+    at.let_out("first")
+    until(lambda: "second" in at.answers, what="the refusal")
+    assert _refusal(at.answers["second"]) == "OVERLOADED"
+    assert at.inside == ["first"]
+
+
+def test_download_that_goes_out_piece_by_piece_holds_no_room_for_answers() -> None:
+    admission = _admission()
+    admission.unread.seen(())
+
+    def application(_: Any, start_response: Any) -> list[bytes]:
+        start_response("200 OK", [("Content-Length", str(2 * MOST))])
+        return []
+
+    served = admitted(application, admission, instance="here")
+    served({"PATH_INFO": "/api/payloads/1", "REQUEST_METHOD": "GET"}, _noting([])).close()  # type: ignore[attr-defined]
+    assert admission.unread.is_quiet
 
 
 def test_sizes_of_answers_are_counted_as_the_application_tells_them() -> None:
     admission = _admission()
-    admission.unread.seen(0)
+    admission.unread.seen(())
 
     def application(_: Any, start_response: Any) -> list[bytes]:
         start_response("200 OK", [("Content-Type", "text/plain"), ("Content-Length", "70000")])

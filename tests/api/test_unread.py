@@ -7,7 +7,7 @@ _MEGABYTE = 1 << 20
 
 def _unread() -> Unread:
     made = Unread(10 * _MEGABYTE)
-    made.seen(0)
+    made.seen(())
     return made
 
 
@@ -17,11 +17,12 @@ def test_large_answers_count_until_every_connection_has_read_all() -> None:
     for act in (
         lambda: unread.given(LARGE - 1),
         lambda: unread.given(LARGE),
-        lambda: unread.seen(0),
+        lambda: unread.seen(()),
+        lambda: unread.seen(()),
     ):
         act()
         quiet.append(unread.is_quiet)
-    assert quiet == [True, False, True]
+    assert quiet == [True, False, False, True], "one look may come as an answer begins"
 
 
 def test_the_largest_answers_are_taken_for_those_that_are_left() -> None:
@@ -29,12 +30,47 @@ def test_the_largest_answers_are_taken_for_those_that_are_left() -> None:
     for size in (6 * _MEGABYTE, 5 * _MEGABYTE, LARGE):
         unread.given(size)
     assert _state(unread) == "full"
-    unread.seen(1)
+    unread.seen((1,))
+    unread.seen((1,))
     assert _state(unread) == "much"
-    unread.seen(1)
+    unread.seen((1,))
     assert _state(unread) == "much", "nothing says that it is another one"
-    unread.seen(0)
+    unread.seen(())
     assert _state(unread) == ""
+
+
+def test_connection_that_came_later_does_not_keep_what_others_have_read() -> None:
+    unread = _unread()
+    unread.given(11 * _MEGABYTE)
+    unread.seen((1,))
+    assert _state(unread) == "full"
+    unread.given(LARGE)
+    unread.seen((2,))
+    assert _state(unread) == "full", "it may have been about to begin"
+    unread.given(LARGE)
+    unread.seen((3,))
+    assert (_state(unread), unread.is_quiet) == ("", False)
+
+
+def test_answer_that_is_given_as_somebody_looks_takes_no_place_of_an_older_one() -> None:
+    unread = _unread()
+    unread.given(6 * _MEGABYTE)
+    unread.seen((1,))
+    unread.seen((1,))
+    unread.given(7 * _MEGABYTE)
+    for first in ((1,), (1, 3), (1, 3)):
+        unread.seen(first)
+        assert _state(unread) == "full"
+    unread.seen((1,))
+    assert _state(unread) == "much"
+
+
+def test_twice_the_room_is_told_apart() -> None:
+    unread = _unread()
+    unread.given(20 * _MEGABYTE)
+    assert not unread.is_over
+    unread.given(LARGE)
+    assert unread.is_over
 
 
 def _state(unread: Unread) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import sys
+from collections.abc import Iterable
 from contextlib import ExitStack
 
 import pytest
@@ -104,6 +105,36 @@ def test_while_there_is_no_room_the_next_look_ends_it() -> None:
     network.shows(1, unread=0)
     network.look(0.5)
     assert not network.admission.unread.is_full
+
+
+def _read_lawfully(network: _Network, connections: Iterable[int], halves: Iterable[int]) -> None:
+    """Take 400 KB each second, at each of these looks."""
+    for half in halves:
+        for number in connections:
+            network.shows(number, unread=4_000_000, sent=200_000 * half)
+        network.look(0.5)
+
+
+def test_five_slow_but_lawful_readers_do_not_keep_the_room() -> None:
+    network = _Network()
+    for _ in range(5):
+        network.admission.unread.given(65_000_000)
+    _read_lawfully(network, range(5), range(20))
+    assert network.admission.unread.is_full
+    assert network.cut == []
+    _read_lawfully(network, range(5), range(20, 22))
+    assert sorted(set(network.cut)) == [0, 1, 2, 3, 4], "ten seconds, however they read"
+    for number in range(5):
+        network.shows(number, unread=0)
+    network.look(0.5)
+    assert network.admission.unread.is_quiet
+
+
+def test_who_reads_slowly_and_lawfully_is_spared_while_there_is_room() -> None:
+    network = _Network()
+    network.admission.unread.given(65_000_000)
+    _read_lawfully(network, [1], range(300))
+    assert network.cut == []
 
 
 def test_while_all_places_of_large_bodies_are_taken_nobody_has_long() -> None:
