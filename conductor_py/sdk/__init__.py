@@ -39,6 +39,7 @@ from conductor_py.sdk.dag_tasks import (
     any_of,
 )
 from conductor_py.sdk.errors import (
+    AnswerTooLarge,
     CancelRequested,
     NonRetryableError,
     ServerFailure,
@@ -62,6 +63,7 @@ from conductor_py.sdk.workflow_tasks import (
 )
 
 __all__ = [
+    "AnswerTooLarge",
     "Backoff",
     "CancelRequested",
     "Checkpoint",

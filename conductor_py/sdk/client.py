@@ -19,6 +19,7 @@ from conductor_py.sdk.payloads import PayloadKind, PayloadTransfer
 from conductor_py.sdk.schedule_calls import ScheduleCalls
 from conductor_py.sdk.server import Server, object_of, text_of
 from conductor_py.sdk.task_calls import TaskCalls
+from conductor_py.sdk.transport import ANSWER_S, MOST_BYTES
 from conductor_py.sdk.waiting_calls import WaitingCalls
 from conductor_py.sdk.worker_calls import WorkerCalls
 
@@ -61,6 +62,8 @@ class Client(
         server_url: str | None = None,
         *,
         timeout_s: float = 30.0,
+        answer_timeout_s: float = ANSWER_S,
+        answer_limit_kb: int = MOST_BYTES // _BYTES_PER_KB,
         headers: Mapping[str, str] | None = None,
         workflow_input_threshold_kb: int = 5120,
         task_output_threshold_kb: int = 3072,
@@ -70,9 +73,11 @@ class Client(
         """Remember the settings; the first call connects.
 
         ``server_url`` ends in ``/api``; without it $CONDUCTOR_SERVER_URL counts, else the local
-        default. ``timeout_s`` bounds each wait for the server. ``headers`` go with every request to
-        the server (a gateway's token, say), never to payload storage. A payload above its threshold
-        is uploaded instead of sent.
+        default. ``timeout_s`` bounds each wait for the server, ``answer_timeout_s`` all of an
+        answer or a download from its head to its end. One above ``answer_limit_kb`` is not read,
+        and raises ``AnswerTooLarge``. ``headers`` go with every request to the server (a gateway's
+        token, say), never to payload storage. A payload above its threshold is uploaded instead of
+        sent.
         """
         url = server_url or os.environ.get(_URL_VARIABLE) or _DEFAULT_URL
         self._timeout_s = timeout_s
@@ -85,8 +90,12 @@ class Client(
             headers=headers or {},
             clock=self._clock,
             backoff=backoff,
+            answer_timeout_s=answer_timeout_s,
+            most_bytes=answer_limit_kb * _BYTES_PER_KB,
         )
-        self._payloads = PayloadTransfer(self._server, timeout_s=timeout_s)
+        self._payloads = PayloadTransfer(
+            self._server, timeout_s=timeout_s, answer_timeout_s=answer_timeout_s
+        )
 
     @property
     def timeout_s(self) -> float:

@@ -50,6 +50,12 @@ class UnexpectedAnswer(ConductorError):
         super().__init__(message)
 
 
+class AnswerTooLarge(UnexpectedAnswer):
+    """An answer, or a payload, is larger than this client takes; the rest of it was not read."""
+
+    code: ClassVar[str] = "ANSWER_TOO_LARGE"
+
+
 class ServerFailure(UnexpectedAnswer):
     """The server failed at the request (an HTTP status of 500 or more)."""
 

@@ -259,7 +259,7 @@ class OperationCalls:
             str(version),
             query=query,
             body=encode(body),
-            timeout_s=wait_s + 30.0,
+            wait_s=wait_s,
         )
         return object_of(answer)
 
@@ -321,11 +321,9 @@ class OperationCalls:
         *path: str,
         query: Mapping[str, QueryValue] | None = None,
         body: bytes | None = None,
-        timeout_s: float | None = None,
+        wait_s: float = 0.0,
     ) -> Answer:
-        return self._server.call(
-            method, *path, query=query, body=body, resend=False, timeout_s=timeout_s
-        )
+        return self._server.call(method, *path, query=query, body=body, resend=False, wait_s=wait_s)
 
 
 def _given(**members: object) -> dict[str, object]:

@@ -15,6 +15,7 @@ from conductor_py.errors import NotFound, PayloadTooLarge, StoreUnavailable
 from conductor_py.sdk.document import decode
 from conductor_py.sdk.errors import UnexpectedAnswer
 from conductor_py.sdk.server import object_of
+from conductor_py.sdk.transport import ANSWER_S
 
 if TYPE_CHECKING:
     from conductor_py.model.json import JsonObject
@@ -39,10 +40,15 @@ class PayloadKind(StrEnum):
 class PayloadTransfer:
     """Moves payloads between this process and the store behind the server."""
 
-    def __init__(self, server: Server, *, timeout_s: float) -> None:
-        """Use the server's transport; ``timeout_s`` bounds each wait for bytes of the store."""
+    def __init__(
+        self, server: Server, *, timeout_s: float, answer_timeout_s: float = ANSWER_S
+    ) -> None:
+        """Use the server's transport; ``timeout_s`` bounds each wait for bytes of the store,
+        ``answer_timeout_s`` all of a download.
+        """
         self._server = server
         self._timeout_s = timeout_s
+        self._answer_s = answer_timeout_s
 
     def location(
         self, kind: PayloadKind, operation: Literal["READ", "WRITE"], path: str = ""
@@ -95,7 +101,12 @@ class PayloadTransfer:
 
         def send() -> Answer:
             answer = self._server.transport.exchange(
-                method, url, body=document, headers=headers, timeout_s=self._timeout_s
+                method,
+                url,
+                body=document,
+                headers=headers,
+                timeout_s=self._timeout_s,
+                answer_s=self._answer_s,
             )
             if answer.status >= _SERVER_ERROR:
                 message = f"the payload store at {urlsplit(url).hostname} failed"

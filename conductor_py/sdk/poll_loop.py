@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from conductor_py.errors import ConductorError, InvalidInput, StoreUnavailable
 from conductor_py.sdk.backoff import RECONNECT_CAP_MS, Backoff
 from conductor_py.sdk.context import TaskContext
+from conductor_py.sdk.errors import AnswerTooLarge
 from conductor_py.sdk.lease import Lease
 from conductor_py.sdk.outage import Outage
 from conductor_py.sdk.slots import Slots
@@ -175,7 +176,8 @@ class PollLoop:
         try:
             given = self._client.task_input(lease.context.task)
         except ConductorError as error:
-            return TaskResult.failed(f"the input could not be downloaded: {error.message}")
+            reason = f"the input could not be downloaded: {error.message}"
+            return TaskResult.failed(reason, terminal=isinstance(error, AnswerTooLarge))
         return self._worker_task.run(lease.context, given, self._event_loop)
 
     def _hand_back(self, task: Task) -> None:

@@ -22,6 +22,7 @@ from conductor_py.errors import (
     StoreUnavailable,
 )
 from conductor_py.sdk.backoff import Backoff
+from conductor_py.sdk.errors import AnswerTooLarge
 from conductor_py.sdk.outage import Outage
 from conductor_py.sdk.task import TaskLog, TaskResult
 
@@ -74,6 +75,9 @@ class Reporter:
                     return False
                 replaced = True
                 result = _failure_for(result, f"the result was refused: {error.message}")
+            except AnswerTooLarge as error:
+                self._say("the answer to a result was too large", lease, "result_in_doubt", error)
+                return False
             except ConductorError as error:
                 failures += 1
                 self._outage.failed(error, _facts(lease, "report_in_doubt"))
@@ -95,7 +99,7 @@ class Reporter:
                 return _failure_for(result, f"the output was refused: {error.message}")
             except ConductorError as error:
                 self._say("an output was not uploaded", lease, "upload_failed", error)
-                if failures == _UPLOADS:
+                if failures == _UPLOADS or isinstance(error, AnswerTooLarge):
                     message = f"the output could not be uploaded: {error.message}"
                     return _failure_for(result, message, terminal=False)
                 self._pause(lease, failures, error)

@@ -16,8 +16,8 @@ from urllib.parse import quote, urlencode
 from conductor_py.errors import Overloaded, StoreFull, StoreUnavailable
 from conductor_py.sdk.backoff import Backoff
 from conductor_py.sdk.document import decode
-from conductor_py.sdk.errors import UnexpectedAnswer, error_from
-from conductor_py.sdk.transport import Transport
+from conductor_py.sdk.errors import AnswerTooLarge, UnexpectedAnswer, error_from
+from conductor_py.sdk.transport import ANSWER_S, MOST_BYTES, Transport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -40,11 +40,16 @@ class Server:
         headers: Mapping[str, str],
         clock: Clock,
         backoff: Backoff | None = None,
+        answer_timeout_s: float = ANSWER_S,
+        most_bytes: int = MOST_BYTES,
     ) -> None:
-        """Remember where the server is; nothing is sent yet."""
+        """Remember where the server is; nothing is sent yet. An answer that has begun ends within
+        ``answer_timeout_s``, and has at most ``most_bytes``.
+        """
         self.url = url.rstrip("/")
-        self.transport = Transport()
+        self.transport = Transport(most_bytes=most_bytes, clock=clock)
         self._timeout_s = timeout_s
+        self._answer_s = answer_timeout_s
         self._headers = dict(headers)
         self._clock = clock
         self._backoff = backoff or Backoff()
@@ -59,27 +64,32 @@ class Server:
         body: bytes | None = None,
         resend: bool,
         timeout_s: float | None = None,
+        wait_s: float = 0.0,
         headers: Mapping[str, str] | None = None,
         accept: int = 0,
     ) -> Answer:
         """Send one request and return its 2xx answer, or one of status ``accept``; ``headers`` go
         beside those of all.
 
-        ``path`` holds unescaped segments. With ``resend`` the request is sent again, a few times
-        and with pauses, while the server is away. Raises the typed error of the answer,
-        ``StoreUnavailable`` without one.
+        ``timeout_s`` bounds the answer to its end, in place of the client's own times; ``wait_s``
+        is how much longer the server was asked to wait before it answers. ``path`` holds unescaped
+        segments. With ``resend`` the request is sent again, a few times and with pauses, while the
+        server is away. Raises the typed error of the answer, ``StoreUnavailable`` without one,
+        ``AnswerTooLarge``.
         """
         url = "/".join((self.url, *(quote(segment, safe="") for segment in path)))
         if query and (text := _query(query)):
             url = f"{url}?{text}"
         asked = f"{method} {self.url}/{'/'.join(path)}"
-        timeout = self._timeout_s if timeout_s is None else timeout_s
+        timeout = self._timeout_s + wait_s if timeout_s is None else timeout_s
+        answer_s = self._answer_s if timeout_s is None else timeout_s
         return self.repeat(
             lambda: self._once(
                 method,
                 url,
                 body,
                 timeout_s=timeout,
+                answer_s=answer_s,
                 asked=asked,
                 more=headers or {},
                 accept=accept,
@@ -110,6 +120,7 @@ class Server:
         body: bytes | None,
         *,
         timeout_s: float,
+        answer_s: float,
         asked: str,
         more: Mapping[str, str],
         accept: int,
@@ -119,8 +130,11 @@ class Server:
             headers["Content-Type"] = "application/json"
         try:
             answer = self.transport.exchange(
-                method, url, body=body, headers=headers, timeout_s=timeout_s
+                method, url, body=body, headers=headers, timeout_s=timeout_s, answer_s=answer_s
             )
+        except AnswerTooLarge as error:
+            message = f"{asked}: {error.message}"
+            raise AnswerTooLarge(message, status=error.status) from error
         except StoreUnavailable as error:
             message = f"{asked}: {error.message}"
             raise StoreUnavailable(message) from error

@@ -32,7 +32,6 @@ class TaskCalls:
     _server: Server
     _payloads: PayloadTransfer
     _task_output_threshold_bytes: int
-    _timeout_s: float
 
     def poll_task(
         self,
@@ -81,7 +80,7 @@ class TaskCalls:
             task_type,
             query=query,
             resend=False,
-            timeout_s=self._timeout_s + timeout_ms / 1000,
+            wait_s=timeout_ms / 1000,
         )
         return objects_of(answer)
 

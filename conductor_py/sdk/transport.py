@@ -12,14 +12,24 @@ import os
 import selectors
 import threading
 from dataclasses import dataclass
-from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from conductor_py.errors import ConfigurationError, StoreUnavailable
+from conductor_py.sdk.clock import SystemClock
+from conductor_py.sdk.reading import Patience, body_of, patient
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from conductor_py.sdk.clock import Clock
+
+MOST_BYTES = 256 << 20
+"""Bytes of an answer that are taken, unless somebody says otherwise."""
+
+ANSWER_S = 300.0
+"""Seconds that an answer that has begun may take to its end."""
 
 _IDLE_PER_ORIGIN = 32
 _OK = 200
@@ -58,8 +68,10 @@ class _Origin:
 class Transport:
     """Kept-alive connections to any number of servers; safe to use from many threads."""
 
-    def __init__(self) -> None:
-        """Open nothing yet."""
+    def __init__(self, *, most_bytes: int = MOST_BYTES, clock: Clock | None = None) -> None:
+        """Open nothing yet. An answer has at most ``most_bytes``."""
+        self._most_bytes = most_bytes
+        self._clock = clock or SystemClock()
         self._lock = threading.Lock()
         self._idle: dict[_Origin, list[HTTPConnection]] = {}
         self._pid = os.getpid()
@@ -72,25 +84,34 @@ class Transport:
         body: bytes | None,
         headers: Mapping[str, str],
         timeout_s: float,
+        answer_s: float = ANSWER_S,
     ) -> Answer:
         """Send the request once and return the whole answer, whatever its status.
 
-        ``timeout_s`` bounds the connecting and each wait for bytes. Raises ``StoreUnavailable``
-        when no complete answer came; the request may then have been carried out or not.
+        ``timeout_s`` bounds the connecting, the wait for the answer's head and each for more of it,
+        ``answer_s`` all of its body. Raises ``StoreUnavailable`` when no complete answer came, and
+        ``AnswerTooLarge``; the request may then have been carried out or not.
         """
         origin, target = _split(url)
         connection = self._take(origin, timeout_s)
+        patience = Patience(self._clock, timeout_s)
+        connection.response_class = patient(patience)  # type: ignore[assignment]  # it is called
         reusable = False
         try:
             whole = _send(connection, method, target, body, headers)
+            patience.begin(timeout_s)
             response = connection.getresponse()
-            answer = _read(response)
+            patience.begin(answer_s)
+            content = body_of(response, self._most_bytes, origin)
+            named = {name.lower(): value for name, value in response.getheaders()}
+            answer = Answer(status=response.status, headers=named, body=content)
             reusable = whole and not response.will_close
         except ConnectionRefusedError as error:
             message = f"nothing listens at {origin}"
             raise StoreUnavailable(message) from error
         except TimeoutError as error:
-            message = f"{origin} did not answer within {timeout_s:g} s"
+            limits = f"{timeout_s:g} s, to the end within {answer_s:g} s"
+            message = f"{origin} did not answer within {limits}"
             raise StoreUnavailable(message) from error
         except (OSError, HTTPException) as error:
             message = f"{origin} did not answer: {type(error).__name__}"
@@ -160,12 +181,6 @@ def _send(
     except BrokenPipeError:
         return False
     return True
-
-
-def _read(response: HTTPResponse) -> Answer:
-    body = response.read()
-    headers = {name.lower(): value for name, value in response.getheaders()}
-    return Answer(status=response.status, headers=headers, body=body)
 
 
 def _is_readable(connection: HTTPConnection) -> bool:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from conductor_py import sdk
 
 NAMES = """
-    Backoff CancelRequested Checkpoint Checkpoints ChoiceTask ClaimLost Client Clock Condition
-    ConditionsTask ConductorError ConfigurationError Conflict Dag DagTask DefinitionError
-    DynamicForkTask EpochConflict ForkTask InvalidInput LimitExceeded LoopTask NonRetryableError
-    NotFound NotesConflict Overloaded PayloadKind PayloadTooLarge ResultStatus ServerFailure
-    StartingPoint StopRequested StoreUnavailable SwitchTask SystemClock Task TaskCancelled
-    TaskContext TaskInProgress TaskLog TaskRequest TaskResult TaskSequence UnexpectedAnswer
-    Violation WaitTimeout Worker WorkerOptions WorkerTask Workflow WorkflowFailed WorkflowRun
-    WorkflowTask all_of any_of task_context worker_task
+    AnswerTooLarge Backoff CancelRequested Checkpoint Checkpoints ChoiceTask ClaimLost Client
+    Clock Condition ConditionsTask ConductorError ConfigurationError Conflict Dag DagTask
+    DefinitionError DynamicForkTask EpochConflict ForkTask InvalidInput LimitExceeded LoopTask
+    NonRetryableError NotFound NotesConflict Overloaded PayloadKind PayloadTooLarge ResultStatus
+    ServerFailure StartingPoint StopRequested StoreUnavailable SwitchTask SystemClock Task
+    TaskCancelled TaskContext TaskInProgress TaskLog TaskRequest TaskResult TaskSequence
+    UnexpectedAnswer Violation WaitTimeout Worker WorkerOptions WorkerTask Workflow
+    WorkflowFailed WorkflowRun WorkflowTask all_of any_of task_context worker_task
 """
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from conductor_py.sdk import ResultStatus, TaskContext, TaskLog, TaskResult
+from conductor_py.sdk import Client, ResultStatus, TaskContext, TaskLog, TaskResult
 from conductor_py.sdk.lease import Lease
 from conductor_py.sdk.report import Reporter
 from tests.sdk.stub import DROP, Reply
 from tests.sdk.tasks import task
+from tests.waiting import PATIENCE_S
 
 DONE = TaskResult.completed({"a": 1})
 
@@ -49,6 +50,14 @@ def test_a_doubtful_report_is_sent_again_until_the_server_answers(stub, reporter
 
     assert len(stub.requests) == 5
     assert len({request.body for request in stub.requests}) == 1
+
+
+def test_a_report_whose_answer_has_no_end_is_not_sent_again(stub, lease, clock, caplog):
+    stub.on("POST", "/api/tasks", Reply(200, "x" * 5_000))
+    with Client(stub.url, timeout_s=PATIENCE_S, clock=clock, answer_limit_kb=1) as client:
+        assert not Reporter(client, worker_id="me", clock=clock).report(lease, DONE)
+    assert len(stub.requests) == 1
+    assert actions(caplog) == ["result_in_doubt"]
 
 
 def test_a_doubtful_report_is_given_up_when_the_lease_has_ended(
