@@ -35,11 +35,7 @@ def has_more(document: bytes, most: int) -> bool:
     """Whether a document has more than so many values."""
     # Those in strings count for nothing, but few documents have so many that they have to be left
     # out.
-    return (
-        len(document) > most
-        and values_of(document) > most
-        and values_in(document) > most
-    )
+    return len(document) > most and values_of(document) > most and values_in(document) > most
 
 
 def is_heavy(document: bytes) -> bool:
