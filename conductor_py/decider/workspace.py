@@ -149,13 +149,10 @@ class Workspace:
         """Begin with nothing changed."""
         header = execution.header
         self.id = execution.id
-        self.plan = plan
-        self.known = execution.known
-        self.complete = execution.complete
+        self.plan, self.limits = plan, limits
+        self.known, self.complete = execution.known, execution.complete
         self.now_ms, self.queued_before = now_ms, 0
-        self.limits = limits
-        self.header = header
-        self.status = header.status
+        self.header, self.status = header, header.status
         self.next_seq = self.born = header.next_seq
         self.open_attempts = header.open_attempts
         self.containers = header.containers
