@@ -20,7 +20,7 @@ from conductor_py.engine.findings import KINDS, Finding
 from conductor_py.engine.live_limits import LiveLimits
 from conductor_py.engine.snapshots import Snapshots
 from conductor_py.engine.store_audit import StoreAudit
-from conductor_py.errors import InvalidInput, NotFound, StoreDamaged, Violation
+from conductor_py.errors import InvalidInput, NotFound, StoreDamaged, StoreUnavailable, Violation
 from conductor_py.model.event import Operation
 from conductor_py.model.ids import ExecutionId, is_execution_id, partition_of
 from conductor_py.ports.inspector import Inspection, Inspector, StoredKey
@@ -206,13 +206,23 @@ class Auditor:
         return found
 
     def _keys(self, keys: Sequence[StoredKey]) -> Iterable[Finding]:
-        first = {key: found for key in keys if (found := self._sets.findings(key))}
+        first = {key: found for key in keys if (found := self._of_set(key))}
         if not first:
             return
         self._pause(_BETWEEN_S)
         for key, before in first.items():
             known = {finding.same for finding in before}
-            yield from (one for one in self._sets.findings(key) if one.same in known)
+            yield from (one for one in self._of_set(key) if one.same in known)
+
+    def _of_set(self, key: StoredKey) -> list[Finding]:
+        """The findings of one key; that it cannot be read is one."""
+        try:
+            return self._sets.findings(key)
+        except StoreUnavailable:
+            raise
+        except Exception as broken:  # noqa: BLE001 - whatever a damaged one raises is its finding
+            text = f"{type(broken).__name__}: {broken}"[:200]
+            return [Finding("unreadable", key.kind + key.rest, "", text)]
 
     def _stands(self, execution: str) -> str:
         """How an execution stands that another one depends on."""

@@ -37,8 +37,10 @@ CAUSES: Final[Mapping[str, Advice]] = MappingProxyType(
             "be terminated as well.",
         ),
         "unknown-format": Advice(
-            "It was stored by another version of this software",
-            "Run the version that stored it, or a newer one.",
+            "It is damaged, or was stored by another version of this software",
+            "Run the version that stored it, or a newer one. If it is damaged, conductor-py audit "
+            "--execution ID says what. Bring Redis back from a copy that has it, or give it up: "
+            "conductor-py quarantine drop, by the name that conductor-py quarantine list has.",
         ),
         "plan-lost": Advice(
             "The definition that it was started with is not in the store",

@@ -82,7 +82,9 @@ class _Classification:
                 evidence={"tries": setback.tries if setback else 0, "reason": reason},
             )
         if self._facts.header is None:
-            return self._say("unknown-format", "It is stored in a form that cannot be read here.")
+            text = "What is stored of it cannot be read here"
+            problem = look.unreadable
+            return self._say("unknown-format", f"{text}: {problem}." if problem else f"{text}.")
         if not self._facts.plan_stored and not look.terminal:
             plan = self._facts.header.plan
             text = "The definition that it was started with is lost."

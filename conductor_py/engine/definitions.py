@@ -7,8 +7,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import orjson
-
 from conductor_py.codec.definitions import (
     dump_task_def,
     dump_workflow,
@@ -16,6 +14,7 @@ from conductor_py.codec.definitions import (
 )
 from conductor_py.engine.clock import StoreClock
 from conductor_py.engine.live_limits import LiveLimits
+from conductor_py.engine.readable import document_named, readable
 from conductor_py.engine.recursion import endless_recursion
 from conductor_py.engine.registered import Registered
 from conductor_py.engine.schemas import unusable_schemas
@@ -176,7 +175,7 @@ class Definitions:
     def tasks(self) -> tuple[JsonObject, ...]:
         """List all task definitions by name."""
         stored = self._metadata.tasks(None)
-        return tuple(orjson.loads(stored[name]) for name in sorted(stored))
+        return tuple(readable("task definition", sorted(stored.items()), document_named))
 
     def delete_task(self, name: str) -> None:
         """Forget a task definition (``NotFound``)."""

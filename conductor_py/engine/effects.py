@@ -21,13 +21,14 @@ import orjson
 from conductor_py.codec.event import dump_event
 from conductor_py.codec.execution import load_claim, load_header
 from conductor_py.codec.kept_execution import KeptExecution, dump_kept
+from conductor_py.engine.orders import read_order
 from conductor_py.engine.patience import BATCH_MS, EffectHandler, Handled
 from conductor_py.engine.payload_holding import PayloadHolding
-from conductor_py.engine.precedence import AWAITED, kind_of
+from conductor_py.engine.precedence import AWAITED
 from conductor_py.engine.reading import written
 from conductor_py.engine.snapshots import Snapshots
 from conductor_py.engine.views import Views
-from conductor_py.errors import Overloaded, StoreDamaged, StoreFailure, StoreUnavailable
+from conductor_py.errors import Overloaded, StoreFailure, StoreUnavailable
 from conductor_py.model.afresh import mapped
 from conductor_py.model.event import Operation
 from conductor_py.model.execution import Header
@@ -104,11 +105,7 @@ class Effects:
         comes again. One kind that cannot be carried out does not keep the others from it.
         """
         life = self._outbox.life(partition)
-        pending = self._outbox.read(partition, ids)
-        by_kind: dict[str, list[Pending]] = {}
-        for effect in pending:
-            kind = kind_of(effect)
-            by_kind.setdefault(kind, []).append(effect)
+        by_kind = self._readable(partition, self._outbox.read(partition, ids))
         done, away = 0, None
         for kind, handle in self._handlers.items():
             wanted = by_kind.pop(kind, [])
@@ -118,8 +115,9 @@ class Effects:
                 for first in range(0, len(wanted), size):
                     if kind in AWAITED and self._elapsed_ms() - began > BATCH_MS:
                         break  # the others of this batch have waited, too
-                    handled = handle(partition, wanted[first : first + size])
-                    done += self._settle(partition, handled, life)
+                    done += self._carried(
+                        partition, kind, handle, wanted[first : first + size], life
+                    )
             except StoreFailure as raised:
                 away = raised
         for kind, unknown in by_kind.items():
@@ -130,6 +128,43 @@ class Effects:
         if away is not None:
             raise away
         return done
+
+    def _readable(self, partition: int, pending: Sequence[Pending]) -> dict[str, list[Pending]]:
+        """The effects by kind; those that lack what they order are put aside."""
+        by_kind: dict[str, list[Pending]] = {}
+        damaged: list[tuple[str, int, str]] = []
+        for effect in pending:
+            kind, problem = read_order(effect)
+            if problem:
+                damaged.append((effect.id, effect.stamp, problem))
+            else:
+                by_kind.setdefault(kind, []).append(effect)
+        self._outbox.put_aside(partition, damaged)
+        return by_kind
+
+    def _carried(
+        self,
+        partition: int,
+        kind: str,
+        handle: EffectHandler,
+        effects: Sequence[Pending],
+        life: str,
+    ) -> int:
+        """Carry out some of one kind; returns how many are done. When something else is wrong than
+        that the store is away, each is carried out alone: one costs only itself, and comes again.
+        """
+        try:
+            return self._settle(partition, handle(partition, effects), life)
+        except StoreUnavailable:
+            raise
+        except Exception:  # noqa: BLE001 - logged when it is one effect's alone
+            if len(effects) > 1:
+                return sum(self._carried(partition, kind, handle, [one], life) for one in effects)
+            _LOG.exception(
+                "An effect cannot be carried out; it comes again",
+                extra={"action": "effect_failed", "kind": kind, "effect": effects[0].id},
+            )
+            return 0
 
     def _settle(self, partition: int, handled: Handled, life: str) -> int:
         """Confirm what is done and put off what is not; returns how many are done."""
@@ -271,7 +306,9 @@ class Effects:
             try:
                 if self._forgotten(partition, _execution(effect), effect):
                     done.append(effect)
-            except StoreDamaged:
+            except StoreUnavailable:
+                raise
+            except Exception:  # noqa: BLE001 - whatever a damaged one raises costs it alone
                 _LOG.exception(
                     "An execution cannot be read and is not forgotten",
                     extra={"action": "forget_failed", "workflow_id": _execution(effect)},

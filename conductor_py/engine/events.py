@@ -8,6 +8,7 @@ from typing import Final
 import orjson
 
 from conductor_py.codec.event_handlers import dump_handler, load_handler
+from conductor_py.engine.readable import enumerated, readable
 from conductor_py.errors import Conflict, InvalidInput, NotFound, Violation
 from conductor_py.model.event_handlers import EventHandler
 from conductor_py.model.json import JsonObject
@@ -55,15 +56,14 @@ class Events:
 
     def handlers(self, event: str | None = None, *, active_only: bool = False) -> list[JsonObject]:
         """List the handlers, of one event or all, by name."""
-        found: list[JsonObject] = [
-            orjson.loads(stored) for stored in self._store.handlers(event).values()
-        ]
+        stored = self._store.handlers(event).items()
+        found = readable("event handler", stored, _shown)
         return [one for one in found if one["active"] or not active_only]
 
     def executions(self, *, event: str, name: str, size: int) -> list[JsonObject]:
         """List what handlers did last, newest first; ``event`` and ``name`` empty: of all."""
         stored = self._store.records(RECORDS_KEPT)
-        found: list[JsonObject] = [orjson.loads(record) for record in stored]
+        found = readable("event execution", enumerated(stored), _record)
         wanted: Callable[[JsonObject], bool] = lambda one: (  # noqa: E731
             (not event or one["event"] == event) and (not name or one["name"] == name)
         )
@@ -94,13 +94,30 @@ class Events:
 
 def release(outbox: Outbox, held: tuple[bytes, ...]) -> None:
     """Order the publication of held messages anew."""
-    outbox.order(_HOME, [(f"held:{orjson.loads(message)['message']}", message) for message in held])
+    named = readable("held message", enumerated(held), lambda text: (_held_id(text), text))
+    outbox.order(_HOME, list(named))
 
 
 def stored_handlers(store: EventStore, event: str) -> list[EventHandler]:
     """Read the active handlers of an event."""
-    found = (load_handler(stored) for stored in store.handlers(event).values())
+    found = readable("event handler", store.handlers(event).items(), load_handler)
     return [handler for handler in found if handler.active]
+
+
+def _held_id(message: bytes) -> str:
+    return f"held:{orjson.loads(message)['message']}"
+
+
+def _shown(stored: bytes) -> JsonObject:
+    load_handler(stored)
+    document: JsonObject = orjson.loads(stored)
+    return document
+
+
+def _record(stored: bytes) -> JsonObject:
+    document: JsonObject = orjson.loads(stored)
+    str(document["event"]), str(document["name"])
+    return document
 
 
 def _unknown(name: str) -> NotFound:

@@ -19,6 +19,7 @@ from conductor_py.decider.plan import CONTAINERS, Plan
 from conductor_py.decider.recount import gates_anew, join_anew
 from conductor_py.decider.workspace import Execution
 from conductor_py.engine.findings import Finding
+from conductor_py.errors import StoreUnavailable
 from conductor_py.model.event import (
     Admitted,
     ChildEnded,
@@ -336,11 +337,15 @@ def audit_execution(look: Inspection, plan_of: PlanOf, child_of: ChildOf) -> lis
     if look.quarantined:
         reason = look.setback.reason if look.setback else ""
         found.append(Finding("quarantined", look.execution, "", reason))
+    if look.unreadable:
+        return [*found, Finding("unreadable", look.execution, "", look.unreadable[:200])]
     try:
         found += ExecutionAudit(look, plan_of, child_of).findings()
     except UnknownFormat:
         found.append(Finding("unreadable", look.execution, "", "its format number is unknown"))
-    except (KeyError, TypeError, ValueError) as broken:
+    except StoreUnavailable:
+        raise
+    except Exception as broken:  # noqa: BLE001 - whatever a damaged one raises is its finding
         text = f"{type(broken).__name__}: {broken}"[:200]
         found.append(Finding("unreadable", look.execution, "", text))
     return found

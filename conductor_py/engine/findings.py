@@ -87,7 +87,7 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
         "admitted-dead": Kind("I10", "An ended execution counts under a rate limit"),
         "waits-with-room": Kind("I10", "Executions wait for their rate limit though there is room"),
         "left-over": Kind("I7", "A key of an execution is left that is not in the store"),
-        "unreadable": Kind("", "An execution is stored in a form that this version cannot read"),
+        "unreadable": Kind("", "What is stored of an execution, or in a key, cannot be read"),
         "quarantined": Kind("", "An execution is in quarantine"),
         "parent-gone": Kind("", "A sub-workflow runs whose parent was removed, or is lost"),
         "dead-entry": Kind("", "A queue entry of an ended attempt; the next poll drops it"),

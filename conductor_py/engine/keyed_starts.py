@@ -89,16 +89,17 @@ class KeyedStarts:
         handled = Handled()
         for effect in effects:
             order: JsonObject = orjson.loads(effect.document)
+            name = str(order["task"])
             try:
                 with self._payloads.place.scope():
-                    self._carry_out(str(order["task"]), order)
+                    self._carry_out(name, order)
             except NotFound:
                 self._leave(order)  # the task has left the store: nobody waits for this any more
             except ConductorError as refused:
                 if refused.retryable:
                     _LOG.warning(
                         "A start under an idempotency key is put off",
-                        extra={"action": "start_put_off", "task_id": order["task"]},
+                        extra={"action": "start_put_off", "task_id": name},
                     )
                     self._put_off(partition, effect, handled)
                     continue
@@ -106,7 +107,7 @@ class KeyedStarts:
                     "A start under an idempotency key is refused; it comes again",
                     extra={
                         "action": "start_refused",
-                        "task_id": order["task"],
+                        "task_id": name,
                         "error": refused.message,
                     },
                 )
@@ -114,7 +115,7 @@ class KeyedStarts:
             except Exception:  # noqa: BLE001 - one start must not stop the others
                 _LOG.exception(
                     "A start under an idempotency key cannot be carried out; it comes again",
-                    extra={"action": "start_failed", "task_id": order["task"]},
+                    extra={"action": "start_failed", "task_id": name},
                 )
                 continue
             handled.done.append(effect)

@@ -4,6 +4,7 @@ queue. Read from the store itself, whatever the index knows.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import groupby, islice
@@ -11,11 +12,18 @@ from operator import attrgetter
 from typing import Final, TypeVar
 
 from conductor_py.engine.operations import Operations
-from conductor_py.errors import ConductorError, Conflict, NotFound
-from conductor_py.model.ids import ExecutionId, split_task_id, task_id
+from conductor_py.errors import (
+    ConductorError,
+    Conflict,
+    NotFound,
+    StoreDamaged,
+    StoreUnavailable,
+)
+from conductor_py.model.ids import ExecutionId, is_execution_id, split_task_id, task_id
 from conductor_py.model.json import JsonObject
 from conductor_py.ports.inspector import Inspector, OpenAttempt
 
+_LOG = logging.getLogger(__name__)
 _PAGE: Final = 10_000
 """Keys of a store, or members of a list of what runs, that are looked at in one step."""
 _EXECUTIONS: Final = 100
@@ -54,7 +62,7 @@ class OpenTasks:
     def requeue_all(self, task_type: str) -> int:
         """Do so with all tasks of a type that workers have; returns how many are in their queue
         then, with those that were there before. What is in the way of one execution is raised
-        when all others are done.
+        when all others are done; one that cannot be read is passed over, as an audit names it.
         """
         queued, refused = 0, None
         found = self._of_type(task_type)
@@ -65,7 +73,12 @@ class OpenTasks:
                 if self._freed(execution, held):
                     queued += len(open_)
             except ConductorError as error:
-                refused = refused or error
+                if isinstance(error, StoreDamaged):
+                    _tell(execution, error)
+                else:
+                    refused = refused or error
+            except Exception as broken:  # noqa: BLE001 - whatever a damaged one raises costs it alone
+                _tell(execution, broken)
         if refused is not None:
             raise refused
         return queued
@@ -83,6 +96,11 @@ class OpenTasks:
             return self._read_task(task_id(found.execution, found.seq))
         except NotFound:
             return None
+        except StoreUnavailable:
+            raise
+        except Exception as broken:  # noqa: BLE001 - whatever a damaged one raises costs it alone
+            _tell(found.execution, broken)
+            return None
 
     def _of_type(self, task_type: str) -> Iterator[OpenAttempt]:
         running = self._running()
@@ -96,7 +114,19 @@ class OpenTasks:
         for key in _pages(self._inspector.walk):
             if key.kind == "running:":
                 since |= dict(_pages(partial(self._inspector.members, key)))
-        return sorted(map(ExecutionId, since), key=lambda one: (since[one], one))
+        known = (ExecutionId(one) for one in since if is_execution_id(one))
+        return sorted(known, key=lambda one: (since[one], one))
+
+
+def _tell(execution: ExecutionId, broken: Exception) -> None:
+    _LOG.warning(
+        "An execution cannot be read; its open tasks are passed over",
+        extra={
+            "action": "tasks_unreadable",
+            "workflow_id": execution,
+            "error": f"{type(broken).__name__}: {broken}"[:200],
+        },
+    )
 
 
 def _pages(read: Callable[[str, int], tuple[tuple[_T, ...], str]]) -> Iterator[_T]:

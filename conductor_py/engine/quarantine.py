@@ -9,7 +9,7 @@ from conductor_py.decider.workspace import Execution
 from conductor_py.engine.executor import Driven, Executor
 from conductor_py.engine.setbacks import UNREADABLE, Setbacks
 from conductor_py.engine.snapshots import Snapshots
-from conductor_py.errors import ConductorError, Conflict, NotFound
+from conductor_py.errors import ConductorError, Conflict, NotFound, StoreDamaged
 from conductor_py.model.event import Operation
 from conductor_py.model.execution import Header
 from conductor_py.model.ids import ExecutionId, is_execution_id, partition_of
@@ -124,12 +124,29 @@ class Quarantine:
                 decided += self.retry(execution)
             except NotFound:  # it has left by itself, or somebody else is trying just now
                 decided += self._is_decided(execution)
+            except StoreDamaged:
+                _LOG.exception(
+                    "An execution in quarantine cannot be read",
+                    extra={"action": "quarantined_unreadable", "workflow_id": execution},
+                )
         return decided, len(set(chosen)) - decided
 
     def end(self, execution: str, reason: str | None) -> bool:
         """End one, whatever waits in its inbox; false when it is not in quarantine. ``Conflict``
-        for one that cannot even be read.
+        for one whose header cannot be read: another version may. One that nobody can read is
+        deleted.
         """
+        found = self.find(execution)
+        if (
+            found is not None
+            and not found.readable
+            and self._store.drop_unreadable(found.execution)
+        ):
+            _LOG.warning(
+                "An execution that could not be read was dropped by an operator",
+                extra={"action": "unreadable_dropped", "workflow_id": execution},
+            )
+            return True
         taken = self._take(execution)
         if taken is None:
             return False

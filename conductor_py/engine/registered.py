@@ -6,16 +6,19 @@ followed. Nobody who starts, shows or checks workflows needs to know which of th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import orjson
+from collections.abc import Iterator, Sequence
 
 from conductor_py.codec.catalog import load_pointer
 from conductor_py.codec.definitions import dump_workflow, load_workflow, workflow_to_json
 from conductor_py.engine.composing import Composer
+from conductor_py.engine.readable import document_named, readable
+from conductor_py.errors import StoreUnavailable
 from conductor_py.model.definitions import WorkflowDef
 from conductor_py.model.json import JsonObject
 from conductor_py.ports.metadata import MetadataStore
+
+_Pointer = tuple[int, int]
+"""The code and the version of what the catalog has published."""
 
 
 class Registered:
@@ -61,20 +64,18 @@ class Registered:
 
     def all(self) -> Iterator[JsonObject]:
         """Read every version of every workflow as JSON."""
-        listed = self._metadata.workflows()
-        pointers = [load_pointer(stored) for _, _, stored in listed]
-        found = self._composer.published(pointer for pointer in pointers if pointer)
-        for pointer, (_, _, stored) in zip(pointers, listed, strict=True):
+        listed = self._listed()
+        found = self._published([pointer for _, pointer, _ in listed if pointer])
+        for _, pointer, document in listed:
             if pointer is None:
-                yield orjson.loads(stored)
+                yield document
             elif pointer in found:  # else it was withdrawn and purged meanwhile
                 yield workflow_to_json(found[pointer])
 
     def latest(self) -> Iterator[JsonObject]:
         """Read of each workflow the version that is meant where none is named."""
         newest: dict[str, JsonObject] = {}
-        listed = self._metadata.workflows()
-        published = {name for name, _, stored in listed if load_pointer(stored)}
+        published = {name for name, pointer, _ in self._listed() if pointer}
         for definition in self.all():
             name = str(definition["name"])
             meant = self.version_of_latest(name) if name in published else None
@@ -82,5 +83,31 @@ class Registered:
                 newest[name] = definition
         yield from newest.values()
 
+    def _listed(self) -> list[tuple[str, _Pointer | None, JsonObject]]:
+        """The stored versions: the name, where one is a pointer, and what it says otherwise."""
+        listed = [
+            (f"{name} {version}", (name, stored))
+            for name, version, stored in self._metadata.workflows()
+        ]
+        return list(readable("workflow definition", listed, _listed))
+
+    def _published(self, wanted: Sequence[_Pointer]) -> dict[_Pointer, WorkflowDef]:
+        """Read what pointers point at: at once, or one by one when one of them cannot be read."""
+        try:
+            return self._composer.published(wanted)
+        except StoreUnavailable:
+            raise
+        except Exception:  # noqa: BLE001 - each is read again, and which it was is said
+            named = ((f"{code} {version}", (code, version)) for code, version in wanted)
+            alone = lambda pointer: self._composer.published((pointer,))  # noqa: E731
+            read = readable("published workflow", named, alone)
+            return {pointer: found for one in read for pointer, found in one.items()}
+
     def _pointed(self, pointer: tuple[int, int]) -> WorkflowDef | None:
         return self._composer.published((pointer,)).get(pointer)
+
+
+def _listed(entry: tuple[str, bytes]) -> tuple[str, _Pointer | None, JsonObject]:
+    name, stored = entry
+    pointer = load_pointer(stored)
+    return name, pointer, {} if pointer else document_named(stored)

@@ -6,7 +6,7 @@ and the change is worked out again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -21,6 +21,7 @@ from conductor_py.codec.schedules import (
 from conductor_py.engine.clock import StoreClock
 from conductor_py.engine.machine import REAL_MACHINE, Machine
 from conductor_py.engine.payload_holding import PayloadHolding, schedule_holder
+from conductor_py.engine.readable import enumerated, readable
 from conductor_py.engine.reading import FoundPage
 from conductor_py.engine.scheduler import Firing, RunHistory, cause_of, planned_run
 from conductor_py.errors import (
@@ -269,7 +270,8 @@ class Schedules:
         names = None if wanted.names is None else sorted(wanted.names)
         stored = self._store.read(names)
         kept = self._store.records([one.name for one in stored], self._history.trim_above)
-        found = [load_run(record) for records in kept for record in records]
+        records = enumerated(record for each in kept for record in each)
+        found = list(readable("run of a schedule", records, load_run))
         known = {run.execution_id for run in found}
         found += [run for run in self._under_way(stored) if run.execution_id not in known]
         documents = _sorted([run_to_json(run) for run in found if wanted.accepts(run)], sort)
@@ -302,15 +304,14 @@ class Schedules:
 
     def _under_way(self, stored: Iterable[StoredSchedule]) -> list[ScheduleRun]:
         now = self._clock.now_ms()
+        running = (one for one in stored if one.armed and one.tries and one.next_ms)
         return [
-            planned_run(load_schedule(one.document), one.next_ms, cause_of(one), now)
-            for one in stored
-            if one.armed and one.tries and one.next_ms
+            planned_run(schedule, one.next_ms, cause_of(one), now)
+            for one, schedule in _readable(running)
         ]
 
     def _matching(self, wanted: ScheduleFilter) -> Iterable[tuple[Schedule, int]]:
-        for one in self._store.read(None):
-            schedule = load_schedule(one.document)
+        for one, schedule in _readable(self._store.read(None)):
             if wanted.accepts(schedule):
                 yield schedule, one.next_ms
 
@@ -322,6 +323,12 @@ class Schedules:
         if stored is None:
             raise NotFound(f"No such schedule found by name: {name}")
         return stored
+
+
+def _readable(stored: Iterable[StoredSchedule]) -> Iterator[tuple[StoredSchedule, Schedule]]:
+    """The schedules that can be read; the others are put aside when they are due."""
+    named = ((one.name, one) for one in stored)
+    return readable("schedule", named, lambda one: (one, load_schedule(one.document)))
 
 
 def _shown(schedule: Schedule, next_ms: int) -> JsonObject:

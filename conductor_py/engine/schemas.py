@@ -16,6 +16,7 @@ from conductor_py.codec.execution import dump_json
 from conductor_py.engine.clock import StoreClock
 from conductor_py.engine.json_schema import faults, schema_fault
 from conductor_py.engine.payload_reading import PayloadReader
+from conductor_py.engine.readable import document_named, readable
 from conductor_py.errors import InvalidInput, NotFound, Violation
 from conductor_py.model.definitions import TaskDef, WorkflowDef, WorkflowTask, children_of
 from conductor_py.model.execution import Document, External
@@ -59,7 +60,10 @@ class Schemas:
 
     def all(self) -> tuple[JsonObject, ...]:
         """List every version of every schema."""
-        return tuple(orjson.loads(document) for _, _, document in self._metadata.schemas())
+        stored = (
+            (f"{name} {version}", document) for name, version, document in self._metadata.schemas()
+        )
+        return tuple(readable("schema", stored, document_named))
 
     def one(self, name: str, version: int | None) -> JsonObject:
         """Read a schema (``NotFound``)."""

@@ -116,21 +116,28 @@ class StoreAudit:
         # One that has ended keeps its permits until it is cleaned up.
         state = look.fields.get(f"a:{seq}") if look is not None else None
         claim = look.fields.get(f"c:{seq}") if look is not None else None
-        if state is None or claim is None or not orjson.loads(claim).get("permit"):
+        if look is not None and look.unreadable:
+            return 0  # who knows; that it cannot be read is a finding of its own
+        if state is None or claim is None:
             return None
-        limit = orjson.loads(state).get("lim")
+        try:
+            knows, limit = orjson.loads(claim).get("permit"), orjson.loads(state).get("lim")
+        except (ValueError, AttributeError):
+            return 0
+        if not knows:
+            return None
         return limit if isinstance(limit, int) else 0
 
     def _waiting(self, key: StoredKey) -> Iterator[Finding]:
         first = self._inspector.head(key, 1)
-        if not first:
-            return
-        look = self._inspector.inspect(ExecutionId(first[0][0]))
-        if look is None or look.terminal:
+        if not first or not is_execution_id(first[0][0]):
             return  # dropped when somebody asks
+        look = self._inspector.inspect(ExecutionId(first[0][0]))
+        if look is None or look.terminal or look.unreadable:
+            return
         try:
             limit = load_header(look.fields["h"]).admission_limit
-        except (UnknownFormat, KeyError):
+        except (UnknownFormat, KeyError, TypeError, ValueError):
             return
         if self._partitions > 1 and self._now_ms() - first[0][1] < _ON_ITS_WAY_MS:
             return  # a permit may be on its way from another partition

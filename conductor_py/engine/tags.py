@@ -13,6 +13,7 @@ from dataclasses import replace
 import orjson
 
 from conductor_py.codec.execution import dump_json
+from conductor_py.engine.readable import readable
 from conductor_py.errors import Conflict, InvalidInput, NotFound
 from conductor_py.model.definitions import WorkflowDef
 from conductor_py.model.json import JsonObject
@@ -58,8 +59,8 @@ class Tags:
         """List the tags of all definitions, each once."""
         found: dict[bytes, JsonObject] = {}
         for noun in ("workflow", "task"):
-            for stored in self._metadata.tags(noun).values():
-                found |= {dump_json(tag): tag for tag in orjson.loads(stored)}
+            for tags in readable("tags", self._metadata.tags(noun).items(), _tags):
+                found |= {dump_json(tag): tag for tag in tags}
         return tuple(found[key] for key in sorted(found))
 
     def add(self, noun: str, name: str, tags: Sequence[JsonObject]) -> None:
@@ -94,3 +95,10 @@ class Tags:
             known = name in self._metadata.tasks((name,))
         if not known:
             raise NotFound(f"No such {noun} definition found by name: {name}")
+
+
+def _tags(stored: bytes) -> list[JsonObject]:
+    tags = orjson.loads(stored)
+    if not isinstance(tags, list) or not all(isinstance(tag, dict) for tag in tags):
+        raise TypeError("they are no list of tags")
+    return tags

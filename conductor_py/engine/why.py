@@ -39,7 +39,7 @@ _TASKS: Final = 1_000
 _HOLDERS: Final = 200
 _CLAIMS: Final = 10_000
 _SHOWN: Final = 100
-_UNREADABLE: Final = (UnknownFormat, KeyError, TypeError, ValueError)
+_UNREADABLE: Final = (UnknownFormat, LookupError, TypeError, ValueError, AttributeError)
 
 
 class Why:
@@ -119,9 +119,12 @@ class Why:
             header = load_header(look.fields["h"])
             attempts = _open(look, header)
             ending = load_ending(look.fields.get("end"))
+            claims = {
+                seq: load_claim(place.claim) for seq, place in look.places.items() if place.claim
+            }
+            joins = dict(_joins(look, attempts))
         except _UNREADABLE:
             return Facts(look=look, header=None)
-        claims = {seq: load_claim(place.claim) for seq, place in look.places.items() if place.claim}
         queues = {
             attempt.seq: self._queue(look, attempt, asked)
             for attempt in attempts
@@ -139,7 +142,7 @@ class Why:
             plan_stored=self._snapshots.stored(partition, header.plan) is not None,
             attempts=attempts,
             claims=claims,
-            joins=dict(_joins(look, attempts)),
+            joins=joins,
             queues=queues,
             admitted=admitted,
             live=frozenset(asked.live),

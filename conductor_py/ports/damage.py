@@ -1,17 +1,21 @@
 """What cannot be read is put aside, is told, and costs nobody else anything.
 
 A member of a sorted set (a timer, an entry of a queue, a schedule, an effect) whose state cannot be
-read is *damaged*: it stays in its set, is looked at after a minute, then after twice as long, a day
-at most, and is listed until somebody retries or drops it, or it can be read again. A key that many
-share and that has another type than ``adapters/redis/keys.py`` says is set aside for a week, under
-another name, and begins anew.
+read, or an effect that lacks what it orders, is *damaged*: it stays in its set, is looked at after
+a minute, then after twice as long, a day at most, and is listed until somebody retries or drops it,
+or it can be read again. A key that many share and that has another type than
+``adapters/redis/keys.py`` says is set aside for a week, under another name, and begins anew.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
+
+FIRST_MS: Final = 60_000
+"""How long the first wait is; each further one is twice as long."""
+LONGEST_MS: Final = 86_400_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -60,6 +60,7 @@ class Inspection:
     its workflow rate limit: whether it counts, and how many wait before it (-1: it does not wait).
     ``counted`` says that its plan counts it, ``listed`` that it is among those that run.
     ``percent_full`` is how much is in use of the memory that its store may have (0: no bound).
+    ``unreadable`` says what cannot be read of one of which nothing else is known; empty for others.
     """
 
     execution: ExecutionId
@@ -85,6 +86,7 @@ class Inspection:
     fields: Mapping[str, bytes]
     places: Mapping[int, Place]
     percent_full: int = 0
+    unreadable: str = ""
 
     @property
     def quarantined(self) -> bool:
@@ -117,6 +119,10 @@ class Standing:
     generation: int
 
 
+UNREADABLE = Standing(terminal=False, status="", generation=0)
+"""How one stands whose record cannot be read: it is there, and nobody can say that it has ended."""
+
+
 @dataclass(frozen=True, slots=True)
 class OpenAttempt:
     """An attempt that has not ended: whether it is one that workers take from a queue, and
@@ -127,6 +133,35 @@ class OpenAttempt:
     seq: int
     queued: bool
     held: bool
+
+
+def unreadable(execution: ExecutionId, now_ms: int, problem: str) -> Inspection:
+    """The look at an execution of which nothing can be read."""
+    return Inspection(
+        execution=execution,
+        now_ms=now_ms,
+        version=0,
+        terminal=False,
+        generation=0,
+        status="",
+        home="",
+        first_event=0,
+        lease_until=0,
+        holder="",
+        setback=None,
+        waiting=0,
+        events=(),
+        parked=0,
+        due_ms=0,
+        listed=False,
+        counted=False,
+        admitted=False,
+        ahead=-1,
+        effects={},
+        fields={},
+        places={},
+        unreadable=problem,
+    )
 
 
 WALKED = (
@@ -152,7 +187,8 @@ class Inspector(Protocol):
     """Reads for audits and explanations. ``StoreUnavailable`` when the store does not answer."""
 
     def inspect(self, execution: ExecutionId) -> Inspection | None:
-        """Look at one execution; ``None`` when it is not in the store.
+        """Look at one execution; ``None`` when it is not in the store. One whose bytes cannot be
+        read says so (``unreadable``).
 
         Of more than 4,000 fields they are read in pages: an instant only as long as nothing moves.
         """
@@ -189,13 +225,16 @@ class Inspector(Protocol):
         """
 
     def standings(self, executions: Sequence[ExecutionId]) -> dict[ExecutionId, Standing]:
-        """Tell how executions stand; those that are not in the store are left out."""
+        """Tell how executions stand; those that are not in the store are left out, those that
+        cannot be read are ``UNREADABLE``.
+        """
 
     def open_attempts(
         self, executions: Sequence[ExecutionId], task_type: str
     ) -> tuple[OpenAttempt, ...]:
         """Find the open attempts of a task type, in the order of the executions and of each one's
-        attempts; executions that are not in the store have none.
+        attempts; executions that are not in the store have none, and attempts that cannot be read
+        are left out.
         """
 
     def record_audit(self, counts: Mapping[str, int]) -> None:

@@ -48,6 +48,11 @@ class Outbox(Protocol):
         their lease ends; returns how many.
         """
 
+    def put_aside(self, partition: int, unreadable: Sequence[tuple[str, int, str]]) -> int:
+        """Put effects aside that cannot be read, by (id, stamp, what is wrong): each is damaged
+        (``ports/damage.py``) until it is confirmed or put off. Returns how many.
+        """
+
     def order(self, partition: int, effects: Sequence[tuple[str, bytes]]) -> int:
         """Order effects, by (id, document), outside of a commit; one whose id waits already is left
         as it is. Returns how many were new.

@@ -42,7 +42,7 @@ class QuarantineBounds:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quarantined:
     """An execution in quarantine: since when its decisions fail, how many did, why the last did,
-    and when the next is made (epoch ms).
+    and when the next is made (epoch ms). One that is not ``readable`` can only be dropped.
     """
 
     execution: ExecutionId
@@ -50,6 +50,7 @@ class Quarantined:
     tries: int
     reason: str
     again_ms: int
+    readable: bool = True
 
 
 class QuarantineStore(Protocol):
@@ -78,5 +79,9 @@ class QuarantineStore(Protocol):
     def take(self, execution: ExecutionId, holder: str, lease_ms: int) -> Loaded | None:
         """Take one out of quarantine, and its lease; ``None`` when it is not in quarantine.
 
-        Its setbacks stay counted until a commit: the next one takes it back.
+        Its setbacks stay counted until a commit: the next one takes it back. ``StoreDamaged`` when
+        it cannot be read.
         """
+
+    def drop_unreadable(self, execution: ExecutionId) -> bool:
+        """Delete one for ever that is in quarantine and cannot be read; false for any other."""

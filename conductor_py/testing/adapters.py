@@ -83,7 +83,7 @@ def memory_ports(
         search=MemorySearch(),
         schedules=MemoryScheduleStore(space),
         inspector=MemoryInspector(space),
-        damage=MemoryDamage(),
+        damage=MemoryDamage(space),
         quarantine=MemoryQuarantine(space, **flags),
         checkpoints=MemoryCheckpoints(space),
         numbers=MemoryWorkerNumbers(space),

@@ -7,6 +7,7 @@ from typing import Any
 
 from conductor_py.adapters.memory.catalog import MemoryCatalogStore
 from conductor_py.adapters.memory.checkpoints import MemoryCheckpoints
+from conductor_py.adapters.memory.damage import MemoryDamage
 from conductor_py.adapters.memory.events import MemoryEventStore
 from conductor_py.adapters.memory.inspector import MemoryInspector
 from conductor_py.adapters.memory.metadata import MemoryMetadataStore
@@ -29,6 +30,7 @@ from conductor_py.adapters.memory.worker_numbers import MemoryWorkerNumbers
 from conductor_py.adapters.redis.catalog import RedisCatalogStore
 from conductor_py.adapters.redis.checkpoints import RedisCheckpoints
 from conductor_py.adapters.redis.connection import Connection
+from conductor_py.adapters.redis.damage import RedisDamage
 from conductor_py.adapters.redis.events import RedisEventStore
 from conductor_py.adapters.redis.inspector import RedisInspector
 from conductor_py.adapters.redis.keys import Namespace
@@ -53,6 +55,7 @@ from conductor_py.codec.event import digest_of
 from conductor_py.model.ids import ExecutionId, execution_id
 from conductor_py.ports.catalog import CatalogStore
 from conductor_py.ports.checkpoints import CheckpointBounds, CheckpointStore
+from conductor_py.ports.damage import DamageStore
 from conductor_py.ports.events import EventStore
 from conductor_py.ports.inspector import Inspector
 from conductor_py.ports.metadata import MetadataStore, PlanStore
@@ -126,6 +129,7 @@ class Store:
     payload_holders: PayloadHolders
     inspector: Inspector
     quarantine: QuarantineStore
+    damage: DamageStore
     checkpoints: CheckpointStore
     numbers: WorkerNumbers
     schedules: ScheduleStore
@@ -286,6 +290,7 @@ def memory_store(clock: Clock, partitions: int = 1) -> Store:
             payload_holders=MemoryPayloadHolders(space),
             inspector=MemoryInspector(space),
             quarantine=MemoryQuarantine(space, take_lease=take_lease),
+            damage=MemoryDamage(space),
             checkpoints=MemoryCheckpoints(space, CHECKPOINT_BOUNDS),
             numbers=MemoryWorkerNumbers(space),
             schedules=MemoryScheduleStore(space),
@@ -353,6 +358,7 @@ def store_over(
             payload_holders=RedisPayloadHolders(scripts),
             inspector=RedisInspector(scripts),
             quarantine=RedisQuarantine(scripts, take_lease=take_lease),
+            damage=RedisDamage(scripts),
             checkpoints=RedisCheckpoints(scripts, CHECKPOINT_BOUNDS),
             numbers=RedisWorkerNumbers(scripts),
             schedules=RedisScheduleStore(scripts),

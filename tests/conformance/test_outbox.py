@@ -153,3 +153,45 @@ def test_the_next_effect_is_due_when_it_says(store: Store) -> None:
     store.clock.advance(900)
     store.outbox.take(0, 10, 5_000)
     assert store.outbox.next_due_ms(0) == NOW + 5_000
+
+
+def test_effect_that_is_put_aside_is_damaged_until_it_is_done_put_off_or_dropped(
+    store: Store,
+) -> None:
+    order(store, *(Effect(id=name, document=b"{}") for name in ("done", "off", "dropped")))
+    names = ("done", "off", "dropped")
+    problems = [(name, NOW, "it lacks a member") for name in names]
+    assert store.outbox.put_aside(0, [*problems, ("gone", NOW, ""), ("done", NOW + 1, "")]) == 3
+    assert store.outbox.put_aside(0, []) == 0
+    first = store.damage.listed()[0]
+    assert (first.since_ms, first.tries, first.again_ms, first.problem) == (
+        NOW,
+        1,
+        NOW + 60_000,
+        "it lacks a member",
+    )
+    assert {one.entry for one in store.damage.listed()} == {f"0 outbox {name}" for name in names}
+    assert store.outbox.take(0, 10, 5_000) == ()
+    store.clock.advance(60_000)
+    assert len(store.outbox.take(0, 10, 5_000)) == 3
+    assert store.outbox.put_aside(0, problems) == 3
+    assert [(one.since_ms, one.tries, one.again_ms) for one in store.damage.listed()] == [
+        (NOW, 2, NOW + 180_000)
+    ] * 3
+    assert store.outbox.confirm(0, [("done", NOW)]) == 1
+    assert store.outbox.postpone(0, [("off", NOW, NOW + 90_000)]) == 1
+    assert [one.entry for one in store.damage.listed()] == ["0 outbox dropped"]
+    assert store.damage.drop("0 outbox dropped")
+    assert not store.damage.drop("0 outbox dropped")
+    assert (len(store.damage.listed()), store.outbox.size(0)) == (0, 1)
+
+
+def test_effect_that_is_put_aside_is_due_at_once_when_somebody_retries_it(store: Store) -> None:
+    order(store, Effect(id="effect", document=b"{}"))
+    store.outbox.put_aside(0, [("effect", NOW, "it lacks a member")])
+    assert store.damage.retry("0 outbox effect")
+    assert not store.damage.retry("0 outbox effect")
+    assert not store.damage.retry("9 outbox effect")
+    assert not store.damage.retry("0 timers:s0 effect")
+    assert len(store.damage.listed()) == 0
+    assert [one.id for one in store.outbox.take(0, 10, 5_000)] == ["effect"]

@@ -8,7 +8,8 @@ from typing import Final
 import orjson
 
 from conductor_py.adapters.memory.late import EFFECTS, note_late
-from conductor_py.adapters.memory.space import MemorySpace, Partition
+from conductor_py.adapters.memory.space import Aside, MemorySpace, Partition
+from conductor_py.ports.damage import FIRST_MS, LONGEST_MS
 from conductor_py.ports.outbox import Pending
 from conductor_py.ports.touched import EFFECT
 
@@ -59,11 +60,12 @@ class MemoryOutbox:
                         continue
                     oldest = state.touched.first() if effect == EFFECT else None
                     if oldest is not None:
-                        gather_ms = orjson.loads(state.effects[effect][1])["gather"]
+                        gather_ms = orjson.loads(state.effects[effect][1]).get("gather", 0)
                         state.outbox.put(effect, oldest[0] + gather_ms)
                         continue
                     del state.effects[effect]
                     state.outbox.drop(effect)
+                    state.aside.pop(effect, None)
                     gone += 1
             return gone
 
@@ -73,8 +75,23 @@ class MemoryOutbox:
             for effect, stamp, due_ms in later:
                 if effect in state.effects and state.effects[effect][0] == stamp:
                     state.outbox.put(effect, due_ms)
+                    state.aside.pop(effect, None)
                     moved += 1
             return moved
+
+    def put_aside(self, partition: int, unreadable: Sequence[tuple[str, int, str]]) -> int:
+        with self._space.lock:
+            state, now, aside = self._space.partition(partition), self._space.clock(), 0
+            for effect, stamp, problem in unreadable:
+                if effect in state.effects and state.effects[effect][0] == stamp:
+                    before = state.aside.get(effect)
+                    tries = before.tries + 1 if before else 1
+                    again = now + min(FIRST_MS * 2 ** min(tries - 1, 20), LONGEST_MS)
+                    since = before.since_ms if before else now
+                    state.aside[effect] = Aside(since, tries, again, problem[:200])
+                    state.outbox.put(effect, again)
+                    aside += 1
+            return aside
 
     def order(self, partition: int, effects: Sequence[tuple[str, bytes]]) -> int:
         with self._space.lock:

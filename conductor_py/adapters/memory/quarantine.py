@@ -84,6 +84,9 @@ class MemoryQuarantine:
             partition.timers[target.home].put(f"x:{execution}", now + lease_ms)
             return loaded(partition, target, now)
 
+    def drop_unreadable(self, _execution: ExecutionId) -> bool:
+        return False  # all can be read
+
 
 def count_setback(
     partition: Partition, target: Execution, reason: str, bounds: QuarantineBounds, now: int

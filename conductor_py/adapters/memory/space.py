@@ -111,6 +111,16 @@ class Shares:
 Lane = tuple[str, str]
 
 
+@dataclass(frozen=True, slots=True)
+class Aside:
+    """An effect that was put aside: since when, how often, until when, and why."""
+
+    since_ms: int
+    tries: int
+    again_ms: int
+    problem: str
+
+
 @dataclass(slots=True, eq=False)
 class Partition:
     """What one hash tag holds in Redis."""
@@ -126,6 +136,8 @@ class Partition:
     timers: defaultdict[str, ScoreSet] = field(default_factory=lambda: defaultdict(ScoreSet))
     outbox: ScoreSet = field(default_factory=ScoreSet)
     effects: dict[str, tuple[int, bytes]] = field(default_factory=dict)
+    aside: dict[str, Aside] = field(default_factory=dict)
+    """Effects that cannot be read."""
     touched: ScoreSet = field(default_factory=ScoreSet)
     plans: dict[str, Plan] = field(default_factory=dict)
     plans_in_order: ScoreSet = field(default_factory=ScoreSet)

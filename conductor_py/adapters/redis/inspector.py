@@ -10,25 +10,29 @@ from zlib import crc32
 
 import orjson
 
-from conductor_py.adapters.redis.connection import Argument, Reply
-from conductor_py.adapters.redis.names import fields_of, names_of, score_of, shown
+from conductor_py.adapters.redis.connection import Reply
+from conductor_py.adapters.redis.names import fields_of, names_of, number_of, score_of, shown
 from conductor_py.adapters.redis.reader import RedisExecutionReader
+from conductor_py.adapters.redis.record import DAMAGED, record_of, setback_of
 from conductor_py.adapters.redis.scripts import Scripts
-from conductor_py.errors import StoreDamaged
+from conductor_py.errors import StoreDamaged, StoreUnavailable
 from conductor_py.model.ids import ExecutionId, partition_of
 from conductor_py.ports.inspector import (
+    UNREADABLE,
     WALKED,
     Inspection,
     OpenAttempt,
     Place,
-    Setback,
     Standing,
     StoredKey,
+    unreadable,
 )
 
 _MOST_FIELDS: Final = 4_000
 _PLACED_AT_ONCE: Final = 500
 _PLACE: Final = 9
+_DAMAGED: Final = 2
+"""How long the script's reply is when an execution cannot be read: the time, and what is wrong."""
 _FOR_EVER: Final = -1
 _OPEN: Final = re.compile(rb'"st": ?"(SCHEDULED|IN_PROGRESS)"')
 _KIND = re.compile("|".join(re.escape(kind) for kind in sorted(WALKED, key=len, reverse=True)))
@@ -51,20 +55,23 @@ class RedisInspector:
 
     def inspect(self, execution: ExecutionId) -> Inspection | None:
         reply = self._look(execution)
-        if reply is None:
-            return None
+        if reply is None or len(reply) == _DAMAGED:
+            return None if reply is None else _unreadable(execution, *reply)
         flat = reply[13]
         if flat is not None:
             return _inspection(execution, reply, fields_of(flat), _places(reply[14]))
-        found = self._reader.snapshot(execution)
+        try:
+            found = self._reader.snapshot(execution)
+        except StoreDamaged as damaged:
+            return _unreadable(execution, reply[0], damaged.message.encode())
         if found is None:
             return None
         places: dict[int, Place] = {}
         open_ = iter(_open_attempts(found[1]))
         while seqs := tuple(islice(open_, _PLACED_AT_ONCE)):
             reply = self._look(execution, *seqs)
-            if reply is None:
-                return None
+            if reply is None or len(reply) == _DAMAGED:
+                return None if reply is None else _unreadable(execution, *reply)
             places |= _places(reply[14])
         return _inspection(execution, reply, dict(found[1]), places)
 
@@ -76,13 +83,16 @@ class RedisInspector:
         known = [one for one in executions if partition_of(one) < self._partitions]
         if not known:
             return {}
-        records = self._scripts.connection.pipeline(
+        records = self._scripts.connection.each(
             [("HGET", f"{self._scripts.prefix(partition_of(one))}exec:{one}", "v") for one in known]
         )
+        for record in records:
+            if isinstance(record, StoreUnavailable):
+                raise record
         return {
             execution: _standing(record)
             for execution, record in zip(known, records, strict=True)
-            if isinstance(record, bytes)
+            if record is not None
         }
 
     def open_attempts(
@@ -207,7 +217,7 @@ def _mark(servers: Sequence[str]) -> str:
 
 def _open_attempts(fields: Mapping[str, bytes]) -> Iterator[int]:
     for name, state in fields.items():
-        if name.startswith("a:") and _OPEN.search(state):
+        if name.startswith("a:") and name[2:].isdecimal() and _OPEN.search(state):
             yield int(name[2:])
 
 
@@ -233,22 +243,23 @@ def _places(flat: Sequence[Reply]) -> dict[int, Place]:
 def _inspection(
     execution: ExecutionId, reply: Reply, fields: dict[str, bytes], places: dict[int, Place]
 ) -> Inspection:
-    words: list[Argument] = reply[1].decode().split(" ")
-    version, terminal, generation, base, home, _, _, status = words
-    until, _, holder = reply[2].decode().partition(" ")
+    record = record_of(reply[1])
+    if record is None:
+        return _unreadable(execution, reply[0], DAMAGED.encode())
+    until, _, holder = reply[2].partition(b" ")
     effects = zip(reply[12][::2], reply[12][1::2], strict=True)
     return Inspection(
         execution=execution,
         now_ms=reply[0],
-        version=int(version),
-        terminal=terminal == "1",
-        generation=int(generation),
-        status=str(status),
-        home=str(home),
-        first_event=int(base),
-        lease_until=int(until or 0),
-        holder=holder,
-        setback=setback_of(reply[3], int(version)),
+        version=record.version,
+        terminal=record.terminal,
+        generation=record.generation,
+        status=record.status,
+        home=record.home,
+        first_event=record.first_event,
+        lease_until=number_of(until) or 0,
+        holder=shown(holder),
+        setback=setback_of(reply[3], record.version),
         waiting=reply[4],
         events=tuple(reply[5]),
         parked=reply[6],
@@ -264,19 +275,15 @@ def _inspection(
     )
 
 
-def setback_of(text: bytes | None, version: int) -> Setback | None:
-    """Read the field ``q``; what it says of another version is over."""
-    if not text:
-        return None
-    of_version, tries, since_ms, reason = text.decode(errors="replace").split(" ", 3)
-    if int(of_version) != version:
-        return None
-    return Setback(tries=int(tries), since_ms=int(since_ms), reason=reason)
+def _unreadable(execution: ExecutionId, now_ms: int, problem: bytes) -> Inspection:
+    return unreadable(execution, now_ms, shown(problem))
 
 
-def _standing(record: bytes) -> Standing:
-    words = record.decode().split(" ")
-    return Standing(words[1] == "1", words[7], int(words[2]))
+def _standing(stored: object) -> Standing:
+    record = record_of(stored) if isinstance(stored, bytes) else None
+    if record is None:  # it is there; how it stands cannot be told
+        return UNREADABLE
+    return Standing(record.terminal, record.status, record.generation)
 
 
 def _number(score: bytes | None) -> int:

@@ -52,8 +52,9 @@ def fields_of(flat: Sequence[Reply]) -> dict[str, Any]:
 
 
 def number_of(text: bytes) -> int | None:
-    """Read a stored number, not below 0; ``None`` for what is none."""
-    return int(text) if text.isdigit() and len(text) <= _DIGITS else None
+    """Read a stored number of 63 bits; ``None`` for what is none."""
+    number = int(text) if text.isdigit() and len(text) <= _DIGITS else _BEYOND
+    return number if number < _BEYOND else None
 
 
 def score_of(text: bytes) -> int:

@@ -40,6 +40,13 @@ class RedisOutbox:
         arguments: list[Argument] = [part for effect in later for part in effect]
         return int(self._scripts.run("postpone_effects", partition, arguments)) if later else 0
 
+    def put_aside(self, partition: int, unreadable: Sequence[tuple[str, int, str]]) -> int:
+        arguments: list[Argument] = [self._scripts.now()]
+        arguments += [part for effect in unreadable for part in effect]
+        if not unreadable:
+            return 0
+        return int(self._scripts.run("put_effects_aside", partition, arguments))
+
     def order(self, partition: int, effects: Sequence[tuple[str, bytes]]) -> int:
         arguments: list[Argument] = [
             self._scripts.now(),

@@ -5,15 +5,18 @@ from __future__ import annotations
 from typing import Final
 
 from conductor_py.adapters.redis.changes import OUTCOMES, loaded_of
-from conductor_py.adapters.redis.inspector import setback_of
-from conductor_py.adapters.redis.names import score_of, shown
+from conductor_py.adapters.redis.connection import Reply
+from conductor_py.adapters.redis.names import number_of, score_of, shown
+from conductor_py.adapters.redis.record import DAMAGED, record_of, setback_of
 from conductor_py.adapters.redis.scripts import Scripts
+from conductor_py.errors import StoreUnavailable
 from conductor_py.model.ids import ExecutionId, partition_of
 from conductor_py.ports.inspector import QUARANTINE, Setback
 from conductor_py.ports.quarantine import QuarantineBounds, Quarantined
 from conductor_py.ports.store import Loaded, Outcome
 
 _DEFAULT: Final = QuarantineBounds()
+_UNCOUNTED: Final = "how often it failed, and why, cannot be read"
 
 
 class RedisQuarantine:
@@ -69,12 +72,15 @@ class RedisQuarantine:
         )[start:most]
         if not rows:
             return (), sum(replies[::2])
-        states = pipeline(
+        states = self._scripts.connection.each(
             [
                 ("HMGET", f"{namespace.prefixes[number]}exec:".encode() + name, "v", "l", "q")
                 for _, name, number in rows
             ]
         )
+        for state in states:
+            if isinstance(state, StoreUnavailable):
+                raise state
         found = [
             _quarantined(ExecutionId(shown(name)), state)
             for (_, name, _), state in zip(rows, states, strict=True)
@@ -94,22 +100,29 @@ class RedisQuarantine:
         arguments = (self._scripts.now(), execution, holder, lease_ms, self._take)
         return loaded_of(self._scripts.run("leave_quarantine", partition_of(execution), arguments))
 
+    def drop_unreadable(self, execution: ExecutionId) -> bool:
+        return bool(self._scripts.run("drop_unreadable", partition_of(execution), (execution,)))
+
 
 def _setback(state: list[bytes | None]) -> Setback | None:
-    record, _, counted = state
-    return None if record is None else setback_of(counted, int(record.split(b" ", 1)[0]))
+    stored, _, counted = state
+    record = record_of(stored) if stored is not None else None
+    return None if record is None else setback_of(counted, record.version)
 
 
-def _quarantined(execution: ExecutionId, state: list[bytes | None]) -> Quarantined | None:
-    record, lease, _ = state
-    until, _, holder = shown(lease or b"").partition(" ")
-    if record is None or holder != QUARANTINE:
+def _quarantined(execution: ExecutionId, state: Reply) -> Quarantined | None:
+    if not isinstance(state, list):  # its key is of another type
         return None
-    setback = _setback(state)
+    stored, lease, _ = state
+    until, _, holder = shown(lease or b"").partition(" ")
+    if stored is None or holder != QUARANTINE:
+        return None
+    setback, readable = _setback(state), record_of(stored) is not None
     return Quarantined(
         execution=execution,
         since_ms=setback.since_ms if setback else 0,
         tries=setback.tries if setback else 0,
-        reason=setback.reason if setback else "",
-        again_ms=int(until),
+        reason=setback.reason if setback else _UNCOUNTED if readable else DAMAGED,
+        again_ms=number_of(until.encode()) or 0,
+        readable=readable,
     )

@@ -8,7 +8,9 @@ from typing import Final
 from conductor_py.adapters.redis.changes import OUTCOMES
 from conductor_py.adapters.redis.connection import Argument, Reply
 from conductor_py.adapters.redis.names import fields_of, pairs_of, score_of
+from conductor_py.adapters.redis.record import DAMAGED, record_of
 from conductor_py.adapters.redis.scripts import Scripts
+from conductor_py.errors import StoreDamaged
 from conductor_py.model.ids import ExecutionId, partition_of
 from conductor_py.ports.reader import MOST_LOG_BYTES, PAGE_BYTES, PAGE_FIELDS, Beside
 from conductor_py.ports.restore import LEAVES_AGAIN_MS, Restore
@@ -160,8 +162,11 @@ def _logs(entries: Sequence[bytes]) -> tuple[tuple[int, int, str], ...]:
     return tuple((int(seq), int(created_ms), line) for seq, created_ms, line in found)
 
 
-def _version(record: bytes) -> int:
-    return int(record.split(b" ", 1)[0])
+def _version(stored: bytes) -> int:
+    record = record_of(stored)
+    if record is None:
+        raise StoreDamaged(f"Redis refused: {DAMAGED}")
+    return record.version
 
 
 def _pages(fields: Mapping[str, bytes]) -> Iterator[list[str | bytes]]:

@@ -10,17 +10,19 @@
 -- @include time
 -- @include record
 -- @include life
+-- @include damage
 local P, gone = KEYS[1], 0
 goes_on(P)
 
+local noted = redis.call('EXISTS', P .. 'damaged') == 1
 local function is_back(effect, stamp)
   local id = string.match(effect, '^(.+):remove$') or string.match(effect, '^(.+):forget$')
   local present = id and redis.call('HMGET', P .. 'exec:' .. id, 'v', 'h')
   if not present or not present[1] then
     return false
   end
-  local record = read_record(present[1])
-  return record.terminal and record.version == tonumber(stamp) and not is_draining(present[2])
+  local readable, record = pcall(read_record, present[1])
+  return readable and record.terminal and record.version == tonumber(stamp) and not is_draining(present[2])
 end
 
 if ARGV[1] ~= '' and ARGV[1] ~= life_of_server() then
@@ -35,6 +37,7 @@ for i = 2, #ARGV, 2 do
     else
       redis.call('HDEL', P .. 'effects', ARGV[i])
       redis.call('ZREM', P .. 'outbox', ARGV[i])
+      forget_damage(P, 'outbox', ARGV[i], noted)
       gone = gone + 1
     end
   end

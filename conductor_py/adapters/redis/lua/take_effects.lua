@@ -2,7 +2,8 @@
 -- KEYS       prefix of the partition's keys (every key used is it and a name of keys.py)
 -- ARGV       now, limit, lease in ms
 -- RETURNS    {id, '<stamp> <document>', …}
--- INVARIANT  Nothing leaves the outbox here. What cannot be read is put aside. Effects that were ordered with a head
+-- INVARIANT  Nothing leaves the outbox here. What is no JSON is put aside; what lacks a member is by whoever carries it
+--            out, and is listed until that is done. Effects that were ordered with a head
 --            start (due before they were ordered) are late when they are taken a second after that.
 -- BOUND      The limit.
 -- @include room
@@ -22,7 +23,6 @@ for n = 1, #due, 2 do
   if text and not (document and #stamp <= 16 and is_text(id) and is_text(document) and pcall(cjson.decode, document)) then
     put_aside(P, 'outbox', id, 'the stored effect cannot be read', now)
   elseif text then
-    forget_damage(P, 'outbox', id, noted)
     if tonumber(due[n + 1]) < tonumber(stamp) - 1000 then
       wanted = math.min(wanted, tonumber(stamp))
     end
@@ -31,6 +31,7 @@ for n = 1, #due, 2 do
     out[#out + 1] = text
   else
     redis.call('ZREM', P .. 'outbox', id)
+    forget_damage(P, 'outbox', id, noted)
   end
 end
 note_late(P, '~effects', wanted, now)
