@@ -13,8 +13,9 @@ from flask import Blueprint, request
 
 from conductor_py.api.answers import Answer, json_answer
 from conductor_py.api.documents import Documents
+from conductor_py.api.errors import foreseen_of
 from conductor_py.api.front import Front, blueprint
-from conductor_py.errors import ConductorError, InvalidInput, Violation
+from conductor_py.errors import InvalidInput, Violation
 from conductor_py.wire.parameters import flag, text
 
 _MOST: Final = 1_000
@@ -78,8 +79,8 @@ class _Bulk:
             try:
                 read = partial(self._executions.json, workflow_id, include_tasks=include)
                 document = self._front.whole(read)
-            except ConductorError as error:
-                failed[workflow_id] = error.message
+            except Exception as error:  # noqa: BLE001 - told, or raised again
+                failed[workflow_id] = _told(error)
             else:
                 found.append(documents.add_written(document))
         return json_answer({"bulkErrorResults": failed, "bulkSuccessfulResults": found})
@@ -108,6 +109,14 @@ class _Bulk:
         return given
 
 
+def _told(error: Exception) -> str:
+    """What went wrong with one execution; what nobody foresaw is raised."""
+    foreseen = foreseen_of(error)
+    if foreseen is None:
+        raise error
+    return foreseen.message
+
+
 def _tried(ids: Sequence[str], verbs: Sequence[Verb]) -> tuple[list[str], dict[str, str]]:
     done: list[str] = []
     failed: dict[str, str] = {}
@@ -115,8 +124,8 @@ def _tried(ids: Sequence[str], verbs: Sequence[Verb]) -> tuple[list[str], dict[s
         for verb in verbs:
             try:
                 verb(workflow_id)
-            except ConductorError as error:
-                failed.setdefault(workflow_id, error.message)
+            except Exception as error:  # noqa: BLE001 - told, or raised again
+                failed.setdefault(workflow_id, _told(error))
             else:
                 done.append(workflow_id)
     return done, failed

@@ -71,11 +71,10 @@ class Errors:
         logged; ``asked`` says there what was asked for, never the path itself: that of a payload is
         a signed URL.
         """
-        if not isinstance(error, ConductorError):
-            if not _is_of_stored(error):
-                return self._unforeseen(error, asked)
-            cause, error = error, StoreDamaged("What the store holds of this cannot be read.")
-            error.__cause__ = cause
+        foreseen = foreseen_of(error)
+        if foreseen is None:
+            return self._unforeseen(error, asked)
+        error = foreseen
         answer = envelope(error, self._instance)
         if answer.status == 500:
             facts = {"action": "request_failed", "endpoint": asked}
@@ -94,6 +93,17 @@ class Errors:
         facts = {"action": "request_failed", "endpoint": asked}
         _log.error("request failed unexpectedly", exc_info=error, extra=facts)
         return _answer(500, "The server failed; its log says why.", instance=self._instance)
+
+
+def foreseen_of(error: Exception) -> ConductorError | None:
+    """Tell an error as callers are told it; ``None`` for one that nobody foresaw."""
+    if isinstance(error, ConductorError):
+        return error
+    if not _is_of_stored(error):
+        return None
+    damaged = StoreDamaged("What the store holds of this cannot be read.")
+    damaged.__cause__ = error
+    return damaged
 
 
 def is_unanswered(error: Exception) -> bool:

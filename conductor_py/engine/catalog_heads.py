@@ -8,6 +8,7 @@ from dataclasses import replace
 from conductor_py.codec.catalog import load_head, load_name
 from conductor_py.engine.catalog_writes import head_cell, name_cell, next_etag, padded
 from conductor_py.engine.clock import StoreClock
+from conductor_py.engine.readable import readable
 from conductor_py.errors import Conflict, NotFound
 from conductor_py.model.catalog import Head, Kind
 from conductor_py.ports.catalog import CatalogStore, Write
@@ -37,11 +38,11 @@ class CatalogHeads:
         found: list[Head] = []
         while len(found) < limit and first <= last:
             page = self._store.page(kind, padded(first), padded(last), limit)
-            read = [load_head(stored) for _, stored in page]
+            read = readable(f"{kind} of the catalog", page, load_head)
             found += (head for head in read if not (head.deleted or (shared and head.owner)))
             if len(page) < limit:
                 break
-            first = read[-1].code + 1
+            first = int(page[-1][0]) + 1
         return tuple(found[:limit])
 
     def named(self, name: str) -> Head | None:

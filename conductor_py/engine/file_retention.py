@@ -14,7 +14,7 @@ from typing import Final
 from conductor_py.codec.files import dump_file, load_file
 from conductor_py.engine.clock import StoreClock
 from conductor_py.engine.files import CHECK_MS, MOST_FILES, FilePorts
-from conductor_py.errors import NotFound
+from conductor_py.errors import NotFound, StoreUnavailable
 from conductor_py.model.files import FileRecord, UploadStatus
 from conductor_py.model.json import JsonObject
 from conductor_py.ports.files import Changed, RecordChange
@@ -53,9 +53,18 @@ class FileRetention:
         looked_at = 0
         for file_id in self._ports.records.due(self._clock.now_ms(), self._batch):
             stored = self._ports.records.read(file_id)
-            if stored is not None:
+            if stored is None:
+                continue
+            try:
                 self._look_at(self._ports, load_file(stored))
                 looked_at += 1
+            except StoreUnavailable:
+                raise
+            except Exception:  # noqa: BLE001 - whatever a damaged one raises costs it alone
+                _LOG.exception(
+                    "A file cannot be looked at, and stays",
+                    extra={"action": "file_unreadable", "file_id": file_id},
+                )
         return looked_at
 
     def _look_at(self, ports: FilePorts, record: FileRecord) -> None:

@@ -151,6 +151,8 @@ class Schedules:
                 raise
             except ConductorError as error:
                 errors[name] = error.message
+            except (LookupError, TypeError, ValueError, AttributeError):
+                errors[name] = "What the store holds of this schedule cannot be read."
         return {"bulkErrorResults": errors, "bulkSuccessfulResults": done}
 
     def pause_all(self, names: Sequence[str]) -> JsonObject:

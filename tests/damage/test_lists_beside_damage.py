@@ -18,7 +18,7 @@ from conductor_py.testing import MemoryEngine
 from conductor_py.wiring.application import show_engine
 from tests.builders import simple, typed, workflow
 from tests.conftest import _RedisServers
-from tests.damage.world import PREFIX, World, made
+from tests.damage.world import PREFIX, World, made, schedule_of
 from tests.services import NEWEST_REDIS
 
 HUGE = b"9" * 40
@@ -259,3 +259,37 @@ def test_a_header_that_counts_to_a_huge_number_does_not_hold_redis(world: World)
     world.redis.hset(key, "h", re.sub(rb'"next_seq": ?\d+', b'"next_seq":999999999999999', header))
     listed = looks.client.get("/api/admin/task/t").text
     assert looks.good in listed
+
+
+_BULK = {
+    "pause": "PUT",
+    "resume": "PUT",
+    "terminate": "POST",
+    "retry": "POST",
+    "restart": "POST",
+    "remove": "DELETE",
+    "search": "POST",
+}
+
+
+@pytest.mark.parametrize("field", ["v", "h", "a:1"])
+@pytest.mark.parametrize("verb", _BULK)
+def test_a_bulk_goes_on_beyond_a_damaged_execution(world: World, verb: str, field: str) -> None:
+    looks = _Looks(world)
+    if verb == "resume":
+        looks.server.engine.steering.pause(looks.good)
+    world.redis.hset(f"{PREFIX}exec:{looks.bad}", field, "x")
+    ids = [looks.bad, looks.good]
+    answer = looks.client.open(f"/api/workflow/bulk/{verb}", method=_BULK[verb], json=ids)
+    assert answer.status_code == 200, answer.text
+    if verb in {"pause", "resume", "terminate"}:
+        assert looks.good in answer.get_json()["bulkSuccessfulResults"]
+
+
+def test_a_bulk_of_schedules_goes_on_beyond_a_damaged_one(world: World) -> None:
+    looks = _Looks(world)
+    looks.server.schedule(schedule_of("fine"))
+    world.redis.hset(f"{PREFIX}schedules", "victim", "1 1 1 1 0 {}")
+    said = looks.server.engine.schedules.pause_all(["victim", "fine"])
+    assert said["bulkSuccessfulResults"] == ["fine"]
+    assert "cannot be read" in str(said["bulkErrorResults"])
