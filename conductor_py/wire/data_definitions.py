@@ -27,7 +27,7 @@ from conductor_py.model.definitions import (
 from conductor_py.model.json import JsonObject
 from conductor_py.wire.definition_reader import moved
 from conductor_py.wire.definitions import SUB_WORKFLOW_PARAMS, TASK_DEF, WORKFLOW_DEF, WORKFLOW_TASK
-from conductor_py.wire.fields import INT64, Cases, Flag, Payload, Text, Texts, Whole, load
+from conductor_py.wire.fields import INT64, Cases, Flag, Many, Payload, Text, Texts, Whole, load
 from conductor_py.wire.validation import Limits
 
 _REMEMBERED = 256
@@ -177,9 +177,11 @@ def _members() -> Iterator[tuple[str, tuple[str, _Exact]]]:
             yield name, _UNKNOWN
         elif exact is not None:
             yield name, (attribute, exact)
-        else:
+        elif isinstance(field, Many):
             # An empty list or object is what it is anyway; all else is left to the form.
             yield name, ("", partial(eq, {} if isinstance(field, Cases) else []))
+        else:
+            yield name, ("", lambda _: False)
 
 
 _UNKNOWN: tuple[str, _Exact] = ("", lambda _: True)

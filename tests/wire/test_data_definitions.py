@@ -51,6 +51,7 @@ def _outcome(read: Any, task: Any) -> Any:
 
 @given(_TASKS)
 @example({"name": "a", "taskReferenceName": "a", "type": None})
+@example({"name": "a", "taskReferenceName": "a", "cacheConfig": []})
 @example({"name": "a", "taskReferenceName": "a", "startDelay": "5"})
 @example({"name": "a", "taskReferenceName": "a", "startDelay": True})
 @example({"name": "a", "taskReferenceName": "a", "taskDefinition": {"timeoutSeconds": 60}})
