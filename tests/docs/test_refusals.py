@@ -188,6 +188,11 @@ _CASES: list[tuple[str, str, Json]] = [
         "malformed",
         {"tasks": [_task()], "outputParameters": {"x": "${workflow..}"}},
     ),
+    (
+        "rateLimitConfig",
+        "`rateLimitKey`",
+        {"tasks": [_task()], "rateLimitConfig": {"rateLimitKey": "${workflow..}"}},
+    ),
     ("joinOn[n]", "no task", _task("j", "JOIN", joinOn=["nobody"])),
     ("forkTasks[n]", "without a task", _task("f", "FORK_JOIN", forkTasks=[[]])),
     ("evaluatorType", "of a SWITCH", _switch(evaluatorType="python", expression="1")),
@@ -211,6 +216,11 @@ _CASES: list[tuple[str, str, Json]] = [
     ("onStateChange", "without a `type`", _task(onStateChange={"onStart": [{"payload": {}}]})),
     ("retryCount", "below 0", _task(retryCount=-1)),
     ("startDelay", "ten years", _task(startDelay=400_000_000)),
+    (
+        "maskedFields",
+        "more than 1,000",
+        {"tasks": [_task()], "maskedFields": [f"f{n}" for n in range(1_001)]},
+    ),
     ("type", "CONDITIONS", _task("c", "CONDITIONS")),
     ("triggerRule", "refuse", _task(triggerRule="ALL_DONE")),
     ("relations", "refuse", {"tasks": [_task()], "relations": [{"postTask": "nobody"}]}),
