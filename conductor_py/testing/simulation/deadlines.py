@@ -18,9 +18,10 @@ _AGAIN_MS: Final = 30_000
 """What was told and is not decided yet is told again after this."""
 
 
-def unarmed(stored: Execution, partition: Partition) -> Iterator[str]:
+def unarmed(stored: Execution, partition: Partition, now_ms: int) -> Iterator[str]:
     """Say which deadlines nothing will fire for; none of what is paused, goes on with something
-    that was cut into pieces, or is set back.
+    that was cut into pieces, or is set back. A timer that is due is none too late: what is past
+    when it is set is due at once.
     """
     header = load_header(stored.fields["h"])
     if stored.terminal or stored.status == "PAUSED" or header.awaits_admission or header.walk:
@@ -31,7 +32,7 @@ def unarmed(stored: Execution, partition: Partition) -> Iterator[str]:
     timers = partition.timers[stored.home].scores
     woken = timers.get(f"x:{stored.id}")
     # Whoever decides on it holds the timer until its lease ends.
-    latest = max(header.due_at, stored.lease_until)
+    latest = max(header.due_at, stored.lease_until, now_ms)
     if header.due_at and not events and (woken is None or woken > latest):
         yield f"its deadline is at {header.due_at}, and it has no timer before {woken}"
     told = {event.seq for event in events if isinstance(event, DeadlinePassed | ResultReported)}
@@ -41,7 +42,7 @@ def unarmed(stored: Execution, partition: Partition) -> Iterator[str]:
             continue
         at = _deadline(stored, header, attempt)
         armed = timers.get(f"a:{stored.id}-{attempt.seq}")
-        if at and (armed is None or armed > at + _AGAIN_MS):
+        if at and (armed is None or armed > max(at + _AGAIN_MS, now_ms)):
             yield f"{attempt.ref} has a deadline at {at} and no timer before {armed}"
 
 

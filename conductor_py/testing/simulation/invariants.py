@@ -372,7 +372,7 @@ class Checks:
             self._armed(stored, partition)
 
     def _armed(self, stored: Execution, partition: Partition) -> None:
-        for found in unarmed(stored, partition):
+        for found in unarmed(stored, partition, self.space.clock()):
             self._complaint(f"{stored.id} {found}")
 
     def _unchanged(self, invariant: str, what: str, before: Before, stored: Execution) -> None:
