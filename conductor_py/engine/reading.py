@@ -7,7 +7,6 @@ outside are (``wire.outside``): one at a time in a process, and of its tasks one
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from types import MappingProxyType
@@ -173,12 +172,14 @@ class Reading:
             found = (task for place, task in enumerate(view.tasks) if place in wanted)
             return FoundPage(len(places), tuple(map(task_to_json, found)))
 
-    def archived(self, execution: str) -> dict[str, Any] | None:
+    def archived(self, execution: str, *, patient: bool = True) -> dict[str, Any] | None:
         """Read what the archive has of an execution, its log included; ``None``: nothing."""
         found = self._search.archived(execution)
         if found is None:
             return None
-        with self._heavy_document(found.document, patient=True):
+        with self._place.scope():
+            if is_heavy(found.document):
+                self._be_heavy(patient=patient)
             return masked_execution(orjson.loads(found.document))
 
     # -- from the store ----------------------------------------------------------------------------
@@ -248,24 +249,15 @@ class Reading:
     # -- from the archive --------------------------------------------------------------------------
 
     def _archived(self, execution: str, *, include_tasks: bool, patient: bool) -> dict[str, Any]:
-        found = self._search.archived(execution)
-        if found is None:
+        document = self.archived(execution, patient=patient)
+        if document is None:
             raise NotFound(f"No such workflow found by id: {execution}")
-        with self._heavy_document(found.document, patient=patient):
-            document = masked_execution(orjson.loads(found.document))
         document.pop("taskLogs", None)
         if not include_tasks:
             document["tasks"] = []
         return document
 
     # -- what is heavy -----------------------------------------------------------------------------
-
-    @contextmanager
-    def _heavy_document(self, document: bytes, *, patient: bool) -> Iterator[None]:
-        with self._place.scope():
-            if is_heavy(document):
-                self._be_heavy(patient=patient)
-            yield
 
     def _be_heavy(self, *, patient: bool) -> None:
         if not self._place.take(_WAIT_S if patient else 0):

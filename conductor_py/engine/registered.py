@@ -19,6 +19,8 @@ from conductor_py.ports.metadata import MetadataStore
 
 _Pointer = tuple[int, int]
 """The code and the version of what the catalog has published."""
+_Listed = tuple[str, _Pointer | None, JsonObject]
+"""A stored version: the name, where it is a pointer, and what it says otherwise."""
 
 
 class Registered:
@@ -64,7 +66,9 @@ class Registered:
 
     def all(self) -> Iterator[JsonObject]:
         """Read every version of every workflow as JSON."""
-        listed = self._listed()
+        return self._definitions(self._listed())
+
+    def _definitions(self, listed: Sequence[_Listed]) -> Iterator[JsonObject]:
         found = self._published([pointer for _, pointer, _ in listed if pointer])
         for _, pointer, document in listed:
             if pointer is None:
@@ -75,16 +79,17 @@ class Registered:
     def latest(self) -> Iterator[JsonObject]:
         """Read of each workflow the version that is meant where none is named."""
         newest: dict[str, JsonObject] = {}
-        published = {name for name, pointer, _ in self._listed() if pointer}
-        for definition in self.all():
+        listed = self._listed()
+        published = {name for name, pointer, _ in listed if pointer}
+        for definition in self._definitions(listed):
             name = str(definition["name"])
             meant = self.version_of_latest(name) if name in published else None
             if meant is None or definition.get("version") == meant:
                 newest[name] = definition
         yield from newest.values()
 
-    def _listed(self) -> list[tuple[str, _Pointer | None, JsonObject]]:
-        """The stored versions: the name, where one is a pointer, and what it says otherwise."""
+    def _listed(self) -> list[_Listed]:
+        """The stored versions."""
         listed = [
             (f"{name} {version}", (name, stored))
             for name, version, stored in self._metadata.workflows()
@@ -107,7 +112,7 @@ class Registered:
         return self._composer.published((pointer,)).get(pointer)
 
 
-def _listed(entry: tuple[str, bytes]) -> tuple[str, _Pointer | None, JsonObject]:
+def _listed(entry: tuple[str, bytes]) -> _Listed:
     name, stored = entry
     pointer = load_pointer(stored)
     return name, pointer, {} if pointer else document_named(stored)
