@@ -205,6 +205,25 @@ def test_what_follows_is_canceled_with_its_own_child(engine: MemoryEngine) -> No
     assert task_of(engine, started, "o")["subWorkflowId"] != old
 
 
+def test_a_join_that_waits_still_is_there_again_and_the_one_before_counts_no_more(
+    engine: MemoryEngine,
+) -> None:
+    tasks = [fork("f", [_child()], [simple("b")]), join("j", "s", "b"), simple("z")]
+    started = engine.start(workflow("w", *tasks))
+    _work(engine, "x", 1)
+    engine.engine.recovery.restart(task_of(engine, started, "s")["subWorkflowId"])
+    engine.settle()
+    joins = tasks_of(engine, started, "j")
+    assert [(one["status"], one["retried"]) for one in joins] == [
+        ("CANCELED", True),
+        ("IN_PROGRESS", False),
+    ]
+    _work(engine, "b", 1)
+    assert not engine.poll("z")
+    _work(engine, "xz", 2)
+    assert status_of(engine, started) == "COMPLETED"
+
+
 def test_a_parent_that_ends_while_it_waits_again_ends_its_child(engine: MemoryEngine) -> None:
     started = engine.start(workflow("w", _child(), simple("z")))
     _work(engine, "x", 1)

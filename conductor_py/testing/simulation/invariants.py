@@ -133,7 +133,7 @@ class Checks:
             self._definitions.stored(commit.execution, commit.changes.plans)
             self._families.ended(before, stored, commit.changes.fields)
             join_left_open(self.world, before, stored, commit.changes.fields)
-            self._attempts_once(commit.execution, before, commit.changes.fields)
+            self._attempts_once(stored, before, commit.changes.fields)
             self._children(commit.execution, commit.changes.children)
             if b'"forget":true' in stored.fields.get("h", b""):
                 self.forgotten.add(stored.id)
@@ -156,7 +156,7 @@ class Checks:
             if stored is not None:
                 self._definitions.present(stored, start)
                 self._definitions.stored(start.execution, start.changes.plans)
-                self._attempts_once(start.execution, None, start.changes.fields)
+                self._attempts_once(stored, None, start.changes.fields)
                 self._look_now_and_then(stored)
         return reply
 
@@ -318,9 +318,9 @@ class Checks:
                 self._bad("I2", f"{task} had ended {was.decode()} and becomes {is_.decode()}")
 
     def _attempts_once(
-        self, execution: str, before: Before | None, fields: Mapping[str, bytes]
+        self, stored: Execution, before: Before | None, fields: Mapping[str, bytes]
     ) -> None:
-        known = self.identities.setdefault(execution, {})
+        known = self.identities.setdefault(stored.id, {})
         for name, text in fields.items():
             if not name.startswith("a:") or (before is not None and name in before.fields):
                 continue
@@ -329,10 +329,11 @@ class Checks:
             identity = (a["gen"], a["ref"], a["it"], a.get("rc", 0), a.get("lost", 0))
             other = known.get(identity)
             known[identity] = seq
-            # What is done again, by an operation or with its child, says whose successor it is.
-            anew = other is not None and a.get("prev") != other
-            if anew and a["st"] in {"SCHEDULED", "IN_PROGRESS"}:
-                self._bad("I5", f"{self._task((execution, seq))} exists twice: {identity}")
+            # What is done again says whose successor it is, or that one has been taken back.
+            again = other is None or a.get("prev") == other
+            again = again or b'"sup"' in stored.fields.get(f"a:{other}", b"")
+            if not again and a["st"] in {"SCHEDULED", "IN_PROGRESS"}:
+                self._bad("I5", f"{self._task((stored.id, seq))} exists twice: {identity}")
 
     # -- short words -------------------------------------------------------------------------------
 
