@@ -12,22 +12,45 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing import get_context
-from typing import Any
+from multiprocessing.sharedctypes import Synchronized
+from typing import Any, Self, TypeVar
 
-_DATA = "x" * 200
+T = TypeVar("T")
+DATA = "x" * 200
 _TIMEOUT_S = 60.0
 _LONG_POLL_MS = 1000
-_FIRST_TASK_S = 10.0
+#: How long a poller goes on that finds nothing though results are missing.
+_PATIENCE_S = 90.0
+_BEFORE_REPEAT_S = 0.02
+_left: Synchronized[int]
+
+
+class Refused(RuntimeError):
+    """A request that was not carried out: the server says that the fault is its own."""
 
 
 class Http:
-    """One keep-alive connection."""
+    """One keep-alive connection, made anew when the server says that it closes it."""
 
     def __init__(self, port: int) -> None:
         """Connect."""
-        self._socket = socket.create_connection(("127.0.0.1", port), _TIMEOUT_S)
+        self._port = port
+        self._connect()
+
+    def close(self) -> None:
+        """Disconnect."""
+        self._socket.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _connect(self) -> None:
+        self._socket = socket.create_connection(("127.0.0.1", self._port), _TIMEOUT_S)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def ask(self, method: str, path: str, body: object = None) -> tuple[int, bytes]:
@@ -42,25 +65,46 @@ class Http:
         while b"\r\n\r\n" not in reply:
             reply += self._more()
         head, _, rest = reply.partition(b"\r\n\r\n")
-        status = int(head[9:12])
-        length = _length(head.lower())
-        while len(rest) < length:
-            rest += self._more()
-        return status, rest
+        status, head = int(head[9:12]), head.lower()
+        content = self._chunks(rest) if b"chunked" in head else self._rest(rest, _length(head))
+        if b"connection: close" in head:
+            self.close()
+            self._connect()
+        return status, content
 
     def json(self, method: str, path: str, body: object = None) -> Any:  # noqa: ANN401 - JSON
-        """Ask for what cannot be refused, and read the answer."""
-        status, answer = self.ask(method, path, body)
-        if status >= 300:
-            raise RuntimeError(f"{method} {path} answered {status}: {answer[:300]!r}")
+        """Ask for what should not be refused, and read the answer; ``RuntimeError`` if it is."""
+        answer = self._accepted(method, path, body)
         return json.loads(answer) if answer.strip() else None
 
     def text(self, method: str, path: str, body: object = None) -> str:
-        """Ask for what cannot be refused and is answered by a bare word."""
+        """Ask for what is answered by a bare word."""
+        return self._accepted(method, path, body).decode().strip('"\n ')
+
+    def _accepted(self, method: str, path: str, body: object) -> bytes:
         status, answer = self.ask(method, path, body)
         if status >= 300:
-            raise RuntimeError(f"{method} {path} answered {status}: {answer[:300]!r}")
-        return answer.decode().strip('"\n ')
+            kind = Refused if status >= 500 else RuntimeError
+            raise kind(f"{method} {path} answered {status}: {answer[:300]!r}")
+        return answer
+
+    def _rest(self, received: bytes, length: int) -> bytes:
+        while len(received) < length:
+            received += self._more()
+        return received
+
+    def _chunks(self, received: bytes) -> bytes:
+        """Put a body together that comes in chunks, as Java's servers send it."""
+        body = b""
+        while True:
+            while b"\r\n" not in received:
+                received += self._more()
+            size, _, received = received.partition(b"\r\n")
+            length = int(size, 16)
+            received = self._rest(received, length + 2)
+            if not length:
+                return body
+            body, received = body + received[:length], received[length + 2 :]
 
     def _more(self) -> bytes:
         received = self._socket.recv(1 << 20)
@@ -82,7 +126,8 @@ def _length(head: bytes) -> int:
 class Load:
     """What to do: executions of a registered workflow, tasks of a type.
 
-    ``starts_per_s`` 0: as fast as they are accepted. ``batch``: tasks of one poll.
+    ``starts_per_s`` 0: as fast as they are accepted. ``batch``: tasks of one poll. ``repeats``: how
+    often what the server refuses is asked again at most.
     """
 
     port: int
@@ -94,16 +139,21 @@ class Load:
     pollers: int = 4
     batch: int = 20
     starts_per_s: float = 0.0
+    repeats: int = 0
 
 
 @dataclass(slots=True)
 class Seen:
-    """What clients saw. Instants are monotonic seconds; by execution and reference name."""
+    """What clients saw. Instants are monotonic seconds; by execution and reference name.
+
+    ``refused``: how many requests had to be repeated.
+    """
 
     executions: list[str] = field(default_factory=list)
     received: dict[tuple[str, str], float] = field(default_factory=dict)
     reported: dict[tuple[str, str], float] = field(default_factory=dict)
     began: float = float("inf")
+    refused: int = 0
 
     def add(self, other: Seen) -> None:
         """Take in what another client saw."""
@@ -111,6 +161,7 @@ class Seen:
         self.received |= other.received
         self.reported |= other.reported
         self.began = min(self.began, other.began)
+        self.refused += other.refused
 
     @property
     def seconds(self) -> float:
@@ -126,7 +177,10 @@ def drive(load: Load) -> Seen:
     roles += [(_work, number) for number in range(load.pollers)]
     everything = Seen()
     context = get_context("spawn")
-    with ProcessPoolExecutor(max_workers=4, mp_context=context) as pool:
+    left = context.Value("i", load.executions * load.tasks)
+    with ProcessPoolExecutor(
+        max_workers=4, mp_context=context, initializer=_share, initargs=(left,)
+    ) as pool:
         list(pool.map(_warm, range(4)))
         # Dealt out so that every process has starters and pollers.
         hands = [roles[first::4] for first in range(4)]
@@ -140,16 +194,25 @@ def drive(load: Load) -> Seen:
 
 def alone(load: Load) -> Seen:
     """Run executions of one task one after the other, as one client."""
-    http = Http(load.port)
+    load = replace(load, batch=1)
     seen = Seen(began=time.monotonic())
-    for _ in range(load.executions):
-        seen.executions.append(_start(http, load))
-        found = _poll(http, load, "alone", 1)
-        for task in found:
-            _report(http, task, seen)
+    with Http(load.port) as http:
+        for _ in range(load.executions):
+            seen.executions.append(_start(http, load, seen))
+            until = time.monotonic() + _PATIENCE_S
+            while not (found := _poll(http, load, seen, "alone")) and time.monotonic() < until:
+                pass
+            for task in found:
+                _report(http, load, seen, task)
     if len(seen.reported) != load.executions:
         raise RuntimeError(f"{len(seen.reported)} of {load.executions} results were taken")
     return seen
+
+
+def _share(left: Synchronized[int]) -> None:
+    """Know in this process how many results all processes have yet to report."""
+    global _left  # noqa: PLW0603 - a process of a pool is given what it shares when it starts
+    _left = left
 
 
 def _warm(number: int) -> int:
@@ -188,47 +251,60 @@ def _start_some(load: Load, number: int) -> Seen:
     for turn in range(number, load.executions, load.starters):
         if load.starts_per_s:
             time.sleep(max(0.0, seen.began + turn / load.starts_per_s - time.monotonic()))
-        seen.executions.append(_start(http, load))
+        seen.executions.append(_start(http, load, seen))
     return seen
 
 
 def _work(load: Load, number: int) -> Seen:
-    """Poll and report until a long poll finds nothing any more."""
+    """Poll and report until all pollers together have reported all, or nothing comes any more."""
     http = Http(load.port)
     seen = Seen()
-    give_up = time.monotonic() + _FIRST_TASK_S
-    while True:
-        tasks = _poll(http, load, f"bench-{number}", load.batch)
-        if not tasks and (seen.reported or time.monotonic() > give_up):
-            return seen
+    received = time.monotonic()
+    while _left.value > 0 and time.monotonic() < received + _PATIENCE_S:
+        if not (tasks := _poll(http, load, seen, f"bench-{number}")):
+            continue
         received = time.monotonic()
         for task in tasks:
             seen.received[task["workflowInstanceId"], task["referenceTaskName"]] = received
-            _report(http, task, seen)
+            _report(http, load, seen, task)
+        with _left.get_lock():
+            _left.value -= len(tasks)
+    return seen
 
 
-def _start(http: Http, load: Load) -> str:
-    body = {"name": load.workflow, "version": 1, "input": {"data": _DATA}}
-    return http.text("POST", "/workflow", body)
+def _start(http: Http, load: Load, seen: Seen) -> str:
+    body = {"name": load.workflow, "version": 1, "input": {"data": DATA}}
+    return _asked(load, seen, lambda: http.text("POST", "/workflow", body))
 
 
-def _poll(http: Http, load: Load, worker: str, count: int) -> list[dict[str, Any]]:
+def _poll(http: Http, load: Load, seen: Seen, worker: str) -> list[dict[str, Any]]:
     path = (
-        f"/tasks/poll/batch/{load.task_type}?count={count}&timeout={_LONG_POLL_MS}"
+        f"/tasks/poll/batch/{load.task_type}?count={load.batch}&timeout={_LONG_POLL_MS}"
         f"&workerid={worker}"
     )
-    return http.json("GET", path) or []
+    return _asked(load, seen, lambda: http.json("GET", path)) or []
 
 
-def _report(http: Http, task: Mapping[str, Any], seen: Seen) -> None:
+def _report(http: Http, load: Load, seen: Seen, task: Mapping[str, Any]) -> None:
     execution = task["workflowInstanceId"]
     body = {
         "taskId": task["taskId"],
         "workflowInstanceId": execution,
         "status": "COMPLETED",
         "workerId": "bench",
-        "outputData": {"data": _DATA},
+        "outputData": {"data": DATA},
     }
     began = time.monotonic()
-    http.text("POST", "/tasks", body)
+    _asked(load, seen, lambda: http.text("POST", "/tasks", body))
     seen.reported[execution, task["referenceTaskName"]] = began
+
+
+def _asked(load: Load, seen: Seen, ask: Callable[[], T]) -> T:
+    """Ask, and again when it is refused, as a client must."""
+    for _ in range(load.repeats):
+        try:
+            return ask()
+        except Refused:
+            seen.refused += 1
+            time.sleep(_BEFORE_REPEAT_S)
+    return ask()

@@ -22,8 +22,8 @@ class Cost:
     resident_mb: float
 
 
-def cost_of(root: int) -> Cost:
-    """Sum up a process and all that descend from it, ended children included."""
+def cost_of(*roots: int) -> Cost:
+    """Sum up processes and all that descend from them, ended children included."""
     found: dict[int, tuple[int, float, float]] = {}
     for place in _PROC.glob("[0-9]*"):
         try:
@@ -37,7 +37,7 @@ def cost_of(root: int) -> Cost:
             ticks * 1000 / _TICKS_PER_S,
             int(fields[21]) * _PAGE_BYTES / 1e6,
         )
-    family = [root]
+    family = list(roots)
     for member in family:
         family += [pid for pid, (parent, _, _) in found.items() if parent == member]
     known = [found[pid] for pid in family if pid in found]
@@ -104,6 +104,13 @@ def peak_resident_mb() -> float:
 def forget_peak() -> None:
     """Begin a new peak at what is resident now."""
     Path("/proc/self/clear_refs").write_text("5")
+
+
+def busy_ms() -> float:
+    """CPU that everything on the machine has used since it started, waiting for disks aside."""
+    ticks = [int(each) for each in (_PROC / "stat").read_text().split("\n", 1)[0].split()[1:]]
+    user, nice, system, _idle, _wait, interrupts, soft, *_ = ticks
+    return (user + nice + system + interrupts + soft) * 1000 / _TICKS_PER_S
 
 
 def describe() -> str:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -31,15 +31,33 @@ _QUIET_LOOKS = 3
 _QUIET_MS = 50.0
 _SAMPLE = 200
 _LOG_SHOWN = 2000
+#: A tenth of a core: loops that look for work.
+_IDLE_MS = 100.0
+_OWNER = "bench@example.com"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Served:
-    """A running server: its port, its process, a connection to its Redis."""
+class Reached:
+    """A running server of whatever make: its port, and its processes without those below them.
+
+    It is at rest when it uses less than ``idle_ms`` of CPU in a second.
+    """
 
     port: int
-    pid: int
+    pids: tuple[int, ...]
+    idle_ms: float = _IDLE_MS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served(Reached):
+    """A running server of ours: with a connection to its Redis."""
+
     bare: BareRedis
+
+    @property
+    def pid(self) -> int:
+        """Its process: that of the command."""
+        return self.pids[0]
 
 
 @contextmanager
@@ -63,7 +81,7 @@ def server(**settings: str) -> Iterator[Served]:
             _await_ready(process, port, data / "log")
             _await_rest(process)
             with BareRedis(EmbeddedRedis(data / "redis").socket) as bare:
-                yield Served(port=port, pid=process.pid, bare=bare)
+                yield Served(port=port, pids=(process.pid,), bare=bare)
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait(60)
@@ -100,12 +118,15 @@ def _await_rest(process: subprocess.Popen[bytes]) -> None:
 
 def _define(http: Http, name: str, tasks: list[dict[str, Any]]) -> None:
     http.json(
-        "POST", "/metadata/taskdefs", [{"name": f"{name}_step", "responseTimeoutSeconds": 60}]
+        "POST",
+        "/metadata/taskdefs",
+        [{"name": f"{name}_step", "responseTimeoutSeconds": 60, "ownerEmail": _OWNER}],
     )
     definition = {
         "name": name,
         "version": 1,
         "schemaVersion": 2,
+        "ownerEmail": _OWNER,
         "tasks": tasks,
         "inputParameters": ["data"],
         "outputParameters": {"done": "${t0.output.data}"},
@@ -122,14 +143,14 @@ def _step(name: str, number: int, data: str) -> dict[str, Any]:
     }
 
 
-def chain(at: Served, name: str, length: int) -> Load:
+def chain(at: Reached, name: str, length: int) -> Load:
     """Register a workflow of ``length`` tasks, one after the other."""
     data = ["${workflow.input.data}", *(f"${{t{n}.output.data}}" for n in range(length - 1))]
     _define(Http(at.port), name, [_step(name, n, data[n]) for n in range(length)])
     return Load(port=at.port, workflow=name, task_type=f"{name}_step", executions=1, tasks=length)
 
 
-def fork(at: Served, name: str, width: int) -> Load:
+def fork(at: Reached, name: str, width: int) -> Load:
     """Register a workflow that forks into ``width`` tasks and joins them."""
     steps = [_step(name, number, "${workflow.input.data}") for number in range(width)]
     forking = {
@@ -236,7 +257,7 @@ def measure_latencies(at: Served, executions: int) -> list[Figure]:
     ]
 
 
-def chain_of_ten(at: Served) -> Load:
+def chain_of_ten(at: Reached) -> Load:
     """Register a chain of ten and start it eight times a second, a task at a time polled for."""
     return replace(chain(at, "ten", 10), batch=1, starts_per_s=8)
 
@@ -311,22 +332,27 @@ def _branch_cpu_ms(at: Served, width: int, executions: int) -> float:
     return cpu_ms / (width * executions)
 
 
-def cpu_of(at: Served, load: Load) -> tuple[float, Seen]:
-    """Drive the load, at rest before and after it, and measure the CPU of all processes in ms."""
-    spent = cost_of(at.pid).cpu_ms
-    seen = drive(load)
+def cpu_of(at: Reached, load: Load, run: Callable[[Load], Seen] = drive) -> tuple[float, Seen]:
+    """Run the load, at rest before and after it, and measure the CPU of all processes in ms."""
+    spent = cost_of(*at.pids).cpu_ms
+    seen = run(load)
     await_effects(at)
-    return cost_of(at.pid).cpu_ms - spent, seen
+    return cost_of(*at.pids).cpu_ms - spent, seen
 
 
-def await_effects(at: Served) -> None:
+def await_effects(at: Reached) -> None:
     """Wait until the index has what was done, so that its cost counts."""
+    await_idle(*at.pids, below_ms=at.idle_ms)
+
+
+def await_idle(*pids: int, below_ms: float = _IDLE_MS) -> None:
+    """Wait until processes and all below them use less CPU than this in a second."""
     until = time.monotonic() + _DRAIN_S
     spent = -1.0
     while time.monotonic() < until:
         time.sleep(1.0)
-        now = cost_of(at.pid).cpu_ms
-        if now - spent < 100:  # a tenth of a core: idle loops
+        now = cost_of(*pids).cpu_ms
+        if now - spent < below_ms:
             return
         spent = now
     raise RuntimeError("the server does not come to rest")

@@ -11,14 +11,12 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from benchmarks.clients import Load, alone
 from benchmarks.figures import quantile
-from benchmarks.machine import cost_of
 from benchmarks.server_part import (
     Served,
-    await_effects,
     chain,
     chain_of_ten,
     cpu_of,
@@ -47,6 +45,7 @@ _CHAINS: Final = 24
 #: Branches of one turn, for each width.
 _BRANCHES: Final = 1000
 
+T = TypeVar("T")
 Turn = dict[str, dict[str, Any]]
 
 
@@ -76,12 +75,12 @@ def _loads(at: Served) -> _Loads:
     return _Loads(one=chain(at, "one", 1), ten=ten, forks=tuple(forks))
 
 
-def take_turns(takers: Sequence[Callable[[], Turn]], turns: int) -> list[list[Turn]]:
+def take_turns(takers: Sequence[Callable[[], T]], turns: int) -> list[list[T]]:
     """Let each take its turn, so many times after one that warms up; return the turns of each.
 
     Who begins changes with every turn, so that a drift favours nobody.
     """
-    seen: list[list[Turn]] = [[] for _ in takers]
+    seen: list[list[T]] = [[] for _ in takers]
     for number in range(-1, turns):
         order = range(len(takers)) if number % 2 else reversed(range(len(takers)))
         for which in order:
@@ -92,10 +91,7 @@ def take_turns(takers: Sequence[Callable[[], Turn]], turns: int) -> list[list[Tu
 
 
 def _turn(at: Served, loads: _Loads) -> Turn:
-    spent = cost_of(at.pid).cpu_ms
-    one = alone(replace(loads.one, executions=_BY_ONE))
-    await_effects(at)
-    one_ms = cost_of(at.pid).cpu_ms - spent
+    one_ms, one = cpu_of(at, replace(loads.one, executions=_BY_ONE), alone)
     eight_ms, eight = cpu_of(at, replace(loads.one, executions=_BY_EIGHT))
     _, ten = cpu_of(at, loads.ten)
     handed_ms = handed_on_ms(ten)

@@ -30,7 +30,10 @@ _DEBIAN_PACKAGES = (
 
 
 class RedisServer:
-    """A running server on a unix socket; `name` says which one, `url` is for clients."""
+    """A running server on a unix socket; `name` says which one, `url` is for clients.
+
+    It has a `port` of the loopback interface as well if it is given one.
+    """
 
     def __init__(
         self,
@@ -40,12 +43,14 @@ class RedisServer:
         *,
         append_only: bool,
         appendfsync: str = "everysec",
+        port: int = 0,
     ) -> None:
         self.name = name
         self._service = Service(name)
         self._command = (
             *command,
-            *("--port", "0", "--unixsocket", str(self.socket), "--unixsocketperm", "700"),
+            *("--port", str(port), "--bind", "127.0.0.1"),
+            *("--unixsocket", str(self.socket), "--unixsocketperm", "700"),
             *("--dir", str(self._service.folder), "--save", "", "--maxmemory-policy", "noeviction"),
             *("--appendonly", "yes" if append_only else "no", "--appendfsync", appendfsync),
         )
@@ -175,11 +180,17 @@ def server_command(name: str) -> tuple[tuple[str, ...], dict[str, str]]:
 
 
 def start_redis(
-    name: str = NEWEST_REDIS, *, append_only: bool = False, appendfsync: str = "everysec"
+    name: str = NEWEST_REDIS,
+    *,
+    append_only: bool = False,
+    appendfsync: str = "everysec",
+    port: int = 0,
 ) -> RedisServer:
     """Start one of them by its name; Unobtainable when it is not there. The caller stops it."""
     command, env = _SERVERS[name]()
-    server = RedisServer(name, command, env, append_only=append_only, appendfsync=appendfsync)
+    server = RedisServer(
+        name, command, env, append_only=append_only, appendfsync=appendfsync, port=port
+    )
     server.start()
     return server
 
