@@ -22,7 +22,8 @@ ORDER := $(if $(SEED),--randomly-seed=$(SEED) --hypothesis-seed=$(SEED),--random
 DIVIDED := -q -n $(JOBS) --dist loadgroup $(ORDER)
 
 .PHONY: help install lock sbom format lint type contracts fast reading check real test test-all test-report run bench bench-spark \
-	bench-compare bench-scale profile mutants simulate chaos chaos-spark soak fuzz schemas config-example clean
+	bench-peers bench-compare bench-scale profile mutants simulate chaos chaos-spark soak fuzz schemas \
+	config-example clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z%-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -105,6 +106,9 @@ bench-spark: $(INSTALLED) ## measure Spark workers, write docs/reference/benchma
 
 bench-scale: $(INSTALLED) ## a million tasks, open and archived executions; writes docs/reference/benchmarks-scale.md [PART=wide] [MANY=n]
 	$(BIN)/python benchmarks/scale_run.py $(if $(PART),--only $(PART)) $(if $(MANY),--many $(MANY))
+
+bench-peers: $(INSTALLED) ## measure peers and this server in turn, write docs/reference/benchmarks-peers.md [TURNS=n] [ONLY=java,rq]
+	$(BIN)/python -m benchmarks.peers.run $(if $(TURNS),--turns $(TURNS)) $(if $(ONLY),--only $(ONLY))
 
 bench-compare: $(INSTALLED) ## compare this tree with BASE=<commit>, measured in turn; fails where it is over 10 % worse
 	$(BIN)/python benchmarks/compare.py $(BASE)
