@@ -14,6 +14,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from benchmarks.clients import Http, Load, Refused, alone
+from benchmarks.machine import Cost
 from benchmarks.peers import run
 from benchmarks.peers.page import picture, ratios_of, render
 from benchmarks.peers.peer import Figures, Outcome, Peer, Ready
@@ -141,6 +142,22 @@ def test_an_execution_that_is_lost_fails_the_run_and_no_page_is_written(docs: Pa
     with pytest.raises(RuntimeError, match="1 of 2"):
         run.main(["--docs", str(docs)], peers)
     assert list(docs.rglob("*.*")) == []
+
+
+@pytest.mark.parametrize(("share", "is_told"), [(0.02, False), (0.5, True)])
+def test_the_page_says_whether_the_machine_was_busy(
+    docs: Path, monkeypatch: pytest.MonkeyPatch, share: float, *, is_told: bool
+) -> None:
+    instants = iter((0.0, 10.0))
+    spent = iter((0.0, 10_000.0 * (os.cpu_count() or 1) * share))
+    monkeypatch.setattr(run, "busy_ms", lambda: next(spent))
+    monkeypatch.setattr(run, "measure", lambda _peers, _turns: [_OURS, _OTHER])
+    monkeypatch.setattr(run, "cost_of", lambda _pid: Cost(0.0, 0.0))
+    monkeypatch.setattr(run.time, "monotonic", lambda: next(instants))
+    run.main(["--docs", str(docs)], (_peer("ours"), _peer("other")))
+    page = (docs / "reference" / "benchmarks-peers.md").read_text()
+    assert f"used {share * 100:.0f} % of its CPU" in page
+    assert ("the machine was busy" in page) == is_told
 
 
 def test_without_ours_there_is_nothing_to_compare(docs: Path) -> None:
