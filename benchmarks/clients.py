@@ -10,6 +10,7 @@ import json
 import socket
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -21,8 +22,9 @@ T = TypeVar("T")
 DATA = "x" * 200
 _TIMEOUT_S = 60.0
 _LONG_POLL_MS = 1000
-#: How long a poller goes on that finds nothing though results are missing.
-_PATIENCE_S = 90.0
+#: How long a poller goes on that finds nothing though results are missing: a server may hand out
+#: again, after two minutes, what it took from its queue for a poll that it refused then.
+_PATIENCE_S = 200.0
 _BEFORE_REPEAT_S = 0.02
 _left: Synchronized[int]
 
@@ -169,12 +171,13 @@ class Seen:
         return max(self.reported.values()) - self.began
 
 
+_Role = tuple[Callable[[Load, int], Seen], int]
+
+
 def drive(load: Load) -> Seen:
     """Run a load to its end. Raises RuntimeError when results are missing."""
-    roles: list[tuple[Callable[[Load, int], Seen], int]] = [
-        (_start_some, number) for number in range(load.starters)
-    ]
-    roles += [(_work, number) for number in range(load.pollers)]
+    starters: list[_Role] = [(_start_some, number) for number in range(load.starters)]
+    pollers: list[_Role] = [(_work, number) for number in range(load.pollers)]
     everything = Seen()
     context = get_context("spawn")
     left = context.Value("i", load.executions * load.tasks)
@@ -182,14 +185,28 @@ def drive(load: Load) -> Seen:
         max_workers=4, mp_context=context, initializer=_share, initargs=(left,)
     ) as pool:
         list(pool.map(_warm, range(4)))
-        # Dealt out so that every process has starters and pollers.
-        hands = [roles[first::4] for first in range(4)]
-        for seen in pool.map(_play, [load] * 4, hands):
-            everything.add(seen)
-    wanted = load.executions * load.tasks
-    if len(everything.reported) != wanted:
-        raise RuntimeError(f"{len(everything.reported)} of {wanted} results were taken")
+        roles, before = starters + pollers, -1
+        # A task that was handed out twice counted twice: pollers go again for what is missing.
+        while left.value > 0 and len(everything.reported) > before:
+            before = len(everything.reported)
+            # Dealt out so that every process has starters and pollers.
+            for seen in pool.map(_play, [load] * 4, [roles[first::4] for first in range(4)]):
+                everything.add(seen)
+            left.value = load.executions * load.tasks - len(everything.reported)
+            roles = pollers
+    if left.value:
+        raise RuntimeError(_missing(load, everything))
     return everything
+
+
+def _missing(load: Load, seen: Seen) -> str:
+    counted = Counter(execution for execution, _ in seen.reported)
+    short = [each for each in seen.executions if counted[each] < load.tasks]
+    strange = counted.keys() - set(seen.executions)
+    return (
+        f"{len(seen.reported)} of {load.executions * load.tasks} results were taken; executions "
+        f"that have too few: {short[:3]}, and that nobody started: {sorted(strange)[:3]}"
+    )
 
 
 def alone(load: Load) -> Seen:
@@ -221,7 +238,7 @@ def _warm(number: int) -> int:
     return number
 
 
-def _play(load: Load, hand: Sequence[tuple[Callable[[Load, int], Seen], int]]) -> Seen:
+def _play(load: Load, hand: Sequence[_Role]) -> Seen:
     together = Seen()
     lock = threading.Lock()
     failures: list[Exception] = []

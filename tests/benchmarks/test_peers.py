@@ -7,13 +7,14 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Self
 from xml.etree import ElementTree as ET
 
 import pytest
 
-from benchmarks.clients import Http, Load, Refused, alone
+from benchmarks.clients import Http, Load, Refused, alone, drive
 from benchmarks.machine import Cost
 from benchmarks.peers import run
 from benchmarks.peers.page import picture, ratios_of, render
@@ -246,3 +247,65 @@ def test_a_refusal_is_a_failure_where_none_is_expected() -> None:
         load = Load(port=server.port, workflow="w", task_type="t", executions=1, tasks=1)
         with pytest.raises(Refused, match="busy"):
             alone(load)
+
+
+class _HandingOutTwice(BaseHTTPRequestHandler):
+    """A server that hands out its first task twice, before any other."""
+
+    protocol_version = "HTTP/1.1"
+    lock = threading.Lock()
+    started: list[str]
+    waiting: list[str]
+
+    def do_GET(self) -> None:
+        with self.lock:
+            found = [self.waiting.pop(0)] if len(self.started) == 2 and self.waiting else []
+        self._answer(
+            json.dumps(
+                [{"taskId": e, "workflowInstanceId": e, "referenceTaskName": "t0"} for e in found]
+            )
+        )
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        name = ""
+        if self.path.endswith("/workflow"):
+            with self.lock:
+                name = f"e{len(self.started)}"
+                self.waiting += [name] if self.started else [name, name]
+                self.started.append(name)
+        self._answer(name)
+
+    def _answer(self, text: str) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text.encode())
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+def test_a_task_that_is_handed_out_twice_ends_no_load_early(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(_HandingOutTwice, "started", [], raising=False)
+    monkeypatch.setattr(_HandingOutTwice, "waiting", [], raising=False)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _HandingOutTwice)
+    serving = threading.Thread(target=server.serve_forever)
+    serving.start()
+    load = Load(
+        port=server.server_port,
+        workflow="w",
+        task_type="t",
+        executions=2,
+        tasks=1,
+        starters=1,
+        pollers=1,
+    )
+    try:
+        assert set(drive(load).reported) == {("e0", "t0"), ("e1", "t0")}
+    finally:
+        server.shutdown()
+        server.server_close()
+        serving.join()
