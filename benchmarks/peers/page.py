@@ -17,7 +17,7 @@ Written by `make bench-peers` on {date}; do not edit.
 
 - Machine: {machine}
 - Meanwhile: {others}
-- Software: Python {python}, {turns} turns
+- Software: Python {python}; turns: {turns}
 
 This server and its peers run on one machine at once and take turns of seconds under the same load,
 so that what the machine does besides hits all alike. A turn that is not counted warms each up, and
@@ -26,7 +26,8 @@ before it thousands of executions do so with a JVM. While one is under load, the
 *ours / peer* is the median over the turns of the ratio of neighbours, with the least and the
 greatest. For CPU, times and memory less is better for us; for rates (/s), more. CPU is of all
 processes that the first table names, with what is done after the last answer: index, joins,
-effects. The load's own processes count for nobody. An execution that is lost, or ends with another
+effects, and with what they use at rest meanwhile: the slower the machine, the more of it. The
+load's own processes count for nobody. An execution that is lost, or ends with another
 output than the worker gave, fails the run.
 
 ![Bars of the medians]({picture})
@@ -132,7 +133,8 @@ def _cells(each: Outcome, ours: Outcome, key: str) -> Iterator[str]:
         yield ""
         return
     ratios = ratios_of(ours, each, key)
-    yield f"{statistics.median(ratios):.2f} ({min(ratios):.2f}-{max(ratios):.2f})"
+    span = f" ({min(ratios):.2f}-{max(ratios):.2f})" if len(ratios) > 1 else ""
+    yield f"{statistics.median(ratios):.2f}{span}"
 
 
 def ratios_of(ours: Outcome, peer: Outcome, key: str) -> list[float]:

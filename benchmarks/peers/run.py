@@ -104,7 +104,9 @@ def _meanwhile(percent: float) -> str:
     used = f"what else runs on the machine used {percent:.0f} % of its CPU"
     if percent < _QUIET_PERCENT:
         return used
-    return f"**the machine was busy**: {used}; rates and times say little of a quiet one"
+    nice = os.getpriority(os.PRIO_PROCESS, 0)
+    told = f"{used}, and this gave way to it (nice {nice})"
+    return f"**the machine was busy**: {told}; rates and times say little"
 
 
 def _idle_percents(all_ready: Sequence[Ready]) -> list[float]:

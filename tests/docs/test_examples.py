@@ -58,6 +58,7 @@ _INDENTED = {
     "docs/how-to/spark-cluster.md": [
         "conductor-spark-worker --server http://127.0.0.1:8080/api \\"
     ],
+    "docs/reference/benchmarks-peers.md": ["make bench-peers [TURNS=4] [ONLY=java,rq]"],
     "docs/reference/benchmarks-spark.md": ["make bench-spark ONLY=T1,T5 PAIRS=3"],
     "docs/reference/chaos.md": [
         "make chaos [FSYNC=always|everysec] [SECONDS=300] [SEED=1]",
