@@ -34,10 +34,7 @@ _REPEATS: Final = 100
 def turn_of(at: Reached, *, warm: int, forks: bool = True) -> Callable[[], Figures]:
     """Register what is run, run ``warm`` executions that do not count, and return its turn."""
     one = replace(chain(at, "one", 1), repeats=_REPEATS)
-    if warm:
-        seen = drive(replace(one, executions=warm))
-        await_effects(at)
-        _await_ends(at, seen)
+    _warm(at, replace(one, executions=warm))
     if not forks:
         return lambda: _one_task(at, one)
     ten = replace(chain_of_ten(at), executions=_CHAINS, repeats=_REPEATS)
@@ -45,7 +42,16 @@ def turn_of(at: Reached, *, warm: int, forks: bool = True) -> Callable[[], Figur
         replace(fork(at, f"fork_{width}", width), executions=count, repeats=_REPEATS)
         for width, count in _FORKS.items()
     ]
+    # A JVM compiles what it runs: chains and forks have paths of their own.
+    _warm(at, replace(ten, executions=warm // 20, starts_per_s=0, batch=20))
+    _warm(at, replace(wide[0], executions=warm // 400))
     return lambda: _together([_one_task(at, one), _chains(at, ten), *_forks(at, wide)])
+
+
+def _warm(at: Reached, load: Load) -> None:
+    seen = drive(load)
+    await_effects(at)
+    _await_ends(at, seen)
 
 
 def _together(parts: Sequence[Figures]) -> Figures:

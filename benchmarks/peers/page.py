@@ -21,7 +21,8 @@ Written by `make bench-peers` on {date}; do not edit.
 
 This server and its peers run on one machine at once and take turns of seconds under the same load,
 so that what the machine does besides hits all alike. A turn that is not counted warms each up, and
-before it thousands of executions do so with a JVM. While one is under load, the others rest.
+before it thousands of tasks of each shape do so with a JVM. While one is under load, the others
+rest.
 
 *ours / peer* is the median over the turns of the ratio of neighbours, with the least and the
 greatest. For CPU, times and memory less is better for us; for rates (/s), more. CPU is of all
