@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Self
 from xml.etree import ElementTree as ET
 
@@ -154,7 +155,7 @@ def test_the_page_says_whether_the_machine_was_busy(
     monkeypatch.setattr(run, "busy_ms", lambda: next(spent))
     monkeypatch.setattr(run, "measure", lambda _peers, _turns: [_OURS, _OTHER])
     monkeypatch.setattr(run, "cost_of", lambda _pid: Cost(0.0, 0.0))
-    monkeypatch.setattr(run.time, "monotonic", lambda: next(instants))
+    monkeypatch.setattr("benchmarks.peers.run.time", SimpleNamespace(monotonic=instants.__next__))
     run.main(["--docs", str(docs)], (_peer("ours"), _peer("other")))
     page = (docs / "reference" / "benchmarks-peers.md").read_text()
     assert f"used {share * 100:.0f} % of its CPU" in page
