@@ -14,8 +14,9 @@ from dataclasses import replace
 from conductor_py.decider import control
 from conductor_py.decider.need import Read
 from conductor_py.decider.plan import Node, Plan
-from conductor_py.decider.workspace import Spot, Step, Workspace, place_key
+from conductor_py.decider.workspace import Spot, Step, Workspace
 from conductor_py.model.execution import Attempt, LoopState, Vector, vector_append
+from conductor_py.model.places import place_key
 
 _PIECE = 500
 _LONGEST_CHAIN = 1000

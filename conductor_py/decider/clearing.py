@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from conductor_py.decider.need import Read
-from conductor_py.decider.workspace import Workspace, place_key
+from conductor_py.decider.workspace import Workspace
 from conductor_py.model.execution import Attempt
+from conductor_py.model.places import place_key
 
 
 def clear(ws: Workspace, seqs: range) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from conductor_py.decider import caching, ending, gates, hiding, joins, retries, scheduling, schemas
 from conductor_py.decider.pausing import is_paused
 from conductor_py.decider.plan import CONTAINERS, Node, Plan
-from conductor_py.decider.workspace import Spot, Step, Workspace, place_key
+from conductor_py.decider.workspace import Spot, Step, Workspace
 from conductor_py.model.changing import changed, made
 from conductor_py.model.decision import Send
 from conductor_py.model.event import Operation
@@ -27,6 +27,7 @@ from conductor_py.model.execution import (
     vector_prefix,
 )
 from conductor_py.model.ids import task_id
+from conductor_py.model.places import place_key
 from conductor_py.model.status import TaskStatus
 
 

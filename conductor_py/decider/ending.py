@@ -25,9 +25,9 @@ from conductor_py.model.execution import (
     External,
     PermissiveFailures,
     Walk,
-    wire_ref,
 )
 from conductor_py.model.ids import ExecutionId, task_id
+from conductor_py.model.places import wire_ref
 from conductor_py.model.status import TaskStatus, WorkflowStatus
 
 _PIECE = 500

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from conductor_py.decider.compile import seat_of
 from conductor_py.decider.plan import Node, Plan
-from conductor_py.decider.workspace import Spot, Step, Workspace, place_key
+from conductor_py.decider.workspace import Spot, Step, Workspace
 from conductor_py.model.changing import changed
 from conductor_py.model.execution import (
     NO_LOOP,
@@ -21,6 +21,7 @@ from conductor_py.model.execution import (
     vector_append,
     vector_prefix,
 )
+from conductor_py.model.places import place_key
 from conductor_py.model.status import TaskStatus
 
 _KEPT_SEQS = 100

@@ -20,9 +20,10 @@ from conductor_py.decider.workspace import Workspace
 from conductor_py.model.decision import Order
 from conductor_py.model.definitions import WorkflowTask
 from conductor_py.model.event import Claimed, Event, Operation, Started
-from conductor_py.model.execution import Attempt, Ending, Header, wire_ref
+from conductor_py.model.execution import Attempt, Ending, Header
 from conductor_py.model.ids import task_id
 from conductor_py.model.json import JsonObject, JsonValue
+from conductor_py.model.places import wire_ref
 from conductor_py.model.status import TaskStatus, WorkflowStatus
 
 _ENDS: Final = {

@@ -21,9 +21,10 @@ from conductor_py.decider.expressions import (
 from conductor_py.decider.need import Read, Request
 from conductor_py.decider.parameters import Reader, Unknown, is_parameter, value_of
 from conductor_py.decider.workspace import Spot, Workspace
-from conductor_py.model.execution import Attempt, ClaimSide, wire_ref
+from conductor_py.model.execution import Attempt, ClaimSide
 from conductor_py.model.ids import ExecutionId, task_id
 from conductor_py.model.json import JsonObject, JsonValue
+from conductor_py.model.places import wire_ref
 from conductor_py.model.status import TaskStatus
 from conductor_py.model.view import worker_of
 

@@ -14,9 +14,10 @@ from conductor_py.decider.graph import ancestry, follower, lifted, open_iteratio
 from conductor_py.decider.need import Read
 from conductor_py.decider.operators import do_while, join
 from conductor_py.decider.plan import CONTAINERS, Plan
-from conductor_py.decider.workspace import Spot, Step, Workspace, place_key
+from conductor_py.decider.workspace import Spot, Step, Workspace
 from conductor_py.model.definitions import WorkflowTask
 from conductor_py.model.execution import Attempt, JoinState, LoopState, Vector
+from conductor_py.model.places import place_key
 
 _PIECE = 500
 _JOINS = frozenset({"JOIN", "EXCLUSIVE_JOIN"})

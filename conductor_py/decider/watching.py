@@ -13,7 +13,8 @@ from typing import Final
 
 from conductor_py.decider.workspace import Workspace
 from conductor_py.model.decision import Answer
-from conductor_py.model.execution import Attempt, Watch, Watches, wire_ref
+from conductor_py.model.execution import Attempt, Watch, Watches
+from conductor_py.model.places import wire_ref
 
 _MOST: Final = 32
 

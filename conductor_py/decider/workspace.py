@@ -43,6 +43,7 @@ from conductor_py.model.execution import (
 from conductor_py.model.ids import ExecutionId
 from conductor_py.model.json import JsonObject
 from conductor_py.model.masking import Masker
+from conductor_py.model.places import place_key
 from conductor_py.model.status import WorkflowStatus
 
 _NO_CLAIM = ClaimSide()
@@ -74,11 +75,6 @@ class Execution:
     header: Header
     known: Mapping[str, object]
     complete: bool = False
-
-
-def place_key(ref: str, vector: Vector) -> str:
-    """Name a reference in an iteration, as the stored fields do."""
-    return f"{ref}#{vector}" if vector else ref
 
 
 @dataclass(frozen=True, slots=True)
@@ -397,4 +393,4 @@ def _typed(value: object, kind: type[_T]) -> _T | None:
     return value if isinstance(value, kind) else None
 
 
-__all__ = ["Execution", "JoinState", "Limits", "Refusal", "Spot", "Step", "Workspace", "place_key"]
+__all__ = ["Execution", "JoinState", "Limits", "Refusal", "Spot", "Step", "Workspace"]

@@ -20,9 +20,10 @@ from conductor_py.engine.machine import REAL_MACHINE, Machine
 from conductor_py.engine.operations import Operations
 from conductor_py.engine.tasks import Tasks
 from conductor_py.errors import Conflict, NotFound, StoreUnavailable
-from conductor_py.model.execution import Watch, wire_ref
+from conductor_py.model.execution import Watch
 from conductor_py.model.ids import ExecutionId, task_id
 from conductor_py.model.json import JsonObject
+from conductor_py.model.places import wire_ref
 from conductor_py.model.requests import StartRequest, StateUpdate, TaskResult, WaitRequest
 from conductor_py.model.status import TaskStatus
 from conductor_py.model.view import ExecutionView, TaskView

@@ -13,9 +13,10 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Final
 
-from conductor_py.model.execution import Attempt, wire_ref
+from conductor_py.model.execution import Attempt
 from conductor_py.model.ids import ExecutionId, task_id
 from conductor_py.model.json import JsonObject, JsonValue
+from conductor_py.model.places import wire_ref
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ operator's requests stay until they are replaced, so that a worker that comes la
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -29,9 +28,9 @@ from conductor_py.errors import (
     StoreFailure,
 )
 from conductor_py.model.checkpoints import KeptPart, KeptPlace, Wanted
-from conductor_py.model.execution import Vector, wire_ref
 from conductor_py.model.ids import ExecutionId, split_task_id
 from conductor_py.model.json import JsonObject
+from conductor_py.model.places import places_on_wire, wire_place
 from conductor_py.ports.checkpoints import (
     Checkpoint,
     CheckpointBounds,
@@ -46,7 +45,6 @@ from conductor_py.ports.search import Search
 from conductor_py.ports.store import ExecutionStore
 
 DEFAULT_BOUNDS: Final = CheckpointBounds()
-_ITERATION: Final = re.compile(r"__(?=\d+(?:__\d+)*$)")
 _FULL: Final = {
     "places": "its execution keeps something for as many tasks as it may",
     "parts": "it has as many parts as it may",
@@ -196,7 +194,7 @@ class Checkpoints:
             seq = loaded[1].get(f"r:{place}")
             reply = self._kept.read(execution, int(seq), whole=False) if seq else None
             if reply is not None and reply.shown:
-                found[_on_wire(place)] = load_place(reply.shown)
+                found[wire_place(place)] = load_place(reply.shown)
         return found
 
     def _archived(self, execution: ExecutionId) -> dict[str, KeptPlace]:
@@ -207,7 +205,7 @@ class Checkpoints:
             raise NotFound(f"No such workflow found by id: {execution}")
         kept = load_kept(stored.document)
         return {
-            _on_wire(place): found
+            wire_place(place): found
             for place, found in load_places(kept.checkpoints).items()
             if found.root == _root(kept.fields, place)
         }
@@ -256,10 +254,7 @@ class Checkpoints:
     def _newest(self, workflow_id: str, reference: str) -> tuple[ExecutionId, int]:
         """Find the newest attempt of a reference as it is named on the wire."""
         execution = self._operations.target(workflow_id)
-        names = [f"r:{reference}"]
-        for at in _ITERATION.finditer(reference):
-            vector = reference[at.end() :].replace("__", ".")
-            names.append(f"r:{reference[: at.start()]}#{vector}")
+        names = [f"r:{place}" for place in places_on_wire(reference)]
         loaded = self._store.load(execution, names)
         if loaded is None:
             if self._search.archived(execution) is not None:
@@ -331,11 +326,6 @@ def _text(value: JsonObject) -> bytes:
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
     except TypeError as refused:
         raise InvalidInput(f"This cannot be kept as JSON: {refused}") from refused
-
-
-def _on_wire(place: str) -> str:
-    ref, _, vector = place.rpartition("#")
-    return wire_ref(ref, Vector(vector)) if ref else place
 
 
 def _root(fields: Mapping[str, bytes], place: str) -> int:

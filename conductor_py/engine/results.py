@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from conductor_py.codec.event import dump_event
-from conductor_py.codec.execution import dump_document, load_attempt, load_header
+from conductor_py.codec.execution import dump_document, load_header
 from conductor_py.engine.clock import StoreClock
 from conductor_py.engine.encoding import PayloadLimits
 from conductor_py.engine.executor import Executor
@@ -17,14 +17,14 @@ from conductor_py.engine.views import Views
 from conductor_py.errors import Conflict, NotFound, PayloadTooLarge, StoreUnavailable
 from conductor_py.model.changing import made
 from conductor_py.model.event import ResultReported
-from conductor_py.model.execution import External, wire_ref
+from conductor_py.model.execution import External
 from conductor_py.model.ids import ExecutionId, partition_of
 from conductor_py.model.json_bounds import has_more, too_many
+from conductor_py.model.places import places_on_wire, wire_ref
 from conductor_py.model.requests import TaskResult
 from conductor_py.model.status import TaskStatus
 from conductor_py.model.view import TaskView
 from conductor_py.ports.payloads import PayloadKind, Payloads, paths_in, refuse_larger
-from conductor_py.ports.reader import ExecutionReader
 from conductor_py.ports.search import Search
 from conductor_py.ports.store import ExecutionStore, Outcome, Report
 from conductor_py.ports.wakeups import Wakeups
@@ -42,7 +42,6 @@ class Results:
         self,
         *,
         store: ExecutionStore,
-        reader: ExecutionReader,
         executor: Executor,
         views: Views,
         payloads: Payloads,
@@ -56,7 +55,6 @@ class Results:
     ) -> None:
         """Work over these collaborators."""
         self._store = store
-        self._reader = reader
         self._executor = executor
         self._views = views
         self._payloads = payloads
@@ -130,31 +128,24 @@ class Results:
         """Find the first task of a reference that takes a result; ``NotFound`` for an unknown
         execution.
         """
-        found = self._reader.snapshot(execution)
-        if found is None:
+        names = [f"r:{place}" for place in places_on_wire(ref)]
+        loaded = self._store.load(execution, ["h", *names])
+        if loaded is None:
             if self._search.archived(execution) is not None:
                 return None
             raise NotFound(f"No such workflow found by id: {execution}")
-        _, fields = found
-        header = load_header(fields["h"])
-        if header.status.terminal:
-            return None
-        seqs = sorted(int(name[2:]) for name in fields if name.startswith("a:"))
-        attempts = [load_attempt(seq, fields[f"a:{seq}"]) for seq in seqs]
-        opened = [a for a in attempts if a.open and a.generation == header.generation]
-        exact = [a for a in opened if wire_ref(a.ref, a.vector) == ref]
-        for attempt in (*exact, *(a for a in opened if a.ref == ref)):
-            return self._views.task(execution, header, attempt.seq, fields)
-        return None
+        pointed = (loaded[1][name] for name in names)
+        views = [self._view(execution, int(seq), "aco") for seq in pointed if seq]
+        opened = [view for view in views if view is not None and _takes_results(view)]
+        exact = (v for v in opened if wire_ref(v.attempt.ref, v.attempt.vector) == ref)
+        return next(exact, None) or next((v for v in opened if v.attempt.ref == ref), None)
 
     # -- one at a time -----------------------------------------------------------------------------
 
     def _is_open(self, execution: ExecutionId, seq: int) -> bool:
         """Whether a task may still change: the result before, decided or not, was no end."""
         view = self._view(execution, seq)
-        if view is None or view.header.status.terminal or seq < view.header.first_seq:
-            return False
-        return view.attempt.open and view.attempt.generation == view.header.generation
+        return view is not None and _takes_results(view)
 
     def _wait_for(self, execution: ExecutionId, pause_s: float) -> None:
         """Decide what is accepted; whoever is at it already is given a moment."""
@@ -163,8 +154,8 @@ class Results:
             topic = f"x:{execution}"
             self._wakeups.wait(topic, pause_s, self._wakeups.ticket(topic))
 
-    def _view(self, execution: ExecutionId, seq: int) -> TaskView | None:
-        loaded = self._store.load(execution, ["h", f"a:{seq}", f"c:{seq}"])
+    def _view(self, execution: ExecutionId, seq: int, kinds: str = "ac") -> TaskView | None:
+        loaded = self._store.load(execution, ["h", *(f"{kind}:{seq}" for kind in kinds)])
         fields = {k: v for k, v in loaded[1].items() if v is not None} if loaded else {}
         if "h" not in fields or f"a:{seq}" not in fields:
             return None
@@ -233,6 +224,13 @@ class Results:
         with self._payload_reader.text(path) as sent:
             document = self._hand_out.masked_upload(sent)
         return path if document is None else self._payloads.put(PayloadKind.TASK_OUTPUT, document)
+
+
+def _takes_results(view: TaskView) -> bool:
+    header, attempt = view.header, view.attempt
+    if header.status.terminal or attempt.seq < header.first_seq:
+        return False
+    return attempt.open and attempt.generation == header.generation
 
 
 def _without_output(result: TaskResult, reason: str) -> tuple[TaskResult, bytes]:

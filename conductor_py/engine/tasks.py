@@ -106,7 +106,6 @@ class Tasks:
         self._lookup = TaskLookup(store, reader, views, reading, partitions)
         self._results = Results(
             store=store,
-            reader=reader,
             executor=executor,
             views=views,
             payloads=payloads,

@@ -29,9 +29,10 @@ from conductor_py.errors import (
     PayloadTooLarge,
     StoreUnavailable,
 )
-from conductor_py.model.execution import Attempt, wire_ref
+from conductor_py.model.execution import Attempt
 from conductor_py.model.ids import ExecutionId, task_id
 from conductor_py.model.json import JsonObject
+from conductor_py.model.places import wire_ref
 from conductor_py.model.requests import PollRequest, TaskResult
 from conductor_py.model.trial import Mock, Mocks, Trial
 from conductor_py.ports.catalog import CatalogStore

@@ -31,13 +31,6 @@ def vector_append(vector: Vector, iteration: int) -> Vector:
     return Vector(f"{vector}.{iteration}" if vector else str(iteration))
 
 
-def wire_ref(ref: str, vector: Vector) -> str:
-    """Name a reference on the wire: loop tasks carry ``__<iteration>`` for each loop around
-    them.
-    """
-    return f"{ref}__{vector.replace('.', '__')}" if vector else ref
-
-
 @dataclass(frozen=True, slots=True)
 class External:
     """A document that lives in payload storage under ``path``."""

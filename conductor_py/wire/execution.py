@@ -14,9 +14,10 @@ from typing import Any, Generic, TypeVar
 from conductor_py.model.definition_form import task_to_json as task_definition_part
 from conductor_py.model.definition_form import workflow_to_json as definition_to_json
 from conductor_py.model.definitions import WorkflowDef, WorkflowTask
-from conductor_py.model.execution import Attempt, Document, External, Vector
+from conductor_py.model.execution import Attempt, Document, External
 from conductor_py.model.ids import ExecutionId, task_id
 from conductor_py.model.json import JsonObject
+from conductor_py.model.places import wire_ref
 from conductor_py.model.status import TaskStatus
 from conductor_py.model.view import ExecutionView, TaskView, worker_of
 from conductor_py.wire.masking import hidden_execution, hidden_task
@@ -141,7 +142,7 @@ def task_to_json(view: TaskView) -> Json:
         "taskId": task_id(ExecutionId(view.execution), attempt.seq),
         "taskType": wire_type(view),
         "taskDefName": wire_definition_name(view),
-        "referenceTaskName": wire_reference(attempt.ref, attempt.vector),
+        "referenceTaskName": wire_ref(attempt.ref, attempt.vector),
         "status": str(status),
         "workflowInstanceId": view.execution,
         "workflowType": header.name,
@@ -244,11 +245,6 @@ def wire_status(view: TaskView) -> TaskStatus:
     return TaskStatus.IN_PROGRESS if at_work else attempt.status
 
 
-def wire_reference(ref: str, vector: Vector) -> str:
-    """Name a reference within its loops: ``ref``, ``ref__2``, ``ref__2__1``."""
-    return f"{ref}__{vector.replace('.', '__')}" if vector else ref
-
-
 def wire_type(view: TaskView) -> str:
     """Name the type as Conductor's tasks do: that of a worker's task is its name."""
     attempt = view.attempt
@@ -284,7 +280,7 @@ def failed_names(view: ExecutionView) -> tuple[tuple[str, ...], tuple[str, ...]]
         for task in view.tasks
         if task.attempt.status in _FAILED and not task.attempt.superseded
     ]
-    references = dict.fromkeys(wire_reference(t.attempt.ref, t.attempt.vector) for t in failed)
+    references = dict.fromkeys(wire_ref(t.attempt.ref, t.attempt.vector) for t in failed)
     return tuple(references), tuple(dict.fromkeys(wire_definition_name(t) for t in failed))
 
 

@@ -14,6 +14,7 @@ import orjson
 
 from conductor_py.model.ids import ExecutionId, task_id
 from conductor_py.model.json import JsonObject
+from conductor_py.model.places import wire_ref
 from conductor_py.model.search import ExecutionSummary, TaskSummary
 from conductor_py.model.view import ExecutionView, TaskView
 from conductor_py.wire.execution import (
@@ -23,7 +24,6 @@ from conductor_py.wire.execution import (
     inline,
     started_at,
     wire_definition_name,
-    wire_reference,
     wire_status,
     wire_type,
 )
@@ -85,7 +85,7 @@ def task_summary(view: TaskView) -> TaskSummary:
         status=str(status),
         scheduled_ms=attempt.scheduled_at,
         task_definition=wire_definition_name(view),
-        reference=wire_reference(attempt.ref, attempt.vector),
+        reference=wire_ref(attempt.ref, attempt.vector),
         correlation_id=header.correlation_id,
         start_ms=started or None,
         update_ms=max(attempt.scheduled_at, started, ended, view.claim.updated_at) or None,

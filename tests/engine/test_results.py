@@ -1,5 +1,6 @@
 """Results: which are taken, which are ignored, which are refused."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -154,6 +155,47 @@ def test_result_by_reference_finds_the_task_of_the_present_iteration(engine: Mem
     _by_ref(engine, started, "a", n=1)
     _by_ref(engine, started, "a__2", n=2)
     assert task_of(engine, started, "l")["outputData"]["2"] == {"a": {"n": 2}}
+
+
+def test_result_by_reference_of_a_task_that_is_named_like_an_iteration(
+    engine: MemoryEngine,
+) -> None:
+    tasks = [simple("a__2"), times("l", 2, simple("a"))]
+    started = engine.start(workflow("w", *tasks))
+    _by_ref(engine, started, "a__2", n=0)
+    _by_ref(engine, started, "a__1", n=1)
+    assert tasks_of(engine, started, "a__2")[0]["outputData"] == {"n": 0}
+    _by_ref(engine, started, "a__2", n=2)
+    assert task_of(engine, started, "l")["outputData"]["2"] == {"a": {"n": 2}}
+
+
+@pytest.mark.parametrize("ask", ["update_by_ref", "open_task"])
+def test_result_by_reference_reads_its_task_and_no_other(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch, ask: str
+) -> None:
+    started = engine.start(workflow("w", *(simple(f"a{n}") for n in range(30)), simple("z")))
+    for number in range(30):
+        engine.run(f"a{number}")
+    monkeypatch.setattr(engine.ports.reader, "snapshot", None)
+    if ask == "open_task":
+        assert engine.engine.tasks.open_task(started, "z") == f"{started}-31"
+    else:
+        assert _by_ref(engine, started, "z") == f"{started}-31"
+
+
+def test_result_by_reference_of_a_name_that_is_all_iterations_asks_for_few(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = engine.start(workflow("w", simple("a")))
+    load, asked = engine.ports.store.load, []
+
+    def counted(execution: ExecutionId, reads: Sequence[str]) -> Any:
+        asked.append(len(reads))
+        return load(execution, reads)
+
+    monkeypatch.setattr(engine.ports.store, "load", counted)
+    assert _by_ref(engine, started, "a" + "__1" * 5000) is None
+    assert max(asked) < 200
 
 
 def test_result_by_reference_whose_answer_is_lost_does_not_end_the_next_iteration(

@@ -11,8 +11,9 @@ from conductor_py.decider import control, skipping
 from conductor_py.decider.workspace import Spot, Workspace
 from conductor_py.model.decision import Answer
 from conductor_py.model.event import Operation
-from conductor_py.model.execution import Skip, Vector, wire_ref
+from conductor_py.model.execution import Skip, Vector
 from conductor_py.model.json import JsonObject
+from conductor_py.model.places import wire_ref
 from conductor_py.model.status import WorkflowStatus
 
 _NUMBER = re.compile(r"[1-9]\d{0,8}", re.ASCII)

@@ -18,9 +18,10 @@ from conductor_py.decider.need import Evaluated, Read, Refusal, ScriptWanted, di
 from conductor_py.decider.plan import Node, Plan
 from conductor_py.decider.references import resolve_input, resolve_value
 from conductor_py.decider.starting import whole_number
-from conductor_py.decider.workspace import Spot, Step, Workspace, place_key
+from conductor_py.decider.workspace import Spot, Step, Workspace
 from conductor_py.model.execution import Attempt, LoopState, Vector, vector_append
 from conductor_py.model.json import JsonObject, JsonValue
+from conductor_py.model.places import place_key
 from conductor_py.model.status import TaskStatus
 
 _NAMED = re.compile(r"\$\.([A-Za-z_]\w*)|\$\[\s*(?:'([^'\n]+)'|\"([^\"\n]+)\")\s*\]")

@@ -19,9 +19,10 @@ from conductor_py.decider.operators.join import open_join
 from conductor_py.decider.plan import Node, Plan
 from conductor_py.decider.references import resolve_input
 from conductor_py.decider.starting import whole_number
-from conductor_py.decider.workspace import Spot, Step, Workspace, place_key
+from conductor_py.decider.workspace import Spot, Step, Workspace
 from conductor_py.model.execution import JoinState
 from conductor_py.model.json import JsonObject, JsonValue
+from conductor_py.model.places import place_key
 from conductor_py.model.status import TaskStatus
 
 _TOGETHER = 500

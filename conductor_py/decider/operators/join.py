@@ -10,9 +10,10 @@ from dataclasses import replace
 from conductor_py.decider import control, joins
 from conductor_py.decider.need import Read
 from conductor_py.decider.plan import Node
-from conductor_py.decider.workspace import Spot, Step, Workspace, place_key
-from conductor_py.model.execution import NO_LOOP, Attempt, JoinState, wire_ref
+from conductor_py.decider.workspace import Spot, Step, Workspace
+from conductor_py.model.execution import NO_LOOP, Attempt, JoinState
 from conductor_py.model.json import JsonObject, JsonValue
+from conductor_py.model.places import place_key, wire_ref
 from conductor_py.model.status import TaskStatus
 
 

@@ -34,9 +34,10 @@ from conductor_py.model.business_time import WrongBusinessTime, requested
 from conductor_py.model.decision import NewChild, Order
 from conductor_py.model.definitions import SubWorkflowParams
 from conductor_py.model.event import ChildEnded
-from conductor_py.model.execution import Attempt, External, Meta, wire_ref
+from conductor_py.model.execution import Attempt, External, Meta
 from conductor_py.model.ids import ExecutionId, derived_execution_id, partition_of, task_id
 from conductor_py.model.json import JsonObject, JsonValue
+from conductor_py.model.places import wire_ref
 from conductor_py.model.status import TaskStatus, WorkflowStatus
 
 _LONGEST_REASON = 500

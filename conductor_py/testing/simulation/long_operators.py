@@ -9,7 +9,8 @@ from typing import Any, Final
 from conductor_py.adapters.memory.claims import attempt_of
 from conductor_py.adapters.memory.space import Execution
 from conductor_py.engine import Engine
-from conductor_py.model.execution import Vector, wire_ref
+from conductor_py.model.execution import Vector
+from conductor_py.model.places import wire_ref
 from conductor_py.testing.simulation.long_tasks import LONG, PARTS
 
 _ASKED: Final = ("STOP", "STOP", "STOP", "PAUSE", "RUN", "RUN", "SAVEPOINT", "SAVEPOINT", "CANCEL")
