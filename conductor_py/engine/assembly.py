@@ -186,7 +186,7 @@ def assemble(
             snapshots,
             fetcher,
             encoder,
-            FailureReports(ports.reader, views, encoder.document),
+            FailureReports(ports.store, ports.reader, views, encoder.document),
             shards.pick,
             limits,
             Punctuality(ports.timers, monotonic),

@@ -35,7 +35,8 @@ from conductor_py.wire.execution import (
 from conductor_py.wire.masking import masked_execution
 from conductor_py.wire.outside import PLACE, HeavyPlace
 
-_HEAD: Final = ("h", "meta", "end", "input", "output", "vars", "domains")
+HEAD: Final = ("h", "meta", "end", "input", "output", "vars", "domains")
+"""The fields that are about no single task."""
 _WAIT_S: Final = 2.0
 _MOST_BYTES: Final = 256 << 20
 """Bytes of an execution that is read whole, as it is stored and as JSON."""
@@ -208,7 +209,7 @@ class Reading:
 
     def _head(self, execution: ExecutionId) -> tuple[int, dict[str, bytes]] | None:
         """Read what is not about single tasks: of a wide execution next to nothing."""
-        found = self._store.load(execution, _HEAD)
+        found = self._store.load(execution, HEAD)
         return None if found is None else (found[0], _there(found[1]))
 
     def _page(self, execution: str, start: int, count: int) -> FoundPage | None:

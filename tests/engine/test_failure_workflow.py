@@ -169,3 +169,26 @@ def test_tasks_are_left_out_of_a_report_that_would_be_too_large(engine: MemoryEn
     run_failing(engine, "b")
     found = engine.workflow(engine.workflow(started)["output"][NOTE])
     assert found["status"] == "RUNNING"
+
+
+def test_of_what_is_larger_than_an_input_the_tasks_are_not_read(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [f"t{number}" for number in range(11)]
+    started = engine.start(_definition(*map(simple, names), simple("last")), input={"x": 1})
+    for name in names:
+        engine.run(name, {"data": "x" * 1_000_000})
+    read = engine.ports.reader.snapshot
+    wholes = []
+
+    def counted(*given: Any, **named: Any) -> Any:
+        found = read(*given, **named)
+        wholes.append(found)
+        return found
+
+    monkeypatch.setattr(engine.ports.reader, "snapshot", counted)
+    run_failing(engine, "last", "why")
+    assert wholes == []
+    told = engine.workflow(engine.workflow(started)["output"][NOTE])["input"]["failedWorkflow"]
+    assert (told["status"], told["input"], told["tasks"]) == ("FAILED", {"x": 1}, [])
+    assert told["reasonForIncompletion"] == "Task last (last) failed: why"
