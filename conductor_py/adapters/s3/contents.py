@@ -7,15 +7,16 @@ the parts are joined, and no URL writes to it any more.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from typing import Final
 from urllib.parse import quote
 from uuid import uuid4
 
 from conductor_py.adapters.process_local import ProcessLocal
+from conductor_py.adapters.s3.answers import asking, length, told
 from conductor_py.adapters.s3.payloads import S3Settings, client_of
-from conductor_py.errors import InvalidInput, NotFound, StoreUnavailable
+from conductor_py.errors import NotFound
 from conductor_py.model.files import FileRecord
 from conductor_py.ports.files import SignedUrl, StoredContent
 
@@ -57,7 +58,7 @@ class S3Contents:
     def take(self, file_id: str) -> StoredContent | None:
         name = uuid4().hex
         try:
-            with _wrapped():
+            with _asking():
                 self._store.get().copy(
                     {"Bucket": self._bucket, "Key": self._key(file_id, _DRAFT)},
                     self._bucket,
@@ -71,11 +72,11 @@ class S3Contents:
         self.drop(file_id, _DRAFT)
 
     def begin_parts(self, file_id: str) -> str:
-        with _wrapped():
+        with _asking():
             begun = self._store.get().create_multipart_upload(
                 Bucket=self._bucket, Key=self._key(file_id, _JOINED)
             )
-        return begun["UploadId"]
+        return told(begun, "UploadId")
 
     def part_url(self, record: FileRecord, part: int) -> SignedUrl:
         more: dict[str, str | int] = {"UploadId": record.upload_id, "PartNumber": part}
@@ -84,7 +85,7 @@ class S3Contents:
     def join_parts(self, file_id: str, upload_id: str, etags: tuple[str, ...]) -> StoredContent:
         parts = [{"ETag": etag, "PartNumber": at} for at, etag in enumerate(etags, start=1)]
         try:
-            with _wrapped():
+            with _asking():
                 self._store.get().complete_multipart_upload(
                     Bucket=self._bucket,
                     Key=self._key(file_id, _JOINED),
@@ -98,7 +99,7 @@ class S3Contents:
 
     def drop_parts(self, file_id: str, upload_id: str) -> None:
         try:
-            with _wrapped():
+            with _asking():
                 self._store.get().abort_multipart_upload(
                     Bucket=self._bucket, Key=self._key(file_id, _JOINED), UploadId=upload_id
                 )
@@ -106,27 +107,27 @@ class S3Contents:
             return
 
     def drop(self, file_id: str, content: str) -> None:
-        with _wrapped():
+        with _asking():
             self._store.get().delete_object(Bucket=self._bucket, Key=self._key(file_id, content))
 
     def drop_all(self, file_id: str) -> None:
         store, prefix = self._store.get(), self._key(file_id, "")
-        with _wrapped():
+        with _asking():
             listed = store.list_multipart_uploads(Bucket=self._bucket, Prefix=prefix)
         for begun in listed.get("Uploads", ()):
             self.drop_parts(file_id, begun["UploadId"])
-        with _wrapped():
+        with _asking():
             found = store.list_objects_v2(Bucket=self._bucket, Prefix=prefix)
             for each in found.get("Contents", ()):
                 store.delete_object(Bucket=self._bucket, Key=each["Key"])
 
     def _stored(self, file_id: str, content: str) -> StoredContent:
-        with _wrapped():
+        with _asking():
             found = self._store.get().head_object(
                 Bucket=self._bucket, Key=self._key(file_id, content)
             )
         return StoredContent(
-            content=content, size=found["ContentLength"], hash=found["ETag"].strip('"')
+            content=content, size=length(found), hash=told(found, "ETag").strip('"')
         )
 
     def _key(self, file_id: str, content: str) -> str:
@@ -136,7 +137,7 @@ class S3Contents:
         self, operation: str, key: str, more: Mapping[str, str | int] | None = None
     ) -> SignedUrl:
         expires_ms = self._now_ms() + self._settings.expiry_ms
-        with _wrapped():
+        with _asking():
             url = self._store.get().generate_presigned_url(
                 operation,
                 Params={"Bucket": self._bucket, "Key": key, **(more or {})},
@@ -145,19 +146,9 @@ class S3Contents:
         return SignedUrl(url=url, expires_ms=expires_ms)
 
 
-@contextmanager
-def _wrapped() -> Iterator[None]:
-    from botocore.exceptions import BotoCoreError, ClientError
-
-    try:
-        yield
-    except ClientError as error:
-        code = error.response.get("Error", {}).get("Code", "unknown")
-        if code in _ABSENT:
-            raise NotFound("There are no such bytes: the file or its upload is gone.") from error
-        if code in _WRONG_PARTS:
-            raise InvalidInput(f"The object store refused the parts: {code}") from error
-        raise StoreUnavailable(f"The object store refused: {code}") from error
-    except BotoCoreError as error:
-        name = type(error).__name__
-        raise StoreUnavailable(f"The object store does not answer: {name}") from error
+def _asking() -> AbstractContextManager[None]:
+    return asking(
+        "There are no such bytes: the file or its upload is gone.",
+        absent=_ABSENT,
+        refused=_WRONG_PARTS,
+    )

@@ -9,13 +9,13 @@ processes cannot share its connections.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from conductor_py.adapters.process_local import ProcessLocal
-from conductor_py.errors import NotFound, PayloadTooLarge, StoreUnavailable
+from conductor_py.adapters.s3.answers import asking, length, told
+from conductor_py.errors import PayloadTooLarge, StoreUnavailable
 from conductor_py.ports.payloads import (
     CONTENT_TYPE,
     MOST_BYTES,
@@ -79,13 +79,14 @@ class S3Payloads:
 
     def put(self, kind: PayloadKind, document: bytes) -> str:
         path = mint_own_path(kind)
-        with _wrapped():
-            self._store.get().put_object(
+        with _asking():
+            stored = self._store.get().put_object(
                 Bucket=self._settings.bucket,
                 Key=self._key(path),
                 Body=document,
                 ContentType=CONTENT_TYPE,
             )
+            told(stored, "ETag")
         return path
 
     def accept(self, path: str, most: int, what: str) -> Accepted:
@@ -94,12 +95,13 @@ class S3Payloads:
         if is_own(path):
             return Accepted(path=path, size=size)
         copy, bucket = mint_own_path(kind_of(path)), self._settings.bucket
-        with _wrapped():
-            self._store.get().copy_object(
+        with _asking():
+            copied = self._store.get().copy_object(
                 Bucket=bucket,
                 Key=self._key(copy),
                 CopySource={"Bucket": bucket, "Key": self._key(path)},
             )
+            told(copied.get("CopyObjectResult", {}), "ETag")
         try:
             # It may be a larger one that was sent in between; the copy stays as it is.
             size = self.size(copy)
@@ -111,28 +113,35 @@ class S3Payloads:
 
     def get(self, path: str, *, most: int = MOST_BYTES) -> bytes:
         key = self._key(checked_path(path))
-        with _wrapped():
+        with _asking():
             answer = self._store.get().get_object(Bucket=self._settings.bucket, Key=key)
             with answer["Body"] as body:
-                refuse_larger(answer["ContentLength"], most, "The payload")
-                return body.read(most)
+                told(answer, "ETag")
+                size = length(answer)
+                refuse_larger(size, most, "The payload")
+                document = body.read(size) if size else b""
+        # The driver takes what has come when the connection ends for all that there is.
+        if len(document) != size:
+            raise StoreUnavailable("The object store's answer ended before its length.")
+        return document
 
     def size(self, path: str) -> int:
         key = self._key(checked_path(path))
-        with _wrapped():
+        with _asking():
             answer = self._store.get().head_object(Bucket=self._settings.bucket, Key=key)
-            return answer["ContentLength"]
+            told(answer, "ETag")
+            return length(answer)
 
     def delete(self, path: str) -> None:
         key = self._key(checked_path(path))
-        with _wrapped():
+        with _asking():
             self._store.get().delete_object(Bucket=self._settings.bucket, Key=key)
 
     def _key(self, path: str) -> str:
         return self._prefix + path
 
     def _presigned(self, path: str, operation: str, signed: dict[str, str]) -> Location:
-        with _wrapped():
+        with _asking():
             uri = self._signer.get().generate_presigned_url(
                 operation,
                 Params={"Bucket": self._settings.bucket, "Key": self._key(path), **signed},
@@ -166,17 +175,5 @@ def client_of(settings: S3Settings, endpoint: str | None) -> S3Client:
     )
 
 
-@contextmanager
-def _wrapped() -> Iterator[None]:
-    from botocore.exceptions import BotoCoreError, ClientError
-
-    try:
-        yield
-    except ClientError as error:
-        code = error.response.get("Error", {}).get("Code", "unknown")
-        if code in _ABSENT:
-            raise NotFound("No such payload.") from error
-        raise StoreUnavailable(f"The object store refused: {code}") from error
-    except BotoCoreError as error:
-        name = type(error).__name__
-        raise StoreUnavailable(f"The object store does not answer: {name}") from error
+def _asking() -> AbstractContextManager[None]:
+    return asking("No such payload.", absent=_ABSENT)
