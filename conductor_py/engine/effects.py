@@ -38,7 +38,7 @@ from conductor_py.model.search import ExecutionDocument
 from conductor_py.model.view import ExecutionView
 from conductor_py.ports.outbox import Outbox, Pending
 from conductor_py.ports.reader import Beside, ExecutionReader
-from conductor_py.ports.search import Search
+from conductor_py.ports.search import DocumentRefused, Search
 from conductor_py.ports.store import ExecutionStore, Outcome
 from conductor_py.wire.masking import log_maskers
 from conductor_py.wire.outside import PLACE
@@ -52,8 +52,11 @@ _SLICES = {"start": 1, "post": _SLICE, "index": _SLICE, "remove": _SLICE, "forge
 kinds bound their batches by time.
 """
 _AGAIN_MS = 600_000
-"""How long an index may refuse what has ended before that gets another version."""
-"""What reading one execution raises when it is of another format, damaged, or lacks its plan."""
+"""How long an index may refuse what has ended before that gets another version, and after which a
+document is put again that was refused.
+"""
+_INDEX_FAILS = (StoreUnavailable, DocumentRefused)
+"""What is no fault of an execution that is read."""
 
 
 class Effects:
@@ -157,9 +160,12 @@ class Effects:
             return self._settle(partition, handle(partition, effects), life)
         except StoreUnavailable:
             raise
-        except Exception:  # noqa: BLE001 - logged when it is one effect's alone
+        except Exception as broken:  # noqa: BLE001 - logged when it is one effect's alone
             if len(effects) > 1:
                 return sum(self._carried(partition, kind, handle, [one], life) for one in effects)
+            if isinstance(broken, DocumentRefused):
+                again = (effects[0].id, effects[0].stamp, self._store.now_ms() + _AGAIN_MS)
+                self._outbox.postpone(partition, [again])
             _LOG.exception(
                 "An effect cannot be carried out; it comes again",
                 extra={"action": "effect_failed", "kind": kind, "effect": effects[0].id},
@@ -189,7 +195,7 @@ class Effects:
                         documents.append(document)
             except Overloaded:
                 continue  # it comes again
-            except StoreUnavailable:
+            except _INDEX_FAILS:
                 raise
             except Exception:  # noqa: BLE001 - whatever a damaged one raises costs it alone
                 _LOG.exception(
@@ -256,7 +262,7 @@ class Effects:
             try:
                 if self._removed(partition, execution, effect):
                     done.append(effect)
-            except StoreUnavailable:
+            except _INDEX_FAILS:
                 raise
             except Exception:  # noqa: BLE001 - whatever a damaged one raises costs it alone
                 _LOG.exception(

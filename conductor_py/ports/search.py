@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Protocol
 
+from conductor_py.errors import StoreFailure
 from conductor_py.model.search import (
     Archived,
     ArchivedId,
@@ -23,6 +24,12 @@ LOOKS_AT_TOO_MUCH: Final = (
 )
 
 
+class DocumentRefused(StoreFailure):
+    """The index is there and does not take one of the documents, however often it is put; others
+    are not concerned.
+    """
+
+
 class Search(Protocol):
     """Put, find, read back and remove. Every method raises ``StoreUnavailable`` when the index is
     away.
@@ -35,8 +42,9 @@ class Search(Protocol):
         the machine.
         For each part (summary, each task, archive) the newer version stays: a late older document
         or a repeat changes nothing and is no error. Not atomic over several documents: after an
-        error put all again. A document of an execution that was deleted at this version or a later
-        one is ignored for as long as the adapter remembers the deletion, at least a minute.
+        error put all again, after ``DocumentRefused`` each alone. A document of an execution that
+        was deleted at this version or a later one is ignored for as long as the adapter remembers
+        the deletion, at least a minute.
         """
 
     def search(self, request: SearchRequest) -> SearchPage:

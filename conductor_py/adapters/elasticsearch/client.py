@@ -9,12 +9,15 @@ errors become ``StoreUnavailable`` here and nowhere else.
 from __future__ import annotations
 
 import dataclasses
+import re
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from conductor_py.errors import StoreUnavailable
+from conductor_py.ports.search import DocumentRefused
 
 if TYPE_CHECKING:
     from elastic_transport import HttpHeaders, Urllib3HttpNode
@@ -24,6 +27,9 @@ if TYPE_CHECKING:
 _REQUEST_TIMEOUT_S = 30
 _RETRIES = 2
 _RETRIED_STATUSES = (429, 502, 503, 504)
+_TOO_LARGE = 413
+_WORD = re.compile(r"[A-Za-z0-9_.-]{1,100}")
+_DAMAGE = (LookupError, TypeError, ValueError, AttributeError, RecursionError, zlib.error)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,14 +109,28 @@ def connect(settings: ElasticsearchSettings) -> Elasticsearch:
 
 @contextmanager
 def wrapped() -> Iterator[None]:
-    """Turn what the driver raises into the port's error."""
+    """Turn what the driver raises into the port's errors, and what its answers are made of: one
+    that is damaged, or of something in between, says nothing about what was asked for.
+    """
     from elasticsearch import ApiError, TransportError
 
     try:
         yield
     except ApiError as error:
-        sentence = f"The search server refused: {error.status_code} {error.error}"
+        sentence = f"The search server refused: {error.status_code} {word(error.error)}"
+        if error.status_code == _TOO_LARGE:
+            raise DocumentRefused(sentence) from error
         raise StoreUnavailable(sentence) from error
     except TransportError as error:
         name = type(error).__name__
         raise StoreUnavailable(f"The search server does not answer: {name}") from error
+    except _DAMAGE as error:
+        name = type(error).__name__
+        raise StoreUnavailable(f"The search server's answer cannot be read: {name}") from error
+
+
+def word(told: object) -> str:
+    """The kind of an error, as a server tells it; of anything else nothing is said on, since it may
+    be a page, or have in it what was sent.
+    """
+    return told if isinstance(told, str) and _WORD.fullmatch(told) else "unknown"

@@ -11,7 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from conductor_py.adapters.elasticsearch.client import ElasticsearchSettings, connect, wrapped
+from conductor_py.adapters.elasticsearch.client import (
+    ElasticsearchSettings,
+    connect,
+    word,
+    wrapped,
+)
 from conductor_py.adapters.elasticsearch.indices import (
     ARCHIVE,
     EXECUTIONS,
@@ -43,13 +48,17 @@ from conductor_py.model.search import (
     TaskSearchPage,
     last_task_version,
 )
-from conductor_py.ports.search import LOOKS_AT_TOO_MUCH
+from conductor_py.ports.search import LOOKS_AT_TOO_MUCH, DocumentRefused
 
 if TYPE_CHECKING:
     from elasticsearch import Elasticsearch
 
 _PAGE = 1_000
 _BATCH_BYTES = 8 * 1024 * 1024
+_MOST_BYTES = 90 * 1024 * 1024
+"""Of one document: servers take requests of 100 MB, unless they are told otherwise."""
+_WRONG = frozenset({400, 413})
+"""What the server says of a document that it will not take the next time either."""
 _CONFLICT = 409
 _ABSENT = 404
 
@@ -93,34 +102,29 @@ class ElasticsearchSearch:
             self._bulk(write for document in alive for write in _parts(document))
 
     def search(self, request: SearchRequest) -> SearchPage:
-        total, page = self._select(EXECUTIONS, request)
-        return SearchPage(total_hits=total, results=tuple(map(decode_execution, page)))
+        with wrapped():
+            total, page = self._select(EXECUTIONS, request)
+            return SearchPage(total_hits=total, results=tuple(map(decode_execution, page)))
 
     def search_tasks(self, request: SearchRequest) -> TaskSearchPage:
-        total, page = self._select(TASKS, request)
-        return TaskSearchPage(total_hits=total, results=tuple(map(decode_task, page)))
+        with wrapped():
+            total, page = self._select(TASKS, request)
+            return TaskSearchPage(total_hits=total, results=tuple(map(decode_task, page)))
 
     def archived(self, execution_id: str) -> Archived | None:
         with wrapped():
-            client = self._connection.get().options(ignore_status=_ABSENT)
-            found = client.get(
-                index=ARCHIVE.name(self._prefix), id=execution_id, source_excludes=["kept"]
-            )
-        if not found.get("found"):
-            return None
-        document = archive_document(found["_source"])
-        return Archived(version=found["_version"], document=document)
+            found = self._found(execution_id, without=["kept"])
+            if found is None:
+                return None
+            return Archived(version=_version(found), document=archive_document(found["_source"]))
 
     def kept(self, execution_id: str) -> Archived | None:
         with wrapped():
-            client = self._connection.get().options(ignore_status=_ABSENT)
-            found = client.get(
-                index=ARCHIVE.name(self._prefix), id=execution_id, source_includes=["kept"]
-            )
-        document = kept_document(found["_source"]) if found.get("found") else None
-        if document is None:
-            return None
-        return Archived(version=found["_version"], document=document)
+            found = self._found(execution_id, only=["kept"])
+            document = kept_document(found["_source"]) if found is not None else None
+            if found is None or document is None:
+                return None
+            return Archived(version=_version(found), document=document)
 
     def ended_before(self, instant_ms: int, limit: int) -> tuple[ArchivedId, ...]:
         with wrapped():
@@ -132,8 +136,8 @@ class ElasticsearchSearch:
                 source=False,
                 version=True,
             )
-        hits = answer["hits"]["hits"]
-        return tuple(ArchivedId(execution_id=h["_id"], version=h["_version"]) for h in hits)
+            hits = answer["hits"]["hits"]
+            return tuple(ArchivedId(execution_id=h["_id"], version=_version(h)) for h in hits)
 
     def delete(self, execution_id: str, version: int) -> bool:
         with wrapped():
@@ -174,12 +178,37 @@ class ElasticsearchSearch:
 
     def _select(self, index: Index, request: SearchRequest) -> tuple[int, list[dict[str, Any]]]:
         body = search_body(index, request)
-        with wrapped():
-            answer = self._connection.get().search(index=index.name(self._prefix), body=body)
+        answer = self._connection.get().search(index=index.name(self._prefix), body=body)
         if answer.get("timed_out"):
             raise InvalidInput(LOOKS_AT_TOO_MUCH)
         hits = answer["hits"]
-        return hits["total"]["value"], [hit["_source"] for hit in hits["hits"]]
+        return int(hits["total"]["value"]), [hit["_source"] for hit in hits["hits"]]
+
+    def _found(
+        self,
+        execution_id: str,
+        *,
+        only: list[str] | None = None,
+        without: list[str] | None = None,
+    ) -> Mapping[str, Any] | None:
+        """Read a document of the archive. Only the server itself says that there is none: a page
+        that is called 404 does not.
+        """
+        client = self._connection.get().options(ignore_status=_ABSENT)
+        found = client.get(
+            index=ARCHIVE.name(self._prefix),
+            id=execution_id,
+            source_includes=only,
+            source_excludes=without,
+        )
+        body: Any = found.body
+        if not isinstance(body, dict):
+            raise TypeError("no document")
+        if found.meta.status == _ABSENT and ("found" in body or "error" in body):
+            return None
+        if body["found"] is not True:
+            raise ValueError("neither there nor absent")
+        return body
 
     def _bulk(self, writes: Iterable[_Write]) -> tuple[str, ...]:
         """Send in bounded requests; returns the ids that the server holds in a newer version."""
@@ -187,6 +216,8 @@ class ElasticsearchSearch:
         for batch in _batches(writes, self._batch):
             lines = [line for write in batch for line in write.lines(self._prefix)]
             answer = self._connection.get().bulk(operations=lines, refresh=self._refresh)
+            if len(answer["items"]) != len(batch):
+                raise ValueError("not an answer about what was sent")
             if answer["errors"]:
                 refused.extend(_conflicts(answer["items"]))
         return tuple(refused)
@@ -198,7 +229,7 @@ class ElasticsearchSearch:
         answer = self._connection.get().mget(
             index=EXECUTIONS.name(self._prefix), ids=list(execution_ids), source=False
         )
-        return frozenset(found["_id"] for found in answer["docs"] if not found.get("found"))
+        return frozenset(found["_id"] for found in answer["docs"] if not found["found"])
 
 
 def _ready(settings: ElasticsearchSettings) -> Elasticsearch:
@@ -206,6 +237,13 @@ def _ready(settings: ElasticsearchSettings) -> Elasticsearch:
     if settings.manage:
         make_indices(client, settings)
     return client
+
+
+def _version(found: Mapping[str, Any]) -> int:
+    version = found["_version"]
+    if not isinstance(version, int):
+        raise TypeError("a version that is no number")
+    return version
 
 
 def _summary(document: ExecutionDocument) -> _Write:
@@ -232,8 +270,16 @@ def _parts(document: ExecutionDocument) -> Iterator[_Write]:
         body = archive_body(
             document.execution_id, document.summary.end_ms, document.archive, document.kept
         )
-        size = 1_000 + len(body["document"]) + len(body.get("kept", ""))
+        size = _archive_size(body)
+        if size > _MOST_BYTES and body.pop("kept", None) is not None:
+            size = _archive_size(body)
+        if size > _MOST_BYTES:
+            raise DocumentRefused(f"An archive of {size} bytes is more than a search server takes.")
         yield _Write(index=ARCHIVE, id=document.execution_id, version=version, body=body, size=size)
+
+
+def _archive_size(body: Body) -> int:
+    return 1_000 + len(body["document"]) + len(body.get("kept", ""))
 
 
 def _batches(writes: Iterable[_Write], most: int) -> Iterator[list[_Write]]:
@@ -256,5 +302,6 @@ def _conflicts(items: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         if status == _CONFLICT:
             yield outcome["_id"]
         elif status >= 300 and status != _ABSENT:
-            kind = outcome.get("error", {}).get("type", "unknown")
-            raise StoreUnavailable(f"The search server refused a document: {status} {kind}")
+            kind = word(outcome.get("error", {}).get("type"))
+            sentence = f"The search server refused a document: {status} {kind}"
+            raise DocumentRefused(sentence) if status in _WRONG else StoreUnavailable(sentence)
