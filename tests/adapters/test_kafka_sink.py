@@ -1,5 +1,8 @@
 """The Kafka sink: against a real broker, and without one."""
 
+from collections.abc import Callable
+from typing import Any
+
 import orjson
 import pytest
 
@@ -17,10 +20,10 @@ def _client_is_installed() -> None:
     needs("confluent_kafka")
 
 
-def _message(number: int) -> EventMessage:
+def _message(number: int, topic: str = "told") -> EventMessage:
     return EventMessage(
         id=f"{_EXECUTION}-{number}",
-        event="kafka:told",
+        event=f"kafka:{topic}",
         published_at=1,
         payload={"n": number, "text": "ü"},
     )
@@ -67,3 +70,49 @@ def test_a_broker_that_is_away_is_said_to_be(monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(Undelivered, match="Kafka") as failed:
         KafkaSink(f"127.0.0.1:{free_port()}").publish([_message(1)])
     assert not failed.value.refused
+
+
+def test_a_message_for_a_topic_that_is_not_there_does_not_make_others_undelivered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from conductor_py.adapters.kafka import KafkaSink
+
+    class Waiting:
+        """A producer that holds a message for a topic that it does not know."""
+
+        def __init__(self, _settings: object) -> None:
+            self.sent: list[Callable[[object, object], None]] = []
+            self.left = 1
+
+        def produce(self, _topic: str, **given: Any) -> None:
+            self.sent.append(given["on_delivery"])
+
+        def poll(self, _patience_s: float) -> int:
+            told, self.sent = self.sent, []
+            for tell in told:
+                tell(None, None)
+            return len(told)
+
+        def flush(self, patience_s: float) -> int:
+            self.poll(patience_s)
+            return self.left
+
+    monkeypatch.setattr("conductor_py.adapters.kafka.Producer", Waiting)
+    KafkaSink("ignored").publish([_message(1), _message(2)])
+
+
+def test_a_topic_that_is_not_there_is_said_to_be_and_not_waited_for(
+    kafka_servers: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from confluent_kafka import Producer
+
+    from conductor_py.adapters.kafka import KafkaSink
+
+    def making_no_topics(settings: dict[str, Any]) -> Producer:
+        return Producer({**settings, "allow.auto.create.topics": False})
+
+    monkeypatch.setattr("conductor_py.adapters.kafka.Producer", making_no_topics)
+    monkeypatch.setattr("conductor_py.adapters.kafka._MESSAGE_MS", 20_000)
+    monkeypatch.setattr("conductor_py.adapters.kafka._WAIT_S", PATIENCE_S)
+    with pytest.raises(Undelivered, match="UNKNOWN_TOPIC"):
+        KafkaSink(kafka_servers).publish([_message(1, "nowhere-at-all")])
