@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from conductor_py.adapters.memory.search import MemorySearch
 from conductor_py.adapters.sqlite.search import SqliteSearch
-from conductor_py.errors import ConfigurationError, InvalidInput, StoreUnavailable
+from conductor_py.errors import ConfigurationError, InvalidInput, StoreDamaged, StoreUnavailable
 from conductor_py.model.search import (
     EXECUTION_FIELDS,
     And,
@@ -312,3 +312,35 @@ def test_the_number_of_all_is_counted_once_in_a_file_that_lacks_it(
     again = SqliteSearch(tmp_path / "search.sqlite")
     assert _total(again) == 35
     again.close()
+
+
+@pytest.mark.parametrize("damage", ["= '{no'", "= '[]'", "= '{}'", "= x'ff00'", None])
+def test_a_damaged_document_in_the_search_file_hides_no_other_from_a_search(
+    tmp_path: Path, damage: str | None
+) -> None:
+    file = tmp_path / "search.db"
+    search = SqliteSearch(file)
+    search.put(_documents(0, 3))
+    row = "(SELECT row FROM execution WHERE workflowId = 'e000001')"
+    change = (
+        f"UPDATE execution_body SET document {damage}" if damage else "DELETE FROM execution_body"
+    )
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute(f"{change} WHERE row = {row}")
+        connection.commit()
+
+    found = search.search(SearchRequest()).results
+    assert {one.execution_id for one in found} == {"e000000", "e000002"}
+
+
+def test_a_damaged_archive_is_said_to_be_damaged(tmp_path: Path) -> None:
+    file = tmp_path / "search.db"
+    search = SqliteSearch(file)
+    search.put([replace(one, archive=b"{}") for one in _documents(0, 2)])
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("UPDATE archive SET document = x'00ff' WHERE workflowId = 'e000001'")
+        connection.commit()
+
+    with pytest.raises(StoreDamaged, match="e000001"):
+        search.archived("e000001")
+    assert search.archived("e000000") is not None

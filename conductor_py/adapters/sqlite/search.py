@@ -7,10 +7,12 @@ version.
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Final, TypeVar
 
 import orjson
 
@@ -26,6 +28,7 @@ from conductor_py.codec.search_document import (
     encode_execution,
     encode_task,
 )
+from conductor_py.errors import StoreDamaged
 from conductor_py.model.search import (
     Archived,
     ArchivedId,
@@ -34,6 +37,9 @@ from conductor_py.model.search import (
     SearchRequest,
     TaskSearchPage,
 )
+
+_LOG: Final = logging.getLogger(__name__)
+T = TypeVar("T")
 
 REWRITTEN_BYTES = 1 << 30
 _REMEMBERED_DELETIONS = 100_000
@@ -64,12 +70,12 @@ class SqliteSearch:
                 _put(connection, document)
 
     def search(self, request: SearchRequest) -> SearchPage:
-        total, page = self._select(EXECUTIONS, request)
-        return SearchPage(total_hits=total, results=tuple(map(decode_execution, page)))
+        total, page = self._select(EXECUTIONS, request, decode_execution)
+        return SearchPage(total_hits=total, results=page)
 
     def search_tasks(self, request: SearchRequest) -> TaskSearchPage:
-        total, page = self._select(TASKS, request)
-        return TaskSearchPage(total_hits=total, results=tuple(map(decode_task, page)))
+        total, page = self._select(TASKS, request, decode_task)
+        return TaskSearchPage(total_hits=total, results=page)
 
     def archived(self, execution_id: str) -> Archived | None:
         with self._connections.reading() as connection:
@@ -78,7 +84,10 @@ class SqliteSearch:
             ).fetchone()
         if found is None:
             return None
-        return Archived(version=found[0], document=zlib.decompress(found[1]))
+        try:
+            return Archived(version=found[0], document=zlib.decompress(found[1]))
+        except zlib.error as damage:
+            raise StoreDamaged(f"The archive of {execution_id} cannot be read.") from damage
 
     def kept(self, execution_id: str) -> Archived | None:
         with self._connections.reading() as connection:
@@ -119,14 +128,16 @@ class SqliteSearch:
         """Close the file's idle connections."""
         self._connections.close()
 
-    def _select(self, table: Table, request: SearchRequest) -> tuple[int, list[StoredSummary]]:
+    def _select(
+        self, table: Table, request: SearchRequest, decode: Callable[[StoredSummary], T]
+    ) -> tuple[int, tuple[T, ...]]:
         selection = select(table, request)
         with self._connections.reading() as connection, bounded(connection, self._most_steps):
             count = connection.execute(selection.count.sql, selection.count.parameters)
             (total,) = count.fetchone()
             page = connection.execute(selection.page.sql, selection.page.parameters).fetchall()
             bodies = [_body(connection, table, row) for (row,) in page]
-        return total, [orjson.loads(body) for body in bodies]
+        return total, tuple(_readable(table, bodies, decode))
 
 
 def _in_order(documents: Iterable[ExecutionDocument]) -> list[ExecutionDocument]:
@@ -211,5 +222,20 @@ def _delete_rows(connection: sqlite3.Connection, table: Table, rows: list[tuple[
 
 def _body(connection: sqlite3.Connection, table: Table, row: int) -> bytes:
     sql = f"SELECT document FROM {table.name}_body WHERE row = ?"  # noqa: S608 - our own names
-    body: bytes = connection.execute(sql, (row,)).fetchone()[0]
-    return body
+    found = connection.execute(sql, (row,)).fetchone()
+    return b"" if found is None else found[0]
+
+
+def _readable(
+    table: Table, bodies: Iterable[bytes], decode: Callable[[StoredSummary], T]
+) -> Iterator[T]:
+    """Read each by itself: one that is damaged hides no other on its page."""
+    damaged = 0
+    for body in bodies:
+        try:
+            yield decode(orjson.loads(body))
+        except (ValueError, TypeError, LookupError, AttributeError):
+            damaged += 1
+    if damaged:
+        facts = {"action": "index_damaged", "table": table.name, "count": damaged}
+        _LOG.error("Documents of the index cannot be read", extra=facts)
