@@ -63,6 +63,11 @@ class Front:
         """Read the body as a JSON object; an empty one when there is none."""
         return parse_object(self._sent(asked), max_depth=self.max_depth, max_values=self.max_values)
 
+    def be_heavy(self) -> None:
+        """Have the one place of what takes much memory until this request ends (``Overloaded``)."""
+        if self.admission is not None:
+            self.admission.be_heavy()
+
     def whole(self, read: Callable[..., _T]) -> _T:
         """Read what may be wide: at most one of those is being read. Who waits for it has no turn.
 

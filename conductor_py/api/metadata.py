@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
+import orjson
 from flask import Blueprint, request
 
 from conductor_py.api.answers import Answer, empty, json_answer, json_bytes
+from conductor_py.api.documents import Documents
 from conductor_py.api.front import Front, blueprint
 from conductor_py.model.json import JsonObject
 from conductor_py.wire.advice import advice
@@ -68,26 +70,39 @@ class _Workflows:
         return json_bytes(self._definitions.workflow(name, version))
 
     def all(self) -> Answer:
-        listed = self._definitions.workflows()
-        wanted = text(request.args, "classifier").lower()
-        if wanted:
-            listed = [one for one in listed if _classifier(one).lower() == wanted]
-        return json_answer(list(listed))
+        wanted, documents = text(request.args, "classifier").lower(), Documents()
+
+        def told(one: JsonObject) -> orjson.Fragment | None:
+            is_wanted = not wanted or _classifier(one).lower() == wanted
+            return documents.add(one) if is_wanted else None
+
+        listed = self._definitions.workflows(told, self._front.be_heavy)
+        return json_answer([one for one in listed if one is not None])
 
     def names(self) -> Answer:
-        return json_answer(sorted(_by_name(self._definitions.workflows())))
+        return json_answer(sorted(self._by_name()))
 
     def names_and_versions(self) -> Answer:
-        listed = _by_name(self._definitions.workflows())
-        return json_answer({name: [_summary(one) for one in listed[name]] for name in listed})
+        return json_answer(self._by_name())
 
     def versions(self, name: str) -> Answer:
-        found = _by_name(self._definitions.workflows()).get(name, [])
-        return json_answer([_summary(one) for one in found])
+        return json_answer(self._by_name().get(name, []))
 
     def latest_versions(self) -> Answer:
-        listed = _by_name(self._definitions.latest())
-        return json_answer([versions[-1] for versions in listed.values()])
+        documents = Documents()
+        listed = self._definitions.latest(
+            lambda one: (str(one["name"]), documents.add(one)), self._front.be_heavy
+        )
+        newest = dict(listed)
+        return json_answer([newest[name] for name in sorted(newest)])
+
+    def _by_name(self) -> dict[str, list[dict[str, Any]]]:
+        """Summaries by name, versions ascending."""
+        listed = self._definitions.workflows(_summary, self._front.be_heavy)
+        grouped: dict[str, list[dict[str, Any]]] = {}
+        for one in sorted(listed, key=lambda one: (str(one["name"]), one["version"])):
+            grouped.setdefault(str(one["name"]), []).append(one)
+        return grouped
 
     def delete(self, name: str, version: str) -> Answer:
         self._definitions.delete(name, number_segment("version", version, signed=True))
@@ -108,7 +123,7 @@ class _Tasks:
         return empty()
 
     def all(self) -> Answer:
-        return json_answer(list(self._definitions.tasks()))
+        return json_answer(list(self._definitions.tasks(Documents().add, self._front.be_heavy)))
 
     def read(self, name: str) -> Answer:
         return json_bytes(self._definitions.task(name))
@@ -116,14 +131,6 @@ class _Tasks:
     def delete(self, name: str) -> Answer:
         self._definitions.delete_task(name)
         return empty()
-
-
-def _by_name(listed: Sequence[JsonObject]) -> dict[str, list[Mapping[str, Any]]]:
-    """Group definitions by name, versions ascending."""
-    grouped: dict[str, list[Mapping[str, Any]]] = {}
-    for one in sorted(listed, key=lambda one: (str(one["name"]), _version(one))):
-        grouped.setdefault(str(one["name"]), []).append(one)
-    return grouped
 
 
 def _version(definition: Mapping[str, Any]) -> int:

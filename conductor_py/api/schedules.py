@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from flask import Blueprint, request
 
 from conductor_py.api.answers import Answer, empty, json_answer, text
+from conductor_py.api.documents import Documents
 from conductor_py.api.front import Front, blueprint
 from conductor_py.model.json import JsonObject
 from conductor_py.wire.backfills import lanes_shown, read_backfill
@@ -70,12 +71,14 @@ class _Schedules:
 
     def all(self) -> Answer:
         workflow = text_parameter(request.args, "workflowName")
-        return json_answer(list(self._schedules.all(workflow)))
+        return json_answer(list(self._schedules.all(workflow, Documents().add)))
 
     def search(self) -> Answer:
         start, size = _page(self._front.max_results)
-        found = self._schedules.search(schedule_filter(request.args), start=start, size=size)
-        return json_answer(search_result(found.total_hits, found.results))
+        total, found = self._schedules.search(
+            schedule_filter(request.args), Documents().add, start=start, size=size
+        )
+        return json_answer(search_result(total, found))
 
     def read(self, name: str) -> Answer:
         return json_answer(self._schedules.document(name))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from flask import Blueprint, request
 
 from conductor_py.api.answers import Answer, empty, json_answer
+from conductor_py.api.documents import Documents
 from conductor_py.api.front import Front, blueprint
 from conductor_py.wire.parameters import flag, number_segment
 from conductor_py.wire.policies import read_schemas
@@ -20,7 +21,7 @@ def schemas(front: Front) -> Blueprint:
         return empty()
 
     def every() -> Answer:
-        return json_answer(list(registry.all()))
+        return json_answer(list(registry.all(Documents().add, front.be_heavy)))
 
     def latest(name: str) -> Answer:
         return json_answer(registry.one(name, None))

@@ -4,8 +4,9 @@ runs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from conductor_py.codec.definitions import (
     dump_task_def,
@@ -14,7 +15,7 @@ from conductor_py.codec.definitions import (
 )
 from conductor_py.engine.clock import StoreClock
 from conductor_py.engine.live_limits import LiveLimits
-from conductor_py.engine.readable import document_named, readable
+from conductor_py.engine.readable import BeforeHeavy, nothing, told_each
 from conductor_py.engine.recursion import endless_recursion
 from conductor_py.engine.registered import Registered
 from conductor_py.engine.schemas import unusable_schemas
@@ -23,6 +24,8 @@ from conductor_py.errors import Conflict, DefinitionError, NotFound, Violation
 from conductor_py.model.definitions import TaskDef, WorkflowDef
 from conductor_py.model.json import JsonObject, JsonValue
 from conductor_py.ports.metadata import MetadataStore
+
+_T = TypeVar("_T")
 
 
 class Definitions:
@@ -121,13 +124,17 @@ class Definitions:
             raise NotFound(f"No such workflow found by name: {which}")
         return stored
 
-    def workflows(self) -> tuple[JsonObject, ...]:
-        """List every version of every workflow."""
-        return tuple(self._registered.all())
+    def workflows(
+        self, told: Callable[[JsonObject], _T], before_heavy: BeforeHeavy = nothing
+    ) -> tuple[_T, ...]:
+        """List what is ``told`` of every version of every workflow; see ``told_each``."""
+        return tuple(self._registered.each(told, before_heavy))
 
-    def latest(self) -> tuple[JsonObject, ...]:
-        """List of each workflow the version that is meant where none is named."""
-        return tuple(self._registered.latest())
+    def latest(
+        self, told: Callable[[JsonObject], _T], before_heavy: BeforeHeavy = nothing
+    ) -> tuple[_T, ...]:
+        """List the same of each workflow's version that is meant where none is named."""
+        return tuple(self._registered.each_latest(told, before_heavy))
 
     def delete(self, name: str, version: int) -> None:
         """Forget a version (``NotFound``). Executions keep their snapshot."""
@@ -172,10 +179,12 @@ class Definitions:
             raise _no_task(name)
         return stored
 
-    def tasks(self) -> tuple[JsonObject, ...]:
-        """List all task definitions by name."""
-        stored = self._metadata.tasks(None)
-        return tuple(readable("task definition", sorted(stored.items()), document_named))
+    def tasks(
+        self, told: Callable[[JsonObject], _T], before_heavy: BeforeHeavy = nothing
+    ) -> tuple[_T, ...]:
+        """List what is ``told`` of all task definitions, by name."""
+        stored = sorted(self._metadata.tasks(None).items())
+        return tuple(told_each("task definition", stored, told, before_heavy))
 
     def delete_task(self, name: str) -> None:
         """Forget a task definition (``NotFound``)."""

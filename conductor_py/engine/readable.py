@@ -10,10 +10,18 @@ import orjson
 
 from conductor_py.errors import StoreUnavailable
 from conductor_py.model.json import JsonObject
+from conductor_py.model.json_bounds import is_heavy
 
 _LOG = logging.getLogger(__name__)
 _S = TypeVar("_S")
 _T = TypeVar("_T")
+
+BeforeHeavy = Callable[[], object]
+"""Called before a document is parsed that takes much memory; what it raises ends the list."""
+
+
+def nothing() -> None:
+    """Do not wait before what is heavy."""
 
 
 def readable(what: str, stored: Iterable[tuple[str, _S]], read: Callable[[_S], _T]) -> Iterator[_T]:
@@ -48,3 +56,19 @@ def document_named(stored: bytes) -> JsonObject:
     if not isinstance(document, dict) or not isinstance(document.get("name"), str):
         raise TypeError("it is no object with a name")
     return document
+
+
+def told_each(
+    what: str,
+    stored: Iterable[tuple[str, bytes]],
+    told: Callable[[JsonObject], _T],
+    before_heavy: BeforeHeavy = nothing,
+) -> Iterator[_T]:
+    """Read documents that say their names, and give what is ``told`` of each. One is parsed after
+    the other: all of a list would take many times its bytes.
+    """
+    for name, entry in stored:
+        if is_heavy(entry):
+            before_heavy()
+        for document in readable(what, ((name, entry),), document_named):
+            yield told(document)

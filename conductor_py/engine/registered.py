@@ -6,21 +6,32 @@ followed. Nobody who starts, shows or checks workflows needs to know which of th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import chain, groupby, islice
+from typing import TypeVar
 
 from conductor_py.codec.catalog import load_pointer
 from conductor_py.codec.definitions import dump_workflow, load_workflow, workflow_to_json
 from conductor_py.engine.composing import Composer
-from conductor_py.engine.readable import document_named, readable
-from conductor_py.errors import StoreUnavailable
+from conductor_py.engine.readable import BeforeHeavy, nothing, readable, told_each
 from conductor_py.model.definitions import WorkflowDef
 from conductor_py.model.json import JsonObject
 from conductor_py.ports.metadata import MetadataStore
 
 _Pointer = tuple[int, int]
 """The code and the version of what the catalog has published."""
-_Listed = tuple[str, _Pointer | None, JsonObject]
-"""A stored version: the name, where it is a pointer, and what it says otherwise."""
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Listed:
+    """A stored version, not parsed; ``pointer`` where it is one."""
+
+    name: str
+    version: int
+    stored: bytes
+    pointer: _Pointer | None
 
 
 class Registered:
@@ -64,55 +75,55 @@ class Registered:
         pointer = load_pointer(stored) if stored is not None else None
         return pointer[0] if pointer else None
 
-    def all(self) -> Iterator[JsonObject]:
-        """Read every version of every workflow as JSON."""
-        return self._definitions(self._listed())
+    def each(
+        self, told: Callable[[JsonObject], _T], before_heavy: BeforeHeavy = nothing
+    ) -> Iterator[_T]:
+        """Read every version of every workflow as JSON, one after the other, and give what is
+        ``told`` of each.
+        """
+        for entry in self._listed():
+            yield from self._told(entry, told, before_heavy)
 
-    def _definitions(self, listed: Sequence[_Listed]) -> Iterator[JsonObject]:
-        found = self._published([pointer for _, pointer, _ in listed if pointer])
-        for _, pointer, document in listed:
-            if pointer is None:
-                yield document
-            elif pointer in found:  # else it was withdrawn and purged meanwhile
-                yield workflow_to_json(found[pointer])
+    def each_latest(
+        self, told: Callable[[JsonObject], _T], before_heavy: BeforeHeavy = nothing
+    ) -> Iterator[_T]:
+        """Read of each workflow the version that is meant where none is named; the one before it
+        where that cannot be read.
+        """
+        for name, versions in groupby(self._listed(), key=lambda entry: entry.name):
+            entries = list(versions)
+            if any(entry.pointer for entry in entries):
+                meant = self.version_of_latest(name)
+                entries = [one for one in entries if meant in {None, one.version}]
+            found = (self._told(entry, told, before_heavy) for entry in reversed(entries))
+            yield from islice(chain.from_iterable(found), 1)
 
-    def latest(self) -> Iterator[JsonObject]:
-        """Read of each workflow the version that is meant where none is named."""
-        newest: dict[str, JsonObject] = {}
-        listed = self._listed()
-        published = {name for name, pointer, _ in listed if pointer}
-        for definition in self._definitions(listed):
-            name = str(definition["name"])
-            meant = self.version_of_latest(name) if name in published else None
-            if meant is None or definition.get("version") == meant:
-                newest[name] = definition
-        yield from newest.values()
+    def _listed(self) -> Iterator[_Listed]:
+        """The stored versions, by name and version."""
+        for name, version, stored in self._metadata.workflows():
+            entry = ((f"{name} {version}", stored),)
+            for pointer in readable("workflow definition", entry, load_pointer):
+                yield _Listed(name=name, version=version, stored=stored, pointer=pointer)
 
-    def _listed(self) -> list[_Listed]:
-        """The stored versions."""
-        listed = [
-            (f"{name} {version}", (name, stored))
-            for name, version, stored in self._metadata.workflows()
-        ]
-        return list(readable("workflow definition", listed, _listed))
-
-    def _published(self, wanted: Sequence[_Pointer]) -> dict[_Pointer, WorkflowDef]:
-        """Read what pointers point at: at once, or one by one when one of them cannot be read."""
-        try:
-            return self._composer.published(wanted)
-        except StoreUnavailable:
-            raise
-        except Exception:  # noqa: BLE001 - each is read again, and which it was is said
-            named = ((f"{code} {version}", (code, version)) for code, version in wanted)
-            alone = lambda pointer: self._composer.published((pointer,))  # noqa: E731
-            read = readable("published workflow", named, alone)
-            return {pointer: found for one in read for pointer, found in one.items()}
+    def _told(
+        self, entry: _Listed, told: Callable[[JsonObject], _T], before_heavy: BeforeHeavy
+    ) -> Iterator[_T]:
+        """What is told of a version; nothing when it cannot be read, or was withdrawn and purged
+        meanwhile.
+        """
+        pointer = entry.pointer
+        if pointer is None:
+            label = f"{entry.name} {entry.version}"
+            yield from told_each(
+                "workflow definition", ((label, entry.stored),), told, before_heavy
+            )
+            return
+        # How much it comes to is known when it is put together.
+        before_heavy()
+        named = ((f"{pointer[0]} {pointer[1]}", pointer),)
+        for found in readable("published workflow", named, self._pointed):
+            if found is not None:
+                yield told(workflow_to_json(found))
 
     def _pointed(self, pointer: tuple[int, int]) -> WorkflowDef | None:
         return self._composer.published((pointer,)).get(pointer)
-
-
-def _listed(entry: tuple[str, bytes]) -> _Listed:
-    name, stored = entry
-    pointer = load_pointer(stored)
-    return name, pointer, {} if pointer else document_named(stored)

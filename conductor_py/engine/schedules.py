@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import TypeVar
 
 from conductor_py.codec.schedules import (
     Json,
@@ -50,6 +51,8 @@ _CHANGE_TRIES = 10
 _SAMPLES = 10
 _LATE_MS = 60_000
 _MAX_DOCUMENT_BYTES = 256 * 1024
+
+_T = TypeVar("_T")
 
 Tags = Sequence[Mapping[str, str]]
 _Change = Callable[[Schedule, StoredSchedule, int], tuple[Schedule, int]]
@@ -242,10 +245,12 @@ class Schedules:
         known = self._known(name)
         return _shown(load_schedule(known.document), known.next_ms)
 
-    def all(self, workflow_name: str) -> tuple[JsonObject, ...]:
-        """List the schedules of a workflow, or all without a name, by name."""
+    def all(self, workflow_name: str, told: Callable[[JsonObject], _T]) -> tuple[_T, ...]:
+        """List what is ``told`` of the schedules of a workflow, or of all without a name, by name:
+        one is read after the other.
+        """
         wanted = ScheduleFilter(workflow_name=workflow_name)
-        return tuple(_shown(schedule, next_ms) for schedule, next_ms in self._matching(wanted))
+        return tuple(told(_shown(*found)) for found in self._matching(wanted))
 
     def starting(self, workflow_name: str) -> tuple[str, ...]:
         """Name the schedules of a workflow that are not paused."""
@@ -257,11 +262,16 @@ class Schedules:
         every = (schedule for schedule, _ in self._matching(ScheduleFilter()))
         return tuple(schedule for schedule in every if schedule.workflow_name in names)
 
-    def search(self, wanted: ScheduleFilter, *, start: int, size: int) -> FoundPage:
-        """Search schedules; a page of them by name."""
-        found = list(self._matching(wanted))
-        page = found[start : start + size]
-        return FoundPage(len(found), tuple(_shown(schedule, next_ms) for schedule, next_ms in page))
+    def search(
+        self, wanted: ScheduleFilter, told: Callable[[JsonObject], _T], *, start: int, size: int
+    ) -> tuple[int, tuple[_T, ...]]:
+        """Search schedules; a page of what is ``told`` of them, by name."""
+        count, page = 0, list[_T]()
+        for found in self._matching(wanted):
+            if start <= count < start + size:
+                page.append(told(_shown(*found)))
+            count += 1
+        return count, tuple(page)
 
     def runs(
         self, wanted: RunFilter, *, start: int, size: int, sort: Sequence[tuple[str, bool]]

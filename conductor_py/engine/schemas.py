@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 
@@ -16,12 +16,14 @@ from conductor_py.codec.execution import dump_json
 from conductor_py.engine.clock import StoreClock
 from conductor_py.engine.json_schema import faults, schema_fault
 from conductor_py.engine.payload_reading import PayloadReader
-from conductor_py.engine.readable import document_named, readable
+from conductor_py.engine.readable import BeforeHeavy, nothing, told_each
 from conductor_py.errors import InvalidInput, NotFound, Violation
 from conductor_py.model.definitions import TaskDef, WorkflowDef, WorkflowTask, children_of
 from conductor_py.model.execution import Document, External
 from conductor_py.model.json import JsonObject
 from conductor_py.ports.metadata import MetadataStore
+
+_T = TypeVar("_T")
 
 SchemaOf = Callable[[str, int | None], bytes | None]
 """(name, version) -> the registered SchemaDef, of the latest version for ``None``."""
@@ -58,12 +60,14 @@ class Schemas:
         stamped = {"type": "JSON", **schema, "version": version, **times}
         self._metadata.put_schema(name, version, dump_json(stamped))
 
-    def all(self) -> tuple[JsonObject, ...]:
-        """List every version of every schema."""
+    def all(
+        self, told: Callable[[JsonObject], _T], before_heavy: BeforeHeavy = nothing
+    ) -> tuple[_T, ...]:
+        """List what is ``told`` of every version of every schema."""
         stored = (
             (f"{name} {version}", document) for name, version, document in self._metadata.schemas()
         )
-        return tuple(readable("schema", stored, document_named))
+        return tuple(told_each("schema", stored, told, before_heavy))
 
     def one(self, name: str, version: int | None) -> JsonObject:
         """Read a schema (``NotFound``)."""

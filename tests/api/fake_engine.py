@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 
+from conductor_py.api.facade.definitions import BeforeHeavy, Told
 from conductor_py.codec.definitions import task_def_to_json, workflow_to_json
 from conductor_py.errors import Conflict, NotFound, Violation
 from conductor_py.model.definitions import TaskDef, WorkflowDef
@@ -28,6 +29,8 @@ from conductor_py.model.requests import (
 )
 from conductor_py.model.status import TaskStatus
 from conductor_py.model.trial import Trial
+
+_T = TypeVar("_T")
 
 WORKFLOW_ID = "00000000-0000-0000-0000-000000000001"
 TASK_ID = f"{WORKFLOW_ID}-1"
@@ -327,14 +330,14 @@ class FakeDefinitions:
             raise NotFound(f"No such workflow found by name: {name}, version: {version}")
         return orjson.dumps(workflow_to_json(self.stored[name, wanted]))
 
-    def workflows(self) -> Sequence[JsonObject]:
-        return [workflow_to_json(found) for found in self.stored.values()]
+    def workflows(self, told: Told[_T], before_heavy: BeforeHeavy, /) -> Sequence[_T]:
+        return [told(workflow_to_json(found)) for found in self.stored.values()]
 
-    def latest(self) -> Sequence[JsonObject]:
+    def latest(self, told: Told[_T], before_heavy: BeforeHeavy, /) -> Sequence[_T]:
         newest: dict[str, WorkflowDef] = {}
         for _, found in sorted(self.stored.items()):
             newest[found.name] = found
-        return [workflow_to_json(found) for found in newest.values()]
+        return [told(workflow_to_json(found)) for found in newest.values()]
 
     def delete(self, name: str, version: int, /) -> None:
         if self.stored.pop((name, version), None) is None:
@@ -352,8 +355,8 @@ class FakeDefinitions:
             raise NotFound(f"No such task definition: {name}")
         return orjson.dumps(task_def_to_json(self.stored_tasks[name]))
 
-    def tasks(self) -> Sequence[JsonObject]:
-        return [task_def_to_json(found) for found in self.stored_tasks.values()]
+    def tasks(self, told: Told[_T], before_heavy: BeforeHeavy, /) -> Sequence[_T]:
+        return [told(task_def_to_json(found)) for found in self.stored_tasks.values()]
 
     def delete_task(self, name: str, /) -> None:
         self.task(name)

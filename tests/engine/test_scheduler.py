@@ -383,7 +383,7 @@ def test_schedule_is_bounded_in_size(engine: MemoryEngine) -> None:
     large = {"name": "report", "input": {"x": "y" * 300_000}}
     with pytest.raises(PayloadTooLarge):
         engine.engine.schedules.save(every_minute(start_workflow_request=large))
-    assert engine.engine.schedules.all("") == ()
+    assert engine.engine.schedules.all("", dict) == ()
 
 
 def test_halted_schedules_wait_until_they_may_go_on(engine: MemoryEngine) -> None:

@@ -268,12 +268,12 @@ def test_registered_definitions_are_read_as_they_are_and_never_changed(
     for version in (1, 2):
         one = workflow_from_json(_workflow(_task(f"v{version}"), version=version))
         engine.engine.definitions.register(one, overwrite=False)
-    before = engine.engine.definitions.workflows()
+    before = engine.engine.definitions.workflows(dict)
     trial = Trial(start=StartRequest(name="w"), mocks=Mocks(attempts={"v2": (Mock(),)}))
     assert engine.engine.trials.run(trial)["status"] == "COMPLETED"
     with pytest.raises(NotFound):
         engine.engine.trials.run(Trial(start=StartRequest(name="missing"), mocks=Mocks()))
-    assert engine.engine.definitions.workflows() == before
+    assert engine.engine.definitions.workflows(dict) == before
 
 
 def test_a_third_trial_at_once_is_refused(engine: MemoryEngine) -> None:

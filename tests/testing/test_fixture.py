@@ -15,7 +15,7 @@ def test_one(engine):
 
 
 def test_two(engine):
-    assert engine.engine.definitions.workflows() == ()
+    assert engine.engine.definitions.workflows(dict) == ()
 """
 
 

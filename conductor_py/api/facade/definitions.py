@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol, TypeVar
 
 from conductor_py.errors import Violation
 from conductor_py.model.definitions import TaskDef, WorkflowDef
 from conductor_py.model.json import JsonObject
+
+_T = TypeVar("_T")
+
+Told = Callable[[JsonObject], _T]
+"""What of a document a list has: one is read after the other, and none is kept."""
+BeforeHeavy = Callable[[], object]
+"""Called before a document is read that takes much memory."""
 
 
 class Definitions(Protocol):
@@ -25,11 +32,11 @@ class Definitions(Protocol):
     def workflow(self, name: str, version: int | None, /) -> bytes:
         """Read one as JSON, the latest without a version; ``NotFound``."""
 
-    def workflows(self) -> Sequence[JsonObject]:
-        """List all versions of all."""
+    def workflows(self, told: Told[_T], before_heavy: BeforeHeavy, /) -> Sequence[_T]:
+        """List what is told of all versions of all."""
 
-    def latest(self) -> Sequence[JsonObject]:
-        """List of each the version that is meant where none is named."""
+    def latest(self, told: Told[_T], before_heavy: BeforeHeavy, /) -> Sequence[_T]:
+        """List the same of each one's version that is meant where none is named."""
 
     def delete(self, name: str, version: int, /) -> None:
         """Remove one; ``NotFound``."""
@@ -43,8 +50,8 @@ class Definitions(Protocol):
     def task(self, name: str, /) -> bytes:
         """Read a task definition as JSON; ``NotFound``."""
 
-    def tasks(self) -> Sequence[JsonObject]:
-        """List all task definitions."""
+    def tasks(self, told: Told[_T], before_heavy: BeforeHeavy, /) -> Sequence[_T]:
+        """List what is told of all task definitions."""
 
     def delete_task(self, name: str, /) -> None:
         """Remove a task definition; ``NotFound``."""
@@ -56,8 +63,8 @@ class Schemas(Protocol):
     def save(self, schemas: Sequence[JsonObject], /, *, new_version: bool) -> None:
         """Store them; ``DefinitionError`` for one that cannot be used."""
 
-    def all(self) -> Sequence[JsonObject]:
-        """List every version of every schema."""
+    def all(self, told: Told[_T], before_heavy: BeforeHeavy, /) -> Sequence[_T]:
+        """List what is told of every version of every schema."""
 
     def one(self, name: str, version: int | None, /) -> JsonObject:
         """Read one, the latest without a version; ``NotFound``."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, TypeVar
 
+from conductor_py.api.facade.definitions import Told
 from conductor_py.api.facade.pages import FoundPage
 from conductor_py.model.backfills import Backfill
 from conductor_py.model.json import JsonObject
 from conductor_py.model.schedules import CronSchedule, RunFilter, Schedule, ScheduleFilter
+
+_T = TypeVar("_T")
 
 
 class Schedules(Protocol):
@@ -50,11 +53,13 @@ class Schedules(Protocol):
     def document(self, name: str, /) -> JsonObject:
         """Read one; ``NotFound``."""
 
-    def all(self, workflow_name: str, /) -> Sequence[JsonObject]:
-        """List those of a workflow, or all."""
+    def all(self, workflow_name: str, told: Told[_T], /) -> Sequence[_T]:
+        """List what is told of those of a workflow, or of all."""
 
-    def search(self, wanted: ScheduleFilter, /, *, start: int, size: int) -> FoundPage:
-        """Search schedules."""
+    def search(
+        self, wanted: ScheduleFilter, told: Told[_T], /, *, start: int, size: int
+    ) -> tuple[int, Sequence[_T]]:
+        """Search schedules: how many there are, and a page of what is told of them."""
 
     def runs(
         self, wanted: RunFilter, /, *, start: int, size: int, sort: Sequence[tuple[str, bool]]
