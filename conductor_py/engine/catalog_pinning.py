@@ -16,6 +16,7 @@ from conductor_py.codec.catalog import (
     load_head,
     load_split,
 )
+from conductor_py.engine.catalog_weight import check_weight
 from conductor_py.engine.catalog_writes import (
     head_cell,
     next_head,
@@ -69,13 +70,15 @@ class Pinning:
         digests = [digest_of(entry.content) for entry in draft.entries if not entry.is_use]
         heads = self._heads(zip(codes, digests, strict=True), known, frozenset(fresh))
         stored, relied = self._used(draft)
+        used = {key: digest_of(content) for key, content in stored.items()}
         pins: list[Pin] = []
         given: dict[tuple[int, int], JsonObject] = {}
         changed: dict[int, Head | None] = {}
         ours = zip(codes, digests, strict=True)
         for entry in draft.entries:
             if entry.is_use:
-                pins.append(_use(entry, stored[entry.code, entry.version]))
+                key = (entry.code, entry.version)
+                pins.append(_use(entry, stored[key], used[key]))
                 continue
             pin = _own(entry, *next(ours), known, heads)
             pins.append(pin)
@@ -217,6 +220,8 @@ class Pinning:
         cells = [head_cell(Kind.TASK, code) for code, _ in keys]
         cells += [document_cell(Kind.TASK, *key) for key in keys]
         found = self._store.read(cells)
+        there = {key: held for key, held in zip(keys, found[len(keys) :], strict=True) if held}
+        check_weight(wanted, there, "$.tasks")
         stored: dict[tuple[int, int], JsonObject] = {}
         relied: list[Write] = []
         for key, head, document in zip(keys, found, found[len(keys) :], strict=False):
@@ -268,13 +273,13 @@ def _own(
     )
 
 
-def _use(entry: Entry, content: JsonObject) -> Pin:
+def _use(entry: Entry, content: JsonObject, digest: str) -> Pin:
     reference = _reference(entry.content) or _reference(content) or str(content.get("name", ""))
     return Pin(
         reference=reference,
         code=entry.code,
         version=entry.version,
-        digest=digest_of(content),
+        digest=digest,
         changes=entry.content,
     )
 

@@ -10,17 +10,28 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from threading import Lock
+from typing import Final
 
-from conductor_py.codec.catalog import digest_of, load_content, load_saved, load_split
+from conductor_py.codec.catalog import (
+    digest_of,
+    dump_content,
+    load_content,
+    load_saved,
+    load_split,
+)
 from conductor_py.errors import NotFound
 from conductor_py.model.catalog import Kind, Pin, SplitWorkflow
 from conductor_py.model.catalog_diff import Placed
 from conductor_py.model.definitions import WorkflowDef, WorkflowTask
 from conductor_py.model.json import JsonObject
+from conductor_py.model.json_bounds import values_of
 from conductor_py.ports.catalog import CatalogStore, Cell, Table
 from conductor_py.wire.catalog import entry_body, read_header, read_task
 
-_REMEMBERED = 20_000
+_REMEMBERED: Final = 64 << 20
+"""Of memory, as ``_weight`` estimates it: some 20,000 tasks of an ordinary size."""
+_OF_A_VALUE: Final = 120
+"""Bytes of memory of a JSON value."""
 
 _Key = tuple[int, int, str, str]
 """Code, version, the digest of the content (a store that lost a version may give its number to
@@ -44,7 +55,8 @@ class Composer:
     def __init__(self, store: CatalogStore) -> None:
         """Read from this store."""
         self._store = store
-        self._tasks: OrderedDict[_Key, WorkflowTask] = OrderedDict()
+        self._tasks: OrderedDict[_Key, tuple[WorkflowTask, int]] = OrderedDict()
+        self._weight = 0
         self._lock = Lock()
 
     def split(self, code: int, version: int) -> SplitWorkflow:
@@ -71,13 +83,12 @@ class Composer:
 
     def contents(self, wanted: Iterable[tuple[int, int]]) -> dict[tuple[int, int], JsonObject]:
         """Read versions of tasks as they were given; what is not there is left out."""
+        return {key: load_content(stored) for key, stored in self._stored(wanted).items()}
+
+    def _stored(self, wanted: Iterable[tuple[int, int]]) -> dict[tuple[int, int], bytes]:
         keys = list(dict.fromkeys(wanted))
         found = self._store.read([document_cell(Kind.TASK, *key) for key in keys])
-        return {
-            key: load_content(stored)
-            for key, stored in zip(keys, found, strict=True)
-            if stored is not None
-        }
+        return {key: stored for key, stored in zip(keys, found, strict=True) if stored is not None}
 
     def document(self, split: SplitWorkflow) -> JsonObject:
         """Write a version as the whole that it was given as."""
@@ -115,32 +126,46 @@ class Composer:
     ) -> tuple[WorkflowTask, ...]:
         keys = [_key(pin) for pin in pins]
         with self._lock:
-            known = {key: self._tasks[key] for key in keys if key in self._tasks}
+            known = {key: self._tasks[key][0] for key in keys if key in self._tasks}
             for key in known:
                 self._tasks.move_to_end(key)
-        stored = self.contents(
+        stored = self._stored(
             (pin.code, pin.version)
             for key, pin in zip(keys, pins, strict=True)
             if key not in known and (pin.code, pin.version) not in given
         )
+        contents = {key: load_content(document) for key, document in stored.items()}
         fresh: dict[_Key, WorkflowTask] = {}
+        weights: dict[_Key, int] = {}
         for at, (key, pin) in enumerate(zip(keys, pins, strict=True)):
             if key in known or key in fresh:
                 continue
-            content = given.get((pin.code, pin.version)) or stored.get((pin.code, pin.version))
+            place = (pin.code, pin.version)
+            content = given.get(place) or contents.get(place)
             if content is None:
                 raise NotFound(f"Task {pin.code} has no version {pin.version}")
             fresh[key] = read_task(used(content, pin), f"$.tasks[{at}]")
-        # What is not stored yet may be refused, and its version be given to something else.
-        self._remember({key: task for key, task in fresh.items() if key[:2] not in given})
+            # What is not stored yet may be refused, and its version be given to something else.
+            if place not in given:
+                weights[key] = _weight(stored[place], pin)
+        self._remember({key: (fresh[key], weight) for key, weight in weights.items()})
         known |= fresh
         return tuple(known[key] for key in keys)
 
-    def _remember(self, fresh: Mapping[_Key, WorkflowTask]) -> None:
+    def _remember(self, fresh: Mapping[_Key, tuple[WorkflowTask, int]]) -> None:
         with self._lock:
-            self._tasks.update(fresh)
-            while len(self._tasks) > _REMEMBERED:
-                self._tasks.popitem(last=False)
+            for key, entry in fresh.items():
+                self._weight += entry[1] - self._tasks.get(key, (None, 0))[1]
+                self._tasks[key] = entry
+            while self._weight > _REMEMBERED:
+                _, (_, weight) = self._tasks.popitem(last=False)
+                self._weight -= weight
+
+
+def _weight(stored: bytes, pin: Pin) -> int:
+    """Estimate the memory of a task where it is placed."""
+    documents = (stored, b"" if pin.changes is None else dump_content(pin.changes))
+    return sum(len(each) + _OF_A_VALUE * values_of(each) for each in documents)
 
 
 def used(content: JsonObject, pin: Pin) -> JsonObject:

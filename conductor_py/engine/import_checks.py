@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
+from conductor_py.codec.catalog import dump_content
+from conductor_py.engine.catalog_weight import check_weight
 from conductor_py.engine.composing import used_content
 from conductor_py.errors import InvalidInput, Violation
 from conductor_py.model.bundle import Bundle, BundledTask, BundledWorkflow
@@ -25,6 +27,10 @@ def check_bundle(bundle: Bundle, check: Callable[[WorkflowDef], None]) -> None:
     a whole definition to the rules.
     """
     contents = {(task.code, task.version): task.definition for task in bundle.tasks}
+    stored = {key: dump_content(content) for key, content in contents.items()}
+    drafts = (read_draft(workflow.definition) for workflow in bundle.workflows)
+    # Of all workflows together: each of them is put together, one after the other.
+    check_weight((entry for draft in drafts for entry in draft.entries), stored, "$.workflows")
     found = list(_relations(bundle))
     for at, task in enumerate(bundle.tasks):
         found += _task(task, f"$.tasks[{at}].definition")

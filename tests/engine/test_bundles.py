@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 import pytest
 
-from conductor_py.engine import exporting, importing
+from conductor_py.engine import exporting, import_checks, importing
 from conductor_py.errors import Conflict, InvalidInput, NotFound, PayloadTooLarge
 from conductor_py.model.bundle import Imported, ImportReport, OnExisting
 from conductor_py.model.catalog import Head, Kind
@@ -636,3 +636,27 @@ def test_an_import_that_is_overtaken_is_refused_whole(engine: MemoryEngine, make
     with pytest.raises(Conflict, match="meanwhile"):
         _import(slow, document)
     assert other.engine.catalog.named("night") is None
+
+
+def test_a_large_task_that_a_bundle_uses_again_and_again_is_refused_before_it_is_put_together(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    large = {"name": "large", "inputParameters": {"b": "x" * (1 << 20)}}
+    used = {"uses": {"code": "7", "version": 1}}
+    workflows = [
+        {
+            "code": f"{10 + at}",
+            "version": 1,
+            "definition": {
+                "name": f"w{at}",
+                "tasks": [{**used, "taskReferenceName": f"t{each}"} for each in range(4)],
+            },
+        }
+        for at in range(10)
+    ]
+    monkeypatch.setattr(import_checks, "read_task", lambda *_: pytest.fail("put together"))
+    tasks = [{"code": "7", "version": 1, "definition": large}]
+    with pytest.raises(InvalidInput) as refused:
+        _import(engine, {"format": 1, "workflows": workflows, "tasks": tasks}, dry_run=True)
+    (found,) = refused.value.violations
+    assert found.path == "$.workflows"

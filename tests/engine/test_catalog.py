@@ -379,7 +379,7 @@ def test_a_name_is_not_both_registered_and_in_the_catalog(engine: MemoryEngine) 
     ):
         with pytest.raises(Conflict, match="in the catalog under code"):
             refused()
-    assert [one["name"] for one in definitions.workflows()] == ["etl"]
+    assert [one["name"] for one in definitions.workflows(dict)] == ["etl"]
 
 
 # -- tasks of their own ----------------------------------------------------------------------------
@@ -778,3 +778,37 @@ def test_a_task_that_stands_by_itself_reads_what_the_workflow_gives_that_takes_i
     engine.engine.publishing.publish(head.code)
     engine.start("night")
     assert engine.run("load")["inputData"] == {"day": "today"}
+
+
+@pytest.mark.parametrize(
+    ("content", "uses"),
+    [("x" * (1 << 20), 40), ([1] * 60_000, 40)],
+    ids=["bytes", "values"],
+)
+def test_a_large_task_that_is_used_again_and_again_is_refused_before_it_is_put_together(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch, content: Any, uses: int
+) -> None:
+    task = _save_task(engine, {"name": "large", "inputParameters": {"b": content}})
+    monkeypatch.setattr(composing, "read_task", lambda *_: pytest.fail("put together"))
+    used = {"uses": {"code": str(task.code), "version": 1}}
+    tasks = [{**used, "taskReferenceName": f"t{at}"} for at in range(uses)]
+    with pytest.raises(InvalidInput) as refused:
+        _save(engine, {"name": "wide", "tasks": tasks})
+    (found,) = refused.value.violations
+    assert found.path == "$.tasks"
+    assert "each counted as often as it is used" in found.message
+
+
+def test_large_tasks_that_were_read_are_not_all_remembered(engine: MemoryEngine) -> None:
+    composer = engine.engine.lineages._composer
+    heads = [
+        _save(engine, {"name": f"w{at}", "tasks": [_large(f"t{at}", 90_000)]}) for at in range(8)
+    ]
+    for head in heads:
+        engine.engine.lineages.of(head.code, 1)
+    # Each is taken for 21 MB of memory, and 64 MB are for them.
+    assert len(composer._tasks) == 3
+
+
+def _large(reference: str, values: int) -> Json:
+    return {"name": "t", "taskReferenceName": reference, "inputParameters": {"b": [[]] * values}}
