@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Final
 
 from conductor_py.model.business_time import business_time
@@ -22,7 +22,7 @@ from conductor_py.model.definitions import (
 )
 from conductor_py.model.json import JsonObject, JsonValue
 from conductor_py.model.requests import StartRequest
-from conductor_py.model.schedules import Schedule, cron_of, upcoming
+from conductor_py.model.schedules import Schedule, instants
 
 MAX_RUNS: Final = 1_000
 """Runs of one backfill; a longer range takes several."""
@@ -86,11 +86,10 @@ def runs_between(schedule: Schedule, first_ms: int, last_ms: int) -> tuple[Backf
     its own window is; of more than ``MAX_RUNS`` one more than that.
     """
     asked = replace(schedule, schedule_start_time=None, schedule_end_time=last_ms)
-    found = []
-    for instant in upcoming(asked, first_ms - 1, MAX_RUNS + 1):
-        cron = cron_of(schedule, instant)
-        found.append(BackfillRun(business_at=instant, zone=cron.zone_id, cron=cron.text))
-    return tuple(found)
+    return tuple(
+        BackfillRun(business_at=instant, zone=cron.zone_id, cron=cron.text)
+        for instant, cron in islice(instants(asked, first_ms - 1), MAX_RUNS + 1)
+    )
 
 
 def lanes_in(definition: WorkflowDef) -> tuple[tuple[int, ...], ...]:

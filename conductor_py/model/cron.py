@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import re
 from calendar import monthrange
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
+from itertools import product
 from types import MappingProxyType
 from typing import Final
 
@@ -41,8 +42,23 @@ _WEEKDAYS: Final = ("MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN")
 _SUNDAY: Final = 7
 _CYCLE_MONTHS: Final = 400 * 12
 """The calendar repeats itself after 400 years, weekdays included."""
-_CYCLE_BEGINS: Final = datetime(2000, 1, 1)  # noqa: DTZ001 - a wall time
 _LAST_YEAR: Final = 9_000
+_LENGTHS: Final = (
+    (31,),
+    (28, 29),
+    (31,),
+    (30,),
+    (31,),
+    (30,),
+    (31,),
+    (31,),
+    (30,),
+    (31,),
+    (30,),
+    (31,),
+)
+"""How many days the months may have; with each length each begins with every weekday some year."""
+_Calendar = Mapping[tuple[int, int], tuple[int, ...]]
 
 
 class CronError(ValueError):
@@ -126,9 +142,21 @@ class Cron:
     seconds: tuple[int, ...]
     minutes: tuple[int, ...]
     hours: tuple[int, ...]
-    days: tuple[_Rule, ...]
     months: frozenset[int]
-    weekdays: tuple[_Rule, ...]
+    calendar: _Calendar
+    """The days that match in a month, by the weekday (0: Monday) that it begins with and by its
+    length: worked out once, so that what fires seldom is found without asking each rule each month.
+    """
+
+    @property
+    def fires(self) -> bool:
+        """Whether there is a month that has such a day."""
+        return any(
+            self.calendar[first, length]
+            for month in self.months
+            for length in _LENGTHS[month - 1]
+            for first in range(7)
+        )
 
     @property
     def every_hour(self) -> bool:
@@ -143,18 +171,12 @@ class Cron:
             if year > _LAST_YEAR:
                 return None
             if month in self.months:
-                for day in self._days_of(year, month):
+                for day in self.calendar[monthrange(year, month)]:
                     found = self._on(begin, datetime(year, month, day))  # noqa: DTZ001 - wall time
                     if found is not None:
                         return found
             year, month = (year, month + 1) if month < 12 else (year + 1, 1)
         return None
-
-    def _days_of(self, year: int, month: int) -> list[int]:
-        first, length = monthrange(year, month)
-        days = {day for rule in self.days for day in rule.of(first + 1, length, weekly=False)}
-        days &= {day for rule in self.weekdays for day in rule.of(first + 1, length, weekly=True)}
-        return sorted(days)
 
     def _on(self, begin: datetime, midnight: datetime) -> datetime | None:
         """Find the first match of a day, not before ``begin``."""
@@ -197,11 +219,10 @@ def parse(text: str) -> Cron:
         seconds=tuple(sorted(_numbers(tokens[0], _SECOND))),
         minutes=tuple(sorted(_numbers(tokens[1], _MINUTE))),
         hours=tuple(sorted(_numbers(tokens[2], _HOUR))),
-        days=_rules(tokens[3], _DAY),
         months=frozenset(_numbers(tokens[4], _MONTH)),
-        weekdays=_rules(tokens[5], _WEEKDAY),
+        calendar=_calendar(_rules(tokens[3], _DAY), _rules(tokens[5], _WEEKDAY)),
     )
-    if cron.next_after(_CYCLE_BEGINS) is None:
+    if not cron.fires:
         raise CronError("it never fires: no month has such a day", tokens[3].at)
     return cron
 
@@ -295,6 +316,19 @@ def _rules(token: _Token, field: _Field) -> tuple[_Rule, ...]:
     if field is _WEEKDAY and 0 in numbers:
         numbers.add(_SUNDAY)
     return (*rules, _Days(numbers=frozenset(numbers))) if numbers else tuple(rules)
+
+
+def _calendar(days: tuple[_Rule, ...], weekdays: tuple[_Rule, ...]) -> _Calendar:
+    """Which days match both, in each month that there can be."""
+    both = ((dict.fromkeys(days), False), (dict.fromkeys(weekdays), True))
+    found: dict[tuple[int, int], tuple[int, ...]] = {}
+    for first, length in product(range(7), (28, 29, 30, 31)):
+        of_month, of_week = (
+            {day for rule in rules for day in rule.of(first + 1, length, weekly=weekly)}
+            for rules, weekly in both
+        )
+        found[first, length] = tuple(sorted(of_month & of_week))
+    return MappingProxyType(found)
 
 
 def _special_day(item: _Token) -> _Rule | None:

@@ -6,9 +6,11 @@ the definition alone, so that every scheduler comes to the same.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from heapq import heappop, heappush
+from itertools import islice
 from types import MappingProxyType
 
 from conductor_py.model.cron import parse
@@ -181,13 +183,31 @@ def cron_of(schedule: Schedule, instant_ms: int) -> CronSchedule:
 
 def upcoming(schedule: Schedule, after_ms: int, count: int) -> tuple[int, ...]:
     """List the next instants, at most ``count``."""
-    found: list[int] = []
-    while len(found) < count:
-        instant = next_run(schedule, found[-1] if found else after_ms)
-        if instant is None:
-            break
-        found.append(instant)
-    return tuple(found)
+    return tuple(instant for instant, _ in islice(instants(schedule, after_ms), count))
+
+
+def instants(schedule: Schedule, after_ms: int) -> Iterator[tuple[int, CronSchedule]]:
+    """List all instants after ``after_ms`` inside the window, each with the first expression that
+    means it. An expression is asked anew when its instant has come, and not for each of the others.
+    """
+    start, end = schedule.schedule_start_time, schedule.schedule_end_time
+    if start:
+        after_ms = max(after_ms, start - 1)
+    coming: list[tuple[int, int]] = []
+
+    def ask(place: int, after: int) -> None:
+        one = schedule.crons[place]
+        instant = _next(one.cron_expression, one.zone_id, after)
+        if instant is not None and not (end and instant > end):
+            heappush(coming, (instant, place))
+
+    for place in range(len(schedule.crons)):
+        ask(place, after_ms)
+    while coming:
+        instant, first = coming[0]
+        yield instant, schedule.crons[first]
+        while coming and coming[0][0] == instant:
+            ask(heappop(coming)[1], instant)
 
 
 def _next(expression: str, zone: str, after_ms: int) -> int | None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from conductor_py.model import schedules
 from conductor_py.model.backfills import (
     MAX_RUNS,
     Backfill,
@@ -126,3 +129,24 @@ def test_the_window_of_a_schedule_does_not_bound_what_it_is_made_up_for() -> Non
         schedule_start_time=_FIRST + 30 * _DAY,
     )
     assert len(runs_between(schedule, _FIRST, _FIRST + _DAY)) == 2
+
+
+def test_expressions_that_fire_seldom_are_not_asked_anew_for_each_run_of_a_backfill(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[str] = []
+    next_ = schedules._next
+
+    def counted(expression: str, zone: str, after_ms: int) -> int | None:
+        asked.append(expression)
+        assert len(asked) <= 2 * MAX_RUNS
+        return next_(expression, zone, after_ms)
+
+    monkeypatch.setattr(schedules, "_next", counted)
+    seldom = [f"{second} 0 0 29 2 7#5" for second in range(60)]
+    crons = tuple(CronSchedule(cron_expression=each) for each in (*seldom, "0 * * * * *"))
+    schedule = Schedule(name="s", start_workflow_request={}, cron_schedules=crons)
+    runs = runs_between(schedule, 60_000, 10 * 365 * 86_400_000)
+    assert len(runs) == MAX_RUNS + 1
+    assert {run.cron for run in runs} == {"0 * * * * * UTC"}
+    assert runs[-1].business_at - runs[0].business_at == MAX_RUNS * 60_000

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conductor_py.model import cron
 from conductor_py.model.cron import CronError, parse
 
 
@@ -251,3 +252,20 @@ def test_next_match_is_the_one_a_slow_walker_finds(expression: str, after: datet
     found = cron.next_after(after)
     assert found is not None
     assert walked == found or (walked is None and found > after + timedelta(days=799))
+
+
+def test_an_expression_of_many_rules_that_never_fires_asks_each_for_the_months_there_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[int] = []
+    of = cron._Occurrence.of
+
+    def counted(rule: cron._Occurrence, first: int, length: int, *, weekly: bool) -> Iterator[int]:
+        asked.append(length)
+        return of(rule, first, length, weekly=weekly)
+
+    monkeypatch.setattr(cron._Occurrence, "of", counted)
+    with pytest.raises(CronError, match="never fires"):
+        parse(f"0 0 0 L-30 * {','.join(['1#5'] * 100)}")
+    # Months are as many as seven days to begin with, and four lengths.
+    assert len(asked) == 28
