@@ -47,8 +47,8 @@ def administration(front: Front, config: Mapping[str, str] | None = None) -> Blu
         return text(str(engine.repairs.verify(workflow_id)).lower())
 
     def event_queues() -> Answer:
-        handlers = engine.events.handlers(active_only=True)
-        queues = {event: event.partition(":")[2] for event in map(_event, handlers)}
+        events = engine.events.handlers(_event, active_only=True)
+        queues = {event: event.partition(":")[2] for event in events}
         if flag(request.args, "verbose"):
             return json_answer({event: {queue: 0} for event, queue in queues.items()})
         return json_answer(queues)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from flask import Blueprint, request
 
 from conductor_py.api.answers import Answer, empty, json_answer
+from conductor_py.api.documents import Documents
 from conductor_py.api.front import Front, blueprint
 from conductor_py.errors import Conflict
 from conductor_py.wire.event_handlers import read_event_handler, read_event_handlers
@@ -37,7 +38,7 @@ class _Events:
 
     def register(self) -> Answer:
         handlers = read_event_handlers(self._front.body())
-        known = {handler["name"] for handler in self._events.handlers()}
+        known = set(self._events.handlers(lambda handler: str(handler["name"])))
         for handler in handlers:
             if handler.name in known:
                 raise Conflict(f"EventHandler with name {handler.name} already exists!")
@@ -54,11 +55,12 @@ class _Events:
         return empty()
 
     def all(self) -> Answer:
-        return json_answer(list(self._events.handlers()))
+        return json_answer(self._events.handlers(Documents().add))
 
     def of_event(self, event: str) -> Answer:
         active_only = flag(request.args, "activeOnly", default=True)
-        return json_answer(list(self._events.handlers(event, active_only=active_only)))
+        told = Documents().add
+        return json_answer(self._events.handlers(told, event, active_only=active_only))
 
     def executions(self) -> Answer:
         found = self._events.executions(

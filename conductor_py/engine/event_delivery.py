@@ -7,9 +7,10 @@ cannot be carried out costs itself: it is recorded as failed, and the others go 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum, auto
+from itertools import chain
 from typing import Any
 
 import orjson
@@ -139,14 +140,17 @@ class EventDelivery:
             sink.publish((message,))
             return _Fate.SENT
         handlers = stored_handlers(self._store, message.event)
-        if not handlers:
+        first = next(handlers, None)
+        if first is None:
             self._hold(message, document)
             # One that came in between has not seen it.
             handlers = stored_handlers(self._store, message.event)
-            if not handlers:
+            first = next(handlers, None)
+            if first is None:
                 return _Fate.HELD
             self._store.drop_held(message.event, (document,))
-        return _Fate.SENT if self._handle(handlers, message) else _Fate.UNFINISHED
+        is_done = self._handle(chain((first,), handlers), message)
+        return _Fate.SENT if is_done else _Fate.UNFINISHED
 
     def _hold(self, message: EventMessage, document: bytes) -> None:
         gone = self._store.hold(message.event, document, HELD_LIMIT, HELD_MS)
@@ -158,7 +162,7 @@ class EventDelivery:
 
     # -- handlers ----------------------------------------------------------------------------------
 
-    def _handle(self, handlers: Sequence[EventHandler], message: EventMessage) -> bool:
+    def _handle(self, handlers: Iterable[EventHandler], message: EventMessage) -> bool:
         """Whether all of them are done with the message."""
         repeat = self._clock.now_ms() - message.published_at > _SETTLED_AFTER_MS
         records: list[ActionRecord] = []

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Iterator
+from typing import Final, TypeVar
 
 import orjson
 
@@ -22,6 +22,8 @@ HELD_MS: Final = 7 * 24 * 3_600_000
 
 RECORDS_KEPT: Final = 1_000
 _HOME: Final = 0
+
+_T = TypeVar("_T")
 
 
 class Events:
@@ -54,11 +56,19 @@ class Events:
         if not self._store.delete_handler(name):
             raise _unknown(name)
 
-    def handlers(self, event: str | None = None, *, active_only: bool = False) -> list[JsonObject]:
-        """List the handlers, of one event or all, by name."""
+    def handlers(
+        self,
+        told: Callable[[JsonObject], _T],
+        event: str | None = None,
+        *,
+        active_only: bool = False,
+    ) -> list[_T]:
+        """List what is ``told`` of the handlers, of one event or all, by name: one is read after
+        the other.
+        """
         stored = self._store.handlers(event).items()
         found = readable("event handler", stored, _shown)
-        return [one for one in found if one["active"] or not active_only]
+        return [told(one) for one in found if one["active"] or not active_only]
 
     def executions(self, *, event: str, name: str, size: int) -> list[JsonObject]:
         """List what handlers did last, newest first; ``event`` and ``name`` empty: of all."""
@@ -98,10 +108,10 @@ def release(outbox: Outbox, held: tuple[bytes, ...]) -> None:
     outbox.order(_HOME, list(named))
 
 
-def stored_handlers(store: EventStore, event: str) -> list[EventHandler]:
-    """Read the active handlers of an event."""
+def stored_handlers(store: EventStore, event: str) -> Iterator[EventHandler]:
+    """Read the active handlers of an event, one after the other."""
     found = readable("event handler", store.handlers(event).items(), load_handler)
-    return [handler for handler in found if handler.active]
+    return (handler for handler in found if handler.active)
 
 
 def _held_id(message: bytes) -> str:

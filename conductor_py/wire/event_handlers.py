@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import orjson
+
 from conductor_py.errors import InvalidInput, Violation
 from conductor_py.model.event_handlers import ActionStatus, ActionType, EventAction, EventHandler
 from conductor_py.wire.fields import (
@@ -28,6 +30,8 @@ EVALUATORS = ("javascript", "graaljs", "value-param")
 _MAX_NAME = 500
 _MAX_ACTIONS = 100
 _MAX_LIST = 1_000
+_MAX_BYTES = 256 * 1024
+"""Of a handler: each is read for each message of its event."""
 
 
 class StartWorkflowActionForm(WireSchema):
@@ -134,6 +138,9 @@ def read_event_handler(body: object) -> EventHandler:
     """Read a handler, and check its form; its script is for the engine to check."""
     members: dict[str, Any] = load(_HANDLER, body)
     found = [*_named(members), *_actions(members)]
+    if len(orjson.dumps(body)) > _MAX_BYTES:
+        message = f"must not be larger than {_MAX_BYTES} bytes: let a message bring a large input"
+        found.append(Violation(path="$", message=message))
     if found:
         raise InvalidInput(violations=tuple(found))
     actions = tuple(

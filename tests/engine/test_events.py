@@ -9,8 +9,10 @@ import pytest
 
 from conductor_py.codec.definitions import workflow_from_json
 from conductor_py.codec.event_handlers import load_message
+from conductor_py.engine import events
+from conductor_py.engine.event_actions import EventActions
 from conductor_py.errors import Conflict, InvalidInput, NotFound, StoreDamaged, StoreUnavailable
-from conductor_py.model.event_handlers import EventMessage
+from conductor_py.model.event_handlers import EventHandler, EventMessage
 from conductor_py.ports.events import Undelivered
 from conductor_py.testing import MemoryEngine, memory_engine
 from conductor_py.wire.event_handlers import read_event_handler
@@ -492,10 +494,10 @@ def test_handlers_are_kept_listed_and_forgotten(engine: MemoryEngine) -> None:
     one = handler(action("start_workflow", name="t", input={"x": "${y}"}), condition="$.x == 1")
     register(engine, one)
     register(engine, handler(action("terminate_workflow", workflowId="w"), name="i", active=False))
-    assert events.handlers()[0] == one
-    assert [found["name"] for found in events.handlers(EVENT)] == ["h", "i"]
-    assert [found["name"] for found in events.handlers(EVENT, active_only=True)] == ["h"]
-    assert events.handlers("conductor:orders:other") == []
+    assert events.handlers(dict)[0] == one
+    assert [found["name"] for found in events.handlers(dict, EVENT)] == ["h", "i"]
+    assert [found["name"] for found in events.handlers(dict, EVENT, active_only=True)] == ["h"]
+    assert events.handlers(dict, "conductor:orders:other") == []
     with pytest.raises(Conflict, match="already exists"):
         register(engine, one)
     events.delete("h")
@@ -669,3 +671,37 @@ def test_a_defect_in_one_message_does_not_hold_up_the_others(
 
 def _waiting(engine: MemoryEngine) -> list[str]:
     return list(engine.ports.outbox._space.partition(0).effects)  # type: ignore[attr-defined]
+
+
+def test_handlers_are_read_one_after_the_other_for_a_message(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in "abcd":
+        register(engine, handler(action("start_workflow", name="t"), name=name))
+    happening: list[str] = []
+    load, perform = events.load_handler, EventActions.perform
+
+    def loaded(stored: bytes) -> EventHandler:
+        found = load(stored)
+        happening.append(f"read {found.name}")
+        return found
+
+    def performed(self: EventActions, identity: str, *given: Any) -> Any:
+        happening.append(f"act {identity.split(':')[-2]}")
+        return perform(self, identity, *given)
+
+    monkeypatch.setattr(events, "load_handler", loaded)
+    monkeypatch.setattr(EventActions, "perform", performed)
+    publish(engine)
+    engine.settle()
+    # The next one is read when the one before has been dealt with.
+    assert happening == [f"{what} {name}" for name in "abcd" for what in ("read", "act")]
+
+
+def test_a_handler_that_would_fill_whoever_reads_it_for_each_message_is_refused(
+    engine: MemoryEngine,
+) -> None:
+    large = handler(action("start_workflow", name="t", input={"b": [[]] * 90_000}))
+    with pytest.raises(InvalidInput) as refused:
+        register(engine, large)
+    assert "not be larger than 262144 bytes" in refused.value.violations[0].message

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, TypeVar
 
+from conductor_py.api.facade.definitions import Told
 from conductor_py.model.event_handlers import EventHandler
 from conductor_py.model.json import JsonObject
+
+_T = TypeVar("_T")
 
 
 class Events(Protocol):
@@ -22,9 +25,9 @@ class Events(Protocol):
         """Remove one; ``NotFound``."""
 
     def handlers(
-        self, event: str | None = None, /, *, active_only: bool = False
-    ) -> Sequence[JsonObject]:
-        """List them, those of one event or all."""
+        self, told: Told[_T], event: str | None = None, /, *, active_only: bool = False
+    ) -> Sequence[_T]:
+        """List what is told of them, of those of one event or of all."""
 
     def executions(self, *, event: str, name: str, size: int) -> Sequence[JsonObject]:
         """List what they did last, newest first."""
