@@ -30,6 +30,7 @@ class _Bundles:
         names = tuple(name for name in request.args.getlist("name") if name)
         if not 0 < len(names) <= _MOST_NAMES:
             raise wrong("name", f"must be given, at most {_MOST_NAMES} times")
+        self._front.be_heavy()
         bundle = self._front.engine.exporting.bundle(
             names,
             callees=flag(request.args, "callees"),

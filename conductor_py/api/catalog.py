@@ -146,6 +146,7 @@ class _Workflows(_Versioned):
         was = number(request.args, "from", least=1) or now - 1
         if was < 1:
             raise _wrong("from", "must be given: there is no version before the first")
+        self._front.be_heavy()
         return json_answer(diff_body(was, now, self._catalog.diff(wanted, was, now)))
 
     def lineage(self, code: str) -> Answer:

@@ -8,16 +8,21 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
+from conductor_py.codec.catalog import dump_content
 from conductor_py.engine.calls import calls_of
 from conductor_py.engine.catalog_heads import CatalogHeads
 from conductor_py.engine.composing import Composer
 from conductor_py.errors import InvalidInput, NotFound, Violation
 from conductor_py.model.bundle import MOST_ENTRIES, Bundle, BundledTask, BundledWorkflow
 from conductor_py.model.catalog import Head, Kind, SplitWorkflow
+from conductor_py.model.json import JsonObject
+from conductor_py.model.json_bounds import MAX_VALUES, values_in
 from conductor_py.ports.catalog import CatalogStore, Table
 
 MOST_PLACED: Final = 100_000
 """Tasks of all workflows of a bundle together; each is some hundred bytes of it."""
+MOST_BYTES: Final = 64 << 20
+"""Of all definitions of a bundle, as JSON."""
 _SHOWN: Final = 10
 
 
@@ -37,6 +42,7 @@ class Exporting:
         """
         wanted = self._known(names)
         entries: list[tuple[Head, int, SplitWorkflow]] = []
+        room = _Room()
         seen = {head.name for head in wanted}
         while wanted:
             read = list(self._read(wanted, every_version=every_version))
@@ -52,11 +58,12 @@ class Exporting:
                 version=version,
                 published=version == head.published,
                 edited=version == head.version,
-                definition=self._composer.document(split),
+                definition=room.taken(self._composer.document(split)),
             )
             for head, version, split in sorted(entries, key=lambda one: (one[0].name, one[1]))
         ]
-        return Bundle(workflows=tuple(workflows), tasks=self._tasks(one[2] for one in entries))
+        tasks = self._tasks((one[2] for one in entries), room)
+        return Bundle(workflows=tuple(workflows), tasks=tasks)
 
     def _known(self, names: Collection[str]) -> list[Head]:
         heads = self._heads.all_named(sorted(set(names)))
@@ -69,20 +76,23 @@ class Exporting:
     def _read(
         self, heads: Sequence[Head], *, every_version: bool
     ) -> Iterator[tuple[Head, int, SplitWorkflow]]:
+        headers = _Room()
         logs: Iterable[Collection[str]] = [()] * len(heads)
         if every_version:
             logs = self._store.rows(Table.LOG, [f"{Kind.WORKFLOW} {head.code}" for head in heads])
         for head, log in zip(heads, logs, strict=True):
             versions = {head.version, head.published, *map(int, log)} - {0}
             for version in sorted(versions):
-                yield head, version, self._composer.split(head.code, version)
+                split = self._composer.split(head.code, version)
+                headers.taken(split.header)
+                yield head, version, split
 
     def _called(self, read: Iterable[tuple[Head, int, SplitWorkflow]]) -> Iterator[str]:
         for _, version, split in read:
             for call in calls_of(self._composer.definition(split, version)):
                 yield call.name
 
-    def _tasks(self, splits: Iterable[SplitWorkflow]) -> tuple[BundledTask, ...]:
+    def _tasks(self, splits: Iterable[SplitWorkflow], room: _Room) -> tuple[BundledTask, ...]:
         wanted = sorted(
             {
                 (pin.code, pin.version)
@@ -92,15 +102,29 @@ class Exporting:
             }
         )
         _bound(len(wanted), MOST_ENTRIES, "versions of shared tasks")
-        contents = self._composer.contents(wanted)
-        missing = [key for key in wanted if key not in contents]
-        if missing:
-            raise NotFound(f"Task {missing[0][0]} has no version {missing[0][1]}")
-        tasks = [
-            BundledTask(code=code, version=version, definition=contents[code, version])
-            for code, version in wanted
-        ]
+        tasks: list[BundledTask] = []
+        for code, version in wanted:
+            content = self._composer.contents(((code, version),)).get((code, version))
+            if content is None:
+                raise NotFound(f"Task {code} has no version {version}")
+            tasks.append(BundledTask(code=code, version=version, definition=room.taken(content)))
         return tuple(sorted(tasks, key=lambda task: (task.name, task.code, task.version)))
+
+
+class _Room:
+    """How much the definitions of one bundle may come to: no more could be imported."""
+
+    def __init__(self) -> None:
+        self._bytes = self._values = 0
+
+    def taken(self, definition: JsonObject) -> JsonObject:
+        """Count a definition, which is given back; ``InvalidInput`` beyond the bounds."""
+        written = dump_content(definition)
+        self._bytes += len(written)
+        self._values += values_in(written)
+        _bound(self._bytes, MOST_BYTES, "bytes")
+        _bound(self._values, MAX_VALUES, "JSON values")
+        return definition
 
 
 def _bound(count: int, most: int, of: str) -> None:

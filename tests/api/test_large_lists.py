@@ -129,3 +129,17 @@ def test_a_list_of_more_than_an_answer_holds_is_refused(
     _fill(engine, client, 1_000)
     monkeypatch.setattr(documents, "MOST_BYTES", 10_000)
     assert client.get(path).status_code == 413
+
+
+def test_exports_and_comparisons_of_the_catalog_are_made_one_at_a_time(
+    client: FlaskClient, place: HeavyPlace
+) -> None:
+    tasks = [{"name": "t", "taskReferenceName": "t", "type": "SIMPLE"}]
+    workflow = {"name": "w", "tasks": tasks}
+    code = client.post("/api/catalog/workflows", json=workflow).json["code"]  # type: ignore[index]
+    changed = client.put(f"/api/catalog/workflows/{code}", json={**workflow, "description": "d"})
+    assert changed.status_code == 200
+    for path in ("export?name=w", f"workflows/{code}/diff?from=1&to=2"):
+        with another_has(place):
+            assert client.get(f"/api/catalog/{path}").status_code == 503
+        assert client.get(f"/api/catalog/{path}").status_code == 200

@@ -11,9 +11,11 @@ import orjson
 import pytest
 
 from conductor_py.engine import exporting, import_checks, importing
+from conductor_py.engine.composing import Composer
 from conductor_py.errors import Conflict, InvalidInput, NotFound, PayloadTooLarge
 from conductor_py.model.bundle import Imported, ImportReport, OnExisting
-from conductor_py.model.catalog import Head, Kind
+from conductor_py.model.catalog import Head, Kind, SplitWorkflow
+from conductor_py.model.json import JsonObject
 from conductor_py.testing import MemoryEngine, memory_engine
 from conductor_py.wire.bundles import bundle_body, read_bundle
 from conductor_py.wire.catalog import read_content, read_draft
@@ -660,3 +662,28 @@ def test_a_large_task_that_a_bundle_uses_again_and_again_is_refused_before_it_is
         _import(engine, {"format": 1, "workflows": workflows, "tasks": tasks}, dry_run=True)
     (found,) = refused.value.violations
     assert found.path == "$.workflows"
+
+
+@pytest.mark.parametrize(
+    ("bound", "most"), [("MOST_BYTES", 3_000), ("MAX_VALUES", 500)], ids=["bytes", "values"]
+)
+def test_an_export_of_many_large_versions_ends_before_all_of_them_are_read(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch, bound: str, most: int
+) -> None:
+    monkeypatch.setattr(exporting, bound, most)
+    head: Head | None = None
+    for at in range(8):
+        large = {"name": "a", "taskReferenceName": "a", "inputParameters": {"b": [at] * 250}}
+        head = _save(engine, {"name": "w", "tasks": [large]}, head.code if head else 0)
+    assert _export(engine, "w")["workflows"]
+    read: list[object] = []
+    document = Composer.document
+
+    def counted(composer: Composer, split: SplitWorkflow) -> JsonObject:
+        read.append(split)
+        return document(composer, split)
+
+    monkeypatch.setattr(Composer, "document", counted)
+    with pytest.raises(InvalidInput):
+        _export(engine, "w", every=True)
+    assert len(read) < 8
