@@ -27,12 +27,12 @@ _Change = Callable[[list[JsonObject]], list[JsonObject]]
 
 
 def with_rate_limit(
-    definition: WorkflowDef, tags: Callable[[str], dict[str, bytes]]
+    definition: WorkflowDef, tags: Callable[[str, str], dict[str, bytes]]
 ) -> WorkflowDef:
     """Give a registered definition the rate limit that its tags say, if it has none itself."""
     if definition.rate_limit_config:
         return definition
-    stored = tags("workflow").get(definition.name)
+    stored = tags("workflow", definition.name).get(definition.name)
     for tag in orjson.loads(stored) if stored else ():
         limit = str(tag.get("value", ""))
         meant = tag.get("type") == _RATE_LIMIT and tag["key"] == definition.name
@@ -52,7 +52,7 @@ class Tags:
     def of(self, noun: str, name: str) -> tuple[JsonObject, ...]:
         """List the tags of a definition (``NotFound``)."""
         self._known(noun, name)
-        stored = self._metadata.tags(noun).get(name)
+        stored = self._metadata.tags(noun, name).get(name)
         return tuple(orjson.loads(stored)) if stored else ()
 
     def all(self) -> tuple[JsonObject, ...]:
@@ -78,7 +78,7 @@ class Tags:
     def _change(self, noun: str, name: str, change: _Change) -> None:
         self._known(noun, name)
         for _ in range(_TRIES):
-            stored = self._metadata.tags(noun).get(name)
+            stored = self._metadata.tags(noun, name).get(name)
             after = change(orjson.loads(stored) if stored else [])
             if len(after) > _MOST:
                 raise InvalidInput(f"A definition has at most {_MOST} tags")

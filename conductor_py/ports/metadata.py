@@ -60,8 +60,8 @@ class MetadataStore(Protocol):
         ``before``; ``None`` stands for none. False when they are not.
         """
 
-    def tags(self, noun: str) -> dict[str, bytes]:
-        """Read the tags of all definitions of a noun that have any, by name."""
+    def tags(self, noun: str, name: str | None = None) -> dict[str, bytes]:
+        """Read the tags of all definitions of a noun that have any, by name; or of one of them."""
 
     def revision(self, partition: int) -> int:
         """Read the number that grows, in every partition, after each change; a starter compares

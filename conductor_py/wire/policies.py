@@ -14,6 +14,8 @@ from conductor_py.wire.schedules import TagForm
 
 _MOST = 100
 _LONGEST_NAME = 255
+_LONGEST_TAG = 1_000
+"""Characters of each text of a tag: tags are read before executions are started."""
 _SCHEMA = SchemaDefForm()
 _TAG = TagForm()
 _T = TypeVar("_T")
@@ -61,6 +63,9 @@ def _tag(body: Any) -> Mapping[str, str]:  # noqa: ANN401 - any JSON value
     if isinstance(body, dict) and type(body.get("value")) is int:  # of a rate limit
         body = {**body, "value": str(body["value"])}
     found: Mapping[str, str] = load(_TAG, body)
+    for member, text in found.items():
+        if len(text or "") > _LONGEST_TAG:
+            raise _wrong(f"$.{member}", f"must not be longer than {_LONGEST_TAG} characters")
     return found
 
 

@@ -166,3 +166,16 @@ def test_strategy_without_a_key_means_nothing(client: FlaskClient) -> None:
         body = {"name": "w", "idempotencyStrategy": strategy, "idempotencyKey": ""}
         ids = {client.post("/api/workflow", json=body).get_data(as_text=True) for _ in range(2)}
         assert len(ids) == 2
+
+
+@pytest.mark.parametrize("member", ["key", "value", "type"])
+def test_tags_of_megabytes_are_refused(client: FlaskClient, member: str) -> None:
+    answer = client.put(
+        "/api/metadata/workflow/w/tags", json=[_TAG, {**_OTHER, member: "x" * 1001}]
+    )
+    assert answer.status_code == 400
+    (found,) = answer.get_json()["validationErrors"]
+    assert (found["path"], found["message"]) == (
+        f"$[1].{member}",
+        "must not be longer than 1000 characters",
+    )

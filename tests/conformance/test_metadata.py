@@ -292,5 +292,6 @@ def test_tags_change_only_if_they_are_still_those_that_were_seen(store: Store) -
     assert metadata.put_tags("task", "t", b"[1]", b"[2]")
     assert metadata.put_tags("workflow", "t", None, b"[3]")
     assert (metadata.tags("task"), metadata.tags("workflow")) == ({"t": b"[2]"}, {"t": b"[3]"})
+    assert (metadata.tags("task", "t"), metadata.tags("task", "u")) == ({"t": b"[2]"}, {})
     assert metadata.put_tags("task", "t", b"[2]", None)
     assert metadata.tags("task") == {}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from conductor_py.codec.definitions import workflow_from_json
-from conductor_py.codec.event_handlers import load_message
+from conductor_py.codec.event_handlers import load_handler, load_message
 from conductor_py.engine import events
 from conductor_py.engine.event_actions import EventActions
 from conductor_py.errors import Conflict, InvalidInput, NotFound, StoreDamaged, StoreUnavailable
@@ -679,7 +679,7 @@ def test_handlers_are_read_one_after_the_other_for_a_message(
     for name in "abcd":
         register(engine, handler(action("start_workflow", name="t"), name=name))
     happening: list[str] = []
-    load, perform = events.load_handler, EventActions.perform
+    load, perform = load_handler, EventActions.perform
 
     def loaded(stored: bytes) -> EventHandler:
         found = load(stored)

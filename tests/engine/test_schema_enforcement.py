@@ -131,7 +131,7 @@ def test_next_versions_are_numbered_and_the_latest_is_found(engine: MemoryEngine
     registry = _registry(engine)
     registry.save([_schema()], new_version=True)
     registry.save([_schema(data={"type": "object"})], new_version=True)
-    assert [schema["version"] for schema in registry.all()] == [1, 2]
+    assert [schema["version"] for schema in registry.all(dict)] == [1, 2]
     assert registry.one("numbers", None)["data"] == {"type": "object"}
     registry.delete("numbers", 2)
     assert registry.one("numbers", None)["version"] == 1

@@ -138,3 +138,19 @@ def test_lost_plan_leaves_the_execution_alone(engine: MemoryEngine) -> None:
     space.partition(0).plans.update(plans)
     pass_time(here, seconds=5)
     assert here.statuses(started) == {"a": "COMPLETED", "b": "SCHEDULED"}
+
+
+def test_a_start_reads_the_tags_of_its_definition_and_of_no_other(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, ...]] = []
+    tags = engine.ports.metadata.tags
+
+    def counted(*given: str) -> dict[str, bytes]:
+        asked.append(given)
+        return tags(*given)
+
+    monkeypatch.setattr(engine.ports.metadata, "tags", counted)
+    _register(engine, workflow("w", simple("a")))
+    engine.start("w")
+    assert asked == [("workflow", "w")]

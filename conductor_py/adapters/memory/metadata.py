@@ -104,10 +104,14 @@ class MemoryMetadataStore:
             self._space.raise_revision()
             return True
 
-    def tags(self, noun: str) -> dict[str, bytes]:
+    def tags(self, noun: str, name: str | None = None) -> dict[str, bytes]:
         with self._space.lock:
             found = sorted(self._space.tags.items())
-            return {name: document for (of, name), document in found if of == noun}
+            return {
+                known: document
+                for (of, known), document in found
+                if of == noun and name in {None, known}
+            }
 
     def revision(self, partition: int) -> int:
         with self._space.lock:

@@ -108,9 +108,12 @@ class RedisMetadataStore:
         arguments: list[Argument] = [noun, name, before or b"", after or b"", self._scripts.now()]
         return self._told(self._scripts.run("change_tags", 0, arguments, again=False))
 
-    def tags(self, noun: str) -> dict[str, bytes]:
-        flat = self._connection.command("HGETALL", f"{self._home}meta:tags:{noun}")
-        return dict(sorted(pairs_of(flat)))
+    def tags(self, noun: str, name: str | None = None) -> dict[str, bytes]:
+        key = f"{self._home}meta:tags:{noun}"
+        if name is None:
+            return dict(sorted(pairs_of(self._connection.command("HGETALL", key))))
+        found = self._connection.command("HGET", key, name)
+        return {} if found is None else {name: found}
 
     def revision(self, partition: int) -> int:
         prefix = self._scripts.prefix(partition)
