@@ -1,5 +1,6 @@
 """Fixtures that any test may ask for; those with a real service mark their tests `service`."""
 
+import gc
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
@@ -86,6 +87,12 @@ def pytest_collection_modifyitems(
         raise pytest.UsageError("pytest-xdist does not group the tests of this pytest")
     if divided:
         items.sort(key=_longest_first)
+
+
+def pytest_collection_finish() -> None:
+    """What has been collected stays: no look for garbage goes over thousands of tests again."""
+    gc.collect()
+    gc.freeze()
 
 
 def _group(item: pytest.Item) -> None:
