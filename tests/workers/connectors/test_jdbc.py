@@ -24,8 +24,10 @@ from tests.workers.connectors.conftest import Sql
 pytestmark = [pytest.mark.spark, pytest.mark.service, pytest.mark.xdist_group("spark")]
 
 _ANOTHER_SERVER = pytest.mark.thorough(target="versions")
-_MARIADB = pytest.param("mariadb", marks=_ANOTHER_SERVER)
-DATABASES = ("sqlite", "postgresql", _MARIADB)
+DATABASES = (
+    "postgresql",
+    *(pytest.param(each, marks=_ANOTHER_SERVER) for each in ("sqlite", "mariadb")),
+)
 PEOPLE = [(n if n % 10 else None, f"name {n}", n / 4) for n in range(1, 96)]
 COLUMNS = "id BIGINT, name VARCHAR(40), share DOUBLE PRECISION"
 

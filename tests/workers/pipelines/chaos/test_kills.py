@@ -13,8 +13,6 @@ from tests.workers.pipelines.chaos import results
 from tests.workers.pipelines.chaos.__main__ import Play, playing
 from tests.workers.pipelines.chaos.rows import POINTS, TWICE, Row, Strike, rows
 
-#: The one that ``make test`` plays: decided, not yet published.
-_AT_HAND = "F8 2 worker 2 1 - one-file"
 _LISTED = (Path(__file__).parent / "chaos-rows.txt").read_text().splitlines()
 
 
@@ -27,13 +25,8 @@ def play(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Itera
 @pytest.mark.spark
 @pytest.mark.acceptance
 @pytest.mark.timeout(1000)
-@pytest.mark.parametrize(
-    "row",
-    [
-        _AT_HAND,
-        *(pytest.param(row, marks=pytest.mark.thorough(target="pipelines")) for row in _LISTED),
-    ],
-)
+@pytest.mark.thorough(target="pipelines")
+@pytest.mark.parametrize("row", _LISTED)
 def test_nothing_is_lost_or_doubled_or_read_again_whatever_happens_to_the_worker(
     play: Play, tmp_path: Path, row: str
 ) -> None:
@@ -44,7 +37,7 @@ def test_rows_are_written_as_they_are_read() -> None:
     written = [str(row) for row in rows()]
     assert [str(Row.parse(row)) for row in written] == written
     assert len(set(written)) == len(written)
-    assert {_AT_HAND, *_LISTED} <= set(written)
+    assert set(_LISTED) <= set(written)
 
 
 def test_the_matrix_has_every_point_with_every_strike_and_change_of_cores() -> None:
