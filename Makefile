@@ -1,5 +1,7 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/sh
+# The tests start a hundred processes: what one has compiled is there for the next.
+unexport PYTHONDONTWRITEBYTECODE
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
