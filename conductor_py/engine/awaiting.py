@@ -23,7 +23,6 @@ from conductor_py.errors import Conflict, NotFound, StoreUnavailable
 from conductor_py.model.execution import Watch
 from conductor_py.model.ids import ExecutionId, task_id
 from conductor_py.model.json import JsonObject
-from conductor_py.model.places import wire_ref
 from conductor_py.model.requests import StartRequest, StateUpdate, TaskResult, WaitRequest
 from conductor_py.model.status import TaskStatus
 from conductor_py.model.view import ExecutionView, TaskView
@@ -261,16 +260,12 @@ class Awaiting:
         return None
 
     def _open_task(self, execution: str, ref: str) -> TaskView:
-        self._operations.target(execution)
-        view = self._executions.view(execution)
-        if view is None:
+        found = self._tasks.open_task(self._operations.target(execution), ref)
+        if found is not None:
+            return found
+        if self._executions.view(execution, include_tasks=False) is None:
             self._refuse_archived(execution)
-        opened = [task for task in _current(view) if task.attempt.open] if view else []
-        exact = (t for t in opened if wire_ref(t.attempt.ref, t.attempt.vector) == ref)
-        found = next(exact, None) or next((t for t in opened if t.attempt.ref == ref), None)
-        if found is None:
-            raise NotFound(f"No pending task of reference {ref} in workflow {execution}.")
-        return found
+        raise NotFound(f"No pending task of reference {ref} in workflow {execution}.")
 
     def _report(self, execution: str, task: TaskView, result: TaskResult) -> None:
         id_ = task_id(ExecutionId(execution), task.attempt.seq)

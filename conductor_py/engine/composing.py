@@ -24,14 +24,12 @@ from conductor_py.model.catalog import Kind, Pin, SplitWorkflow
 from conductor_py.model.catalog_diff import Placed
 from conductor_py.model.definitions import WorkflowDef, WorkflowTask
 from conductor_py.model.json import JsonObject
-from conductor_py.model.json_bounds import values_of
+from conductor_py.model.json_bounds import VALUE_BYTES, values_of
 from conductor_py.ports.catalog import CatalogStore, Cell, Table
 from conductor_py.wire.catalog import entry_body, read_header, read_task
 
 _REMEMBERED: Final = 64 << 20
 """Of memory, as ``_weight`` estimates it: some 20,000 tasks of an ordinary size."""
-_OF_A_VALUE: Final = 120
-"""Bytes of memory of a JSON value."""
 
 _Key = tuple[int, int, str, str]
 """Code, version, the digest of the content (a store that lost a version may give its number to
@@ -165,7 +163,7 @@ class Composer:
 def _weight(stored: bytes, pin: Pin) -> int:
     """Estimate the memory of a task where it is placed."""
     documents = (stored, b"" if pin.changes is None else dump_content(pin.changes))
-    return sum(len(each) + _OF_A_VALUE * values_of(each) for each in documents)
+    return sum(len(each) + VALUE_BYTES * values_of(each) for each in documents)
 
 
 def used(content: JsonObject, pin: Pin) -> JsonObject:

@@ -25,7 +25,7 @@ from conductor_py.model.event_handlers import (
     EventAction,
     EventMessage,
 )
-from conductor_py.model.ids import split_task_id
+from conductor_py.model.ids import ExecutionId, split_task_id, task_id
 from conductor_py.model.json import JsonObject, JsonValue
 from conductor_py.model.requests import StartRequest, TaskResult
 from conductor_py.model.status import TaskStatus
@@ -123,7 +123,7 @@ class EventActions:
         found = self._tasks.open_task(workflow_id, ref)
         if found is None:
             raise NotFound(f"Workflow {workflow_id} has no open task {ref}")
-        return found
+        return task_id(ExecutionId(found.execution), found.attempt.seq)
 
     def _terminate(self, wanted: _Wanted) -> JsonObject:
         workflow_id = wanted.text("workflowId")

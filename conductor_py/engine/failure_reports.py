@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Final
 
 from conductor_py.codec.execution import UnknownFormat, load_header
-from conductor_py.engine.reading import HEAD
+from conductor_py.engine.reading import HEAD, there
 from conductor_py.engine.views import Views
 from conductor_py.errors import NotFound
 from conductor_py.model.decision import Decision, NewChild
@@ -93,7 +93,7 @@ class FailureReports:
 
     def _head(self, execution: ExecutionId) -> tuple[int, Mapping[str, bytes]]:
         version, fields = self._store.load(execution, HEAD) or (0, {})
-        return version, {name: value for name, value in fields.items() if value is not None}
+        return version, there(fields)
 
     def _told(self, child: Child, new: NewChild, report: JsonObject | None) -> Child:
         """The most of it that is not larger than an input may be: without tasks, or not at all."""

@@ -25,7 +25,7 @@ from conductor_py.model.masking import Masker
 from conductor_py.model.view import ExecutionView, TaskView
 from conductor_py.ports.reader import ExecutionReader
 from conductor_py.ports.search import Search
-from conductor_py.ports.store import ExecutionStore
+from conductor_py.ports.store import ExecutionStore, Fields
 from conductor_py.wire.execution import (
     status_to_json,
     task_to_json,
@@ -210,7 +210,7 @@ class Reading:
     def _head(self, execution: ExecutionId) -> tuple[int, dict[str, bytes]] | None:
         """Read what is not about single tasks: of a wide execution next to nothing."""
         found = self._store.load(execution, HEAD)
-        return None if found is None else (found[0], _there(found[1]))
+        return None if found is None else (found[0], there(found[1]))
 
     def _page(self, execution: str, start: int, count: int) -> FoundPage | None:
         """Read just these tasks, if their numbers say where they stand; else ``None``."""
@@ -224,7 +224,7 @@ class Reading:
             return None
         seqs = range(header.first_seq, header.next_seq)[start : start + count]
         loaded = self._store.load(known, [f"{kind}:{seq}" for seq in seqs for kind in "aciop"])
-        fields = {} if loaded is None else _there(loaded[1])
+        fields = {} if loaded is None else there(loaded[1])
         if not all(f"a:{seq}" in fields for seq in seqs):
             return None
         views = self._task_views(known, header, seqs, fields)
@@ -243,7 +243,7 @@ class Reading:
             view = self._views.task(execution, header, seq, fields, hidden)
             if view.masked and hidden is None:
                 further = self._store.load(execution, HIDING)
-                hidden = hidden_values(view.masked, _there(further[1]) if further else {})
+                hidden = hidden_values(view.masked, there(further[1]) if further else {})
                 view = self._views.task(execution, header, seq, fields, hidden)
             yield view
 
@@ -285,7 +285,8 @@ def _too_large(execution: str) -> PayloadTooLarge:
     )
 
 
-def _there(fields: Mapping[str, bytes | None]) -> dict[str, bytes]:
+def there(fields: Fields) -> dict[str, bytes]:
+    """The fields that an execution has, of those that were asked for."""
     return {name: value for name, value in fields.items() if value is not None}
 
 

@@ -13,6 +13,7 @@ from conductor_py.engine.executor import Executor
 from conductor_py.engine.hand_out import HandOut
 from conductor_py.engine.payload_holding import PayloadHolding
 from conductor_py.engine.payload_reading import PayloadReader
+from conductor_py.engine.reading import there
 from conductor_py.engine.views import Views
 from conductor_py.errors import Conflict, NotFound, PayloadTooLarge, StoreUnavailable
 from conductor_py.model.changing import made
@@ -156,7 +157,7 @@ class Results:
 
     def _view(self, execution: ExecutionId, seq: int, kinds: str = "ac") -> TaskView | None:
         loaded = self._store.load(execution, ["h", *(f"{kind}:{seq}" for kind in kinds)])
-        fields = {k: v for k, v in loaded[1].items() if v is not None} if loaded else {}
+        fields = there(loaded[1]) if loaded else {}
         if "h" not in fields or f"a:{seq}" not in fields:
             return None
         return self._views.task(execution, load_header(fields["h"]), seq, fields)

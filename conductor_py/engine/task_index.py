@@ -13,6 +13,7 @@ from typing import Final
 
 from conductor_py.codec.execution import load_header
 from conductor_py.engine.patience import BATCH_MS, Handled
+from conductor_py.engine.reading import there
 from conductor_py.engine.views import Views
 from conductor_py.errors import StoreUnavailable
 from conductor_py.model.afresh import mapped
@@ -89,7 +90,7 @@ class TaskIndex:
         if found is None or _is_over(found[1]):
             return []
         version, loaded = found
-        fields = {name: value for name, value in loaded.items() if value is not None}
+        fields = there(loaded)
         view = self._views.execution(execution, version, fields, include_tasks=True)
         return [
             ExecutionDocument(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conductor_py.codec.execution import load_header
-from conductor_py.engine.reading import Reading
+from conductor_py.engine.reading import Reading, there
 from conductor_py.engine.views import HIDING, Views, hidden_values
 from conductor_py.errors import NotFound
 from conductor_py.model.ids import ExecutionId, partition_of, split_task_id, task_id
@@ -81,6 +81,4 @@ class TaskLookup:
 
     def _load(self, execution: ExecutionId, names: tuple[str, ...]) -> dict[str, bytes] | None:
         loaded = self._store.load(execution, list(names))
-        if loaded is None:
-            return None
-        return {name: value for name, value in loaded[1].items() if value is not None}
+        return None if loaded is None else there(loaded[1])

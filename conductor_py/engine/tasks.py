@@ -288,11 +288,9 @@ class Tasks:
             )
         )
 
-    def open_task(self, workflow_id: str, ref: str) -> str | None:
+    def open_task(self, workflow_id: str, ref: str) -> TaskView | None:
         """Find the first open task of a reference; ``NotFound`` for an unknown execution."""
-        execution = self._known(workflow_id)
-        found = self._results.first_open(execution, ref)
-        return task_id(execution, found.attempt.seq) if found is not None else None
+        return self._results.first_open(self._known(workflow_id), ref)
 
     # -- keep --------------------------------------------------------------------------------------
 

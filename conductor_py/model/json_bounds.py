@@ -10,11 +10,13 @@ import re
 from typing import Final
 
 MAX_VALUES: Final = 2_000_000
-"""Values of a document: its commas and brackets outside of strings. Of memory each takes 120 bytes.
-"""
+"""Values of a document: its commas and brackets outside of strings."""
+
+VALUE_BYTES: Final = 120
+"""Of memory that a value takes."""
 
 HEAVY_VALUES: Final = 100_000
-"""Of values from so many on a document is heavy: 12 MB, at 120 bytes each."""
+"""Of values from so many on a document is heavy: 12 MB of memory."""
 
 # Never fails and never goes back: linear, whatever the text is.
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)

@@ -178,7 +178,9 @@ def test_result_by_reference_reads_its_task_and_no_other(
         engine.run(f"a{number}")
     monkeypatch.setattr(engine.ports.reader, "snapshot", None)
     if ask == "open_task":
-        assert engine.engine.tasks.open_task(started, "z") == f"{started}-31"
+        found = engine.engine.tasks.open_task(started, "z")
+        assert found is not None
+        assert found.attempt.seq == 31
     else:
         assert _by_ref(engine, started, "z") == f"{started}-31"
 
