@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
+import orjson
+
 from conductor_py.decider.workspace import Execution
 from conductor_py.engine.executor import Driven, Executor
 from conductor_py.engine.setbacks import UNREADABLE, Setbacks
@@ -133,15 +135,11 @@ class Quarantine:
 
     def end(self, execution: str, reason: str | None) -> bool:
         """End one, whatever waits in its inbox; false when it is not in quarantine. ``Conflict``
-        for one whose header cannot be read: another version may. One that nobody can read is
-        deleted.
+        for one whose header this version does not understand: another may. One that nobody can
+        read is deleted.
         """
         found = self.find(execution)
-        if (
-            found is not None
-            and not found.readable
-            and self._store.drop_unreadable(found.execution)
-        ):
+        if found is not None and self._store.drop_unreadable(*self._damaged(found.execution)):
             _LOG.warning(
                 "An execution that could not be read was dropped by an operator",
                 extra={"action": "unreadable_dropped", "workflow_id": execution},
@@ -153,6 +151,15 @@ class Quarantine:
         driven = self._end(*taken, reason)
         self._executor.follow(driven.touched)
         return True
+
+    def _damaged(self, execution: ExecutionId) -> tuple[ExecutionId, bytes | None]:
+        """Give its header, if that is one of no version: another's may be read by that one."""
+        stored = self._store.header(execution)
+        try:
+            is_damaged = "f" not in orjson.loads(stored)
+        except (ValueError, TypeError):
+            is_damaged = True
+        return execution, stored if is_damaged else None
 
     def _is_decided(self, execution: ExecutionId) -> bool:
         """Out of quarantine is not enough: a try that found something away leaves it as well."""
@@ -169,7 +176,10 @@ class Quarantine:
 
     def _end(self, loaded: Loaded, holder: str, reason: str | None) -> Driven:
         deliberation = self._executor.deliberation
-        known = deliberation.known(loaded)
+        try:
+            known = deliberation.known(loaded)
+        except (StoreDamaged, LookupError, TypeError, ValueError):
+            known = {}
         header = known.get("h")
         if not isinstance(header, Header):
             Setbacks(self._store).add(loaded, holder, UNREADABLE)

@@ -42,7 +42,7 @@ class QuarantineBounds:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quarantined:
     """An execution in quarantine: since when its decisions fail, how many did, why the last did,
-    and when the next is made (epoch ms). One that is not ``readable`` can only be dropped.
+    and when the next is made (epoch ms).
     """
 
     execution: ExecutionId
@@ -50,7 +50,6 @@ class Quarantined:
     tries: int
     reason: str
     again_ms: int
-    readable: bool = True
 
 
 class QuarantineStore(Protocol):
@@ -83,5 +82,10 @@ class QuarantineStore(Protocol):
         it cannot be read.
         """
 
-    def drop_unreadable(self, execution: ExecutionId) -> bool:
-        """Delete one for ever that is in quarantine and cannot be read; false for any other."""
+    def header(self, execution: ExecutionId) -> bytes:
+        """Read what stands where its header should, as it is stored; empty when nothing does."""
+
+    def drop_unreadable(self, execution: ExecutionId, header: bytes | None = None) -> bool:
+        """Delete one for ever that is in quarantine, and whose record cannot be read, or that still
+        has this ``header``, which nobody can read; false for any other.
+        """

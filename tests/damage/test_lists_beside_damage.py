@@ -241,6 +241,30 @@ def test_an_execution_in_quarantine_without_record_is_listed_with_that_reason_an
     assert looks.client.get(f"/api/workflow/{looks.good}").status_code == 200
 
 
+@pytest.mark.parametrize("way", ["garbage", "cut", "a huge number", "empty"])
+def test_an_execution_in_quarantine_whose_header_nobody_can_read_is_dropped(
+    world: World, way: str
+) -> None:
+    looks = _Looks(world)
+    _quarantine(looks, looks.bad)
+    key = f"{PREFIX}exec:{looks.bad}"
+    _damage(world.redis, key, "h", way)
+    dropped = looks.client.post(f"/api/admin/quarantine/{looks.bad}/drop")
+    assert (dropped.status_code, world.redis.exists(key)) == (200, 0)
+    assert looks.bad not in looks.client.get("/api/admin/quarantine").text
+
+
+@pytest.mark.parametrize("header", [b'{"f":999,"name":"looked"}', b'{"f":1,"status":"NEW"}'])
+def test_the_header_of_another_version_is_not_dropped(world: World, header: bytes) -> None:
+    looks = _Looks(world)
+    _quarantine(looks, looks.bad)
+    key = f"{PREFIX}exec:{looks.bad}"
+    world.redis.hset(key, "h", header)
+    refused = looks.client.post(f"/api/admin/quarantine/{looks.bad}/drop")
+    assert (refused.status_code, world.redis.exists(key)) == (409, 1)
+    assert "stored" in refused.get_json()["message"]
+
+
 def test_a_task_of_a_healthy_execution_is_requeued_beside_a_damaged_one(world: World) -> None:
     looks = _Looks(world)
     assert len(looks.server.poll("t", 2)) == 2

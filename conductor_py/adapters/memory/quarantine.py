@@ -84,7 +84,12 @@ class MemoryQuarantine:
             partition.timers[target.home].put(f"x:{execution}", now + lease_ms)
             return loaded(partition, target, now)
 
-    def drop_unreadable(self, _execution: ExecutionId) -> bool:
+    def header(self, execution: ExecutionId) -> bytes:
+        with self._space.lock:
+            target = self._space.of(execution).executions.get(execution)
+            return b"" if target is None else target.fields.get("h", b"")
+
+    def drop_unreadable(self, _execution: ExecutionId, _header: bytes | None = None) -> bool:
         return False  # all can be read
 
 

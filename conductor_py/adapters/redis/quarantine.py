@@ -100,8 +100,13 @@ class RedisQuarantine:
         arguments = (self._scripts.now(), execution, holder, lease_ms, self._take)
         return loaded_of(self._scripts.run("leave_quarantine", partition_of(execution), arguments))
 
-    def drop_unreadable(self, execution: ExecutionId) -> bool:
-        return bool(self._scripts.run("drop_unreadable", partition_of(execution), (execution,)))
+    def header(self, execution: ExecutionId) -> bytes:
+        key = f"{self._scripts.prefix(partition_of(execution))}exec:{execution}"
+        return self._scripts.connection.command("HGET", key, "h") or b""
+
+    def drop_unreadable(self, execution: ExecutionId, header: bytes | None = None) -> bool:
+        arguments = (execution,) if header is None else (execution, header)
+        return bool(self._scripts.run("drop_unreadable", partition_of(execution), arguments))
 
 
 def _setback(state: list[bytes | None]) -> Setback | None:
@@ -124,5 +129,4 @@ def _quarantined(execution: ExecutionId, state: Reply) -> Quarantined | None:
         tries=setback.tries if setback else 0,
         reason=setback.reason if setback else _UNCOUNTED if readable else DAMAGED,
         again_ms=number_of(until.encode()) or 0,
-        readable=readable,
     )
