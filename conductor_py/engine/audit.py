@@ -229,7 +229,7 @@ class Auditor:
         one = ExecutionId(execution)
         standing = self._inspector.standings([one]).get(one)
         if standing is None:
-            return "missing" if self._search.archived(one) is None else "archived"
+            return "missing" if self._search.archived_version(one) is None else "archived"
         if not standing.terminal:
             return "open"
         look = self._inspector.inspect(one)

@@ -200,7 +200,7 @@ class Checkpoints:
     def _archived(self, execution: ExecutionId) -> dict[str, KeptPlace]:
         stored = self._search.kept(execution)
         if stored is None:
-            if self._search.archived(execution) is not None:
+            if self._search.archived_version(execution) is not None:
                 return {}
             raise NotFound(f"No such workflow found by id: {execution}")
         kept = load_kept(stored.document)
@@ -257,7 +257,7 @@ class Checkpoints:
         names = [f"r:{place}" for place in places_on_wire(reference)]
         loaded = self._store.load(execution, names)
         if loaded is None:
-            if self._search.archived(execution) is not None:
+            if self._search.archived_version(execution) is not None:
                 raise Conflict(f"Workflow {workflow_id} is archived, it has ended.")
             raise NotFound(f"No such workflow found by id: {workflow_id}")
         for name in names:

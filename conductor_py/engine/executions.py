@@ -153,7 +153,7 @@ class Executions:
         and then not in the archive has not begun before, and what begins after that stays.
         """
         in_store = self._store.load(execution, ["h"]) is not None
-        return in_store or self._search.archived(execution) is not None
+        return in_store or self._search.archived_version(execution) is not None
 
     def _send(self, start: Start, partition: int, looked_ms: int | None) -> StartReply:
         """Send it, unless too much time has passed since ``_has_begun`` looked."""
@@ -165,7 +165,10 @@ class Executions:
             self._snapshots.store(partition, start.changes.plans)
             reply = self._store.start(start)
             self._clock.correct(reply.now_ms, partition)
-        if reply.outcome is Outcome.CLOCK and self._search.archived(start.execution) is not None:
+        if (
+            reply.outcome is Outcome.CLOCK
+            and self._search.archived_version(start.execution) is not None
+        ):
             # Its answer was lost and the connection sent it again: it has ended and left meanwhile.
             return replace(reply, outcome=Outcome.EXISTS, existing=start.execution)
         return reply
@@ -177,7 +180,7 @@ class Executions:
     def archived_start(self, request: StartRequest, cause: str) -> ExecutionId | None:
         """Find what this cause started, when it has ended and left for the archive."""
         execution = self.derived(request, cause)
-        return execution if self._search.archived(execution) is not None else None
+        return execution if self._search.archived_version(execution) is not None else None
 
     def _start(
         self,

@@ -43,7 +43,7 @@ class Messages:
         identity = str(uuid.UUID(hex=self._machine.token(16), version=4))
         message: JsonObject = {"id": identity, "payload": payload}
         if not self._operations.carry_out(execution, "message", message):
-            if self._search.archived(execution) is None:
+            if self._search.archived_version(execution) is None:
                 raise NotFound(f"No such workflow found by id: {execution}")
             raise Conflict(f"Workflow {execution} has ended: only a RUNNING one takes messages.")
         return identity

@@ -88,7 +88,7 @@ def _looks(ports: Ports, partitions: int) -> Callable[[str, str], bool]:
         if partition_of(ExecutionId(holder)) >= partitions:
             return False
         is_stored = ports.store.load(ExecutionId(holder), ["h"]) is not None
-        return is_stored or ports.search.archived(holder) is not None
+        return is_stored or ports.search.archived_version(holder) is not None
 
     return needs
 

@@ -49,7 +49,7 @@ class Restoring:
         """Bring one back; false when the archive has none of it. ``Conflict`` when it was archived
         without what this needs.
         """
-        if self._search.archived(execution) is None:
+        if self._search.archived_version(execution) is None:
             return False
         outcomes = (self._attempt(execution) for _ in range(_TRIES))
         outcome = next((each for each in outcomes if each is not Outcome.GONE), Outcome.GONE)
@@ -70,7 +70,7 @@ class Restoring:
         found = self._reader.snapshot(execution)
         if found is not None:
             return found[1]
-        if self._search.archived(execution) is None:
+        if self._search.archived_version(execution) is None:
             raise NotFound(f"No such workflow found by id: {execution}")
         stored = self._search.kept(execution)
         if stored is None:

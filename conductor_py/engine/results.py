@@ -132,7 +132,7 @@ class Results:
         names = [f"r:{place}" for place in places_on_wire(ref)]
         loaded = self._store.load(execution, ["h", *names])
         if loaded is None:
-            if self._search.archived(execution) is not None:
+            if self._search.archived_version(execution) is not None:
                 return None
             raise NotFound(f"No such workflow found by id: {execution}")
         pointed = (loaded[1][name] for name in names)
@@ -172,7 +172,7 @@ class Results:
             raise Conflict(f"The claim on task {result.task_id} is not held any more")
         if outcome is Outcome.UNKNOWN_TASK:
             raise NotFound(f"No such task found by id: {result.task_id}")
-        if outcome is Outcome.GONE and self._search.archived(execution) is None:
+        if outcome is Outcome.GONE and self._search.archived_version(execution) is None:
             raise NotFound(f"No such workflow found by id: {execution}")
 
     def _was_lost(

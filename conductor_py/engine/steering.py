@@ -101,13 +101,13 @@ class Steering:
         self._now(target, [f"{target}:{kind}" for kind in kinds])
 
     def _remove_archived(self, execution: str, *, archive: bool) -> None:
-        archived = self._search.archived(execution)
-        if archived is None:
+        version = self._search.archived_version(execution)
+        if version is None:
             raise NotFound(f"No such workflow found by id: {execution}")
         if archive:
             return
         # Not what is newer: somebody may be bringing it back just now.
-        if not self._search.delete(execution, archived.version):
+        if not self._search.delete(execution, version):
             raise StoreUnavailable("Somebody is bringing it back from the archive; try again.")
         self._left(execution)
 

@@ -96,7 +96,7 @@ class Why:
     def _known(self, execution: str) -> ExecutionId:
         if is_execution_id(execution) and partition_of(ExecutionId(execution)) < self._partitions:
             one = ExecutionId(execution)
-            if self._inspector.standings([one]) or self._search.archived(one) is not None:
+            if self._inspector.standings([one]) or self._search.archived_version(one) is not None:
                 return one
         raise NotFound(f"No such workflow found by id: {execution}")
 
@@ -106,7 +106,7 @@ class Why:
             look = self._inspector.inspect(execution)
         if look is not None:
             return causes_of(self._facts(look, asked))
-        if self._search.archived(execution) is not None:
+        if self._search.archived_version(execution) is not None:
             text = "It has ended and is in the archive."
             return [Cause(code="archived", sentence=text, execution=execution)]
         text = "It is not in the store and not in the archive."

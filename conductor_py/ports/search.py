@@ -61,6 +61,11 @@ class Search(Protocol):
         refresh.
         """
 
+    def archived_version(self, execution_id: str) -> int | None:
+        """Tell the version of what ``archived`` reads, at no cost of its size; ``None``: nothing is
+        archived of it.
+        """
+
     def kept(self, execution_id: str) -> Archived | None:
         """Read what a finished execution is restored from, put with its archive; ``None`` when it
         was archived without. As immediate as ``archived``.

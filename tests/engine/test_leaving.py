@@ -8,6 +8,7 @@ import pytest
 from conductor_py.adapters.memory.space import MemorySpace
 from conductor_py.errors import Conflict, NotFound
 from conductor_py.model.ids import ExecutionId
+from conductor_py.model.status import TaskStatus
 from conductor_py.testing import FakeClock, MemoryEngine, memory_engine
 from tests.builders import (
     pass_time,
@@ -79,6 +80,28 @@ def test_late_result_for_an_archived_execution_is_ignored(engine: MemoryEngine) 
     pass_time(engine, seconds=_KEPT_S)
     engine.complete(task, {"late": 1})
     assert engine.workflow(started)["output"] == {}
+
+
+def test_who_asks_only_whether_an_execution_is_archived_does_not_read_its_archive(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = engine.start(workflow("w", simple("a")))
+    (task,) = engine.poll("a")
+    engine.complete(task)
+    pass_time(engine, seconds=1)
+    pass_time(engine, seconds=_KEPT_S)
+
+    def read(*_: Any) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(type(engine.ports.search), "archived", read)
+    engine.complete(task, {"late": 1})
+    result: Any = (started, "a", TaskStatus.COMPLETED, {}, "w")
+    assert engine.engine.tasks.update_by_ref(*result) is None
+    cause: Any = engine.engine.why.explain(started)["cause"]
+    assert cause["code"] == "archived"
+    with pytest.raises(Conflict, match="has ended"):
+        engine.engine.messages.push(started, {})
 
 
 def test_running_execution_is_searchable(engine: MemoryEngine) -> None:

@@ -179,7 +179,7 @@ def test_an_index_that_is_away_for_weeks_costs_no_payload(
 ) -> None:
     _, path = ended(engine)
     with monkeypatch.context() as lost:
-        lost.setattr(type(engine.ports.search), "archived", lambda *_: None)
+        lost.setattr(type(engine.ports.search), "archived_version", lambda *_: None)
         passes(engine, LOOK_MS)
         assert set(holders_of(engine, path).values()) != {PRESENT}
         passes(engine, 3 * LOOK_MS)
@@ -231,7 +231,7 @@ def test_an_index_that_does_not_answer_decides_nothing(
     _, path = ended(engine)
     passes(engine, LOOK_MS)
     with monkeypatch.context() as broken:
-        broken.setattr(type(engine.ports.search), "archived", away)
+        broken.setattr(type(engine.ports.search), "archived_version", away)
         engine.clock.advance(milliseconds=LOOK_MS)
         for _ in range(3):
             with pytest.raises(StoreUnavailable):
@@ -624,7 +624,7 @@ def test_a_look_asks_for_so_many_holders_and_the_next_for_the_others(
     engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, asked = uploaded(engine), []
-    archived = type(engine.ports.search).archived
+    archived = type(engine.ports.search).archived_version
     for number in range(450):
         engine.ports.payload_holders.hold(f"{number:08d}-0000-0000-0000-000000000000", [path])
 
@@ -632,7 +632,7 @@ def test_a_look_asks_for_so_many_holders_and_the_next_for_the_others(
         asked.append(execution)
         return archived(search, execution)
 
-    monkeypatch.setattr(type(engine.ports.search), "archived", counted)
+    monkeypatch.setattr(type(engine.ports.search), "archived_version", counted)
     engine.clock.advance(milliseconds=GRACE_MS)
     counts = []
     for _ in range(4):
@@ -652,7 +652,7 @@ def test_whatever_a_damaged_archive_raises_costs_its_own_payload_alone(
     passes(engine, GRACE_MS)
     other = uploaded(engine)
     with monkeypatch.context() as broken:
-        broken.setattr(type(engine.ports.search), "archived", damaged)
+        broken.setattr(type(engine.ports.search), "archived_version", damaged)
         passes(engine, LOOK_MS)
     assert "cannot be looked at" in caplog.text
     assert is_kept(engine, first)

@@ -90,12 +90,12 @@ def test_what_another_with_the_same_cause_has_started_meanwhile_is_not_started_a
 ) -> None:
     """I5. One that is stopped after its look at the archive believes that nothing is there."""
     definition = workflow("w", simple("a"))
-    real, others = engine.ports.search.archived, list[str]()
+    real, others = engine.ports.search.archived_version, list[str]()
 
     def stopped(execution: str) -> Any:
         found = real(execution)
         if not others:
-            monkeypatch.setattr(engine.ports.search, "archived", real)
+            monkeypatch.setattr(engine.ports.search, "archived_version", real)
             request = StartRequest(name="w", definition=workflow_from_json(definition))
             others.append(engine.engine.executions.start(request, cause="an event"))
             engine.run("a")
@@ -103,7 +103,7 @@ def test_what_another_with_the_same_cause_has_started_meanwhile_is_not_started_a
             assert _left(engine, others[0])
         return found
 
-    monkeypatch.setattr(engine.ports.search, "archived", stopped)
+    monkeypatch.setattr(engine.ports.search, "archived_version", stopped)
     request = StartRequest(name="w", definition=workflow_from_json(definition))
     assert [engine.engine.executions.start(request, cause="an event")] == others
     assert _left(engine, others[0])

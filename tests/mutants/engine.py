@@ -270,8 +270,8 @@ STORED: Final = (
         edits=(
             Edit(
                 f"{ENGINE}/executions.py",
-                "if reply.outcome is Outcome.CLOCK and self._search.archived(",
-                "if reply.outcome is Outcome.GONE and self._search.archived(",
+                "            reply.outcome is Outcome.CLOCK\n",
+                "            reply.outcome is Outcome.GONE\n",
             ),
         ),
         caught_by=(STARTING_AGAIN,),

@@ -118,6 +118,11 @@ class ElasticsearchSearch:
                 return None
             return Archived(version=_version(found), document=archive_document(found["_source"]))
 
+    def archived_version(self, execution_id: str) -> int | None:
+        with wrapped():
+            found = self._found(execution_id, only=[])
+            return None if found is None else _version(found)
+
     def kept(self, execution_id: str) -> Archived | None:
         with wrapped():
             found = self._found(execution_id, only=["kept"])
@@ -198,7 +203,8 @@ class ElasticsearchSearch:
         found = client.get(
             index=ARCHIVE.name(self._prefix),
             id=execution_id,
-            source_includes=only,
+            source=False if only == [] else None,
+            source_includes=only or None,
             source_excludes=without,
         )
         body: Any = found.body

@@ -98,6 +98,11 @@ class MemorySearch:
             return None
         return Archived(version=kept.version, document=kept.document)
 
+    def archived_version(self, execution_id: str) -> int | None:
+        with self._lock:
+            kept = self._state.archive.get(execution_id)
+        return None if kept is None else kept.version
+
     def kept(self, execution_id: str) -> Archived | None:
         with self._lock:
             found = self._state.archive.get(execution_id)

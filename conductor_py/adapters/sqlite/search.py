@@ -89,6 +89,13 @@ class SqliteSearch:
         except zlib.error as damage:
             raise StoreDamaged(f"The archive of {execution_id} cannot be read.") from damage
 
+    def archived_version(self, execution_id: str) -> int | None:
+        with self._connections.reading() as connection:
+            found = connection.execute(
+                "SELECT version FROM archive WHERE workflowId = ?", (execution_id,)
+            ).fetchone()
+        return None if found is None else found[0]
+
     def kept(self, execution_id: str) -> Archived | None:
         with self._connections.reading() as connection:
             found = connection.execute(
