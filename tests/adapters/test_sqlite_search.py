@@ -134,6 +134,19 @@ def test_a_batch_that_fails_leaves_nothing_of_itself(search):
     assert search.search(SearchRequest()).total_hits == 1
 
 
+def test_a_newer_document_that_says_the_same_is_not_written_anew(search):
+    def changes() -> int:
+        return search._connections._writer.total_changes
+
+    (first,) = _documents(0, 1)
+    search.put([first])
+    written = changes()
+    search.put([replace(first, version=2)])
+    assert changes() - written == 1
+    search.put([replace(first, version=3, summary=replace(first.summary, status="FAILED"))])
+    assert changes() - written > 3
+
+
 def test_only_an_archive_waits_for_the_disk(search):
     def level() -> int:
         return search._connections._writer.execute("PRAGMA synchronous").fetchone()[0]

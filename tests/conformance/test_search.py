@@ -208,6 +208,18 @@ def test_a_late_older_document_changes_nothing(index):
     assert found(index, free_text="stale") == []
 
 
+def test_a_newer_document_that_says_the_same_is_newer(index):
+    index.put([document(3, summary("e1"), tasks=(task("t1"),))])
+    index.put([document(6, summary("e1"), tasks=(task("t1"),))])
+    late = summary("e1", status="COMPLETED", output="late")
+    index.put([document(5, late, tasks=(task("t1", status="FAILED"),))])
+    index.refresh()
+    assert found(index, "status=RUNNING") == ["e1"]
+    assert found(index, free_text="late") == []
+    tasks = index.search_tasks(SearchRequest()).results
+    assert [(one.task_id, one.status) for one in tasks] == [("t1", task("t1").status)]
+
+
 def test_a_repeated_document_is_no_error(index):
     index.put([document(5, summary("e1"))] * 2)
     index.put([document(5, summary("e1"))])
@@ -518,6 +530,7 @@ def test_an_archived_execution_is_read_back_at_once(index):
     index.put([document(4, summary("e1", end_ms=T0), archive=whole)])
     assert index.archived("e1") == Archived(version=4, document=whole)
     assert index.archived("e2") is None
+    assert (index.archived_version("e1"), index.archived_version("e2")) == (4, None)
 
 
 def test_what_an_execution_is_restored_from_comes_with_its_archive(index):
@@ -573,6 +586,7 @@ def test_deleting_removes_summary_tasks_words_and_archive(index):
     assert found(index, free_text="secret") == []
     assert tasks_found(index, free_text="secret") == []
     assert index.archived("e1") is None
+    assert index.archived_version("e1") is None
     assert index.ended_before(T0 + 1, 10) == ()
 
 

@@ -26,10 +26,15 @@ def write_document(
     """Insert or replace, within the caller's transaction."""
     sql = _statements(table)
     identity, time_ms = stored[table.identity], stored.get(table.time, 0)
+    body = orjson.dumps(stored)
     held = connection.execute(sql["find"], (identity,)).fetchone()
     if held is None:
         row = _free_row(connection, sql["taken"], identity, time_ms)
     elif held[1] >= version:
+        return
+    elif connection.execute(sql["held"], (held[0],)).fetchone() == (body,):
+        # Most tasks of an execution that ends: nothing of them has changed since they ended.
+        connection.execute(sql["fence"], (version, held[0]))
         return
     elif first_row(time_ms) <= held[0] <= last_row(time_ms):
         row = held[0]
@@ -38,7 +43,7 @@ def write_document(
             connection.execute(sql[statement], (held[0],))
         row = _free_row(connection, sql["taken"], identity, time_ms)
     connection.execute(sql["row"], (row, version, *_columns(table, stored)))
-    connection.execute(sql["body"], (row, orjson.dumps(stored)))
+    connection.execute(sql["body"], (row, body))
     connection.execute(sql["words"], (row, *_words(table, stored)))
 
 
@@ -47,6 +52,8 @@ def _statements(table: Table) -> dict[str, str]:
     name, columns, words = table.name, (*table.columns, *table.texts), table.texts
     return {
         "find": f"SELECT row, fence FROM {name} WHERE {table.identity} = ?",
+        "held": f"SELECT document FROM {name}_body WHERE row = ?",
+        "fence": f"UPDATE {name} SET fence = ? WHERE row = ?",
         "taken": f"SELECT 1 FROM {name} WHERE row = ?",
         "row": f"INSERT OR REPLACE INTO {name} (row, fence, {', '.join(columns)})"
         f" VALUES ({_marks(len(columns) + 2)})",
