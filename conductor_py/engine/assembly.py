@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import partial
 
 from conductor_py.decider.workspace import Limits
+from conductor_py.engine.archiving import Archiving
 from conductor_py.engine.audit import NO_ROUNDS, Auditor, AuditRounds
 from conductor_py.engine.awaiting import Awaiting
 from conductor_py.engine.backfills import Backfills
@@ -263,11 +264,11 @@ def assemble(
         store=ports.store,
         reader=ports.reader,
         snapshots=snapshots,
-        views=views,
         search=ports.search,
-        index_tasks=gather_tasks_ms is not None,
+        archiving=Archiving(
+            ports.reader, snapshots, views, holding, index_tasks=gather_tasks_ms is not None
+        ),
         elapsed_ms=clock.elapsed_ms,
-        holding=holding,
         left=left,
         others=deliveries(
             ports,

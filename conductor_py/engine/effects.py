@@ -13,36 +13,27 @@ confirmed in small slices.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 import orjson
 
 from conductor_py.codec.event import dump_event
-from conductor_py.codec.execution import load_claim, load_header
-from conductor_py.codec.kept_execution import KeptExecution, dump_kept
+from conductor_py.codec.execution import load_header
+from conductor_py.engine.archiving import Archiving, archivable
 from conductor_py.engine.orders import read_order
 from conductor_py.engine.patience import BATCH_MS, EffectHandler, Handled
-from conductor_py.engine.payload_holding import PayloadHolding
 from conductor_py.engine.precedence import AWAITED
-from conductor_py.engine.reading import written
 from conductor_py.engine.snapshots import Snapshots
-from conductor_py.engine.views import Views
-from conductor_py.errors import Overloaded, StoreFailure, StoreUnavailable
-from conductor_py.model.afresh import mapped
+from conductor_py.errors import Overloaded, StoreDamaged, StoreFailure, StoreUnavailable
 from conductor_py.model.event import Operation
-from conductor_py.model.execution import Header
-from conductor_py.model.ids import ExecutionId, partition_of, task_id
-from conductor_py.model.json import JsonObject
+from conductor_py.model.ids import ExecutionId
 from conductor_py.model.search import ExecutionDocument
-from conductor_py.model.view import ExecutionView
 from conductor_py.ports.outbox import Outbox, Pending
-from conductor_py.ports.reader import Beside, ExecutionReader
+from conductor_py.ports.reader import ExecutionReader, Whole
 from conductor_py.ports.search import DocumentRefused, Search
 from conductor_py.ports.store import ExecutionStore, Outcome
-from conductor_py.wire.masking import log_maskers
 from conductor_py.wire.outside import PLACE
-from conductor_py.wire.summaries import execution_summary, task_summary
 
 _LOG = logging.getLogger(__name__)
 _SLICE = 20
@@ -55,6 +46,7 @@ _AGAIN_MS = 600_000
 """How long an index may refuse what has ended before that gets another version, and after which a
 document is put again that was refused.
 """
+_IS_GONE = {Outcome.OK, Outcome.GONE}
 _INDEX_FAILS = (StoreUnavailable, DocumentRefused)
 """What is no fault of an execution that is read."""
 
@@ -69,23 +61,20 @@ class Effects:
         store: ExecutionStore,
         reader: ExecutionReader,
         snapshots: Snapshots,
-        views: Views,
         search: Search,
-        index_tasks: bool = True,
+        archiving: Archiving,
         others: Mapping[str, EffectHandler] = MappingProxyType({}),
         elapsed_ms: Callable[[], int],
-        holding: PayloadHolding,
         left: Callable[[str], None],
     ) -> None:
-        """Without ``index_tasks`` tasks can be read, but not searched. ``others`` carry out the
-        further kinds, those behind that take longer, but for what executions wait for.
-        ``elapsed_ms`` grows evenly; ``holding`` hears of executions that are archived, ``left``
-        of those that are gone for good.
+        """``others`` carry out the further kinds, those behind that take longer, but for what
+        executions wait for. ``elapsed_ms`` grows evenly; ``left`` hears of executions that are
+        gone for good.
         """
         awaited = {kind: others[kind] for kind in AWAITED if kind in others}
         self._handlers: dict[str, EffectHandler] = {
             **awaited,
-            "index": lambda _, effects: Handled(self._index(effects)),
+            "index": lambda partition, effects: Handled(self._index(partition, effects)),
             "remove": lambda partition, effects: Handled(self._remove(partition, effects)),
             "forget": lambda partition, effects: Handled(self._forget(partition, effects)),
             **{kind: handler for kind, handler in others.items() if kind not in awaited},
@@ -95,10 +84,8 @@ class Effects:
         self._snapshots = snapshots
         self._outbox = outbox
         self._reader = reader
-        self._views = views
         self._search = search
-        self._index_tasks = index_tasks
-        self._holding = holding
+        self._archiving = archiving
         self._left = left
 
     def run(self, partition: int, ids: Sequence[str]) -> int:
@@ -181,14 +168,15 @@ class Effects:
         )
         return len(handled.done)
 
-    def _index(self, effects: Sequence[Pending]) -> list[Pending]:
+    def _index(self, partition: int, effects: Sequence[Pending]) -> list[Pending]:
         documents: list[ExecutionDocument] = []
         done: list[Pending] = []
+        small = self._reader.several(partition, [_execution(effect) for effect in effects])
         for effect in effects:
             execution = _execution(effect)
             try:
                 with PLACE.scope():
-                    document = self._read(execution)
+                    document = self._read(execution, small.get(execution))
                     if document is not None and PLACE.is_own:
                         self._search.put([document])  # a wide one, while it has the place
                     elif document is not None:
@@ -208,61 +196,29 @@ class Effects:
             self._search.put(documents)
         return done
 
-    def _read(self, execution: ExecutionId) -> ExecutionDocument | None:
-        found = self._reader.snapshot(execution, before_more=_be_heavy)
-        if found is None or load_header(found[1]["h"]).forget:
-            return None
-        return self._document(execution, *found)
-
-    def _document(
-        self, execution: ExecutionId, version: int, fields: Mapping[str, bytes]
-    ) -> ExecutionDocument:
-        header = load_header(fields["h"])
-        ended = _archivable(header)
-        view = self._views.execution(execution, version, fields, include_tasks=ended)
-        archive: bytes | None = None
-        kept: bytes | None = None
-        if ended:
-            # Again, though each commit did: a server before this version, or a store that lost its
-            # last writes, did not.
-            self._holding.hold_stored(execution, fields.values())
-            beside = self._reader.beside(execution)
-            kept = self._kept(execution, fields, beside)
-            archive = written(view, {"taskLogs": _logs(view, beside)} if beside.logs else {})
-        return ExecutionDocument(
-            version=version,
-            summary=execution_summary(view),
-            tasks=mapped(task_summary, view.tasks) if self._index_tasks else (),
-            archive=archive,
-            kept=kept,
-        )
-
-    def _kept(
-        self, execution: ExecutionId, fields: Mapping[str, bytes], beside: Beside
-    ) -> bytes | None:
-        """What the execution can be restored from; ``None`` when it is too large for that."""
-        partition = partition_of(execution)
-        wanted = {load_header(fields["h"]).plan}
-        wanted |= {value.decode() for name, value in fields.items() if name.startswith("d:")}
-        blobs = {plan: self._snapshots.blob(partition, plan) for plan in wanted}
-        claims = [load_claim(value).claim for name, value in fields.items() if name[:2] == "c:"]
-        kept = KeptExecution(
-            fields=fields,
-            plans={plan: blob for plan, blob in blobs.items() if blob is not None},
-            logs=beside.logs,
-            claim=max(claims, default=0),
-            checkpoints=beside.checkpoints,
-        )
-        return dump_kept(kept)
+    def _read(self, execution: ExecutionId, read: Whole | None) -> ExecutionDocument | None:
+        """Make the document of an execution, which may have been ``read`` with others."""
+        if read is None:
+            found = self._reader.snapshot(execution, before_more=_be_heavy)
+            if found is None:
+                return None
+            read = Whole(version=found[0], fields=found[1])
+        return self._archiving.document(execution, read)
 
     def _remove(self, partition: int, effects: Sequence[Pending]) -> list[Pending]:
+        plain = self._archived(map(_execution, effects))
+        outcomes = zip(plain, self._reader.remove_plain(partition, plain), strict=True)
+        gone = {id_ for (id_, _), outcome in outcomes if outcome in _IS_GONE}
         done: list[Pending] = []
         for effect in effects:
             execution = _execution(effect)
             try:
-                if self._removed(partition, execution, effect):
+                if execution in gone or self._removed(partition, execution, effect):
                     done.append(effect)
-            except _INDEX_FAILS:
+            except StoreUnavailable:
+                if not gone:
+                    raise
+            except DocumentRefused:
                 raise
             except Exception:  # noqa: BLE001 - whatever a damaged one raises costs it alone
                 _LOG.exception(
@@ -271,17 +227,37 @@ class Effects:
                 )
         return done
 
+    def _archived(self, executions: Iterable[ExecutionId]) -> list[tuple[ExecutionId, int]]:
+        """Those whose archive can be read, with its version; what is wrong with one is told where
+        it is alone. Damage may look like an index that is away: two are not damaged at once.
+        """
+        found: list[tuple[ExecutionId, int]] = []
+        away: StoreUnavailable | None = None
+        for execution in executions:
+            try:
+                archived = self._search.archived(execution)
+            except StoreDamaged:
+                continue
+            except StoreUnavailable as raised:
+                if away is not None:
+                    raise
+                away = raised
+                continue
+            if archived is not None:
+                found.append((execution, archived.version))
+        return found
+
     def _removed(self, partition: int, execution: ExecutionId, effect: Pending) -> bool:
         """Take one execution out; whether nothing is left to do for this effect."""
         archived = self._search.archived(execution)
         if archived is None:
             return self._unarchived(partition, execution, effect)
         fragments = self._fragments(execution)
-        if self._reader.remove(execution, archived.version) in {Outcome.OK, Outcome.GONE}:
+        if self._reader.remove(execution, archived.version) in _IS_GONE:
             # A crash before this leaves them to the collector: their owner is gone.
             self._snapshots.collect(partition, fragments)
             return True
-        return self._moved_on(execution, effect, archived.version)
+        return self._moved_on(partition, effect, archived.version)
 
     def _unarchived(self, partition: int, execution: ExecutionId, effect: Pending) -> bool:
         """Archive what has ended and is not archived; whether nothing is left to do for it.
@@ -295,10 +271,10 @@ class Effects:
         if found is None or stored is None:
             return found is None
         header = load_header(stored)
-        if not _archivable(header) or header.forget or not self._index([effect]):
+        if not archivable(header) or header.forget or not self._index(partition, [effect]):
             return False
         is_old = self._store.now_ms() - found[0] > _AGAIN_MS
-        if is_old and self._search.archived(execution) is None:
+        if is_old and self._search.archived_version(execution) is None:
             id_ = f"{execution}:archive:{found[0]}"
             again = Operation(id=id_, name="remove", arguments={"archive": True})
             post = {"kind": "post", "to": execution, "event": dump_event(again).decode()}
@@ -346,21 +322,22 @@ class Effects:
         fields = whole[1] if whole is not None else {}
         return tuple({value.decode() for name, value in fields.items() if name.startswith("d:")})
 
-    def _moved_on(self, execution: ExecutionId, effect: Pending, archived: int) -> bool:
+    def _moved_on(self, partition: int, effect: Pending, archived: int) -> bool:
         """A newer version exists than the archive's: nothing to remove while it runs.
 
         When it has ended, a commit that orders no effects (an operation on what had ended already,
         the end of a child) came after its archive: archive it again, so that the next round of
         this effect finds the two alike.
         """
+        execution = _execution(effect)
         found = self._store.load(execution, ["h"])
         stored = found[1]["h"] if found is not None else None
-        if stored is None or not _archivable(load_header(stored)):
+        if stored is None or not archivable(load_header(stored)):
             return True
         if found is not None and archived > found[0]:
             # The store has lost what was archived since: the archive goes on from this version.
-            return self._reader.remove(execution, found[0]) in {Outcome.OK, Outcome.GONE}
-        self._index([effect])
+            return self._reader.remove(execution, found[0]) in _IS_GONE
+        self._index(partition, [effect])
         return False
 
 
@@ -368,22 +345,6 @@ def _be_heavy(_size: int) -> None:
     """Have the place of what is heavy; ``Overloaded`` when it does not come free in time."""
     if not PLACE.take(_HEAVY_S):
         raise Overloaded
-
-
-def _logs(view: ExecutionView, beside: Beside) -> list[JsonObject]:
-    maskers = log_maskers(view, {seq for seq, _, _ in beside.logs})
-    return [
-        {
-            "taskId": task_id(ExecutionId(view.execution), seq),
-            "createdTime": at,
-            "log": maskers[seq].text(line) if seq in maskers else line,
-        }
-        for seq, at, line in beside.logs
-    ]
-
-
-def _archivable(header: Header) -> bool:
-    return header.status.terminal and not header.drain
 
 
 def _execution(effect: Pending) -> ExecutionId:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -18,6 +18,8 @@ PAGE_FIELDS: Final = 10_000
 """
 PAGE_BYTES: Final = 4 << 20
 """Bytes of an execution, about, that are read at once."""
+FEW_FIELDS: Final = 500
+"""Fields of an execution that is small: those of up to about 100 tasks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +30,17 @@ class Beside:
 
     logs: tuple[tuple[int, int, str], ...] = ()
     checkpoints: Mapping[str, bytes] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Whole:
+    """All of an execution: its fields as ``snapshot`` reads them, and of one that has ended what is
+    beside them; None: that was not read.
+    """
+
+    version: int
+    fields: Mapping[str, bytes]
+    beside: Beside | None = None
 
 
 class ExecutionReader(Protocol):
@@ -42,6 +55,13 @@ class ExecutionReader(Protocol):
 
         ``before_more`` is called before more of it is read than ``PAGE_FIELDS`` and ``PAGE_BYTES``,
         with about how many bytes it has; what it raises is raised.
+        """
+
+    def several(
+        self, partition: int, executions: Sequence[ExecutionId]
+    ) -> Mapping[ExecutionId, Whole]:
+        """Read many of one partition at once, those of them that are small, and some more may be
+        left out: they are read one by one.
         """
 
     def running(self, name: str) -> tuple[ExecutionId, ...]:
@@ -86,4 +106,11 @@ class ExecutionReader(Protocol):
         """Forget an execution that is terminal, drained (no ``drain`` in its header) and has an
         empty inbox, if its version is still ``version``: OK, STALE (anything of that does not hold)
         or GONE.
+        """
+
+    def remove_plain(
+        self, partition: int, archived: Sequence[tuple[ExecutionId, int]]
+    ) -> tuple[Outcome | None, ...]:
+        """Forget many of one partition, each as ``remove`` does; ``None``: it was left, as it has
+        plans of its own, or cannot be read.
         """

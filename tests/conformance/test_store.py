@@ -10,7 +10,7 @@ import pytest
 
 from conductor_py.errors import StoreUnavailable
 from conductor_py.model.ids import ExecutionId
-from conductor_py.ports.reader import MOST_LOG_BYTES
+from conductor_py.ports.reader import FEW_FIELDS, MOST_LOG_BYTES, Beside
 from conductor_py.ports.store import (
     Changes,
     Child,
@@ -761,6 +761,44 @@ def test_removal_compares_version_end_inbox_and_draining(store: Store) -> None:
     assert remove(execution, version) is Outcome.OK
     assert remove(execution, version) is Outcome.GONE
     assert store.reader.snapshot(execution) is None
+
+
+def test_many_are_removed_at_once_each_under_its_own_conditions(store: Store) -> None:
+    ended = [store.started(number) for number in (1, 2, 3)]
+    versions = [store.commit(store.sent(one), completed()).version for one in ended]
+    fragments = completed(fields={"h": header(frag=1), "d:f": b"plan"})
+    versions[2] = store.commit(store.sent(ended[2]), fragments).version
+    open_one, gone = store.started(4), an_id(5)
+    archived = [
+        (ended[0], versions[0]),
+        (ended[1], versions[1] - 1),
+        (ended[2], versions[2]),
+        (open_one, NOW),
+        (gone, 1),
+    ]
+    outcomes = store.reader.remove_plain(0, archived)
+    assert outcomes == (Outcome.OK, Outcome.STALE, None, Outcome.STALE, Outcome.GONE)
+    assert [store.reader.snapshot(one) is None for one, _ in archived] == [True, *3 * [False], True]
+    assert store.reader.remove(ended[2], versions[2]) is Outcome.OK
+    assert store.reader.remove_plain(0, ()) == ()
+
+
+def test_several_are_read_at_once_those_that_are_small(store: Store) -> None:
+    small, ended, wide, kept = (store.started(number) for number in (1, 2, 3, 4))
+    for execution in (small, ended):
+        store.reader.append_log(execution, 1, "a line", 5)
+    version = store.commit(store.sent(ended), completed()).version
+    many = {f"x:{number}": b"1" for number in range(FEW_FIELDS)}
+    store.commit(store.sent(wide), running(fields=many))
+    large = running(fields={"x:1": b"x" * (5 << 20)})
+    store.commit(store.sent(kept), large)
+    found = store.reader.several(0, [small, ended, wide, kept, an_id(9)])
+    assert set(found) == {small, ended}
+    for execution, read in found.items():
+        assert (read.version, read.fields) == store.reader.snapshot(execution)
+    assert found[ended].version == version
+    assert found[ended].beside == store.reader.beside(ended) == Beside(logs=((1, 5, "a line"),))
+    assert store.reader.several(0, []) == {}
 
 
 @pytest.mark.anomaly("A-7")

@@ -26,6 +26,7 @@ _BRANCHES = 30
 @pytest.fixture(autouse=True)
 def _few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reader, "PAGE_FIELDS", 50)
+    monkeypatch.setattr(reader, "FEW_FIELDS", 50)
     monkeypatch.setattr(views, "MANY", 10)
 
 

@@ -684,9 +684,9 @@ TIME_AND_LEAVING: Final = (
         bug="An execution is removed though it has moved on since it was archived.",
         breaks=("I7", "A-38"),
         edits=in_both(
-            "remove_execution",
-            "record.version ~= tonumber(ARGV[2])",
-            "record.version < tonumber(ARGV[2])",
+            "remove_executions",
+            "record.version ~= version",
+            "record.version < version",
             twin="reader",
             memory_old="or target.version != version",
             memory_new="or target.version < version",
@@ -698,7 +698,7 @@ TIME_AND_LEAVING: Final = (
         bug="An execution is removed with events in its inbox.",
         breaks=("I7", "A-39"),
         edits=in_both(
-            "remove_execution",
+            "remove_executions",
             " or redis.call('EXISTS', P .. 'inbox:' .. id) == 1\n",
             "\n",
             twin="reader",

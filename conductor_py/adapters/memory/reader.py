@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from conductor_py.adapters.memory.changes import answer_of
 from conductor_py.adapters.memory.references import count_reference, plan_of
 from conductor_py.adapters.memory.space import Execution, MemorySpace
 from conductor_py.model.ids import ExecutionId
-from conductor_py.ports.reader import MOST_LOG_BYTES, PAGE_BYTES, PAGE_FIELDS, Beside
+from conductor_py.ports.reader import (
+    FEW_FIELDS,
+    MOST_LOG_BYTES,
+    PAGE_BYTES,
+    PAGE_FIELDS,
+    Beside,
+    Whole,
+)
 from conductor_py.ports.restore import LEAVES_AGAIN_MS, Restore
 from conductor_py.ports.store import Outcome
 
@@ -36,6 +43,27 @@ class MemoryExecutionReader:
         with self._space.lock:
             target = self._space.of(execution).executions.get(execution)
             return None if target is None else (target.version, dict(target.fields))
+
+    def several(
+        self, partition: int, executions: Sequence[ExecutionId]
+    ) -> Mapping[ExecutionId, Whole]:
+        found, left = dict[ExecutionId, Whole](), PAGE_BYTES
+        with self._space.lock:
+            there = self._space.partition(partition).executions
+            for execution in executions:
+                target = there.get(execution)
+                if target is None or len(target.fields) > FEW_FIELDS or target.checkpoints:
+                    continue
+                size = sum(map(len, target.fields.values()))
+                if size <= left:
+                    left -= size
+                    logs = _newest(target.log) if target.terminal else ()
+                    found[execution] = Whole(
+                        version=target.version,
+                        fields=dict(target.fields),
+                        beside=Beside(logs=logs),
+                    )
+        return found
 
     def running(self, name: str) -> tuple[ExecutionId, ...]:
         with self._space.lock:
@@ -131,6 +159,18 @@ class MemoryExecutionReader:
             del partition.executions[execution]
             partition.timers[target.home].drop(f"x:{execution}")
             return Outcome.OK
+
+    def remove_plain(
+        self, partition: int, archived: Sequence[tuple[ExecutionId, int]]
+    ) -> tuple[Outcome | None, ...]:
+        with self._space.lock:
+            there = self._space.partition(partition).executions
+            return tuple(
+                None
+                if execution in there and there[execution].header().get("frag")
+                else self.remove(execution, version)
+                for execution, version in archived
+            )
 
 
 def _newest(log: list[tuple[int, int, str]]) -> tuple[tuple[int, int, str], ...]:

@@ -7,12 +7,19 @@ from typing import Final
 
 from conductor_py.adapters.redis.changes import OUTCOMES
 from conductor_py.adapters.redis.connection import Argument, Reply
-from conductor_py.adapters.redis.names import fields_of, pairs_of, score_of
+from conductor_py.adapters.redis.names import fields_of, pairs_of, score_of, shown
 from conductor_py.adapters.redis.record import DAMAGED, record_of
 from conductor_py.adapters.redis.scripts import Scripts
 from conductor_py.errors import StoreDamaged
 from conductor_py.model.ids import ExecutionId, partition_of
-from conductor_py.ports.reader import MOST_LOG_BYTES, PAGE_BYTES, PAGE_FIELDS, Beside
+from conductor_py.ports.reader import (
+    FEW_FIELDS,
+    MOST_LOG_BYTES,
+    PAGE_BYTES,
+    PAGE_FIELDS,
+    Beside,
+    Whole,
+)
 from conductor_py.ports.restore import LEAVES_AGAIN_MS, Restore
 from conductor_py.ports.store import Outcome
 
@@ -46,10 +53,15 @@ class RedisExecutionReader:
                 fields = fields_of(self._command("HGETALL", execution, "exec:"))
         else:
             fields = fields_of(found)
-        if "v" not in fields:
-            return None
-        kept = {name: fields[name] for name in fields if name not in _STORE_FIELDS}
-        return _version(fields["v"]), kept
+        return (_version(fields["v"]), _kept(fields)) if "v" in fields else None
+
+    def several(
+        self, partition: int, executions: Sequence[ExecutionId]
+    ) -> Mapping[ExecutionId, Whole]:
+        arguments: list[Argument] = [FEW_FIELDS, PAGE_BYTES, *executions]
+        replies = self._scripts.run("read_several", partition, arguments) if executions else ()
+        found = zip(executions, map(_whole, replies), strict=True)
+        return {execution: whole for execution, whole in found if whole is not None}
 
     def _in_pages(self, execution: ExecutionId, number: int, size: int) -> dict[str, bytes] | None:
         """Read page by page, so that a wide execution does not hold up all others; ``None`` when
@@ -147,14 +159,40 @@ class RedisExecutionReader:
         return OUTCOMES[self._scripts.run("restore_execution", partition, arguments)]
 
     def remove(self, execution: ExecutionId, version: int) -> Outcome:
-        arguments = (execution, version)
-        return OUTCOMES[self._scripts.run("remove_execution", partition_of(execution), arguments)]
+        arguments = (0, execution, version)
+        (reply,) = self._scripts.run("remove_executions", partition_of(execution), arguments)
+        outcome = OUTCOMES.get(reply)
+        if outcome is None:
+            raise StoreDamaged(f"Redis refused: {shown(reply)}")
+        return outcome
+
+    def remove_plain(
+        self, partition: int, archived: Sequence[tuple[ExecutionId, int]]
+    ) -> tuple[Outcome | None, ...]:
+        arguments: list[Argument] = [1, *(part for pair in archived for part in pair)]
+        replies = self._scripts.run("remove_executions", partition, arguments) if archived else ()
+        return tuple(map(OUTCOMES.get, replies))
 
     def _command(
         self, command: str, execution: ExecutionId, name: str, *rest: str | bytes | int
     ) -> Reply:
         prefix = self._scripts.prefix(partition_of(execution))
         return self._scripts.connection.command(command, f"{prefix}{name}{execution}", *rest)
+
+
+def _whole(reply: Sequence[Sequence[bytes]] | None) -> Whole | None:
+    if reply is None:
+        return None
+    flat, entries = reply
+    try:
+        fields, logs = fields_of(flat), _logs(entries)
+        return Whole(version=_version(fields["v"]), fields=_kept(fields), beside=Beside(logs=logs))
+    except (StoreDamaged, ValueError):
+        return None  # what is wrong is told when it is read alone
+
+
+def _kept(fields: Mapping[str, bytes]) -> dict[str, bytes]:
+    return {name: fields[name] for name in fields if name not in _STORE_FIELDS}
 
 
 def _logs(entries: Sequence[bytes]) -> tuple[tuple[int, int, str], ...]:
