@@ -39,5 +39,8 @@ def answering(answer: bytes) -> Iterator[str]:
 
 def response(body: bytes, *, status: str = "200 OK", kind: str = "application/json") -> bytes:
     """Write an answer of HTTP down."""
-    head = f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n"
+    head = (
+        f"HTTP/1.1 {status}\r\nConnection: close\r\n"
+        f"Content-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
     return head.encode() + body
