@@ -115,7 +115,7 @@ bench-peers: $(INSTALLED) ## measure peers and this server in turn, write docs/r
 bench-compare: $(INSTALLED) ## compare this tree with BASE=<commit>, measured in turn; fails where it is over 10 % worse
 	$(BIN)/python benchmarks/compare.py $(BASE)
 
-profile: $(INSTALLED) ## where the CPU of an execution goes, part by part [WORK=fork]
+profile: $(INSTALLED) ## where the CPU of an execution goes, part by part [WORK=fork|chain]
 	$(BIN)/python benchmarks/profile.py $(or $(WORK),one)
 
 mutants: $(INSTALLED) ## plant bugs one at a time and see what catches each (ONLY=<id>)

@@ -1,10 +1,10 @@
 """Where the CPU of an execution goes: what ``make profile`` prints for the tree at hand.
 
-.venv/bin/python benchmarks/profile.py [one|fork] [EXECUTIONS]
+.venv/bin/python benchmarks/profile.py [one|chain|fork] [EXECUTIONS]
 
 A server as it ships is put under load; /proc tells what each thread has used, and
-``named/sitecustomize.py`` what it is for. A fork has 1,000 branches, and what is printed is the
-cost of one.
+``named/sitecustomize.py`` what it is for. A fork has 1,000 branches and a chain ten tasks, eight
+chains are started a second; what is printed is the cost of one branch or task.
 """
 
 from __future__ import annotations
@@ -21,9 +21,17 @@ sys.path.append(str(_ROOT))
 
 from benchmarks.clients import drive  # noqa: E402 - found where this file is
 from benchmarks.machine import cost_by_thread  # noqa: E402
-from benchmarks.server_part import Served, await_effects, chain, fork, server  # noqa: E402
+from benchmarks.server_part import (  # noqa: E402
+    Served,
+    await_effects,
+    chain,
+    chain_of_ten,
+    fork,
+    server,
+)
 
 _WIDTH = 1_000
+_UNITS = {"one": "execution", "chain": "task", "fork": "branch"}
 _LEAST_MS = 0.005
 
 
@@ -34,7 +42,7 @@ def main(work: str = "one", executions: int = 0) -> int:
         with server(PYTHONPATH=path, NAMES=folder) as at:
             units, spent = _measured(at, Path(folder), work, executions)
     whole = sum(spent.values())
-    print(f"| part | CPU for one {'branch' if work == 'fork' else 'execution'} (ms) | share |")
+    print(f"| part | CPU for one {_UNITS[work]} (ms) | share |")
     print("|---|---:|---:|")
     for part, seconds in [("all", whole), *spent.most_common()]:
         if (ms := seconds * 1000 / units) >= _LEAST_MS:
@@ -46,6 +54,10 @@ def _measured(at: Served, folder: Path, work: str, executions: int) -> tuple[int
     if work == "fork":
         executions = executions or 5
         load, width = fork(at, "fork", _WIDTH), _WIDTH
+    elif work == "chain":
+        executions = executions or 100
+        load = chain_of_ten(at)
+        width = load.tasks
     else:
         executions = executions or 2_000
         load, width = chain(at, "one", 1), 1

@@ -32,6 +32,7 @@ _FIGURES: Final = (
     ("turn_one_cpu", "CPU of all processes for one execution, 1 client", "ms"),
     ("turn_eight", "one-task workflows, 8 clients", "/s"),
     ("turn_eight_cpu", "CPU of all processes for one execution, 8 clients", "ms"),
+    ("turn_chain_cpu", "CPU of all processes for a task of a chain of ten", "ms"),
     ("turn_handed_p50", "result sent to next task in a worker's hands, p50", "ms"),
     ("turn_handed_p95", "result sent to next task in a worker's hands, p95", "ms"),
     ("turn_fork_10", "CPU of all processes for a branch of 10", "ms"),
@@ -93,13 +94,14 @@ def take_turns(takers: Sequence[Callable[[], T]], turns: int) -> list[list[T]]:
 def _turn(at: Served, loads: _Loads) -> Turn:
     one_ms, one = cpu_of(at, replace(loads.one, executions=_BY_ONE), alone)
     eight_ms, eight = cpu_of(at, replace(loads.one, executions=_BY_EIGHT))
-    _, ten = cpu_of(at, loads.ten)
+    ten_ms, ten = cpu_of(at, loads.ten)
     handed_ms = handed_on_ms(ten)
     values = (
         _BY_ONE / one.seconds,
         one_ms / _BY_ONE,
         _BY_EIGHT / eight.seconds,
         eight_ms / _BY_EIGHT,
+        ten_ms / (_CHAINS * loads.ten.tasks),
         *(quantile(handed_ms, share) for share in (0.5, 0.95)),
         *(cpu_of(at, each)[0] / _BRANCHES for each in loads.forks),
     )

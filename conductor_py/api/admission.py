@@ -258,6 +258,14 @@ class RestingWakeups:
     def tickets(self, topic: str) -> tuple[int, ...]:
         return self._wakeups.tickets(topic)
 
+    def wait_turn(self, topic: str, timeout_s: float, seen: int) -> bool:
+        wait = self._wakeups.wait_turn
+        is_turn: bool = self._admission.rest(lambda: wait(topic, timeout_s, seen))
+        return is_turn
+
+    def wake_one(self, topic: str) -> None:
+        self._wakeups.wake_one(topic)
+
     def wake(self, topic: str) -> None:
         self._wakeups.wake(topic)
 

@@ -52,6 +52,7 @@ from conductor_py.engine.patience import DAY_MS, Patience
 from conductor_py.engine.payload_assembly import payload_parts
 from conductor_py.engine.payload_holding import GRACE_MS, PayloadHolding
 from conductor_py.engine.payloads import PayloadLocations
+from conductor_py.engine.polling import Polling
 from conductor_py.engine.port_set import Ports
 from conductor_py.engine.punctuality import Punctuality
 from conductor_py.engine.quarantine import Quarantine
@@ -231,6 +232,23 @@ def assemble(
     )
     live = LiveLimits(ports.metadata, monotonic)
     workers = Workers(ports.presence, lease_ms=worker_presence_ms, monotonic=monotonic)
+    bounds, hand_out = task_bounds or TaskBounds(), HandOut(ports.secrets, ports.environment)
+    polling = Polling(
+        queues=ports.queues,
+        views=views,
+        wakeups=ports.wakeups,
+        hub=Hub(ports.queues, ports.wakeups, clock.now_ms, monotonic),
+        shards=shards,
+        clock=clock,
+        partitions=partitions,
+        bounds=bounds,
+        live=live,
+        hand_out=hand_out,
+        polled=workers.polled,
+        machine=machine,
+        quiet=quiet,
+        gather_tasks_ms=gather_tasks_ms,
+    )
     tasks = Tasks(
         store=ports.store,
         reader=ports.reader,
@@ -243,19 +261,13 @@ def assemble(
         holding=holding,
         search=ports.search,
         wakeups=ports.wakeups,
-        shards=shards,
         domains=domains,
         clock=clock,
         limits=payload_limits,
         partitions=partitions,
-        bounds=task_bounds or TaskBounds(),
-        live=live,
-        quiet=quiet,
-        hub=Hub(ports.queues, ports.wakeups, clock.now_ms, monotonic) if partitions > 1 else None,
-        hand_out=HandOut(ports.secrets, ports.environment),
-        polled=workers.polled,
-        machine=machine,
-        gather_tasks_ms=gather_tasks_ms,
+        bounds=bounds,
+        hand_out=hand_out,
+        polling=polling,
     )
     history = run_history or RunHistory()
     firing = Firing(ports.schedules, executions, clock, history)

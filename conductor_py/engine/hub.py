@@ -1,4 +1,5 @@
-"""The hub: in which partitions a queue may have something, so that a poll does not ask them all.
+"""The hub: in which partitions a queue may have something, so that a poll asks those only, and none
+where nothing is.
 
 It knows from what commits publish where something became ready, from polls where more is to be had
 or falls due later, and looks at all partitions in one round trip a second, for all who poll a queue
@@ -20,6 +21,9 @@ from conductor_py.ports.wakeups import Wakeups
 _LOOK_S: Final = 1.0
 _REMEMBERED: Final = 10_000
 _RECORD_S: Final = 1.0
+_SOON_S: Final = 0.001
+_RECORDED: Final = 1_000
+_NEVER: Final = float("inf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +38,13 @@ class Candidate:
     anywhere: int
 
 
+Key = tuple[str, str]
+"""A queue, and the type of the tasks that are wanted of it: few queues have tasks of two types."""
+
+
 @dataclass(slots=True)
 class _Watch:
-    """What is known of one queue; ``seen`` are tickets that a poll has answered for."""
+    """What is known of one of them; ``seen`` are tickets that a poll has answered for."""
 
     seen: list[int]
     look_at: float = float("-inf")
@@ -46,7 +54,20 @@ class _Watch:
     """Partitions without permits, with the ticket of all as they were asked: anybody's may be free
     when the queue is published anywhere.
     """
-    recorded: dict[str, float] = field(default_factory=dict)
+    recorded: float = float("-inf")
+    unrecorded: Polled | None = None
+    """Who has polled since that was written down."""
+
+
+@dataclass(frozen=True, slots=True)
+class Polled:
+    """Who polled: for a task type and domain, in these shards, at an epoch ms."""
+
+    name: str
+    domain: str
+    worker: str
+    shards: tuple[str, ...]
+    at_ms: int
 
 
 class Hub:
@@ -64,20 +85,27 @@ class Hub:
         self._wakeups = wakeups
         self._now_ms = now_ms
         self._monotonic = monotonic
-        self._watches: dict[str, _Watch] = {}
+        self._watches: dict[Key, _Watch] = {}
         self._turn = 0
         self._lock = threading.Lock()
 
-    def candidates(self, queue: str, shards: tuple[str, ...]) -> list[Candidate]:
-        """The partitions to ask, in turn."""
+    def candidates(
+        self, key: Key, shards: tuple[str, ...], *, looks: bool = False
+    ) -> list[Candidate]:
+        """The partitions to ask, in turn; who ``looks`` relies on nothing that was published."""
+        queue, _ = key
         topic = f"q:{queue}"
         anywhere, tickets = self._wakeups.ticket(topic), self._wakeups.tickets(topic)
-        watch, looks = self._watch(queue, tickets)
-        found = self._queues.waiting(queue, shards) if looks else frozenset()
+        watch, is_time = self._watch(key, tickets)
+        is_one, found = len(tickets) == 1, frozenset[int]()
+        if (looks or is_time) and not is_one:
+            found = self._queues.waiting(queue, shards)
         now = self._monotonic()
         with self._lock:
             for partition in found:
                 watch.more.setdefault(partition, now)
+            if (looks or is_time) and is_one:
+                watch.more[0] = now  # to ask the only one is to look
             wanted = [
                 partition
                 for partition, ticket in enumerate(tickets)
@@ -89,54 +117,100 @@ class Hub:
             first = self._turn % len(wanted) if wanted else 0
         return [Candidate(one, tickets[one], anywhere) for one in wanted[first:] + wanted[:first]]
 
-    def asked(self, queue: str, candidate: Candidate, wanted: int, reply: PollReply) -> None:
-        """Note what a poll for up to ``wanted`` has found."""
-        watch, now, partition = self._watches.get(queue), self._monotonic(), candidate.partition
+    def asked(self, key: Key, candidate: Candidate, reply: PollReply) -> None:
+        """Note what a poll has found."""
+        watch, now, partition = self._watches.get(key), self._monotonic(), candidate.partition
         if watch is None:  # forgotten meanwhile, with all that is known of the others
             return
         with self._lock:
             watch.seen[partition] = candidate.ticket
+            if len(watch.seen) == 1:
+                watch.look_at = now + _LOOK_S
             watch.starved.pop(partition, None)
-            if len(reply.claimed) >= wanted:
-                watch.more[partition] = now
-                return
             watch.more.pop(partition, None)
             if reply.short is not None:
                 watch.starved[partition] = candidate.anywhere
             if reply.retry_at_ms:
                 wait_s = max(reply.retry_at_ms - self._now_ms(partition), 0) / 1000
-                watch.more[partition] = now + min(wait_s, _LOOK_S)
+                # With others it is looked at each second anyway.
+                watch.more[partition] = now + (
+                    min(wait_s, _LOOK_S) if len(watch.seen) > 1 else wait_s
+                )
 
-    def put_off(self, queue: str, partition: int) -> None:
+    def put_off(self, key: Key, partition: int) -> None:
         """A partition does not answer: the others are asked meanwhile."""
         with self._lock:
-            watch = self._watches.get(queue)
+            watch = self._watches.get(key)
             if watch is not None:
                 watch.more[partition] = self._monotonic() + _LOOK_S / 2
 
-    def record(
-        self, queue: str, name: str, domain: str, worker: str, shards: tuple[str, ...]
-    ) -> None:
-        """Write down that somebody polls, once a second; nobody's poll fails of that."""
-        now = self._monotonic()
+    def look_in_s(self, key: Key) -> float:
+        """Tell when somebody is to look, whatever is known, if anything was changed meanwhile."""
         with self._lock:
-            watch = self._watches.get(queue)
-            recorded = {} if watch is None else watch.recorded
-            if now - recorded.get(name, float("-inf")) < _RECORD_S:
-                return
-            recorded[name] = now
-        with suppress(StoreUnavailable):
-            self._queues.record_poll(name, domain, worker, shards, self._now_ms(0))
+            watch = self._watches.get(key)
+            left = watch.look_at - self._monotonic() if watch else 0.0
+        return left if left > _SOON_S else _LOOK_S
 
-    def _watch(self, queue: str, tickets: tuple[int, ...]) -> tuple[_Watch, bool]:
-        """What is known of a queue, and whether it is this caller's turn to look."""
+    def may_have(self, key: Key) -> bool:
+        """Tell whether something may be there, or falls due within a second."""
+        tickets = self._wakeups.tickets(f"q:{key[0]}")
+        with self._lock:
+            watch = self._watches.get(key)
+            is_unseen = watch is not None and list(tickets) != watch.seen
+        return is_unseen or self.due_in_s(key) <= _LOOK_S
+
+    def due_in_s(self, key: Key) -> float:
+        """Tell when a partition is to be asked though nothing is published."""
+        with self._lock:
+            watch = self._watches.get(key)
+            due = min(watch.more.values(), default=_NEVER) if watch else _NEVER
+        return max(due - self._monotonic(), _SOON_S)
+
+    def record(self, key: Key, polled: Polled, *, is_recorded: bool = False) -> None:
+        """Write down that somebody polls, once a second, unless the poll itself has done so;
+        nobody's poll fails of that.
+        """
         now = self._monotonic()
         with self._lock:
-            watch = self._watches.get(queue)
+            watch = self._watches.get(key)
+            if watch is not None and not is_recorded and now - watch.recorded < _RECORD_S:
+                watch.unrecorded = polled
+                return
+            if watch is not None:
+                watch.recorded, watch.unrecorded = now, None
+        if not is_recorded:
+            self._write_down(polled)
+
+    def record_all(self, name: str | None) -> None:
+        """Write down who has polled last, of a task type or of all (of so many of them), before
+        that is read.
+        """
+        with self._lock:
+            found = [
+                (watch, polled)
+                for watch in self._watches.values()
+                if (polled := watch.unrecorded) is not None and name in {None, polled.name}
+            ][:_RECORDED]
+            for watch, _ in found:
+                watch.unrecorded = None
+        for _, polled in found:
+            self._write_down(polled)
+
+    def _write_down(self, polled: Polled) -> None:
+        with suppress(StoreUnavailable):
+            self._queues.record_poll(
+                polled.name, polled.domain, polled.worker, polled.shards, polled.at_ms
+            )
+
+    def _watch(self, key: Key, tickets: tuple[int, ...]) -> tuple[_Watch, bool]:
+        """What is known of it, and whether it is this caller's turn to look."""
+        now = self._monotonic()
+        with self._lock:
+            watch = self._watches.get(key)
             if watch is None:
                 if len(self._watches) >= _REMEMBERED:
                     self._watches.clear()
-                watch = self._watches[queue] = _Watch(list(tickets))
+                watch = self._watches[key] = _Watch(list(tickets))
             looks = now >= watch.look_at
             if looks:
                 watch.look_at = now + _LOOK_S

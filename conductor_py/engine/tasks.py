@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from conductor_py.codec.execution import dump_json
-from conductor_py.decider.scheduling import queue_name
 from conductor_py.engine.bounds import TaskBounds
 from conductor_py.engine.clock import StoreClock
 from conductor_py.engine.domains import Domains, poll_data_to_json
 from conductor_py.engine.encoding import PayloadLimits
 from conductor_py.engine.executor import Executor
 from conductor_py.engine.hand_out import HandOut
-from conductor_py.engine.hub import Hub
-from conductor_py.engine.live_limits import LiveLimits
-from conductor_py.engine.machine import REAL_MACHINE, Machine
 from conductor_py.engine.payload_holding import PayloadHolding
 from conductor_py.engine.payload_reading import PayloadReader
-from conductor_py.engine.quiet import Quiet, last_change
+from conductor_py.engine.polling import Polling
 from conductor_py.engine.reading import Reading
 from conductor_py.engine.results import Results
-from conductor_py.engine.shards import Shards
 from conductor_py.engine.task_lookup import TaskLookup
 from conductor_py.engine.views import Views
-from conductor_py.errors import Conflict, NotFound, PayloadTooLarge, StoreFailure, StoreUnavailable
-from conductor_py.model.changing import changed
+from conductor_py.errors import Conflict, NotFound, PayloadTooLarge, StoreUnavailable
 from conductor_py.model.ids import (
     ExecutionId,
     is_execution_id,
@@ -36,17 +30,16 @@ from conductor_py.model.ids import (
 from conductor_py.model.json import JsonObject
 from conductor_py.model.requests import ExtendRequest, PollRequest, TaskLog, TaskResult
 from conductor_py.model.status import TaskStatus
-from conductor_py.model.text_bounds import refuse_long_poll, shortened_line
+from conductor_py.model.text_bounds import shortened_line
 from conductor_py.model.view import TaskView
 from conductor_py.ports.payloads import Payloads
-from conductor_py.ports.queues import Poll, TaskQueues
+from conductor_py.ports.queues import TaskQueues
 from conductor_py.ports.reader import ExecutionReader
 from conductor_py.ports.search import Search
 from conductor_py.ports.store import ExecutionStore, Outcome
 from conductor_py.ports.wakeups import Wakeups
 
 _MOST_PROGRESS = 256 * 1024
-_FALLBACK_S = 1.0
 _TRIES = 20
 
 
@@ -67,42 +60,26 @@ class Tasks:
         holding: PayloadHolding,
         search: Search,
         wakeups: Wakeups,
-        shards: Shards,
         domains: Domains,
         clock: StoreClock,
         limits: PayloadLimits,
         partitions: int,
         bounds: TaskBounds,
-        live: LiveLimits,
         hand_out: HandOut,
-        polled: Callable[[PollRequest], None],
-        machine: Machine = REAL_MACHINE,
-        hub: Hub | None = None,
-        quiet: Quiet | None = None,
-        gather_tasks_ms: int | None = None,
+        polling: Polling,
     ) -> None:
-        """Work over these collaborators; ``polled`` hears of every poll, ``quiet`` of all that
-        changes the store, where nobody else does. Claims are gathered for the index for
-        ``gather_tasks_ms``; None: it is not told of them.
-        """
-        self._gather_tasks_ms = gather_tasks_ms
+        """Work over these collaborators."""
+        self._polling = polling
         self._store = store
-        self._polled = polled
         self._reader = reader
         self._queues = queues
         self._views = views
         self._search = search
-        self._wakeups = wakeups
-        self._shards = shards
         self._domains = domains
         self._clock = clock
         self._partitions = partitions
-        self._hub = hub
-        self._quiet = quiet
         self._bounds = bounds
-        self._live = live
         self._hand_out = hand_out
-        self._machine = machine
         self._lookup = TaskLookup(store, reader, views, reading, partitions)
         self._results = Results(
             store=store,
@@ -123,109 +100,14 @@ class Tasks:
     def poll(
         self, request: PollRequest, stop: threading.Event | None = None
     ) -> tuple[JsonObject, ...]:
-        """Claim up to ``count`` tasks; waits up to ``timeout_ms`` for the first. ``stop`` ends the
-        wait.
-        """
-        refuse_long_poll(request)
-        self._polled(request)
-        queue = queue_name(request.task_type, request.domain)
-        topic = f"q:{queue}"
-        deadline = self._machine.monotonic() + request.timeout_ms / 1000
-        while True:
-            ticket, seen = self._wakeups.ticket(topic), last_change(self._quiet)
-            views, retry_at = self._poll_once(request, queue, request.task_type)
-            left = deadline - self._machine.monotonic()
-            if views or left <= 0 or (stop is not None and stop.is_set()):
-                return tuple(self._hand_out.document(view) for view in views)
-            if retry_at:
-                left = min(left, max(retry_at - self._clock.now_ms(), 1) / 1000)
-            if not self._rest(topic, ticket, seen, left, stop) and not retry_at:
-                return ()
-
-    def _rest(
-        self, topic: str, ticket: int, seen: int, left: float, stop: threading.Event | None
-    ) -> bool:
-        """Wait for so long, or until something may have come; whether it may."""
-        until = self._machine.monotonic() + left
-        while left > 0 and not (stop is not None and stop.is_set()):
-            woken = self._wakeups.wait(topic, min(left, _FALLBACK_S), ticket) != ticket
-            if woken or self._quiet is None or self._quiet.last != seen:
-                return True
-            left = until - self._machine.monotonic()
-        return False
+        """Claim tasks, as ``Polling.poll``."""
+        return self._polling.poll(request, stop)
 
     def take(
         self, request: PollRequest, task_type: str | None = None
     ) -> tuple[tuple[JsonObject, ...], int]:
-        """Claim without waiting; with the epoch ms at which more falls due, 0 when unknown.
-
-        ``task_type``: of the tasks that are wanted, where the request names one of its queues;
-        empty: any.
-        """
-        queue = queue_name(request.task_type, request.domain)
-        views, retry_at = self._poll_once(
-            request, queue, request.task_type if task_type is None else task_type
-        )
-        return tuple(self._hand_out.document(view) for view in views), retry_at
-
-    def _poll_once(
-        self, request: PollRequest, queue: str, task_type: str
-    ) -> tuple[list[TaskView], int]:
-        live = self._live.of(request.task_type)
-        asked = Poll(
-            queue=queue,
-            shards=self._shards.to_poll(),
-            worker=request.worker,
-            count=request.count,
-            lease_ms=request.lease_s * 1000,
-            max_bytes=self._bounds.poll_bytes,
-            poll_name=request.task_type,
-            poll_domain=request.domain,
-            limit=live.limit,
-            rate=live.rate,
-            gather_ms=self._gather_tasks_ms or 0,
-            task_type=task_type,
-        )
-        if self._hub is not None:
-            return self._poll_several(self._hub, request, asked)
-        reply = self._queues.poll(0, asked)
-        self._clock.correct(reply.now_ms)
-        return list(self._views.claimed(reply.claimed)), reply.retry_at_ms
-
-    def _poll_several(
-        self, hub: Hub, request: PollRequest, asked: Poll
-    ) -> tuple[list[TaskView], int]:
-        """Ask the partitions that may have something. One that does not answer takes nothing from
-        the others, and what they handed out is answered.
-        """
-        views: list[TaskView] = []
-        retry_at, room, away = 0, asked.max_bytes, None
-        for candidate in hub.candidates(asked.queue, asked.shards):
-            partition = candidate.partition
-            wanted = changed(
-                asked, count=asked.count - len(views), max_bytes=room, poll_name="", poll_domain=""
-            )
-            try:
-                reply = self._queues.poll(partition, wanted)
-            except StoreFailure as error:
-                hub.put_off(asked.queue, partition)
-                away = error
-                continue
-            self._clock.correct(reply.now_ms, partition)
-            hub.asked(asked.queue, candidate, wanted.count, reply)
-            views.extend(self._views.claimed(reply.claimed))
-            room -= sum(claimed.size for claimed in reply.claimed)
-            if reply.retry_at_ms or room <= 0:
-                after_ms = 0 if room <= 0 else reply.retry_at_ms - reply.now_ms
-                at_ms = after_ms + self._clock.now_ms()
-                retry_at = min(retry_at or at_ms, at_ms)
-            if len(views) >= request.count or room <= 0:
-                break
-        if away is not None and not views:
-            raise away
-        names = (request.task_type, request.domain, request.worker)
-        hub.record(asked.queue, *names, asked.shards)
-        return views, retry_at
+        """Claim without waiting, as ``Polling.take``."""
+        return self._polling.take(request, task_type)
 
     # -- report ------------------------------------------------------------------------------------
 
@@ -379,6 +261,7 @@ class Tasks:
 
     def poll_data(self, task_type: str | None) -> tuple[JsonObject, ...]:
         """List who polled last; ``None``: of all types."""
+        self._polling.record_all(task_type)
         return tuple(poll_data_to_json(data) for data in self._domains.last_polls(task_type))
 
     def _known(self, workflow_id: str) -> ExecutionId:

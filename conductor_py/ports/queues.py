@@ -98,8 +98,8 @@ class Claimed:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PollReply:
     """``retry_at_ms``: when a delayed entry falls due or a limit frees, at the latest ``now_ms``
-    when the poll stopped at its bytes or bounds with more to look at; 0 if nothing is known to
-    come.
+    when the poll stopped at its count, bytes or bounds with more to look at; 0 if nothing is known
+    to come.
     """
 
     now_ms: int
@@ -157,8 +157,8 @@ class TaskQueues(Protocol):
     def record_poll(
         self, name: str, domain: str, worker: str, shards: tuple[str, ...], now_ms: int
     ) -> None:
-        """Write down who polled which shards, in the home partition of the name, for polls that go
-        to several partitions.
+        """Write down who polled which shards, and when, in the home partition of the name, for a
+        poll that asks no partition or several. What is newer stays.
         """
 
     def names(self, partition: int | None) -> frozenset[str]:

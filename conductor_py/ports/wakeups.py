@@ -36,6 +36,16 @@ class Wakeups(Protocol):
     def wait_any(self, seen: Mapping[str, int], timeout_s: float) -> None:
         """Block until one of the topics was published after its ticket, or ``timeout_s`` passed."""
 
+    def wait_turn(self, topic: str, timeout_s: float, seen: int) -> bool:
+        """As ``wait``, for those of whom one is enough: what is published wakes one of them in each
+        process, who came last, as an old wait may be that of somebody who has gone. Whether it was
+        published, or the turn was passed on; who is told so and does not take all that is there
+        passes it on.
+        """
+
+    def wake_one(self, topic: str) -> None:
+        """Pass the turn on to another who waits for it in this process."""
+
     def wake(self, topic: str) -> None:
         """Wake who waits for ``topic`` in this process."""
 

@@ -92,6 +92,20 @@ def test_poll_takes_no_more_than_asked_for_and_looks_into_shards_in_order(store:
     assert [task.seq for task in store.poll(shards=("s0", "s1"), count=2)] == [1]
 
 
+def test_poll_tells_whether_it_left_something_that_is_ready(store: Store) -> None:
+    store.started(count=3)
+    two, one = replace(a_poll(), count=2), replace(a_poll(), count=1)
+    assert store.queues.poll(0, two).retry_at_ms == NOW
+    assert store.queues.poll(0, one).retry_at_ms == 0
+    for number, shard in ((2, "s2"), (3, "s3")):
+        changes = offering()
+        offer = replace(changes.offers[0], shard=shard)
+        store.start(an_id(number), replace(changes, offers=(offer,)))
+    in_both = replace(one, shards=("s2", "s3"))
+    assert store.queues.poll(0, in_both).retry_at_ms == NOW
+    assert store.queues.poll(0, in_both).retry_at_ms == 0
+
+
 def test_poll_of_many_bytes_stops_after_the_first(store: Store) -> None:
     store.started(count=3)
     assert [task.seq for task in store.poll(max_bytes=10)] == [1]

@@ -3,6 +3,7 @@
 import itertools
 import threading
 from dataclasses import replace
+from typing import Any
 
 from conductor_py.ports.store import Effect, Offer
 from conductor_py.ports.wakeups import KINDS
@@ -185,6 +186,64 @@ def test_process_wakes_those_who_wait_in_it(store: Store) -> None:
     store.wakeups.wake("w:mine")
     waiter.join(2 * PATIENCE_S)
     assert heard == [True]
+
+
+class _Turns:
+    """Threads that wait for a turn, one after the other, for a topic."""
+
+    def __init__(self, store: Store, topic: str) -> None:
+        self.wakeups, self.topic, self.woken = store.wakeups, topic, dict[int, bool]()
+        self.threads: list[threading.Thread] = []
+        self.seen = self.wakeups.ticket(topic)
+
+    def join(self) -> None:
+        """Let one more wait, from when it does."""
+        number = len(self.threads)
+        thread = threading.Thread(target=self._wait, args=(number,))
+        self.threads.append(thread)
+        thread.start()
+        until(lambda: self._length() == number + 1, what="another who waits")
+
+    def _wait(self, number: int) -> None:
+        wait = self.wakeups.wait_turn
+        self.woken[number] = wait(self.topic, 10 * PATIENCE_S, self.seen)
+
+    def _length(self) -> int:
+        held: Any = self.wakeups
+        turns = held._taking_turns if hasattr(held, "_taking_turns") else held._space.turns
+        return len(turns.get(self.topic, ()))
+
+
+def test_what_is_published_wakes_who_came_last_for_a_turn_and_everybody_else_who_waits(
+    store: Store,
+) -> None:
+    listening(store)
+    turns = _Turns(store, "q:task")
+    for _ in range(3):
+        turns.join()
+    beside = threading.Thread(target=woken, args=(store, "q:task", turns.seen))
+    beside.start()
+    store.started()
+    until(lambda: turns.woken == {2: True})
+    beside.join(2 * PATIENCE_S)
+    assert not beside.is_alive()
+    all_heard(store)
+    assert turns.woken == {2: True}
+    store.wakeups.wake_one("q:task")
+    until(lambda: turns.woken == {2: True, 1: True})
+    store.wakeups.close()
+    until(lambda: turns.woken == {2: True, 1: True, 0: True})
+
+
+def test_who_would_wait_for_a_turn_at_what_was_published_already_does_not(store: Store) -> None:
+    listening(store)
+    seen = store.wakeups.ticket("q:task")
+    store.started()
+    assert woken(store, "q:task", seen)
+    assert store.wakeups.wait_turn("q:task", PATIENCE_S * 10, seen)
+    seen = store.wakeups.ticket("q:task")
+    assert not store.wakeups.wait_turn("q:task", BRIEFLY_S, seen)
+    store.wakeups.wake_one("q:task")  # nobody waits any more
 
 
 def test_many_who_wait_are_woken_each_by_its_own_topic_and_all_at_the_end(store: Store) -> None:

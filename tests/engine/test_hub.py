@@ -31,17 +31,17 @@ class _Polled:
         self.hub = Hub(
             self.store.queues, self.store.wakeups, lambda _: clock(), lambda: clock() / 1000
         )
-        self.hub.candidates("task", SHARDS)
+        self.hub.candidates(("task", ""), SHARDS)
 
     def candidates(self) -> dict[int, Candidate]:
-        return {one.partition: one for one in self.hub.candidates("task", SHARDS)}
+        return {one.partition: one for one in self.hub.candidates(("task", ""), SHARDS)}
 
     def poll(self, candidate: Candidate, **more: object) -> PollReply:
         poll: Poll = replace(a_poll(), shards=SHARDS, **more)  # type: ignore[arg-type]
         return self.store.queues.poll(candidate.partition, poll)
 
     def asked(self, candidate: Candidate, reply: PollReply) -> None:
-        self.hub.asked("task", candidate, a_poll().count, reply)
+        self.hub.asked(("task", ""), candidate, reply)
 
 
 @pytest.fixture

@@ -354,7 +354,7 @@ def test_idle_poll_asks_no_partition(spread: MemoryEngine) -> None:
         asked.append(partition)
         return poll(partition, wanted)
 
-    spread.engine.tasks._queues._queues.poll = counted  # type: ignore[attr-defined]
+    spread.engine.tasks._polling._queues._queues.poll = counted  # type: ignore[attr-defined]
 
     def idle(polls: int) -> bool:
         asked.clear()

@@ -24,6 +24,7 @@ class _Waits:
         self.number = 1
         self.happens: dict[int, Any] = {}
         self.waits = 0
+        self.passed_on = 0
 
     @property
     def now_s(self) -> float:
@@ -33,12 +34,15 @@ class _Waits:
     def ticket(self, _topic: str) -> int:
         return self.number
 
-    def wait(self, _topic: str, timeout_s: float, seen: int) -> int:
+    def wait_turn(self, _topic: str, timeout_s: float, seen: int) -> bool:
         self.waits += 1
         self.happens.get(self.waits, lambda: None)()
         if self.number == seen:
             self._clock.advance(seconds=timeout_s)
-        return self.number
+        return self.number != seen
+
+    def wake_one(self, _topic: str) -> None:
+        self.passed_on += 1
 
     def wait_any(self, _seen: Any, timeout_s: float) -> None:
         self.waits += 1
@@ -78,9 +82,12 @@ def waits(engine: MemoryEngine) -> _Waits:
 
 def _quiet(engine: MemoryEngine, waits: _Waits) -> tuple[Any, Quiet, _Asked]:
     tasks: Any = engine.engine.tasks
-    tasks._quiet, tasks._wakeups, tasks._queues = Quiet(), waits, _Asked(tasks._queues)
-    tasks._machine = _Machine(waits)
-    return tasks, tasks._quiet, tasks._queues
+    polling = tasks._polling
+    polling._quiet, polling._wakeups, polling._queues = Quiet(), waits, _Asked(polling._queues)
+    polling._machine = _Machine(waits)
+    polling._hub._monotonic = lambda: waits.now_s
+    polling._hub._queues = polling._queues
+    return tasks, polling._quiet, polling._queues
 
 
 def _poll(tasks: Any, timeout_ms: int = 5_000) -> int:
@@ -122,6 +129,93 @@ def test_a_long_poll_asks_when_what_it_knows_of_falls_due(
     assert _poll(tasks) == 1
     assert asked.count == 2
     assert waits.now_s == pytest.approx(3.0, abs=0.1)
+
+
+def test_a_queue_that_was_found_empty_is_not_asked_again_within_a_second_by_anybody_who_waits(
+    engine: MemoryEngine, waits: _Waits
+) -> None:
+    tasks, _, asked = _quiet(engine, waits)
+    for _ in range(8):
+        assert _poll(tasks, timeout_ms=250) == 0
+    assert (waits.now_s, asked.count) == (2.0, 3)
+    engine.start(workflow("w", simple("a")))
+    assert _poll(tasks, timeout_ms=250) == 1
+    assert asked.count == 4
+
+
+def test_what_falls_due_is_not_missed_though_the_queue_was_found_empty_a_moment_ago(
+    engine: MemoryEngine, waits: _Waits
+) -> None:
+    tasks, quiet, _ = _quiet(engine, waits)
+    assert _poll(tasks, timeout_ms=0) == 0
+    engine.start(workflow("w", simple("a", startDelay=2)))
+    quiet.note()
+    assert _poll(tasks) == 1
+    assert waits.now_s == pytest.approx(2.0, abs=0.1)
+
+
+def test_polls_of_one_type_do_not_hide_what_another_type_has_in_the_same_queue(
+    engine: MemoryEngine, waits: _Waits
+) -> None:
+    tasks, _, _ = _quiet(engine, waits)
+    engine.start(workflow("w", simple("a")), task_to_domain={"a": "d"})
+    for _ in range(3):
+        assert not tasks.poll(PollRequest(task_type="d:a", worker="w", timeout_ms=250))
+    wanted = PollRequest(task_type="a", domain="d", worker="w", timeout_ms=250)
+    assert len(tasks.poll(wanted)) == 1
+
+
+def test_who_stopped_polling_is_told_with_the_time_of_the_last_poll(
+    engine: MemoryEngine, waits: _Waits
+) -> None:
+    tasks, _, asked = _quiet(engine, waits)
+    began_ms = engine.clock()
+    for _ in range(2):
+        tasks.poll(PollRequest(task_type="a", worker="w", timeout_ms=250))
+    assert asked.count == 1
+    engine.clock.advance(seconds=3_600)
+    (polled,) = tasks.poll_data("a")
+    assert polled["lastPollTime"] - began_ms <= 500
+
+
+def test_who_does_not_wait_always_asks(engine: MemoryEngine, waits: _Waits) -> None:
+    tasks, _, asked = _quiet(engine, waits)
+    for _ in range(3):
+        assert _poll(tasks, timeout_ms=0) == 0
+    assert asked.count == 3
+
+
+@pytest.mark.parametrize("task_type", ["a", None])
+def test_who_polled_last_is_told_though_the_store_was_not_asked(
+    engine: MemoryEngine, waits: _Waits, task_type: str | None
+) -> None:
+    tasks, _, asked = _quiet(engine, waits)
+    for worker in ("first", "second", "third"):
+        tasks.poll(PollRequest(task_type="a", worker=worker, timeout_ms=125))
+    assert asked.count == 1
+    (polled,) = tasks.poll_data(task_type)
+    assert polled["workerId"] == "third"
+
+
+@pytest.mark.parametrize(("tasks", "passed_on"), [(1, 0), (2, 1)])
+def test_a_poll_that_leaves_tasks_behind_lets_the_next_who_waits_look(
+    engine: MemoryEngine, waits: _Waits, tasks: int, passed_on: int
+) -> None:
+    polled, _, _ = _quiet(engine, waits)
+    for _ in range(tasks):
+        engine.start(workflow("w", simple("a")))
+    assert _poll(polled) == 1
+    assert waits.passed_on == passed_on
+
+
+@pytest.mark.parametrize(("due_s", "passed_on"), [(2, 1), (4, 0)])
+def test_who_leaves_and_knows_of_what_falls_due_soon_lets_the_next_who_waits_look(
+    engine: MemoryEngine, waits: _Waits, due_s: int, passed_on: int
+) -> None:
+    polled, _, _ = _quiet(engine, waits)
+    engine.start(workflow("w", simple("a", startDelay=due_s)))
+    assert _poll(polled, timeout_ms=1_500) == 0
+    assert waits.passed_on == passed_on
 
 
 def test_a_system_task_worker_asks_a_quiet_server_once(engine: MemoryEngine, waits: _Waits) -> None:

@@ -113,9 +113,9 @@ def test_under_local_only_the_home_server_alone_fires_timers_and_a_long_poll_the
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Only the wake-up brings the task: looking again by itself is put off."""
-    from conductor_py.engine import tasks
+    from conductor_py.engine import hub
 
-    monkeypatch.setattr(tasks, "_FALLBACK_S", 600.0)
+    monkeypatch.setattr(hub, "_LOOK_S", 600.0)
     one, two = _two(LOCAL_ONLY)
     started = one.start(workflow("w", wait("r", duration="5s"), simple("a")))
     found: list[object] = []

@@ -57,6 +57,9 @@ class _Polling:
         for shard in self.poll.shards:
             if not self.stopped and len(self.claimed) < self.poll.count:
                 self._serve((self.poll.queue, shard))
+        lanes = ((self.poll.queue, shard) for shard in self.poll.shards)
+        if len(self.claimed) >= self.poll.count and any(map(self._has_ready, lanes)):
+            self._sooner(self.now_ms)
         if self.poll.gather_ms and self.claimed:
             members = [task_id(each.execution, each.seq) for each in self.claimed]
             touch(self.partition, members, self.poll.gather_ms, self.now_ms)
@@ -70,6 +73,9 @@ class _Polling:
     def _sooner(self, at_ms: int) -> None:
         if self.retry_at_ms == 0 or at_ms < self.retry_at_ms:
             self.retry_at_ms = at_ms
+
+    def _has_ready(self, lane: tuple[str, str]) -> bool:
+        return lane in self.partition.ready and len(self.partition.ready[lane]) > 0
 
     def _serve(self, lane: tuple[str, str]) -> None:
         if lane not in self.partition.lanes:
@@ -222,7 +228,10 @@ class _Polling:
 def _record(  # noqa: PLR0917
     state: Partition, name: str, domain: str, worker: str, shards: tuple[str, ...], now_ms: int
 ) -> None:
-    last = state.poll_data.pop((name, domain), None)
+    last = state.poll_data.get((name, domain))
+    if last is not None and last.at_ms > now_ms:
+        return
+    state.poll_data.pop((name, domain), None)
     looked = {**(last.shards if last else {}), **dict.fromkeys(shards, now_ms)}
     state.poll_data[name, domain] = PollData(
         queue=name, domain=domain, worker=worker, at_ms=now_ms, shards=looked

@@ -215,6 +215,7 @@ class MemorySpace:
         self.events = Events()
         self.woken = threading.Condition()
         self.tickets: defaultdict[str, int] = defaultdict(int)
+        self.turns: defaultdict[str, list[object]] = defaultdict(list)
 
     def partition(self, number: int) -> Partition:
         """Find a partition; one that this deployment does not have is refused."""
@@ -242,8 +243,14 @@ class MemorySpace:
     def publish(self, topic: str) -> None:
         """Wake whoever waits for a topic."""
         with self.woken:
-            self.tickets[topic] += 1
             family, within, _ = topic.partition(FAMILY)
-            if within:
-                self.tickets[family + within] += 1
+            for each in (topic, family + within) if within else (topic,):
+                self.tickets[each] += 1
+                self.wake_one(each)
             self.woken.notify_all()
+
+    def wake_one(self, topic: str) -> None:
+        """Let who came last of those who wait for a turn go; under ``woken``, which tells it."""
+        waiting = self.turns.get(topic)
+        if waiting:
+            waiting.pop()

@@ -41,6 +41,24 @@ class MemoryWakeups:
                 timeout_s,
             )
 
+    def wait_turn(self, topic: str, timeout_s: float, seen: int) -> bool:
+        tickets, waiter = self._space.tickets, object()
+        with self._space.woken:
+            if tickets[topic] > seen:
+                return True
+            waiting = self._space.turns[topic]
+            waiting.append(waiter)
+            self._space.woken.wait_for(lambda: self._closed or waiter not in waiting, timeout_s)
+            is_turn = waiter not in waiting
+            if not is_turn:
+                waiting.remove(waiter)
+            return is_turn or self._closed or tickets[topic] > seen
+
+    def wake_one(self, topic: str) -> None:
+        with self._space.woken:
+            self._space.wake_one(topic)
+            self._space.woken.notify_all()
+
     def wake(self, topic: str) -> None:
         self._space.publish(topic)
 

@@ -29,6 +29,10 @@ _TOPICS_KEPT: Final = 10_000
 _PAUSE_S: Final = 0.2
 
 
+_Waiting = dict[str, dict["_Waiter", None]]
+"""Who waits for each topic, in the order in which they came."""
+
+
 class _Waiter:
     """One who waits; woken once, under the lock of the wake-ups."""
 
@@ -62,7 +66,8 @@ class RedisWakeups:
         }
         self._kinds: set[str] = set()
         self._lock = threading.Lock()
-        self._waiting: dict[str, set[_Waiter]] = {}
+        self._waiting: _Waiting = {}
+        self._taking_turns: _Waiting = {}
         self._tickets: OrderedDict[str, int] = OrderedDict()
         self._apart: dict[str, list[int]] = {}
         self._floors = dict.fromkeys(KINDS, 1)
@@ -98,12 +103,28 @@ class RedisWakeups:
                 return
             waiter = _Waiter()
             for topic in seen:
-                self._waiting.setdefault(topic, set()).add(waiter)
+                self._waiting.setdefault(topic, {})[waiter] = None
         waiter.wait(timeout_s)
         with self._lock:
             waiter.woken = True
             for topic in seen:
-                self._leave(topic, waiter)
+                _leave(self._waiting, topic, waiter)
+
+    def wait_turn(self, topic: str, timeout_s: float, seen: int) -> bool:
+        with self._lock:
+            self._listen_for((topic,))
+            if self._now(topic) > seen or self._closed.is_set():
+                return True
+            waiter = _Waiter()
+            self._taking_turns.setdefault(topic, {})[waiter] = None
+        waiter.wait(timeout_s)
+        with self._lock:
+            _leave(self._taking_turns, topic, waiter)
+            return waiter.woken or self._now(topic) > seen
+
+    def wake_one(self, topic: str) -> None:
+        with self._lock:
+            self._wake_one(topic)
 
     def wake(self, topic: str) -> None:
         with self._lock:
@@ -113,21 +134,22 @@ class RedisWakeups:
         self._closed.set()
         with self._lock:
             wire = self._wire
-            self._wake(tuple(self._waiting))
+            self._wake_all()
         if wire is not None:
             wire.disconnect()
 
-    def _wake(self, topics: Iterable[str]) -> None:
-        for topic in topics:
-            for waiter in self._waiting.pop(topic, ()):
-                waiter.wake()
-
-    def _leave(self, topic: str, waiter: _Waiter) -> None:
-        waiting = self._waiting.get(topic)
+    def _wake_one(self, topic: str) -> None:
+        waiting = self._taking_turns.get(topic)
         if waiting is not None:
-            waiting.discard(waiter)
-            if not waiting:
-                del self._waiting[topic]
+            last = next(reversed(waiting))
+            _leave(self._taking_turns, topic, last)
+            last.wake()
+
+    def _wake_all(self, kind: str = "") -> None:
+        for everybody in (self._waiting, self._taking_turns):
+            for topic in [topic for topic in everybody if topic.startswith(kind)]:
+                for waiter in everybody.pop(topic):
+                    waiter.wake()
 
     def _now(self, topic: str) -> int:
         return self._tickets.get(topic) or self._floor(topic)
@@ -138,7 +160,9 @@ class RedisWakeups:
     def _count(self, topic: str) -> None:
         self._tickets[topic] = self._now(topic) + 1
         self._tickets.move_to_end(topic)
-        self._wake((topic,))
+        for waiter in self._waiting.pop(topic, ()):
+            waiter.wake()
+        self._wake_one(topic)
         if len(self._tickets) > _TOPICS_KEPT:
             oldest, dropped = self._tickets.popitem(last=False)
             self._floors[oldest[:1]] = max(self._floor(oldest), dropped)
@@ -214,4 +238,13 @@ class RedisWakeups:
         for topic, apart in self._apart.items():
             if topic[:1] == kind:
                 apart[:] = [ticket + 1 for ticket in apart]
-        self._wake([topic for topic in self._waiting if topic[:1] == kind])
+        self._wake_all(kind)
+
+
+def _leave(waiting: _Waiting, topic: str, waiter: _Waiter) -> None:
+    """Wait for a topic no longer; nothing happens to who was woken."""
+    others = waiting.get(topic)
+    if others is not None:
+        others.pop(waiter, None)
+        if not others:
+            del waiting[topic]

@@ -104,6 +104,9 @@ class SimulatedWakeups(MemoryWakeups):
             self._process.listen((topic,), timeout_s)
         return self.ticket(topic)
 
+    def wait_turn(self, topic: str, timeout_s: float, seen: int) -> bool:
+        return self.wait(topic, timeout_s, seen) > seen
+
     def ticket(self, topic: str) -> int:
         return super().ticket(topic) - self._process.missed[topic]
 

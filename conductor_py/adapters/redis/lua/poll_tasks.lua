@@ -213,6 +213,12 @@ for i = 15, #ARGV do
     sooner(passed > 0 and now + 1000 or now)
   end
 end
+for i = 15, taken >= count and #ARGV or 0 do
+  if redis.call('EXISTS', P .. 'queue:' .. queue .. ':' .. ARGV[i]) == 1 then
+    sooner(now)
+    break
+  end
+end
 local gather_ms = tonumber(ARGV[13])
 if taken > 0 and gather_ms > 0 then
   touch(P, touched, gather_ms, now)
