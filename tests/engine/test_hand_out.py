@@ -94,11 +94,14 @@ def test_list_of_thousands_of_references_is_handed_out_in_linear_time(
     used = []
     for size in (5_000, 20_000):
         references = ["${workflow.env.REGION}", "x"] * (size // 2)
-        engine.start(workflow("w", simple("a", inputParameters={"l": references, "n": 1})))
-        began = time.process_time()
-        (task,) = engine.poll("a")
-        used.append(time.process_time() - began)
-        assert task["inputData"] == {"l": ["eu-1", "x"] * (size // 2), "n": 1}
+        tries = []
+        for _ in range(5):  # the least of them is nobody else's
+            engine.start(workflow("w", simple("a", inputParameters={"l": references, "n": 1})))
+            began = time.process_time()
+            (task,) = engine.poll("a")
+            tries.append(time.process_time() - began)
+            assert task["inputData"] == {"l": ["eu-1", "x"] * (size // 2), "n": 1}
+        used.append(min(tries))
     assert used[1] < 9 * used[0] + 0.1
 
 
