@@ -1,6 +1,6 @@
 """Where the CPU of an execution goes: what ``make profile`` prints for the tree at hand.
 
-.venv/bin/python benchmarks/profile.py [one|chain|fork] [EXECUTIONS]
+.venv/bin/python benchmarks/profile.py [one|chain|fork] [EXECUTIONS] [POLLERS]
 
 A server as it ships is put under load; /proc tells what each thread has used, and
 ``named/sitecustomize.py`` what it is for. A fork has 1,000 branches and a chain ten tasks, eight
@@ -35,12 +35,14 @@ _UNITS = {"one": "execution", "chain": "task", "fork": "branch"}
 _LEAST_MS = 0.005
 
 
-def main(work: str = "one", executions: int = 0) -> int:
-    """Measure and print a table: milliseconds of CPU of each part for a unit of work."""
+def main(work: str = "one", executions: int = 0, pollers: int = 4) -> int:
+    """Measure and print a table: milliseconds of CPU of each part for a unit of work, with so many
+    long polls.
+    """
     with tempfile.TemporaryDirectory() as folder:
         path = f"{_ROOT / 'benchmarks' / 'named'}:{_ROOT}:{_ROOT / 'workers'}"
         with server(PYTHONPATH=path, NAMES=folder) as at:
-            units, spent = _measured(at, Path(folder), work, executions)
+            units, spent = _measured(at, Path(folder), work, executions, pollers)
     whole = sum(spent.values())
     print(f"| part | CPU for one {_UNITS[work]} (ms) | share |")
     print("|---|---:|---:|")
@@ -50,7 +52,9 @@ def main(work: str = "one", executions: int = 0) -> int:
     return 0
 
 
-def _measured(at: Served, folder: Path, work: str, executions: int) -> tuple[int, Counter[str]]:
+def _measured(
+    at: Served, folder: Path, work: str, executions: int, pollers: int
+) -> tuple[int, Counter[str]]:
     if work == "fork":
         executions = executions or 5
         load, width = fork(at, "fork", _WIDTH), _WIDTH
@@ -61,6 +65,7 @@ def _measured(at: Served, folder: Path, work: str, executions: int) -> tuple[int
     else:
         executions = executions or 2_000
         load, width = chain(at, "one", 1), 1
+    load = replace(load, pollers=pollers)
     drive(replace(load, executions=max(1, executions // 10)))
     await_effects(at)
     before = _spent(at, folder)
@@ -88,4 +93,4 @@ def _part(process: str, thread: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:2], *map(int, sys.argv[2:3])))
+    sys.exit(main(*sys.argv[1:2], *map(int, sys.argv[2:4])))

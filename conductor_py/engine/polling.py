@@ -190,7 +190,6 @@ class Polling:
                 at_ms = after_ms + self._clock.now_ms()
                 retry_at = min(retry_at or at_ms, at_ms)
             if len(views) >= asked.count or room <= 0:
-                retry_at = retry_at if candidate is candidates[-1] else self._clock.now_ms()
                 break
         if away is not None and not views:
             raise away

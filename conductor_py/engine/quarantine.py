@@ -139,7 +139,7 @@ class Quarantine:
         read is deleted.
         """
         found = self.find(execution)
-        if found is not None and self._store.drop_unreadable(*self._damaged(found.execution)):
+        if found is not None and self._dropped(found.execution):
             _LOG.warning(
                 "An execution that could not be read was dropped by an operator",
                 extra={"action": "unreadable_dropped", "workflow_id": execution},
@@ -152,14 +152,14 @@ class Quarantine:
         self._executor.follow(driven.touched)
         return True
 
-    def _damaged(self, execution: ExecutionId) -> tuple[ExecutionId, bytes | None]:
-        """Give its header, if that is one of no version: another's may be read by that one."""
-        stored = self._store.header(execution)
+    def _dropped(self, execution: ExecutionId) -> bool:
+        """Drop one that cannot be read; a header that names its format may be another version's."""
+        header = self._store.header(execution)
         try:
-            is_damaged = "f" not in orjson.loads(stored)
+            is_damaged = "f" not in orjson.loads(header)
         except (ValueError, TypeError):
             is_damaged = True
-        return execution, stored if is_damaged else None
+        return self._store.drop_unreadable(execution, header if is_damaged else None)
 
     def _is_decided(self, execution: ExecutionId) -> bool:
         """Out of quarantine is not enough: a try that found something away leaves it as well."""

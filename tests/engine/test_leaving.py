@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from conductor_py.adapters.memory.space import MemorySpace
-from conductor_py.errors import Conflict, NotFound
+from conductor_py.errors import Conflict, NotFound, StoreUnavailable
 from conductor_py.model.ids import ExecutionId
 from conductor_py.model.status import TaskStatus
 from conductor_py.testing import FakeClock, MemoryEngine, memory_engine
@@ -102,6 +102,26 @@ def test_who_asks_only_whether_an_execution_is_archived_does_not_read_its_archiv
     assert cause["code"] == "archived"
     with pytest.raises(Conflict, match="has ended"):
         engine.engine.messages.push(started, {})
+
+
+def test_an_archive_that_does_not_answer_keeps_no_other_execution_in_the_store(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = [_ended(engine) for _ in range(4)]
+    real = type(engine.ports.search).archived
+
+    def archived(search: Any, execution: str) -> Any:
+        if execution == ended[0]:
+            raise StoreUnavailable("what it answers is damaged")
+        return real(search, execution)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(type(engine.ports.search), "archived", archived)
+        pass_time(engine, seconds=_KEPT_S)
+        left = [engine.engine.executions.view(one) is None for one in ended]
+        assert left == [False, True, True, True]
+    pass_time(engine, seconds=31)
+    assert engine.engine.executions.view(ended[0]) is None
 
 
 def test_running_execution_is_searchable(engine: MemoryEngine) -> None:

@@ -10,6 +10,7 @@ import pytest
 from conductor_py.engine.machine import Machine
 from conductor_py.engine.quiet import Quiet
 from conductor_py.engine.system_worker import SystemWorkerOptions
+from conductor_py.errors import StoreUnavailable
 from conductor_py.model.requests import PollRequest
 from conductor_py.testing import MemoryEngine
 from tests.builders import simple, workflow
@@ -163,6 +164,20 @@ def test_polls_of_one_type_do_not_hide_what_another_type_has_in_the_same_queue(
         assert not tasks.poll(PollRequest(task_type="d:a", worker="w", timeout_ms=250))
     wanted = PollRequest(task_type="a", domain="d", worker="w", timeout_ms=250)
     assert len(tasks.poll(wanted)) == 1
+
+
+def test_a_poll_that_fails_lets_the_next_who_waits_look(
+    engine: MemoryEngine, waits: _Waits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tasks, _, asked = _quiet(engine, waits)
+
+    def away(*_: Any) -> None:
+        raise StoreUnavailable("away")
+
+    monkeypatch.setattr(asked, "poll", away)
+    with pytest.raises(StoreUnavailable):
+        _poll(tasks)
+    assert waits.passed_on == 1
 
 
 def test_who_stopped_polling_is_told_with_the_time_of_the_last_poll(

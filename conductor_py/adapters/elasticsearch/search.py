@@ -120,7 +120,7 @@ class ElasticsearchSearch:
 
     def archived_version(self, execution_id: str) -> int | None:
         with wrapped():
-            found = self._found(execution_id, only=[])
+            found = self._found(execution_id, source=False)
             return None if found is None else _version(found)
 
     def kept(self, execution_id: str) -> Archived | None:
@@ -193,6 +193,7 @@ class ElasticsearchSearch:
         self,
         execution_id: str,
         *,
+        source: bool | None = None,
         only: list[str] | None = None,
         without: list[str] | None = None,
     ) -> Mapping[str, Any] | None:
@@ -203,8 +204,8 @@ class ElasticsearchSearch:
         found = client.get(
             index=ARCHIVE.name(self._prefix),
             id=execution_id,
-            source=False if only == [] else None,
-            source_includes=only or None,
+            source=source,
+            source_includes=only,
             source_excludes=without,
         )
         body: Any = found.body

@@ -2,7 +2,8 @@
 -- KEYS       prefix of the partition's keys (every key used is it and a name of keys.py)
 -- ARGV       id; perhaps the header that nobody can read
 -- RETURNS    1; 0 when it is not in quarantine or can be read
--- INVARIANT  What can be read stays, and so does what has another header meanwhile. Its timers and entries drop out by themselves: their owner is gone.
+-- INVARIANT  What can be read stays, and so does what has another header meanwhile. Its timers and entries drop out by
+--            themselves: their owner is gone.
 -- BOUND      Constant; memory is freed in the background.
 -- @include room
 -- @include record
@@ -18,7 +19,8 @@ if not present[1] or owner ~= QUARANTINE or not is_damaged then
   return 0
 end
 local is_json, header = pcall(cjson.decode, present[3] or '')
-local name = is_json and type(header) == 'table' and header.name or string.match(present[3] or '', '"name":%s*"([^"\\]*)"')
+local name = is_json and type(header) == 'table' and header.name
+  or string.match(present[3] or '', '"name":%s*"([^"\\]*)"')
 if type(name) == 'string' then
   redis.call('ZREM', P .. 'running:' .. name, id)
 end
