@@ -25,4 +25,4 @@ def main(runs: int) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 20))
+    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 6))

@@ -1,15 +1,18 @@
 """The targets of `make test-all`: one after the other, or some by name, a line of result each.
 
-    python -m tests.tiers.targets            all of them, and the report
+    python -m tests.tiers.targets            those that did not run on these sources, and the report
+    python -m tests.tiers.targets --again    all of them, and the report
     python -m tests.tiers.targets NAME ...   these, with what they print
     python -m tests.tiers.targets --report   the report of each target's last run
 
 A target is a program of its own. Its exit status is the verdict and the last line that it prints is
 its figure. Seeds are drawn anew in every run, printed, and kept in the report. What a target prints
 is kept in a file; its result is kept in one that is committed, as hours of work are not done in one
-piece, nor on one machine.
+piece, nor on one machine: who is interrupted goes on where it was. A verdict stands as long as the
+sources do, a red one too.
 """
 
+import hashlib
 import json
 import os
 import platform
@@ -49,11 +52,13 @@ class Target:
 class Result:
     """How a target ended: on which commit and day, with which figure.
 
-    `reasons` are the lines that say what is wrong; `seed` may be empty.
+    `reasons` are the lines that say what is wrong; `seed` may be empty. `sources` stands for all
+    files that it ran on but the pages that targets write; empty when they were no commit's.
     """
 
     target: Target
     commit: str
+    sources: str
     date: str
     status: int
     figure: str
@@ -84,8 +89,8 @@ _DIVIDED = ("-n", "2", "--dist", "loadgroup")
 TARGETS: Final = (
     _program(
         "seeds",
-        "the fast tests in 20 new orders, with new examples each time",
-        *("-m", "tests.tiers.seeds", "20"),
+        "the fast tests in 6 new orders, with new examples each time",
+        *("-m", "tests.tiers.seeds", "6"),
     ),
     _thorough("versions", "every version of every real server, every client library", *_DIVIDED),
     _thorough("histories", "many random histories of executions, servers and stores", *_DIVIDED),
@@ -141,7 +146,8 @@ _DEMANDING: Final = {"CI": "true"}
 
 def carry_out(target: Target, *, shown: bool) -> Result:
     """Run one target to its end; its output goes to its file, and to the terminal if `shown`."""
-    began, commit, date = time.monotonic(), _commit(), datetime.now(UTC).date().isoformat()
+    began, date = time.monotonic(), datetime.now(UTC).date().isoformat()
+    commit, sources = _commit(), _sources()
     LOGS.mkdir(exist_ok=True)
     log = LOGS / target.name
     with (
@@ -167,6 +173,7 @@ def carry_out(target: Target, *, shown: bool) -> Result:
     return Result(
         target=target,
         commit=commit,
+        sources=sources,
         date=date,
         status=process.returncode,
         figure=_RULES.sub("", text.rstrip().rpartition("\n")[2]),
@@ -193,19 +200,28 @@ def kept(target: Target) -> Result | None:
     return Result(target=target, **result | {"reasons": tuple(result["reasons"])})
 
 
+def stands(result: Result | None, sources: str) -> bool:
+    """Whether the target need not run again on these sources, as it has ended on them."""
+    return result is not None and result.sources == sources != ""
+
+
 def line_of(result: Result) -> str:
     """What the terminal says of a target."""
     return f"{result.target.name:10} {result.verdict:5} {result.seconds:5} s  {result.figure}\n"
 
 
-def report(results: Sequence[Result], missing: Sequence[Target] = ()) -> str:
-    """The page: what each target said when it last ran, and which were not run."""
-    return "".join(_page(results, missing))
+def report(results: Sequence[Result], sources: str, missing: Sequence[Target] = ()) -> str:
+    """The page: what each target said when it last ran, how many of them on these sources, and
+    which were not run.
+    """
+    return "".join(_page(results, sources, missing))
 
 
-def _page(results: Sequence[Result], missing: Sequence[Target]) -> Iterator[str]:
+def _page(results: Sequence[Result], sources: str, missing: Sequence[Target]) -> Iterator[str]:
+    here = [result for result in results if stands(result, sources)]
     yield "# Report of `make test-all`\n\n"
     yield "What each target said when it last ran: by `make test-all` or `make test-report`.\n"
+    yield f"{len(here)} of {len(results) + len(missing)} ran on the sources of this report.\n"
     yield "What they are: [testing](../explanation/testing.md).\n\n"
     yield f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, "
     yield f"Python {platform.python_version()}.\n\n"
@@ -238,18 +254,26 @@ def _said(*command: str) -> str:
     return done.stdout.strip()
 
 
+def _is_changed() -> bool:
+    return bool(_said("git", "status", "--porcelain", "--", ".", _NOT_PAGES))
+
+
 def _commit() -> str:
-    changed = (
-        " with changes" if _said("git", "status", "--porcelain", "--", ".", _NOT_PAGES) else ""
-    )
-    return _said("git", "rev-parse", "--short", "HEAD") + changed
+    return _said("git", "rev-parse", "--short", "HEAD") + (" with changes" if _is_changed() else "")
+
+
+def _sources() -> str:
+    if _is_changed():
+        return ""
+    files = _said("git", "ls-files", "--stage", "--", ".", _NOT_PAGES)
+    return hashlib.sha256(files.encode()).hexdigest()[:12] if files else ""
 
 
 def write_report() -> None:
     """Write the page from the kept results."""
     last = [kept(target) for target in TARGETS]
     missing = [target for target, result in zip(TARGETS, last, strict=True) if result is None]
-    REPORT.write_text(report([result for result in last if result is not None], missing))
+    REPORT.write_text(report([each for each in last if each is not None], _sources(), missing))
 
 
 def main(names: Sequence[str]) -> int:
@@ -257,19 +281,37 @@ def main(names: Sequence[str]) -> int:
     if list(names) == ["--report"]:
         write_report()
         return 0
+    if not names or list(names) == ["--again"]:
+        return _run_all(again=bool(names))
     known = {target.name: target for target in TARGETS}
     if unknown := [name for name in names if name not in known]:
         sys.stderr.write(f"no such target: {', '.join(unknown)}; there are {', '.join(known)}\n")
         return 2
-    results = []
-    for target in [known[name] for name in names] or TARGETS:
-        results.append(carry_out(target, shown=bool(names)))
-        keep(results[-1])
-        sys.stdout.write(line_of(results[-1]))
-        sys.stdout.flush()
-    if not names:
-        write_report()
+    results = [_run(known[name], shown=True) for name in names]
     return int(any(result.status for result in results))
+
+
+def _run_all(*, again: bool) -> int:
+    """Run what has not ended on these sources, or everything `again`."""
+    results = []
+    for target in TARGETS:
+        last = kept(target)
+        if last is not None and stands(last, _sources()) and not again:
+            sys.stdout.write(f"{line_of(last).rstrip()}  (stands: same sources)\n")
+        else:
+            last = _run(target, shown=False)
+            write_report()  # what comes after it may be cut off
+        results.append(last)
+    write_report()
+    return int(any(result.status for result in results))
+
+
+def _run(target: Target, *, shown: bool) -> Result:
+    result = carry_out(target, shown=shown)
+    keep(result)
+    sys.stdout.write(line_of(result))
+    sys.stdout.flush()
+    return result
 
 
 if __name__ == "__main__":

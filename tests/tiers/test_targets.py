@@ -1,6 +1,8 @@
 """The targets of `make test-all` are documented, and their report says what happened."""
 
+import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +40,7 @@ def _target(status: int) -> Target:
 def _result(**given: Any) -> Result:
     usual: dict[str, Any] = {
         "commit": "abc",
+        "sources": "f00",
         "date": "2026-01-02",
         "seconds": 0,
         "seed": "",
@@ -65,13 +68,15 @@ def test_a_report_lists_every_target_and_what_is_not_green() -> None:
         [
             _result(target=sound, status=0, figure="2 passed", seconds=7, seed="5"),
             _result(target=wrong, status=1, figure="1 | 2", seconds=8, reasons=many),
-            _result(target=wrong, status=2, figure="no rule"),
+            _result(target=wrong, status=2, figure="no rule", sources="d1d"),
         ],
+        "f00",
         [Target(name="b", shows="two", command=())],
     )
     assert "| `a` | one | green | 2 passed | 7 | 5 | abc | 2026-01-02 |" in page
     assert "| `some` | something | red | 1 \\| 2 | 8 |  | abc | 2026-01-02 |" in page
     assert "| `b` | two | not run |" in page
+    assert "2 of 4 ran on the sources of this report" in page
     assert "not green in `a`" not in page
     assert page.count("- `FAILED x`") == 12
     assert "- and 1 more" in page
@@ -101,6 +106,75 @@ def test_a_target_demands_every_service_unless_told_otherwise(
     assert carry_out(target, shown=False).figure == "CI is 'true'"
     monkeypatch.setenv("CI", "")
     assert carry_out(target, shown=False).figure == "CI is ''"
+
+
+@pytest.fixture
+def counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], str]:
+    """Two targets, a red one and a green one, that leave a letter each time that they run."""
+    ran = tmp_path / "ran"
+    ran.touch()
+
+    def leaving(letter: str, status: int) -> Target:
+        program = f"open({str(ran)!r}, 'a').write({letter!r}); raise SystemExit({status})"
+        return Target(name=letter, shows="it ran", command=(sys.executable, "-c", program))
+
+    monkeypatch.setattr(targets, "TARGETS", (leaving("a", 1), leaving("b", 0)))
+    monkeypatch.setattr(targets, "LOGS", tmp_path / "logs")
+    monkeypatch.setattr(targets, "KEPT", tmp_path / "kept")
+    monkeypatch.setattr(targets, "REPORT", tmp_path / "report.md")
+    return ran.read_text
+
+
+def test_all_targets_go_on_where_they_were_on_the_same_sources(
+    counted: Callable[[], str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    monkeypatch.setattr(targets, "_sources", lambda: "one")
+    assert main(["a"]) == 1
+    assert main([]) == 1, "what was red on these sources still is"
+    assert counted() == "ab"
+    assert "stands" in capsys.readouterr().out.splitlines()[1]
+    assert "2 of 2 ran" in (tmp_path / "report.md").read_text()
+    main(["--again"])
+    assert counted() == "abab"
+    monkeypatch.setattr(targets, "_sources", lambda: "two")
+    main([])
+    assert counted() == "ababab"
+
+
+def test_sources_that_are_no_commit_have_nothing_that_stands(
+    counted: Callable[[], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(targets, "_sources", lambda: "")
+    main([])
+    main([])
+    assert counted() == "abab"
+
+
+def test_sources_are_those_of_the_commit_but_for_the_pages_that_targets_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(targets, "ROOT", tmp_path)
+
+    def git(*command: str) -> None:
+        who = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+        subprocess.run(("git", *who, *command), cwd=tmp_path, check=True, capture_output=True)
+
+    def committed(name: str, text: str) -> str:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+        git("add", "--all")
+        git("commit", "--message", name)
+        return targets._sources()
+
+    git("init")
+    first = committed("code.py", "1")
+    assert committed("docs/reference/page.md", "figures") == first != ""
+    assert committed("code.py", "2") != first
+    (tmp_path / "code.py").write_text("1")
+    assert targets._sources() == ""
 
 
 def test_an_unknown_target_is_named_beside_those_that_there_are(
