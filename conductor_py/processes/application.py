@@ -34,7 +34,7 @@ from conductor_py.wiring import (
 
 _log = logging.getLogger(__name__)
 _LATE_S: Final = 1.0
-_SWITCH_S: Final = 0.0005
+_SWITCH_S: Final = 0.002
 """How long a request waits at most for the interpreter that another part computes with."""
 
 

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from conductor_py.adapters.memory.search import MemorySearch
+from conductor_py.adapters.sqlite import rows
 from conductor_py.adapters.sqlite.search import SqliteSearch
 from conductor_py.errors import ConfigurationError, InvalidInput, StoreDamaged, StoreUnavailable
 from conductor_py.model.search import (
@@ -30,6 +31,7 @@ from conductor_py.model.search import (
     Or,
     SearchRequest,
     SortKey,
+    TaskSummary,
     Words,
     query_words,
 )
@@ -357,3 +359,60 @@ def test_a_damaged_archive_is_said_to_be_damaged(tmp_path: Path) -> None:
     with pytest.raises(StoreDamaged, match="e000001"):
         search.archived("e000001")
     assert search.archived("e000000") is not None
+
+
+def _statements(search: SqliteSearch, documents: list[ExecutionDocument]) -> int:
+    carried_out: list[str] = []
+    connection = search._connections._writer
+    assert connection is not None
+    connection.set_trace_callback(carried_out.append)
+    search.put(documents)
+    connection.set_trace_callback(None)
+    # What the word index does is told as a comment, and a statement again for each trigger of it.
+    return len({sql for sql in carried_out if not sql.startswith("--")})
+
+
+def test_a_batch_takes_statements_by_kind_and_not_by_document(search: SqliteSearch) -> None:
+    search.put(_documents(999, 1))
+    alone = _statements(search, _documents(0, 1))
+    assert _statements(search, _documents(1, 16)) == alone
+    assert _statements(search, [replace(d, version=2) for d in _documents(1, 16)]) < alone
+
+
+def test_documents_of_one_instant_whose_rows_are_the_same_get_rows_of_their_own(
+    search: SqliteSearch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rows, "SLOTS", 4)
+    search.put(_documents(0, 1))
+    search.put(_documents(1, 3))
+    assert search.search(SearchRequest()).total_hits == 4
+    with pytest.raises(StoreUnavailable, match="More than 4 documents"):
+        search.put(_documents(4, 1))
+    search.put([replace(d, version=2) for d in _documents(0, 4)])
+    assert search.search(SearchRequest()).total_hits == 4
+
+
+def test_versions_of_one_execution_in_a_batch_leave_the_newest_and_its_tasks(
+    search: SqliteSearch,
+) -> None:
+    def task(name: str, status: str) -> TaskSummary:
+        return TaskSummary(
+            task_id=name,
+            execution_id="e000000",
+            workflow_type="orders",
+            task_type="pack",
+            scheduled_ms=1_000,
+            status=status,
+        )
+
+    (first,) = _documents(0, 1)
+    search.put(
+        [
+            replace(first, version=3, tasks=(task("a", "COMPLETED"), task("b", "SCHEDULED"))),
+            replace(first, version=1, tasks=(task("a", "SCHEDULED"), task("c", "SCHEDULED"))),
+            replace(first, version=2, removed=("c",)),
+        ]
+    )
+    found = search.search_tasks(SearchRequest()).results
+    assert {each.task_id: each.status for each in found} == {"a": "COMPLETED", "b": "SCHEDULED"}
+    assert search.search(SearchRequest()).total_hits == 1

@@ -26,6 +26,7 @@ from redis.exceptions import NoScriptError, ReadOnlyError, RedisError, ResponseE
 from redis.exceptions import TimeoutError as WireTimeoutError
 from redis.retry import Retry
 
+from conductor_py.adapters.redis.sockets import TimedTcp, TimedUnix
 from conductor_py.errors import (
     ConfigurationError,
     StoreDamaged,
@@ -53,7 +54,8 @@ class Wire(Protocol):
 _FLOOR: Final = (6, 2)
 _MAX_IDLE: Final = 64
 _PARSE = cast("Callable[[str], dict[str, Any]]", drivers.parse_url)
-_PLAIN: Final = drivers.Connection
+_TIMED: Final = {None: TimedTcp, drivers.UnixDomainSocketConnection: TimedUnix}
+"""What stands for a class of the driver, None where the URL names none."""
 BROKEN: Final = (WireConnectionError, WireTimeoutError, OSError)
 
 
@@ -108,7 +110,8 @@ class Connection:
     ) -> None:
         """Connect lazily; nothing is sent before the first call."""
         options = dict(_PARSE(url))
-        self._class = cast("Callable[..., Wire]", options.pop("connection_class", _PLAIN))
+        named = options.pop("connection_class", None)
+        self._class = cast("Callable[..., Wire]", _TIMED.get(named, named))
         if ca_certs is not None:
             options["ssl_ca_certs"] = ca_certs
         self._options = options
@@ -281,7 +284,9 @@ class Connection:
 
 def no_answer(error: Exception) -> StoreUnavailable:
     """Say that a command was sent, or could not be, and nothing came back."""
-    return StoreUnavailable(f"Redis does not answer: {error}", unanswered=True)
+    is_late = isinstance(error.__context__, BlockingIOError)
+    said = "it took too long" if is_late else str(error)
+    return StoreUnavailable(f"Redis does not answer: {said}", unanswered=True)
 
 
 _FULL: Final = "when used memory > 'maxmemory'"

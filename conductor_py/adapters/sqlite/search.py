@@ -11,15 +11,18 @@ import logging
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Final, TypeVar
 
 import orjson
 
+from conductor_py.adapters.sqlite.archives import archive
 from conductor_py.adapters.sqlite.connections import Connections, bounded
 from conductor_py.adapters.sqlite.erasing import Erasing
-from conductor_py.adapters.sqlite.rows import write_document
+from conductor_py.adapters.sqlite.rows import forget, write_documents
 from conductor_py.adapters.sqlite.schema import EXECUTIONS, TASKS, Table
+from conductor_py.adapters.sqlite.several import find
 from conductor_py.adapters.sqlite.statement import select
 from conductor_py.codec.search_document import (
     StoredSummary,
@@ -45,6 +48,12 @@ REWRITTEN_BYTES = 1 << 30
 _REMEMBERED_DELETIONS = 100_000
 _MOST_STEPS = 500_000_000
 """Steps of SQLite's machine: several seconds, some millions of rows that no index leads to."""
+_TASKS_AT_ONCE: Final = 512
+"""How many tasks' documents of a wide execution are in memory."""
+_DELETED: Final = (
+    "WITH given (place, id, version) AS ({values}) SELECT group_concat(given.place)"
+    " FROM given JOIN deleted ON deleted.workflowId = given.id AND deleted.version >= given.version"
+)
 
 
 class SqliteSearch:
@@ -66,8 +75,8 @@ class SqliteSearch:
         # Redis forgets what the archive confirmed; a summary alone can be indexed again.
         flushed = any(document.archive is not None for document in documents)
         with self._connections.writing(flushed=flushed) as connection:
-            for document in _in_order(documents):
-                _put(connection, document)
+            for part in _apart(_in_order(documents)):
+                _put(connection, part)
 
     def search(self, request: SearchRequest) -> SearchPage:
         total, page = self._select(EXECUTIONS, request, decode_execution)
@@ -152,46 +161,31 @@ def _in_order(documents: Iterable[ExecutionDocument]) -> list[ExecutionDocument]
     return sorted(documents, key=lambda document: (document.summary.start_ms, document.version))
 
 
-def _put(connection: sqlite3.Connection, document: ExecutionDocument) -> None:
-    execution_id, version = document.execution_id, document.version
-    deleted = connection.execute(
-        "SELECT 1 FROM deleted WHERE workflowId = ? AND version >= ?", (execution_id, version)
-    ).fetchone()
-    if deleted:
-        return
-    write_document(connection, EXECUTIONS, encode_execution(document.summary), version)
-    for task in document.tasks:
-        write_document(connection, TASKS, encode_task(task), document.version_of(task))
-    for task_id in document.removed:
-        _remove_task(connection, task_id, document.last_version)
-    if document.archive is not None:
-        _keep(connection, document)
-        connection.execute(
-            "INSERT INTO archive (workflowId, version, endTime, document) VALUES (?, ?, ?, ?)"
-            " ON CONFLICT (workflowId) DO UPDATE SET version = excluded.version,"
-            " endTime = excluded.endTime, document = excluded.document"
-            " WHERE excluded.version > version",
-            (execution_id, version, document.summary.end_ms, zlib.compress(document.archive, 1)),
-        )
+def _apart(documents: Iterable[ExecutionDocument]) -> Iterator[Sequence[ExecutionDocument]]:
+    """Divide them into parts that have an execution once; a later part comes after it."""
+    part: dict[str, ExecutionDocument] = {}
+    for document in documents:
+        if document.execution_id in part:
+            yield tuple(part.values())
+            part = {}
+        part[document.execution_id] = document
+    yield tuple(part.values())
 
 
-def _keep(connection: sqlite3.Connection, document: ExecutionDocument) -> None:
-    """What belongs to an archive is replaced with it, or goes when the newer one has none."""
-    newer = connection.execute(
-        "SELECT 1 FROM archive WHERE workflowId = ? AND version >= ?",
-        (document.execution_id, document.version),
-    ).fetchone()
-    if newer:
-        return
-    if document.kept is None:
-        connection.execute("DELETE FROM kept WHERE workflowId = ?", (document.execution_id,))
-        return
-    connection.execute(
-        "INSERT INTO kept (workflowId, version, document) VALUES (?, ?, ?)"
-        " ON CONFLICT (workflowId) DO UPDATE SET version = excluded.version,"
-        " document = excluded.document",
-        (document.execution_id, document.version, document.kept),
-    )
+def _put(connection: sqlite3.Connection, documents: Sequence[ExecutionDocument]) -> None:
+    """Write what was not deleted; each is of another execution."""
+    asked = [(at, each.execution_id, each.version) for at, each in enumerate(documents)]
+    deleted = {at for (at,) in find(connection, _DELETED, asked)}
+    documents = [document for at, document in enumerate(documents) if at not in deleted]
+    summaries = ((encode_execution(each.summary), each.version) for each in documents)
+    write_documents(connection, EXECUTIONS, summaries)
+    tasks = ((encode_task(task), d.version_of(task)) for d in documents for task in d.tasks)
+    while some := tuple(islice(tasks, _TASKS_AT_ONCE)):
+        write_documents(connection, TASKS, some)
+    for document in documents:
+        for task_id in document.removed:
+            _remove_task(connection, task_id, document.last_version)
+    archive(connection, [each for each in documents if each.archive is not None])
 
 
 def _delete(connection: sqlite3.Connection, execution_id: str, version: int) -> None:
@@ -200,7 +194,7 @@ def _delete(connection: sqlite3.Connection, execution_id: str, version: int) -> 
             f"SELECT row FROM {table.name} WHERE workflowId = ?",  # noqa: S608 - our own names
             (execution_id,),
         ).fetchall()
-        _delete_rows(connection, table, found)
+        forget(connection, table, [row for (row,) in found])
     connection.execute("DELETE FROM archive WHERE workflowId = ?", (execution_id,))
     connection.execute("DELETE FROM kept WHERE workflowId = ?", (execution_id,))
     connection.execute(
@@ -219,12 +213,7 @@ def _remove_task(connection: sqlite3.Connection, task_id: str, version: int) -> 
         f"SELECT row FROM {TASKS.name} WHERE {TASKS.identity} = ? AND fence <= ?",  # noqa: S608
         (task_id, version),
     ).fetchall()
-    _delete_rows(connection, TASKS, found)
-
-
-def _delete_rows(connection: sqlite3.Connection, table: Table, rows: list[tuple[int]]) -> None:
-    for suffix, key in (("_words", "rowid"), ("_body", "row"), ("", "row")):
-        connection.executemany(f"DELETE FROM {table.name}{suffix} WHERE {key} = ?", rows)  # noqa: S608
+    forget(connection, TASKS, [row for (row,) in found])
 
 
 def _body(connection: sqlite3.Connection, table: Table, row: int) -> bytes:

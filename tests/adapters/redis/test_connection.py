@@ -1,8 +1,10 @@
 """What `Connection` promises: errors wrapped, broken connections replaced, nothing sent twice."""
 
+import socket
 import threading
 from collections import deque
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -34,6 +36,23 @@ class EmptiedInBetween(deque[Any]):
         was_there = len(self) > 0
         self.clear()
         return was_there
+
+
+@pytest.mark.parametrize("form", ["unix://{path}", "redis://127.0.0.1:{port}"])
+def test_server_that_takes_commands_and_says_nothing_is_unavailable(
+    form: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "silent"
+    with socket.socket(socket.AF_UNIX) as local, socket.socket() as far:
+        local.bind(str(path))
+        far.bind(("127.0.0.1", 0))
+        for listening in (local, far):
+            listening.listen()
+        url = form.format(path=path, port=far.getsockname()[1])
+        connection = Connection(url, socket_timeout_s=0.05)
+        with pytest.raises(StoreUnavailable, match="it took too long") as refused:
+            connection.call("PING", again=False)
+    assert refused.value.unanswered
 
 
 def test_two_threads_may_close_the_idle_connections_at_once(connection: Connection) -> None:
