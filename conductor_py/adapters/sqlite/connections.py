@@ -16,6 +16,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 from conductor_py.adapters.sqlite.schema import ADDED, FORMAT, HAS_ADDED, statements
 from conductor_py.errors import ConfigurationError, InvalidInput, StoreUnavailable
@@ -44,15 +45,29 @@ class Connections:
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """Lend a connection inside one consistent snapshot."""
-        with _wrapped():
-            connection = self._borrow()
+        with self._lent() as connection:
             try:
                 connection.execute("BEGIN")
                 yield connection
             finally:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
+
+    @contextmanager
+    def _lent(self) -> Iterator[sqlite3.Connection]:
+        """Lend a connection."""
+        with _wrapped():
+            connection = self._borrow()
+            try:
+                yield connection
+            finally:
                 self._give_back(connection)
+
+    def row(self, sql: str, *given: object) -> tuple[Any, ...] | None:
+        """The one row that a statement selects, if there is any: a snapshot by itself."""
+        with self._lent() as connection:
+            found: tuple[Any, ...] | None = connection.execute(sql, given).fetchone()
+            return found
 
     @contextmanager
     def writing(self, *, flushed: bool = False) -> Iterator[sqlite3.Connection]:

@@ -87,10 +87,9 @@ class SqliteSearch:
         return TaskSearchPage(total_hits=total, results=page)
 
     def archived(self, execution_id: str) -> Archived | None:
-        with self._connections.reading() as connection:
-            found = connection.execute(
-                "SELECT version, document FROM archive WHERE workflowId = ?", (execution_id,)
-            ).fetchone()
+        found = self._connections.row(
+            "SELECT version, document FROM archive WHERE workflowId = ?", execution_id
+        )
         if found is None:
             return None
         try:
@@ -99,17 +98,15 @@ class SqliteSearch:
             raise StoreDamaged(f"The archive of {execution_id} cannot be read.") from damage
 
     def archived_version(self, execution_id: str) -> int | None:
-        with self._connections.reading() as connection:
-            found = connection.execute(
-                "SELECT version FROM archive WHERE workflowId = ?", (execution_id,)
-            ).fetchone()
+        found = self._connections.row(
+            "SELECT version FROM archive WHERE workflowId = ?", execution_id
+        )
         return None if found is None else found[0]
 
     def kept(self, execution_id: str) -> Archived | None:
-        with self._connections.reading() as connection:
-            found = connection.execute(
-                "SELECT version, document FROM kept WHERE workflowId = ?", (execution_id,)
-            ).fetchone()
+        found = self._connections.row(
+            "SELECT version, document FROM kept WHERE workflowId = ?", execution_id
+        )
         return None if found is None else Archived(version=found[0], document=found[1])
 
     def ended_before(self, instant_ms: int, limit: int) -> tuple[ArchivedId, ...]:
