@@ -11,7 +11,6 @@ from conductor_py.api.answers import Answer, json_answer, json_bytes, text
 from conductor_py.api.front import Front, blueprint
 from conductor_py.api.interface_page import page
 from conductor_py.api.scrapes import Scrapes
-from conductor_py.wire.openapi import document, document_bytes
 
 _METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _SCRIPT_TYPE = "application/javascript; charset=utf-8"
@@ -62,6 +61,8 @@ class _System:
         return Answer(self._scrapes.text(), headers={"Content-Type": _METRICS_TYPE})
 
     def api_docs(self) -> Answer:
+        from conductor_py.wire.openapi import document_bytes  # noqa: PLC0415 - forty ms of a start, and few need it
+
         return json_bytes(document_bytes(self._engine.version))
 
     def context(self) -> Answer:
@@ -71,6 +72,8 @@ class _System:
         return Answer(told, headers={"Content-Type": _SCRIPT_TYPE})
 
     def interface(self) -> Answer:
+        from conductor_py.wire.openapi import document  # noqa: PLC0415 - forty ms of a start, and few need it
+
         policy = "default-src 'none'; style-src 'unsafe-inline'"
         headers = {"Content-Type": _PAGE_TYPE, "Content-Security-Policy": policy}
         return Answer(page(document(self._engine.version)).encode(), headers=headers)

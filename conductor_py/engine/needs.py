@@ -28,7 +28,6 @@ from conductor_py.decider.need import (
     ValidationWanted,
 )
 from conductor_py.decider.subsets import subset
-from conductor_py.engine.json_schema import faults
 from conductor_py.engine.long_scripts import LongScripts, PutOff, evaluation_of
 from conductor_py.engine.payload_reading import PayloadReader
 from conductor_py.engine.snapshots import Snapshots
@@ -252,6 +251,8 @@ def _evaluated(result: ScriptResult) -> Evaluated | Refusal:
 
 
 def _valid(wanted: ValidationWanted) -> bool | Refusal:
+    from conductor_py.engine.json_schema import faults  # noqa: PLC0415 - forty ms of a start, and few need it
+
     found = faults(wanted.schema, wanted.document)
     if not found:
         return True

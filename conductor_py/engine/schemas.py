@@ -14,7 +14,6 @@ import orjson
 
 from conductor_py.codec.execution import dump_json
 from conductor_py.engine.clock import StoreClock
-from conductor_py.engine.json_schema import faults, schema_fault
 from conductor_py.engine.payload_reading import PayloadReader
 from conductor_py.engine.readable import BeforeHeavy, nothing, told_each
 from conductor_py.errors import InvalidInput, NotFound, Violation
@@ -101,6 +100,8 @@ def check_input(definition: WorkflowDef, given_input: Document, payloads: Payloa
     data = given.get("data") if given and given.get("type", "JSON") == "JSON" else None
     if not definition.enforce_schema or not isinstance(data, dict):
         return
+    from conductor_py.engine.json_schema import faults  # noqa: PLC0415 - forty ms of a start, and few need it
+
     with payloads.place.scope():
         document: object = given_input
         if isinstance(given_input, External):
@@ -145,7 +146,11 @@ def _unusable(definition: WorkflowDef | TaskDef, root: str) -> Iterator[Violatio
     for attribute, name in _ATTRIBUTES:
         given: JsonObject | None = getattr(definition, attribute)
         data = given.get("data") if given and given.get("type", "JSON") == "JSON" else None
-        fault = schema_fault(data) if isinstance(data, dict) else None
+        if not isinstance(data, dict):
+            continue
+        from conductor_py.engine.json_schema import schema_fault  # noqa: PLC0415 - forty ms of a start, and few need it
+
+        fault = schema_fault(data)
         if fault is not None:
             yield Violation(path=f"{root}.{name}.data{fault.path[1:]}", message=fault.message)
 

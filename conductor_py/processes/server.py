@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Final
 
@@ -50,12 +51,15 @@ def run_server(settings: Settings, say: Say) -> int:
         from conductor_py.wiring import check_lock
 
         check_lock(settings)
+    is_one = settings.server.one_process and settings.server.workers == 1
+    if is_one:  # the store takes as long to start as that takes to import
+        threading.Thread(target=import_module, args=("granian.server",), daemon=True).start()
     with _store(settings) as (reached, name):
         await_port(settings.server.host, settings.server.port, timeout_s=_PORT_S)
         threading.Thread(
             target=_announce, args=(settings, say, began), name="announce", daemon=True
         ).start()
-        if settings.server.one_process and settings.server.workers == 1:
+        if is_one:
             from conductor_py.processes.api import serve
 
             serve(
