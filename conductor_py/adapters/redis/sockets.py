@@ -38,8 +38,7 @@ class TimedUnix(_Timed, UnixDomainSocketConnection):
 
 
 def _keep_time(made: socket.socket, seconds: float) -> None:
-    whole = int(seconds)
-    limit = struct.pack("@ll", whole, int((seconds - whole) * 1_000_000))
+    whole, micro = divmod(max(1, round(seconds * 1_000_000)), 1_000_000)  # 0 would be for ever
     made.settimeout(None)
     for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
-        made.setsockopt(socket.SOL_SOCKET, option, limit)
+        made.setsockopt(socket.SOL_SOCKET, option, struct.pack("@ll", whole, micro))
