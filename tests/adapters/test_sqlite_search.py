@@ -8,6 +8,7 @@ import sqlite3
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -383,13 +384,33 @@ def test_documents_of_one_instant_whose_rows_are_the_same_get_rows_of_their_own(
     search: SqliteSearch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rows, "SLOTS", 4)
-    search.put(_documents(0, 1))
-    search.put(_documents(1, 3))
-    assert search.search(SearchRequest()).total_hits == 4
+    for one in _documents(0, 4):  # the last has one row left, wherever it begins to look
+        search.put([one])
+    search.put([replace(d, summary=replace(d.summary, start_ms=2_000)) for d in _documents(10, 4)])
+    assert search.search(SearchRequest()).total_hits == 8
     with pytest.raises(StoreUnavailable, match="More than 4 documents"):
         search.put(_documents(4, 1))
     search.put([replace(d, version=2) for d in _documents(0, 4)])
-    assert search.search(SearchRequest()).total_hits == 4
+    assert search.search(SearchRequest()).total_hits == 8
+
+
+def test_what_was_written_last_is_not_kept_in_memory(search: SqliteSearch) -> None:
+    """A compiled statement keeps what was bound to it: it must not be a batch of archives."""
+    bound: list[int] = []
+    write = sqlite3.Connection.execute
+
+    def noted(connection: sqlite3.Connection, sql: str, given: Any = ()) -> Any:
+        bound.append(sum(len(value) for value in given if isinstance(value, bytes)))
+        return write(connection, sql, given)
+
+    noting = type("Noting", (sqlite3.Connection,), {"execute": noted})
+    search.put(_documents(99, 1))
+    file = search._connections._file
+    search._connections._writer = sqlite3.connect(file, isolation_level=None, factory=noting)
+    large = os.urandom(100_000)
+    search.put([replace(d, archive=large, kept=large) for d in _documents(0, 16)])
+    assert sum(bound) > 2 * 16 * len(large)
+    assert max(bound) < 3 * len(large)
 
 
 def test_versions_of_one_execution_in_a_batch_leave_the_newest_and_its_tasks(

@@ -21,7 +21,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -35,8 +35,12 @@ _SEED = re.compile(r"^seed (\d+)$", re.MULTILINE)
 _RULES = re.compile(r"^=+ | =+$")
 _MOST_REASONS = 12
 _LONGEST_REASON = 160
-# Some targets write the page of their figures: that is no change of what the next ones run.
-_NOT_PAGES = ":(exclude)docs/reference"
+# What targets write themselves is no change of what the next ones run.
+_WRITTEN = (
+    *("test-results", "test-report.md", "benchmarks.md", "benchmarks-spark.json"),
+    *("benchmarks-spark.md", "chaos-spark.md", "fuzz.md", "mutants.md"),
+)
+_SOURCES: Final = ("--", ".", *(f":(exclude)docs/reference/{page}" for page in _WRITTEN))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +146,8 @@ MARKED: Final = frozenset(target.name for target in TARGETS if _MARKED in target
 
 _DEMANDING: Final = {"CI": "true"}
 """A target that skips what it is there to show has shown nothing: what is missing is a failure."""
+_NARROWING: Final = "PYTEST_ADDOPTS"
+"""Not passed on: a target is run whole."""
 
 
 def carry_out(target: Target, *, shown: bool) -> Result:
@@ -150,12 +156,14 @@ def carry_out(target: Target, *, shown: bool) -> Result:
     commit, sources = _commit(), _sources()
     LOGS.mkdir(exist_ok=True)
     log = LOGS / target.name
+    environment = {**_DEMANDING, **os.environ, "PYTHONUNBUFFERED": "1"}
+    environment.pop(_NARROWING, None)
     with (
         log.open("w") as kept,
         subprocess.Popen(
             target.command,
             cwd=ROOT,
-            env={**_DEMANDING, **os.environ, "PYTHONUNBUFFERED": "1"},
+            env=environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -170,6 +178,11 @@ def carry_out(target: Target, *, shown: bool) -> Result:
                 sys.stdout.flush()
     text = log.read_text()
     seed = _SEED.search(text)
+    # One that was killed, or did not demand all that it needs, or whose sources were edited under
+    # it, has run: what it says is kept, and is said of no sources.
+    is_whole = process.returncode >= 0 and environment["CI"] == _DEMANDING["CI"]
+    if not is_whole or _sources() != sources:
+        sources = ""
     return Result(
         target=target,
         commit=commit,
@@ -184,11 +197,20 @@ def carry_out(target: Target, *, shown: bool) -> Result:
 
 
 def keep(result: Result) -> None:
-    """Keep a result in place of the last one of its target."""
-    kept = asdict(result)
-    del kept["target"]
+    """Keep a result in place of the last one of its target. That this was red on the same sources
+    is not forgotten for a run that had more luck.
+    """
+    last = kept(result.target)
+    if last is not None and last.status and stands(last, result.sources) and not result.status:
+        seed = f" (seed {last.seed})" if last.seed else ""
+        result = replace(result, reasons=(f"red before{seed}: {last.figure}", *last.reasons))
+    fields = asdict(result)
+    del fields["target"]
     KEPT.mkdir(parents=True, exist_ok=True)
-    (KEPT / f"{result.target.name}.json").write_text(json.dumps(kept, indent=1) + "\n")
+    file = KEPT / f"{result.target.name}.json"
+    beside = file.with_suffix(".new")
+    beside.write_text(json.dumps(fields, indent=1) + "\n")
+    beside.replace(file)
 
 
 def kept(target: Target) -> Result | None:
@@ -255,7 +277,7 @@ def _said(*command: str) -> str:
 
 
 def _is_changed() -> bool:
-    return bool(_said("git", "status", "--porcelain", "--", ".", _NOT_PAGES))
+    return bool(_said("git", "status", "--porcelain", "--untracked-files=all", *_SOURCES))
 
 
 def _commit() -> str:
@@ -265,7 +287,7 @@ def _commit() -> str:
 def _sources() -> str:
     if _is_changed():
         return ""
-    files = _said("git", "ls-files", "--stage", "--", ".", _NOT_PAGES)
+    files = _said("git", "ls-files", "--stage", *_SOURCES)
     return hashlib.sha256(files.encode()).hexdigest()[:12] if files else ""
 
 

@@ -1,5 +1,6 @@
 """The targets of `make test-all` are documented, and their report says what happened."""
 
+import itertools
 import subprocess
 import sys
 from collections.abc import Callable
@@ -144,6 +145,42 @@ def test_all_targets_go_on_where_they_were_on_the_same_sources(
     assert counted() == "ababab"
 
 
+def test_a_verdict_on_sources_that_changed_meanwhile_is_one_on_none(
+    counted: Callable[[], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = itertools.count()
+    monkeypatch.setattr(targets, "_sources", lambda: f"{next(seen)}")
+    assert carry_out(targets.TARGETS[0], shown=False).sources == ""
+    monkeypatch.setattr(targets, "_sources", lambda: "one")
+    assert carry_out(targets.TARGETS[0], shown=False).sources == "one"
+    monkeypatch.setenv("CI", "")
+    assert carry_out(targets.TARGETS[0], shown=False).sources == ""
+
+
+def test_a_target_is_run_whole_and_one_that_is_killed_says_nothing_that_stands(
+    counted: Callable[[], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(targets, "_sources", lambda: "one")
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-k nothing")
+    tell = "import os; print(os.environ.get('PYTEST_ADDOPTS')); os.kill(os.getpid(), 9)"
+    target = Target(name="c", shows="its end", command=(sys.executable, "-uc", tell))
+    killed = carry_out(target, shown=False)
+    assert (killed.figure, killed.sources, killed.verdict) == ("None", "", "red")
+
+
+def test_what_was_red_on_the_same_sources_is_not_forgotten_for_a_luckier_run(
+    counted: Callable[[], str],
+) -> None:
+    red = targets.TARGETS[0]
+    keep(_result(target=red, status=1, figure="1 failed", seed="7", reasons=("FAILED x",)))
+    keep(_result(target=red, status=0, figure="2 passed", seed="8"))
+    page = report([last for last in [kept(red)] if last], "f00")
+    assert "red before (seed 7): 1 failed" in page
+    assert "FAILED x" in page
+    keep(_result(target=red, status=0, figure="2 passed", sources="other"))
+    assert kept(red) == _result(target=red, status=0, figure="2 passed", sources="other")
+
+
 def test_sources_that_are_no_commit_have_nothing_that_stands(
     counted: Callable[[], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -171,9 +208,15 @@ def test_sources_are_those_of_the_commit_but_for_the_pages_that_targets_write(
 
     git("init")
     first = committed("code.py", "1")
-    assert committed("docs/reference/page.md", "figures") == first != ""
-    assert committed("code.py", "2") != first
-    (tmp_path / "code.py").write_text("1")
+    assert committed("docs/reference/fuzz.md", "figures") == first != ""
+    assert committed("docs/reference/http-api.md", "routes") != first
+    first = committed("code.py", "2")
+    (tmp_path / "code.py").write_text("3")
+    assert targets._sources() == ""
+    git("checkout", "code.py")
+    git("config", "status.showUntrackedFiles", "no")
+    assert targets._sources() == first
+    (tmp_path / "new.py").touch()
     assert targets._sources() == ""
 
 

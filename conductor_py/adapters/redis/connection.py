@@ -284,9 +284,7 @@ class Connection:
 
 def no_answer(error: Exception) -> StoreUnavailable:
     """Say that a command was sent, or could not be, and nothing came back."""
-    is_late = isinstance(error.__context__, BlockingIOError)
-    said = "it took too long" if is_late else str(error)
-    return StoreUnavailable(f"Redis does not answer: {said}", unanswered=True)
+    return StoreUnavailable(f"Redis does not answer: {error}", unanswered=True)
 
 
 _FULL: Final = "when used memory > 'maxmemory'"

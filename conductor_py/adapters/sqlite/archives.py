@@ -37,7 +37,7 @@ def archive(connection: sqlite3.Connection, documents: Sequence[ExecutionDocumen
     write(connection, _NOT_KEPT, [(d.execution_id,) for d in documents if d.kept is None])
     kept = [(d.execution_id, d.version, d.kept) for d in documents if d.kept is not None]
     write(connection, _KEPT, kept)
-    write(connection, _ARCHIVED, [_archived(document) for document in documents])
+    write(connection, _ARCHIVED, map(_archived, documents))
 
 
 def _archived(document: ExecutionDocument) -> tuple[object, ...]:

@@ -103,8 +103,6 @@ def _give_rows(connection: sqlite3.Connection, taken: str, documents: list[_Docu
     """Find each a number of its millisecond that no other document has."""
     given: set[int] = set()
     for offset in range(SLOTS):
-        if not documents:
-            return
         later, asked = [], {}
         for document in documents:
             document.row = first_row(document.time_ms) + (document.slot + offset) % SLOTS
@@ -116,16 +114,18 @@ def _give_rows(connection: sqlite3.Connection, taken: str, documents: list[_Docu
         rows = [(row,) for row in asked]
         later += [asked[row] for (row,) in find(connection, taken, rows)]
         documents = later
+        if not documents:
+            return
     time_ms = documents[0].time_ms
     raise StoreUnavailable(f"More than {SLOTS} documents have the time {time_ms}.")
 
 
 def _write(connection: sqlite3.Connection, table: Table, documents: Sequence[_Document]) -> None:
     sql = _statements(table)
-    rows = [(d.row, d.version, *_columns(table, d.stored)) for d in documents]
+    rows = ((d.row, d.version, *_columns(table, d.stored)) for d in documents)
     write(connection, sql["row"], rows)
-    write(connection, sql["body"], [(d.row, d.body) for d in documents])
-    write(connection, sql["words"], [(d.row, *_words(table, d.stored)) for d in documents])
+    write(connection, sql["body"], ((d.row, d.body) for d in documents))
+    write(connection, sql["words"], ((d.row, *_words(table, d.stored)) for d in documents))
 
 
 @cache

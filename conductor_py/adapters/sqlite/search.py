@@ -11,7 +11,6 @@ import logging
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -22,7 +21,7 @@ from conductor_py.adapters.sqlite.connections import Connections, bounded
 from conductor_py.adapters.sqlite.erasing import Erasing
 from conductor_py.adapters.sqlite.rows import forget, write_documents
 from conductor_py.adapters.sqlite.schema import EXECUTIONS, TASKS, Table
-from conductor_py.adapters.sqlite.several import find
+from conductor_py.adapters.sqlite.several import find, portions
 from conductor_py.adapters.sqlite.statement import select
 from conductor_py.codec.search_document import (
     StoredSummary,
@@ -48,8 +47,9 @@ REWRITTEN_BYTES = 1 << 30
 _REMEMBERED_DELETIONS = 100_000
 _MOST_STEPS = 500_000_000
 """Steps of SQLite's machine: several seconds, some millions of rows that no index leads to."""
-_TASKS_AT_ONCE: Final = 512
-"""How many tasks' documents of a wide execution are in memory."""
+_MOST_TASKS: Final = 512
+_MOST_TASK_BYTES: Final = 2 << 20
+"""Of texts; how many tasks' documents of a wide execution are in memory."""
 _DELETED: Final = (
     "WITH given (place, id, version) AS ({values}) SELECT group_concat(given.place)"
     " FROM given JOIN deleted ON deleted.workflowId = given.id AND deleted.version >= given.version"
@@ -177,12 +177,16 @@ def _put(connection: sqlite3.Connection, documents: Sequence[ExecutionDocument])
     summaries = ((encode_execution(each.summary), each.version) for each in documents)
     write_documents(connection, EXECUTIONS, summaries)
     tasks = ((encode_task(task), d.version_of(task)) for d in documents for task in d.tasks)
-    while some := tuple(islice(tasks, _TASKS_AT_ONCE)):
+    for some in portions(tasks, _bytes_of, most=_MOST_TASKS, most_bytes=_MOST_TASK_BYTES):
         write_documents(connection, TASKS, some)
     for document in documents:
         for task_id in document.removed:
             _remove_task(connection, task_id, document.last_version)
     archive(connection, [each for each in documents if each.archive is not None])
+
+
+def _bytes_of(task: tuple[StoredSummary, int]) -> int:
+    return sum(len(value) for value in task[0].values() if isinstance(value, str))
 
 
 def _delete(connection: sqlite3.Connection, execution_id: str, version: int) -> None:

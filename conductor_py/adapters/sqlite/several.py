@@ -8,19 +8,38 @@ woken. Rows come in pieces whose lengths are powers of two, so that few statemen
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import chain
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 Row: TypeAlias = Sequence[object]
+T = TypeVar("T")
 
 _MOST_VALUES: Final = 999
 """What SQLite binds in one statement before version 3.32."""
 _MOST_ROWS: Final = 64
+_MOST_BYTES: Final = 128 * 1024
+"""A statement that is kept compiled keeps what was bound to it last."""
 
 
-def write(connection: sqlite3.Connection, sql: str, rows: Sequence[Row]) -> None:
+def portions(
+    given: Iterable[T], bytes_of: Callable[[T], int], *, most: int, most_bytes: int
+) -> Iterator[list[T]]:
+    """Divide what comes: each portion has at most so many, and ends where it has so many bytes."""
+    portion: list[T] = []
+    held = 0
+    for each in given:
+        portion.append(each)
+        held += bytes_of(each)
+        if len(portion) >= most or held >= most_bytes:
+            yield portion
+            portion, held = [], 0
+    if portion:
+        yield portion
+
+
+def write(connection: sqlite3.Connection, sql: str, rows: Iterable[Row]) -> None:
     """Carry out a statement in which ``{values}`` stands for ``VALUES`` and the rows; all rows are
     of one width, and without any nothing is done.
     """
@@ -29,7 +48,7 @@ def write(connection: sqlite3.Connection, sql: str, rows: Sequence[Row]) -> None
 
 
 def find(
-    connection: sqlite3.Connection, sql: str, rows: Sequence[Row]
+    connection: sqlite3.Connection, sql: str, rows: Iterable[Row]
 ) -> Iterator[tuple[int, ...]]:
     """Ask as ``write`` does. The statement selects one text, ``group_concat`` of a row of numbers
     with a blank between them: it is one step, however many there are.
@@ -46,13 +65,18 @@ def marks(number: int) -> str:
     return ", ".join("?" * number)
 
 
-def _pieces(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
-    at = 0
-    while at < len(rows):
-        left = min(len(rows) - at, _MOST_ROWS, _MOST_VALUES // len(rows[at]))
-        end = at + (1 << (left.bit_length() - 1))
-        yield rows[at:end]
-        at = end
+def _pieces(rows: Iterable[Row]) -> Iterator[Sequence[Row]]:
+    for some in portions(rows, _bytes_of, most=_MOST_ROWS, most_bytes=_MOST_BYTES):
+        at = 0
+        while at < len(some):
+            left = min(len(some) - at, _MOST_VALUES // len(some[at]))
+            end = at + (1 << (left.bit_length() - 1))
+            yield some[at:end]
+            at = end
+
+
+def _bytes_of(row: Row) -> int:
+    return sum(len(value) for value in row if isinstance(value, str | bytes))
 
 
 def _flat(piece: Sequence[Row]) -> tuple[object, ...]:

@@ -50,9 +50,38 @@ def test_server_that_takes_commands_and_says_nothing_is_unavailable(
             listening.listen()
         url = form.format(path=path, port=far.getsockname()[1])
         connection = Connection(url, socket_timeout_s=0.05)
-        with pytest.raises(StoreUnavailable, match="it took too long") as refused:
+        with pytest.raises(StoreUnavailable, match="Timeout reading") as refused:
             connection.call("PING", again=False)
     assert refused.value.unanswered
+
+
+@pytest.mark.parametrize("form", ["unix://{path}", "redis://127.0.0.1:{port}"])
+def test_a_long_command_has_one_deadline_however_slowly_it_is_read(
+    form: str, tmp_path: Path
+) -> None:
+    path, over = tmp_path / "slow", threading.Event()
+
+    def read_slowly(listening: socket.socket) -> None:
+        with listening.accept()[0] as reader:
+            reader.sendall(b"+OK\r\n" * 2)  # what is said about the client first
+            while not over.wait(0.05):
+                reader.recv(1 << 20)
+
+    with socket.socket(socket.AF_UNIX) as local, socket.socket() as far:
+        local.bind(str(path))
+        far.bind(("127.0.0.1", 0))
+        listening = local if form.startswith("unix") else far
+        listening.listen()
+        reading = threading.Thread(target=read_slowly, args=(listening,))
+        reading.start()
+        url = form.format(path=path, port=far.getsockname()[1])
+        connection = Connection(url, socket_timeout_s=0.2)
+        try:
+            with pytest.raises(StoreUnavailable, match="Timeout writing"):
+                connection.call("SET", "k", b"x" * (64 << 20), again=False)
+        finally:
+            over.set()
+            reading.join()
 
 
 def test_two_threads_may_close_the_idle_connections_at_once(connection: Connection) -> None:
