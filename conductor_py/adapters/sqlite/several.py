@@ -60,11 +60,6 @@ def find(
                 yield tuple(map(int, row.split(" ")))
 
 
-def marks(number: int) -> str:
-    """The marks of so many values, with what separates them."""
-    return ", ".join("?" * number)
-
-
 def _pieces(rows: Iterable[Row]) -> Iterator[Sequence[Row]]:
     for some in portions(rows, _bytes_of, most=_MOST_ROWS, most_bytes=_MOST_BYTES):
         at = 0
@@ -85,5 +80,6 @@ def _flat(piece: Sequence[Row]) -> tuple[object, ...]:
 
 @cache
 def _filled(sql: str, width: int, number: int) -> str:
-    rows = ", ".join([f"({marks(width)})"] * number)
+    row = f"({', '.join('?' * width)})"
+    rows = ", ".join([row] * number)
     return sql.replace("{values}", f"VALUES {rows}")
