@@ -2,14 +2,20 @@
 
 import importlib.util
 import os
+from collections.abc import Mapping
 from typing import NoReturn
 
 import pytest
 
 
+def demanded(environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether every service must be there."""
+    return environment.get("CI", "").lower() in {"1", "true", "yes"}
+
+
 def absent(sentence: str) -> NoReturn:
     """Skip the test with `sentence`; fail it where CI=true, where every service must be there."""
-    if os.environ.get("CI", "").lower() in {"1", "true", "yes"}:
+    if demanded():
         pytest.fail(sentence, pytrace=False)
     pytest.skip(sentence)
 

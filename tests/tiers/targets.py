@@ -26,6 +26,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from tests.services.absence import demanded
+
 ROOT: Final = Path(__file__).parents[2]
 REPORT: Final = ROOT / "docs/reference/test-report.md"
 LOGS: Final = ROOT / ".test-all"
@@ -180,8 +182,7 @@ def carry_out(target: Target, *, shown: bool) -> Result:
     seed = _SEED.search(text)
     # One that was killed, or did not demand all that it needs, or whose sources were edited under
     # it, has run: what it says is kept, and is said of no sources.
-    is_whole = process.returncode >= 0 and environment["CI"] == _DEMANDING["CI"]
-    if not is_whole or _sources() != sources:
+    if process.returncode < 0 or not demanded(environment) or _sources() != sources:
         sources = ""
     return Result(
         target=target,

@@ -38,7 +38,7 @@ class _Timed(_Driver):
         return made
 
     def send_packed_command(self, command: Sequence[bytes], check_health: bool = True) -> None:  # noqa: FBT001, FBT002 - as the driver has it
-        if not self.is_connected:
+        if not self.is_connected:  # not below: what refuses a connection is no late answer
             self.connect_check_health(check_health=False)
         is_long = self._by_kernel and sum(map(len, command)) > _AT_ONCE
         if is_long:

@@ -7,13 +7,9 @@ import zlib
 from collections.abc import Sequence
 from typing import Final
 
-from conductor_py.adapters.sqlite.several import find, write
+from conductor_py.adapters.sqlite.several import without_newer, write
 from conductor_py.model.search import ExecutionDocument
 
-_NEWER: Final = (
-    "WITH given (place, id, version) AS ({values}) SELECT group_concat(given.place)"
-    " FROM given JOIN archive ON archive.workflowId = given.id AND archive.version >= given.version"
-)
 _ARCHIVED: Final = (
     "INSERT INTO archive (workflowId, version, endTime, document) {values}"
     " ON CONFLICT (workflowId) DO UPDATE SET version = excluded.version,"
@@ -31,9 +27,7 @@ def archive(connection: sqlite3.Connection, documents: Sequence[ExecutionDocumen
     """Write the archives of these executions, each another one, unless versions as new are there.
     What belongs to an archive is replaced with it, or goes when the newer one has none.
     """
-    asked = [(at, each.execution_id, each.version) for at, each in enumerate(documents)]
-    newer = {at for (at,) in find(connection, _NEWER, asked)}
-    documents = [document for at, document in enumerate(documents) if at not in newer]
+    documents = without_newer(connection, "archive", documents)
     write(connection, _NOT_KEPT, [(d.execution_id,) for d in documents if d.kept is None])
     kept = [(d.execution_id, d.version, d.kept) for d in documents if d.kept is not None]
     write(connection, _KEPT, kept)

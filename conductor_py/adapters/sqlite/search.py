@@ -21,7 +21,7 @@ from conductor_py.adapters.sqlite.connections import Connections, bounded
 from conductor_py.adapters.sqlite.erasing import Erasing
 from conductor_py.adapters.sqlite.rows import forget, write_documents
 from conductor_py.adapters.sqlite.schema import EXECUTIONS, TASKS, Table
-from conductor_py.adapters.sqlite.several import find, portions
+from conductor_py.adapters.sqlite.several import portions, without_newer
 from conductor_py.adapters.sqlite.statement import select
 from conductor_py.codec.search_document import (
     StoredSummary,
@@ -50,10 +50,6 @@ _MOST_STEPS = 500_000_000
 _MOST_TASKS: Final = 512
 _MOST_TASK_BYTES: Final = 2 << 20
 """Of texts; how many tasks' documents of a wide execution are in memory."""
-_DELETED: Final = (
-    "WITH given (place, id, version) AS ({values}) SELECT group_concat(given.place)"
-    " FROM given JOIN deleted ON deleted.workflowId = given.id AND deleted.version >= given.version"
-)
 
 
 class SqliteSearch:
@@ -171,9 +167,7 @@ def _apart(documents: Iterable[ExecutionDocument]) -> Iterator[Sequence[Executio
 
 def _put(connection: sqlite3.Connection, documents: Sequence[ExecutionDocument]) -> None:
     """Write what was not deleted; each is of another execution."""
-    asked = [(at, each.execution_id, each.version) for at, each in enumerate(documents)]
-    deleted = {at for (at,) in find(connection, _DELETED, asked)}
-    documents = [document for at, document in enumerate(documents) if at not in deleted]
+    documents = without_newer(connection, "deleted", documents)
     summaries = ((encode_execution(each.summary), each.version) for each in documents)
     write_documents(connection, EXECUTIONS, summaries)
     tasks = ((encode_task(task), d.version_of(task)) for d in documents for task in d.tasks)

@@ -4,6 +4,7 @@ The driver gives up the interpreter's lock, and waits for it again, some four ti
 with a statement a row an indexed execution did so seventy times, and each time another thread was
 woken. Rows come in pieces whose lengths are powers of two, so that few statements are compiled.
 """
+# ruff: noqa: S608 - every name is our own
 
 from __future__ import annotations
 
@@ -12,6 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import chain
 from typing import Final, TypeAlias, TypeVar
+
+from conductor_py.model.search import ExecutionDocument
 
 Row: TypeAlias = Sequence[object]
 T = TypeVar("T")
@@ -58,6 +61,20 @@ def find(
         if numbers := found.fetchone()[0]:
             for row in str(numbers).split(","):
                 yield tuple(map(int, row.split(" ")))
+
+
+def without_newer(
+    connection: sqlite3.Connection, table: str, documents: Sequence[ExecutionDocument]
+) -> list[ExecutionDocument]:
+    """Leave out those of which the table holds a version as new."""
+    sql = (
+        "WITH given (place, id, version) AS ({values}) SELECT group_concat(given.place)"
+        f" FROM given JOIN {table} held ON held.workflowId = given.id"
+        " AND held.version >= given.version"
+    )
+    asked = [(at, each.execution_id, each.version) for at, each in enumerate(documents)]
+    newer = {at for (at,) in find(connection, sql, asked)}
+    return [document for at, document in enumerate(documents) if at not in newer]
 
 
 def _pieces(rows: Iterable[Row]) -> Iterator[Sequence[Row]]:
