@@ -14,7 +14,7 @@ _PART: Final = "Very many timers, server as it ships"
 _MINUTE_S: Final = 60.0
 _TRIED: Final = 1000
 #: Starting them must have ended before the first is due.
-_MARGIN: Final = 1.5
+_MARGIN: Final = 2.0
 _AFTER_S: Final = 600.0
 _DEFINITION: Final[dict[str, Any]] = {
     "name": "later",

@@ -121,6 +121,7 @@ def assemble(
     enqueue: Enqueue | None = None,
     enqueue_first: Enqueue | None = None,
     has_room: Callable[[], bool] = always,
+    effects_give_way: bool = False,
     bench: MakeBench | None = None,
     listeners: Listeners | None = None,
     give_up_ms: int = DAY_MS,
@@ -133,7 +134,8 @@ def assemble(
     quiet: Quiet | None = None,
 ) -> Engine:
     """Build an engine. ``enqueue`` and ``enqueue_first`` hand effects on while there ``has_room``;
-    without them the relay carries them out itself. ``bench`` makes places for trials; without it
+    without them the relay carries them out itself. They ``effects_give_way`` to timers that are
+    behind when both are this process's work. ``bench`` makes places for trials; without it
     there are none. Without ``waits_for_scripts`` no caller waits for a script that takes long: it
     is left to an engine that ``evaluates_long_scripts``. ``quiet`` hears of all that changes the
     store, where this engine is alone with it.
@@ -330,6 +332,14 @@ def assemble(
         left=left,
     )
     workflow = partial(executions.document, include_tasks=False)
+    sweeper = Sweeper(
+        ports.timers,
+        executor,
+        shards,
+        now_ms=clock.now_ms,
+        partitions=partitions,
+        batch=sweep_batch,
+    )
     return Engine(
         version=version,
         executions=executions,
@@ -359,14 +369,7 @@ def assemble(
         executor=executor,
         effects=effects,
         long_scripts=long_scripts,
-        sweeper=Sweeper(
-            ports.timers,
-            executor,
-            shards,
-            now_ms=clock.now_ms,
-            partitions=partitions,
-            batch=sweep_batch,
-        ),
+        sweeper=sweeper,
         relay=Relay(
             ports.outbox,
             enqueue or effects.run,
@@ -374,6 +377,7 @@ def assemble(
             enqueue_first=enqueue_first,
             carry_out=effects.run if enqueue else None,
             has_room=has_room,
+            gives_way=lambda: effects_give_way and sweeper.is_behind,
             partitions=partitions,
             batch=relay_batch,
             lease_ms=relay_lease_ms,

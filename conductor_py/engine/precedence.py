@@ -1,9 +1,13 @@
 """What goes first of the effects: those that executions stand still for, so nobody waits for an
-index first.
+index first, and then what others outside are told.
 
 They are ordered with a head start: each is taken before others that have been due for up to so
 long, and behind those that have waited longer. So the others are late by that much at most, however
 many of these come.
+
+While timers are behind in a process that also carries effects out, only those with a head start
+are: a WAIT that ends late delays what somebody has planned, an index that is late nothing. The
+others give way for a minute at most.
 """
 
 from __future__ import annotations
@@ -17,12 +21,17 @@ from conductor_py.ports.outbox import Pending
 
 AWAITED: Final = ("start", "post", "admit")
 """The kinds that executions stand still for."""
+TOLD: Final = ("notify", "publish")
+"""The kinds that somebody outside is told by."""
 HEAD_START_MS: Final = 600_000
+GIVES_WAY_MS: Final = 60_000
 
 
 def due_of(kind: str) -> int:
     """When an effect that is wanted now is due, as ``Effect.due_ms``."""
-    return -HEAD_START_MS if kind in AWAITED else 0
+    if kind in AWAITED:
+        return -HEAD_START_MS
+    return -GIVES_WAY_MS if kind in TOLD else 0
 
 
 def kind_of(effect: Pending) -> str:

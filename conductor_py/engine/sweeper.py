@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import TypeVar
 
 from conductor_py.engine.executor import Executor
-from conductor_py.engine.precedence import parted
+from conductor_py.engine.precedence import GIVES_WAY_MS, parted
 from conductor_py.engine.shards import Shards
 from conductor_py.errors import LimitExceeded, StoreFailure, StoreFull, StoreUnavailable
 from conductor_py.model.homes import homes_of, is_of_chains
@@ -55,17 +55,25 @@ class Sweeper:
         self._said_ms = 0
         self._left: deque[ExecutionId] = deque(maxlen=_MOST_LEFT)
         self._left_of_chains: deque[ExecutionId] = deque(maxlen=_MOST_LEFT)
+        self._behind: set[tuple[int, str]] = set()
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether more was due in a shard than was taken of it the last time."""
+        return bool(self._behind)
 
     def tick(self) -> int:
         """Fire what is due, once over all partitions and its shards; returns how many executions
         were decided.
         """
         decided = self._go_on()
-        if self._partitions == 1:
-            return decided + sum(self._home(0, home) for home in self._homes())
-        return decided + over_partitions(
-            self._timers.due(self._homes()), lambda due: self._home(*due)
-        )
+        homes = self._homes()
+        is_one = self._partitions == 1
+        places = [(0, home) for home in homes] if is_one else self._timers.due(homes)
+        self._behind.intersection_update(places)
+        if is_one:
+            return decided + sum(self._home(*place) for place in places)
+        return decided + over_partitions(places, lambda place: self._home(*place))
 
     def due_in_s(self) -> float:
         """Tell how long until the next timer of its shards; 0 where partitions have clocks of
@@ -97,6 +105,7 @@ class Sweeper:
     def _home(self, partition: int, home: str) -> int:
         holder = self._executor.name()
         due = self._timers.claim_due(partition, home, self._batch, holder, self._executor.lease_ms)
+        (self._behind.add if len(due) >= self._batch else self._behind.discard)((partition, home))
         # What executions set going is not followed at once: it would take its time from others.
         follow = self._left_of_chains.extend if is_of_chains(home) else self._follow
         waiting = 0
@@ -135,6 +144,11 @@ def always() -> bool:
     return True
 
 
+def never() -> bool:
+    """Nothing is behind."""
+    return False
+
+
 class Relay:
     """Takes due effects out of the outboxes and hands their ids on; they come again until
     confirmed.
@@ -152,12 +166,13 @@ class Relay:
         batch: int = 500,
         lease_ms: int = 30_000,
         has_room: Callable[[], bool] = always,
+        gives_way: Callable[[], bool] = never,
     ) -> None:
         """``now_ms`` is the store's time. ``batch`` bounds one hand-over, ``lease_ms`` is how long
         it may take until the effects come again. Nothing is handed on while those who take it have
-        no room. What executions stand still for goes by ``enqueue_first``, if there is one, before
-        the others. When the queue has no memory left, ``carry_out`` does it here: it may be what
-        makes room.
+        no room, and what nobody waits for not yet while it ``gives_way``. What executions stand
+        still for goes by ``enqueue_first``, if there is one, before the others. When the queue has
+        no memory left, ``carry_out`` does it here: it may be what makes room.
         """
         self._outbox = outbox
         self._enqueue = enqueue
@@ -168,6 +183,7 @@ class Relay:
         self._batch = batch
         self._lease_ms = lease_ms
         self._has_room = has_room
+        self._gives_way = gives_way
         self.hurried = False
         """Whether executions stand still for something of the last tick, or more may be due."""
 
@@ -187,7 +203,8 @@ class Relay:
         return _until((self._outbox.next_due_ms(0),), self._now_ms())
 
     def _hand_over(self, partition: int) -> int:
-        due = self._outbox.take(partition, self._batch, self._lease_ms)
+        due_for_ms = GIVES_WAY_MS if self._gives_way() else 0
+        due = self._outbox.take(partition, self._batch, self._lease_ms, due_for_ms=due_for_ms)
         awaited, others = parted(due)
         self.hurried = self.hurried or bool(awaited) or len(due) >= self._batch
         if self._enqueue_first is None:

@@ -19,9 +19,11 @@ class Pending:
 class Outbox(Protocol):
     """Effects of one partition. Delivery is at least once; handlers are idempotent by effect id."""
 
-    def take(self, partition: int, limit: int, lease_ms: int) -> tuple[Pending, ...]:
-        """Take due effects, oldest first; each is due again after ``lease_ms`` unless confirmed
-        before.
+    def take(
+        self, partition: int, limit: int, lease_ms: int, *, due_for_ms: int = 0
+    ) -> tuple[Pending, ...]:
+        """Take effects that have been due for so long, the longest first; each is due again after
+        ``lease_ms`` unless confirmed before.
         """
 
     def due(self) -> tuple[int, ...]:

@@ -74,6 +74,7 @@ def build_engine(
 
         ports = replace(ports, wakeups=RestingWakeups(ports.wakeups, admission))
     listeners = listeners_of(settings)
+    is_carried_out_here = effect_queue is not None
     effect_queue = effect_queue or LazyEffectQueue(settings)
     return assemble(
         ports,
@@ -116,6 +117,7 @@ def build_engine(
         enqueue=effect_queue.enqueue,
         enqueue_first=effect_queue.enqueue_first,
         has_room=effect_queue.has_room,
+        effects_give_way=is_carried_out_here,
         bench=MemoryBench,
         listeners=listeners,
         give_up_ms=settings.listeners.give_up_ms,

@@ -77,6 +77,22 @@ def test_effects_are_taken_oldest_first_when_due(store: Store) -> None:
     assert [effect.id for effect in store.outbox.take(0, 1, 5_000)] == ["late"]
 
 
+def test_only_what_has_been_due_for_as_long_as_is_asked_is_taken(store: Store) -> None:
+    order(
+        store,
+        Effect(id="ahead", document=b"{}", due_ms=-1_000),
+        Effect(id="now", document=b"{}"),
+    )
+    assert [effect.id for effect in store.outbox.take(0, 10, 5_000, due_for_ms=1_000)] == ["ahead"]
+    store.clock.advance(999)
+    assert store.outbox.take(0, 10, 5_000, due_for_ms=1_000) == ()
+    store.clock.advance(1)
+    assert [effect.id for effect in store.outbox.take(0, 10, 5_000, due_for_ms=1_000)] == ["now"]
+    store.clock.advance(5_000)
+    again = store.outbox.take(0, 10, 5_000, due_for_ms=0)
+    assert [effect.id for effect in again] == ["ahead", "now"]
+
+
 def test_effects_with_a_head_start_pass_those_that_wait_for_less_and_no_others(
     store: Store,
 ) -> None:

@@ -12,8 +12,8 @@ from conductor_py.adapters.memory.space import MemorySpace
 from conductor_py.codec.execution import dump_json
 from conductor_py.engine.deliberation import Deliberation
 from conductor_py.engine.executor import Driven, Executor
-from conductor_py.engine.precedence import HEAD_START_MS
-from conductor_py.engine.sweeper import Relay, run_ticks
+from conductor_py.engine.precedence import GIVES_WAY_MS, HEAD_START_MS
+from conductor_py.engine.sweeper import Relay, Sweeper, run_ticks
 from conductor_py.errors import LimitExceeded, StoreUnavailable
 from conductor_py.model.ids import ExecutionId, partition_of
 from conductor_py.ports.store import Loaded
@@ -217,6 +217,83 @@ def test_however_many_executions_stand_still_what_has_waited_for_long_has_its_tu
     _relay(engine, handed, first).tick()
     assert set(handed.ids) == {f"{other}:index" for other in others}
     assert len(first.ids) == 2
+
+
+def _sweeper(engine: MemoryEngine, *, partitions: int = 1, batch: int) -> Sweeper:
+    return Sweeper(
+        engine.ports.timers,
+        engine.engine.executor,
+        engine.engine.shards,
+        now_ms=engine.ports.store.now_ms,
+        partitions=partitions,
+        batch=batch,
+    )
+
+
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_timers_are_behind_from_a_full_batch_until_one_that_is_not(partitions: int) -> None:
+    clock = FakeClock()
+    engine = memory_engine(clock=clock, space=MemorySpace(partitions, clock))
+    started: list[str] = []
+    while sum(partition_of(ExecutionId(one)) == partitions - 1 for one in started) < 3:
+        started.append(engine.start(workflow("w", wait("t", duration="5 seconds"))))
+    most = max(
+        sum(partition_of(ExecutionId(one)) == partition for one in started)
+        for partition in range(partitions)
+    )
+    sweeper = _sweeper(engine, partitions=partitions, batch=2)
+    sweeper.tick()
+    assert not sweeper.is_behind
+    clock.advance(seconds=5)
+    seen = []
+    for _ in range(most // 2 + 1):
+        sweeper.tick()
+        seen.append(sweeper.is_behind)
+    assert seen == [True] * (most // 2) + [False]
+    assert {status_of(engine, execution) for execution in started} == {"COMPLETED"}
+
+
+def test_one_whose_shard_another_server_has_now_is_not_behind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    engine = memory_engine()
+    engine.start(workflow("w", wait("t", duration="5 seconds")))
+    sweeper = _sweeper(engine, batch=1)
+    engine.clock.advance(seconds=5)
+    sweeper.tick()
+    assert sweeper.is_behind
+    monkeypatch.setattr(engine.engine.shards, "to_sweep", tuple)
+    sweeper.tick()
+    assert not sweeper.is_behind
+
+
+def test_what_nobody_waits_for_gives_way_to_timers_for_a_minute() -> None:
+    engine, handed, behind = memory_engine(gather_tasks_ms=None), _Handed(), [True]
+    relay = Relay(
+        engine.ports.outbox,
+        handed.enqueue,
+        now_ms=engine.ports.store.now_ms,
+        partitions=1,
+        lease_ms=GIVES_WAY_MS * 2,
+        gives_way=lambda: behind[0],
+    )
+    sends = typed("EVENT", "e", sink="conductor:told")
+    execution = engine.start(workflow("w", sends, simple("a")))
+    parent = engine.start(_keyed_child())
+    engine.clock.advance(seconds=2)
+    assert relay.tick() == 2
+    assert set(handed.ids) == {f"{execution}:publish:1", f"{parent}:start:1"}
+
+    engine.clock.advance(milliseconds=GIVES_WAY_MS - 1_001)
+    assert relay.tick() == 0
+    engine.clock.advance(milliseconds=1)
+    assert relay.tick() == 2  # an index is wanted a second after the start
+    other = engine.start(workflow("v", typed("NOOP", "n")))
+    assert relay.tick() == 0
+    behind[0] = False
+    assert relay.tick() == 1
+    assert set(handed.ids[2:4]) == {f"{execution}:index", f"{parent}:index"}
+    assert handed.ids[4:] == [f"{other}:index"]
 
 
 def test_scripts_that_get_no_processor_are_no_error_of_a_loop(

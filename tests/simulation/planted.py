@@ -188,8 +188,8 @@ def confirms_before_it_archives(patch: pytest.MonkeyPatch) -> None:
 def relays_and_forgets(patch: pytest.MonkeyPatch) -> None:
     real = MemoryOutbox.take
 
-    def take(self: Any, partition: int, limit: int, lease_ms: int) -> Any:
-        taken = real(self, partition, limit, lease_ms)
+    def take(self: Any, partition: int, limit: int, lease_ms: int, **more: Any) -> Any:
+        taken = real(self, partition, limit, lease_ms, **more)
         for one in taken:
             self._space.partition(partition).outbox.drop(one.id)
         return taken

@@ -23,10 +23,12 @@ class MemoryOutbox:
         """Share the space with the other ports."""
         self._space = space
 
-    def take(self, partition: int, limit: int, lease_ms: int) -> tuple[Pending, ...]:
+    def take(
+        self, partition: int, limit: int, lease_ms: int, *, due_for_ms: int = 0
+    ) -> tuple[Pending, ...]:
         with self._space.lock:
             state, now = self._space.partition(partition), self._space.clock()
-            due = state.outbox.upto(now, limit)
+            due = state.outbox.upto(now - due_for_ms, limit)
             early = (state.effects[effect][0] for effect in due if _is_early(state, effect))
             note_late(state, EFFECTS, min(early, default=now), now)
             for effect in due:

@@ -17,8 +17,10 @@ class RedisOutbox:
         """Share the scripts of the namespace."""
         self._scripts = scripts
 
-    def take(self, partition: int, limit: int, lease_ms: int) -> tuple[Pending, ...]:
-        arguments = (self._scripts.now(), limit, lease_ms)
+    def take(
+        self, partition: int, limit: int, lease_ms: int, *, due_for_ms: int = 0
+    ) -> tuple[Pending, ...]:
+        arguments = (self._scripts.now(), limit, lease_ms, due_for_ms)
         flat = self._scripts.run("take_effects", partition, arguments)
         return tuple(_pending(effect, text) for effect, text in pairs_of(flat))
 

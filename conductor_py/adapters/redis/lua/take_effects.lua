@@ -1,6 +1,6 @@
--- PURPOSE    Take due effects for delivery; each is due again after the lease.
+-- PURPOSE    Take effects for delivery that have been due for so long; each is due again after the lease.
 -- KEYS       prefix of the partition's keys (every key used is it and a name of keys.py)
--- ARGV       now, limit, lease in ms
+-- ARGV       now, limit, lease in ms, for how long they have been due, in ms
 -- RETURNS    {id, '<stamp> <document>', …}
 -- INVARIANT  Nothing leaves the outbox here. What is no JSON is put aside; what lacks a member is by whoever carries it
 --            out, and is listed until that is done. Effects that were ordered with a head
@@ -13,7 +13,8 @@
 -- @include text
 local P, now = KEYS[1], store_now(ARGV[1])
 goes_on(P)
-local due = redis.call('ZRANGE', P .. 'outbox', '-inf', int(now), 'BYSCORE', 'LIMIT', 0, ARGV[2], 'WITHSCORES')
+local upto = int(now - tonumber(ARGV[4]))
+local due = redis.call('ZRANGE', P .. 'outbox', '-inf', upto, 'BYSCORE', 'LIMIT', 0, ARGV[2], 'WITHSCORES')
 local out, noted = {}, redis.call('EXISTS', P .. 'damaged') == 1
 local wanted = now
 for n = 1, #due, 2 do
