@@ -130,8 +130,8 @@ DECIDING: Final = (
         edits=(
             Edit(
                 f"{ENGINE}/sweeper.py",
-                "self._home(0, home) for home in self._homes())",
-                "self._home(0, home) for home in self._homes()[:2])",
+                "[(0, home) for home in homes]",
+                "[(0, home) for home in homes[:2]]",
             ),
         ),
         caught_by=(SHARDING,),
@@ -143,11 +143,24 @@ DECIDING: Final = (
         edits=(
             Edit(
                 f"{ENGINE}/sweeper.py",
-                "lambda due: self._home(*due)",
-                "lambda due: self._home(0, due[1])",
+                "lambda place: self._home(*place)",
+                "lambda place: self._home(0, place[1])",
             ),
         ),
         caught_by=("tests/engine/test_sweeper.py", KEYED),
+    ),
+    Mutant(
+        id="effects-give-way-for-ever",
+        bug="While timers are behind, nobody ever carries out what can wait.",
+        breaks=("I7",),
+        edits=(
+            Edit(
+                f"{ENGINE}/sweeper.py",
+                "due_for_ms = GIVES_WAY_MS if",
+                "due_for_ms = 1 << 45 if",
+            ),
+        ),
+        caught_by=("tests/engine/test_sweeper.py",),
     ),
     Mutant(
         id="chains-among-others",
