@@ -9,8 +9,9 @@ them, or ``@`` and a path in payload storage. A header of an unknown format is l
 from __future__ import annotations
 
 from collections.abc import Callable
-from operator import attrgetter
-from typing import Any
+from itertools import compress
+from operator import attrgetter, ne
+from typing import Any, TypeAlias
 
 import orjson
 
@@ -159,8 +160,24 @@ _ATTEMPT: tuple[tuple[str, str, Any], ...] = (
     ("queued_at", "queued", 0),
 )
 
-_header_values = attrgetter(*(attribute for attribute, _, _ in _HEADER))
-_attempt_values = attrgetter(*(attribute for attribute, _, _ in _ATTEMPT))
+_Table: TypeAlias = tuple[tuple[str, str, Any], ...]
+
+
+def _others(table: _Table) -> Callable[[object], _Fields]:
+    """Make what reads those values of a record that are not the table's defaults."""
+    read = attrgetter(*(attribute for attribute, _, _ in table))
+    names = tuple(stored for _, stored, _ in table)
+    defaults = tuple(default for _, _, default in table)
+
+    def others(record: object) -> _Fields:
+        values = read(record)
+        return dict(compress(zip(names, values, strict=True), map(ne, values, defaults)))
+
+    return others
+
+
+_other_of_header = _others(_HEADER)
+_other_of_attempt = _others(_ATTEMPT)
 _HEADER_NAMES = {stored: attribute for attribute, stored, _ in _HEADER}
 _ATTEMPT_NAMES = {stored: attribute for attribute, stored, _ in _ATTEMPT}
 
@@ -179,9 +196,7 @@ def dump_header(header: Header) -> bytes:
         "first_seq": header.first_seq,
         "next_seq": header.next_seq,
     }
-    for (_, stored, default), value in zip(_HEADER, _header_values(header), strict=True):
-        if value != default:
-            fields[stored] = value
+    fields |= _other_of_header(header)
     if header.chain is not NO_CHAIN:
         fields |= header.chain.members()
     if header.former:
@@ -236,9 +251,7 @@ def dump_attempt(attempt: Attempt, shard: str) -> bytes:
         "type": attempt.type,
         "sched": attempt.scheduled_at,
     }
-    for (_, stored, default), value in zip(_ATTEMPT, _attempt_values(attempt), strict=True):
-        if value != default:
-            fields[stored] = value
+    fields |= _other_of_attempt(attempt)
     return orjson.dumps(fields)
 
 

@@ -16,7 +16,7 @@ from conductor_py.decider.limits import Limits
 from conductor_py.decider.need import Missing, PayloadWanted, PlanWanted, Read, Refusal, Request
 from conductor_py.decider.plan import Node, Plan
 from conductor_py.errors import PayloadTooLarge
-from conductor_py.model.changing import changed
+from conductor_py.model.changing import changed, made
 from conductor_py.model.decision import (
     Answer,
     ClaimSeen,
@@ -338,7 +338,8 @@ class Workspace:
             updated_at=self.now_ms,
             awaits_admission=self.header.awaits_admission and not self.over,
         )
-        return Decision(
+        return made(
+            Decision,
             header=header,
             attempts=self.attempts,
             documents=self.documents,

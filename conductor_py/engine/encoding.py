@@ -20,10 +20,12 @@ from conductor_py.codec.execution import (
     dump_json,
     dump_state,
 )
+from conductor_py.engine.abroad import is_abroad, post
 from conductor_py.engine.payload_holding import PayloadHolding, effect_holder
 from conductor_py.engine.precedence import due_of
-from conductor_py.model.decision import Decision, NewChild, Order, Send
-from conductor_py.model.event import Admitted, ChildEnded, ChildRevived, Operation, Started
+from conductor_py.model.changing import made
+from conductor_py.model.decision import Answer, Decision, NewChild, Order, Send
+from conductor_py.model.event import Admitted, ChildEnded, Started
 from conductor_py.model.execution import Document, External
 from conductor_py.model.ids import ExecutionId, partition_of
 from conductor_py.model.json_bounds import MAX_VALUES, has_more, too_many
@@ -35,13 +37,13 @@ from conductor_py.ports.store import Changes, Child, Effect, Message, Offer
 KB = 1024
 _EFFECT_BYTES = 4 * KB
 _EVENT_BYTES = 32 * KB
-_REASON = 1_000
 _BOUNDED = (
     ("i", PayloadKind.TASK_INPUT, "Task input"),
     ("o", PayloadKind.TASK_OUTPUT, "Task output"),
     ("input", PayloadKind.WORKFLOW_INPUT, "Workflow input"),
     ("output", PayloadKind.WORKFLOW_OUTPUT, "Workflow output"),
 )
+_ADMITTED = dump_event(Admitted())
 _LATELY = 1_000
 _LATELY_MS = 600_000
 """Payloads that are known by what they hold, and for how long: each time that one is named it stays
@@ -204,7 +206,9 @@ class Encoder:
             else:
                 fields[name] = dump_state(state)
         self._holding.hold_stored(sender, fields.values())
-        return Changes(
+        messages, posts = self._sends(sender, decision.sends)
+        return made(
+            Changes,
             status=header.status.value,
             terminal=header.status.terminal,
             generation=header.generation,
@@ -216,23 +220,26 @@ class Encoder:
             attempt_timers=tuple((seq, _from(now_ms, due)) for seq, due in decision.timers),
             due_ms=_from(now_ms, header.due_at),
             children=tuple(children),
-            messages=tuple(
-                self._message(send) for send in decision.sends if not _is_abroad(sender, send)
-            ),
-            own_events=tuple(dump_event(event) for event in decision.continues),
-            effects=(
-                *self._effects(sender, decision, now_ms),
-                *(_post(sender, send) for send in decision.sends if _is_abroad(sender, send)),
-            ),
-            answers=tuple(
-                (a.operation, dump_json({"error": a.error, "message": a.message}))
-                for a in decision.answers
-            ),
+            messages=messages,
+            own_events=tuple(map(dump_event, decision.continues)),
+            effects=self._effects(sender, decision, now_ms) + posts,
+            answers=tuple(map(_answer, decision.answers)),
             plans=decision.plans,
             unpark=header.status is WorkflowStatus.RUNNING and header.last_retried_at > 0,
             admission=_admission(decision),
             touched=() if self._gather_tasks_ms is None else _touched(decision, deleted),
             gather_ms=self._gather_tasks_ms or 0,
+        )
+
+    def _sends(
+        self, sender: ExecutionId, sends: Sequence[Send]
+    ) -> tuple[tuple[Message, ...], tuple[Effect, ...]]:
+        """Encode what is sent: to the own partition with the commit, to others by effects."""
+        if not sends:
+            return (), ()
+        return (
+            tuple(self._message(send) for send in sends if not is_abroad(sender, send)),
+            tuple(post(sender, send) for send in sends if is_abroad(sender, send)),
         )
 
     def _message(self, send: Send) -> Message:
@@ -331,8 +338,14 @@ class Encoder:
         return dump_json({"kind": order.kind, **arguments})
 
 
+def _answer(answer: Answer) -> tuple[str, bytes]:
+    return answer.operation, dump_json({"error": answer.error, "message": answer.message})
+
+
 def _touched(decision: Decision, deleted: Sequence[str]) -> tuple[int, ...]:
     """The attempts that a decision has changed or deleted."""
+    if not deleted:
+        return tuple(decision.attempts)
     gone = (int(name[2:]) for name in deleted if name.startswith("a:"))
     return (*decision.attempts, *gone)
 
@@ -340,45 +353,23 @@ def _touched(decision: Decision, deleted: Sequence[str]) -> tuple[int, ...]:
 def _admission(decision: Decision) -> Admission | None:
     """What a new execution asks for, or what one that has ended gives back."""
     entry, header = decision.entry, decision.header
-    admitted = dump_event(Admitted())
     if entry is not None:
         return Admission(
             key=entry.key,
             limit=entry.limit,
             reject=entry.reject,
-            admitted=admitted,
+            admitted=_ADMITTED,
             refused=dump_event(Admitted(admitted=False)),
         )
     if header.admission_key and header.status.terminal:
         limit = header.admission_limit
-        return Admission(key=header.admission_key, leave=True, limit=limit, admitted=admitted)
+        return Admission(key=header.admission_key, leave=True, limit=limit, admitted=_ADMITTED)
     return None
-
-
-def _is_abroad(sender: ExecutionId, send: Send) -> bool:
-    return partition_of(ExecutionId(send.execution)) != partition_of(sender)
 
 
 def _from(now_ms: int, due_ms: int) -> int:
     """An instant that is past is now: by a timer's score the store tells how late it is."""
     return max(due_ms, now_ms) if due_ms else 0
-
-
-def _post(sender: ExecutionId, send: Send) -> Effect:
-    """An effect for what no commit reaches. Whose child has ended asks it how; a reason is cut."""
-    event = send.event
-    match event:
-        case ChildEnded():
-            event, about = replace(event, reason=None, output={}), f"ended:{event.child_generation}"
-        case ChildRevived():
-            about = f"revived:{event.child_generation}"
-        case Operation():
-            reason, about = str(event.arguments.get("reason") or "")[:_REASON], event.id
-            event = replace(event, arguments={**event.arguments, "reason": reason})
-        case _:
-            raise AssertionError(event)
-    document = {"kind": "post", "to": send.execution, "event": dump_event(event).decode()}
-    return Effect(id=f"{sender}:post:{about}", document=dump_json(document), due_ms=due_of("post"))
 
 
 def _culprit(decision: Decision, name: str) -> str:

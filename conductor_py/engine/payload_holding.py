@@ -7,6 +7,7 @@ leaves a holder too many, which a look finds out, and never one too few.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain
 from typing import Final
 
 from conductor_py.engine.clock import StoreClock
@@ -79,7 +80,9 @@ class PayloadHolding:
         """Let an execution have the payloads that its stored documents name, as what they stand for
         or in their text: a task may hand a path on.
         """
-        self.hold(execution, sorted({path for each in documents for path in paths_in(each)}))
+        paths = set(chain.from_iterable(map(paths_in, documents)))
+        if paths:
+            self.hold(execution, sorted(paths))
 
     def let_go(self, holder: str) -> None:
         """Note that a holder is gone for good."""

@@ -17,7 +17,7 @@ from conductor_py.engine.quiet import Quiet, last_change
 from conductor_py.engine.shards import Shards
 from conductor_py.engine.views import Views
 from conductor_py.errors import StoreFailure
-from conductor_py.model.changing import changed
+from conductor_py.model.changing import changed, made
 from conductor_py.model.json import JsonObject
 from conductor_py.model.requests import PollRequest
 from conductor_py.model.text_bounds import refuse_long_poll
@@ -139,7 +139,8 @@ class Polling:
         what was claimed, when more falls due, and whether the store was asked.
         """
         live = self._live.of(request.task_type)
-        asked = Poll(
+        asked = made(
+            Poll,
             queue=key[0],
             shards=self._shards.to_poll(),
             worker=request.worker,
@@ -174,7 +175,9 @@ class Polling:
         retry_at, room, away = 0, asked.max_bytes, None
         for candidate in candidates:
             partition = candidate.partition
-            wanted = changed(asked, count=asked.count - len(views), max_bytes=room)
+            wanted = asked
+            if room != asked.max_bytes:  # something was claimed
+                wanted = changed(asked, count=asked.count - len(views), max_bytes=room)
             try:
                 reply = self._queues.poll(partition, wanted)
             except StoreFailure as error:

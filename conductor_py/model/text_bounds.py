@@ -54,16 +54,15 @@ def shortened_line(line: str) -> str:
 
 def too_long(text: str) -> str | None:
     """Say that a name is too long; None when it is not."""
-    if len(text) <= LONGEST:
-        return None
+    return _sentence(text) if len(text) > LONGEST else None
+
+
+def _sentence(text: str) -> str:
     return f"must not be longer than {LONGEST:,} characters, it has {len(text):,}"
 
 
 def _refuse(texts: Iterable[tuple[str, str | None]]) -> None:
-    found = tuple(
-        Violation(path=f"$.{name}", message=message)
-        for name, text in texts
-        if (message := too_long(text or "")) is not None
-    )
+    found = [(name, text) for name, text in texts if text and len(text) > LONGEST]
     if found:
-        raise InvalidInput(violations=found)
+        violations = (Violation(path=f"$.{name}", message=_sentence(text)) for name, text in found)
+        raise InvalidInput(violations=tuple(violations))

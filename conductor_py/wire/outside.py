@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Final
 
 import orjson
@@ -50,20 +50,33 @@ class HeavyPlace:
             self._own.place = False
             self._place.release()
 
-    @contextmanager
-    def scope(self) -> Iterator[None]:
+    def scope(self) -> AbstractContextManager[None]:
         """Give back at the end what is taken within. A scope within another is part of that, and
         what this thread had before stays with it.
         """
         if self.is_own or getattr(self._own, "scoped", False):
-            yield
-            return
+            return _WITHIN
+        return _Scope(self, self._own)
+
+
+class _Scope:
+    """Not made by a generator: each decision is within one."""
+
+    __slots__ = ("_own", "_place")
+
+    def __init__(self, place: HeavyPlace, own: threading.local) -> None:
+        self._place = place
+        self._own = own
+
+    def __enter__(self) -> None:
         self._own.scoped = True
-        try:
-            yield
-        finally:
-            self._own.scoped = False
-            self.leave()
+
+    def __exit__(self, *_: object) -> None:
+        self._own.scoped = False
+        self._place.leave()
+
+
+_WITHIN: Final = nullcontext()
 
 
 PLACE: Final = HeavyPlace()

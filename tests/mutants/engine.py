@@ -244,8 +244,8 @@ STORED: Final = (
         edits=(
             Edit(
                 f"{ENGINE}/encoding.py",
-                "*(_post(sender, send) for send in decision.sends if _is_abroad(sender, send)),",
-                "",
+                "tuple(post(sender, send) for send in sends if is_abroad(sender, send)),",
+                "(),",
             ),
         ),
         caught_by=(KEYED,),

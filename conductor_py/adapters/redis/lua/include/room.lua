@@ -4,15 +4,17 @@ local function is_full(P)
   return type(redis.pcall('SETRANGE', P .. 'room', 0, '')) == 'table'
 end
 
+-- A number in a page of INFO; 0 when it is not told. Looked for as plain text: a pattern is tried at each character.
+local function told_of(page, name)
+  local _, ends = string.find(page, '\n' .. name .. ':', 1, true)
+  return ends and tonumber(string.match(page, '^%d+', ends + 1)) or 0
+end
+
 -- The share of maxmemory in use; 0 where there is no such bound, or it is not told.
 local function fullness()
-  local told = redis.pcall('INFO', 'memory')
-  if type(told) ~= 'string' then
-    return 0
-  end
-  local most = tonumber(string.match(told, '\nmaxmemory:(%d+)')) or 0
-  local used, beside = string.match(told, '\nused_memory:(%d+)'), string.match(told, 'mem_not_counted_for_evict:(%d+)')
-  return most > 0 and used and (tonumber(used) - (tonumber(beside) or 0)) / most or 0
+  local page = redis.pcall('INFO', 'memory')
+  local most = type(page) == 'string' and told_of(page, 'maxmemory') or 0
+  return most > 0 and (told_of(page, 'used_memory') - told_of(page, 'mem_not_counted_for_evict')) / most or 0
 end
 
 local function refuse_above(share)
