@@ -127,6 +127,7 @@ _HEADER: tuple[tuple[str, str, Any], ...] = (
     ("notices", "told", 0),
     ("forgotten", "gone", 0),
     ("final", "final", 0),
+    ("sound", "ok", False),
     ("business_at", "biz", 0),
     ("zone", "zone", ""),
 )
@@ -257,7 +258,7 @@ def dump_attempt(attempt: Attempt, shard: str) -> bytes:
 
 def may_have_failed(stored: bytes) -> bool:
     """Whether an attempt is worth reading for one who looks for those that failed."""
-    return b'"FAILED' in stored
+    return b'"FAILED' in stored or b'"TIMED_OUT' in stored
 
 
 def load_attempt(seq: int, stored: bytes) -> Attempt:

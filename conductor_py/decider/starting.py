@@ -47,6 +47,7 @@ def new_header(
         home=home,
         created_at=now_ms,
         updated_at=now_ms,
+        sound=True,
         correlation_id=correlation_id,
         priority=priority,
         has_domains=has_domains,

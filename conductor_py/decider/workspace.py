@@ -333,6 +333,7 @@ class Workspace:
             permissive_failures=self.permissive_failures,
             forgotten=self.forgotten,
             final=self.final,
+            sound=self.header.sound and not any(a.status.failed for a in self.attempts.values()),
             continues=self.pending,
             fragments=self.header.fragments + len(self.hashes),
             updated_at=self.now_ms,

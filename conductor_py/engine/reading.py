@@ -192,7 +192,9 @@ class Reading:
 
     def _shown(self, execution: str, *, include_tasks: bool, patient: bool) -> ExecutionView | None:
         view = self.view(execution, include_tasks=include_tasks, patient=patient)
-        if view is not None and not include_tasks and view.header.status.terminal:
+        if view is None or include_tasks or view.header.sound:
+            return view
+        if view.header.status.terminal:
             # What failed is named, shown or not.
             view = self.view(execution, only_failed=True, patient=patient)
         return view

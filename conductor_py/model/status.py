@@ -50,6 +50,11 @@ class TaskStatus(StrEnum):
         return self in _SUCCESSFUL_TASK
 
     @property
+    def failed(self) -> bool:
+        """Whether the attempt is named as one that has failed."""
+        return self in _FAILED_TASK
+
+    @property
     def retriable(self) -> bool:
         """Whether a failure of this kind may be tried again."""
         return self in _RETRIABLE_TASK
@@ -59,6 +64,9 @@ _OPEN_WORKFLOW = frozenset({WorkflowStatus.RUNNING, WorkflowStatus.PAUSED})
 _OPEN_TASK = frozenset({TaskStatus.SCHEDULED, TaskStatus.IN_PROGRESS})
 _SUCCESSFUL_TASK = frozenset(
     {TaskStatus.COMPLETED, TaskStatus.COMPLETED_WITH_ERRORS, TaskStatus.SKIPPED}
+)
+_FAILED_TASK = frozenset(
+    {TaskStatus.FAILED, TaskStatus.FAILED_WITH_TERMINAL_ERROR, TaskStatus.TIMED_OUT}
 )
 _RETRIABLE_TASK = frozenset({TaskStatus.FAILED, TaskStatus.TIMED_OUT})
 

@@ -27,9 +27,6 @@ Json = dict[str, Any]
 MAX_REASON = 500
 """Characters of a task's reason that are shown."""
 
-_FAILED = frozenset(
-    {TaskStatus.FAILED, TaskStatus.FAILED_WITH_TERMINAL_ERROR, TaskStatus.TIMED_OUT}
-)
 _NAMED_TYPES = frozenset({"SIMPLE", "USER_DEFINED"})
 _WIRE_TYPES: Mapping[str, str] = {"FORK_JOIN": "FORK", "FORK_JOIN_DYNAMIC": "FORK"}
 _FOR_EVER_S = 2**31 - 1
@@ -276,9 +273,7 @@ def failed_names(view: ExecutionView) -> tuple[tuple[str, ...], tuple[str, ...]]
     if not view.header.status.terminal:
         return (), ()
     failed = [
-        task
-        for task in view.tasks
-        if task.attempt.status in _FAILED and not task.attempt.superseded
+        task for task in view.tasks if task.attempt.status.failed and not task.attempt.superseded
     ]
     references = dict.fromkeys(wire_ref(t.attempt.ref, t.attempt.vector) for t in failed)
     return tuple(references), tuple(dict.fromkeys(wire_definition_name(t) for t in failed))

@@ -182,6 +182,24 @@ def test_what_failed_is_named_with_tasks_and_without_live_and_archived(
         engine.settle()
 
 
+def test_what_timed_out_is_named_with_tasks_and_without(client: Any, engine: MemoryEngine) -> None:
+    slow = {
+        "name": "slow",
+        "taskReferenceName": "slow_1",
+        "type": "SIMPLE",
+        "taskDefinition": {"name": "slow", "retryCount": 0, "responseTimeoutSeconds": 5},
+    }
+    body = {"name": "slow", "workflowDef": {"name": "slow", "version": 1, "tasks": [slow]}}
+    workflow_id = client.post("/api/workflow", json=body).text
+    engine.poll("slow")
+    engine.clock.advance(seconds=6)
+    engine.settle()
+    for include in ("true", "false"):
+        found = client.get(f"/api/workflow/{workflow_id}?includeTasks={include}").json
+        assert found["status"] == "TIMED_OUT"
+        assert found["failedReferenceTaskNames"] == ["slow_1"]
+
+
 def test_time_in_the_queue_is_told(client: Any, engine: MemoryEngine) -> None:
     client.post("/api/workflow", json={"name": "thumbs"})
     engine.clock.advance(milliseconds=250)

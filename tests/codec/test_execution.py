@@ -96,6 +96,7 @@ _HEADER_FACTS: dict[str, Any] = dict(  # noqa: C408 - reads as the constructor d
     walk=_NUMBER,
     surveyed=st.booleans(),
     revised=st.booleans(),
+    sound=st.booleans(),
     former=st.lists(st.text("0123456789abcdef", min_size=1)).map(tuple),
     notices=_NUMBER,
 )

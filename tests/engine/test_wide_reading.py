@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection
+from dataclasses import replace
 from typing import Any
 
 import orjson
 import pytest
 
 from conductor_py.adapters.memory import reader
-from conductor_py.engine import reading, views
+from conductor_py.codec.execution import dump_header
+from conductor_py.engine import encoding, reading, views
 from conductor_py.errors import NotFound, Overloaded, PayloadTooLarge
 from conductor_py.model.afresh import Afresh
 from conductor_py.model.ids import ExecutionId
@@ -128,6 +130,42 @@ def test_what_is_written_is_the_document(engine: MemoryEngine, wide: str) -> Non
     assert engine.engine.executions.json(wide, include_tasks=False) == orjson.dumps(
         without, default=dict
     )
+
+
+def test_one_in_which_nothing_failed_is_read_without_its_tasks_when_nobody_wants_them(
+    engine: MemoryEngine, wide: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.run(f"b{_BRANCHES - 1}")
+    asked = _whole_reads(engine, monkeypatch)
+    found = engine.engine.executions.document(wide, include_tasks=False)
+    assert (found["status"], found["failedReferenceTaskNames"]) == ("COMPLETED", [])
+    assert asked == []
+
+
+def test_what_failed_is_named_though_it_was_done_again_and_went_well(engine: MemoryEngine) -> None:
+    started = engine.start(workflow("w", simple("a"), simple("b")))
+    engine.run("a", status="FAILED")
+    failed = engine.engine.executions.document(started, include_tasks=False)
+    assert failed["failedReferenceTaskNames"] == ["a"]
+    engine.engine.recovery.retry(started)
+    engine.run("a")
+    engine.run("b", status="FAILED_WITH_TERMINAL_ERROR")
+    again = engine.engine.executions.document(started, include_tasks=False)
+    assert again["failedReferenceTaskNames"] == ["b"]
+    assert again["failedReferenceTaskNames"] == engine.workflow(started)["failedReferenceTaskNames"]
+
+
+def test_one_that_an_older_server_began_is_looked_through_for_what_failed(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as older:
+        older.setattr(
+            encoding, "dump_header", lambda header: dump_header(replace(header, sound=False))
+        )
+        started = engine.start(workflow("w", simple("a")))
+        engine.run("a", status="FAILED")
+    found = engine.engine.executions.document(started, include_tasks=False)
+    assert found["failedReferenceTaskNames"] == ["a"]
 
 
 def test_wide_executions_are_read_one_at_a_time(engine: MemoryEngine, wide: str) -> None:
