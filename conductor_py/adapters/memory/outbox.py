@@ -13,6 +13,8 @@ from conductor_py.ports.damage import FIRST_MS, LONGEST_MS
 from conductor_py.ports.outbox import Pending
 from conductor_py.ports.touched import EFFECT
 
+_LONG_START_MS: Final = 61_000
+"""What executions stand still for has more of a head start than that."""
 _TAKING_OUT: Final = frozenset({"remove", "forget"})
 
 
@@ -121,6 +123,6 @@ class MemoryOutbox:
 
 
 def _is_early(partition: Partition, effect: str) -> bool:
-    """Whether it was ordered with a head start."""
+    """Whether it was ordered with a long head start."""
     stamp, _ = partition.effects.get(effect, (0, b""))
-    return partition.outbox.scores[effect] < stamp - 1_000
+    return partition.outbox.scores[effect] < stamp - _LONG_START_MS

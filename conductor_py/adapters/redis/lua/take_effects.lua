@@ -3,14 +3,16 @@
 -- ARGV       now, limit, lease in ms, for how long they have been due, in ms
 -- RETURNS    {id, '<stamp> <document>', …}
 -- INVARIANT  Nothing leaves the outbox here. What is no JSON is put aside; what lacks a member is by whoever carries it
---            out, and is listed until that is done. Effects that were ordered with a head
---            start (due before they were ordered) are late when they are taken a second after that.
+--            out, and is listed until that is done. Effects that were ordered with a long head
+--            start (due more than a minute before) are late when they are taken a second after that.
 -- BOUND      The limit.
 -- @include room
 -- @include time
 -- @include damage
 -- @include late
 -- @include text
+-- What executions stand still for has more of a head start than that (engine/precedence.py).
+local LONG_START = 61000
 local P, now = KEYS[1], store_now(ARGV[1])
 goes_on(P)
 local upto = int(now - tonumber(ARGV[4]))
@@ -24,7 +26,7 @@ for n = 1, #due, 2 do
   if text and not (document and #stamp <= 16 and is_text(id) and is_text(document) and pcall(cjson.decode, document)) then
     put_aside(P, 'outbox', id, 'the stored effect cannot be read', now)
   elseif text then
-    if tonumber(due[n + 1]) < tonumber(stamp) - 1000 then
+    if tonumber(due[n + 1]) < tonumber(stamp) - LONG_START then
       wanted = math.min(wanted, tonumber(stamp))
     end
     redis.call('ZADD', P .. 'outbox', int(now + tonumber(ARGV[3])), id)
