@@ -320,28 +320,9 @@ class Workspace:
 
     def decision(self) -> Decision:
         """Everything changed so far, as a value."""
-        header = changed(
-            self.header,
-            status=self.status,
-            next_seq=self.next_seq,
-            open_attempts=self.open_attempts,
-            containers=self.containers,
-            tail=self.tail,
-            drain=self.drain,
-            due_at=self.due_at,
-            ended_at=self.ended_at,
-            permissive_failures=self.permissive_failures,
-            forgotten=self.forgotten,
-            final=self.final,
-            sound=self.header.sound and not any(a.status.failed for a in self.attempts.values()),
-            continues=self.pending,
-            fragments=self.header.fragments + len(self.hashes),
-            updated_at=self.now_ms,
-            awaits_admission=self.header.awaits_admission and not self.over,
-        )
         return made(
             Decision,
-            header=header,
+            header=self._header(),
             attempts=self.attempts,
             documents=self.documents,
             pointers=self.pointers,
@@ -360,6 +341,27 @@ class Workspace:
             plans=tuple(self.plans),
             entry=self.entry,
             kept=tuple(self.kept),
+        )
+
+    def _header(self) -> Header:
+        return changed(
+            self.header,
+            status=self.status,
+            next_seq=self.next_seq,
+            open_attempts=self.open_attempts,
+            containers=self.containers,
+            tail=self.tail,
+            drain=self.drain,
+            due_at=self.due_at,
+            ended_at=self.ended_at,
+            permissive_failures=self.permissive_failures,
+            forgotten=self.forgotten,
+            final=self.final,
+            sound=self.header.sound and not any(a.status.failed for a in self.attempts.values()),
+            continues=self.pending,
+            fragments=self.header.fragments + len(self.hashes),
+            updated_at=self.now_ms,
+            awaits_admission=self.header.awaits_admission and not self.over,
         )
 
     def refused(self, kind: str, seq: int, ref: str) -> str | None:
