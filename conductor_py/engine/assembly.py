@@ -73,7 +73,7 @@ from conductor_py.engine.shared_admission import admitting
 from conductor_py.engine.shared_limits import SharedLimits, limited
 from conductor_py.engine.snapshots import Snapshots
 from conductor_py.engine.steering import Steering
-from conductor_py.engine.sweeper import Enqueue, Relay, Sweeper, always
+from conductor_py.engine.sweeper import Enqueue, Relay, Sweeper, always, never
 from conductor_py.engine.system_worker import SystemWorkers
 from conductor_py.engine.tags import Tags
 from conductor_py.engine.tasks import Tasks
@@ -377,7 +377,7 @@ def assemble(
             enqueue_first=enqueue_first,
             carry_out=effects.run if enqueue else None,
             has_room=has_room,
-            gives_way=lambda: effects_give_way and sweeper.is_behind,
+            gives_way=sweeper.is_behind if effects_give_way else never,
             partitions=partitions,
             batch=relay_batch,
             lease_ms=relay_lease_ms,

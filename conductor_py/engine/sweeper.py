@@ -26,6 +26,8 @@ from conductor_py.ports.timers import Timers
 _LOG = logging.getLogger(__name__)
 _MOST_LEFT = 1_000
 _SAY_MS = 10_000
+_BEHIND_MS = 1_000
+"""Long enough that what gives way does not come back between two batches."""
 _NEVER_MS = 1 << 53
 
 Enqueue = Callable[[int, Sequence[str]], object]
@@ -55,12 +57,11 @@ class Sweeper:
         self._said_ms = 0
         self._left: deque[ExecutionId] = deque(maxlen=_MOST_LEFT)
         self._left_of_chains: deque[ExecutionId] = deque(maxlen=_MOST_LEFT)
-        self._behind: set[tuple[int, str]] = set()
+        self._full_ms = 0
 
-    @property
     def is_behind(self) -> bool:
-        """Whether more was due in a shard than was taken of it the last time."""
-        return bool(self._behind)
+        """Whether more was due in a shard than was taken of it, a moment ago."""
+        return self._now_ms() - self._full_ms < _BEHIND_MS
 
     def tick(self) -> int:
         """Fire what is due, once over all partitions and its shards; returns how many executions
@@ -68,12 +69,9 @@ class Sweeper:
         """
         decided = self._go_on()
         homes = self._homes()
-        is_one = self._partitions == 1
-        places = [(0, home) for home in homes] if is_one else self._timers.due(homes)
-        self._behind.intersection_update(places)
-        if is_one:
-            return decided + sum(self._home(*place) for place in places)
-        return decided + over_partitions(places, lambda place: self._home(*place))
+        if self._partitions == 1:
+            return decided + sum(self._home(0, home) for home in homes)
+        return decided + over_partitions(self._timers.due(homes), lambda due: self._home(*due))
 
     def due_in_s(self) -> float:
         """Tell how long until the next timer of its shards; 0 where partitions have clocks of
@@ -105,7 +103,8 @@ class Sweeper:
     def _home(self, partition: int, home: str) -> int:
         holder = self._executor.name()
         due = self._timers.claim_due(partition, home, self._batch, holder, self._executor.lease_ms)
-        (self._behind.add if len(due) >= self._batch else self._behind.discard)((partition, home))
+        if len(due) >= self._batch:
+            self._full_ms = self._now_ms()
         # What executions set going is not followed at once: it would take its time from others.
         follow = self._left_of_chains.extend if is_of_chains(home) else self._follow
         waiting = 0

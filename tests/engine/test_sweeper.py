@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -231,40 +232,28 @@ def _sweeper(engine: MemoryEngine, *, partitions: int = 1, batch: int) -> Sweepe
 
 
 @pytest.mark.parametrize("partitions", [1, 3])
-def test_timers_are_behind_from_a_full_batch_until_one_that_is_not(partitions: int) -> None:
+def test_timers_are_behind_for_a_second_after_a_full_batch(partitions: int) -> None:
     clock = FakeClock()
     engine = memory_engine(clock=clock, space=MemorySpace(partitions, clock))
+    definition = workflow("w", wait("t", duration="5 seconds"))
     started: list[str] = []
-    while sum(partition_of(ExecutionId(one)) == partitions - 1 for one in started) < 3:
-        started.append(engine.start(workflow("w", wait("t", duration="5 seconds"))))
-    most = max(
-        sum(partition_of(ExecutionId(one)) == partition for one in started)
-        for partition in range(partitions)
+    while max(Counter(map(partition_of, map(ExecutionId, started))).values(), default=0) < 3:
+        started.append(engine.start(definition))
+    sweeper = Sweeper(
+        engine.ports.timers,
+        engine.engine.executor,
+        engine.engine.shards,
+        now_ms=engine.ports.store.now_ms,
+        partitions=partitions,
+        batch=3,
     )
-    sweeper = _sweeper(engine, partitions=partitions, batch=2)
-    sweeper.tick()
-    assert not sweeper.is_behind
+    assert (sweeper.tick(), sweeper.is_behind()) == (0, False)
     clock.advance(seconds=5)
-    seen = []
-    for _ in range(most // 2 + 1):
-        sweeper.tick()
-        seen.append(sweeper.is_behind)
-    assert seen == [True] * (most // 2) + [False]
-    assert {status_of(engine, execution) for execution in started} == {"COMPLETED"}
-
-
-def test_one_whose_shard_another_server_has_now_is_not_behind(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    engine = memory_engine()
-    engine.start(workflow("w", wait("t", duration="5 seconds")))
-    sweeper = _sweeper(engine, batch=1)
-    engine.clock.advance(seconds=5)
-    sweeper.tick()
-    assert sweeper.is_behind
-    monkeypatch.setattr(engine.engine.shards, "to_sweep", tuple)
-    sweeper.tick()
-    assert not sweeper.is_behind
+    assert (sweeper.tick(), sweeper.is_behind()) == (len(started), True)
+    clock.advance(milliseconds=999)
+    assert (sweeper.tick(), sweeper.is_behind()) == (0, True)
+    clock.advance(milliseconds=1)
+    assert not sweeper.is_behind()
 
 
 def test_what_nobody_waits_for_gives_way_to_timers_for_a_minute() -> None:

@@ -130,8 +130,8 @@ DECIDING: Final = (
         edits=(
             Edit(
                 f"{ENGINE}/sweeper.py",
-                "[(0, home) for home in homes]",
-                "[(0, home) for home in homes[:2]]",
+                "self._home(0, home) for home in homes)",
+                "self._home(0, home) for home in homes[:2])",
             ),
         ),
         caught_by=(SHARDING,),
@@ -143,8 +143,8 @@ DECIDING: Final = (
         edits=(
             Edit(
                 f"{ENGINE}/sweeper.py",
-                "lambda place: self._home(*place)",
-                "lambda place: self._home(0, place[1])",
+                "lambda due: self._home(*due)",
+                "lambda due: self._home(0, due[1])",
             ),
         ),
         caught_by=("tests/engine/test_sweeper.py", KEYED),
