@@ -4,6 +4,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from redis import Redis
@@ -13,6 +14,7 @@ from conductor_py.adapters.elasticsearch.client import ElasticsearchSettings
 from conductor_py.api.metrics import MOST_QUEUES, Metrics
 from conductor_py.config import Settings, load
 from conductor_py.engine import Engine
+from conductor_py.engine.assembly import assemble
 from conductor_py.errors import ConfigurationError, StoreUnavailable
 from conductor_py.wiring import (
     build_application,
@@ -22,6 +24,8 @@ from conductor_py.wiring import (
     effects_url,
     redis_url,
 )
+from conductor_py.wiring import engine as wired
+from conductor_py.wiring.effects import thread_effect_queue
 from tests.conftest import RealRedis
 
 #: A server that stands still is not away, and nobody's shard is free because a test took long.
@@ -84,6 +88,24 @@ def test_a_rack_that_is_near_names_the_shard(newest_redis: RealRedis, tmp_path: 
     named = _engine(newest_redis, tmp_path, "one", redis__shards="a,b")
 
     assert named.shards.own == ("a", "b")
+
+
+@pytest.mark.parametrize("is_here", [True, False])
+def test_what_can_wait_gives_way_to_timers_where_one_process_has_both(
+    is_here: bool, newest_redis: RealRedis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[bool] = []
+
+    def assembled(*given: Any, effects_give_way: bool, **more: Any) -> Engine:
+        told.append(effects_give_way)
+        return assemble(*given, effects_give_way=effects_give_way, **more)
+
+    monkeypatch.setattr(wired, "assemble", assembled)
+    socket = newest_redis.url.removeprefix("unix://")
+    settings = _settings(redis__socket=socket, data__directory=str(tmp_path))
+    queue = thread_effect_queue(settings) if is_here else None
+    build_engine(settings, server="s", sweeps=True, effect_queue=queue)
+    assert told == [is_here]
 
 
 def test_a_sweeper_beside_api_nodes_sweeps_their_shards_and_holds_none(

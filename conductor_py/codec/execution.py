@@ -164,8 +164,8 @@ _ATTEMPT: tuple[tuple[str, str, Any], ...] = (
 _Table: TypeAlias = tuple[tuple[str, str, Any], ...]
 
 
-def _others(table: _Table) -> Callable[[object], _Fields]:
-    """Make what reads those values of a record that are not the table's defaults."""
+def _reader_of_others(table: _Table) -> Callable[[object], _Fields]:
+    """Make a reader of what a record has in the place of the table's defaults."""
     read = attrgetter(*(attribute for attribute, _, _ in table))
     names = tuple(stored for _, stored, _ in table)
     defaults = tuple(default for _, _, default in table)
@@ -177,8 +177,8 @@ def _others(table: _Table) -> Callable[[object], _Fields]:
     return others
 
 
-_other_of_header = _others(_HEADER)
-_other_of_attempt = _others(_ATTEMPT)
+_header_others = _reader_of_others(_HEADER)
+_attempt_others = _reader_of_others(_ATTEMPT)
 _HEADER_NAMES = {stored: attribute for attribute, stored, _ in _HEADER}
 _ATTEMPT_NAMES = {stored: attribute for attribute, stored, _ in _ATTEMPT}
 
@@ -197,7 +197,7 @@ def dump_header(header: Header) -> bytes:
         "first_seq": header.first_seq,
         "next_seq": header.next_seq,
     }
-    fields |= _other_of_header(header)
+    fields |= _header_others(header)
     if header.chain is not NO_CHAIN:
         fields |= header.chain.members()
     if header.former:
@@ -252,7 +252,7 @@ def dump_attempt(attempt: Attempt, shard: str) -> bytes:
         "type": attempt.type,
         "sched": attempt.scheduled_at,
     }
-    fields |= _other_of_attempt(attempt)
+    fields |= _attempt_others(attempt)
     return orjson.dumps(fields)
 
 

@@ -339,6 +339,7 @@ def assemble(
         now_ms=clock.now_ms,
         partitions=partitions,
         batch=sweep_batch,
+        monotonic=monotonic,
     )
     return Engine(
         version=version,

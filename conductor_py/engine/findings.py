@@ -93,7 +93,10 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
         "dead-entry": Kind("", "A queue entry of an ended attempt; the next poll drops it"),
         "dead-timer": Kind("", "A timer of what has ended; its firing drops it"),
         "overdue": Kind("", "A timer is overdue by more than a minute: does a sweeper run?"),
-        "effect-overdue": Kind("", "An effect is overdue by more than a minute: does one relay?"),
+        "effect-overdue": Kind(
+            "",
+            "An effect is overdue by more than a minute (two, of what can wait): does one relay?",
+        ),
         "in-motion": Kind("", "An execution changed at every look and was not judged"),
     }
 )

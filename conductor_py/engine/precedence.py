@@ -1,13 +1,12 @@
 """What goes first of the effects: those that executions stand still for, so nobody waits for an
-index first, and then what others outside are told.
+index first.
 
 They are ordered with a head start: each is taken before others that have been due for up to so
 long, and behind those that have waited longer. So the others are late by that much at most, however
 many of these come.
 
-While timers are behind in a process that also carries effects out, only those with a head start
-are: a WAIT that ends late delays what somebody has planned, an index that is late nothing. The
-others give way for a minute at most.
+Timers that are behind go before what can wait (``ports.outbox.CAN_WAIT``), where one process has
+both to do: a WAIT that ends late delays what somebody has planned.
 """
 
 from __future__ import annotations
@@ -21,17 +20,14 @@ from conductor_py.ports.outbox import Pending
 
 AWAITED: Final = ("start", "post", "admit")
 """The kinds that executions stand still for."""
-TOLD: Final = ("notify", "publish")
-"""The kinds that somebody outside is told by."""
 HEAD_START_MS: Final = 600_000
-GIVES_WAY_MS: Final = 60_000
+PATIENCE_MS: Final = 60_000
+"""For how long what can wait gives way to timers that are behind."""
 
 
 def due_of(kind: str) -> int:
     """When an effect that is wanted now is due, as ``Effect.due_ms``."""
-    if kind in AWAITED:
-        return -HEAD_START_MS
-    return -GIVES_WAY_MS if kind in TOLD else 0
+    return -HEAD_START_MS if kind in AWAITED else 0
 
 
 def kind_of(effect: Pending) -> str:

@@ -12,10 +12,11 @@ import orjson
 
 from conductor_py.codec.execution import UnknownFormat, load_header
 from conductor_py.engine.findings import Finding
-from conductor_py.engine.precedence import wanted_at
+from conductor_py.engine.precedence import PATIENCE_MS, wanted_at
 from conductor_py.errors import NotFound
 from conductor_py.model.ids import ExecutionId, is_execution_id, split_task_id
 from conductor_py.ports.inspector import Inspector, Standing, StoredKey
+from conductor_py.ports.outbox import can_wait
 
 _PAGE: Final = 500
 _OVERDUE_MS: Final = 60_000
@@ -176,7 +177,8 @@ class StoreAudit:
                 if name not in due:
                     yield Finding("effect-never-due", name)
                 else:
-                    overdue += wanted_at(due[name], ordered) < late
+                    patience_ms = PATIENCE_MS if can_wait(name) else 0
+                    overdue += wanted_at(due[name], ordered) < late - patience_ms
         if overdue:
             yield Finding("effect-overdue", outbox.kind, str(key.partition), f"{overdue} effects")
 

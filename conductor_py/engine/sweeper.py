@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import TypeVar
 
 from conductor_py.engine.executor import Executor
-from conductor_py.engine.precedence import GIVES_WAY_MS, parted
+from conductor_py.engine.precedence import PATIENCE_MS, parted
 from conductor_py.engine.shards import Shards
 from conductor_py.errors import LimitExceeded, StoreFailure, StoreFull, StoreUnavailable
 from conductor_py.model.homes import homes_of, is_of_chains
@@ -26,8 +27,8 @@ from conductor_py.ports.timers import Timers
 _LOG = logging.getLogger(__name__)
 _MOST_LEFT = 1_000
 _SAY_MS = 10_000
-_BEHIND_MS = 1_000
-"""Long enough that what gives way does not come back between two batches."""
+_BEHIND_S = 2.0
+"""Longer than a batch takes: what gives way does not come back between two."""
 _NEVER_MS = 1 << 53
 
 Enqueue = Callable[[int, Sequence[str]], object]
@@ -46,6 +47,7 @@ class Sweeper:
         now_ms: Callable[[], int],
         partitions: int,
         batch: int = 50,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         """``now_ms`` is the store's time, ``batch`` bounds what one tick takes from one shard."""
         self._timers = timers
@@ -54,14 +56,15 @@ class Sweeper:
         self._now_ms = now_ms
         self._partitions = partitions
         self._batch = batch
+        self._monotonic = monotonic
         self._said_ms = 0
         self._left: deque[ExecutionId] = deque(maxlen=_MOST_LEFT)
         self._left_of_chains: deque[ExecutionId] = deque(maxlen=_MOST_LEFT)
-        self._full_ms = 0
+        self._much_s = -_BEHIND_S
 
     def is_behind(self) -> bool:
-        """Whether more was due in a shard than was taken of it, a moment ago."""
-        return self._now_ms() - self._full_ms < _BEHIND_MS
+        """Whether there was much to do in a shard, a moment ago."""
+        return self._monotonic() - self._much_s < _BEHIND_S
 
     def tick(self) -> int:
         """Fire what is due, once over all partitions and its shards; returns how many executions
@@ -103,8 +106,6 @@ class Sweeper:
     def _home(self, partition: int, home: str) -> int:
         holder = self._executor.name()
         due = self._timers.claim_due(partition, home, self._batch, holder, self._executor.lease_ms)
-        if len(due) >= self._batch:
-            self._full_ms = self._now_ms()
         # What executions set going is not followed at once: it would take its time from others.
         follow = self._left_of_chains.extend if is_of_chains(home) else self._follow
         waiting = 0
@@ -129,6 +130,8 @@ class Sweeper:
                     "An execution cannot be decided; its timer comes again",
                     extra={"action": "decide_failed", "workflow_id": loaded.execution},
                 )
+        if not waiting and 2 * len(due) >= self._batch:
+            self._much_s = self._monotonic()  # not while what can wait is what makes room
         if waiting and self._now_ms() - self._said_ms > _SAY_MS:
             self._said_ms = self._now_ms()
             _LOG.warning(
@@ -169,7 +172,7 @@ class Relay:
     ) -> None:
         """``now_ms`` is the store's time. ``batch`` bounds one hand-over, ``lease_ms`` is how long
         it may take until the effects come again. Nothing is handed on while those who take it have
-        no room, and what nobody waits for not yet while it ``gives_way``. What executions stand
+        no room, and what can wait not yet while it ``gives_way``. What executions stand
         still for goes by ``enqueue_first``, if there is one, before the others. When the queue has
         no memory left, ``carry_out`` does it here: it may be what makes room.
         """
@@ -202,8 +205,8 @@ class Relay:
         return _until((self._outbox.next_due_ms(0),), self._now_ms())
 
     def _hand_over(self, partition: int) -> int:
-        due_for_ms = GIVES_WAY_MS if self._gives_way() else 0
-        due = self._outbox.take(partition, self._batch, self._lease_ms, due_for_ms=due_for_ms)
+        patience_ms = PATIENCE_MS if self._gives_way() else 0
+        due = self._outbox.take(partition, self._batch, self._lease_ms, patience_ms=patience_ms)
         awaited, others = parted(due)
         self.hurried = self.hurried or bool(awaited) or len(due) >= self._batch
         if self._enqueue_first is None:

@@ -62,7 +62,7 @@ class Header:
     way), ``surveyed`` says that its first pass is over. ``revised`` says that a task may be reached
     again whose attempt is there already. ``former`` are the plans that upgrades have replaced.
     ``final`` counts the tasks of a DAG of which it is known in this generation what became.
-    ``sound`` says that no attempt has ever failed: an execution of an older server says nothing.
+    ``sound`` says that no attempt has ever failed (False where an older server wrote it).
     ``business_at`` is the instant that it is about (0: that of its start), ``zone`` the zone by
     whose calendar (empty: UTC).
     """

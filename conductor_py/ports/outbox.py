@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
+
+from conductor_py.model.ids import is_execution_id
+
+CAN_WAIT: Final = frozenset({"index", "remove", "forget", "tasks"})
+"""The kinds of effects of which a minute's delay harms nobody."""
+
+
+def can_wait(effect: str) -> bool:
+    """Whether an effect of this id is of such a kind: one of an execution, or of a partition."""
+    execution, _, kind = effect.rpartition(":")
+    return kind in CAN_WAIT and (not execution or is_execution_id(execution))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,10 +31,11 @@ class Outbox(Protocol):
     """Effects of one partition. Delivery is at least once; handlers are idempotent by effect id."""
 
     def take(
-        self, partition: int, limit: int, lease_ms: int, *, due_for_ms: int = 0
+        self, partition: int, limit: int, lease_ms: int, *, patience_ms: int = 0
     ) -> tuple[Pending, ...]:
-        """Take effects that have been due for so long, the longest first; each is due again after
-        ``lease_ms`` unless confirmed before.
+        """Take due effects, oldest first; each is due again after ``lease_ms`` unless confirmed
+        before. With ``patience_ms`` what can wait (``CAN_WAIT``) is left alone until it has been
+        due for so long, and of the others all are taken that are among the thousand newest.
         """
 
     def due(self) -> tuple[int, ...]:

@@ -178,7 +178,7 @@ def is_path(path: str) -> bool:
 
 def paths_in(stored: bytes) -> list[str]:
     """Find the paths that a stored document names, anywhere in its text."""
-    if _PART not in stored:  # of nearly all
+    if _PART not in stored:  # most name none
         return []
     return [found.decode() for found in _NAMED.findall(stored)]
 

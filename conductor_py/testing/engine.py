@@ -279,6 +279,7 @@ def memory_engine(
     retention_ms: int = FOREVER,
     payload_grace_ms: int | None = GRACE_MS,
     gather_tasks_ms: int | None = GATHER_MS,
+    effects_give_way: bool = False,
     zone: str = "",
 ) -> MemoryEngine:
     """Make an engine in memory; engines that share ``space`` are servers over one store.
@@ -329,6 +330,7 @@ def memory_engine(
         waits_for_scripts=waits_for_scripts,
         evaluates_long_scripts=evaluates_long_scripts,
         gather_tasks_ms=gather_tasks_ms,
+        effects_give_way=effects_give_way,
     )
     return MemoryEngine(engine, clock, ports, space)
 

@@ -60,7 +60,7 @@ class HeavyPlace:
 
 
 class _Scope:
-    """Not made by a generator: each decision is within one."""
+    """A scope that is no part of another; each decision is within one, so it is made cheaply."""
 
     __slots__ = ("_own", "_place")
 

@@ -1,5 +1,6 @@
 """What `Outbox` promises, on every store."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -77,20 +78,33 @@ def test_effects_are_taken_oldest_first_when_due(store: Store) -> None:
     assert [effect.id for effect in store.outbox.take(0, 1, 5_000)] == ["late"]
 
 
-def test_only_what_has_been_due_for_as_long_as_is_asked_is_taken(store: Store) -> None:
-    order(
-        store,
-        Effect(id="ahead", document=b"{}", due_ms=-1_000),
-        Effect(id="now", document=b"{}"),
-    )
-    assert [effect.id for effect in store.outbox.take(0, 10, 5_000, due_for_ms=1_000)] == ["ahead"]
-    store.clock.advance(999)
-    assert store.outbox.take(0, 10, 5_000, due_for_ms=1_000) == ()
+def _ids(taken: Sequence[Pending]) -> list[str]:
+    return [effect.id for effect in taken]
+
+
+def test_what_can_wait_is_left_alone_for_as_long_as_is_asked(store: Store) -> None:
+    execution = an_id(1)
+    waits = [f"{execution}:{kind}" for kind in ("index", "remove", "forget")]
+    urgent = [f"{execution}:start:1", f"{execution}:notify:2", "admit:w:index", "other:index"]
+    order(store, *(Effect(id=id_, document=b"{}") for id_ in (*waits, *urgent)))
+    assert set(_ids(store.outbox.take(0, 10, 5_000, patience_ms=60_000))) == set(urgent)
+    # What was taken, or put off, comes again in its time whatever can wait.
+    (first, *others) = [(each.id, each.stamp) for each in store.outbox.read(0, urgent)]
+    store.outbox.postpone(0, [(*first, NOW + 100)])
+    store.clock.advance(100)
+    assert _ids(store.outbox.take(0, 10, 5_000, patience_ms=60_000)) == [first[0]]
+    store.outbox.confirm(0, [first, *others])
+    store.clock.advance(59_899)
+    assert _ids(store.outbox.take(0, 10, 5_000, patience_ms=60_000)) == []
     store.clock.advance(1)
-    assert [effect.id for effect in store.outbox.take(0, 10, 5_000, due_for_ms=1_000)] == ["now"]
-    store.clock.advance(5_000)
-    again = store.outbox.take(0, 10, 5_000, due_for_ms=0)
-    assert [effect.id for effect in again] == ["ahead", "now"]
+    assert set(_ids(store.outbox.take(0, 10, 5_000, patience_ms=60_000))) == set(waits)
+
+
+def test_of_what_is_urgent_no_more_is_taken_than_is_asked(store: Store) -> None:
+    order(store, *(Effect(id=f"e{n}", document=b"{}", due_ms=NOW + n) for n in range(5)))
+    store.clock.advance(10)
+    assert _ids(store.outbox.take(0, 3, 5_000, patience_ms=60_000)) == ["e0", "e1", "e2"]
+    assert _ids(store.outbox.take(0, 3, 5_000, patience_ms=60_000)) == ["e3", "e4"]
 
 
 def test_effects_with_a_head_start_pass_those_that_wait_for_less_and_no_others(

@@ -571,6 +571,18 @@ def test_what_goes_first_is_overdue_no_sooner_than_the_others() -> None:
     assert effect in space.partition(0).effects
 
 
+def test_what_can_wait_is_overdue_after_the_minute_for_which_it_gives_way() -> None:
+    clock = FakeClock()
+    space = MemorySpace(clock=clock)
+    engine = memory_engine(clock=clock, space=space, gather_tasks_ms=None).engine
+    world = World(engine, InMemory(space))
+    world.start(typed("HUMAN", "h"))
+    clock.advance(seconds=120)  # its index is wanted a second after the start
+    assert world.audit() == ()
+    clock.advance(seconds=2)
+    assert world.found("effect-overdue").detail == "1 effects"
+
+
 def test_quarantine_is_a_remark_with_its_reason(world: World) -> None:
     started = ExecutionId(world.start(typed("HUMAN", "h")))
     world.vandal.event(started, b'0 {"t":"of a later version"}')

@@ -13,9 +13,9 @@ from conductor_py.adapters.memory.space import MemorySpace
 from conductor_py.codec.execution import dump_json
 from conductor_py.engine.deliberation import Deliberation
 from conductor_py.engine.executor import Driven, Executor
-from conductor_py.engine.precedence import GIVES_WAY_MS, HEAD_START_MS
+from conductor_py.engine.precedence import HEAD_START_MS, PATIENCE_MS
 from conductor_py.engine.sweeper import Relay, Sweeper, run_ticks
-from conductor_py.errors import LimitExceeded, StoreUnavailable
+from conductor_py.errors import LimitExceeded, StoreFull, StoreUnavailable
 from conductor_py.model.ids import ExecutionId, partition_of
 from conductor_py.ports.store import Loaded
 from conductor_py.processes.sweeper import hurried_tick
@@ -220,7 +220,19 @@ def test_however_many_executions_stand_still_what_has_waited_for_long_has_its_tu
     assert len(first.ids) == 2
 
 
-def _sweeper(engine: MemoryEngine, *, partitions: int = 1, batch: int) -> Sweeper:
+def _with_timers(count: int, *, partitions: int = 1, **more: Any) -> MemoryEngine:
+    """An engine in a partition of which so many timers are due."""
+    clock = FakeClock()
+    engine = memory_engine(clock=clock, space=MemorySpace(partitions, clock), **more)
+    definition = workflow("w", wait("t", duration="5 seconds"))
+    started: list[ExecutionId] = []
+    while max(Counter(map(partition_of, started)).values(), default=0) < count:
+        started.append(ExecutionId(engine.start(definition)))
+    clock.advance(seconds=5)
+    return engine
+
+
+def _sweeper(engine: MemoryEngine, *, partitions: int = 1, batch: int = 4) -> Sweeper:
     return Sweeper(
         engine.ports.timers,
         engine.engine.executor,
@@ -228,42 +240,62 @@ def _sweeper(engine: MemoryEngine, *, partitions: int = 1, batch: int) -> Sweepe
         now_ms=engine.ports.store.now_ms,
         partitions=partitions,
         batch=batch,
+        monotonic=engine.clock.monotonic,
     )
 
 
 @pytest.mark.parametrize("partitions", [1, 3])
-def test_timers_are_behind_for_a_second_after_a_full_batch(partitions: int) -> None:
-    clock = FakeClock()
-    engine = memory_engine(clock=clock, space=MemorySpace(partitions, clock))
-    definition = workflow("w", wait("t", duration="5 seconds"))
-    started: list[str] = []
-    while max(Counter(map(partition_of, map(ExecutionId, started))).values(), default=0) < 3:
-        started.append(engine.start(definition))
-    sweeper = Sweeper(
-        engine.ports.timers,
-        engine.engine.executor,
-        engine.engine.shards,
-        now_ms=engine.ports.store.now_ms,
-        partitions=partitions,
-        batch=3,
-    )
-    assert (sweeper.tick(), sweeper.is_behind()) == (0, False)
-    clock.advance(seconds=5)
-    assert (sweeper.tick(), sweeper.is_behind()) == (len(started), True)
-    clock.advance(milliseconds=999)
+def test_timers_are_behind_for_two_seconds_after_half_a_batch(partitions: int) -> None:
+    engine = _with_timers(2, partitions=partitions)
+    sweeper = _sweeper(engine, partitions=partitions)
+    assert not sweeper.is_behind()
+    assert sweeper.tick() >= 2
+    engine.clock.advance(milliseconds=1_999)
     assert (sweeper.tick(), sweeper.is_behind()) == (0, True)
-    clock.advance(milliseconds=1)
+    engine.clock.advance(milliseconds=1)
     assert not sweeper.is_behind()
 
 
-def test_what_nobody_waits_for_gives_way_to_timers_for_a_minute() -> None:
+def test_less_than_half_a_batch_is_not_behind() -> None:
+    engine = _with_timers(1)
+    sweeper = _sweeper(engine)
+    assert (sweeper.tick(), sweeper.is_behind()) == (1, False)
+
+
+def test_timers_that_cannot_go_on_in_a_full_store_are_not_behind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What can wait is what makes room."""
+    engine = _with_timers(4)
+
+    def full(*_: Any, **__: Any) -> Driven:
+        raise StoreFull("Redis is full.")
+
+    monkeypatch.setattr(Executor, "drive", full)
+    sweeper = _sweeper(engine)
+    assert (sweeper.tick(), sweeper.is_behind()) == (4, False)
+
+
+@pytest.mark.parametrize(("gives_way", "handed"), [(True, 0), (False, 60)])
+def test_what_can_wait_gives_way_where_the_engine_is_told_so(gives_way: bool, handed: int) -> None:
+    engine = _with_timers(60, gather_tasks_ms=None, effects_give_way=gives_way)
+    while engine.engine.relay.tick():
+        pass
+    while engine.engine.sweeper.tick():
+        pass
+    assert engine.engine.relay.tick() == handed
+    engine.clock.advance(seconds=2)
+    assert engine.engine.relay.tick() == 60 - handed
+
+
+def test_what_can_wait_gives_way_to_timers_for_a_minute() -> None:
     engine, handed, behind = memory_engine(gather_tasks_ms=None), _Handed(), [True]
     relay = Relay(
         engine.ports.outbox,
         handed.enqueue,
         now_ms=engine.ports.store.now_ms,
         partitions=1,
-        lease_ms=GIVES_WAY_MS * 2,
+        lease_ms=PATIENCE_MS * 2,
         gives_way=lambda: behind[0],
     )
     sends = typed("EVENT", "e", sink="conductor:told")
@@ -273,7 +305,7 @@ def test_what_nobody_waits_for_gives_way_to_timers_for_a_minute() -> None:
     assert relay.tick() == 2
     assert set(handed.ids) == {f"{execution}:publish:1", f"{parent}:start:1"}
 
-    engine.clock.advance(milliseconds=GIVES_WAY_MS - 1_001)
+    engine.clock.advance(milliseconds=PATIENCE_MS - 1_001)
     assert relay.tick() == 0
     engine.clock.advance(milliseconds=1)
     assert relay.tick() == 2  # an index is wanted a second after the start

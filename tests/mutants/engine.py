@@ -156,8 +156,8 @@ DECIDING: Final = (
         edits=(
             Edit(
                 f"{ENGINE}/sweeper.py",
-                "due_for_ms = GIVES_WAY_MS if",
-                "due_for_ms = 1 << 45 if",
+                "patience_ms = PATIENCE_MS if",
+                "patience_ms = 1 << 45 if",
             ),
         ),
         caught_by=("tests/engine/test_sweeper.py",),

@@ -10,11 +10,9 @@ import orjson
 from conductor_py.adapters.memory.late import EFFECTS, note_late
 from conductor_py.adapters.memory.space import Aside, MemorySpace, Partition
 from conductor_py.ports.damage import FIRST_MS, LONGEST_MS
-from conductor_py.ports.outbox import Pending
+from conductor_py.ports.outbox import Pending, can_wait
 from conductor_py.ports.touched import EFFECT
 
-_LONG_START_MS: Final = 61_000
-"""What executions stand still for has more of a head start than that."""
 _TAKING_OUT: Final = frozenset({"remove", "forget"})
 
 
@@ -26,11 +24,15 @@ class MemoryOutbox:
         self._space = space
 
     def take(
-        self, partition: int, limit: int, lease_ms: int, *, due_for_ms: int = 0
+        self, partition: int, limit: int, lease_ms: int, *, patience_ms: int = 0
     ) -> tuple[Pending, ...]:
         with self._space.lock:
             state, now = self._space.partition(partition), self._space.clock()
-            due = state.outbox.upto(now - due_for_ms, limit)
+            due = state.outbox.upto(now - patience_ms, limit)
+            if patience_ms:
+                newer = state.outbox.upto(now, len(state.outbox))[len(due) :]
+                urgent = [effect for effect in newer if not can_wait(effect)]
+                due = [*due, *urgent][:limit]
             early = (state.effects[effect][0] for effect in due if _is_early(state, effect))
             note_late(state, EFFECTS, min(early, default=now), now)
             for effect in due:
@@ -123,6 +125,6 @@ class MemoryOutbox:
 
 
 def _is_early(partition: Partition, effect: str) -> bool:
-    """Whether it was ordered with a long head start."""
+    """Whether it was ordered with a head start."""
     stamp, _ = partition.effects.get(effect, (0, b""))
-    return partition.outbox.scores[effect] < stamp - _LONG_START_MS
+    return partition.outbox.scores[effect] < stamp - 1_000

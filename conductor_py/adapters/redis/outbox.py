@@ -18,9 +18,9 @@ class RedisOutbox:
         self._scripts = scripts
 
     def take(
-        self, partition: int, limit: int, lease_ms: int, *, due_for_ms: int = 0
+        self, partition: int, limit: int, lease_ms: int, *, patience_ms: int = 0
     ) -> tuple[Pending, ...]:
-        arguments = (self._scripts.now(), limit, lease_ms, due_for_ms)
+        arguments = (self._scripts.now(), limit, lease_ms, patience_ms)
         flat = self._scripts.run("take_effects", partition, arguments)
         return tuple(_pending(effect, text) for effect, text in pairs_of(flat))
 
