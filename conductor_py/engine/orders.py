@@ -12,11 +12,9 @@ import orjson
 
 from conductor_py.errors import NotFound
 from conductor_py.model.ids import is_execution_id, split_task_id
-from conductor_py.ports.outbox import Pending
+from conductor_py.ports.outbox import OF_EXECUTIONS, Pending
 
 _MOST: Final = 2**53
-_OF_EXECUTIONS: Final = frozenset({"index", "remove", "forget"})
-"""Kinds whose ids begin with the execution that they are about."""
 
 
 def _is_text(value: object) -> bool:
@@ -64,7 +62,7 @@ def read_order(effect: Pending) -> tuple[str, str]:
 
 
 def _problem(kind: str, effect: Pending, order: Mapping[str, Any]) -> str:
-    if kind in _OF_EXECUTIONS and not is_execution_id(effect.id.split(":", 1)[0]):
+    if kind in OF_EXECUTIONS and not is_execution_id(effect.id.split(":", 1)[0]):
         return f"the id of an effect of kind {kind} names no execution"
     wrong = [
         name for name, is_whole in _FORMS.get(kind, {}).items() if not is_whole(order.get(name))

@@ -71,10 +71,11 @@ class Sweeper:
         were decided.
         """
         decided = self._go_on()
-        homes = self._homes()
         if self._partitions == 1:
-            return decided + sum(self._home(0, home) for home in homes)
-        return decided + over_partitions(self._timers.due(homes), lambda due: self._home(*due))
+            return decided + sum(self._home(0, home) for home in self._homes())
+        return decided + over_partitions(
+            self._timers.due(self._homes()), lambda due: self._home(*due)
+        )
 
     def due_in_s(self) -> float:
         """Tell how long until the next timer of its shards; 0 where partitions have clocks of

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from conductor_py.model.ids import is_execution_id
+from conductor_py.ports.touched import EFFECT as TASKS
 
-CAN_WAIT: Final = frozenset({"index", "remove", "forget", "tasks"})
+OF_EXECUTIONS: Final = frozenset({"index", "remove", "forget"})
+"""Kinds whose ids are the execution that they are about, and the kind."""
+CAN_WAIT: Final = OF_EXECUTIONS | {TASKS}
 """The kinds of effects of which a minute's delay harms nobody."""
 
 

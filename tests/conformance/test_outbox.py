@@ -84,7 +84,7 @@ def _ids(taken: Sequence[Pending]) -> list[str]:
 
 def test_what_can_wait_is_left_alone_for_as_long_as_is_asked(store: Store) -> None:
     execution = an_id(1)
-    waits = [f"{execution}:{kind}" for kind in ("index", "remove", "forget")]
+    waits = ["tasks", *(f"{execution}:{kind}" for kind in ("index", "remove", "forget"))]
     urgent = [f"{execution}:start:1", f"{execution}:notify:2", "admit:w:index", "other:index"]
     order(store, *(Effect(id=id_, document=b"{}") for id_ in (*waits, *urgent)))
     assert set(_ids(store.outbox.take(0, 10, 5_000, patience_ms=60_000))) == set(urgent)

@@ -130,8 +130,8 @@ DECIDING: Final = (
         edits=(
             Edit(
                 f"{ENGINE}/sweeper.py",
-                "self._home(0, home) for home in homes)",
-                "self._home(0, home) for home in homes[:2])",
+                "self._home(0, home) for home in self._homes())",
+                "self._home(0, home) for home in self._homes()[:2])",
             ),
         ),
         caught_by=(SHARDING,),
