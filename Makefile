@@ -116,7 +116,7 @@ bench-compare: $(INSTALLED) ## compare this tree with BASE=<commit>, measured in
 	$(BIN)/python benchmarks/compare.py $(BASE)
 
 profile: $(INSTALLED) ## where the CPU of an execution goes, part by part [WORK=fork|chain]
-	$(BIN)/python benchmarks/profile.py $(or $(WORK),one)
+	$(BIN)/python benchmarks/ledger.py $(or $(WORK),one)
 
 mutants: $(INSTALLED) ## plant bugs one at a time and see what catches each (ONLY=<id>)
 	$(BIN)/python -m tests.mutants --jobs $(JOBS) $(ONLY)

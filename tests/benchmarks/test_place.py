@@ -1,6 +1,11 @@
-"""What is measured can be put together; nothing here measures."""
+"""What is measured can be put together, by each program that measures; nothing here measures."""
 
+import re
+import subprocess
+import sys
 from pathlib import Path
+
+import pytest
 
 from benchmarks.place import NAMESPACE, ports_at
 from conductor_py.adapters.redis.connection import Connection
@@ -8,6 +13,9 @@ from conductor_py.adapters.redis.keys import Namespace
 from conductor_py.adapters.redis.scripts import Scripts
 from conductor_py.adapters.redis.wakeups import RedisWakeups
 from conductor_py.engine.port_set import Ports
+
+_ROOT = Path(__file__).resolve().parents[2]
+_PROGRAMS = sorted(set(re.findall(r"benchmarks/\w+\.py", (_ROOT / "Makefile").read_text())))
 
 
 def test_the_engine_that_is_measured_has_every_port_that_an_engine_needs(tmp_path: Path) -> None:
@@ -18,3 +26,14 @@ def test_the_engine_that_is_measured_has_every_port_that_an_engine_needs(tmp_pat
 
     wakeups.close()
     connection.close()
+
+
+@pytest.mark.parametrize("program", _PROGRAMS)
+def test_a_program_that_measures_finds_all_that_it_imports(program: str) -> None:
+    """Its folder is what Python looks into first: a module there can hide one of the library."""
+    code = f"import runpy, sys; sys.path[0] = 'benchmarks'; runpy.run_path({program!r})"
+    begun = subprocess.run(
+        [sys.executable, "-c", code], cwd=_ROOT, capture_output=True, text=True, check=False
+    )
+
+    assert begun.returncode == 0, begun.stderr

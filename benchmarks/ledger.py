@@ -1,6 +1,6 @@
 """Where the CPU of an execution goes: what ``make profile`` prints for the tree at hand.
 
-.venv/bin/python benchmarks/profile.py [one|chain|fork] [EXECUTIONS] [POLLERS]
+.venv/bin/python benchmarks/ledger.py [one|chain|fork] [EXECUTIONS] [POLLERS]
 
 A server as it ships is put under load; /proc tells what each thread has used, and
 ``named/sitecustomize.py`` what it is for. A fork has 1,000 branches and a chain ten tasks, eight
