@@ -2,6 +2,8 @@
 
 import io
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -261,6 +263,12 @@ def test_the_api_at_the_end_of_the_url_may_be_left_out(run: Run, stub: StubServe
 
     assert run("task", "queues", "--server", stub.origin + "/").code == 0
     assert len(stub.seen("GET", "/api/tasks/queue/all")) == 1
+
+
+def test_the_package_is_the_command_too(run: Run) -> None:
+    command = (sys.executable, "-m", "conductor_py", "--version")
+    begun = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert begun.stdout == run("--version").out
 
 
 def test_the_version_is_an_option_too(run: Run) -> None:

@@ -21,6 +21,7 @@ from conductor_py.adapters.memory.schedules import MemoryScheduleStore
 from conductor_py.adapters.memory.store import MemoryExecutionStore
 from conductor_py.codec.event import digest_of
 from conductor_py.decider import control, pausing
+from conductor_py.engine import sweeper
 from conductor_py.engine.effects import Effects
 from conductor_py.engine.system_worker import SystemWorker
 from conductor_py.ports.checkpoints import Reply, Verdict
@@ -455,3 +456,9 @@ def hands_out_what_was_put_off(patch: pytest.MonkeyPatch) -> None:
 @planted("liveness")
 def calls_of_system_tasks_keep_their_slots(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(SystemWorker, "_leave", lambda *_: None)
+
+
+@planted("liveness", "I7")
+def gives_way_for_ever_to_what_was_many_once(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(sweeper, "PATIENCE_MS", 1 << 45)
+    patch.setattr(sweeper, "_BEHIND_S", float("inf"))

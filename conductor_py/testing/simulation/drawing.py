@@ -50,6 +50,8 @@ HARMLESS: Final = ("pause", "pause", "resume", "decide", "read", "reset")
 """What changes nothing in how an execution comes out."""
 _LONG_ONE_IN: Final = 20
 """So many seeds are to one of long tasks, and to one of system tasks."""
+_ALONE_ONE_IN: Final = 8
+"""So many seeds are to one whose sweepers carry effects out themselves."""
 _LONG_VERBS: Final = (
     ("ask_task", 12),
     ("pause", 1),
@@ -76,6 +78,8 @@ def draw_scenario(seed: int) -> Scenario:
     weather = chance.choice(WEATHERS)
     big = chance.random() < 0.03
     deployment = _deployment(chance, big=big)
+    if seed % _ALONE_ONE_IN == _ALONE_ONE_IN - 1:
+        deployment = replace(deployment, effects=0, sweep_batch=2)
     if seed % _LONG_ONE_IN == _LONG_ONE_IN - 1:
         return _long_tasks(seed, chance, weather, deployment)
     if chance.random() < 0.15:

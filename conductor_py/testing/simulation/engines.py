@@ -55,6 +55,7 @@ def build_engine(world: World, server: Server, shard_registry: object) -> Engine
     machine = SimulatedMachine(server)
     number = server.name.rpartition("-")[2]
     is_sweeper = isinstance(server, Sweeper)
+    hand_on = server.hand_on if isinstance(server, Sweeper) and deployment.effects else None
     registry: Any = Gate(server, "shards", shard_registry)
     shards = Shards(
         registry,
@@ -83,7 +84,9 @@ def build_engine(world: World, server: Server, shard_registry: object) -> Engine
         remove_after_ms=deployment.remove_after_ms,
         stays_ms=_STAYS_MS,
         monotonic=machine.monotonic,
-        enqueue=server.hand_on if isinstance(server, Sweeper) else None,
+        sweep_batch=deployment.sweep_batch,
+        enqueue=hand_on,
+        effects_give_way=is_sweeper and not deployment.effects,
         machine=machine,
         listeners=Listeners(workflow_url="http://listener/" if deployment.is_listened_to else ""),
     )

@@ -19,6 +19,7 @@ class Deployment:
     apis: int = 2
     sweepers: int = 1
     effects: int = 1
+    """Processes that carry effects out; where there are none, sweepers do, after their timers."""
     schedulers: int = 0
     systems: int = 0
     """Workers of system tasks."""
@@ -27,6 +28,8 @@ class Deployment:
     local_only: bool = False
     shard_lease_ms: int = 30_000
     lease_ms: int = 3_000
+    sweep_batch: int = 50
+    """So many timers are fired at a time; half of them are many, and effects give way to them."""
     decision_attempts: int = 1_000
     decision_rounds: int = 4_000
     remove_after_ms: int = 5_000

@@ -23,6 +23,7 @@ _PLAINER: tuple[dict[str, Any], ...] = (
     {"apis": 1},
     {"sweepers": 1},
     {"effects": 1},
+    {"sweep_batch": 50},
     {"partitions": 1},
     {"local_only": False},
     {"decision_attempts": 1_000, "decision_rounds": 4_000},
