@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 _LOOPBACK: Final = ("localhost", "*.localhost")
 _EVERYWHERE: Final = ("", "0.0.0.0", "::")  # noqa: S104 - what it means, not a use
 _AUTHORITY: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{0,5})?")
+_LABEL: Final = 63
+"""The most characters between two dots of a name."""
 _READS: Final = ("GET", "HEAD", "OPTIONS")
 _OWN_SITE: Final = ("same-origin", "none")
 _BROWSER: Final = "Mozilla/"
@@ -84,7 +86,9 @@ class Boundary:
         matched = _AUTHORITY.fullmatch(host)
         if matched is None:
             return False
-        name = matched[1].rstrip(".")
+        name = matched[1].removesuffix(".")
+        if not all(0 < len(label) <= _LABEL for label in name.split(".")):
+            return False
         if name in self._names or name.endswith(self._below):
             return True
         if self._takes_short_names and "." not in name and not name.startswith("["):

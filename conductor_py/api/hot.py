@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 _MOST_BYTES: Final = 1 << 20
+_DIGITS: Final = 10
+"""More of them are no length that is answered here."""
 _LINES: Final = {code: f"{code} {said.upper()}" for code, said in HTTP_STATUS_CODES.items()}
 _NO_CONTENT: Final = 204
 _FRAMEWORK_S: Final = {"HEAD", "OPTIONS"}
@@ -104,6 +106,8 @@ class _Table:
         if found is not None:
             return *found, ()
         before, _, last = path.rpartition("/")
+        if not last:
+            return None, "", ()
         found, segment = self._open.get((method, before, "")), last
         if found is None:
             before, _, segment = before.rpartition("/")
@@ -167,9 +171,11 @@ class HotPath:
         if (
             environ.get("SCRIPT_NAME")
             or "HTTP_TRANSFER_ENCODING" in environ
+            or "HTTP_UPGRADE" in environ
             or not (path.isascii() and path.isprintable())
             or not (query.isascii() and query.isprintable())
-            or not (length.isascii() and length.isdecimal() and int(length) <= self._limit)
+            or not (length.isascii() and length.isdecimal() and len(length) < _DIGITS)
+            or int(length) > self._limit
         ):
             return None
         if length == "0":

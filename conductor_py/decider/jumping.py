@@ -81,6 +81,30 @@ def land(ws: Workspace, walk: Walk) -> None:
     ws.given.pop(target.key, None)
 
 
+def is_passed_over(attempt: Attempt) -> bool:
+    """Whether the newest attempt of a place was canceled by a jump, and not for one that follows:
+    it counts for nothing, yet its place is taken.
+    """
+    return attempt.superseded and not attempt.redo
+
+
+def comes_again(ws: Workspace, spot: Spot, target: list[Spot]) -> bool:
+    """Whether what was passed over beside a task is to be done once that, whose ``ancestry`` this
+    is, runs again: so it is where the jump has led past both, as what waits for both comes again.
+    Where it has led on within a branch beside the task, that has been done without it.
+    """
+    around = {(each.plan.hash, each.node.ref) for each in target}
+    for each in ancestry(ws, spot):
+        if (each.plan.hash, each.node.ref) in around:
+            return True
+        refs = [task.task_reference_name for task in siblings(each.plan, each.node)]
+        behind = refs[refs.index(each.node.ref) + 1 :]
+        places = (Spot(each.plan, each.plan.nodes[ref], each.vector) for ref in behind)
+        if any(control.arrived(ws, place) for place in places):
+            return False
+    return True
+
+
 def _before(target: Spot) -> list[Spot]:
     """The tasks before the target in its list."""
     refs = [task.task_reference_name for task in siblings(target.plan, target.node)]

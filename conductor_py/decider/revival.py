@@ -87,7 +87,7 @@ def renew(ws: Workspace, step: Step) -> None:
         give(ws, spot)
     if before.type in _JOINS:
         _reopen_join(ws, spot)
-    elif before.type == "DO_WHILE" and not target and not ws.plan.is_dag:
+    elif spot.node.task.type == "DO_WHILE" and not target and not ws.plan.is_dag:
         do_while.reopen(ws, spot, before)
     elif not skipping.prohibited(ws, spot):
         operators.open_(ws, spot)

@@ -124,7 +124,11 @@ def look(ws: Workspace, walk: Walk, page: list[tuple[Attempt, Spot]]) -> None:
     around = ancestry(ws, target)
     revival.read_pointers(ws, [attempt for attempt, _ in page])
     for attempt, spot in page:
-        if standing(ws, spot, around) is not Standing.AFTER:
+        stands = standing(ws, spot, around)
+        if jumping.is_passed_over(attempt):
+            _open_again(ws, attempt, spot, stands, around)
+            continue
+        if stands is not Standing.AFTER:
             continue
         if attempt.open:
             control.cancel(
@@ -136,6 +140,19 @@ def look(ws: Workspace, walk: Walk, page: list[tuple[Attempt, Spot]]) -> None:
         else:
             _uncount(ws, spot, attempt)
         revival.forget(ws, ws.attempt(attempt.seq) or attempt)
+
+
+def _open_again(
+    ws: Workspace, attempt: Attempt, spot: Spot, stands: Standing, around: list[Spot]
+) -> None:
+    """Let what a jump has passed over be as if nothing had come there: it is reached again behind
+    the task, and opened beside it where it is waited for again.
+    """
+    if stands is Standing.AFTER:
+        revival.forget(ws, attempt)
+    elif stands is Standing.BESIDE and jumping.comes_again(ws, spot, around):
+        revival.forget(ws, attempt)
+        ws.agenda.append(Step("open", spot.plan, spot.node.ref, spot.vector))
 
 
 def land(ws: Workspace, walk: Walk) -> None:

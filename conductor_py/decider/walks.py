@@ -33,7 +33,7 @@ def go_on(ws: Workspace) -> None:
     elif walk.kind == "jump":
         jumping.cancel_page(ws, walk, [a for a, _ in _page(ws, first, end)])
     elif walk.kind == "take_back":
-        takeback.look(ws, walk, _page(ws, first, end))
+        takeback.look(ws, walk, _page(ws, first, end, passed_over=True))
     elif ws.header.surveyed:
         _revive(ws, walk, first, end)
     else:
@@ -68,15 +68,22 @@ def _finish(ws: Workspace, walk: Walk) -> None:
 # -- pages -----------------------------------------------------------------------------------------
 
 
-def _page(ws: Workspace, first: int, end: int) -> list[tuple[Attempt, Spot]]:
-    """The attempts of a page that count for their places, with those."""
+def _page(
+    ws: Workspace, first: int, end: int, *, passed_over: bool = False
+) -> list[tuple[Attempt, Spot]]:
+    """The attempts of a page that count for their places, with those; and, if asked for, the ones
+    that a jump has left in theirs.
+    """
     ws.together(
         (f"a:{s}", Read(f"a:{s}"))
         for s in range(first, min(end, ws.header.next_seq))
         if s not in ws.attempts
     )
     found = [ws.attempt(seq) for seq in range(first, end)]
-    attempts = [a for a in found if a is not None and (a.redo or not a.superseded) and not a.ahead]
+    there = [attempt for attempt in found if attempt is not None and not attempt.ahead]
+    attempts = [attempt for attempt in there if attempt.redo or not attempt.superseded]
+    if passed_over and len(there) > len(attempts):
+        attempts = _in_their_places(ws, there)
     known = {ws.plan.hash, *ws.header.former}
     plans = {attempt.plan for attempt in attempts} - known
     ws.together((f"plan:{plan}", PlanWanted(plan)) for plan in plans)
@@ -84,6 +91,16 @@ def _page(ws: Workspace, first: int, end: int) -> list[tuple[Attempt, Spot]]:
     page = [(attempt, lifted(ws, spot)) for attempt, spot in spots if spot is not None]
     _read_around(ws, page)
     return page
+
+
+def _in_their_places(ws: Workspace, attempts: list[Attempt]) -> list[Attempt]:
+    """Without those whose places another has taken, or that were forgotten."""
+    revival.read_pointers(ws, [each for each in attempts if jumping.is_passed_over(each)])
+    return [
+        each
+        for each in attempts
+        if not jumping.is_passed_over(each) or ws.newest(each.ref, each.vector) == each.seq
+    ]
 
 
 def _read_around(ws: Workspace, page: list[tuple[Attempt, Spot]]) -> None:
@@ -104,7 +121,7 @@ def _read_around(ws: Workspace, page: list[tuple[Attempt, Spot]]) -> None:
 
 
 def _survey(ws: Workspace, walk: Walk, first: int, end: int) -> None:
-    page = _page(ws, first, end)
+    page = _page(ws, first, end, passed_over=walk.forgets)
     target = _target(ws, walk)
     if walk.forgets:
         revival.read_pointers(ws, [attempt for attempt, _ in page])
@@ -112,6 +129,10 @@ def _survey(ws: Workspace, walk: Walk, first: int, end: int) -> None:
         stands = standing(ws, spot, target) if target else Standing.BESIDE
         if walk.forgets and stands in {Standing.AFTER, Standing.INSIDE}:
             revival.forget(ws, attempt)
+        elif jumping.is_passed_over(attempt) and not _comes_again(
+            ws, attempt, spot, stands, target
+        ):
+            continue
         elif _made_anew(ws, attempt, spot, stands, target):
             _count(ws, attempt, spot, stands, target)
         else:
@@ -124,13 +145,22 @@ def _target(ws: Workspace, walk: Walk) -> list[Spot]:
     return ancestry(ws, spot) if spot is not None else []
 
 
+def _comes_again(
+    ws: Workspace, attempt: Attempt, spot: Spot, stands: Standing, target: list[Spot]
+) -> bool:
+    """Whether what a jump has passed over is to be done now."""
+    if stands is Standing.BESIDE:
+        return jumping.comes_again(ws, spot, target)
+    return stands is Standing.AT or (stands is Standing.AROUND and attempt.type == "DO_WHILE")
+
+
 def _made_anew(
     ws: Workspace, attempt: Attempt, spot: Spot, stands: Standing, target: list[Spot]
 ) -> bool:
     if stands is Standing.AT:
         return True
-    if stands is Standing.AROUND and attempt.type == "DO_WHILE":
-        return True
+    if stands is Standing.AROUND and spot.node.task.type == "DO_WHILE":
+        return True  # one that a jump has passed over, too
     if attempt.status.successful and not attempt.redo and not _failed_inside(ws, attempt, spot):
         return False
     return all(_again(ws, loop, spot, target) for loop in revival.loops_of(ws, spot))

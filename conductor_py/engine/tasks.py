@@ -135,9 +135,10 @@ class Tasks:
         self, workflow_id: str, ref: str, status: TaskStatus, output: JsonObject, worker: str
     ) -> str | None:
         """Report on the first open task of a reference (its output merged); ``None`` when there is
-        none.
+        none. As ``update``, of a worker from whom the task was taken it is ignored.
         """
         execution = self._known(workflow_id)
+        ignored = ""
         # Somebody else may be quicker; then another task of that reference may be open. A report
         # that is sent again would be that somebody itself, and end the next iteration as well.
         for _ in range(_TRIES):
@@ -145,12 +146,15 @@ class Tasks:
             if found is None:
                 return None
             task, before = task_id(execution, found.attempt.seq), found.output
+            if task == ignored:
+                return task
             merged = {**(before if isinstance(before, Mapping) else {}), **output}
             result = TaskResult(
                 workflow_id=workflow_id, task_id=task, status=status, output=merged, worker=worker
             )
             if self._take(result, once=True):
                 return task
+            ignored = task
         raise StoreUnavailable(f"Others reported on every task of reference {ref}; try again.")
 
     def update_merged(

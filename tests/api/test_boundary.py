@@ -38,6 +38,10 @@ _ATTACKS: dict[str, tuple[dict[str, str], int]] = {
     ),
     "Host that hides another": ({"Host": "localhost@evil.example"}, 403),
     "Host below a name of ours": ({"Host": "localhost.evil.example"}, 403),
+    "Host of no name": ({"Host": ".localhost"}, 403),
+    "Host of no name in between": ({"Host": "a..localhost"}, 403),
+    "Host that ends twice": ({"Host": "localhost..:8080"}, 403),
+    "Host of a name that none can have": ({"Host": f"{'a' * 64}.localhost"}, 403),
 }
 _PAYLOADS = "http://localhost/api/payloads"
 _TASK = {"name": "resize", "taskReferenceName": "resize"}

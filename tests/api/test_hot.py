@@ -7,6 +7,7 @@ import json
 import re
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import unquote
 
 import orjson
 import pytest
@@ -59,8 +60,10 @@ class Way:
 
     def in_front(self, sent: Json) -> tuple[str, list[tuple[str, str]], bytes] | None:
         """Answer it, if it is hot."""
-        hot = HotPath(self.app, Errors("here"), limit=_LIMIT, timed=self._time)
-        return self._answered(hot.before(lambda *_: ()), sent)
+        return self._answered(self.hot().before(lambda *_: ()), sent)
+
+    def hot(self) -> HotPath:
+        return HotPath(self.app, Errors("here"), limit=_LIMIT, timed=self._time)
 
     def _answered(self, application: Any, sent: Json) -> Any:
         told: list[Any] = []
@@ -120,10 +123,21 @@ def _agree(front: Way, flask: Way, sent: Json) -> bool:
 @pytest.mark.parametrize("client", ["java", "javascript", "python 1", "python 2"])
 def test_what_official_clients_send_is_answered_alike(client: str) -> None:
     lines = RECORDED.read_text(encoding="utf-8").splitlines()
-    recorded = [sent for sent in map(json.loads, lines) if sent["client"] == client]
+    recorded = [_handed_on(sent) for sent in map(json.loads, lines) if sent["client"] == client]
     front, flask = Way(), Way()
-    hot = [sent["path"] for sent in recorded if _agree(front, flask, sent)]
-    assert {path.startswith("/api/tasks/poll") for path in hot} == {True, False}
+    hot = [sent for sent in recorded if _agree(front, flask, sent)]
+    find = front.hot().find
+    assert hot == [sent for sent in recorded if find(sent["method"], sent["path"])[0] is not None]
+    asked = {find(sent["method"], sent["path"])[1] for sent in hot}
+    assert asked >= {"/api/workflow", "/api/tasks/poll/batch/<task_type>"}
+    assert asked & {"/api/tasks", "/api/tasks/update-v2"}
+
+
+def _handed_on(sent: Json) -> Json:
+    """What is answered: a body in chunks has been read by then, a path been decoded."""
+    headers = sent.get("headers", {})
+    left = {name: value for name, value in headers.items() if name != "transfer-encoding"}
+    return sent | {"path": unquote(sent["path"], "latin-1"), "headers": left}
 
 
 _START: Final = {"name": "thumbs", "version": 1, "input": {"a": 1}}
@@ -207,6 +221,12 @@ def test_a_failure_is_answered_alike(
         {"method": "PUT", "path": "/api/workflow"},
         {"method": "GET", "path": "/api/workflow/"},
         {"method": "GET", "path": "/api/workflow//status"},
+        {"method": "GET", "path": f"/api/workflow/{WORKFLOW_ID}/"},
+        {"method": "POST", "path": "/api/workflow/thumbs/", "body": "{}"},
+        {"method": "GET", "path": "/api/tasks/poll/resize/"},
+        {"method": "GET", "path": "/api/tasks/poll/batch/resize/"},
+        {"method": "POST", "path": "/api/workflow", "headers": {"upgrade": "websocket"}},
+        {"method": "POST", "path": "/api/workflow", "more": {"CONTENT_LENGTH": "9" * 5_000}},
         {"method": "GET", "path": "/api/workflow/\u00c3\u00bc"},
         {"method": "GET", "path": "/api/workflow/a\tb"},
         {"method": "GET", "path": "/api/tasks/poll/resize", "query": "workerid=\u00fc"},
@@ -240,7 +260,8 @@ def test_a_body_that_ends_early_is_still_there_for_flask() -> None:
 def _paths(rule: str) -> set[str]:
     """Paths that a rule may mean: its variable parts are anything, and words of other rules."""
     words = ("x1", "search", "running", "status", "batch", "poll", "bulk", "execute")
-    return {re.sub(r"<[^>]+>", word, rule) for word in words}
+    found = {re.sub(r"<[^>]+>", word, rule) for word in words}
+    return found | {f"{path}/" for path in found}
 
 
 def test_the_table_finds_what_flask_finds() -> None:

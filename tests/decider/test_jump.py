@@ -4,6 +4,7 @@ import pytest
 
 from conductor_py.decider.workspace import Limits
 from conductor_py.errors import Conflict, InvalidInput, NotFound
+from conductor_py.model.requests import RerunRequest
 from conductor_py.testing import MemoryEngine, memory_engine
 from tests.builders import (
     Json,
@@ -149,3 +150,98 @@ def test_what_cannot_be_jumped_to(engine: MemoryEngine) -> None:
     engine.engine.executions.terminate(started, reason="over")
     with pytest.raises(Conflict):
         _jump(engine, started, "j")
+
+
+def _rerun(engine: MemoryEngine, started: str, ref: str) -> None:
+    """Again from the newest task of a reference."""
+    task_id = tasks_of(engine, started, ref)[-1]["taskId"]
+    engine.engine.recovery.rerun(started, RerunRequest(from_task=task_id))
+    engine.settle()
+
+
+@pytest.mark.parametrize("first", ["a", "b"])
+def test_rerun_within_what_a_jump_passed_over_comes_to_all_of_it(
+    engine: MemoryEngine, first: str
+) -> None:
+    choice = switch("s", "1", {"1": [simple("a"), simple("b"), simple("c")]})
+    started = engine.start(workflow("w", choice, simple("z")))
+    engine.run("a")
+    _jump(engine, started, "z")
+    engine.run("z")
+    _rerun(engine, started, first)
+    for ref in "abcz"["abcz".index(first) :]:
+        assert engine.run(ref), ref
+    assert status_of(engine, started) == "COMPLETED"
+
+
+def test_rerun_in_a_fork_that_a_jump_passed_over_waits_for_all_branches(
+    engine: MemoryEngine,
+) -> None:
+    branches = [simple("a"), simple("b")], [simple("c"), simple("d")]
+    started = engine.start(workflow("w", fork("f", *branches), join("j", "b", "d"), simple("z")))
+    engine.settle()
+    engine.run("c")
+    _jump(engine, started, "z")
+    engine.run("z")
+    _rerun(engine, started, "a")
+    assert engine.run("a")
+    assert engine.run("b")
+    assert engine.statuses(started)["c"] == "COMPLETED"
+    assert not engine.poll("z")
+    assert engine.run("d")
+    engine.settle()
+    assert engine.run("z")
+    assert status_of(engine, started) == "COMPLETED"
+
+
+def test_rerun_beside_a_branch_that_a_jump_has_led_on_leaves_it_as_it_is(
+    engine: MemoryEngine,
+) -> None:
+    inner = fork("g", [simple("x")], [simple("y")])
+    branches = [inner, join("k", "x", "y"), simple("z")], [simple("p")]
+    started = engine.start(workflow("w", fork("f", *branches), join("j", "z", "p")))
+    engine.settle()
+    _jump(engine, started, "z")
+    engine.run("z")
+    engine.run("p")
+    engine.settle()
+    assert status_of(engine, started) == "COMPLETED"
+    _rerun(engine, started, "p")
+    assert [engine.poll(ref) for ref in "xyz"] == [[], [], []]
+    engine.run("p")
+    engine.settle()
+    assert status_of(engine, started) == "COMPLETED"
+
+
+def test_rerun_in_a_loop_that_a_jump_passed_over_goes_on_with_it(engine: MemoryEngine) -> None:
+    choice = switch("s", "1", {"1": [simple("a"), simple("b")]})
+    started = engine.start(workflow("w", times("l", 2, choice), simple("z")))
+    engine.settle()
+    engine.run("a")
+    _jump(engine, started, "z")
+    engine.run("z")
+    _rerun(engine, started, "b__1")
+    for ref in ("b", "a", "b", "z"):
+        assert engine.run(ref), ref
+        engine.settle()
+    assert status_of(engine, started) == "COMPLETED"
+
+
+def test_child_that_begins_anew_beside_what_a_jump_passed_over(engine: MemoryEngine) -> None:
+    child = sub_workflow("s", workflow("c", simple("x")))
+    branches = [child], [simple("a"), simple("b")]
+    started = engine.start(workflow("w", fork("f", *branches), join("j", "s", "b"), simple("z")))
+    engine.settle()
+    engine.run("x")
+    engine.run("a")
+    engine.settle()
+    _jump(engine, started, "z")
+    engine.engine.recovery.restart(task_of(engine, started, "s")["subWorkflowId"])
+    engine.settle()
+    assert engine.run("x")
+    engine.settle()
+    assert not engine.poll("z")
+    assert engine.run("b")
+    engine.settle()
+    assert engine.run("z")
+    assert status_of(engine, started) == "COMPLETED"

@@ -3,6 +3,7 @@
 import pytest
 
 from conductor_py.errors import Conflict, NotFound
+from conductor_py.model.status import TaskStatus
 from conductor_py.testing import MemoryEngine
 from tests.builders import Json, do_while, pass_time, simple, status_of, tasks_of, typed, workflow
 
@@ -40,6 +41,23 @@ def test_late_result_with_its_claim_is_refused(engine: MemoryEngine) -> None:
     requeue(engine, dead)
     with pytest.raises(Conflict, match="not held any more"):
         engine.complete(dead, worker="dead", claim=dead["claimToken"])
+
+
+def test_late_result_by_reference_is_ignored_as_one_by_its_id_is(engine: MemoryEngine) -> None:
+    started = engine.start(one())
+    (dead,) = engine.poll("a", worker="dead")
+    requeue(engine, dead)
+
+    def report(worker: str) -> str | None:
+        tasks = engine.engine.tasks
+        return tasks.update_by_ref(started, "a", TaskStatus.COMPLETED, {"by": worker}, worker)
+
+    assert report("dead") == dead["taskId"]
+    assert tasks_of(engine, started, "a")[0]["status"] == "SCHEDULED"
+    engine.poll("a", worker="alive")
+    report("dead")
+    assert report("alive") == dead["taskId"]
+    assert tasks_of(engine, started, "a")[0]["outputData"] == {"by": "alive"}
 
 
 def test_timeout_of_the_task_runs_on(engine: MemoryEngine) -> None:

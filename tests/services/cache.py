@@ -9,7 +9,8 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 _LOG_TAIL = 800
@@ -33,9 +34,7 @@ def fetched(name: str, build: Callable[[Path], None]) -> Path:
     place = cache_dir() / name
     if place.is_dir():
         return place
-    cache_dir().mkdir(parents=True, exist_ok=True)
-    with (cache_dir() / "lock").open("w") as lock:  # one for all: apt and Maven share folders, too
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with alone():
         if place.is_dir():
             return place
         scratch = Path(tempfile.mkdtemp(prefix=f"{name}.", dir=cache_dir()))
@@ -45,6 +44,17 @@ def fetched(name: str, build: Callable[[Path], None]) -> Path:
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
     return place
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Nobody else fetches or installs meanwhile: one lock for all, as apt and Maven share folders,
+    too.
+    """
+    cache_dir().mkdir(parents=True, exist_ok=True)
+    with (cache_dir() / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def tool(name: str) -> str:

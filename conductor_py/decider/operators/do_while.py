@@ -61,11 +61,11 @@ def open_(ws: Workspace, spot: Spot) -> None:
 def reopen(ws: Workspace, spot: Spot, before: Attempt) -> None:
     """Go on, as the successor of ``before``, in the iteration that the state names."""
     key = "j:" + spot.key
-    value = ws.document(f"i:{before.seq}")
     state = ws.state(key, LoopState)
     if state is None or not state.iteration:
         open_(ws, spot)
         return
+    value = ws.document(f"i:{state.seq}")  # ``before`` may stand for a loop that was passed over
     attempt = control.create(
         ws,
         spot,
