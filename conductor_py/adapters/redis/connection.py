@@ -42,6 +42,9 @@ Reply: TypeAlias = Any
 class Wire(Protocol):
     """What is used of a driver's connection."""
 
+    @property
+    def is_connected(self) -> bool: ...
+
     def connect(self) -> None: ...
 
     def send_packed_command(self, command: Sequence[bytes], *, check_health: bool) -> None: ...

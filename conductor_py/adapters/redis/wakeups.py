@@ -178,7 +178,7 @@ class RedisWakeups:
         kinds = {topic[:1] for topic in topics} & KINDS - self._kinds
         if kinds:
             self._kinds |= kinds
-            if self._wire is not None:
+            if self._wire is not None and self._wire.is_connected:
                 with suppress(RedisError, OSError):  # the thread sees it, and connects anew
                     self._subscribe(self._wire, kinds)
         if self._kinds and not self._started and not self._closed.is_set():
@@ -199,6 +199,7 @@ class RedisWakeups:
             wire: Wire | None = None
             try:
                 wire = self._connection.listener()
+                wire.connect()  # for ever, if a server is frozen: it accepts, and says nothing
                 with self._lock:
                     self._subscribe(wire, self._kinds)
                     self._wire = wire

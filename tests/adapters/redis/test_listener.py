@@ -1,5 +1,9 @@
 """The listener of wake-ups lives through a lost connection, and then wakes everybody."""
 
+import socket
+import threading
+from pathlib import Path
+
 import pytest
 
 from conductor_py.adapters.redis.connection import Connection, Wire
@@ -78,3 +82,25 @@ def test_listener_ends_when_closed(newest_redis: RealRedis) -> None:
     until(lambda: connection.command("PUBLISH", "test:wake:q", "q:task") == 0)
     assert wakeups.wait("q:other", 3_600, 99) <= 99
     connection.close()
+
+
+def test_nobody_waits_for_a_server_that_accepts_and_says_nothing(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as frozen:
+        frozen.bind(str(tmp_path / "s"))
+        frozen.listen()
+        wakeups = RedisWakeups(Connection(f"unix://{tmp_path}/s"), Namespace("test"))
+        before = wakeups.ticket("q:task")
+        accepted, _ = frozen.accept()
+        assert accepted.recv(1)  # the listener has greeted, and waits
+
+        def poll() -> None:
+            wakeups.wake_one("q:task")
+            wakeups.wait_turn("x:other", 0.0, wakeups.ticket("x:other"))
+
+        asked = threading.Thread(target=poll, daemon=True)
+        asked.start()
+        asked.join(PATIENCE_S)
+        assert not asked.is_alive()
+        assert wakeups.ticket("q:task") == before
+        accepted.close()
+    wakeups.close()
