@@ -82,8 +82,8 @@ def land(ws: Workspace, walk: Walk) -> None:
 
 
 def is_passed_over(attempt: Attempt) -> bool:
-    """Whether the newest attempt of a place was canceled by a jump, and not for one that follows:
-    it counts for nothing, yet its place is taken.
+    """Whether an attempt counts no more. One that is the newest of its place yet was canceled by a
+    jump, and keeps the place taken.
     """
     return attempt.superseded and not attempt.redo
 

@@ -81,9 +81,10 @@ def _page(
     )
     found = [ws.attempt(seq) for seq in range(first, end)]
     there = [attempt for attempt in found if attempt is not None and not attempt.ahead]
-    attempts = [attempt for attempt in there if attempt.redo or not attempt.superseded]
-    if passed_over and len(there) > len(attempts):
+    if passed_over:
         attempts = _in_their_places(ws, there)
+    else:
+        attempts = [attempt for attempt in there if not jumping.is_passed_over(attempt)]
     known = {ws.plan.hash, *ws.header.former}
     plans = {attempt.plan for attempt in attempts} - known
     ws.together((f"plan:{plan}", PlanWanted(plan)) for plan in plans)
