@@ -31,7 +31,8 @@ def test_the_engine_that_is_measured_has_every_port_that_an_engine_needs(tmp_pat
 @pytest.mark.parametrize("program", _PROGRAMS)
 def test_a_program_that_measures_finds_all_that_it_imports(program: str) -> None:
     """Its folder is what Python looks into first: a module there can hide one of the library."""
-    code = f"import runpy, sys; sys.path[0] = 'benchmarks'; runpy.run_path({program!r})"
+    paths = "sys.path[0] = 'benchmarks'; sys.path.append('.')"  # as a program begins, and goes on
+    code = f"import runpy, sys; {paths}; runpy.run_path({program!r})"
     begun = subprocess.run(
         [sys.executable, "-c", code], cwd=_ROOT, capture_output=True, text=True, check=False
     )
