@@ -68,6 +68,24 @@ def test_join_in_a_loop_is_told_of_what_settles_outside_while_others_go_on(
     assert engine.statuses(started)["j__1"] == "COMPLETED"
 
 
+@pytest.mark.parametrize("batch", [1, 1000])
+def test_iteration_waits_for_a_branch_that_goes_on_behind_a_join(batch: int) -> None:
+    """The join waits for one branch; the other settles without a pause and opens what follows."""
+    engine = memory_engine(limits=Limits(attempts=batch))
+    chain = [simple("a"), set_variable("u", n=1), set_variable("v", n=2), simple("b")]
+    loop = times("l", 2, fork("f", chain, [simple("c")]), join("j", "c"))
+    started = engine.start(workflow("w", loop, simple("z")))
+    engine.run("c")
+    engine.run("a")
+    assert engine.statuses(started)["b__1"] == "SCHEDULED"
+    assert "f__2" not in engine.statuses(started)
+    engine.run("b")
+    assert engine.statuses(started)["a__2"] == "SCHEDULED"
+    for name in ("c", "a", "b", "z"):
+        engine.run(name)
+    assert status_of(engine, started) == "COMPLETED"
+
+
 def test_join_in_a_loop_on_a_task_of_another_loop_waits_for_that_loop(
     engine: MemoryEngine,
 ) -> None:
