@@ -8,11 +8,11 @@ import pytest
 from conductor_py.adapters.memory.space import MemorySpace
 from conductor_py.decider.workspace import Limits
 from conductor_py.engine.snapshots import snapshots_of
-from conductor_py.model.requests import RerunRequest
+from conductor_py.model.requests import ForceRequest, RerunRequest
 from conductor_py.testing import MemoryEngine, memory_engine
 from conductor_py.testing.clock import FakeClock
 from conductor_py.testing.recount import complaints
-from tests.builders import Json, dag, simple, status_of, workflow
+from tests.builders import Json, dag, run_failing, simple, status_of, workflow
 from tests.decider.cutting import cut_off
 
 _NAMES = "abc"
@@ -45,7 +45,7 @@ def _sound(space: MemorySpace, engine: MemoryEngine) -> None:
     ("make", "commits"),
     [*((_graph, commits) for commits in range(1, 5)), *((_list, n) for n in range(1, 6))],
 )
-def test_a_retry_goes_on_with_a_rerun_wherever_it_wascut_off(
+def test_a_retry_goes_on_with_a_rerun_wherever_it_was_cut_off(
     make: Callable[[], Json], commits: int
 ) -> None:
     clock = FakeClock()
@@ -71,3 +71,29 @@ def test_a_retry_goes_on_with_a_rerun_wherever_it_wascut_off(
     _sound(space, engine)
     assert status_of(engine, started) == "COMPLETED"
     assert not engine.poll("a")
+
+
+@pytest.mark.parametrize("commits", range(1, 6))
+def test_a_task_that_is_forced_is_no_more_to_be_made_anew_by_a_retry_that_was_cut_off(
+    commits: int,
+) -> None:
+    clock = FakeClock()
+    space = MemorySpace(clock=clock)
+    engine = memory_engine(limits=Limits(attempts=1, rounds=1), space=space, clock=clock)
+    started = engine.start(_graph())
+    engine.settle()
+    engine.run("a")
+    engine.settle()
+    run_failing(engine, "b", "sour")
+    engine.settle()
+    assert status_of(engine, started) == "FAILED"
+    cut_off(engine, commits, partial(engine.engine.recovery.retry, started))
+    engine.engine.executions.terminate(started, reason="enough")
+    engine.settle()
+    engine.engine.recovery.force_success(started, "b", ForceRequest())
+    engine.settle()
+    _sound(space, engine)
+    engine.run("c")
+    engine.settle()
+    assert status_of(engine, started) == "COMPLETED"
+    _sound(space, engine)
