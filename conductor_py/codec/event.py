@@ -55,6 +55,8 @@ def dump_event(event: Event) -> bytes:  # noqa: C901 - one case a kind
             return b"%d %b" % (event.seq, dump_json(body))
         case ChildRevived():
             body = {"t": "revived", "id": event.child, "gen": event.child_generation}
+            if event.through:
+                body["through"] = True
             return b"%d %b" % (event.seq, orjson.dumps(body))
         case Claimed():
             return b'%d {"t":"claimed"}' % event.seq
@@ -104,7 +106,12 @@ def _event(seq: int, body: dict[str, Any]) -> Event:
                 output=External(path) if path else body["out"],
             )
         case "revived":
-            return ChildRevived(seq=seq, child=body["id"], child_generation=body["gen"])
+            return ChildRevived(
+                seq=seq,
+                child=body["id"],
+                child_generation=body["gen"],
+                through=body.get("through", False),
+            )
         case "more":
             return Continue(
                 generation=body["gen"],

@@ -11,10 +11,10 @@ from dataclasses import replace
 
 from conductor_py.decider import gates, pausing, takeback
 from conductor_py.decider.plan import Plan
-from conductor_py.decider.workspace import Step, Workspace
+from conductor_py.decider.workspace import Spot, Step, Workspace
 from conductor_py.model.decision import Answer, Send
 from conductor_py.model.event import ChildRevived, Continue, Event, Operation
-from conductor_py.model.execution import NO_LOOP, Walk
+from conductor_py.model.execution import NO_LOOP, Attempt, Walk
 from conductor_py.model.status import WorkflowStatus
 
 _UNDEFERRED = frozenset({"terminate", "remove", "watch"})
@@ -45,8 +45,9 @@ def refusal(operation: Operation, error: str, message: str) -> Answer:
     return Answer(operation=operation.id, error=error, message=message)
 
 
-def begin(ws: Workspace, walk: Walk) -> None:
-    """Begin a generation whose ``walk`` decides what becomes of the attempts there are.
+def begin(ws: Workspace, walk: Walk, *, through: bool = False) -> None:
+    """Begin a generation whose ``walk`` decides what becomes of the attempts there are;
+    ``through`` is that of ``ChildRevived``.
 
     Reset: status, reason, failed task, output, end time, the workflow's timeout, all counts. What
     waited for admission when it ended waits no longer: it may have ended in this same decision.
@@ -79,7 +80,10 @@ def begin(ws: Workspace, walk: Walk) -> None:
         ws.agenda.append(Step("walk", ws.plan, "", NO_LOOP))
     if ws.header.parent is not None:
         revived = ChildRevived(
-            seq=ws.header.parent_seq, child=ws.id, child_generation=ws.header.generation
+            seq=ws.header.parent_seq,
+            child=ws.id,
+            child_generation=ws.header.generation,
+            through=through,
         )
         ws.sends.append(Send(execution=ws.header.parent, event=revived))
 
@@ -114,27 +118,54 @@ def child_revived(ws: Workspace, event: ChildRevived) -> None:
     """
     if ws.header.forget or waits(ws, event):
         return
-    attempt = ws.attempt(event.seq)
-    seq = ws.newest(attempt.ref, attempt.vector) if attempt is not None else 0
-    newest = ws.attempt(seq) if seq else None
-    spot = ws.spot_of(newest) if newest is not None else None
-    if newest is None or spot is None or newest.child != event.child:
-        return
-    if ws.plan.is_dag and (ws.over or not newest.open):
-        return  # what comes behind it has been told: only a recovery of the DAG takes that back
-    if spot.node.task.optional or not takeback.is_current(ws, spot):
+    newest, spot = _waiting(ws, event)
+    if newest is None or spot is None or parted(ws, event) or spot.node.task.optional:
         return
     if ws.over:
-        walk = Walk(kind="revive", last=ws.next_seq, target=seq, forgets=True)
-        begin(ws, replace(walk, adopts=True, resumes=True))
+        walk = Walk(
+            kind="revive",
+            last=ws.next_seq,
+            target=newest.seq,
+            forgets=True,
+            adopts=True,
+            resumes=True,
+        )
+        begin(ws, walk, through=event.through)
     elif newest.open or newest.redo == ws.header.generation:
         return
     elif ws.state("walk", Walk) is None:
         takeback.order(ws, newest)
     elif pausing.is_paused(ws):
-        ws.agenda.append(Step("revived", ws.plan, str(seq), NO_LOOP))
+        ws.agenda.append(Step("revived", ws.plan, str(newest.seq), NO_LOOP))
     else:
         ws.continues.append(event)
+
+
+def parted(ws: Workspace, event: ChildRevived) -> str:
+    """Why no task waits again for a child that begins a generation; empty when one does.
+
+    What comes behind a task of a DAG has been told: only a recovery of the DAG takes that back.
+    """
+    newest, spot = _waiting(ws, event)
+    if newest is None or spot is None or newest.child != event.child:
+        return "the task that waited for it has run again since, or was left out"
+    if ws.plan.is_dag and newest.vector:
+        return f"task {newest.ref} stands in a loop of a DAG, which runs again as a whole"
+    if ws.plan.is_dag and not newest.open and not ws.over:
+        return f"its DAG has gone on behind task {newest.ref} and has not ended yet"
+    if ws.plan.is_dag and not newest.open and not event.through:
+        return "its DAG has ended, and is taken up again by its own id alone"
+    if not takeback.is_current(ws, spot):
+        return f"the iteration that task {newest.ref} belongs to is over"
+    return ""
+
+
+def _waiting(ws: Workspace, event: ChildRevived) -> tuple[Attempt | None, Spot | None]:
+    """The newest attempt at the place of the one that waited for a child."""
+    attempt = ws.attempt(event.seq)
+    seq = ws.newest(attempt.ref, attempt.vector) if attempt is not None else 0
+    newest = ws.attempt(seq) if seq else None
+    return newest, ws.spot_of(newest) if newest is not None else None
 
 
 def child_is_back(ws: Workspace, step: Step) -> None:

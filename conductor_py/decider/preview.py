@@ -11,13 +11,14 @@ from collections.abc import Mapping
 from conductor_py.decider import gates, outcomes, scopes
 from conductor_py.decider.need import Missing
 from conductor_py.decider.operations.rerun import Beginning, beginning
+from conductor_py.decider.operations.waits_again import waits_again
 from conductor_py.decider.plan import Node, Plan
 from conductor_py.decider.workspace import Execution, Limits, Workspace
 from conductor_py.model.decision import Answer
 from conductor_py.model.definitions import Relation
 from conductor_py.model.event import Operation
 from conductor_py.model.execution import Attempt, GateState
-from conductor_py.model.json import JsonValue
+from conductor_py.model.json import JsonObject, JsonValue
 from conductor_py.model.requests import TASK_ONLY, RerunPreview
 
 _NO_LIMITS = Limits()
@@ -46,6 +47,13 @@ def preview(
         kept=tuple(ref for ref in kept if ref not in stale),
         stale=tuple(ref for ref in kept if ref in stale),
     )
+
+
+def preview_above(plan: Plan, execution: Execution, child: Execution) -> Answer:
+    """Whether the execution above a child would wait for that again."""
+    ws = Workspace(plan, execution, 0, _NO_LIMITS)
+    asked: JsonObject = {"seq": child.header.parent_seq, "child": child.id}
+    return waits_again(ws, Operation(id="", name="waits_again", arguments=asked))
 
 
 def _divided(ws: Workspace, found: Beginning) -> tuple[set[str], set[str]]:

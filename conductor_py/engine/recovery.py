@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from conductor_py.codec.execution import load_field, load_header
-from conductor_py.decider.preview import preview
+from conductor_py.decider.plan import Plan
+from conductor_py.decider.preview import preview, preview_above
 from conductor_py.decider.workspace import Execution as Stored
 from conductor_py.engine.executions import Executions
 from conductor_py.engine.operations import Operations, refused
@@ -19,7 +20,7 @@ from conductor_py.engine.restoring import Restoring
 from conductor_py.engine.snapshots import Snapshots
 from conductor_py.errors import Conflict, InvalidInput, NotFound, Violation
 from conductor_py.model.decision import Answer
-from conductor_py.model.execution import Attempt
+from conductor_py.model.execution import Attempt, Header
 from conductor_py.model.ids import ExecutionId, partition_of, split_task_id
 from conductor_py.model.json import JsonObject, JsonValue
 from conductor_py.model.requests import (
@@ -84,6 +85,9 @@ class Recovery:
             "correlationId": request.correlation_id,
         }
         at, named = self._named(execution, request, self._present, self._parent)
+        if at != execution:
+            named |= {"through": True}
+            self._check_above(self._present(at), self._present(execution))
         self._revive(at, "rerun", arguments | named)
         return execution
 
@@ -93,23 +97,32 @@ class Recovery:
         """
         at, named = self._named(execution, request, self._looked, self._looked_parent)
         target = self._operations.target(at)
+        plan, stored = self._read(target)
+        if not plan.is_dag:
+            message = f"must be absent: workflow {at} is no DAG"
+            raise InvalidInput(violations=(Violation(path="?dryRun", message=message),))
+        found = preview(plan, stored, named, now_ms=0)
+        if isinstance(found, Answer):
+            raise refused(found.error, found.message)
+        while stored.id != execution and stored.header.parent is not None:
+            child = stored
+            plan, stored = self._read(ExecutionId(stored.header.parent))
+            above = preview_above(plan, stored, child)
+            if above.error:
+                raise refused(above.error, above.message)
+        return found
+
+    def _read(self, target: ExecutionId) -> tuple[Plan, Stored]:
+        """All of an execution, wherever it is (``NotFound``)."""
         fields = self._restoring.look(target)
         header = load_header(fields["h"])
         plan = self._snapshots.plan(partition_of(target), header.plan)
         if header.forget or plan is None:
-            raise NotFound(f"No such workflow found by id: {at}")
-        if not plan.is_dag:
-            message = f"must be absent: workflow {at} is no DAG"
-            raise InvalidInput(violations=(Violation(path="?dryRun", message=message),))
+            raise NotFound(f"No such workflow found by id: {target}")
         known = {name: load_field(name, stored) for name, stored in fields.items()}
         for brought in {each.plan for each in known.values() if isinstance(each, Attempt)}:
             known[f"plan:{brought}"] = self._snapshots.plan(partition_of(target), brought)
-        found = preview(
-            plan, Stored(id=target, header=header, known=known, complete=True), named, now_ms=0
-        )
-        if isinstance(found, Answer):
-            raise refused(found.error, found.message)
-        return found
+        return plan, Stored(id=target, header=header, known=known, complete=True)
 
     def _named(
         self,
@@ -201,6 +214,19 @@ class Recovery:
             raise NotFound(f"No such workflow found by id: {execution}")
         return target
 
+    def _check_above(self, execution: ExecutionId, highest: ExecutionId) -> None:
+        """See to it that every task up to the ``highest`` would wait for its sub-workflow again;
+        ``Conflict`` says which would not.
+        """
+        self._bring_back_ancestors(execution)
+        while execution != highest:
+            header = self._header(execution)
+            if header is None or header.parent is None:
+                return
+            above: JsonObject = {"seq": header.parent_seq, "child": execution}
+            self._operations.carry_out(header.parent, "waits_again", above)
+            execution = ExecutionId(header.parent)
+
     def _bring_back_ancestors(self, execution: ExecutionId) -> None:
         for _ in range(_DEEPEST):
             parent = self._parent(execution)
@@ -211,17 +237,19 @@ class Recovery:
             execution = parent
 
     def _parent(self, execution: ExecutionId) -> ExecutionId | None:
-        found = self._store.load(execution, ["h"])
-        stored = found[1]["h"] if found is not None else None
-        parent = load_header(stored).parent if stored is not None else None
-        return ExecutionId(parent) if parent else None
+        header = self._header(execution)
+        return ExecutionId(header.parent) if header is not None and header.parent else None
 
     def _name(self, execution: ExecutionId) -> str:
+        header = self._header(execution)
+        if header is None:
+            raise NotFound(f"No such workflow found by id: {execution}")
+        return header.name
+
+    def _header(self, execution: ExecutionId) -> Header | None:
         found = self._store.load(execution, ["h"])
         stored = found[1]["h"] if found is not None else None
-        if stored is None:
-            raise NotFound(f"No such workflow found by id: {execution}")
-        return load_header(stored).name
+        return load_header(stored) if stored is not None else None
 
     def _looked(self, execution: str) -> ExecutionId:
         """The execution, wherever it is (``NotFound``)."""

@@ -61,12 +61,13 @@ class ChildEnded:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChildRevived:
     """The child that attempt ``seq`` waited for, or one that took its place, has begun a new
-    generation.
+    generation. ``through``: somebody asked for that by the id of an execution above it.
     """
 
     seq: int
     child: str
     child_generation: int
+    through: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

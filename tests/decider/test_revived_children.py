@@ -2,9 +2,12 @@
 
 import pytest
 
+from conductor_py.errors import Conflict
+from conductor_py.model.requests import RerunRequest
 from conductor_py.testing import MemoryEngine
 from tests.builders import (
     Json,
+    dag,
     fork,
     join,
     pass_time,
@@ -14,6 +17,7 @@ from tests.builders import (
     sub_workflow,
     task_of,
     tasks_of,
+    times,
     workflow,
 )
 
@@ -132,6 +136,106 @@ def test_optional_child_does_not_revive_its_parent(engine: MemoryEngine) -> None
     engine.engine.recovery.retry(task_of(engine, started, "s")["subWorkflowId"])
     engine.settle()
     assert status_of(engine, started) == "COMPLETED"
+
+
+def _through(engine: MemoryEngine, root: str, task: Json) -> None:
+    engine.engine.recovery.rerun(root, RerunRequest(from_task=task["taskId"]))
+    engine.settle()
+
+
+def _dag_above(engine: MemoryEngine) -> tuple[str, Json]:
+    """A DAG whose sub-workflow has completed, with one more that has not; the inner task."""
+    middle = dag("m", [sub_workflow("s", workflow("c", simple("x"))), simple("y")], "s > y")
+    root = engine.start(workflow("w", sub_workflow("m", middle), simple("z")))
+    engine.run("x", {"n": 1})
+    engine.settle()
+    child = task_of(engine, task_of(engine, root, "m")["subWorkflowId"], "s")["subWorkflowId"]
+    return root, task_of(engine, child, "x")
+
+
+def test_rerun_in_a_child_of_a_dag_through_what_is_above_takes_up_the_dag(
+    engine: MemoryEngine,
+) -> None:
+    root, inner = _dag_above(engine)
+    engine.run("y")
+    engine.run("z")
+    assert status_of(engine, root) == "COMPLETED"
+    _through(engine, root, inner)
+    middle = task_of(engine, root, "m")["subWorkflowId"]
+    assert status_of(engine, root) == status_of(engine, middle) == "RUNNING"
+    assert not engine.poll("y")
+    engine.run("x", {"n": 2})
+    engine.settle()
+    assert task_of(engine, middle, "s")["outputData"]["n"] == 2
+    engine.run("y")
+    engine.run("z")
+    assert status_of(engine, root) == "COMPLETED"
+    assert [len(tasks_of(engine, *at)) for at in ((middle, "y"), (root, "z"))] == [2, 2]
+
+
+def test_rerun_in_a_child_of_a_dag_that_has_gone_on_is_refused(engine: MemoryEngine) -> None:
+    root, inner = _dag_above(engine)
+    with pytest.raises(Conflict, match="its DAG has gone on behind task s and has not ended yet"):
+        _through(engine, root, inner)
+    assert status_of(engine, inner["workflowInstanceId"]) == "COMPLETED"
+
+
+def test_preview_of_a_rerun_is_refused_where_what_is_above_would_not_wait(
+    engine: MemoryEngine,
+) -> None:
+    inner = dag("i", [simple("x")])
+    root = engine.start(dag("w", [sub_workflow("s", inner), simple("y")], "s > y"))
+    engine.run("x")
+    engine.settle()
+    task = task_of(engine, task_of(engine, root, "s")["subWorkflowId"], "x")["taskId"]
+    with pytest.raises(Conflict, match="has gone on behind task s"):
+        engine.engine.recovery.preview_rerun(root, RerunRequest(from_task=task))
+    engine.run("y")
+    found = engine.engine.recovery.preview_rerun(root, RerunRequest(from_task=task))
+    assert found.runs_again == ("x",)
+
+
+def test_rerun_by_the_id_of_the_child_leaves_a_dag_as_it_is(engine: MemoryEngine) -> None:
+    root, inner = _dag_above(engine)
+    engine.run("y")
+    engine.run("z")
+    _through(engine, inner["workflowInstanceId"], inner)
+    assert status_of(engine, inner["workflowInstanceId"]) == "RUNNING"
+    assert status_of(engine, root) == "COMPLETED"
+
+
+def test_rerun_in_a_child_of_an_iteration_that_is_over_is_refused_through_the_parent(
+    engine: MemoryEngine,
+) -> None:
+    child = sub_workflow("s", workflow("c", simple("x")))
+    root = engine.start(workflow("w", times("l", 2, child), simple("z")))
+    for number in (1, 2):
+        engine.run("x", {"n": number})
+        engine.settle()
+    engine.run("z")
+    first, second = (
+        task_of(engine, task_of(engine, root, f"s__{n}")["subWorkflowId"], "x") for n in (1, 2)
+    )
+    before = engine.workflow(root)
+    with pytest.raises(Conflict, match="the iteration that task s belongs to is over"):
+        _through(engine, root, first)
+    assert engine.workflow(root)["tasks"] == before["tasks"]
+    _through(engine, root, second)
+    assert status_of(engine, root) == "RUNNING"
+
+
+def test_rerun_in_a_child_that_another_has_replaced_is_refused_through_the_parent(
+    engine: MemoryEngine,
+) -> None:
+    root = engine.start(workflow("w", sub_workflow("s", workflow("c", simple("x")))))
+    failed = run_failing(engine, "x")
+    engine.settle()
+    _retry(engine, root)
+    engine.run("x")
+    engine.settle()
+    assert status_of(engine, root) == "COMPLETED"
+    with pytest.raises(Conflict, match="has run again since"):
+        _through(engine, root, failed)
 
 
 @pytest.mark.anomaly("A-12")

@@ -33,7 +33,8 @@ class Beginning:
 
 def rerun(ws: Workspace, operation: Operation) -> Answer | None:
     """Begin a generation from the attempt ``seq`` or the reference ``ref``, with ``taskInput`` in
-    place of its input; or, without either, from the beginning. ``mode`` says what runs with it.
+    place of its input; or, without either, from the beginning. ``mode`` says what runs with it,
+    ``through`` that the one who asks has named an execution above this one.
     """
     arguments = operation.arguments
     found = beginning(ws, operation)
@@ -123,7 +124,7 @@ def _from_task(ws: Workspace, operation: Operation, found: Beginning) -> None:
         ref=found.ref if ws.plan.is_dag else "",
         scope=found.scope,
     )
-    generations.begin(ws, walk)
+    generations.begin(ws, walk, through=bool(operation.arguments.get("through")))
 
 
 def _wrong(operation: Operation, path: str, message: str) -> Answer:
