@@ -41,6 +41,8 @@ def outcome(ws: Workspace, node: Node) -> str:
     attempt = newest(ws, node)
     if attempt is None or attempt.open or attempt.ahead:
         return ""
+    if attempt.redo == ws.header.generation:
+        return ""  # it is about to be made anew
     return OK if attempt.status.successful else FAILED
 
 

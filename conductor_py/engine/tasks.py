@@ -125,7 +125,7 @@ class Tasks:
             self._known(result.workflow_id)
         execution, seq = split_task_id(result.task_id)
         if result.workflow_id and result.workflow_id != execution:
-            raise NotFound(f"No such workflow found by id: {result.workflow_id}")
+            raise NotFound(f"Task {result.task_id} is none of workflow {result.workflow_id}")
         self._check_partition(execution)
         for line in result.logs[: self._bounds.log_lines]:
             self._log(execution, seq, line)

@@ -191,11 +191,14 @@ def _input(view: TaskView) -> JsonObject:
 
 
 def _callback_after_s(attempt: Attempt) -> int:
-    """For how long it was put off; a WAIT puts itself off until its end, or as good as for ever."""
+    """For how long it was put off; a WAIT puts itself off until its end, or as good as for ever,
+    unless its end cannot be read.
+    """
     if attempt.type != "WAIT" or attempt.callback_after_s:
         return attempt.callback_after_s
     if not attempt.wait_until:
-        return _FOR_EVER_S
+        unread = attempt.status is TaskStatus.FAILED_WITH_TERMINAL_ERROR
+        return 0 if unread else _FOR_EVER_S
     return max(0, -((attempt.started_at - attempt.wait_until) // 1000))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
-from typing import TypeGuard
 
 from conductor_py.errors import Violation
 from conductor_py.model.definitions import WorkflowTask
@@ -164,18 +163,18 @@ def _wait(task: WorkflowTask, _: InputTemplateOf) -> Iterator[Finding]:
     if duration and until:
         yield ".inputParameters", "must hold either duration or until, not both", None
     # An empty text is no time at all: the WAIT waits for a signal.
-    if _is_literal(duration) and parse_duration_ms(duration) is None:
+    if _is_literal(duration) and parse_duration_ms(str(duration)) is None:
         message = "must be a duration such as '2 days 3 hours 5 minutes 10 seconds' or '90s'"
         yield ".inputParameters.duration", message, duration
     if _is_literal(until):
         try:
-            parse_until_ms(until)
+            parse_until_ms(str(until))
         except ValueError as unreadable:
             yield ".inputParameters.until", f"must be a time: {unreadable}", until
 
 
-def _is_literal(text: JsonValue) -> TypeGuard[str]:
-    return isinstance(text, str) and text != "" and "${" not in text
+def _is_literal(value: JsonValue) -> bool:
+    return bool(value) and "${" not in str(value)
 
 
 def scripts_of(task: WorkflowTask) -> Iterator[tuple[str, str]]:

@@ -88,7 +88,7 @@ def test_a_result_that_names_another_execution_changes_neither(engine: MemoryEng
     mine, other = (engine.start(workflow("w", policy("a"), simple("b"))) for _ in range(2))
     task = tasks_of(engine, mine, "a")[0]
     before = [engine.workflow(each) for each in (mine, other)]
-    with pytest.raises(NotFound):
+    with pytest.raises(NotFound, match=f"Task {mine}-1 is none of workflow {other}"):
         engine.engine.tasks.update(
             TaskResult(
                 workflow_id=other, task_id=task["taskId"], status=TaskStatus.COMPLETED, output={}

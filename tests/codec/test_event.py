@@ -49,7 +49,13 @@ _EVENTS = st.one_of(
         reason=_MAYBE,
         output=_DOCUMENTS | st.builds(External, st.text(min_size=1, max_size=20)),
     ),
-    st.builds(ChildRevived, seq=_NUMBER, child=_TEXT, child_generation=_NUMBER),
+    st.builds(
+        ChildRevived,
+        seq=_NUMBER,
+        child=_TEXT,
+        child_generation=_NUMBER,
+        through=st.booleans(),
+    ),
     st.builds(Continue, generation=_NUMBER, kind=_TEXT, plan=_TEXT, ref=_TEXT, vector=_TEXT),
     st.builds(Operation, id=_TEXT, name=_TEXT, arguments=_DOCUMENTS),
 )

@@ -8,6 +8,7 @@ import pytest
 from conductor_py.adapters.memory.space import MemorySpace
 from conductor_py.decider.workspace import Limits
 from conductor_py.engine.snapshots import snapshots_of
+from conductor_py.errors import Conflict
 from conductor_py.model.requests import ForceRequest, RerunRequest
 from conductor_py.testing import MemoryEngine, memory_engine
 from conductor_py.testing.clock import FakeClock
@@ -71,6 +72,28 @@ def test_a_retry_goes_on_with_a_rerun_wherever_it_was_cut_off(
     _sound(space, engine)
     assert status_of(engine, started) == "COMPLETED"
     assert not engine.poll("a")
+
+
+@pytest.mark.parametrize("commits", range(1, 6))
+def test_a_task_that_a_retry_is_about_to_make_anew_cannot_be_forced(commits: int) -> None:
+    clock = FakeClock()
+    space = MemorySpace(clock=clock)
+    engine = memory_engine(limits=Limits(attempts=1, rounds=1), space=space, clock=clock)
+    started = engine.start(_graph())
+    engine.settle()
+    engine.run("a")
+    engine.settle()
+    run_failing(engine, "b", "sour")
+    engine.settle()
+    cut_off(engine, commits, partial(engine.engine.recovery.retry, started))
+    with pytest.raises(Conflict, match="Task b may still succeed"):
+        engine.engine.recovery.force_success(started, "b", ForceRequest())
+    engine.settle()
+    _sound(space, engine)
+    engine.run("b")
+    engine.settle()
+    engine.run("c")
+    assert status_of(engine, started) == "COMPLETED"
 
 
 @pytest.mark.parametrize("commits", range(1, 6))

@@ -58,7 +58,8 @@ def test_unreadable_time_fails_the_task_at_once(
     engine: MemoryEngine, inputs: dict[str, Any]
 ) -> None:
     started = engine.start(workflow("w", wait("t", **inputs)))
-    assert task_of(engine, started, "t")["status"] == "FAILED_WITH_TERMINAL_ERROR"
+    task = task_of(engine, started, "t")
+    assert (task["status"], task["callbackAfterSeconds"]) == ("FAILED_WITH_TERMINAL_ERROR", 0)
     assert status_of(engine, started) == "FAILED"
 
 

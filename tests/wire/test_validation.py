@@ -159,6 +159,14 @@ def test_good_definitions_are_taken(tasks: list[dict[str, Any]]) -> None:
             [".tasks[0].inputParameters.until"],
         ),
         (
+            [_task("w", "WAIT", inputParameters={"until": 1_900_000_000_000})],
+            [".tasks[0].inputParameters.until"],
+        ),
+        (
+            [_task("w", "WAIT", inputParameters={"duration": True})],
+            [".tasks[0].inputParameters.duration"],
+        ),
+        (
             [_task("a", inputParameters={"x": {"y z": ["${nobody.output.y}"]}})],
             [".tasks[0].inputParameters.x['y z'][0]"],
         ),

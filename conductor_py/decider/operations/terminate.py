@@ -9,13 +9,15 @@ from conductor_py.model.event import Operation
 from conductor_py.model.execution import Ending
 from conductor_py.model.status import WorkflowStatus
 
+_UNGIVEN = "terminated by a request that gave no reason"
+
 
 def terminate(ws: Workspace, operation: Operation) -> Answer:
     """End the execution as TERMINATED; one that failed or timed out becomes TERMINATED too, a
     completed one does not. Its failure workflow is started only when asked for.
     """
     reason = operation.arguments.get("reason")
-    text = None if reason is None else str(reason)
+    text = _UNGIVEN if reason is None else str(reason)
     if ws.status is WorkflowStatus.COMPLETED:
         return Answer(
             operation=operation.id,
