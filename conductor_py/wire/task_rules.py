@@ -165,12 +165,12 @@ def _wait(task: WorkflowTask, _: InputTemplateOf) -> Iterator[Finding]:
     # An empty text is no time at all: the WAIT waits for a signal.
     if _is_literal(duration) and parse_duration_ms(str(duration)) is None:
         message = "must be a duration such as '2 days 3 hours 5 minutes 10 seconds' or '90s'"
-        yield ".inputParameters.duration", message, duration
+        yield ".inputParameters.duration", message, str(duration)
     if _is_literal(until):
         try:
             parse_until_ms(str(until))
         except ValueError as unreadable:
-            yield ".inputParameters.until", f"must be a time: {unreadable}", until
+            yield ".inputParameters.until", f"must be a time: {unreadable}", str(until)
 
 
 def _is_literal(value: JsonValue) -> bool:

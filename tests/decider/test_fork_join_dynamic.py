@@ -6,6 +6,7 @@ import pytest
 
 from conductor_py.codec.definitions import workflow_from_json
 from conductor_py.decider.workspace import Limits
+from conductor_py.model.requests import RerunRequest
 from conductor_py.testing import MemoryEngine, memory_engine
 from tests.builders import (
     dynamic_fork,
@@ -71,6 +72,29 @@ def test_text_that_data_brings_in_is_no_expression(engine: MemoryEngine, text: s
     for _ in range(3):
         found = engine.run("t")["inputData"]
         assert {name: found[name] for name in data} == data
+    assert status_of(engine, started) == "COMPLETED"
+
+
+def test_text_that_data_brought_in_stays_as_it_is_when_its_task_is_done_again(
+    engine: MemoryEngine,
+) -> None:
+    data = {"t": "${workflow.input.x}"}
+    branch = {**simple("b"), "name": "t", "retryCount": 1}
+    definition = workflow("w", dynamic_fork("f"), join("j"))
+    given = {"x": 1, "branches": [branch], "inputs": {"b": data}}
+    started = engine.start(definition, input=given)
+    recovery = engine.engine.recovery
+    for again in (
+        lambda: pass_time(engine, seconds=61),
+        lambda: recovery.retry(started),
+        lambda: recovery.rerun(
+            started, RerunRequest(from_task=task_of(engine, started, "b")["taskId"])
+        ),
+    ):
+        assert run_failing(engine, "t")["inputData"]["t"] == data["t"]
+        again()
+        engine.settle()
+    assert engine.run("t")["inputData"]["t"] == data["t"]
     assert status_of(engine, started) == "COMPLETED"
 
 

@@ -109,6 +109,18 @@ def test_terminating_from_outside_starts_it_only_when_asked(engine: MemoryEngine
     assert (told["reason"], told["failureStatus"]) == ("enough", "TERMINATED")
 
 
+def test_terminating_from_outside_without_a_reason_says_who_did_it(engine: MemoryEngine) -> None:
+    inner = workflow("inner", simple("a"))
+    started = engine.start(workflow("w", sub_workflow("s", inner)))
+    engine.settle()
+    child = task_of(engine, started, "s")["subWorkflowId"]
+    engine.engine.executions.terminate(started, reason=None)
+    engine.settle()
+    said = "terminated by a request that gave no reason"
+    assert engine.workflow(started)["reasonForIncompletion"] == said
+    assert engine.workflow(child)["reasonForIncompletion"].endswith(said)
+
+
 @pytest.mark.parametrize(
     "name", ["$workflow.input.whom", "${workflow.input.whom}", "${workflow.variables.whom}"]
 )

@@ -1,0 +1,32 @@
+"""What a task has become is found soon, while its execution runs."""
+
+from urllib.parse import quote
+
+import pytest
+
+from tests.acceptance.asking import ask
+from tests.acceptance.deployment import Api, Deployment
+from tests.acceptance.stories import finish, start, take
+from tests.waiting import until
+
+pytestmark = [pytest.mark.acceptance, pytest.mark.thorough(target="timing")]
+
+_SOON_S = 2.0
+
+
+def _found(server: Api, workflow: str, status: str) -> bool:
+    query = quote(f"workflowId = '{workflow}' AND status = '{status}'")
+    hits = ask(server, "GET", f"/api/tasks/search?query={query}").body["totalHits"]
+    owners = ask(server, "GET", f"/api/workflow/search-by-tasks?query={query}").body["totalHits"]
+    return hits == owners == 1
+
+
+def test_what_a_task_has_become_is_found_within_two_seconds(deployment: Deployment) -> None:
+    server = deployment.server()
+    for number in range(5):
+        workflow = start(server.client, number)
+        until(lambda: _found(server, workflow, "SCHEDULED"), _SOON_S, what="scheduled")  # noqa: B023
+        (task,) = take(server.client, timeout_ms=5000)
+        until(lambda: _found(server, workflow, "IN_PROGRESS"), _SOON_S, what="taken")  # noqa: B023
+        finish(server.client, task)
+        until(lambda: _found(server, workflow, "COMPLETED"), _SOON_S, what="completed")  # noqa: B023
