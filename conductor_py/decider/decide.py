@@ -58,8 +58,7 @@ from conductor_py.model.event import (
     ResultReported,
     Started,
 )
-from conductor_py.model.execution import Attempt, Header, LoopState, Vector, vector_append
-from conductor_py.model.places import place_key
+from conductor_py.model.execution import Attempt, Header, Vector
 from conductor_py.model.status import TaskStatus, WorkflowStatus
 
 _NO_LIMITS = Limits()
@@ -311,26 +310,13 @@ def _open_named(ws: Workspace, step: Step) -> None:
 
 def _check_loop(ws: Workspace, step: Step) -> None:
     """An iteration is not over before everything in it that a pause has postponed has gone on, nor
-    while something in it is about to be opened or taken back.
+    while something in it is about to be taken back.
     """
     node = step.plan.nodes.get(step.ref)
     if pausing.is_behind(ws):
         _continue_later(ws, step)
-    elif _follows_inside(ws, step):
-        ws.agenda.append(step)
     elif node is not None and not takeback.holds(ws, Spot(step.plan, node, step.vector)):
         do_while.check(ws, step.plan, step.ref, step.vector)
-
-
-def _follows_inside(ws: Workspace, loop: Step) -> bool:
-    """Whether the present iteration has nothing open only because what follows in it waits."""
-    state = ws.state("j:" + place_key(loop.ref, loop.vector), LoopState)
-    if state is None or not state.tail or state.open_attempts > 0:
-        return False
-    inside = vector_append(loop.vector, state.iteration)
-    return any(
-        step.kind != "loop" and f"{step.vector}.".startswith(f"{inside}.") for step in ws.agenda
-    )
 
 
 def _conclude_attempt(ws: Workspace, step: Step) -> None:

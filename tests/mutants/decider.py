@@ -107,8 +107,8 @@ FLOW: Final = (
         edits=(
             Edit(
                 f"{DECIDER}/decide.py",
-                "    for step in ws.agenda:\n        _continue_later(ws, step)\n",
-                "    for step in list(ws.agenda)[:1]:\n        _continue_later(ws, step)\n",
+                "    for step in sorted(ws.agenda, key=lambda",
+                "    for step in sorted(list(ws.agenda)[:1], key=lambda",
             ),
         ),
         caught_by=(PIECES, CHAOS),
@@ -509,16 +509,40 @@ GENERATIONS: Final = (
         caught_by=(f"{RETRY} -k clean_up",),
     ),
     Mutant(
+        id="iteration-over-too-early",
+        bug="A loop goes on while what follows in its iteration waits to be opened.",
+        breaks=("I4",),
+        edits=(
+            Edit(
+                f"{DECIDER}/operators/do_while.py",
+                "    if _goes_on_inside(ws, vector_append(vector, state.iteration)):\n",
+                "    if not ws.agenda and ws.pending < 0:\n",
+            ),
+        ),
+        caught_by=("tests/decider/test_joins.py",),
+    ),
+    Mutant(
+        id="forced-while-made-anew",
+        bug="A task of a DAG that a retry is about to make anew counts as failed for good.",
+        breaks=("I4",),
+        edits=(
+            Edit(
+                f"{DECIDER}/outcomes.py",
+                "    if attempt.redo == ws.header.generation:\n",
+                "    if attempt.redo < 0:\n",
+            ),
+        ),
+        caught_by=("tests/decider/test_cut_recovery.py",),
+    ),
+    Mutant(
         id="revived-child-not-heard",
         bug="A parent that has ended takes no notice of a child that was retried.",
         breaks=("I8", "A-12"),
         edits=(
             Edit(
                 f"{DECIDER}/generations.py",
-                '    if ws.over:\n        walk = Walk(kind="revive", last=ws.next_seq, target=seq, '
-                "forgets=True)\n",
-                '    if ws.over and newest.open:\n        walk = Walk(kind="revive", '
-                "last=ws.next_seq, target=seq, forgets=True)\n",
+                "    if ws.over:\n        walk = Walk(\n",
+                "    if ws.over and newest.open:\n        walk = Walk(\n",
             ),
         ),
         caught_by=("tests/decider/test_revived_children.py",),

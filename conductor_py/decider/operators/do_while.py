@@ -96,6 +96,9 @@ def check(ws: Workspace, plan: Plan, ref: str, vector: Vector) -> None:
     attempt = ws.attempt(state.seq)
     if attempt is None or not attempt.open:
         return
+    if _goes_on_inside(ws, vector_append(vector, state.iteration)):
+        ws.agenda.append(Step("loop", plan, ref, vector))
+        return
     items = _items(ws, spot, attempt, ws.document(f"i:{attempt.seq}")) if state.items >= 0 else None
     wanted = _condition(ws, spot, attempt, state, items)
     if isinstance(wanted, Refusal):
@@ -117,6 +120,12 @@ def check(ws: Workspace, plan: Plan, ref: str, vector: Vector) -> None:
         control.finish(ws, spot, attempt, status, reason=reason)
     else:
         _iterate(ws, spot, attempt, state.iteration + 1, items)
+
+
+def _goes_on_inside(ws: Workspace, iteration: Vector) -> bool:
+    """Whether nothing is open in an iteration only because what follows in it waits its turn."""
+    steps = (step for step in ws.agenda if step.kind != "loop")
+    return any(f"{step.vector}.".startswith(f"{iteration}.") for step in steps)
 
 
 def _iterate(
