@@ -294,6 +294,14 @@ class Chaos:
 
     do_rerun_too = do_rerun
 
+    def do_rerun_below(self, chosen: str) -> None:
+        """From a task of what may be a child, however deep, through the one that was chosen."""
+        below = self.chance.choice([chosen, *(stored.id for stored in self.stored)])
+        tasks = self.engine.workflow(below)["tasks"]
+        if tasks:
+            request = RerunRequest(from_task=self.chance.choice(tasks)["taskId"])
+            self.engine.engine.recovery.rerun(chosen, request)
+
     def do_rerun_from(self, chosen: str) -> None:
         mode = self.chance.choice(("TASK_POST", "TASK_ONLY", "TASK_PRE"))
         ref = self.chance.choice(_refs(self.definition) or ["none"])
