@@ -56,7 +56,7 @@ def dump_event(event: Event) -> bytes:  # noqa: C901 - one case a kind
         case ChildRevived():
             body = {"t": "revived", "id": event.child, "gen": event.child_generation}
             if event.through:
-                body["through"] = True
+                body["through"] = event.through
             return b"%d %b" % (event.seq, orjson.dumps(body))
         case Claimed():
             return b'%d {"t":"claimed"}' % event.seq
@@ -110,7 +110,7 @@ def _event(seq: int, body: dict[str, Any]) -> Event:
                 seq=seq,
                 child=body["id"],
                 child_generation=body["gen"],
-                through=body.get("through", False),
+                through=body.get("through", ""),
             )
         case "more":
             return Continue(

@@ -45,7 +45,7 @@ def refusal(operation: Operation, error: str, message: str) -> Answer:
     return Answer(operation=operation.id, error=error, message=message)
 
 
-def begin(ws: Workspace, walk: Walk, *, through: bool = False) -> None:
+def begin(ws: Workspace, walk: Walk, *, through: str = "") -> None:
     """Begin a generation whose ``walk`` decides what becomes of the attempts there are;
     ``through`` is that of ``ChildRevived``.
 
@@ -130,7 +130,7 @@ def child_revived(ws: Workspace, event: ChildRevived) -> None:
             adopts=True,
             resumes=True,
         )
-        begin(ws, walk, through=event.through)
+        begin(ws, walk, through="" if event.through == ws.id else event.through)
     elif newest.open or newest.redo == ws.header.generation:
         return
     elif ws.state("walk", Walk) is None:

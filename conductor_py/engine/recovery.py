@@ -86,7 +86,7 @@ class Recovery:
         }
         at, named = self._named(execution, request, self._present, self._parent)
         if at != execution:
-            named |= {"through": True}
+            named |= {"through": execution}
             self._check_above(self._present(at), self._present(execution))
         self._revive(at, "rerun", arguments | named)
         return execution

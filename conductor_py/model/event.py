@@ -61,13 +61,14 @@ class ChildEnded:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChildRevived:
     """The child that attempt ``seq`` waited for, or one that took its place, has begun a new
-    generation. ``through``: somebody asked for that by the id of an execution above it.
+    generation. ``through`` is the execution above it, up to this one, by whose id somebody has
+    asked for that; empty: by its own.
     """
 
     seq: int
     child: str
     child_generation: int
-    through: bool = False
+    through: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

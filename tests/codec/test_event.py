@@ -54,7 +54,7 @@ _EVENTS = st.one_of(
         seq=_NUMBER,
         child=_TEXT,
         child_generation=_NUMBER,
-        through=st.booleans(),
+        through=_TEXT,
     ),
     st.builds(Continue, generation=_NUMBER, kind=_TEXT, plan=_TEXT, ref=_TEXT, vector=_TEXT),
     st.builds(Operation, id=_TEXT, name=_TEXT, arguments=_DOCUMENTS),

@@ -204,6 +204,25 @@ def test_rerun_by_the_id_of_the_child_leaves_a_dag_as_it_is(engine: MemoryEngine
     assert status_of(engine, root) == "COMPLETED"
 
 
+def test_rerun_leaves_a_dag_above_the_execution_it_names_as_it_is(engine: MemoryEngine) -> None:
+    child = sub_workflow("s", workflow("c", simple("x")))
+    middle = workflow("m", child, simple("y"))
+    root = engine.start(dag("w", [sub_workflow("m", middle), simple("z")], "m > z"))
+    for ref in ("x", "y", "z"):
+        engine.run(ref)
+        engine.settle()
+    named = task_of(engine, root, "m")["subWorkflowId"]
+    inner = task_of(engine, task_of(engine, named, "s")["subWorkflowId"], "x")
+    _through(engine, named, inner)
+    assert [status_of(engine, each) for each in (named, root)] == ["RUNNING", "COMPLETED"]
+    engine.run("x")
+    engine.settle()
+    engine.run("y")
+    assert status_of(engine, named) == "COMPLETED"
+    _through(engine, root, inner)
+    assert status_of(engine, root) == "RUNNING"
+
+
 def test_rerun_in_a_child_of_an_iteration_that_is_over_is_refused_through_the_parent(
     engine: MemoryEngine,
 ) -> None:

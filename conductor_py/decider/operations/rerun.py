@@ -34,7 +34,7 @@ class Beginning:
 def rerun(ws: Workspace, operation: Operation) -> Answer | None:
     """Begin a generation from the attempt ``seq`` or the reference ``ref``, with ``taskInput`` in
     place of its input; or, without either, from the beginning. ``mode`` says what runs with it,
-    ``through`` that the one who asks has named an execution above this one.
+    ``through`` by the id of which execution above this one it was asked for.
     """
     arguments = operation.arguments
     found = beginning(ws, operation)
@@ -124,7 +124,7 @@ def _from_task(ws: Workspace, operation: Operation, found: Beginning) -> None:
         ref=found.ref if ws.plan.is_dag else "",
         scope=found.scope,
     )
-    generations.begin(ws, walk, through=bool(operation.arguments.get("through")))
+    generations.begin(ws, walk, through=str(operation.arguments.get("through") or ""))
 
 
 def _wrong(operation: Operation, path: str, message: str) -> Answer:

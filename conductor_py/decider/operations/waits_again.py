@@ -14,7 +14,7 @@ def waits_again(ws: Workspace, operation: Operation) -> Answer:
         seq=int(str(operation.arguments.get("seq"))),
         child=str(operation.arguments.get("child")),
         child_generation=0,
-        through=True,
+        through=ws.id,
     )
     parted = generations.parted(ws, event)
     if not parted:
