@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from conductor_py.api.admission import Admission
 from conductor_py.config import Settings, load
+from conductor_py.config.extras import check_extras
 from conductor_py.engine import Engine
 from conductor_py.engine.quiet import Quiet
 from conductor_py.engine.sweeper import run_ticks
@@ -40,8 +41,10 @@ _SWITCH_S: Final = 0.002
 
 def await_stores(settings: Settings, stop: threading.Event | None = None) -> None:
     """Wait for Redis, and say what is not as it should be there and at the lock's service. Raises
-    ConfigurationError when one of them may not be used. ``stop`` as in ``await_redis``.
+    ConfigurationError when one of them may not be used, or a package of a setting is missing.
+    ``stop`` as in ``await_redis``.
     """
+    check_extras(settings)
     for warning in await_redis(settings, stop):
         _log.warning(
             "Redis is not as it should be.", extra={"action": "redis_check", "what": warning}

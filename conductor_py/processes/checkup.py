@@ -14,20 +14,24 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from http.client import HTTPException
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
 
 from conductor_py.config import Settings
+from conductor_py.config.extras import missing_extras
 from conductor_py.errors import ConductorError, ConfigurationError
 from conductor_py.processes.listening import await_port, refuse_strangers
 from conductor_py.processes.redis_binary import find_binary, read_engine
 from conductor_py.wiring import check_lock, check_payloads, check_search, describe_redis
 
 _REQUEST_S: Final = 2.0
+_ANSWER_BYTES: Final = 65_536
 _ROOM_BYTES: Final = 1_000_000_000
 _SKEW_MS: Final = 1_000
 _JAVA: Final = 17
+_JAVA_S: Final = 30
 
 
 class Verdict(StrEnum):
@@ -53,6 +57,7 @@ def check_up(settings: Settings) -> Iterator[Finding]:
     looks: tuple[tuple[str, Callable[[Settings], Iterator[Finding]]], ...] = (
         ("this software", _software),
         ("settings", _settings),
+        ("packages", _packages),
         ("data directory", _data),
         ("address", _address),
         ("Redis", _redis),
@@ -61,11 +66,13 @@ def check_up(settings: Settings) -> Iterator[Finding]:
         ("payload storage", _payloads),
         ("Spark", _spark),
     )
+    absent = frozenset(missing_extras(settings))
     for about, look in looks:
         try:
             yield from look(settings)
         except ConductorError as error:
-            yield _failed(about, error.message)
+            if error.message not in absent:  # it has been said of the packages
+                yield _failed(about, error.message)
         except OSError as error:
             yield _failed(about, error.strerror or str(error))
 
@@ -81,6 +88,11 @@ def _settings(settings: Settings) -> Iterator[Finding]:
         yield _odd("settings", f"{key} is known and changes nothing here", "leave it out")
     for file in settings.open_files:
         yield _odd("settings", f"every user of this machine can read {file}", f"chmod o= {file}")
+
+
+def _packages(settings: Settings) -> Iterator[Finding]:
+    for sentence in missing_extras(settings):
+        yield _failed("packages", sentence)
 
 
 def _data(settings: Settings) -> Iterator[Finding]:
@@ -127,8 +139,10 @@ def _running(host: str, port: int) -> str:
         with urllib.request.urlopen(
             f"http://{host}:{port}/actuator/info", timeout=_REQUEST_S
         ) as answer:
-            found = re.search(rb'"name":\s*"conductor-py",\s*"version":\s*"([^"]+)"', answer.read())
-    except (OSError, ValueError):
+            found = re.search(
+                rb'"name":\s*"conductor-py",\s*"version":\s*"([^"]+)"', answer.read(_ANSWER_BYTES)
+            )
+    except (OSError, ValueError, HTTPException):  # it may speak something else than HTTP
         return ""
     return found[1].decode() if found else ""
 
@@ -184,9 +198,14 @@ def _spark(_: Settings) -> Iterator[Finding]:
     if java is None:
         yield _odd("Spark", f"pyspark {spark}, and no Java", "install Java 17 or newer")
         return
-    ended = subprocess.run(
-        (java, "-version"), capture_output=True, text=True, timeout=30, check=False
-    )
+    try:
+        ended = subprocess.run(
+            (java, "-version"), capture_output=True, text=True, timeout=_JAVA_S, check=False
+        )
+    except subprocess.TimeoutExpired:
+        said = f"pyspark {spark}, and {java} -version does not end within {_JAVA_S} s"
+        yield _odd("Spark", said, f"set JAVA_HOME to a Java {_JAVA} or newer that works")
+        return
     found = re.search(r'version "(\d+)', ended.stderr)
     said = f"pyspark {spark}, Java {found[1] if found else 'of unknown version'}"
     if found and int(found[1]) < _JAVA:

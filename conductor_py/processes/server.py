@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from conductor_py.config import Settings, environment_name, environment_of, load
+from conductor_py.config.extras import check_extras
 from conductor_py.processes.embedded_redis import EmbeddedRedis
 from conductor_py.processes.identity import kept_name, new_name
 from conductor_py.processes.listening import await_port, refuse_strangers
@@ -47,6 +48,7 @@ def run_server(settings: Settings, say: Say) -> int:
     """
     began = time.monotonic()
     refuse_strangers(settings.server)
+    check_extras(settings)
     if settings.lock.type not in {"redis", "none"}:
         from conductor_py.wiring import check_lock
 

@@ -18,8 +18,8 @@ from conductor_py.outbound.addresses import AddressRefused
 from conductor_py.ports.system_tasks import SystemCall, SystemResult
 
 _NO_CLIENT: Final = (
-    "KAFKA_PUBLISH needs a Kafka client: install conductor-py[kafka] where the system-task "
-    "worker runs"
+    "KAFKA_PUBLISH needs confluent-kafka where the system-task worker runs: "
+    "pip install 'conductor-py[kafka]'"
 )
 _NUMBERS: Final = {"LongSerializer": (">q", 8), "IntegerSerializer": (">i", 4)}
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from conductor_py.config import Settings
+from conductor_py.config.extras import S3_FILES, require_extra
 from conductor_py.engine.files import FilePorts
 from conductor_py.ports.files import FileContents, ServedContents
 from conductor_py.wiring.installation import data_directory
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def files_of(settings: Settings, scripts: Scripts) -> FilePorts | None:
-    """Make the places of files; none unless they are switched on."""
+    """Make the places of files; none unless they are switched on (``ConfigurationError``)."""
     if not settings.file_storage.enabled:
         return None
     from conductor_py.adapters.redis.file_records import RedisFileRecords
@@ -44,6 +45,7 @@ def _directory(settings: Settings) -> ServedContents:
 
 
 def _bucket(settings: Settings) -> FileContents:
+    require_extra("s3", S3_FILES)
     from conductor_py.adapters.s3.contents import S3Contents
     from conductor_py.adapters.s3.payloads import S3Settings
 

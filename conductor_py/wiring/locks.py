@@ -10,6 +10,7 @@ from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Final
 
 from conductor_py.config import Settings
+from conductor_py.config.extras import ZOOKEEPER, require_extra
 from conductor_py.errors import ConfigurationError
 from conductor_py.ports.lock import Lock
 from conductor_py.wiring.installation import data_directory
@@ -71,12 +72,9 @@ def _made(settings: Settings) -> Lock | None:
 
 
 def _zookeeper(settings: Settings) -> Lock:
-    try:
-        from conductor_py.adapters.zookeeper.lock import ZookeeperLock
-    except ImportError as absent:
-        raise ConfigurationError(
-            f"{_KEY} is zookeeper: install conductor-py[zookeeper]"
-        ) from absent
+    require_extra("zookeeper", ZOOKEEPER)
+    from conductor_py.adapters.zookeeper.lock import ZookeeperLock
+
     lock = settings.lock
     return ZookeeperLock(
         lock.zookeeper,

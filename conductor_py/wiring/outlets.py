@@ -12,6 +12,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from conductor_py.config import Settings
+from conductor_py.config.extras import KAFKA, require_extra
 from conductor_py.engine.notifications import Listeners
 from conductor_py.errors import ConfigurationError
 from conductor_py.outbound.addresses import AddressRules
@@ -87,11 +88,8 @@ def sinks_of(settings: Settings) -> Mapping[str, Sink]:
     }
     servers = settings.listeners.kafka_servers
     if servers:
-        try:
-            from conductor_py.adapters.kafka import KafkaSink
-        except ImportError as absent:
-            raise ConfigurationError(
-                "conductor.event-queues.kafka.bootstrap-servers: install conductor-py[kafka]"
-            ) from absent
+        require_extra("kafka", KAFKA)
+        from conductor_py.adapters.kafka import KafkaSink
+
         found["kafka"] = KafkaSink(servers)
     return found

@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from conductor_py.config import Settings
+from conductor_py.config.extras import S3_PAYLOADS, require_extra
 from conductor_py.ports.payloads import Payloads
 from conductor_py.wiring.installation import data_directory
 
@@ -17,10 +18,11 @@ _EVERYWHERE: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - what it means,
 
 
 def payloads_of(settings: Settings) -> Payloads:
-    """Make the storage of large payloads."""
+    """Make the storage of large payloads (``ConfigurationError``)."""
     storage = settings.payload_storage
     if storage.type == "files":
         return file_payloads(settings)
+    require_extra("s3", S3_PAYLOADS)
     from conductor_py.adapters.s3.payloads import S3Payloads, S3Settings
 
     return S3Payloads(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from conductor_py.config import Settings
+from conductor_py.config.extras import ELASTICSEARCH, require_extra
 from conductor_py.ports.search import Search
 from conductor_py.wiring.installation import data_directory
 
 
 def search_of(settings: Settings) -> Search:
-    """Make the index."""
+    """Make the index (``ConfigurationError``)."""
     index = settings.index
     if index.type == "sqlite":
         from conductor_py.adapters.sqlite.search import SqliteSearch
@@ -17,6 +18,7 @@ def search_of(settings: Settings) -> Search:
             data_directory(settings) / "search.sqlite3",
             rewritten_bytes=settings.erasure.sqlite_bytes,
         )
+    require_extra("search", ELASTICSEARCH)
     from conductor_py.adapters.elasticsearch.client import ElasticsearchSettings
     from conductor_py.adapters.elasticsearch.search import ElasticsearchSearch
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.server
 import socket
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -80,6 +81,22 @@ def test_a_port_that_somebody_else_has_is_a_failure(
     tmp_path: Path, listener: socket.socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(checkup, "_REQUEST_S", 0.05)
+    port = str(listener.getsockname()[1])
+    one = the(settings(tmp_path, conductor_server_port=port), "address")
+    assert one.verdict is Verdict.FAILURE
+    assert "--port" in one.remedy
+
+
+def test_a_port_on_which_something_else_than_http_answers_is_a_failure(
+    tmp_path: Path, listener: socket.socket
+) -> None:
+    def answer() -> None:
+        taken, _ = listener.accept()
+        with taken:
+            taken.recv(1000)
+            taken.sendall(b"SSH-2.0-OpenSSH_9.2\r\n")
+
+    threading.Thread(target=answer, daemon=True).start()
     port = str(listener.getsockname()[1])
     one = the(settings(tmp_path, conductor_server_port=port), "address")
     assert one.verdict is Verdict.FAILURE
@@ -175,6 +192,28 @@ def test_keys_without_effect_are_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("setting", "module", "about"),
+    [
+        ("conductor.external-payload-storage.type=s3", "boto3", "payload storage"),
+        ("conductor.indexing.type=elasticsearch", "elasticsearch", "search"),
+        ("conductor.workflow-execution-lock.type=zookeeper", "kazoo", "lock"),
+    ],
+)
+def test_a_package_that_a_setting_needs_and_that_is_missing_is_said_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, setting: str, module: str, about: str
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    key, _, value = setting.partition("=")
+    given = load(
+        environment={}, flags={key: value, "conductor.data.directory": str(tmp_path / "data")}
+    )
+    one = the(given, "packages")
+    assert one.verdict is Verdict.FAILURE
+    assert one.said.startswith(f"{setting} needs {module}: pip install 'conductor-py[")
+    assert found(given, about) == []
+
+
+@pytest.mark.parametrize(
     ("said", "verdict"),
     [
         ('openjdk version "21.0.1" 2023', Verdict.OK),
@@ -189,3 +228,16 @@ def test_a_java_that_is_too_old_for_spark_is_a_warning(
     monkeypatch.setenv("JAVA_HOME", "/somewhere")
     monkeypatch.setattr("subprocess.run", lambda *_, **__: ended)
     assert the(settings(tmp_path), "Spark").verdict is verdict
+
+
+def test_a_java_that_does_not_say_its_version_is_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def hang(*_: Any, **more: Any) -> None:
+        raise subprocess.TimeoutExpired("java", more["timeout"])
+
+    monkeypatch.setenv("JAVA_HOME", "/somewhere")
+    monkeypatch.setattr("subprocess.run", hang)
+    one = the(settings(tmp_path), "Spark")
+    assert one.verdict is Verdict.WARNING
+    assert "/somewhere/bin/java -version does not end" in one.said
