@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from typing import Any, Final
@@ -10,6 +11,8 @@ import click
 
 from conductor_py.cli.connection import client, connected
 from conductor_py.cli.printing import clipped, objects, print_json, say
+from conductor_py.decider.operators.system import TYPES
+from conductor_py.decider.scheduling import LIMITED
 from conductor_py.model.json import JsonObject
 from conductor_py.model.status import WorkflowStatus
 from conductor_py.sdk.client import Client
@@ -18,6 +21,8 @@ _DAY_MS: Final = 24 * 3_600_000
 _OPEN: Final = ("RUNNING", "PAUSED")
 _ENDED: Final = tuple(each.value for each in WorkflowStatus if each.terminal)
 _MOST_QUEUES: Final = 20
+#: Queues of the system-task worker, which is no worker of those that are listed.
+_SYSTEM: Final = re.compile(rf"(?:{'|'.join(TYPES)})(?:$|[@{re.escape(LIMITED)}-])")
 
 
 @click.command()
@@ -97,7 +102,8 @@ def _queues(waiting: dict[str, int], workers: list[JsonObject]) -> str:
         str(kind.get("taskType")) for each in workers for kind in objects(each.get("taskTypes"))
     }
     told = [
-        f"{clipped(name)} {size}" + ("" if _type(name) in taken else " (nobody takes it)")
+        f"{clipped(name)} {size}"
+        + ("" if _type(name) in taken or _SYSTEM.match(name) else " (no worker has asked for it)")
         for name, size in sorted(waiting.items(), key=lambda pair: -pair[1])
     ]
     more = f", and {len(told) - _MOST_QUEUES} more" if len(told) > _MOST_QUEUES else ""

@@ -9,6 +9,8 @@ import pytest
 
 import conductor_py.processes.checkup as checkups
 from conductor_py.cli.entry import root
+from conductor_py.decider.operators.system import queue_of
+from conductor_py.model.definitions import TaskDef, WorkflowTask
 from conductor_py.processes.checkup import Finding, Verdict
 from tests.cli.conftest import Run
 from tests.sdk.stub import Reply, Request, StubServer
@@ -45,11 +47,30 @@ def test_a_server_is_shown_on_one_page(run: Run, stub: StubServer) -> None:
         ["quarantine", "1"],
         ["servers", "one, two"],
         ["workers", "1, 1 of 4 places taken"],
-        ["queues", "eu:send 12 (nobody takes it), pack 3"],
+        ["queues", "eu:send 12 (no worker has asked for it), pack 3"],
     ]
     assert "version 1.2.3" in outcome.out
     found = json.loads(run("status", "--json").out)
     assert found["queues"] == {"pack": 3, "eu:send": 12}
+
+
+def test_what_the_system_task_worker_takes_is_not_said_to_wait_for_a_worker(
+    run: Run, stub: StubServer
+) -> None:
+    standing(stub)
+    limited = queue_of(
+        WorkflowTask(
+            name="call",
+            task_reference_name="call",
+            type="HTTP",
+            task_definition=TaskDef(name="call", concurrent_exec_limit=1),
+        )
+    )
+    queues = {"HTTP": 9, "KAFKA_PUBLISH": 8, "HTTP@eu": 7, "HTTP-own": 6, limited: 5, "HTTPS": 4}
+    stub.on("GET", "/api/tasks/queue/all", Reply(200, queues))
+    (line,) = [each for each in run("status").out.splitlines() if each.startswith("queues")]
+    assert line.count("no worker") == 1
+    assert line.endswith("HTTPS 4 (no worker has asked for it)")
 
 
 def test_a_server_whose_store_is_away_says_which(run: Run, stub: StubServer) -> None:
