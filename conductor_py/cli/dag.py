@@ -12,6 +12,7 @@ import click
 from conductor_py.cli.bundles import export, import_
 from conductor_py.cli.connection import client, connected, document, file_document
 from conductor_py.cli.lineage import lineage
+from conductor_py.cli.near import warn_of
 from conductor_py.cli.printing import moment, objects, print_json, print_table, say
 from conductor_py.cli.versioned import code_of, found_head, noun_of, number_of, object_of
 from conductor_py.errors import NotFound
@@ -59,6 +60,9 @@ def save(
         raise click.UsageError("--code is for a --task: a workflow is known again by its name")
     if is_task and publish:
         raise click.UsageError("--publish is for workflows: a task is used by its version")
+    from conductor_py.wire.advice import versioned_advice
+
+    warn_of(found["name"], versioned_advice(found, is_task=is_task))
     if is_task:
         with client(server) as conductor:
             saved = conductor.save_version("tasks", found, code=code, etag=etag or 0, draft=draft)

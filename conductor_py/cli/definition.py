@@ -9,8 +9,8 @@ import click
 
 from conductor_py.cli.connection import client, connected, document, file_document
 from conductor_py.cli.names import WORKFLOW
+from conductor_py.cli.near import warn, warn_of
 from conductor_py.cli.printing import print_json, print_table, say
-from conductor_py.model.json import JsonObject
 from conductor_py.wire.advice import task_advice
 
 _OF_A_WORKFLOW: Final = ("version", "outputParameters", "failureWorkflow", "schemaVersion")
@@ -40,7 +40,7 @@ def validate(files: tuple[Path, ...], *, server: str, as_json: bool) -> None:
     found = [each for each in given if "tasks" in each]
     for each in given if not as_json else ():
         if "tasks" not in each:
-            _warn_of_task(each)
+            warn_of(each.get("name"), task_advice(each))
     with client(server) as conductor:
         said = {str(each.get("name")): conductor.validate_workflow(each) for each in found}
     if as_json:
@@ -64,7 +64,7 @@ def register(files: tuple[Path, ...], *, overwrite: bool, server: str, as_json: 
         for each in workflows:
             warn(str(each.get("name")), conductor.validate_workflow(each))
         for each in tasks:
-            _warn_of_task(each)
+            warn_of(each.get("name"), task_advice(each))
         if tasks:
             conductor.register_tasks(tasks)
         for each in workflows:
@@ -136,17 +136,6 @@ def _refuse_half_a_workflow(found: dict[str, Any], file: Path) -> None:
                 f"{file}: {found.get('name')} has {name!r} as a workflow has, but no 'tasks';"
                 " a task definition has neither"
             )
-
-
-def warn(name: str, warnings: list[JsonObject]) -> None:
-    """Tell what a definition would be taken with although it is hardly meant."""
-    for each in warnings:
-        say(f"warning: {name}: {each.get('path')} {each.get('message')}", err=True)
-
-
-def _warn_of_task(found: dict[str, Any]) -> None:
-    said: list[JsonObject] = [{"path": e.path, "message": e.message} for e in task_advice(found)]
-    warn(str(found.get("name")), said)
 
 
 def _number(version: object) -> int:

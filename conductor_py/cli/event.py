@@ -8,6 +8,7 @@ import click
 
 from conductor_py.cli.connection import client, connected, object_document
 from conductor_py.cli.names import EVENT_HANDLER
+from conductor_py.cli.near import warn_of
 from conductor_py.cli.printing import chosen, json_line, print_json, print_table, say
 
 _HANDLER: Final = ("name", "event", "active", "condition")
@@ -26,6 +27,9 @@ def event() -> None:
 def register(document: str, *, overwrite: bool, server: str, as_json: bool) -> None:
     """Register the event handler in DOCUMENT: JSON, @FILE, or - for standard input."""
     handler = object_document(document)
+    from conductor_py.wire.advice import handler_advice
+
+    warn_of(handler.get("name"), handler_advice(handler))
     with client(server) as conductor:
         conductor.register_event_handler(handler, overwrite=overwrite)
     if as_json:

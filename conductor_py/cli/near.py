@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
-from typing import Final
+from typing import Any, Final
 
+from conductor_py.cli.printing import say
+from conductor_py.errors import Violation
 from conductor_py.model.status import WorkflowStatus
 
 _STATUS: Final = re.compile(
@@ -14,6 +16,17 @@ _STATUS: Final = re.compile(
 )
 _WORD: Final = re.compile(r"[^\s,()'\"]+")
 _LIKENESS: Final = 0.6
+
+
+def warn(name: object, warnings: Iterable[Mapping[str, Any]]) -> None:
+    """Tell on standard error what something would be taken with although it is hardly meant."""
+    for each in warnings:
+        say(f"warning: {name}: {each.get('path')} {each.get('message')}", err=True)
+
+
+def warn_of(name: object, found: Iterable[Violation]) -> None:
+    """Tell what was found without a server, as ``warn`` does."""
+    warn(name, ({"path": each.path, "message": each.message} for each in found))
 
 
 def status_notes(query: str) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -11,8 +12,11 @@ from conductor_py.cli.connection import client, connected, object_document
 from conductor_py.cli.execution_view import print_tasks
 from conductor_py.cli.execution_watch import exit_code
 from conductor_py.cli.names import EXECUTION, WORKFLOW
+from conductor_py.cli.near import warn
 from conductor_py.cli.printing import objects, print_json, say
 from conductor_py.cli.selection import Selection, on_one, on_selected, selected
+from conductor_py.errors import ConductorError
+from conductor_py.model.json import JsonObject
 from conductor_py.sdk.client import Client
 from conductor_py.sdk.operation_calls import ReturnStrategy
 
@@ -268,20 +272,31 @@ def test(
     if not name and not definition:
         raise click.UsageError("give a NAME or a --definition")
     results = object_document(mocks)
+    inline = object_document(definition) if definition else None
     with client(server) as conductor:
         found = conductor.test_workflow(
             name,
             version=version,
             input=object_document(given),
-            definition=object_document(definition) if definition else None,
+            definition=inline,
             mocks=results,
         )
+        if inline is not None:
+            warn_of_inline(conductor, inline)
     _print_standing(found, as_json=as_json)
     if not as_json:
         print_tasks(found)
     for ref in _unreached(found, results):
         say(f"No task {ref} was reached: its mocks were not used.", err=True)
     return exit_code(found.get("status"))
+
+
+def warn_of_inline(conductor: Client, definition: JsonObject) -> None:
+    """Tell what is hardly meant in a definition that was sent along with its execution; a server
+    that cannot tell does not.
+    """
+    with suppress(ConductorError):
+        warn(definition.get("name"), conductor.validate_workflow(definition))
 
 
 def _unreached(found: Mapping[str, Any], refs: Iterable[str]) -> list[str]:

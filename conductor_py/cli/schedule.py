@@ -9,6 +9,7 @@ import click
 
 from conductor_py.cli.connection import client, connected, object_document
 from conductor_py.cli.names import SCHEDULE
+from conductor_py.cli.near import warn_of
 from conductor_py.cli.printing import chosen, clipped, moment, objects, print_json, print_table, say
 
 _DOCUMENT: Final = ("{", "@", "-")
@@ -25,8 +26,12 @@ def schedule() -> None:
 @connected
 def save(document: str, *, server: str, as_json: bool) -> None:
     """Create or replace the schedule in DOCUMENT: JSON, @FILE, or - for standard input."""
+    given = object_document(document)
+    from conductor_py.wire.advice import schedule_advice
+
+    warn_of(given.get("name"), schedule_advice(given))
     with client(server) as conductor:
-        saved = conductor.save_schedule(object_document(document))
+        saved = conductor.save_schedule(given)
     if as_json:
         print_json(saved)
     else:
@@ -173,7 +178,7 @@ def backfill(
 
 @schedule.command("next")
 @click.argument("cron_expression")
-@click.option("--zone", help="Time zone, Europe/Berlin say; the server's without it.")
+@click.option("--zone", help="Time zone, such as Europe/Berlin; without it the server's.")
 @connected
 def next_(cron_expression: str, *, zone: str | None, server: str, as_json: bool) -> None:
     """Print the next instants of CRON_EXPRESSION, for example '0 30 2 * * MON-FRI'."""

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Any
 
 import click
 
 from conductor_py.cli import long_tasks, reruns
 from conductor_py.cli.connection import client, connected, object_document
-from conductor_py.cli.definition import warn
 from conductor_py.cli.execution_view import is_open, print_execution, print_facts
 from conductor_py.cli.execution_watch import exit_code, watch
 from conductor_py.cli.names import EXECUTION, WORKFLOW
 from conductor_py.cli.near import status_notes
-from conductor_py.cli.operations import COMMANDS
+from conductor_py.cli.operations import COMMANDS, warn_of_inline
 from conductor_py.cli.printing import chosen, objects, print_json, print_table, say
 from conductor_py.cli.reruns import MODES
 from conductor_py.cli.selection import Selection, on_selected, selected
 from conductor_py.cli.why import why
-from conductor_py.errors import ConductorError
-from conductor_py.model.json import JsonObject
 from conductor_py.model.priorities import MOST_URGENT, NAMES
 from conductor_py.sdk.client import Client
 
@@ -81,7 +77,7 @@ def start(
             name, input=object_document(given), definition=inline, **more
         )
         if inline is not None:
-            _warn(conductor, inline)
+            warn_of_inline(conductor, inline)
         if not watched or not as_json:
             _print_started(started, as_json=as_json)
         return _print_ended(watch(conductor, started), as_json=as_json) if watched else 0
@@ -148,14 +144,6 @@ def search(
     rows = objects(found.get("results"))
     print_table(_SUMMARY, [chosen(each, _SUMMARY) for each in rows])
     say(f"{len(rows)} of {found.get('totalHits', 0)}", err=True)
-
-
-def _warn(conductor: Client, definition: JsonObject) -> None:
-    """Tell what is hardly meant in a definition that was started; a server that cannot tell does
-    not.
-    """
-    with suppress(ConductorError):
-        warn(str(definition.get("name")), conductor.validate_workflow(definition))
 
 
 def _print_started(started: str, *, as_json: bool) -> None:

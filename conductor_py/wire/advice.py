@@ -11,8 +11,11 @@ from typing import Any
 
 from conductor_py.errors import Violation
 from conductor_py.model.definitions import WorkflowDef
+from conductor_py.wire.catalog_forms import CatalogTaskForm, CatalogWorkflowForm
 from conductor_py.wire.definitions import TASK_DEF, WORKFLOW_DEF
+from conductor_py.wire.event_handlers import EventHandlerForm
 from conductor_py.wire.fields import Cases, Key, Lists, Many, One, WireSchema, step
+from conductor_py.wire.schedules import WorkflowScheduleForm
 from conductor_py.wire.validation import FORKS, places_of
 
 _LIKENESS = 0.8
@@ -27,6 +30,21 @@ def advice(definition: WorkflowDef, document: object) -> Iterator[Violation]:
 def task_advice(document: object) -> Iterator[Violation]:
     """List what is likely not meant in the JSON of a task definition."""
     yield from _strangers(TASK_DEF, document, "$")
+
+
+def versioned_advice(document: object, *, is_task: bool) -> Iterator[Violation]:
+    """List what is likely not meant in the JSON of a workflow or task that has versions."""
+    yield from _strangers(CatalogTaskForm() if is_task else CatalogWorkflowForm(), document, "$")
+
+
+def schedule_advice(document: object) -> Iterator[Violation]:
+    """List what is likely not meant in the JSON of a schedule."""
+    yield from _strangers(WorkflowScheduleForm(), document, "$")
+
+
+def handler_advice(document: object) -> Iterator[Violation]:
+    """List what is likely not meant in the JSON of an event handler."""
+    yield from _strangers(EventHandlerForm(), document, "$")
 
 
 def _without_join(definition: WorkflowDef, root: str) -> Iterator[Violation]:

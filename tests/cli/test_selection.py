@@ -189,6 +189,60 @@ def test_an_inline_definition_is_warned_about(run: Run, stub: StubServer) -> Non
     assert outcome.err == "warning: w: $.inputParamters did you mean inputParameters?\n"
 
 
+def test_a_definition_that_is_tested_is_warned_about(run: Run, stub: StubServer) -> None:
+    warning = {"path": "$.inputParamters", "message": "did you mean inputParameters?"}
+    stub.on("POST", "/api/metadata/workflow/validate", Reply(200, {"warnings": [warning]}))
+    stub.on("POST", "/api/workflow/test", Reply(200, {"status": "COMPLETED"}))
+    outcome = run("workflow", "test", "--definition", '{"name": "w", "inputParamters": []}')
+    assert outcome.code == 0
+    assert outcome.err == "warning: w: $.inputParamters did you mean inputParameters?\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "document", "noted"),
+    [
+        (
+            ("dag", "save"),
+            {"name": "d", "tasks": [{"name": "t", "inputParamters": {}}]},
+            ("$.tasks[0].inputParamters", "inputParameters"),
+        ),
+        (
+            ("dag", "save", "--task"),
+            {"name": "d", "type": "SIMPLE", "inputParamters": {}},
+            ("$.inputParamters", "inputParameters"),
+        ),
+        (
+            ("schedule", "save"),
+            {"name": "d", "startWorkflowRequest": {"name": "w", "corelationId": "c"}},
+            ("$.startWorkflowRequest.corelationId", "correlationId"),
+        ),
+        (
+            ("event", "register"),
+            {"name": "d", "actions": [{"action": "start_workflow", "start_worklow": {}}]},
+            ("$.actions[0].start_worklow", "start_workflow"),
+        ),
+    ],
+)
+def test_a_document_with_a_key_that_is_likely_misspelt_is_warned_about(  # noqa: PLR0917 - one case
+    run: Run,
+    stub: StubServer,
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
+    document: dict[str, Any],
+    noted: tuple[str, str],
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps(document)))
+    stub.on("GET", "/api/.*", Reply(200, []))
+    stub.on("POST", "/api/.*", Reply(200, {"name": "d", "code": "1", "version": 1}))
+    outcome = run(*words, "-")
+    assert outcome.code == 0
+    path, meant = noted
+    assert outcome.err.splitlines()[0] == (
+        f"warning: d: {path} is no member that is known here; did you mean {meant}?"
+    )
+    assert stub.seen("POST", "/api/.*")
+
+
 def test_a_file_that_is_not_there_is_said_in_words(run: Run) -> None:
     for arguments in (("definition", "register", "no.json"), ("workflow", "start", "-h")):
         assert "Errno" not in run(*arguments).err
