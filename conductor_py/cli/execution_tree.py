@@ -75,7 +75,7 @@ def _nodes(found: Document) -> list[_Node]:
             continue
         node = by_reference[reference] = _Node(task)
         if reference not in holders:  # a dynamic fork has brought it in
-            _hold([{"taskReferenceName": reference, **_definition(task)}], newest_fork, holders)
+            _hold([{**_definition(task), "taskReferenceName": reference}], newest_fork, holders)
         holder = by_reference.get(holders[reference] or "")
         (roots if holder is None else holder.below).append(node)
         if _definition(task).get("type") == "FORK_JOIN_DYNAMIC":

@@ -158,6 +158,19 @@ def test_odd_answers_are_drawn_all_the_same() -> None:
     )
 
 
+@pytest.mark.parametrize("reference", [None, "", "b"])
+def test_a_task_whose_definition_names_no_reference_is_drawn_by_its_own(
+    reference: str | None,
+) -> None:
+    task = {
+        "referenceTaskName": "a",
+        "status": "COMPLETED",
+        "workflowTask": {"taskReferenceName": reference, "type": "SIMPLE"},
+    }
+    (line,) = lines({"tasks": [task]}, {}, 0)
+    assert line.before.startswith("a ")
+
+
 def test_where_there_is_no_room_what_has_ended_is_left_out_first() -> None:
     def line(name: str, status: str) -> Line:
         return Line(depth=0, status=status, before=name, behind="")
