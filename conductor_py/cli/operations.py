@@ -217,13 +217,16 @@ def signal(
     *,
     server: str,
     as_json: bool,
-) -> None:
-    """Complete the WAIT an execution stands at, and print where it stands next."""
+) -> int:
+    """Complete the WAIT an execution stands at, and print where it stands next.
+
+    The exit code is 1 if it has failed by then.
+    """
     with client(server) as conductor:
         answer = conductor.signal(
             workflow_id, object_document(output), status=status, return_strategy=strategy
         )
-    _print_standing(answer, as_json=as_json)
+    return _print_standing(answer, as_json=as_json)
 
 
 @click.command()
@@ -244,8 +247,7 @@ def execute(name: str, given: str, *, server: str, as_json: bool, **more: Any) -
         answer = conductor.execute_workflow(
             name, input=object_document(given), wait_until=wait_until, **more
         )
-    _print_standing(answer, as_json=as_json)
-    return exit_code(answer.get("targetWorkflowStatus") or answer.get("status"))
+    return _print_standing(answer, as_json=as_json)
 
 
 @click.command()
@@ -283,12 +285,12 @@ def test(
         )
         if inline is not None:
             warn_of_inline(conductor, inline)
-    _print_standing(found, as_json=as_json)
+    code = _print_standing(found, as_json=as_json)
     if not as_json:
         print_tasks(found)
     for ref in _unreached(found, results):
         say(f"No task {ref} was reached: its mocks were not used.", err=True)
-    return exit_code(found.get("status"))
+    return code
 
 
 def warn_of_inline(conductor: Client, definition: JsonObject) -> None:
@@ -306,10 +308,12 @@ def _unreached(found: Mapping[str, Any], refs: Iterable[str]) -> list[str]:
     return [ref for ref in refs if ref not in reached]
 
 
-def _print_standing(found: Mapping[str, Any], *, as_json: bool) -> None:
+def _print_standing(found: Mapping[str, Any], *, as_json: bool) -> int:
+    """Print how an execution stands; the exit code."""
+    code = exit_code(found.get("targetWorkflowStatus") or found.get("status"))
     if as_json:
         print_json(found)
-        return
+        return code
     shown = ("targetWorkflowId", "workflowId", "status", "referenceTaskName")
     lines = {name: found[name] for name in shown if found.get(name)}
     if found.get("targetWorkflowStatus"):
@@ -319,6 +323,7 @@ def _print_standing(found: Mapping[str, Any], *, as_json: bool) -> None:
     print_json(found.get("output", {}))
     if found.get("signalTimeout"):
         say("The time to wait is over; it goes on.", err=True)
+    return code
 
 
 COMMANDS = (

@@ -10,7 +10,9 @@ from typing import Any, Final
 import click
 
 from conductor_py.cli.connection import client, connected
+from conductor_py.cli.execution_tree import ENDED_BADLY
 from conductor_py.cli.execution_view import is_open
+from conductor_py.cli.execution_watch import exit_code
 from conductor_py.cli.names import EXECUTION
 from conductor_py.cli.printing import clipped, duration, objects, print_json, say
 from conductor_py.errors import InvalidInput
@@ -31,8 +33,11 @@ _BACK: Final = "\x1b[{}F\x1b[J"
 @connected
 def progress(
     workflow_id: str, *, reference: str | None, follow: bool, server: str, as_json: bool
-) -> None:
-    """Print how far the data pipelines of an execution are."""
+) -> int:
+    """Print how far the data pipelines of an execution are.
+
+    With --follow the exit code is 1 if one of them has failed.
+    """
     shown: list[str] = []
     printed: dict[str, Any] | None = None
     with client(server) as conductor:
@@ -45,9 +50,18 @@ def progress(
                 printed = told
             else:
                 shown = _show(_lines(told), shown)
-            if not follow or not is_open(found):
-                return
+            if not follow:
+                return 0
+            if not is_open(found):
+                return _exit_code(found, told)
             time.sleep(PAUSE_S)
+
+
+def _exit_code(found: Mapping[str, Any], told: Mapping[str, Mapping[str, Any]]) -> int:
+    """What following ends with: by the tasks that were shown; by the execution, if none was."""
+    if not told:
+        return exit_code(found.get("status"))
+    return int(any(each.get("status") in ENDED_BADLY for each in told.values()))
 
 
 def _told(found: Mapping[str, Any], reference: str | None) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -141,6 +141,16 @@ def test_signal_prints_where_it_stands(run: Run, stub: StubServer) -> None:
     assert request.json() == {"v": 1}
 
 
+@pytest.mark.parametrize(("status", "code"), [("RUNNING", 0), ("COMPLETED", 0), ("FAILED", 1)])
+def test_signal_ends_with_1_when_the_execution_has_failed(
+    run: Run, stub: StubServer, status: str, code: int
+) -> None:
+    answer = {"targetWorkflowId": "w-1", "targetWorkflowStatus": status, "status": "COMPLETED"}
+    stub.on("POST", "/api/tasks/w-1/COMPLETED/signal/sync", Reply(200, answer))
+    assert run("workflow", "signal", "w-1").code == code
+    assert run("workflow", "signal", "w-1", "--json").code == code
+
+
 def test_execute_waits_for_what_is_asked(run: Run, stub: StubServer) -> None:
     answer = {"workflowId": "w-1", "targetWorkflowStatus": "COMPLETED", "output": {"sum": 3}}
     stub.on("POST", f"{_BASE}/execute/sums/2", Reply(200, answer))

@@ -117,6 +117,25 @@ def test_followed_pipelines_are_told_when_they_change_until_the_execution_ends(
     ]
 
 
+@pytest.mark.parametrize(
+    ("status", "tasks", "code"),
+    [
+        ("FAILED", [_task("load", status="FAILED")], 1),
+        ("COMPLETED", [_task("load", status="FAILED"), _task("load", status="COMPLETED")], 0),
+        ("FAILED", [_task("load", status="COMPLETED")], 0),
+        ("TERMINATED", [_task("a", status="COMPLETED"), _task("b", status="CANCELED")], 1),
+        ("FAILED", [], 1),
+        ("COMPLETED", [], 0),
+    ],
+)
+def test_following_ends_with_1_when_a_pipeline_has_failed(
+    run: Run, stub: StubServer, status: str, tasks: list[Any], code: int
+) -> None:
+    stub.on("GET", _PATH, Reply(200, _execution(*tasks, status=status)))
+    assert run("pipeline", "progress", _ID, "--follow").code == code
+    assert run("pipeline", "progress", _ID).code == 0
+
+
 def test_as_json_it_is_what_the_worker_told(run: Run, stub: StubServer) -> None:
     stub.on("GET", _PATH, Reply(200, _execution(_task("load", told=[_LAKE]))))
     told = json.loads(run("pipeline", "progress", _ID, "--json").out)
