@@ -14,7 +14,7 @@ _PROGRAM: Final = "conductor-py"
 _VARIABLE: Final = "_CONDUCTOR_PY_COMPLETE"
 _INTO: Final = {
     "bash": "~/.bashrc",
-    "zsh": "~/.zshrc",
+    "zsh": "~/.zshrc, behind compinit",
     "fish": "~/.config/fish/completions/conductor-py.fish",
 }
 
@@ -24,7 +24,8 @@ _INTO: Final = {
 def completion(shell: str | None) -> None:
     """Print what completes commands, options and names in SHELL; by default the one you use.
 
-    For example: eval "$(conductor-py completion bash)" in ~/.bashrc.
+    In ~/.bashrc: eval "$(conductor-py completion bash)"; in ~/.zshrc the same with zsh, behind
+    compinit; in ~/.config/fish/config.fish: conductor-py completion fish | source.
     """
     named = shell or os.path.basename(os.environ.get("SHELL", ""))  # noqa: PTH119 - a name
     found = get_completion_class(named) if named in _INTO else None

@@ -11,6 +11,8 @@ import pytest
 import conductor_py
 from conductor_py.adapters.redis.keys import KEYS
 from conductor_py.api.errors import STATUS
+from conductor_py.api.metrics import _COUNTED, Metrics
+from conductor_py.cli.completion import completion
 from conductor_py.cli.entry import _COMMANDS, root
 from conductor_py.config.settings import declared
 from conductor_py.decider.operators import OPERATORS
@@ -98,6 +100,22 @@ def test_every_task_type_with_an_operator_is_listed() -> None:
     assert headings == {*OPERATORS, "SIMPLE", *_SPARK_TYPES}
 
 
+def test_every_metric_is_listed() -> None:
+    metrics = Metrics()
+    metrics.show_queues(lambda: {"HTTP": 1})
+    metrics.show_events(lambda: {"COMPLETED": 1})
+    metrics.show_schedules(lambda: {"active": 1})
+    metrics.show_requests(lambda: {"refused": 1, "working": 1})
+    metrics.show_oversight(lambda: {"runs": 1, "ended_ms": 1, "I1": 0}, lambda: 1, lambda: 1)
+    for name in _COUNTED:
+        metrics.count(name, "OK", 1)
+    published = set(re.findall(r"^# TYPE (conductor_\w+)", metrics.write().decode(), re.MULTILINE))
+    published = {one for one in published if not one.endswith("_created")}  # the client's own
+    text = page("docs/reference/http-api.md").text.partition("## The server\n")[2]
+    listed = set(re.findall(r"`(conductor_\w+)`", text.partition("| method |")[0]))
+    assert published == listed
+
+
 def test_every_setting_is_documented() -> None:
     text = page("docs/reference/configuration.md").text
     assert [one.setting.key for one in declared() if one.setting.key not in text] == []
@@ -120,6 +138,19 @@ def test_command_lines_are_accepted(name: str, line: str) -> None:
         assert found is not None, f"{name}: {line}"
         command = found
     command.make_context(command.name, words)
+
+
+def test_each_shell_has_the_line_that_switches_completion_on() -> None:
+    (shells,) = (one.type for one in completion.params if one.name == "shell")
+    assert isinstance(shells, click.Choice)
+    text = page("docs/reference/command-line.md").text
+    lines = {
+        "bash": 'eval "$(conductor-py completion bash)"',
+        "zsh": 'eval "$(conductor-py completion zsh)"',
+        "fish": r"conductor-py completion fish \| source",
+    }
+    assert set(lines) == set(shells.choices)
+    assert [line for line in lines.values() if line not in text] == []
 
 
 def _named(moves: str) -> set[str]:
