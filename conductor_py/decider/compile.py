@@ -1,7 +1,8 @@
 """Compile definitions into plans: once per content, not once per decide.
 
-Refuses nothing: what a user may not write is refused at the boundary, and what slips through (an
-unknown join target, say) settles as SKIPPED at run time. Iterative, so that nesting costs no stack.
+Refuses nothing: what a user may not write is refused at the boundary, and what slips through (such
+as an unknown join target) settles as SKIPPED at run time. Iterative, so that nesting costs no
+stack.
 """
 
 from __future__ import annotations

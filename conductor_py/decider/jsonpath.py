@@ -6,8 +6,8 @@ subscriptions; only the rest pays for a walk. Reading never throws and never cha
 results share structure with what was read.
 
 A walk may visit ``MAX_VISITS`` nodes (states of regular expressions count); one that wants more
-finds nothing. Functions after an indefinite path apply to each result; an aggregate (``sum()``,
-say) over results that are numbers applies to all of them together.
+finds nothing. Functions after an indefinite path apply to each result; an aggregate (such as
+``sum()``) over results that are numbers applies to all of them together.
 """
 
 from __future__ import annotations

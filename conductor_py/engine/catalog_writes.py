@@ -124,7 +124,7 @@ def next_head(
 
 
 def next_etag(before: Head | None, now_ms: int) -> int:
-    """The etag of the next head: a time, lest one that was lost is given to something else."""
+    """The etag of the next head: a time, so that a lost one names nothing else later."""
     return max(before.etag + 1, now_ms) if before is not None else now_ms
 
 

@@ -33,8 +33,8 @@ def execution_id(partition: int, entropy: str) -> ExecutionId:
 
 
 def derived_execution_id(cause: str, partition: int) -> ExecutionId:
-    """Make the id of what ``cause`` (a task id, say) starts: the same cause always gives the same
-    id.
+    """Make the id of what ``cause`` (such as a task id) starts: the same cause always gives the
+    same id.
     """
     return execution_id(partition, hashlib.sha256(cause.encode()).hexdigest())
 

@@ -54,7 +54,7 @@ def leading_to(definition: WorkflowDef, *, apart: bool = False) -> dict[str, tup
 
 
 def ranks_of(before: Mapping[str, tuple[str, ...]]) -> dict[str, int]:
-    """Number them so that each comes after all that leads to it; where they lead round, which no
+    """Number them so that each comes after all that leads to it; if they form a cycle, which no
     definition may, in the order in which they stand.
     """
     try:

@@ -31,8 +31,8 @@ class LeasedRate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Short:
-    """What a poll stopped at for want of permits (``what``: ``limit``) or of leased claims
-    (``rate``), with the limits that hold for it.
+    """Where a poll stopped: there were no permits (``what``: ``limit``) or no leased claims
+    (``rate``) left; with the limits that hold for it.
     """
 
     definition: str

@@ -75,9 +75,9 @@ class Client(
         ``server_url`` ends in ``/api``; without it $CONDUCTOR_SERVER_URL counts, else the local
         default. ``timeout_s`` bounds each wait for the server, ``answer_timeout_s`` all of an
         answer or a download from its head to its end. One above ``answer_limit_kb`` is not read,
-        and raises ``AnswerTooLarge``. ``headers`` go with every request to the server (a gateway's
-        token, say), never to payload storage. A payload above its threshold is uploaded instead of
-        sent.
+        and raises ``AnswerTooLarge``. ``headers`` go with every request to the server (such as
+        the token of a gateway), never to payload storage. A payload above its threshold is
+        uploaded instead of sent.
         """
         url = server_url or os.environ.get(_URL_VARIABLE) or _DEFAULT_URL
         self._timeout_s = timeout_s

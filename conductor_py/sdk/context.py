@@ -122,9 +122,9 @@ class TaskContext:
 
     @contextmanager
     def when_cancelled(self, stop: Callable[[], object]) -> Iterator[None]:
-        """Call ``stop`` once, from another thread, when the task is lost inside the block: to kill
-        a process that the function waits for, say. It must not block. A task that is lost already
-        is stopped at once.
+        """Call ``stop`` once, from another thread, when the task is lost inside the block, for
+        example to kill a process that the function waits for. It must not block. A
+        task that is lost already is stopped at once.
         """
         key = object()
         with self._lock:

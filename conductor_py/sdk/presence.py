@@ -2,7 +2,7 @@
 
 A small call each third of the time for which the server lists a worker, from a thread of its own,
 so that a worker all of whose slots are busy stays listed and no poll carries more. A server that
-does not know the call, Conductor's own say, is not asked again. Nothing else depends on it.
+does not know the call, such as Conductor's own, is not asked again. Nothing else depends on it.
 """
 
 from __future__ import annotations

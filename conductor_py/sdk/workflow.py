@@ -184,7 +184,7 @@ class Workflow(DefinitionBuilder[WorkflowTask]):
         """Write the definition: what is sent to a server, and an object of its own.
 
         Raises ``DefinitionError`` with everything that is wrong, in terms of tasks in its message
-        and as JSON paths in its ``violations``; ``InvalidInput`` for what JSON cannot say.
+        and as JSON paths in its ``violations``; ``InvalidInput`` for what JSON cannot hold.
         """
         self._refuse_what_has_no_place()
         tasks = self._root.documents()

@@ -210,8 +210,8 @@ class MemoryEngine:
         return list(dict.fromkeys(task["referenceTaskName"] for task in tasks))
 
     def started(self, name: str) -> list[str]:
-        """List the ids of the executions of a workflow, oldest first: what a schedule, an event or
-        another workflow has started, say.
+        """List the ids of the executions of a workflow, oldest first, such as those that a
+        schedule, an event or another workflow has started.
         """
         found = self.engine.executions.search(
             query=f"workflowType={name}", free_text="*", sort="startTime:ASC", start=0, size=1_000

@@ -1,6 +1,8 @@
 """The pages hang together: links resolve, settings exist, words have one meaning."""
 
+import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,14 @@ from tests.docs.pages import DOCS, ROOT, Page, all_pages, page
 
 _PAGES = all_pages()
 _SCRIPTS = sorted((ROOT / "conductor_py/ui/static").glob("*.js"))
+#: Names of time zones are not ours: "timor-leste summer time".
+_MODULES = sorted(
+    path
+    for folder in ("conductor_py", "workers/conductor_workers")
+    for path in (ROOT / folder).rglob("*.py")
+    if path.name != "zone_names.py"
+)
+_SHOWN = (ROOT / "conductor_py/cli", ROOT / "conductor_py/sdk")
 _FOLDERS = ("tutorials", "how-to", "reference", "explanation", "decisions")
 _KEY = re.compile(r"(?<![\w-])conductor\.[a-z][\w.-]*[\w]")
 _OTHER_NAMES = re.compile(r"conductor\.(properties|failure_workflow)")
@@ -71,6 +81,30 @@ def test_sentences_have_no_turn_that_is_hard_to_read(found: Page) -> None:
 def test_pages_of_the_browser_have_no_turn_that_is_hard_to_read(path: Path) -> None:
     texts = re.findall(r'"([^"\n]{12,})"', path.read_text())
     assert [text for text in texts if _HARD.search(text)] == []
+
+
+@pytest.mark.parametrize("path", _MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_messages_and_help_have_no_turn_that_is_hard_to_read(path: Path) -> None:
+    """What is in a docstring is shown of commands, and read by users of the SDK."""
+    tree = ast.parse(path.read_text())
+    inside = (
+        set()
+        if any(path.is_relative_to(one) for one in _SHOWN)
+        else {id(one) for one in _docstrings(tree)}
+    )
+    found = [
+        f"line {each.lineno}: {each.value[max(0, hard.start() - 60) : hard.end() + 40]}"
+        for each in ast.walk(tree)
+        if isinstance(each, ast.Constant) and isinstance(each.value, str) and id(each) not in inside
+        for hard in _HARD.finditer(each.value)
+    ]
+    assert found == []
+
+
+def _docstrings(tree: ast.AST) -> Iterator[ast.AST]:
+    for each in ast.walk(tree):
+        if isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant):
+            yield each.value
 
 
 def test_every_page_is_reached_from_the_index() -> None:

@@ -56,7 +56,7 @@ class Sleepers:
             self._sleeping[server.name] = (server, self._world.loop.now + after)
 
     def wake_all(self) -> None:
-        """Let everybody look what is due: the clock has stepped, say."""
+        """Let everybody look what is due: for example when the clock has stepped."""
         for server, _ in list(self._sleeping.values()):
             self._wake_at(server, MS)
 
