@@ -85,7 +85,8 @@ def chain_is_full(kind: str, root: str, most: int) -> str:
         what, setting = "sub-workflows of sub-workflows", "nestedExecutions"
     return (
         f"Execution {root} has set going {most} {what} in an hour, each within ten seconds of the "
-        f"start of its starter, what the server was late not counted (conductor.limits.{setting})"
+        "start of its starter (time in which the server was late is not counted). Start fewer, or "
+        f"raise conductor.limits.{setting}"
     )
 
 

@@ -157,8 +157,8 @@ class Minter:
 def _set_back(ahead_ms: int) -> ClockSetBack:
     seconds = math.ceil(ahead_ms / 1000)
     return ClockSetBack(
-        f"The store's clock was set back: it is {seconds} s behind the codes that there may be. "
-        f"More are minted in {seconds} s. If that is too long, set the clock right, or start this "
-        "process anew: it then takes a worker number that is less far ahead, if there is one.",
+        f"The store's clock was set back: it is {seconds} s behind the newest codes. Try again in "
+        f"{seconds} s. If that is too long, set the clock right, or restart this process: it then "
+        "takes a worker number whose codes are less far ahead, if there is one.",
         retry_after_s=seconds,
     )

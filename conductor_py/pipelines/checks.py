@@ -110,9 +110,9 @@ def _chance(node: Transform, graph: Graph) -> Iterator[Finding]:
             below = graph.nodes[name]
             if isinstance(below, Sink) and promise_of(below).guarantee is Guarantee.IDEMPOTENT:
                 message = (
-                    f"{word} is the time of a round, a row may come in another one when it is"
-                    f" redone, and the sink {name} has shown the first by then; take the value from"
-                    " the row"
+                    f"{word} is the time of a round. When a round is redone a row may have another"
+                    f" time, but the sink {name} has shown the first one already; take the value"
+                    " from the row"
                 )
                 yield path, message
 
