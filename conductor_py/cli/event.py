@@ -36,6 +36,8 @@ def register(document: str, *, overwrite: bool, server: str, as_json: bool) -> N
         print_json(handler)
     else:
         say(f"registered event handler {handler.get('name')}", err=True)
+    if not handler.get("active"):
+        say('It is not active: it does nothing until it has "active": true.', err=True)
 
 
 @event.command("list")

@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from tests.cli.conftest import Run
 from tests.sdk.stub import Reply, StubServer
 
@@ -15,6 +17,16 @@ def test_a_handler_is_registered(run: Run, stub: StubServer) -> None:
 
     assert (outcome.code, outcome.out, outcome.err) == (0, "", "registered event handler h\n")
     assert stub.seen("POST")[0].json() == _HANDLER
+
+
+@pytest.mark.parametrize("active", [False, None])
+def test_of_a_handler_that_is_not_active_it_is_said(
+    run: Run, stub: StubServer, active: bool | None
+) -> None:
+    stub.on("POST", "/api/event", Reply(200, ""))
+    given = json.dumps({**_HANDLER, "active": active})
+    assert "It is not active" in run("event", "register", given).err
+    assert "It is not active" in run("event", "register", given, "--json").err
 
 
 def test_a_handler_that_exists_is_replaced_when_asked(run: Run, stub: StubServer) -> None:
