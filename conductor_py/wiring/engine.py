@@ -42,6 +42,9 @@ _GATHER_TASKS_MS: Final = {"sqlite": 1_500, "elasticsearch": 400}
 if TYPE_CHECKING:
     from conductor_py.api.admission import Admission
     from conductor_py.api.metrics import Metrics
+    from conductor_py.engine.trials import Bench
+    from conductor_py.ports.catalog import CatalogStore
+    from conductor_py.ports.metadata import MetadataStore
 
 
 def build_engine(
@@ -66,8 +69,6 @@ def build_engine(
     ``quiet`` hears of all that changes the store: nobody else does. Raises ConfigurationError for
     what cannot be had.
     """
-    from conductor_py.testing.bench import MemoryBench
-
     registry, ports = _ports(settings, metrics, None if quiet is None else quiet.note)
     if admission is not None:
         from conductor_py.api.admission import RestingWakeups
@@ -118,13 +119,26 @@ def build_engine(
         enqueue_first=effect_queue.enqueue_first,
         has_room=effect_queue.has_room,
         effects_give_way=is_carried_out_here,
-        bench=MemoryBench,
+        bench=_bench,
         listeners=listeners,
         give_up_ms=settings.listeners.give_up_ms,
         waits_for_scripts=False,
         evaluates_long_scripts=evaluates_long_scripts,
         quiet=quiet,
     )
+
+
+def _bench(
+    metadata: MetadataStore,
+    catalog: CatalogStore,
+    scripts: scripts_port.Scripts,
+    limits: Limits,
+    payload_limits: PayloadLimits,
+) -> Bench:
+    """Make a place for a trial. It is imported by the first: a hundred modules, and few run one."""
+    from conductor_py.testing.bench import MemoryBench
+
+    return MemoryBench(metadata, catalog, scripts, limits, payload_limits)
 
 
 def _limits(settings: Settings, listeners: Listeners) -> Limits:
