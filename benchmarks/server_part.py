@@ -63,6 +63,30 @@ class Served(Reached):
 @contextmanager
 def server(**settings: str) -> Iterator[Served]:
     """Run a server on a data directory of its own; ``settings`` are environment variables."""
+    with begun(**settings) as at:
+        _await_ready(at)
+        _await_rest(at.process)
+        with BareRedis(EmbeddedRedis(at.data / "redis").socket) as bare:
+            yield Served(port=at.port, pids=(at.process.pid,), bare=bare)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Begun:
+    """A command whose server need not answer yet."""
+
+    process: subprocess.Popen[bytes]
+    port: int
+    data: Path
+
+    @property
+    def said(self) -> str:
+        """The end of what it has logged."""
+        return (self.data / "log").read_text()[-_LOG_SHOWN:]
+
+
+@contextmanager
+def begun(**settings: str) -> Iterator[Begun]:
+    """Begin a server on an empty data directory, and end it; ``settings`` as above."""
     with tempfile.TemporaryDirectory(prefix="bench-") as directory:
         data = Path(directory)
         port = _free_port()
@@ -78,10 +102,7 @@ def server(**settings: str) -> Iterator[Served]:
                 stderr=log,
             )
         try:
-            _await_ready(process, port, data / "log")
-            _await_rest(process)
-            with BareRedis(EmbeddedRedis(data / "redis").socket) as bare:
-                yield Served(port=port, pids=(process.pid,), bare=bare)
+            yield Begun(process=process, port=port, data=data)
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait(60)
@@ -94,14 +115,14 @@ def _free_port() -> int:
         return port
 
 
-def _await_ready(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
+def _await_ready(at: Begun) -> None:
     until = time.monotonic() + _READY_S
-    while time.monotonic() < until and process.poll() is None:
+    while time.monotonic() < until and at.process.poll() is None:
         with suppress(OSError, RuntimeError):
-            Http(port).json("GET", "/metadata/taskdefs")
+            Http(at.port).json("GET", "/metadata/taskdefs")
             return
         time.sleep(0.1)
-    raise RuntimeError(f"the server does not start:\n{log.read_text()[-_LOG_SHOWN:]}")
+    raise RuntimeError(f"the server does not start:\n{at.said}")
 
 
 def _await_rest(process: subprocess.Popen[bytes]) -> None:

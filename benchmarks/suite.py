@@ -12,7 +12,15 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from benchmarks import combining_part, dag_part, engine_part, fork_part, hostile_part, server_part
+from benchmarks import (
+    combining_part,
+    dag_part,
+    engine_part,
+    fork_part,
+    hostile_part,
+    server_part,
+    start_part,
+)
 from benchmarks.figures import Figure, read_floors, shortfalls
 from benchmarks.machine import describe
 from benchmarks.place import place
@@ -37,6 +45,7 @@ class Sizes:
     combining_rounds: int
     hostile_windows: int
     hostile: int
+    starts: int
 
 
 FULL = Sizes(
@@ -50,6 +59,7 @@ FULL = Sizes(
     combining_rounds=9,
     hostile_windows=10,
     hostile=100,
+    starts=9,
 )
 QUICK = Sizes(
     seconds=2,
@@ -62,6 +72,7 @@ QUICK = Sizes(
     combining_rounds=1,
     hostile_windows=2,
     hostile=20,
+    starts=3,
 )
 
 
@@ -84,6 +95,8 @@ def measure(sizes: Sizes, *, hostile: bool = True) -> tuple[list[Figure], dict[s
     with place() as at:
         figures += combining_part.measure_combining(at, sizes.combining, sizes.combining_rounds)
         _tell(figures)
+    figures += start_part.measure_starts(sizes.starts)
+    _tell(figures)
     with server_part.server() as server:
         figures += server_part.measure_one_task(server, sizes.executions)
         _tell(figures)
