@@ -12,6 +12,8 @@ from pathlib import Path
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _PROC = Path("/proc")
+_OURS = "conductor_py.cli"
+_SCRIPTS = "script processes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +55,49 @@ def cost_by_thread(root: int) -> dict[int, tuple[str, float]]:
         for place in _PROC.glob(f"{pid}/task/*"):
             with suppress(OSError):  # it ended meanwhile
                 used_ns = int((place / "schedstat").read_text().split()[0])
-                name = "script processes" if each.is_script else each.name
+                name = _SCRIPTS if each.is_script else each.name
                 found[int(place.name)] = name, used_ns / 1e9
     return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """Megabytes: what is resident now, the most since ``forget_peaks``, and what is resident where
+    pages that several processes share count once.
+    """
+
+    resident: float = 0.0
+    peak: float = 0.0
+    shared_once: float = 0.0
+
+    def __add__(self, other: Memory) -> Memory:
+        return Memory(
+            resident=self.resident + other.resident,
+            peak=self.peak + other.peak,
+            shared_once=self.shared_once + other.shared_once,
+        )
+
+
+def memory_by_role(root: int) -> dict[str, Memory]:
+    """The memory of a process, called ``parent``, and of all that descend from it, by role."""
+    found: dict[str, Memory] = {}
+    for pid, each in _family(root).items():
+        with suppress(OSError):  # it ended meanwhile
+            role = "parent" if pid == root else each.role
+            status, pages = ((_PROC / f"{pid}" / file) for file in ("status", "smaps_rollup"))
+            found[role] = found.get(role, Memory()) + Memory(
+                resident=_mb(status, "VmRSS"),
+                peak=_mb(status, "VmHWM"),
+                shared_once=_mb(pages, "Pss"),
+            )
+    return found
+
+
+def forget_peaks(root: int) -> None:
+    """Begin new peaks of a process and of all that descend from it."""
+    for pid in _family(root):
+        with suppress(OSError):
+            (_PROC / f"{pid}" / "clear_refs").write_text("5")
 
 
 def script_processes_mb(root: int) -> float:
@@ -68,7 +110,19 @@ class _Process:
     name: str
     parent: int
     resident_mb: float
-    is_script: bool
+    words: tuple[str, ...]
+
+    @property
+    def is_script(self) -> bool:
+        return any(word.endswith("quickjs/child.py") for word in self.words)
+
+    @property
+    def role(self) -> str:
+        """The command of ours that it is or was forked from, else the name of its program."""
+        if self.is_script:
+            return _SCRIPTS
+        at = self.words.index(_OURS) + 1 if _OURS in self.words else len(self.words)
+        return next(iter(self.words[at:]), self.name)
 
 
 def _family(root: int) -> dict[int, _Process]:
@@ -77,13 +131,13 @@ def _family(root: int) -> dict[int, _Process]:
     for place in _PROC.glob("[0-9]*"):
         try:
             stat = (place / "stat").read_text()
-            is_script = b"quickjs/child.py" in (place / "cmdline").read_bytes()
+            words = tuple((place / "cmdline").read_text(errors="replace").split("\0"))
         except OSError:  # it ended meanwhile
             continue
         name, _, rest = stat.partition("(")[2].rpartition(") ")
         fields = rest.split()
         resident_mb = int(fields[21]) * _PAGE_BYTES / 1e6
-        found[int(place.name)] = _Process(name, int(fields[1]), resident_mb, is_script)
+        found[int(place.name)] = _Process(name, int(fields[1]), resident_mb, words)
     parents = {pid: each.parent for pid, each in found.items()}
     return {pid: each for pid, each in found.items() if root in _ancestors(pid, parents)}
 
@@ -98,7 +152,7 @@ def _ancestors(pid: int, parents: Mapping[int, int]) -> set[int]:
 
 def peak_resident_mb() -> float:
     """The most memory that this process has had since ``forget_peak``."""
-    return int(_status("VmHWM")) / 1000
+    return _mb(_PROC / "self/status", "VmHWM")
 
 
 def forget_peak() -> None:
@@ -130,8 +184,8 @@ def describe() -> str:
     )
 
 
-def _status(name: str) -> str:
-    for line in (_PROC / "self/status").read_text().splitlines():
+def _mb(file: Path, name: str) -> float:
+    for line in file.read_text().splitlines():
         if line.startswith(name + ":"):
-            return line.split()[1]
+            return int(line.split()[1]) * 1024 / 1e6
     raise LookupError(name)

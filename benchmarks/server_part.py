@@ -366,9 +366,9 @@ def await_effects(at: Reached) -> None:
     await_idle(*at.pids, below_ms=at.idle_ms)
 
 
-def await_idle(*pids: int, below_ms: float = _IDLE_MS) -> None:
+def await_idle(*pids: int, below_ms: float = _IDLE_MS, within_s: float = _DRAIN_S) -> None:
     """Wait until processes and all below them use less CPU than this in a second."""
-    until = time.monotonic() + _DRAIN_S
+    until = time.monotonic() + within_s
     spent = -1.0
     while time.monotonic() < until:
         time.sleep(1.0)
