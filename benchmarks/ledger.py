@@ -4,7 +4,8 @@
 
 A server as it ships is put under load; /proc tells what each thread has used, and
 ``named/sitecustomize.py`` what it is for. A fork has 1,000 branches and a chain ten tasks, eight
-chains are started a second; what is printed is the cost of one branch or task.
+chains are started a second; what is printed is the cost of one branch or task. For one-task
+executions a second table says what the API's share is made of (``api_ledger``).
 """
 
 from __future__ import annotations
@@ -13,13 +14,15 @@ import json
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 _ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(_ROOT))
 
-from benchmarks.clients import drive  # noqa: E402 - found where this file is
+from benchmarks.api_ledger import measure_api  # noqa: E402 - found where this file is
+from benchmarks.clients import drive  # noqa: E402
 from benchmarks.machine import cost_by_thread  # noqa: E402
 from benchmarks.server_part import (  # noqa: E402
     Served,
@@ -43,13 +46,20 @@ def main(work: str = "one", executions: int = 0, pollers: int = 4) -> int:
         path = f"{_ROOT / 'benchmarks' / 'named'}:{_ROOT}:{_ROOT / 'workers'}"
         with server(PYTHONPATH=path, NAMES=folder) as at:
             units, spent = _measured(at, Path(folder), work, executions, pollers)
+    _print(spent, "part", units, work)
+    if work == "one":
+        print()
+        _print(measure_api(units), "part of the API, without the web server", units, work)
+    return 0
+
+
+def _print(spent: Mapping[str, float], head: str, units: int, work: str) -> None:
     whole = sum(spent.values())
-    print(f"| part | CPU for one {_UNITS[work]} (ms) | share |")
+    print(f"| {head} | CPU for one {_UNITS[work]} (ms) | share |")
     print("|---|---:|---:|")
-    for part, seconds in [("all", whole), *spent.most_common()]:
+    for part, seconds in [("all", whole), *sorted(spent.items(), key=lambda each: -each[1])]:
         if (ms := seconds * 1000 / units) >= _LEAST_MS:
             print(f"| {part} | {ms:.3f} | {seconds / whole:.0%} |")
-    return 0
 
 
 def _measured(
