@@ -52,8 +52,10 @@ def _files(folder: Path, text: str) -> list[str]:
     return found
 
 
-def test_what_was_removed_is_in_no_file_of_the_data_directory(deployment: Deployment) -> None:
-    server = deployment.server("--set", "conductor.erasure.interval=1s")
+def test_what_was_removed_is_in_no_file_of_the_data_directory(
+    deployment: Deployment, shape: tuple[str, ...]
+) -> None:
+    server = deployment.server(*shape, "--set", "conductor.erasure.interval=1s")
     data = deployment.folder / "server-data"
     execution, beside = _ended(server.client, _GIVEN), _ended(server.client, _STAYS)
     until(lambda: any("search" in name for name in _files(data, _GIVEN)), what="indexed")

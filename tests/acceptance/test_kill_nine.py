@@ -226,10 +226,10 @@ def _started_by(folder: Path) -> list[str]:
 
 
 def test_an_embedded_redis_that_is_killed_comes_back_with_all_it_answered(
-    tmp_path: Path,
+    tmp_path: Path, shape: tuple[str, ...]
 ) -> None:
     with deployed(tmp_path) as deployment:
-        server = deployment.server("--set", "conductor.embedded.redis.appendfsync=always")
+        server = deployment.server(*shape, "--set", "conductor.embedded.redis.appendfsync=always")
         _embedded_redis_is_killed(deployment, server)
 
 

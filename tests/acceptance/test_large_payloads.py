@@ -126,9 +126,9 @@ def _bare(deployment: Deployment, server: Api, what: str) -> Program:
 
 
 def test_large_payloads_take_their_way_by_themselves_and_are_read_when_named(
-    deployment: Deployment, payloads: Files | Bucket
+    deployment: Deployment, shape: tuple[str, ...], payloads: Files | Bucket
 ) -> None:
-    server = deployment.server(*payloads.options)
+    server = deployment.server(*shape, *payloads.options)
     assert ask(server, "POST", "/api/metadata/workflow", _DEFINITION).status == 200
 
     starter = _bare(deployment, server, "start")

@@ -16,10 +16,12 @@ pytestmark = [
 ]
 
 
-def test_nobody_else_on_the_machine_reads_what_a_server_keeps(deployment: Deployment) -> None:
+def test_nobody_else_on_the_machine_reads_what_a_server_keeps(
+    deployment: Deployment, shape: tuple[str, ...]
+) -> None:
     before = os.umask(0o022)
     try:
-        server = deployment.server()
+        server = deployment.server(*shape)
     finally:
         os.umask(before)
     data = deployment.folder / "server-data"

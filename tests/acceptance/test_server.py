@@ -12,7 +12,6 @@ import pytest
 from conductor_py.sdk import Client
 from tests.acceptance.conftest import A_PROCESS_EACH, ONE_PROCESS
 from tests.acceptance.deployment import (
-    Api,
     Deployment,
     await_gone,
     cpu_ticks,
@@ -21,7 +20,6 @@ from tests.acceptance.deployment import (
     with_descendants,
 )
 from tests.acceptance.stories import finish, found, run_script, start, status, take, work_off
-from tests.conftest import RealRedis
 from tests.services.ports import free_port
 from tests.waiting import until
 
@@ -33,14 +31,13 @@ pytestmark = [
 _LONG_POLL_S = 20
 
 
-def test_a_stop_ends_long_polls_early(deployment: Deployment, newest_redis: RealRedis) -> None:
-    shared = ("--redis", newest_redis.url, "--data", str(deployment.folder / "data"))
+def test_a_stop_ends_long_polls_early(deployment: Deployment, shape: tuple[str, ...]) -> None:
     long = ("--set", f"conductor.server.longPollLimit={_LONG_POLL_S}s")
-    api = deployment.serve(Api(deployment.folder / "api", "api", *shared, *long))
+    server = deployment.server(*shape, *long)
     answers: list[tuple[object, float]] = []
 
     def poll() -> None:
-        with Client(api.client.server_url, timeout_s=2 * _LONG_POLL_S) as client:
+        with Client(server.client.server_url, timeout_s=2 * _LONG_POLL_S) as client:
             began = time.monotonic()
             answer = client.poll_batch("nothing", worker_id="w", timeout_ms=1000 * _LONG_POLL_S)
             answers.append((answer, time.monotonic() - began))
@@ -48,9 +45,9 @@ def test_a_stop_ends_long_polls_early(deployment: Deployment, newest_redis: Real
     worker = threading.Thread(target=poll)
     worker.start()
     # The poll is under way when its worker is on record.
-    until(lambda: api.client.poll_data("nothing"))
+    until(lambda: server.client.poll_data("nothing"))
 
-    assert api.terminate() == 0
+    assert server.terminate() == 0
 
     worker.join(2 * _LONG_POLL_S)
     ((answer, took_s),) = answers

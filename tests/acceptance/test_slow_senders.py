@@ -270,8 +270,10 @@ def test_head_that_never_ends_is_cut(deployment: Deployment) -> None:
         _goes_on(server)
 
 
-def test_500_long_polls_leave_room_for_health_starts_and_reads(deployment: Deployment) -> None:
-    server = deployment.server()
+def test_500_long_polls_leave_room_for_health_starts_and_reads(
+    deployment: Deployment, shape: tuple[str, ...]
+) -> None:
+    server = deployment.server(*shape)
     with _held(server, 500, _POLL) as polls:
         _goes_on(server)
         answers = {each.recv(4096)[:12] for each in polls}
