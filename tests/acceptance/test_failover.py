@@ -93,10 +93,13 @@ class Hands:
                 return
 
 
-def _server(deployment: Deployment, name: str, redis: RealRedis, strategy: str) -> Api:
+def _server(
+    deployment: Deployment, name: str, redis: RealRedis, strategy: str, shape: tuple[str, ...]
+) -> Api:
     return Api(
         deployment.folder / name,
         "server",
+        *shape,
         *("--redis", redis.url, "--data", str(deployment.folder / "data")),
         *("--set", f"conductor.redis.queueShardingStrategy={strategy}"),
         *("--set", f"conductor.redis.shardLease={_LEASE_S:.0f}s"),
@@ -145,10 +148,14 @@ def _silence_ms(server: Api, workflow: str, since_ms: int) -> int:
 
 @pytest.mark.parametrize("strategy", ["localOnly", "roundRobin"])
 def test_executions_of_a_killed_server_go_on_within_one_lease_and_it_gets_its_shard_back(
-    strategy: str, deployment: Deployment, newest_redis: RealRedis, say: Say
+    strategy: str,
+    shape: tuple[str, ...],
+    deployment: Deployment,
+    newest_redis: RealRedis,
+    say: Say,
 ) -> None:
     east, west = (
-        deployment.serve(_server(deployment, name, newest_redis, strategy))
+        deployment.serve(_server(deployment, name, newest_redis, strategy, shape))
         for name in ("east", "west")
     )
     until(lambda: _shards(west) == [["east"], ["west"]], what="each holds its own shard")
@@ -197,10 +204,10 @@ def test_executions_of_a_killed_server_go_on_within_one_lease_and_it_gets_its_sh
 
 
 def test_a_server_that_freezes_under_load_is_stood_in_for_and_does_nothing_twice_when_it_wakes(
-    deployment: Deployment, newest_redis: RealRedis, say: Say
+    deployment: Deployment, shape: tuple[str, ...], newest_redis: RealRedis, say: Say
 ) -> None:
     east, west = (
-        deployment.serve(_server(deployment, name, newest_redis, "localOnly"))
+        deployment.serve(_server(deployment, name, newest_redis, "localOnly", shape))
         for name in ("east", "west")
     )
     until(lambda: _shards(west) == [["east"], ["west"]], what="each holds its own shard")

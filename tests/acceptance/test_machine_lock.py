@@ -1,8 +1,7 @@
-"""A server whose processes lock each other out by the file in their data directory."""
+"""A server whose parts lock each other out by the file in their data directory."""
 
 import pytest
 
-from tests.acceptance.conftest import A_PROCESS_EACH
 from tests.acceptance.deployment import Deployment
 from tests.acceptance.stories import run_script, start, status, work_off
 from tests.waiting import until
@@ -14,10 +13,12 @@ pytestmark = [
 ]
 
 
-def test_the_processes_of_a_server_share_one_lock(deployment: Deployment) -> None:
+def test_the_parts_of_a_server_share_one_lock(
+    deployment: Deployment, shape: tuple[str, ...]
+) -> None:
     """Even without fencing: API and sweeper decide on the same executions."""
     server = deployment.server(
-        *A_PROCESS_EACH,
+        *shape,
         *("--set", "conductor.workflow-execution-lock.type=local_only"),
         *("--set", "conductor.app.fencing.enabled=false"),
     )

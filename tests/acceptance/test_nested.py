@@ -72,10 +72,10 @@ def _nested(server: Api) -> Any:
 
 
 def test_thousand_nested_workflows_end_where_there_is_one_thread_of_everything(
-    deployment: Deployment,
+    deployment: Deployment, shape: tuple[str, ...]
 ) -> None:
     words = [word for key, value in _ONE_OF_EACH.items() for word in ("--set", f"{key}={value}")]
-    server = deployment.server(*words)
+    server = deployment.server(*shape, *words)
     client = Client(f"http://127.0.0.1:{server.port}/api", timeout_s=30, backoff=Backoff(tries=20))
     client.register_workflow(_nested(server))
     worker = Worker(client, [less])

@@ -11,7 +11,7 @@ import pytest
 
 from tests.acceptance.asking import ask
 from tests.acceptance.deployment import Api, Deployment, Process, await_gone
-from tests.acceptance.stories import finish, start, status, take
+from tests.acceptance.stories import finish, found, start, status, take
 from tests.services import RedisServer, absent, start_redis
 from tests.services.cache import Unobtainable
 from tests.waiting import until
@@ -38,10 +38,12 @@ def own_redis() -> Iterator[RedisServer]:
     server.stop()
 
 
-def _over(deployment: Deployment, redis: RedisServer) -> Api:
+def _over(deployment: Deployment, redis: RedisServer, shape: tuple[str, ...]) -> Api:
     shared = ("--redis", redis.url, "--data", str(deployment.folder / "data"))
     brief = ("--set", "conductor.redis.commandTimeout=1s")
-    return deployment.serve(Api(deployment.folder / "api", "api", *shared, *brief))
+    again = ("--set", "conductor.effects.lease=1s")
+    folder = deployment.folder / "server"
+    return deployment.serve(Api(folder, "server", *shape, *shared, *brief, *again))
 
 
 def _refused(server: Api) -> None:
@@ -66,13 +68,14 @@ def _goes_on(server: Api, workflow: str) -> None:
     task = until(lambda: take(server.client, timeout_ms=500), what="the task")[0]
     finish(server.client, task)
     assert server.client.get_workflow(workflow)["output"] == {"double": 42}
+    until(lambda: workflow in found(server.client, "COMPLETED"), what="found by search")
     assert status(server.client, start(server.client, 1)) == "RUNNING"
 
 
 def test_a_redis_that_is_killed_is_503_and_the_server_recovers_by_itself(
-    deployment: Deployment, own_redis: RedisServer
+    deployment: Deployment, shape: tuple[str, ...], own_redis: RedisServer
 ) -> None:
-    server = _over(deployment, own_redis)
+    server = _over(deployment, own_redis, shape)
     workflow = start(server.client, 21)
     with own_redis.client() as client:
         client.execute_command("WAITAOF", 1, 0, 5000)
@@ -87,9 +90,9 @@ def test_a_redis_that_is_killed_is_503_and_the_server_recovers_by_itself(
 
 
 def test_a_redis_that_is_frozen_is_503_and_the_server_recovers_by_itself(
-    deployment: Deployment, own_redis: RedisServer
+    deployment: Deployment, shape: tuple[str, ...], own_redis: RedisServer
 ) -> None:
-    server = _over(deployment, own_redis)
+    server = _over(deployment, own_redis, shape)
     workflow = start(server.client, 21)
     with own_redis.client() as client:
         pid = client.info("server")["process_id"]
