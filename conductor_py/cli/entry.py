@@ -21,7 +21,7 @@ _COMMANDS: Final = {
     "scheduler": ("process", "scheduler", "Run a scheduler: workflows by the clock."),
     "effects": ("process", "effects", "Run an effects worker: index, archive, remove."),
     "workflow": ("workflow", "workflow", "Start, look at, end and search executions."),
-    "task": ("task", "task", "Look at task queues and their workers."),
+    "task": ("task", "task", "Report on tasks; look at their logs and queues."),
     "definition": ("definition", "definition", "Register and read definitions."),
     "dag": ("dag", "dag", "Save, publish and look at workflows that have versions."),
     "pipeline": ("pipeline", "pipeline", "Check jobs of data pipelines; see how they are cut."),
@@ -53,6 +53,21 @@ class _Commands(click.Group):
         found = getattr(import_module(f"conductor_py.cli.{module}"), attribute)
         assert isinstance(found, click.Command)
         return found
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            # click looks for what may have been meant among the commands that are imported.
+            from difflib import get_close_matches
+
+            near = get_close_matches(args[0], _COMMANDS, n=1)
+            if not near or args[0].startswith("-"):
+                raise
+            said = f"{error.format_message()} Did you mean '{near[0]}'?"
+            raise click.UsageError(said, ctx) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -14,7 +14,7 @@ _POLLER = ("queueName", "domain", "workerId", "lastPollTime")
 
 @click.group()
 def task() -> None:
-    """Report on tasks; look at their logs, queues and workers."""
+    """Report on tasks; look at their logs and queues, and at who polls them."""
 
 
 @task.command()

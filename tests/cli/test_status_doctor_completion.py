@@ -177,3 +177,22 @@ def test_the_server_that_the_line_names_is_asked(
     stub.on("GET", "/api/metadata/workflow", Reply(200, [{"name": "orders"}]))
     server = stub.url.removesuffix("/api")
     assert completed("workflow", "start", "--server", server, "") == ["orders"]
+
+
+# -- a name that is misspelt -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("word", "meant"), [("worklow", "workflow"), ("defintion", "definition")])
+def test_a_command_that_is_misspelt_is_told_with_the_nearest(
+    run: Run, word: str, meant: str
+) -> None:
+    outcome = run(word)
+    assert outcome.code == 2
+    assert f"Did you mean '{meant}'?" in outcome.err
+
+
+@pytest.mark.parametrize("word", ["qqqq", "--worklow"])
+def test_what_is_near_to_no_command_is_told_as_it_is(run: Run, word: str) -> None:
+    outcome = run(word)
+    assert outcome.code == 2
+    assert "Did you mean" not in outcome.err
