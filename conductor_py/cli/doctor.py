@@ -21,7 +21,8 @@ _SIGNS: Final = {"ok": "ok      ", "warning": "warning ", "failure": "FAILURE "}
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 @configured
 def doctor(*, as_json: bool, **given: Any) -> int:  # noqa: ANN401 - the options, by name
-    """Check that all is there that the settings speak of: Redis, search, storage, Java, a port.
+    """Check that all is there that the settings speak of: packages, Redis, search, storage, Java,
+    a port.
 
     Nothing is changed. The exit code is 1 if anything is missing or does not answer.
     """

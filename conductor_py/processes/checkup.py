@@ -120,7 +120,7 @@ def _address(settings: Settings) -> Iterator[Finding]:
     try:
         refuse_strangers(settings.server)
     except ConfigurationError as error:
-        yield _failed("address", error.message, "listen on 127.0.0.1")
+        yield _failed("address", error.message)
         return
     try:
         await_port(host, port)
@@ -130,7 +130,7 @@ def _address(settings: Settings) -> Iterator[Finding]:
         if running:
             yield _fine("address", f"conductor-py {running} answers at {host}:{port}")
         else:
-            yield _failed("address", error.message, "give another one with --host and --port")
+            yield _failed("address", error.message)
 
 
 def _running(host: str, port: int) -> str:
