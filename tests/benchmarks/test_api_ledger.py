@@ -2,7 +2,7 @@
 
 import sys
 from importlib.util import find_spec
-from types import FrameType
+from types import FrameType, FunctionType
 from typing import Any
 
 import pytest
@@ -10,13 +10,16 @@ import pytest
 from benchmarks.api_ledger import PARTS, part_of
 
 
+def _call() -> Any:
+    return globals()["inner"]()
+
+
 def _frame(*modules: str) -> FrameType:
     """The frame of the last of these modules, each of which was called by the one before."""
     inner: Any = sys._getframe
     for module in reversed(modules):
-        made: dict[str, Any] = {"__name__": module, "inner": inner}
-        exec("def call():\n    return inner()", made)
-        inner = made["call"]
+        within = {"__name__": module, "inner": inner}
+        inner = FunctionType(_call.__code__, within)
     found: FrameType = inner()
     return found
 
