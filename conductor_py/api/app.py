@@ -34,7 +34,6 @@ from conductor_py.api.hot import HotPath, Timed
 from conductor_py.api.lookups import lookups
 from conductor_py.api.messages import messages
 from conductor_py.api.metadata import metadata
-from conductor_py.api.metrics import time_requests
 from conductor_py.api.oversight import oversight, quarantine
 from conductor_py.api.payloads import payloads
 from conductor_py.api.pipelines import pipelines
@@ -49,6 +48,7 @@ from conductor_py.api.system import system
 from conductor_py.api.tags import tags
 from conductor_py.api.tasks import tasks
 from conductor_py.api.templates import registered_templates
+from conductor_py.api.timing import time_requests
 from conductor_py.api.trials import trials
 from conductor_py.api.values import environment as environment_values
 from conductor_py.api.values import secrets

@@ -1,19 +1,17 @@
 """Metrics in Prometheus's format: those of this process, and the depth of all queues.
 
-Requests are counted by the pattern of their path, never by the path itself. Of what the store
-answers only the outcomes are counted. What is read from the store at a scrape is read part by part:
-while it is away, or holds what cannot be read, that part is missing and counted, and no other.
+Of what the store answers only the outcomes are counted. What is read from the store at a scrape is
+read part by part: while it is away, or holds what cannot be read, that part is missing and counted,
+and no other.
 """
 
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
 
-from flask import Flask, Response, g, request
 from prometheus_client import (
     CollectorRegistry,
     Counter,
@@ -28,7 +26,6 @@ from conductor_py.errors import StoreUnavailable
 
 _LOG = logging.getLogger(__name__)
 _BUCKETS_S: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
-_UNKNOWN_ROUTE: Final = "unknown"
 MOST_QUEUES: Final = 1_000
 """Queues that have a line of their own, the deepest; who starts a workflow can invent some."""
 _OTHER_QUEUES: Final = "(others)"
@@ -102,26 +99,6 @@ class Metrics:
     def write(self) -> bytes:
         """Write everything as text."""
         return generate_latest(self._registry) + generate_latest(self._failures)
-
-
-def time_requests(app: Flask, timed: Callable[[str, str, int, float], object]) -> None:
-    """Tell ``timed`` of all requests of an application from now on."""
-
-    def begin() -> None:
-        g.began = time.perf_counter()
-
-    def end(answer: Response) -> Response:
-        rule = request.url_rule
-        route = rule.rule if rule is not None else _UNKNOWN_ROUTE
-        # Anybody can send any method; those without a route are one.
-        method = request.method if rule is not None else _UNKNOWN_ROUTE
-        began = g.get("began", None)
-        if began is not None:
-            timed(method, route, answer.status_code, time.perf_counter() - began)
-        return answer
-
-    app.before_request(begin)
-    app.after_request(end)
 
 
 class _Guard:

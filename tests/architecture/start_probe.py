@@ -1,7 +1,7 @@
 """Runs in a bare process: makes all that the one process of an embedded server makes before it
 answers, over a Redis that nobody asks yet, and prints which modules that has loaded.
 
-Usage: start_probe.py FOLDER, with the source roots on PYTHONPATH.
+Usage: start_probe.py FOLDER [KEY=VALUE]..., with the source roots on PYTHONPATH; settings follow.
 """
 
 import sys
@@ -21,13 +21,14 @@ from conductor_py.wiring import (
 )
 
 
-def main(folder: str) -> int:
+def main(folder: str, *given: str) -> int:
     """Make them in the order of ``load_application``."""
     flags = {
         "conductor.db.type": "redis_standalone",
         "conductor.redis.socket": f"{folder}/nobody",
         "conductor.data.directory": folder,
     }
+    flags |= dict(each.split("=", 1) for each in given)
     settings, stop = load(environment={}, flags=flags), threading.Event()
     metrics, admission = build_metrics(settings), build_admission(settings)
     effects = thread_effect_queue(settings)

@@ -17,18 +17,28 @@ _FOR_FEW = (
 _ALWAYS = ("conductor_py.api.app", "conductor_py.engine.sweeper", "conductor_py.systemtasks.http")
 
 
-def test_what_few_requests_need_is_not_loaded_by_a_start(tmp_path: Path) -> None:
+def _loaded(folder: Path, *settings: str) -> set[str]:
     started = subprocess.run(
-        [sys.executable, str(_PROBE), str(tmp_path)],
+        [sys.executable, str(_PROBE), str(folder), *settings],
         capture_output=True,
         text=True,
         check=True,
         timeout=60,
     )
     loaded = set(started.stdout.split())
-
-    assert sorted(loaded.intersection(_FOR_FEW)) == []
     assert loaded.issuperset(_ALWAYS), "what is looked at is a start"
+    return loaded
+
+
+def test_what_few_requests_need_is_not_loaded_by_a_start(tmp_path: Path) -> None:
+    assert sorted(_loaded(tmp_path).intersection(_FOR_FEW)) == []
+
+
+def test_a_server_without_metrics_does_not_load_what_counts(tmp_path: Path) -> None:
+    key = "conductor.metrics-prometheus.enabled"
+
+    assert "prometheus_client" not in _loaded(tmp_path, f"{key}=false")
+    assert "prometheus_client" in _loaded(tmp_path, f"{key}=true")
 
 
 def test_what_a_start_must_not_load_is_called_so_today() -> None:
