@@ -65,7 +65,7 @@ def measure_api(executions: int) -> dict[str, float]:
             began = time.thread_time()
             _run(ask, executions)
             spent = time.thread_time() - began
-    looks = sum(seen.values())
+    looks = max(1, sum(seen.values()))
     return {part: spent * count / looks for part, count in seen.items() if part != _CLIENT}
 
 

@@ -82,7 +82,7 @@ def memory_by_role(root: int) -> dict[str, Memory]:
     """The memory of a process, called ``parent``, and of all that descend from it, by role."""
     found: dict[str, Memory] = {}
     for pid, each in _family(root).items():
-        with suppress(OSError):  # it ended meanwhile
+        with suppress(OSError, LookupError):  # it ended meanwhile
             role = "parent" if pid == root else each.role
             status, pages = ((_PROC / f"{pid}" / file) for file in ("status", "smaps_rollup"))
             found[role] = found.get(role, Memory()) + Memory(

@@ -309,11 +309,11 @@ def _open_named(ws: Workspace, step: Step) -> None:
 
 
 def _check_loop(ws: Workspace, step: Step) -> None:
-    """An iteration is not over before everything in it that a pause has postponed has gone on, nor
-    while something in it is about to be taken back.
-    """
+    """Not before all in it that was postponed has gone on, nor what a walk opens or takes back."""
     node = step.plan.nodes.get(step.ref)
-    if pausing.is_behind(ws):
+    if ws.header.walk and any(each.kind == "walk" for each in ws.agenda):
+        ws.agenda.append(step)
+    elif ws.header.walk or pausing.is_behind(ws):
         _continue_later(ws, step)
     elif node is not None and not takeback.holds(ws, Spot(step.plan, node, step.vector)):
         do_while.check(ws, step.plan, step.ref, step.vector)

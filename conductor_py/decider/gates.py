@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from conductor_py.decider import ending, scopes
+from conductor_py.decider import ending, scopes, unfinished
 from conductor_py.decider.graph import lifted
 from conductor_py.decider.need import Read
 from conductor_py.decider.outcomes import (
@@ -352,7 +352,7 @@ def _take_up(ws: Workspace, walk: Walk, node: Node, before: Attempt, *, fresh: b
     else:
         kind = "renew"
         if is_target:
-            kind = "adopt" if walk.adopts else "renew_target"
+            kind = unfinished.of_target(walk, before)
         elif walk.resumes and before.child:
             kind = "resume_child"
         ws.put(replace(before, superseded=True, redo=ws.header.generation))

@@ -119,7 +119,7 @@ def child_revived(ws: Workspace, event: ChildRevived) -> None:
     if ws.header.forget or waits(ws, event):
         return
     newest, spot = _waiting(ws, event)
-    if newest is None or spot is None or parted(ws, event) or spot.node.task.optional:
+    if newest is None or spot is None or parted(ws, event):
         return
     if ws.over:
         walk = Walk(
@@ -149,6 +149,8 @@ def parted(ws: Workspace, event: ChildRevived) -> str:
     newest, spot = _waiting(ws, event)
     if newest is None or spot is None or newest.child != event.child:
         return "the task that waited for it has run again since, or was left out"
+    if spot.node.task.optional:
+        return f"task {newest.ref} is optional"
     if ws.plan.is_dag and newest.vector:
         return f"task {newest.ref} stands in a loop of a DAG, which runs again as a whole"
     if ws.plan.is_dag and not newest.open and not ws.over:

@@ -20,6 +20,17 @@ def is_ahead(ws: Workspace, walk: Walk) -> bool:
     return newest is None or newest.generation != ws.header.generation
 
 
+def of_target(walk: Walk, attempt: Attempt) -> str:
+    """How the target of a recovery is made anew. The child that an adoption was for, which an end
+    has cut off, may have ended with the parent.
+    """
+    if not walk.adopts:
+        return "renew_target"
+    if not walk.cut_off:
+        return "adopt"
+    return "resume_child" if walk.resumes or attempt.status.successful else "renew_target"
+
+
 def newest_at_target(ws: Workspace, walk: Walk) -> Attempt | None:
     """The newest attempt at the place of a walk's target."""
     target = ws.attempt(walk.target) if walk.target else None

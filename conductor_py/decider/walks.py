@@ -266,23 +266,12 @@ def _revive(ws: Workspace, walk: Walk, first: int, end: int) -> None:
         if attempt.redo:
             kind = "renew"
             if walk.target and _is_target(ws, walk, attempt):
-                kind = _of_target(walk, attempt)
+                kind = unfinished.of_target(walk, attempt)
             elif walk.resumes and attempt.child:
                 kind = "resume_child"
             ws.agenda.append(Step(kind, ws.plan, str(attempt.seq), NO_LOOP))
         elif attempt.status.successful:
             revival.replay(ws, attempt, spot)
-
-
-def _of_target(walk: Walk, attempt: Attempt) -> str:
-    """How the target of a recovery is made anew. The child that an adoption was for, which an end
-    has cut off, may have ended with the parent.
-    """
-    if not walk.adopts:
-        return "renew_target"
-    if not walk.cut_off:
-        return "adopt"
-    return "resume_child" if walk.resumes or attempt.status.successful else "renew_target"
 
 
 def _is_target(ws: Workspace, walk: Walk, attempt: Attempt) -> bool:

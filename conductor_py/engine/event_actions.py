@@ -127,7 +127,10 @@ class EventActions:
 
     def _terminate(self, wanted: _Wanted) -> JsonObject:
         workflow_id = wanted.text("workflowId")
-        self._executions.terminate(workflow_id, reason=wanted.optional_text("terminationReason"))
+        reason = wanted.optional_text("terminationReason")
+        if reason is None:
+            reason = f"terminated by the event {wanted.message.event}"
+        self._executions.terminate(workflow_id, reason=reason)
         return {"workflowId": workflow_id}
 
     def _update(self, wanted: _Wanted) -> JsonObject:

@@ -192,7 +192,7 @@ def _input(view: TaskView) -> JsonObject:
 
 def _callback_after_s(attempt: Attempt) -> int:
     """For how long it was put off; a WAIT puts itself off until its end, or as good as for ever,
-    unless its end cannot be read.
+    unless it has failed for good, as one does whose end cannot be read.
     """
     if attempt.type != "WAIT" or attempt.callback_after_s:
         return attempt.callback_after_s

@@ -22,7 +22,7 @@ _REST: Any = {
     "name": "rest",
     "taskReferenceName": "rest",
     "type": "WAIT",
-    "inputParameters": {"duration": "2 seconds"},
+    "inputParameters": {"duration": "5 seconds"},
 }
 _RESTED: Any = {**ONE_STEP, "tasks": [_REST, STEP]}
 

@@ -13,7 +13,16 @@ from conductor_py.model.requests import ForceRequest, RerunRequest
 from conductor_py.testing import MemoryEngine, memory_engine
 from conductor_py.testing.clock import FakeClock
 from conductor_py.testing.recount import complaints
-from tests.builders import Json, dag, run_failing, simple, status_of, workflow
+from tests.builders import (
+    Json,
+    dag,
+    run_failing,
+    simple,
+    status_of,
+    sub_workflow,
+    task_of,
+    workflow,
+)
 from tests.decider.cutting import cut_off
 
 _NAMES = "abc"
@@ -72,6 +81,34 @@ def test_a_retry_goes_on_with_a_rerun_wherever_it_was_cut_off(
     _sound(space, engine)
     assert status_of(engine, started) == "COMPLETED"
     assert not engine.poll("a")
+
+
+@pytest.mark.parametrize("commits", range(3, 12))
+def test_a_retry_goes_on_with_the_child_that_a_dag_was_about_to_wait_for(commits: int) -> None:
+    clock = FakeClock()
+    space = MemorySpace(clock=clock)
+    engine = memory_engine(limits=Limits(attempts=1, rounds=1), space=space, clock=clock)
+    middle = dag("m", [sub_workflow("s", workflow("c", simple("x"))), simple("y")], "s > y")
+    root = engine.start(workflow("w", sub_workflow("m", middle), simple("z")))
+    engine.settle()
+    for name in "xyz":
+        engine.run(name)
+        engine.settle()
+    graph = task_of(engine, root, "m")["subWorkflowId"]
+    child = task_of(engine, graph, "s")["subWorkflowId"]
+    named = RerunRequest(from_task=task_of(engine, child, "x")["taskId"])
+    cut_off(engine, commits, partial(engine.engine.recovery.rerun, root, named))
+    if status_of(engine, graph) == "RUNNING":
+        engine.engine.executions.terminate(graph, reason="enough")
+        engine.settle()
+        engine.engine.recovery.retry(graph, resume_subworkflows=True)
+    engine.settle()
+    assert [status_of(engine, each) for each in (root, graph, child)] == ["RUNNING"] * 3
+    for name in "xyz":
+        engine.run(name)
+        engine.settle()
+    assert status_of(engine, root) == "COMPLETED"
+    _sound(space, engine)
 
 
 @pytest.mark.parametrize("commits", range(1, 6))

@@ -4,8 +4,12 @@ from typing import Any
 
 import pytest
 
+from conductor_py.adapters.memory.space import MemorySpace
+from conductor_py.codec.event import load_event
 from conductor_py.decider.workspace import Limits
+from conductor_py.model.event import Continue
 from conductor_py.testing import MemoryEngine, memory_engine
+from conductor_py.testing.clock import FakeClock
 from tests.builders import (
     fork,
     fork_inputs,
@@ -21,6 +25,7 @@ from tests.builders import (
     typed,
     workflow,
 )
+from tests.decider.cutting import cut_off
 
 
 def exclusive(ref: str, *on: str, default: tuple[str, ...] = (), **more: Any) -> dict[str, Any]:
@@ -83,6 +88,57 @@ def test_iteration_waits_for_a_branch_that_goes_on_behind_a_join(batch: int) -> 
     assert engine.statuses(started)["a__2"] == "SCHEDULED"
     for name in ("c", "a", "b", "z"):
         engine.run(name)
+    assert status_of(engine, started) == "COMPLETED"
+
+
+def test_a_decision_that_is_cut_leaves_loops_to_the_end() -> None:
+    """However many continuations there are: what follows inside is read before the loop is."""
+    clock = FakeClock()
+    space = MemorySpace(clock=clock)
+    engine = memory_engine(limits=Limits(rounds=1), space=space, clock=clock)
+    chain = [simple("a"), set_variable("u", n=1), set_variable("v", n=2), simple("b")]
+    loop = times("l", 2, fork("f", chain, [simple("c")]), join("j", "c"))
+    started = engine.start(workflow("w", loop))
+    engine.settle()
+    engine.run("c")
+    engine.settle()
+    (task,) = engine.poll("a")
+    cut_off(engine, 1, lambda: engine.complete(task))
+    waiting = [load_event(event) for event in space.partition(0).executions[started].inbox]
+    kinds = [each.kind for each in waiting if isinstance(each, Continue)]
+    assert kinds == ["open", "loop", "loop"]
+
+
+@pytest.mark.parametrize(
+    ("limits", "before"), [(Limits(), 600), (Limits(attempts=1, rounds=1), 0), (Limits(), 0)]
+)
+def test_retry_goes_on_with_a_branch_behind_a_join_before_the_loop_does(
+    limits: Limits, before: int
+) -> None:
+    """More iterations ``before`` it than a walk looks at in one piece."""
+    engine = memory_engine(limits=limits)
+    branches = [fork("f", [simple("a"), simple("b")], [simple("c")]), join("j", "c")]
+    choice = switch(
+        "s", "${l.output.iteration}", {str(before + 1): branches}, [set_variable("v", n=1)]
+    )
+    started = engine.start(workflow("w", times("l", before + 2, choice), simple("z")))
+    engine.settle()
+    engine.run("c")
+    engine.settle()
+    (task,) = engine.poll("a")
+    engine.engine.steering.pause(started)
+    engine.settle()
+    engine.complete(task)
+    engine.settle()
+    engine.engine.executions.terminate(started, reason="enough")
+    engine.settle()
+    engine.engine.recovery.retry(started)
+    engine.settle()
+    statuses = engine.statuses(started)
+    assert (statuses.get(f"b__{before + 1}"), statuses["l"]) == ("SCHEDULED", "IN_PROGRESS")
+    engine.run("b")
+    engine.settle()
+    engine.run("z")
     assert status_of(engine, started) == "COMPLETED"
 
 

@@ -243,6 +243,17 @@ def test_rerun_in_a_child_of_an_iteration_that_is_over_is_refused_through_the_pa
     assert status_of(engine, root) == "RUNNING"
 
 
+def test_rerun_in_an_optional_child_is_refused_through_the_parent(engine: MemoryEngine) -> None:
+    child = sub_workflow("s", workflow("c", simple("x")), optional=True)
+    root = engine.start(workflow("w", child))
+    failed = run_failing(engine, "x")
+    engine.settle()
+    with pytest.raises(Conflict, match="task s is optional"):
+        _through(engine, root, failed)
+    _through(engine, failed["workflowInstanceId"], failed)
+    assert status_of(engine, failed["workflowInstanceId"]) == "RUNNING"
+
+
 def test_rerun_in_a_child_that_another_has_replaced_is_refused_through_the_parent(
     engine: MemoryEngine,
 ) -> None:

@@ -139,6 +139,17 @@ def test_ended_execution_is_searchable_before_and_after_it_left(engine: MemoryEn
     assert _found(engine, "status = 'COMPLETED' AND workflowType = 'w'") == [started]
 
 
+def test_terminated_failure_keeps_its_reason_when_no_other_is_given(engine: MemoryEngine) -> None:
+    started = engine.start(workflow("w", simple("a")))
+    run_failing(engine, "a", "sour")
+    failed = engine.workflow(started)
+    engine.engine.executions.terminate(started, reason=None)
+    found = engine.workflow(started)
+    assert (failed["status"], found["status"]) == ("FAILED", "TERMINATED")
+    told = ("reasonForIncompletion", "failedTaskId", "failedReferenceTaskNames")
+    assert [found.get(name) for name in told] == [failed.get(name) for name in told]
+
+
 def test_terminated_failure_is_archived_as_terminated(engine: MemoryEngine) -> None:
     started = engine.start(workflow("w", simple("a")))
     run_failing(engine, "a")

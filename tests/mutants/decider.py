@@ -522,6 +522,37 @@ GENERATIONS: Final = (
         caught_by=("tests/decider/test_joins.py",),
     ),
     Mutant(
+        id="loop-looked-at-before-the-walk",
+        bug="A loop goes on before a retry has opened what follows in its iteration.",
+        breaks=("I4",),
+        edits=(
+            Edit(
+                f"{DECIDER}/decide.py",
+                '    if ws.header.walk and any(each.kind == "walk" for each in ws.agenda):\n',
+                "    if ws.header.walk < 0:\n",
+            ),
+            Edit(
+                f"{DECIDER}/decide.py",
+                "    elif ws.header.walk or pausing.is_behind(ws):\n",
+                "    elif pausing.is_behind(ws):\n",
+            ),
+        ),
+        caught_by=("tests/decider/test_joins.py",),
+    ),
+    Mutant(
+        id="loops-before-what-follows",
+        bug="A decision that is cut has loops looked at before what follows in them.",
+        breaks=("I4",),
+        edits=(
+            Edit(
+                f"{DECIDER}/decide.py",
+                'sorted(ws.agenda, key=lambda step: step.kind == "loop")',
+                'sorted(ws.agenda, key=lambda step: step.kind != "loop")',
+            ),
+        ),
+        caught_by=("tests/decider/test_joins.py",),
+    ),
+    Mutant(
         id="forced-while-made-anew",
         bug="A task of a DAG that a retry is about to make anew counts as failed for good.",
         breaks=("I4",),

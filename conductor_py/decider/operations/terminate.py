@@ -13,11 +13,11 @@ _UNGIVEN = "terminated by a request that gave no reason"
 
 
 def terminate(ws: Workspace, operation: Operation) -> Answer:
-    """End the execution as TERMINATED; one that failed or timed out becomes TERMINATED too, a
-    completed one does not. Its failure workflow is started only when asked for.
+    """End the execution as TERMINATED; one that failed or timed out becomes TERMINATED too, and
+    keeps its reason when there is no other; a completed one does not. Its failure workflow is
+    started only when asked for.
     """
     reason = operation.arguments.get("reason")
-    text = _UNGIVEN if reason is None else str(reason)
     if ws.status is WorkflowStatus.COMPLETED:
         return Answer(
             operation=operation.id,
@@ -27,9 +27,11 @@ def terminate(ws: Workspace, operation: Operation) -> Answer:
     if ws.over:
         if ws.status is not WorkflowStatus.TERMINATED:
             ws.status = WorkflowStatus.TERMINATED
-            ws.states["end"] = Ending(reason=text)
+            if reason is not None:
+                ws.states["end"] = Ending(reason=str(reason))
             ws.order("index")
         return Answer(operation=operation.id)
     rescue = operation.arguments.get("triggerFailureWorkflow") is True
+    text = _UNGIVEN if reason is None else str(reason)
     ending.end(ws, WorkflowStatus.TERMINATED, text, rescue=rescue)
     return Answer(operation=operation.id)
