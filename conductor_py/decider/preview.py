@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from conductor_py.decider import gates, outcomes, scopes
+from conductor_py.decider import gates, generations, outcomes, scopes
 from conductor_py.decider.need import Missing
 from conductor_py.decider.operations.rerun import Beginning, beginning
-from conductor_py.decider.operations.waits_again import waits_again
 from conductor_py.decider.plan import Node, Plan
 from conductor_py.decider.workspace import Execution, Limits, Workspace
 from conductor_py.model.decision import Answer
 from conductor_py.model.definitions import Relation
-from conductor_py.model.event import Operation
+from conductor_py.model.event import ChildRevived, Operation
 from conductor_py.model.execution import Attempt, GateState
-from conductor_py.model.json import JsonObject, JsonValue
+from conductor_py.model.ids import ExecutionId
+from conductor_py.model.json import JsonValue
 from conductor_py.model.requests import TASK_ONLY, RerunPreview
 
 _NO_LIMITS = Limits()
@@ -49,11 +49,17 @@ def preview(
     )
 
 
-def preview_above(plan: Plan, execution: Execution, child: Execution) -> Answer:
-    """Whether the execution above a child would wait for that again."""
+def parted(plan: Plan, execution: Execution, seq: int, child: ExecutionId) -> str:
+    """Why the execution would not wait again for a child, which its attempt ``seq`` has waited for,
+    if that began anew; empty when it would. ``Missing`` names the fields that it takes to tell.
+    """
     ws = Workspace(plan, execution, 0, _NO_LIMITS)
-    asked: JsonObject = {"seq": child.header.parent_seq, "child": child.id}
-    return waits_again(ws, Operation(id="", name="waits_again", arguments=asked))
+    begun = ChildRevived(seq=seq, child=child, child_generation=0, through=execution.id)
+    reason = generations.parted(ws, begun)
+    return reason and (
+        f"Workflow {execution.id} would not wait for its sub-workflow {child}: {reason}. Rerun the"
+        " task by the id of the sub-workflow, or a task of this workflow."
+    )
 
 
 def _divided(ws: Workspace, found: Beginning) -> tuple[set[str], set[str]]:

@@ -432,6 +432,7 @@ def assemble(
             snapshots=snapshots,
             store=ports.store,
             restoring=restoring,
+            fetcher=fetcher,
         ),
         messages=Messages(operations, ports.search, max_bytes=message_bytes, machine=machine),
         codes=codes,

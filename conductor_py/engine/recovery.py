@@ -11,10 +11,12 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from conductor_py.codec.execution import load_field, load_header
+from conductor_py.decider.need import Missing, Need
 from conductor_py.decider.plan import Plan
-from conductor_py.decider.preview import preview, preview_above
+from conductor_py.decider.preview import parted, preview
 from conductor_py.decider.workspace import Execution as Stored
 from conductor_py.engine.executions import Executions
+from conductor_py.engine.needs import Fetcher
 from conductor_py.engine.operations import Operations, refused
 from conductor_py.engine.restoring import Restoring
 from conductor_py.engine.snapshots import Snapshots
@@ -46,6 +48,7 @@ class Recovery:
         snapshots: Snapshots,
         store: ExecutionStore,
         restoring: Restoring,
+        fetcher: Fetcher,
     ) -> None:
         """Work over these collaborators."""
         self._executions = executions
@@ -53,6 +56,7 @@ class Recovery:
         self._snapshots = snapshots
         self._store = store
         self._restoring = restoring
+        self._fetcher = fetcher
 
     def retry(self, execution: str, *, resume_subworkflows: bool = False) -> None:
         """Try again what failed: ``NotFound`` when it has not ended, ``Conflict`` when nothing
@@ -104,12 +108,7 @@ class Recovery:
         found = preview(plan, stored, named, now_ms=0)
         if isinstance(found, Answer):
             raise refused(found.error, found.message)
-        while stored.id != execution and stored.header.parent is not None:
-            child = stored
-            plan, stored = self._read(ExecutionId(stored.header.parent))
-            above = preview_above(plan, stored, child)
-            if above.error:
-                raise refused(above.error, above.message)
+        self._check_above(target, ExecutionId(execution))
         return found
 
     def _read(self, target: ExecutionId) -> tuple[Plan, Stored]:
@@ -215,17 +214,32 @@ class Recovery:
         return target
 
     def _check_above(self, execution: ExecutionId, highest: ExecutionId) -> None:
-        """See to it that every task up to the ``highest`` would wait for its sub-workflow again;
-        ``Conflict`` says which would not.
+        """See to it that every task up to the ``highest`` would wait for its sub-workflow again:
+        ``Conflict`` says which would not. Nothing is changed, nor brought back from the archive.
         """
-        self._bring_back_ancestors(execution)
-        while execution != highest:
-            header = self._header(execution)
-            if header is None or header.parent is None:
-                return
-            above: JsonObject = {"seq": header.parent_seq, "child": execution}
-            self._operations.carry_out(header.parent, "waits_again", above)
-            execution = ExecutionId(header.parent)
+        header = self._header(execution) or self._read(execution)[1].header
+        while execution != highest and header.parent is not None:
+            child, seq, execution = execution, header.parent_seq, ExecutionId(header.parent)
+            header, refusal = self._parted(execution, seq, child)
+            if refusal:
+                raise Conflict(refusal)
+
+    def _parted(self, execution: ExecutionId, seq: int, child: ExecutionId) -> tuple[Header, str]:
+        header = self._header(execution)
+        if header is None:  # in the archive: there it is read whole
+            plan, stored = self._read(execution)
+            return stored.header, parted(plan, stored, seq, child)
+        known: dict[str, object] = {}
+        of = self._snapshots.plan(partition_of(execution), header.plan)
+        if header.forget or of is None:
+            raise NotFound(f"No such workflow found by id: {execution}")
+        stored = Stored(id=execution, header=header, known=known)
+        while True:
+            try:
+                return header, parted(of, stored, seq, child)
+            except Missing as lacking:
+                if not self._fetcher.fulfil(execution, Need(lacking.requests), known, None):
+                    raise NotFound(f"No such workflow found by id: {execution}") from None
 
     def _bring_back_ancestors(self, execution: ExecutionId) -> None:
         for _ in range(_DEEPEST):

@@ -25,7 +25,6 @@ from conductor_py.decider.operations.take_on import take_on
 from conductor_py.decider.operations.terminate import terminate
 from conductor_py.decider.operations.upgrade import upgrade
 from conductor_py.decider.operations.variables import variables
-from conductor_py.decider.operations.waits_again import waits_again
 from conductor_py.decider.operations.watch import watch
 from conductor_py.decider.workspace import Workspace
 from conductor_py.model.decision import Answer
@@ -52,7 +51,6 @@ VERBS: Mapping[str, Verb] = MappingProxyType(
         "terminate": terminate,
         "upgrade": upgrade,
         "variables": variables,
-        "waits_again": waits_again,
         "watch": watch,
     }
 )
