@@ -309,7 +309,7 @@ def _open_named(ws: Workspace, step: Step) -> None:
 
 
 def _check_loop(ws: Workspace, step: Step) -> None:
-    """Not before all in it that was postponed has gone on, nor what a walk opens or takes back."""
+    """Look whether an iteration is over; later, if a walk or a pause holds back some of it."""
     node = step.plan.nodes.get(step.ref)
     if ws.header.walk and any(each.kind == "walk" for each in ws.agenda):
         ws.agenda.append(step)

@@ -91,7 +91,10 @@ class Recovery:
         at, named = self._named(execution, request, self._present, self._parent)
         if at != execution:
             named |= {"through": execution}
-            self._check_above(self._present(at), self._present(execution))
+            header = self._header(ExecutionId(at))
+            if header is None:
+                raise NotFound(f"No such workflow found by id: {at}")
+            self._check_above(ExecutionId(at), header, execution)
         self._revive(at, "rerun", arguments | named)
         return execution
 
@@ -108,7 +111,7 @@ class Recovery:
         found = preview(plan, stored, named, now_ms=0)
         if isinstance(found, Answer):
             raise refused(found.error, found.message)
-        self._check_above(target, ExecutionId(execution))
+        self._check_above(target, stored.header, execution)
         return found
 
     def _read(self, target: ExecutionId) -> tuple[Plan, Stored]:
@@ -213,14 +216,15 @@ class Recovery:
             raise NotFound(f"No such workflow found by id: {execution}")
         return target
 
-    def _check_above(self, execution: ExecutionId, highest: ExecutionId) -> None:
-        """See to it that every task up to the ``highest`` would wait for its sub-workflow again:
-        ``Conflict`` says which would not. Nothing is changed, nor brought back from the archive.
+    def _check_above(self, child: ExecutionId, header: Header, highest: str) -> None:
+        """See to it that every task up to the ``highest`` would wait for its sub-workflow again, if
+        the ``child`` with this header began anew: ``Conflict`` says which would not. Nothing is
+        changed, nor brought back from the archive.
         """
-        header = self._header(execution) or self._read(execution)[1].header
-        while execution != highest and header.parent is not None:
-            child, seq, execution = execution, header.parent_seq, ExecutionId(header.parent)
-            header, refusal = self._parted(execution, seq, child)
+        while child != highest and header.parent is not None:
+            seq, above = header.parent_seq, ExecutionId(header.parent)
+            header, refusal = self._parted(above, seq, child)
+            child = above
             if refusal:
                 raise Conflict(refusal)
 

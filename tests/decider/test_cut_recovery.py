@@ -111,8 +111,8 @@ def test_a_retry_goes_on_with_the_child_that_a_dag_was_about_to_wait_for(commits
     _sound(space, engine)
 
 
-@pytest.mark.parametrize("commits", range(1, 6))
-def test_a_task_that_a_retry_is_about_to_make_anew_cannot_be_forced(commits: int) -> None:
+def _failed() -> tuple[MemorySpace, MemoryEngine, str]:
+    """A DAG whose second task has failed, decided in the smallest pieces."""
     clock = FakeClock()
     space = MemorySpace(clock=clock)
     engine = memory_engine(limits=Limits(attempts=1, rounds=1), space=space, clock=clock)
@@ -122,6 +122,13 @@ def test_a_task_that_a_retry_is_about_to_make_anew_cannot_be_forced(commits: int
     engine.settle()
     run_failing(engine, "b", "sour")
     engine.settle()
+    assert status_of(engine, started) == "FAILED"
+    return space, engine, started
+
+
+@pytest.mark.parametrize("commits", range(1, 6))
+def test_a_task_that_a_retry_is_about_to_make_anew_cannot_be_forced(commits: int) -> None:
+    space, engine, started = _failed()
     cut_off(engine, commits, partial(engine.engine.recovery.retry, started))
     with pytest.raises(Conflict, match="Task b may still succeed"):
         engine.engine.recovery.force_success(started, "b", ForceRequest())
@@ -137,16 +144,7 @@ def test_a_task_that_a_retry_is_about_to_make_anew_cannot_be_forced(commits: int
 def test_a_task_that_is_forced_is_no_more_to_be_made_anew_by_a_retry_that_was_cut_off(
     commits: int,
 ) -> None:
-    clock = FakeClock()
-    space = MemorySpace(clock=clock)
-    engine = memory_engine(limits=Limits(attempts=1, rounds=1), space=space, clock=clock)
-    started = engine.start(_graph())
-    engine.settle()
-    engine.run("a")
-    engine.settle()
-    run_failing(engine, "b", "sour")
-    engine.settle()
-    assert status_of(engine, started) == "FAILED"
+    space, engine, started = _failed()
     cut_off(engine, commits, partial(engine.engine.recovery.retry, started))
     engine.engine.executions.terminate(started, reason="enough")
     engine.settle()

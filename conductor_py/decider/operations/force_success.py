@@ -84,9 +84,8 @@ def _succeed(ws: Workspace, operation: Operation, failed: Attempt) -> None:
     """Make the attempt that has completed. Nothing is checked: somebody has looked at it."""
     seq = ws.next_seq
     ws.next_seq = seq + 1
-    ws.put(
-        replace(failed, superseded=True, redo=0)
-    )  # a recovery that was cut off may have wanted it
+    # A recovery that was cut off may have been about to make it anew.
+    ws.put(replace(failed, superseded=True, redo=0))
     attempt = Attempt(
         seq=seq,
         ref=failed.ref,
