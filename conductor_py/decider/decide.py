@@ -63,6 +63,7 @@ from conductor_py.model.status import TaskStatus, WorkflowStatus
 
 _NO_LIMITS = Limits()
 _SHRINKING = frozenset({"forget", "forget_back", "cancel"})
+_BEHIND = {"loop": 1, "jump": 2, "take_back": 2}
 
 
 def decide(
@@ -367,12 +368,12 @@ _STEPS: Mapping[str, Callable[[Workspace, Step], None]] = MappingProxyType(
 
 
 def _cut(ws: Workspace) -> None:
-    """Leave the rest of the agenda to continuations of the same commit, or to a resume. Loops are
-    looked at last: what follows inside of them comes first.
+    """Leave the rest of the agenda to continuations of the same commit, or to a resume. What gives
+    way to others comes behind them, else it gives way for ever.
     """
     if pausing.is_paused(ws):
         pausing.postpone_agenda(ws)
-    for step in sorted(ws.agenda, key=lambda step: step.kind == "loop"):
+    for step in sorted(ws.agenda, key=lambda step: _BEHIND.get(step.kind, 0)):
         _continue_later(ws, step)
     ws.agenda.clear()
 

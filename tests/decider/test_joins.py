@@ -109,6 +109,23 @@ def test_a_decision_that_is_cut_leaves_loops_to_the_end() -> None:
     assert kinds == ["open", "loop", "loop"]
 
 
+@pytest.mark.timeout(60)
+def test_a_jump_begins_behind_loops_that_a_cut_has_left() -> None:
+    engine = memory_engine(limits=Limits(attempts=1, rounds=1))
+    chain = [simple("a"), set_variable("u", n=1), simple("b")]
+    loop = times("l", 2, fork("f", chain, [simple("c")]), join("j", "c"))
+    started = engine.start(workflow("w", loop, simple("y"), simple("z")))
+    engine.settle()
+    engine.run("c")
+    engine.settle()
+    (task,) = engine.poll("a")
+    cut_off(engine, 1, lambda: engine.complete(task))
+    engine.engine.recovery.jump(started, "z", {})
+    engine.settle()
+    engine.run("z")
+    assert status_of(engine, started) == "COMPLETED"
+
+
 @pytest.mark.parametrize(
     ("limits", "before"), [(Limits(), 600), (Limits(attempts=1, rounds=1), 0), (Limits(), 0)]
 )

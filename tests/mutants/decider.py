@@ -546,8 +546,8 @@ GENERATIONS: Final = (
         edits=(
             Edit(
                 f"{DECIDER}/decide.py",
-                'sorted(ws.agenda, key=lambda step: step.kind == "loop")',
-                'sorted(ws.agenda, key=lambda step: step.kind != "loop")',
+                '_BEHIND = {"loop": 1, "jump": 2, "take_back": 2}\n',
+                '_BEHIND = {"loop": -1, "jump": 2, "take_back": 2}\n',
             ),
         ),
         caught_by=("tests/decider/test_joins.py",),
