@@ -28,6 +28,7 @@ from conductor_py.processes.data_directory import DataDirectory
 from conductor_py.processes.heaps import environment_that_keeps_little
 from conductor_py.processes.memory import memory_bytes
 from conductor_py.processes.redis_binary import find_binary, read_engine
+from conductor_py.processes.store_memory import StoreMemory
 from conductor_py.processes.tether import tethered
 
 _log = logging.getLogger(__name__)
@@ -111,6 +112,12 @@ class EmbeddedRedis:
         except BaseException:
             self.stop()
             raise
+        threading.Thread(
+            target=StoreMemory(self.socket).keep_small,
+            args=(self._stopping,),
+            name="store-memory",
+            daemon=True,
+        ).start()
         _log.info(
             "The embedded store is ready.",
             extra={"action": "embedded_redis_ready", "engine": str(engine), "pid": self.pid},

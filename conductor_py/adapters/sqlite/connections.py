@@ -161,7 +161,6 @@ class Connections:
         )
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute(f"PRAGMA journal_size_limit = {_WAL_LIMIT_BYTES}")
-        connection.execute("PRAGMA cache_size = -16000")
         # What is deleted is overwritten: 1 % of the time, 8 % of the bytes that are written.
         connection.execute("PRAGMA secure_delete = ON")
         return connection
