@@ -113,8 +113,7 @@ class EmbeddedRedis:
             self.stop()
             raise
         threading.Thread(
-            target=StoreMemory(self.socket).keep_small,
-            args=(self._stopping,),
+            target=StoreMemory(self.socket, self._stopping).keep_small,
             name="store-memory",
             daemon=True,
         ).start()

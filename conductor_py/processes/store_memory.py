@@ -17,49 +17,52 @@ from typing import Final
 
 _LOOK_S: Final = 30.0
 _ANSWER_S: Final = 5.0
+_KNOWN_S: Final = 0.5
+"""What a server says of its memory is a tenth of a second old."""
 _LONGEST_LINE_BYTES: Final = 1024
 _WORTH_BYTES: Final = 8 * 1024 * 1024
 
 
 class StoreMemory:
-    """The memory of the server on a socket."""
+    """The memory of the server on a socket, until ``stopping``."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, stopping: threading.Event) -> None:
         """Ask nothing yet."""
         self._path = path
-        self._left_bytes = 0
-        self._has_flushed = False
+        self._stopping = stopping
+        self._stays_bytes = 0
 
-    def keep_small(self, stopping: threading.Event) -> None:
+    def keep_small(self) -> None:
         """Look now and then until stopped. The life of a thread."""
-        while not stopping.wait(_LOOK_S):
+        while not self._stopping.wait(_LOOK_S):
             self.look()
 
     def look(self) -> None:
-        """Have the server give back what it is done with, if that is worth it. One that is away or
-        has no time is asked again later.
+        """Have the server give back what it is done with, where much is free, and much more than
+        what it could not give back the last time. One that is away or has no time is asked again
+        later.
         """
         with suppress(OSError, ValueError), socket.socket(socket.AF_UNIX) as connection:
             connection.settimeout(_ANSWER_S)
             connection.connect(str(self._path))
-            memory = _ask_memory(connection)
-            if self._has_flushed:  # what it says at once is from before
-                self._left_bytes = int(memory["used_memory_rss"])
-            self._has_flushed = is_worth_it(memory, self._left_bytes)
-            if self._has_flushed:
+            free_bytes = freeable_bytes(_ask_memory(connection))
+            if free_bytes < _WORTH_BYTES:
+                self._stays_bytes = 0
+            if free_bytes - self._stays_bytes >= _WORTH_BYTES:
                 connection.sendall(b"FUNCTION FLUSH SYNC\r\n")
                 connection.recv(_LONGEST_LINE_BYTES)
+                self._stopping.wait(_KNOWN_S)
+                self._stays_bytes = freeable_bytes(_ask_memory(connection))
 
 
-def is_worth_it(memory: Mapping[str, str], left_bytes: int) -> bool:
-    """Whether, by its INFO of memory, more than half of what the server has is free, and it has
-    much more than the last time left.
+def freeable_bytes(memory: Mapping[str, str]) -> int:
+    """What the server has beyond twice of what it uses, by its INFO of memory; 0 where it would
+    give back nothing, or must not be asked to.
     """
     keeps = memory.get("mem_allocator", "").startswith("libc")
     if not keeps or memory.get("number_of_libraries") != "0":
-        return False
-    resident, used = int(memory["used_memory_rss"]), int(memory["used_memory"])
-    return resident - max(2 * used, left_bytes) >= _WORTH_BYTES
+        return 0
+    return max(0, int(memory["used_memory_rss"]) - 2 * int(memory["used_memory"]))
 
 
 def _ask_memory(connection: socket.socket) -> dict[str, str]:

@@ -224,12 +224,6 @@ def await_gone(pids: Any, timeout_s: float = STOP_S) -> None:
     until(lambda: not any(is_running(pid) for pid in pids), timeout_s, what="no process left")
 
 
-def memory_mb(pid: int) -> int:
-    """Resident memory."""
-    status = Path(f"/proc/{pid}/status").read_text()
-    return int(status.partition("VmRSS:")[2].split()[0]) // 1024
-
-
 def cpu_ticks(pid: int) -> int:
     """Processor time used so far, in hundredths of a second."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

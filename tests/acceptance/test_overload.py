@@ -16,11 +16,12 @@ import pytest
 
 from conductor_py.sdk import Backoff, Client
 from tests.acceptance.asking import Answer, ask
-from tests.acceptance.deployment import Api, Deployment, Process, Stalls, memory_mb
+from tests.acceptance.deployment import Api, Deployment, Process, Stalls
 from tests.acceptance.programs import Program
 from tests.acceptance.stories import ONE_STEP, start, status, work_off
 from tests.services import RedisServer, absent, start_redis
 from tests.services.cache import Unobtainable
+from tests.services.processes import resident_mb
 from tests.waiting import until
 
 pytestmark = [
@@ -50,9 +51,9 @@ def _crowd(deployment: Deployment, server: Api, clients: int, seconds: float) ->
     return program
 
 
-def _memory_mb(server: Api) -> dict[int, int]:
+def _memory_mb(server: Api) -> dict[int, float]:
     """What each of its processes has, but those of scripts, which come and go."""
-    return {pid: memory_mb(pid) for pid, line in server.family().items() if "quickjs" not in line}
+    return {pid: resident_mb(pid) for pid, line in server.family().items() if "quickjs" not in line}
 
 
 def test_crowd_gets_answers_or_a_time_to_come_back_and_nothing_accepted_is_lost(

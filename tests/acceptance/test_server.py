@@ -15,12 +15,12 @@ from tests.acceptance.deployment import (
     Deployment,
     await_gone,
     cpu_ticks,
-    memory_mb,
     name_of,
     with_descendants,
 )
 from tests.acceptance.stories import finish, found, run_script, start, status, take, work_off
 from tests.services.ports import free_port
+from tests.services.processes import resident_mb
 from tests.waiting import until
 
 pytestmark = [
@@ -198,5 +198,5 @@ def test_an_idle_server_comes_to_rest(
     family = server.family()
     with capsys.disabled():
         for pid, percent in used.items():
-            figures = f"{memory_mb(pid):4} MB  {percent:4.1f} % CPU"
+            figures = f"{resident_mb(pid):4.0f} MB  {percent:4.1f} % CPU"
             sys.stdout.write(f"\n{figures}  {family[pid][-60:]}")

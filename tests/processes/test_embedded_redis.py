@@ -12,7 +12,6 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +23,8 @@ from conductor_py.processes import redis_binary
 from conductor_py.processes.data_directory import _try_lock
 from conductor_py.processes.embedded_redis import EmbeddedRedis
 from conductor_py.processes.redis_binary import Engine
-from conductor_py.processes.store_memory import StoreMemory, is_worth_it
 from tests.services.absence import absent
-from tests.services.processes import is_running
+from tests.services.processes import is_running, resident_mb
 from tests.waiting import PATIENCE_S, until
 
 _OWNER = """
@@ -107,90 +105,10 @@ def test_large_values_that_are_removed_leave_the_memory(directory: Path) -> None
         for number in range(200):
             one.set(f"large:{number}", b"x" * 400_000)
             one.set(f"small:{number}", b"x" * 1_000)
-        assert _resident_mb(store) > 80
+        assert resident_mb(store.pid) > 80
         one.delete(*(f"large:{number}" for number in range(200)))
 
-        assert _resident_mb(store) < 40
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_small_values_that_are_removed_leave_the_memory_when_it_is_looked_after(
-    directory: Path,
-) -> None:
-    with EmbeddedRedis(directory) as store, redis.Redis(unix_socket_path=str(store.socket)) as one:
-        if not str(one.info("memory")["mem_allocator"]).startswith("libc"):
-            pytest.skip("the server has an allocator of its own, which gives back by itself")
-        for number in range(100):
-            small = {f"small:{number}:{at}": b"x" * 1_000 for at in range(500)}
-            one.mset({**small, f"stays:{number}": b"x" * 1_000})
-        full_mb = _resident_mb(store)
-        for number in range(100):
-            one.delete(*(f"small:{number}:{at}" for at in range(500)))
-        # What the server says of itself is a tenth of a second old.
-        until(lambda: int(one.info("memory")["used_memory_rss"]) > 50e6, PATIENCE_S)
-        assert _resident_mb(store) > full_mb / 2
-        StoreMemory(store.socket).look()
-
-        assert _resident_mb(store) < full_mb / 2
-        assert one.exists(*(f"stays:{number}" for number in range(100))) == 100
-
-    with EmbeddedRedis(directory) as store:
-        assert ":1" in _ask(store.socket, "EXISTS stays:0")
-
-
-_FREE = {
-    "mem_allocator": "libc",
-    "number_of_libraries": "0",
-    "used_memory_rss": "40000000",
-    "used_memory": "2000000",
-}
-
-
-@pytest.mark.parametrize(
-    ("differs", "left_bytes"),
-    [
-        ({"mem_allocator": "jemalloc-5.3.0"}, 0),
-        ({"number_of_libraries": "1"}, 0),
-        ({"number_of_libraries": None}, 0),
-        ({"used_memory": "16000000"}, 0),
-        ({}, 35_000_000),
-    ],
-    ids=[
-        "it gives back by itself",
-        "functions of somebody",
-        "older than functions",
-        "it is in use",
-        "it was not given back the last time",
-    ],
-)
-def test_memory_is_asked_for_only_where_that_helps(
-    differs: dict[str, str | None], left_bytes: int
-) -> None:
-    memory = {name: value for name, value in (_FREE | differs).items() if value is not None}
-
-    assert is_worth_it(_FREE, 0)
-    assert not is_worth_it(memory, left_bytes)
-
-
-def test_a_store_that_is_away_or_says_something_else_is_asked_again_later(tmp_path: Path) -> None:
-    path = tmp_path / "no.sock"
-    StoreMemory(path).look()
-    with socket.socket(socket.AF_UNIX) as listening:
-        listening.bind(str(path))
-        listening.listen()
-        with ThreadPoolExecutor(1) as aside:
-            looked = aside.submit(StoreMemory(path).look)
-            connection, _ = listening.accept()
-            with connection:
-                connection.recv(100)
-                connection.sendall(b"-LOADING the data set\r\n")
-                looked.result(PATIENCE_S)
-                assert connection.recv(100) == b""
-
-
-def _resident_mb(store: EmbeddedRedis) -> float:
-    status = Path(f"/proc/{store.pid}/status").read_text()
-    return int(status.partition("VmRSS:")[2].split()[0]) / 1024
+        assert resident_mb(store.pid) < 40
 
 
 def test_what_was_written_is_there_after_stop_and_start(directory: Path) -> None:

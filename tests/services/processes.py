@@ -42,6 +42,12 @@ def is_running(pid: int) -> bool:
     return status.rpartition(")")[2].split()[0] != "Z"
 
 
+def resident_mb(pid: int | None) -> float:
+    """The memory that a process has in use, as /proc says (Linux)."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.partition("VmRSS:")[2].split()[0]) / 1024
+
+
 def die_with_parent() -> None:
     """For a child, before it runs: be killed when the thread that started it ends."""
     if _LIBC is not None:
