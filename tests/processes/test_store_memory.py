@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import redis
 
+from conductor_py.processes import store_memory
 from conductor_py.processes.embedded_redis import EmbeddedRedis
 from conductor_py.processes.store_memory import StoreMemory, freeable_bytes
 from tests.services.processes import resident_mb
@@ -19,8 +20,9 @@ from tests.waiting import PATIENCE_S, until
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_small_values_that_are_removed_leave_the_memory_each_time_when_it_is_looked_after(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(store_memory, "_LOOK_S", 3_600.0)  # nobody else looks meanwhile
     with EmbeddedRedis(tmp_path) as store, redis.Redis(unix_socket_path=str(store.socket)) as one:
         if not str(one.info("memory")["mem_allocator"]).startswith("libc"):
             pytest.skip("the server has an allocator of its own, which gives back by itself")
