@@ -169,7 +169,8 @@ def assemble(
         elapsed_ms=clock.elapsed_ms,
     )
     long_scripts = LongScripts(ports.scripts)
-    domains = Domains(ports.queues, clock, partitions, active_worker_ms)
+    hub = Hub(ports.queues, ports.wakeups, clock.now_ms, monotonic, quiet)
+    domains = Domains(ports.queues, hub.record_all, clock, partitions, active_worker_ms)
     fetcher = Fetcher(
         ports.store,
         snapshots,
@@ -239,7 +240,7 @@ def assemble(
         queues=ports.queues,
         views=views,
         wakeups=ports.wakeups,
-        hub=Hub(ports.queues, ports.wakeups, clock.now_ms, monotonic),
+        hub=hub,
         shards=shards,
         clock=clock,
         partitions=partitions,
@@ -248,7 +249,6 @@ def assemble(
         hand_out=hand_out,
         polled=workers.polled,
         machine=machine,
-        quiet=quiet,
         gather_tasks_ms=gather_tasks_ms,
     )
     tasks = Tasks(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from conductor_py.engine.clock import StoreClock
@@ -13,9 +13,12 @@ from conductor_py.ports.queues import PollData, TaskQueues
 
 @dataclass(frozen=True, slots=True)
 class Domains:
-    """Answers from the poll data of all partitions."""
+    """Answers from the poll data of all partitions; before they are read, ``record_all`` writes
+    down what this process knows of a task type, or of all (``None``).
+    """
 
     queues: TaskQueues
+    record_all: Callable[[str | None], None]
     clock: StoreClock
     partitions: int
     active_ms: int = 10_000
@@ -23,6 +26,7 @@ class Domains:
 
     def last_polls(self, task_type: str | None) -> tuple[PollData, ...]:
         """The last poll of each task type and domain; ``None``: of all types."""
+        self.record_all(task_type)
         newest: dict[tuple[str, str], PollData] = {}
         places: Iterable[int] = range(self.partitions)
         if task_type is not None:

@@ -3,7 +3,8 @@ where nothing is.
 
 It knows from what commits publish where something became ready, from polls where more is to be had
 or falls due later, and looks at all partitions in one round trip a second, for all who poll a queue
-in this process together: a wake-up that was lost costs that second.
+in this process together: a wake-up that was lost costs that second. A process that is alone with
+its store has nobody's to lose: while it changes nothing itself, it looks every ten seconds.
 """
 
 from __future__ import annotations
@@ -14,28 +15,32 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
+from conductor_py.engine.quiet import Quiet, last_change
 from conductor_py.errors import StoreUnavailable
 from conductor_py.ports.queues import PollReply, TaskQueues
 from conductor_py.ports.wakeups import Wakeups
 
 _LOOK_S: Final = 1.0
+_UNCHANGED_S: Final = 10.0
 _REMEMBERED: Final = 10_000
 _RECORD_S: Final = 1.0
 _SOON_S: Final = 0.001
 _RECORDED: Final = 1_000
 _NEVER: Final = float("inf")
+_UNKNOWN: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A partition to ask, with the tickets that its answer is for: that of the queue there, and
-    that of the queue in all partitions. Taken before it is asked, so that nothing which happens
-    while it answers is missed.
+    """A partition to ask, with what its answer is for: the tickets of the queue there and of the
+    queue in all partitions, and the last change of the store. Taken before it is asked, so that
+    nothing which happens while it answers is missed.
     """
 
     partition: int
     ticket: int
     anywhere: int
+    change: int
 
 
 Key = tuple[str, str]
@@ -48,6 +53,8 @@ class _Watch:
 
     seen: list[int]
     look_at: float = float("-inf")
+    change: int = _UNKNOWN
+    """The last change of the store before somebody looked."""
     more: dict[int, float] = field(default_factory=dict)
     """Partitions that had something left, with the monotonic second at which to ask again."""
     starved: dict[int, int] = field(default_factory=dict)
@@ -79,12 +86,16 @@ class Hub:
         wakeups: Wakeups,
         now_ms: Callable[[int], int],
         monotonic: Callable[[], float],
+        quiet: Quiet | None = None,
     ) -> None:
-        """``now_ms`` tells the time of a partition."""
+        """``now_ms`` tells the time of a partition, ``quiet`` of all that changes the store, where
+        nobody else does.
+        """
         self._queues = queues
         self._wakeups = wakeups
         self._now_ms = now_ms
         self._monotonic = monotonic
+        self._quiet = quiet
         self._watches: dict[Key, _Watch] = {}
         self._turn = 0
         self._lock = threading.Lock()
@@ -95,6 +106,7 @@ class Hub:
         """The partitions to ask, in turn; who ``looks`` relies on nothing that was published."""
         queue, _ = key
         topic = f"q:{queue}"
+        change = last_change(self._quiet)
         anywhere, tickets = self._wakeups.ticket(topic), self._wakeups.tickets(topic)
         watch, is_time = self._watch(key, tickets)
         is_one, found = len(tickets) == 1, frozenset[int]()
@@ -106,6 +118,8 @@ class Hub:
                 watch.more.setdefault(partition, now)
             if (looks or is_time) and is_one:
                 watch.more[0] = now  # to ask the only one is to look
+            elif looks or is_time:
+                watch.change = change
             wanted = [
                 partition
                 for partition, ticket in enumerate(tickets)
@@ -115,7 +129,8 @@ class Hub:
             ]
             self._turn += 1
             first = self._turn % len(wanted) if wanted else 0
-        return [Candidate(one, tickets[one], anywhere) for one in wanted[first:] + wanted[:first]]
+        turned = wanted[first:] + wanted[:first]
+        return [Candidate(one, tickets[one], anywhere, change) for one in turned]
 
     def asked(self, key: Key, candidate: Candidate, reply: PollReply) -> None:
         """Note what a poll has found."""
@@ -125,7 +140,7 @@ class Hub:
         with self._lock:
             watch.seen[partition] = candidate.ticket
             if len(watch.seen) == 1:
-                watch.look_at = now + _LOOK_S
+                watch.look_at, watch.change = now + _LOOK_S, candidate.change
             watch.starved.pop(partition, None)
             watch.more.pop(partition, None)
             if reply.short is not None:
@@ -151,6 +166,12 @@ class Hub:
             left = watch.look_at - self._monotonic() if watch else 0.0
         return left if left > _SOON_S else _LOOK_S
 
+    def may_be_changed(self, key: Key) -> bool:
+        """Tell whether the store may have been changed since somebody looked."""
+        with self._lock:
+            watch = self._watches.get(key)
+            return watch is None or self._is_behind(watch)
+
     def may_have(self, key: Key) -> bool:
         """Tell whether something may be there, or falls due within a second."""
         tickets = self._wakeups.tickets(f"q:{key[0]}")
@@ -167,13 +188,14 @@ class Hub:
         return max(due - self._monotonic(), _SOON_S)
 
     def record(self, key: Key, polled: Polled, *, is_recorded: bool = False) -> None:
-        """Write down that somebody polls, once a second, unless the poll itself has done so;
-        nobody's poll fails of that.
+        """Write down that somebody polls, once a second (or every ten, where nobody else reads
+        it), unless the poll itself has done so; nobody's poll fails of that.
         """
+        record_s = _RECORD_S if self._quiet is None else _UNCHANGED_S
         now = self._monotonic()
         with self._lock:
             watch = self._watches.get(key)
-            if watch is not None and not is_recorded and now - watch.recorded < _RECORD_S:
+            if watch is not None and not is_recorded and now - watch.recorded < record_s:
                 watch.unrecorded = polled
                 return
             if watch is not None:
@@ -211,7 +233,11 @@ class Hub:
                 if len(self._watches) >= _REMEMBERED:
                     self._watches.clear()
                 watch = self._watches[key] = _Watch(list(tickets))
-            looks = now >= watch.look_at
+            more_s = 0.0 if self._is_behind(watch) else _UNCHANGED_S - _LOOK_S
+            looks = now >= watch.look_at + more_s
             if looks:
                 watch.look_at = now + _LOOK_S
             return watch, looks
+
+    def _is_behind(self, watch: _Watch) -> bool:
+        return self._quiet is None or self._quiet.last != watch.change

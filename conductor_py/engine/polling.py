@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Final
 
 from conductor_py.decider.scheduling import queue_name
 from conductor_py.engine.bounds import TaskBounds
@@ -13,7 +12,6 @@ from conductor_py.engine.hand_out import HandOut
 from conductor_py.engine.hub import Candidate, Hub, Key, Polled
 from conductor_py.engine.live_limits import LiveLimits
 from conductor_py.engine.machine import REAL_MACHINE, Machine
-from conductor_py.engine.quiet import Quiet, last_change
 from conductor_py.engine.shards import Shards
 from conductor_py.engine.views import Views
 from conductor_py.errors import StoreFailure
@@ -24,9 +22,6 @@ from conductor_py.model.text_bounds import refuse_long_poll
 from conductor_py.model.view import TaskView
 from conductor_py.ports.queues import Poll, TaskQueues
 from conductor_py.ports.wakeups import Wakeups
-
-_NEVER: Final = -1
-"""No change has this number: nobody has looked yet."""
 
 
 class Polling:
@@ -47,12 +42,10 @@ class Polling:
         hand_out: HandOut,
         polled: Callable[[PollRequest], None],
         machine: Machine = REAL_MACHINE,
-        quiet: Quiet | None = None,
         gather_tasks_ms: int | None = None,
     ) -> None:
-        """Work over these collaborators; ``polled`` hears of every poll, ``quiet`` of all that
-        changes the store, where nobody else does. Claims are gathered for the index for
-        ``gather_tasks_ms``; None: it is not told of them.
+        """Work over these collaborators; ``polled`` hears of every poll. Claims are gathered for
+        the index for ``gather_tasks_ms``; None: it is not told of them.
         """
         self._queues = queues
         self._views = views
@@ -66,7 +59,6 @@ class Polling:
         self._hand_out = hand_out
         self._polled = polled
         self._machine = machine
-        self._quiet = quiet
         self._gather_tasks_ms = gather_tasks_ms
 
     def poll(
@@ -92,21 +84,17 @@ class Polling:
     ) -> list[TaskView]:
         topic, looks = f"q:{key[0]}", request.timeout_ms == 0  # who does not wait hears of nothing
         deadline = self._machine.monotonic() + request.timeout_ms / 1000
-        looked = _NEVER
         while True:
-            ticket, seen = self._wakeups.ticket(topic), last_change(self._quiet)
-            views, _, has_asked = self._poll_once(request, key, looks=looks)
+            ticket = self._wakeups.ticket(topic)
+            views, _ = self._poll_once(request, key, looks=looks)
             left = deadline - self._machine.monotonic()
             if views or left <= 0 or (stop is not None and stop.is_set()):
                 return views
-            looked = seen if has_asked else looked
             rest = min(left, self._hub.due_in_s(key))
-            if not self._rest(key, ticket, looked, rest, stop) and rest == left:
+            if not self._rest(key, ticket, rest, stop) and rest == left:
                 return []
 
-    def _rest(
-        self, key: Key, ticket: int, looked: int, left: float, stop: threading.Event | None
-    ) -> bool:
+    def _rest(self, key: Key, ticket: int, left: float, stop: threading.Event | None) -> bool:
         """Wait for so long, or until something may have come since somebody looked; whether it
         may.
         """
@@ -114,7 +102,7 @@ class Polling:
         while left > 0 and not (stop is not None and stop.is_set()):
             piece = min(left, self._hub.look_in_s(key))
             is_turn = self._wakeups.wait_turn(f"q:{key[0]}", piece, ticket)
-            if is_turn or self._quiet is None or self._quiet.last != looked:
+            if is_turn or self._hub.may_be_changed(key):
                 return True
             left = until - self._machine.monotonic()
         return False
@@ -129,20 +117,31 @@ class Polling:
         """
         wanted = request.task_type if task_type is None else task_type
         key = queue_name(request.task_type, request.domain), wanted
-        views, retry_at, _ = self._poll_once(request, key, looks=True)
+        views, retry_at = self._poll_once(request, key, looks=True)
         return tuple(self._hand_out.document(view) for view in views), retry_at
 
     def _poll_once(
         self, request: PollRequest, key: Key, *, looks: bool
-    ) -> tuple[list[TaskView], int, bool]:
+    ) -> tuple[list[TaskView], int]:
         """Ask where something may be, with one partition even if nothing may, when it ``looks``;
-        what was claimed, when more falls due, and whether the store was asked.
+        what was claimed, and when more falls due.
         """
+        shards, is_one = self._shards.to_poll(), self._partitions == 1
+        candidates = self._hub.candidates(key, shards, looks=looks and is_one)
+        views, retry_at = list[TaskView](), 0
+        if candidates:
+            views, retry_at = self._ask(key, candidates, self._asked(request, key, shards))
+        names = request.task_type, request.domain, request.worker
+        polled = Polled(*names, shards, self._clock.now_ms())
+        self._hub.record(key, polled, is_recorded=is_one and bool(candidates))
+        return views, retry_at
+
+    def _asked(self, request: PollRequest, key: Key, shards: tuple[str, ...]) -> Poll:
         live = self._live.of(request.task_type)
-        asked = made(
+        return made(
             Poll,
             queue=key[0],
-            shards=self._shards.to_poll(),
+            shards=shards,
             worker=request.worker,
             count=request.count,
             lease_ms=request.lease_s * 1000,
@@ -154,13 +153,6 @@ class Polling:
             gather_ms=self._gather_tasks_ms or 0,
             task_type=key[1],
         )
-        is_one = self._partitions == 1
-        candidates = self._hub.candidates(key, asked.shards, looks=looks and is_one)
-        views, retry_at = self._ask(key, candidates, asked)
-        names = request.task_type, request.domain, request.worker
-        polled = Polled(*names, asked.shards, self._clock.now_ms())
-        self._hub.record(key, polled, is_recorded=is_one and bool(candidates))
-        return views, retry_at, bool(candidates)
 
     def _ask(
         self, key: Key, candidates: Sequence[Candidate], asked: Poll
@@ -197,7 +189,3 @@ class Polling:
         if away is not None and not views:
             raise away
         return views, retry_at
-
-    def record_all(self, task_type: str | None) -> None:
-        """Write down who has polled last, of a type or of all, before that is read."""
-        self._hub.record_all(task_type)

@@ -265,7 +265,6 @@ class Tasks:
 
     def poll_data(self, task_type: str | None) -> tuple[JsonObject, ...]:
         """List who polled last; ``None``: of all types."""
-        self._polling.record_all(task_type)
         return tuple(poll_data_to_json(data) for data in self._domains.last_polls(task_type))
 
     def _known(self, workflow_id: str) -> ExecutionId:

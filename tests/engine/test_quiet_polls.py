@@ -35,6 +35,9 @@ class _Waits:
     def ticket(self, _topic: str) -> int:
         return self.number
 
+    def tickets(self, _topic: str) -> tuple[int, ...]:
+        return (self.number,)
+
     def wait_turn(self, _topic: str, timeout_s: float, seen: int) -> bool:
         self.waits += 1
         self.happens.get(self.waits, lambda: None)()
@@ -84,11 +87,11 @@ def waits(engine: MemoryEngine) -> _Waits:
 def _quiet(engine: MemoryEngine, waits: _Waits) -> tuple[Any, Quiet, _Asked]:
     tasks: Any = engine.engine.tasks
     polling = tasks._polling
-    polling._quiet, polling._wakeups, polling._queues = Quiet(), waits, _Asked(polling._queues)
-    polling._machine = _Machine(waits)
-    polling._hub._monotonic = lambda: waits.now_s
-    polling._hub._queues = polling._queues
-    return tasks, polling._quiet, polling._queues
+    hub, quiet, asked = polling._hub, Quiet(), _Asked(polling._queues)
+    polling._wakeups, polling._queues, polling._machine = waits, asked, _Machine(waits)
+    hub._wakeups, hub._queues, hub._quiet = waits, asked, quiet
+    hub._monotonic = lambda: waits.now_s
+    return tasks, quiet, asked
 
 
 def _poll(tasks: Any, timeout_ms: int = 5_000) -> int:
@@ -132,14 +135,57 @@ def test_a_long_poll_asks_when_what_it_knows_of_falls_due(
     assert waits.now_s == pytest.approx(3.0, abs=0.1)
 
 
-def test_a_queue_that_was_found_empty_is_not_asked_again_within_a_second_by_anybody_who_waits(
+def test_a_queue_that_was_found_empty_is_asked_again_ten_seconds_later_while_nothing_changes(
     engine: MemoryEngine, waits: _Waits
 ) -> None:
     tasks, _, asked = _quiet(engine, waits)
     for _ in range(8):
+        assert _poll(tasks, timeout_ms=2_500) == 0
+    assert (waits.now_s, asked.count) == (20.0, 2)
+    engine.start(workflow("w", simple("a")))
+    assert _poll(tasks, timeout_ms=2_500) == 1, "20 seconds"
+
+
+def test_a_queue_that_was_found_empty_is_asked_within_a_second_of_a_change(
+    engine: MemoryEngine, waits: _Waits
+) -> None:
+    tasks, quiet, asked = _quiet(engine, waits)
+    for _ in range(2):
+        assert _poll(tasks) == 0
+    assert asked.count == 1
+    engine.start(workflow("w", simple("a")))
+    quiet.note()
+    assert _poll(tasks, timeout_ms=250) == 1
+    assert asked.count == 2
+
+
+def test_a_change_while_a_queue_is_asked_is_looked_for_a_second_later(
+    engine: MemoryEngine, waits: _Waits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tasks, quiet, asked = _quiet(engine, waits)
+    ask = asked.poll
+
+    def changed_behind(*given: Any) -> Any:
+        answer = ask(*given)
+        quiet.note()
+        return answer
+
+    monkeypatch.setattr(asked, "poll", changed_behind)
+    for _ in range(3):
+        assert _poll(tasks, timeout_ms=500) == 0
+    assert (waits.now_s, asked.count) == (1.5, 2)
+
+
+def test_a_queue_that_was_found_empty_is_not_asked_within_a_second_where_others_may_fill_it(
+    engine: MemoryEngine, waits: _Waits
+) -> None:
+    tasks, _, asked = _quiet(engine, waits)
+    tasks._polling._hub._quiet = None
+    for _ in range(8):
         assert _poll(tasks, timeout_ms=250) == 0
     assert (waits.now_s, asked.count) == (2.0, 3)
     engine.start(workflow("w", simple("a")))
+    waits.wake()
     assert _poll(tasks, timeout_ms=250) == 1
     assert asked.count == 4
 
@@ -210,6 +256,19 @@ def test_who_polled_last_is_told_though_the_store_was_not_asked(
     assert asked.count == 1
     (polled,) = tasks.poll_data(task_type)
     assert polled["workerId"] == "third"
+
+
+def test_a_worker_counts_as_there_by_its_last_poll_though_the_store_was_not_asked(
+    engine: MemoryEngine, waits: _Waits
+) -> None:
+    tasks, _, asked = _quiet(engine, waits)
+    for _ in range(3):
+        tasks.poll(PollRequest(task_type="a", domain="d", worker="w", timeout_ms=3_000))
+    assert asked.count == 1
+    engine.clock.advance(seconds=5)
+    assert tasks._domains.active("a", "d,other") == "d", "polled 8 seconds ago"
+    engine.clock.advance(seconds=5)
+    assert tasks._domains.active("a", "d,other") == "other"
 
 
 @pytest.mark.parametrize(("tasks", "passed_on"), [(1, 0), (2, 1)])
