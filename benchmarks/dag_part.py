@@ -9,12 +9,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from benchmarks.figures import Bare, Figure, between
-from benchmarks.place import Place, poll, work_off
+from benchmarks.place import Place, engine_module, poll, work_off
 from conductor_py.codec.definitions import workflow_from_json
-from conductor_py.engine import Engine, deliberation
+from conductor_py.engine import Engine
 from conductor_py.model.catalog import Head
 from conductor_py.model.requests import StartRequest
 from conductor_py.wire.catalog import read_draft
@@ -148,7 +148,7 @@ def _cost(at: Place, shape: Shape, size: int, least: int) -> _Cost:
 def _counted() -> Iterator[list[None]]:
     """Count the calls of decide, those included that only find what they lack."""
     calls: list[None] = []
-    module = cast("Any", deliberation)
+    module = engine_module("deliberation")
     decide = module.decide
 
     def counting(*given: Any, **named: Any) -> Any:  # noqa: ANN401 - handed on

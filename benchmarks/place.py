@@ -12,6 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, get_type_hints
 
+import conductor_py.engine as engine_package
 from benchmarks.bare import BareRedis
 from conductor_py.adapters.files.payloads import FilePayloads
 from conductor_py.adapters.memory.search import MemorySearch
@@ -31,7 +32,6 @@ from conductor_py.adapters.redis.wakeups import RedisWakeups
 from conductor_py.decider.workspace import Limits
 from conductor_py.engine import Engine
 from conductor_py.engine.assembly import assemble
-from conductor_py.engine.encoding import PayloadLimits
 from conductor_py.engine.shards import Shards
 from conductor_py.model.json import JsonObject
 from conductor_py.model.requests import PollRequest, TaskResult
@@ -133,13 +133,21 @@ def ports_at(scripts: Scripts, wakeups: RedisWakeups, data: Path) -> Any:  # noq
     return ports(**known)
 
 
+def engine_module(name: str) -> Any:  # noqa: ANN401 - of that tree
+    """Find a module of this tree's engine, in whatever folder of it that is."""
+    (folder,) = engine_package.__path__
+    (found,) = Path(folder).rglob(f"{name}.py")
+    inside = found.relative_to(folder).with_suffix("")
+    return import_module(".".join((engine_package.__name__, *inside.parts)))
+
+
 def _engine(scripts: Scripts, wakeups: RedisWakeups, data: Path, limits: Limits) -> Engine:
     return assemble(
         ports_at(scripts, wakeups, data),
         Shards(RedisShardRegistry(scripts), "bench"),
         version="bench",
         limits=limits,
-        payload_limits=PayloadLimits(),
+        payload_limits=engine_module("encoding").PayloadLimits(),
     )
 
 

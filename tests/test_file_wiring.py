@@ -8,7 +8,7 @@ from conductor_py.adapters.redis.keys import Namespace
 from conductor_py.adapters.redis.scripts import Scripts
 from conductor_py.adapters.s3.contents import S3Contents
 from conductor_py.config import load
-from conductor_py.engine.files import FilePorts
+from conductor_py.engine.port_set import FilePorts
 from conductor_py.model.files import FileRecord
 from conductor_py.wiring.files import files_of
 

@@ -12,7 +12,7 @@ import hashlib
 from dataclasses import replace
 
 from conductor_py.decider import ending
-from conductor_py.decider.java_text import text_of
+from conductor_py.decider.expressions.java_text import text_of
 from conductor_py.decider.references import resolve_value
 from conductor_py.decider.workspace import Workspace
 from conductor_py.model.decision import Entry

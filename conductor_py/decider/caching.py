@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from conductor_py.decider.expressions import TooLarge, compile_template, resolve
+from conductor_py.decider.expressions.expressions import TooLarge, compile_template, resolve
 from conductor_py.decider.need import CachedWanted, Evaluated, digest
 from conductor_py.decider.parameters import Reader
 from conductor_py.decider.references import lookup_in

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from conductor_py.decider.expressions import Template, compile_template
+from conductor_py.decider.expressions.expressions import Template, compile_template
 from conductor_py.decider.plan import Gate, Node, Plan
 from conductor_py.model.changing import made
 from conductor_py.model.definitions import (

@@ -19,21 +19,17 @@ from conductor_py.decider import (
     control,
     ending,
     gates,
-    generations,
     idle,
-    jumping,
     notices,
     operators,
     pausing,
-    revival,
     scheduling,
     schemas,
     skipping,
-    takeback,
     timeouts,
-    walks,
     watching,
 )
+from conductor_py.decider.generations import generations, jumping, revival, takeback, walks
 from conductor_py.decider.need import Missing, Need, Request
 from conductor_py.decider.operations import operate
 from conductor_py.decider.operators import (

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from conductor_py.decider import clearing, failure_workflow, hiding, pausing, schemas, unfinished
-from conductor_py.decider.expressions import TooLarge
+from conductor_py.decider import failure_workflow, hiding, pausing, schemas
+from conductor_py.decider.expressions.expressions import TooLarge
+from conductor_py.decider.generations import clearing, unfinished
 from conductor_py.decider.need import Read
 from conductor_py.decider.parameters import Reader
 from conductor_py.decider.references import resolve_template

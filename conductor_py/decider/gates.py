@@ -28,7 +28,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from conductor_py.decider import ending, scopes, unfinished
+from conductor_py.decider import ending, scopes
+from conductor_py.decider.generations import unfinished
 from conductor_py.decider.graph import lifted
 from conductor_py.decider.need import Read
 from conductor_py.decider.outcomes import (

@@ -17,8 +17,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from conductor_py.decider.expression_nodes import written
-from conductor_py.decider.expressions import MAX_DEPTH
+from conductor_py.decider.expressions.expressions import MAX_DEPTH
+from conductor_py.decider.expressions.nodes import written
 from conductor_py.decider.upstream import handed_on
 from conductor_py.decider.workspace import Spot, Workspace
 from conductor_py.model.business_time import business_time, expanded

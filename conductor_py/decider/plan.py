@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from conductor_py.decider.expressions import Template
+from conductor_py.decider.expressions.expressions import Template
 from conductor_py.model.definitions import Relation, WorkflowDef, WorkflowTask
 
 CONTAINERS = frozenset({"JOIN", "EXCLUSIVE_JOIN", "DO_WHILE"})

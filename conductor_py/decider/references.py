@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from conductor_py.decider.compile import input_template
-from conductor_py.decider.expressions import (
+from conductor_py.decider.expressions.expressions import (
     MISSING,
     Lookup,
     Template,

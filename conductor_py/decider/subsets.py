@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from conductor_py.decider import scopes
-from conductor_py.decider.expressions import compile_template
+from conductor_py.decider.expressions.expressions import compile_template
 from conductor_py.decider.graph import paths
 from conductor_py.decider.plan import Plan
 from conductor_py.errors import InvalidInput, Violation

@@ -10,77 +10,77 @@ from dataclasses import replace
 from functools import partial
 
 from conductor_py.decider.workspace import Limits
-from conductor_py.engine.archiving import Archiving
-from conductor_py.engine.audit import NO_ROUNDS, Auditor, AuditRounds
-from conductor_py.engine.awaiting import Awaiting
-from conductor_py.engine.backfills import Backfills
-from conductor_py.engine.bounds import TaskBounds
+from conductor_py.engine.auditing.audit import NO_ROUNDS, Auditor, AuditRounds
+from conductor_py.engine.catalog.minting import Minter
 from conductor_py.engine.catalog_assembly import catalog_parts
-from conductor_py.engine.checkpoints import DEFAULT_BOUNDS, Checkpoints
 from conductor_py.engine.clock import StoreClock
-from conductor_py.engine.collection import Collector
-from conductor_py.engine.composing import Composer
-from conductor_py.engine.definitions import Definitions
-from conductor_py.engine.deliberation import Deliberation
-from conductor_py.engine.deliveries import deliveries
-from conductor_py.engine.domains import Domains
-from conductor_py.engine.drafts import Drafts
-from conductor_py.engine.effects import Effects
-from conductor_py.engine.encoding import Encoder, PayloadLimits
+from conductor_py.engine.decisions.deliberation import Deliberation
+from conductor_py.engine.decisions.drafts import Drafts
+from conductor_py.engine.decisions.encoding import Encoder, PayloadLimits
+from conductor_py.engine.decisions.executor import Executor
+from conductor_py.engine.decisions.failure_reports import FailureReports
+from conductor_py.engine.decisions.locking import Locking
+from conductor_py.engine.decisions.long_scripts import LongScripts
+from conductor_py.engine.decisions.needs import Fetcher
+from conductor_py.engine.decisions.operations import Operations
+from conductor_py.engine.decisions.punctuality import Punctuality
+from conductor_py.engine.definitions.collection import Collector
+from conductor_py.engine.definitions.composing import Composer
+from conductor_py.engine.definitions.definitions import Definitions
+from conductor_py.engine.definitions.live_limits import LiveLimits
+from conductor_py.engine.definitions.registered import Registered
+from conductor_py.engine.definitions.schemas import Schemas
+from conductor_py.engine.definitions.script_check import ScriptCheck
+from conductor_py.engine.definitions.snapshots import Snapshots
+from conductor_py.engine.definitions.tags import Tags
+from conductor_py.engine.effects.deliveries import deliveries
+from conductor_py.engine.effects.effects import Effects
+from conductor_py.engine.effects.events import Events
+from conductor_py.engine.effects.notifications import Listeners
+from conductor_py.engine.effects.shared_admission import admitting
+from conductor_py.engine.effects.shared_limits import SharedLimits, limited
 from conductor_py.engine.engine import Engine
-from conductor_py.engine.erasure import NEVER, Erasure
-from conductor_py.engine.events import Events
-from conductor_py.engine.executions import STAYS_MS, Executions
-from conductor_py.engine.executor import Executor
-from conductor_py.engine.failure_reports import FailureReports
-from conductor_py.engine.file_retention import FileRetention
-from conductor_py.engine.files import Files
-from conductor_py.engine.hand_out import HandOut
-from conductor_py.engine.hub import Hub
-from conductor_py.engine.live_limits import LiveLimits
-from conductor_py.engine.locking import Locking
-from conductor_py.engine.long_scripts import LongScripts
-from conductor_py.engine.lookups import Lookups
+from conductor_py.engine.executions.awaiting import Awaiting
+from conductor_py.engine.executions.executions import STAYS_MS, Executions
+from conductor_py.engine.executions.lookups import Lookups
+from conductor_py.engine.executions.messages import Messages
+from conductor_py.engine.executions.open_tasks import OpenTasks
+from conductor_py.engine.executions.quarantine import Quarantine
+from conductor_py.engine.executions.recovery import Recovery
+from conductor_py.engine.executions.repairs import Repairs
+from conductor_py.engine.executions.restoring import Restoring
+from conductor_py.engine.executions.steering import Steering
+from conductor_py.engine.executions.trials import MakeBench, Trials
+from conductor_py.engine.explaining.why import Why
 from conductor_py.engine.machine import REAL_MACHINE, Machine
-from conductor_py.engine.messages import Messages
-from conductor_py.engine.minting import Minter
-from conductor_py.engine.needs import Fetcher
-from conductor_py.engine.notifications import Listeners
-from conductor_py.engine.open_tasks import OpenTasks
-from conductor_py.engine.operations import Operations
 from conductor_py.engine.patience import DAY_MS, Patience
 from conductor_py.engine.payload_assembly import payload_parts
-from conductor_py.engine.payload_holding import GRACE_MS, PayloadHolding
-from conductor_py.engine.payloads import PayloadLocations
-from conductor_py.engine.polling import Polling
+from conductor_py.engine.payloads.file_retention import FileRetention
+from conductor_py.engine.payloads.files import Files
+from conductor_py.engine.payloads.holding import GRACE_MS, PayloadHolding
+from conductor_py.engine.payloads.payloads import PayloadLocations
 from conductor_py.engine.port_set import Ports
-from conductor_py.engine.punctuality import Punctuality
-from conductor_py.engine.quarantine import Quarantine
-from conductor_py.engine.queue_names import QueueNames
 from conductor_py.engine.quiet import Quiet
-from conductor_py.engine.reading import Reading
-from conductor_py.engine.recovery import Recovery
-from conductor_py.engine.registered import Registered
-from conductor_py.engine.repairs import Repairs
-from conductor_py.engine.restoring import Restoring
-from conductor_py.engine.retention import FOREVER, Retention
-from conductor_py.engine.scheduler import Firing, RunHistory, Scheduler
-from conductor_py.engine.schedules import Schedules
-from conductor_py.engine.schemas import Schemas
-from conductor_py.engine.script_check import ScriptCheck
+from conductor_py.engine.reading.archiving import Archiving
+from conductor_py.engine.reading.reading import Reading
+from conductor_py.engine.reading.views import Views
+from conductor_py.engine.schedules.backfills import Backfills
+from conductor_py.engine.schedules.scheduler import Firing, RunHistory, Scheduler
+from conductor_py.engine.schedules.schedules import Schedules
 from conductor_py.engine.shards import Shards
-from conductor_py.engine.shared_admission import admitting
-from conductor_py.engine.shared_limits import SharedLimits, limited
-from conductor_py.engine.snapshots import Snapshots
-from conductor_py.engine.steering import Steering
-from conductor_py.engine.sweeper import Enqueue, Relay, Sweeper, always, never
-from conductor_py.engine.system_worker import SystemWorkers
-from conductor_py.engine.tags import Tags
-from conductor_py.engine.tasks import Tasks
-from conductor_py.engine.trials import MakeBench, Trials
-from conductor_py.engine.views import Views
-from conductor_py.engine.why import Why
-from conductor_py.engine.workers import LEASE_MS, Workers
+from conductor_py.engine.sweeping.erasure import NEVER, Erasure
+from conductor_py.engine.sweeping.queue_names import QueueNames
+from conductor_py.engine.sweeping.retention import FOREVER, Retention
+from conductor_py.engine.sweeping.sweeper import Enqueue, Relay, Sweeper, always, never
+from conductor_py.engine.system_worker.worker import SystemWorkers
+from conductor_py.engine.tasks.bounds import TaskBounds
+from conductor_py.engine.tasks.checkpoints import DEFAULT_BOUNDS, Checkpoints
+from conductor_py.engine.tasks.domains import Domains
+from conductor_py.engine.tasks.hand_out import HandOut
+from conductor_py.engine.tasks.hub import Hub
+from conductor_py.engine.tasks.polling import Polling
+from conductor_py.engine.tasks.tasks import Tasks
+from conductor_py.engine.tasks.workers import LEASE_MS, Workers
 from conductor_py.model.codes import DEFAULT_LAYOUT, CodeLayout
 from conductor_py.ports.checkpoints import CheckpointBounds
 from conductor_py.ports.touched import GATHER_MS

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from conductor_py.engine.applying import Applying
-from conductor_py.engine.catalog import Catalog
-from conductor_py.engine.catalog_heads import CatalogHeads
-from conductor_py.engine.catalog_saving import Mint
+from conductor_py.engine.catalog.applying import Applying
+from conductor_py.engine.catalog.catalog import Catalog
+from conductor_py.engine.catalog.exporting import Exporting
+from conductor_py.engine.catalog.heads import CatalogHeads
+from conductor_py.engine.catalog.importing import Importing
+from conductor_py.engine.catalog.lineage import Lineages
+from conductor_py.engine.catalog.publishing import Publishing
+from conductor_py.engine.catalog.saving import Mint
 from conductor_py.engine.clock import StoreClock
-from conductor_py.engine.composing import Composer
-from conductor_py.engine.definitions import Definitions
-from conductor_py.engine.exporting import Exporting
-from conductor_py.engine.importing import Importing
-from conductor_py.engine.lineage import Lineages
-from conductor_py.engine.publishing import Publishing
-from conductor_py.engine.registered import Registered
-from conductor_py.engine.schedules import Schedules
-from conductor_py.engine.snapshots import Snapshots
+from conductor_py.engine.definitions.composing import Composer
+from conductor_py.engine.definitions.definitions import Definitions
+from conductor_py.engine.definitions.registered import Registered
+from conductor_py.engine.definitions.snapshots import Snapshots
+from conductor_py.engine.schedules.schedules import Schedules
 from conductor_py.model.codes import CodeLayout
 from conductor_py.ports.catalog import CatalogStore
 

@@ -6,16 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from conductor_py.engine.clock import StoreClock
-from conductor_py.engine.encoding import PayloadLimits
-from conductor_py.engine.payload_holding import (
+from conductor_py.engine.decisions.encoding import PayloadLimits
+from conductor_py.engine.payloads.holding import (
     EFFECT,
     GRACE_MS,
     SCHEDULE,
     NotedPayloads,
     PayloadHolding,
 )
-from conductor_py.engine.payload_reading import PayloadReader
-from conductor_py.engine.payload_retention import PayloadRetention
+from conductor_py.engine.payloads.reading import PayloadReader
+from conductor_py.engine.payloads.retention import PayloadRetention
 from conductor_py.engine.port_set import Ports
 from conductor_py.model.ids import ExecutionId, is_execution_id, partition_of
 from conductor_py.model.search import OneOf, Or, SearchRequest

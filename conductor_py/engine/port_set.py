@@ -7,12 +7,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from conductor_py.engine.erasure import ErasurePorts
-from conductor_py.engine.files import FilePorts
 from conductor_py.ports.catalog import CatalogStore
 from conductor_py.ports.checkpoints import CheckpointStore
 from conductor_py.ports.damage import DamageStore
+from conductor_py.ports.erasure import Eraser, RemovalRecord
 from conductor_py.ports.events import EventStore, Sink, Webhook
+from conductor_py.ports.files import FileContents, FileRecords, ServedContents
 from conductor_py.ports.inspector import Inspector
 from conductor_py.ports.lock import Lock
 from conductor_py.ports.metadata import MetadataStore, PlanStore
@@ -34,6 +34,23 @@ from conductor_py.ports.timers import Timers
 from conductor_py.ports.touched import TouchedTasks
 from conductor_py.ports.wakeups import Wakeups
 from conductor_py.ports.worker_numbers import WorkerNumbers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilePorts:
+    """Where files and their records are; ``served`` when this server itself serves the bytes."""
+
+    records: FileRecords
+    contents: FileContents
+    served: ServedContents | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErasurePorts:
+    """The record of removals, and the files of this deployment that hold what was removed."""
+
+    record: RemovalRecord
+    erasers: tuple[Eraser, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

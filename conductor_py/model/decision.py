@@ -44,7 +44,7 @@ class NewChild:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Send:
     """An event for another execution: with the same commit in the same partition, else by an effect
-    (``engine.posts``), late and perhaps twice.
+    (``engine.effects.posts``), late and perhaps twice.
     """
 
     execution: str

@@ -13,8 +13,8 @@ from typing import Final
 
 from conductor_py.config import Settings
 from conductor_py.engine import Engine
-from conductor_py.engine.system_lanes import Served
-from conductor_py.engine.system_worker import SystemWorkerOptions
+from conductor_py.engine.system_worker.lanes import Served
+from conductor_py.engine.system_worker.worker import SystemWorkerOptions
 from conductor_py.errors import ConfigurationError
 from conductor_py.outbound.addresses import AddressRules, networks
 from conductor_py.ports.system_tasks import SystemTask, SystemTaskFactory

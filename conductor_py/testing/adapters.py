@@ -33,8 +33,7 @@ from conductor_py.adapters.memory.touched import MemoryTouchedTasks
 from conductor_py.adapters.memory.wakeups import MemoryWakeups
 from conductor_py.adapters.memory.worker_numbers import MemoryWorkerNumbers
 from conductor_py.adapters.quickjs.scripts import QuickJsScripts
-from conductor_py.engine.files import FilePorts
-from conductor_py.engine.port_set import Ports
+from conductor_py.engine.port_set import FilePorts, Ports
 from conductor_py.ports.catalog import CatalogStore
 from conductor_py.ports.events import Sink, Webhook
 from conductor_py.ports.lock import Lock

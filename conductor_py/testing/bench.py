@@ -12,10 +12,10 @@ from conductor_py.adapters.memory.space import MemorySpace
 from conductor_py.adapters.memory.store import MemoryExecutionStore
 from conductor_py.codec.execution import load_attempt
 from conductor_py.decider.workspace import Limits
-from conductor_py.engine.encoding import PayloadLimits
-from conductor_py.engine.executions import Executions
-from conductor_py.engine.tasks import Tasks
-from conductor_py.engine.trials import MOST_BYTES, TrialOver
+from conductor_py.engine.decisions.encoding import PayloadLimits
+from conductor_py.engine.executions.executions import Executions
+from conductor_py.engine.executions.trials import MOST_BYTES, TrialOver
+from conductor_py.engine.tasks.tasks import Tasks
 from conductor_py.model.execution import Attempt
 from conductor_py.model.homes import homes_of
 from conductor_py.model.ids import ExecutionId

@@ -15,19 +15,18 @@ from typing import Any
 
 from conductor_py.adapters.memory.space import MemorySpace
 from conductor_py.codec.definitions import workflow_from_json
-from conductor_py.decider.expressions import check
+from conductor_py.decider.expressions.expressions import check
 from conductor_py.decider.workspace import Limits
 from conductor_py.engine import Engine
 from conductor_py.engine.assembly import assemble
-from conductor_py.engine.audit import AuditRounds
-from conductor_py.engine.encoding import PayloadLimits
-from conductor_py.engine.files import FilePorts
-from conductor_py.engine.notifications import Listeners
-from conductor_py.engine.payload_holding import GRACE_MS
-from conductor_py.engine.port_set import Ports
-from conductor_py.engine.retention import FOREVER
+from conductor_py.engine.auditing.audit import AuditRounds
+from conductor_py.engine.decisions.encoding import PayloadLimits
+from conductor_py.engine.effects.notifications import Listeners
+from conductor_py.engine.executions.trials import MakeBench
+from conductor_py.engine.payloads.holding import GRACE_MS
+from conductor_py.engine.port_set import FilePorts, Ports
 from conductor_py.engine.shards import ROUND_ROBIN, Shards
-from conductor_py.engine.trials import MakeBench
+from conductor_py.engine.sweeping.retention import FOREVER
 from conductor_py.model.json import JsonObject
 from conductor_py.model.requests import PollRequest, StartRequest, TaskResult
 from conductor_py.model.status import TaskStatus

@@ -15,10 +15,10 @@ from conductor_py.adapters.memory.space import Execution as Stored
 from conductor_py.adapters.memory.space import Partition
 from conductor_py.codec.event import load_event
 from conductor_py.codec.execution import load_attempt, load_field, load_header
-from conductor_py.decider import revival
+from conductor_py.decider.generations import revival
+from conductor_py.decider.generations.recount import gates_anew
 from conductor_py.decider.operators import join as joins
 from conductor_py.decider.plan import CONTAINERS, Plan
-from conductor_py.decider.recount import gates_anew
 from conductor_py.decider.workspace import Execution, Limits, Workspace
 from conductor_py.model.event import (
     Admitted,

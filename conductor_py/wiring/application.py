@@ -68,7 +68,7 @@ def build_application(
     """
     from conductor_py.api.app import create_app
     from conductor_py.api.boundary import Boundary
-    from conductor_py.decider.expressions import check
+    from conductor_py.decider.expressions.expressions import check
 
     limits = settings.limits
     served = file_payloads(settings) if settings.payload_storage.type == "files" else None

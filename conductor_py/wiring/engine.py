@@ -11,14 +11,14 @@ from conductor_py.config import Settings
 from conductor_py.decider.workspace import Limits
 from conductor_py.engine import Engine
 from conductor_py.engine.assembly import assemble
-from conductor_py.engine.audit import AuditRounds
-from conductor_py.engine.bounds import TaskBounds
-from conductor_py.engine.encoding import PayloadLimits
-from conductor_py.engine.notifications import Listeners
+from conductor_py.engine.auditing.audit import AuditRounds
+from conductor_py.engine.decisions.encoding import PayloadLimits
+from conductor_py.engine.effects.notifications import Listeners
 from conductor_py.engine.port_set import Ports
 from conductor_py.engine.quiet import Quiet
-from conductor_py.engine.scheduler import RunHistory
+from conductor_py.engine.schedules.scheduler import RunHistory
 from conductor_py.engine.shards import Shards
+from conductor_py.engine.tasks.bounds import TaskBounds
 from conductor_py.model.priorities import QueueOrder
 from conductor_py.ports import scripts as scripts_port
 from conductor_py.ports.effects import EffectQueue
@@ -42,7 +42,7 @@ _GATHER_TASKS_MS: Final = {"sqlite": 1_500, "elasticsearch": 400}
 if TYPE_CHECKING:
     from conductor_py.api.admission import Admission
     from conductor_py.api.metrics import Metrics
-    from conductor_py.engine.trials import Bench
+    from conductor_py.engine.executions.trials import Bench
     from conductor_py.ports.catalog import CatalogStore
     from conductor_py.ports.metadata import MetadataStore
 

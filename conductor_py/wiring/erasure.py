@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from conductor_py.adapters.sqlite.search import SqliteSearch
 from conductor_py.config import Settings
-from conductor_py.engine.erasure import ErasurePorts
+from conductor_py.engine.port_set import ErasurePorts
 from conductor_py.ports.erasure import Eraser
 from conductor_py.ports.search import Search
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from conductor_py.config import Settings
 from conductor_py.config.extras import S3_FILES, require_extra
-from conductor_py.engine.files import FilePorts
+from conductor_py.engine.port_set import FilePorts
 from conductor_py.ports.files import FileContents, ServedContents
 from conductor_py.wiring.installation import data_directory
 

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from conductor_py.config import Settings
 from conductor_py.config.extras import KAFKA, require_extra
-from conductor_py.engine.notifications import Listeners
+from conductor_py.engine.effects.notifications import Listeners
 from conductor_py.errors import ConfigurationError
 from conductor_py.outbound.addresses import AddressRules
 from conductor_py.ports.events import Sink, Webhook

@@ -8,7 +8,7 @@ import pytest
 
 from conductor_py.adapters.s3.contents import S3Contents
 from conductor_py.adapters.s3.payloads import S3Payloads, S3Settings
-from conductor_py.engine.payload_reading import PayloadReader
+from conductor_py.engine.payloads.reading import PayloadReader
 from conductor_py.errors import StoreUnavailable
 from conductor_py.ports.payloads import PayloadKind, mint_path
 from tests.services.fixed_answers import answering, response

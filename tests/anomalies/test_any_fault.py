@@ -118,7 +118,7 @@ class _Chaos:
 )
 @given(definition=definitions(), seed=_seeds)
 def test_whatever_befalls_servers_every_execution_ends_whole(definition: Json, seed: int) -> None:
-    with patch("conductor_py.engine.operations._ANSWER_WAIT_S", 0.0):
+    with patch("conductor_py.engine.decisions.operations._ANSWER_WAIT_S", 0.0):
         chaos = _Chaos(definition, seed)
         for _ in range(_STEPS):
             chaos.step()

@@ -7,7 +7,7 @@ import pytest
 
 from conductor_py.adapters.quickjs.scripts import QuickJsScripts
 from conductor_py.api import create_app
-from conductor_py.decider.expressions import check
+from conductor_py.decider.expressions.expressions import check
 from conductor_py.testing.engine import MemoryEngine, memory_engine
 from conductor_py.wire.event_handlers import EventExecutionForm, EventHandlerForm
 from conductor_py.wire.fields import load

@@ -11,8 +11,9 @@ from conductor_py.adapters.files.contents import DirectoryContents
 from conductor_py.adapters.memory.file_records import MemoryFileRecords
 from conductor_py.adapters.memory.space import MemorySpace
 from conductor_py.api import create_app
-from conductor_py.engine.file_retention import UPLOAD_MS
-from conductor_py.engine.files import CHECK_MS, MOST_FILES, FilePorts, Files
+from conductor_py.engine.payloads.file_retention import UPLOAD_MS
+from conductor_py.engine.payloads.files import CHECK_MS, MOST_FILES, Files
+from conductor_py.engine.port_set import FilePorts
 from conductor_py.errors import Conflict, NotFound
 from conductor_py.ports.files import FileContents
 from conductor_py.testing.clock import FakeClock

@@ -13,7 +13,7 @@ from flask.testing import FlaskClient
 from conductor_py.api import create_app, documents
 from conductor_py.api.admission import Admission
 from conductor_py.codec import schedules as codec_of_schedules
-from conductor_py.engine import readable
+from conductor_py.engine.definitions import readable
 from conductor_py.model.json_bounds import HEAVY_VALUES
 from conductor_py.testing import MemoryEngine, memory_engine
 from conductor_py.wire.outside import HeavyPlace

@@ -15,10 +15,10 @@ from urllib.parse import quote, quote_plus, unquote_plus
 import pytest
 
 from conductor_py.api import create_app
-from conductor_py.decider.expressions import check
+from conductor_py.decider.expressions.expressions import check
 from conductor_py.decider.workspace import Limits
-from conductor_py.engine.encoding import PayloadLimits
-from conductor_py.engine.notifications import Listeners
+from conductor_py.engine.decisions.encoding import PayloadLimits
+from conductor_py.engine.effects.notifications import Listeners
 from conductor_py.model.requests import TaskLog
 from conductor_py.ports.payloads import paths_in
 from conductor_py.testing import memory_engine

@@ -6,8 +6,8 @@ import orjson
 import pytest
 
 from conductor_py.api import create_app
-from conductor_py.decider.expressions import check
-from conductor_py.engine.script_check import ScriptCheck
+from conductor_py.decider.expressions.expressions import check
+from conductor_py.engine.definitions.script_check import ScriptCheck
 from conductor_py.errors import LimitExceeded
 from conductor_py.ports.scripts import Scripts
 from conductor_py.testing.bench import MemoryBench

@@ -18,8 +18,8 @@ pytestmark = pytest.mark.xdist_group("sources")  # which are read once
 #: Patterns that are made of what is only known at run time, and why they are harmless.
 MADE_AT_RUN_TIME = {
     "conductor_py/adapters/redis/inspector.py:__init__": "the namespace, escaped; keys of Redis",
-    "conductor_py/decider/linear_regex.py:_class": "one class, read by one character",
-    "conductor_py/decider/linear_regex.py:_escape": "one class, read by one character",
+    "conductor_py/decider/expressions/linear_regex.py:_class": "one class, read by one character",
+    "conductor_py/decider/expressions/linear_regex.py:_escape": "one class, read by one character",
     "conductor_py/wire/pipeline_fields.py:read": "what a_name is given, each found by itself",
     "workers/conductor_workers/pipelines/kept_rows.py:read_values": "whole numbers",
     "workers/conductor_workers/pipelines/storage/name_patterns.py:matcher": (

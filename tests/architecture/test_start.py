@@ -14,7 +14,11 @@ _FOR_FEW = (
     *("conductor_py.testing", "conductor_py.testing.bench", "conductor_py.adapters.memory"),
     "conductor_py.sdk",
 )
-_ALWAYS = ("conductor_py.api.app", "conductor_py.engine.sweeper", "conductor_py.systemtasks.http")
+_ALWAYS = (
+    "conductor_py.api.app",
+    "conductor_py.engine.sweeping.sweeper",
+    "conductor_py.systemtasks.http",
+)
 
 
 def _loaded(folder: Path, *settings: str) -> set[str]:

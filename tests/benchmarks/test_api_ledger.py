@@ -27,8 +27,11 @@ def _frame(*modules: str) -> FrameType:
 @pytest.mark.parametrize(
     ("modules", "part"),
     [
-        (("flask.app", "conductor_py.engine.tasks", "conductor_py.decider.decide"), "deciding"),
-        (("conductor_py.api.tasks", "conductor_py.engine.tasks", "threading"), "engine"),
+        (
+            ("flask.app", "conductor_py.engine.tasks.tasks", "conductor_py.decider.decide"),
+            "deciding",
+        ),
+        (("conductor_py.api.tasks", "conductor_py.engine.tasks.tasks", "threading"), "engine"),
         (("conductor_py.adapters.redis.connection", "redis.connection", "socket"), "Redis: the"),
         (("conductor_py.engineering",), "this program"),
     ],

@@ -1,6 +1,6 @@
 """What `CatalogStore` promises, on every store."""
 
-from conductor_py.engine.importing import MOST_WRITES
+from conductor_py.engine.catalog.importing import MOST_WRITES
 from conductor_py.model.bundle import OnExisting
 from conductor_py.ports.catalog import PUBLISHED, Cell, Table, Write
 from conductor_py.testing import memory_engine

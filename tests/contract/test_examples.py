@@ -7,7 +7,7 @@ import jsonschema
 import orjson
 import pytest
 
-from conductor_py.decider.expressions import check
+from conductor_py.decider.expressions.expressions import check
 from conductor_py.errors import InvalidInput
 from conductor_py.wire.definition_reader import DefinitionReader
 from conductor_py.wire.examples import EXAMPLES

@@ -27,8 +27,8 @@ from conductor_py.adapters.memory.file_records import MemoryFileRecords
 from conductor_py.adapters.memory.space import MemorySpace
 from conductor_py.adapters.quickjs.scripts import QuickJsScripts
 from conductor_py.api import create_app
-from conductor_py.decider.expressions import check
-from conductor_py.engine.files import FilePorts
+from conductor_py.decider.expressions.expressions import check
+from conductor_py.engine.port_set import FilePorts
 from conductor_py.testing import FakeClock
 from conductor_py.testing.bench import MemoryBench
 from conductor_py.testing.engine import MemoryEngine, memory_engine

@@ -8,10 +8,10 @@ from contextlib import suppress
 
 import pytest
 
-from conductor_py.decider import expressions
-from conductor_py.decider.jsonpath import compile_path
-from conductor_py.decider.linear_regex import compile_regex
-from conductor_py.engine.hand_out import _tree_of
+from conductor_py.decider.expressions import expressions
+from conductor_py.decider.expressions.jsonpath import compile_path
+from conductor_py.decider.expressions.linear_regex import compile_regex
+from conductor_py.engine.tasks.hand_out import _tree_of
 from conductor_py.errors import ConductorError
 from conductor_py.model import business_time, cron, search
 from conductor_py.model.wait_time import parse_duration_ms, parse_until_ms

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from conductor_py.api import create_app
 from conductor_py.api.metrics import Metrics
-from conductor_py.engine.system_worker import SystemWorkerOptions
+from conductor_py.engine.system_worker.worker import SystemWorkerOptions
 from conductor_py.ports.system_tasks import SystemCall, SystemResult
 from conductor_py.wiring.application import show_engine
 from tests.builders import simple, typed, workflow

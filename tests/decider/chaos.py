@@ -430,8 +430,8 @@ def timeless() -> Iterator[None]:
             "conductor_py.engine.machine.Machine.token",
             lambda _, size: chance.randbytes(size).hex(),
         )
-        patch.setattr("conductor_py.engine.operations._ANSWER_WAIT_S", 0.0)
-        patch.setattr("conductor_py.engine.results._PAUSES_S", (0.0,))
+        patch.setattr("conductor_py.engine.decisions.operations._ANSWER_WAIT_S", 0.0)
+        patch.setattr("conductor_py.engine.tasks.results._PAUSES_S", (0.0,))
         yield
 
 

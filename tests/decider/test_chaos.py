@@ -11,7 +11,7 @@ from functools import partial
 import pytest
 
 from conductor_py.decider.workspace import Limits
-from conductor_py.engine.snapshots import snapshots_of
+from conductor_py.engine.definitions.snapshots import snapshots_of
 from conductor_py.testing.author import Author, GraphAuthor, RichAuthor
 from conductor_py.testing.recount import complaints
 from tests.decider.chaos import Chaos, Weather, timeless

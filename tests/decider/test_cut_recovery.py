@@ -7,7 +7,7 @@ import pytest
 
 from conductor_py.adapters.memory.space import MemorySpace
 from conductor_py.decider.workspace import Limits
-from conductor_py.engine.snapshots import snapshots_of
+from conductor_py.engine.definitions.snapshots import snapshots_of
 from conductor_py.errors import Conflict
 from conductor_py.model.requests import ForceRequest, RerunRequest
 from conductor_py.testing import MemoryEngine, memory_engine

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from conductor_py.engine.recovery import Recovery
+from conductor_py.engine.executions.recovery import Recovery
 from conductor_py.model.requests import RerunRequest
 from conductor_py.testing import MemoryEngine
 from tests.builders import (

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from conductor_py.engine.encoding import PayloadLimits
+from conductor_py.engine.decisions.encoding import PayloadLimits
 from conductor_py.errors import Conflict, InvalidInput, PayloadTooLarge
 from conductor_py.model.requests import ForceRequest
 from conductor_py.testing import MemoryEngine, memory_engine

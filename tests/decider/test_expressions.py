@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conductor_py.decider.expression_nodes import MAX_TEXT, MAX_VISITS
-from conductor_py.decider.expressions import (
+from conductor_py.decider.expressions.expressions import (
     MAX_DEPTH,
     MISSING,
     Missing,
@@ -20,6 +19,7 @@ from conductor_py.decider.expressions import (
     resolve,
     text_of,
 )
+from conductor_py.decider.expressions.nodes import MAX_TEXT, MAX_VISITS
 from conductor_py.model.json import JsonValue
 
 DOCUMENT: Mapping[str, Mapping[str, JsonValue]] = {

@@ -22,7 +22,7 @@ import pytest
 from conductor_py.decider.decide import decide
 from conductor_py.decider.need import Need
 from conductor_py.decider.plan import Plan
-from conductor_py.engine import executions
+from conductor_py.engine.executions import executions
 from conductor_py.model.decision import Decision
 from conductor_py.model.ids import ExecutionId
 from conductor_py.testing import MemoryEngine, memory_engine
@@ -199,7 +199,7 @@ def _plain(value: Any) -> Any:
 def _recorded(history: _History, monkeypatch: pytest.MonkeyPatch) -> Json:
     engine = memory_engine()
     recorder = _Recorder()
-    monkeypatch.setattr("conductor_py.engine.deliberation.decide", recorder.decide)
+    monkeypatch.setattr("conductor_py.engine.decisions.deliberation.decide", recorder.decide)
     monkeypatch.setattr(executions, "execution_id", lambda *_: _ID)
     numbers = iter(range(1, 10_000))
     monkeypatch.setattr(

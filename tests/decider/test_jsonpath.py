@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conductor_py.decider.jsonpath import MAX_VISITS, compile_path, read
-from conductor_py.decider.jsonpath_operators import holds
-from conductor_py.decider.jsonpath_steps import Path
-from conductor_py.decider.linear_regex import Regex, compile_regex
+from conductor_py.decider.expressions.jsonpath import MAX_VISITS, compile_path, read
+from conductor_py.decider.expressions.jsonpath_operators import holds
+from conductor_py.decider.expressions.jsonpath_steps import Path
+from conductor_py.decider.expressions.linear_regex import Regex, compile_regex
 from conductor_py.model.json import JsonValue
 
 STORE: JsonValue = {

@@ -6,7 +6,7 @@ import pytest
 
 from conductor_py.adapters.memory.space import MemorySpace
 from conductor_py.codec.definitions import workflow_from_json
-from conductor_py.engine.operations import Operations
+from conductor_py.engine.decisions.operations import Operations
 from conductor_py.errors import StoreUnavailable
 from conductor_py.model.ids import ExecutionId, partition_of
 from conductor_py.testing import FakeClock, MemoryEngine, memory_engine

@@ -289,7 +289,7 @@ class _Observer:
 def _observed() -> Iterator[_Observer]:
     observer = _Observer()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("conductor_py.engine.deliberation.decide", observer.decide)
+        patch.setattr("conductor_py.engine.decisions.deliberation.decide", observer.decide)
         yield observer
 
 

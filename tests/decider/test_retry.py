@@ -368,8 +368,8 @@ def test_retry_in_the_middle_of_the_clean_up_waits_for_its_end(
     started = engine.start(workflow("w", fork("f", *branches), join("j", *refs)))
     engine.settle()
     with monkeypatch.context() as patch, suppress(StoreUnavailable):
-        patch.setattr("conductor_py.engine.operations._ANSWER_WAIT_S", 0.0)
-        patch.setattr("conductor_py.engine.executor._SERVE_OTHERS_S", -1.0)
+        patch.setattr("conductor_py.engine.decisions.operations._ANSWER_WAIT_S", 0.0)
+        patch.setattr("conductor_py.engine.decisions.executor._SERVE_OTHERS_S", -1.0)
         run_failing(engine, "b3")
         _retry(engine, started)
     engine.settle()

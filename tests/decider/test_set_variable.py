@@ -1,6 +1,6 @@
 """SET_VARIABLE: the variables of the workflow."""
 
-from conductor_py.engine.encoding import PayloadLimits
+from conductor_py.engine.decisions.encoding import PayloadLimits
 from conductor_py.testing import MemoryEngine, memory_engine
 from tests.builders import set_variable, simple, status_of, task_of, workflow
 

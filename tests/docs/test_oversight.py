@@ -1,7 +1,7 @@
 """The pages about audits and explanations list every code, with what the code says of it."""
 
-from conductor_py.engine.causes import CAUSES
-from conductor_py.engine.findings import KINDS
+from conductor_py.engine.auditing.findings import KINDS
+from conductor_py.engine.explaining.causes import CAUSES
 from tests.docs.pages import page
 
 

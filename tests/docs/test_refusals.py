@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from conductor_py.decider.expressions import check as check_expressions
+from conductor_py.decider.expressions.expressions import check as check_expressions
 from conductor_py.errors import InvalidInput
 from conductor_py.wire import dag_rules, parameter_rules, task_rules, validation
 from conductor_py.wire.definition_reader import DefinitionReader

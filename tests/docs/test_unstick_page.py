@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from conductor_py.engine.causes import CAUSES
+from conductor_py.engine.explaining.causes import CAUSES
 from tests.docs.pages import page
 from tests.docs.reader import follow, steps_of
 

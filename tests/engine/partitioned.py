@@ -29,7 +29,7 @@ from conductor_py.adapters.redis.wakeups import RedisWakeups
 from conductor_py.adapters.redis.worker_numbers import RedisWorkerNumbers
 from conductor_py.decider.workspace import Limits
 from conductor_py.engine.assembly import assemble
-from conductor_py.engine.encoding import PayloadLimits
+from conductor_py.engine.decisions.encoding import PayloadLimits
 from conductor_py.engine.port_set import Ports
 from conductor_py.engine.shards import Shards
 from conductor_py.testing import FakeClock, MemoryEngine

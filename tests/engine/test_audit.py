@@ -18,7 +18,7 @@ from conductor_py.codec.definitions import workflow_from_json
 from conductor_py.config import load
 from conductor_py.decider.workspace import Limits
 from conductor_py.engine import Engine
-from conductor_py.engine.findings import KINDS, Finding
+from conductor_py.engine.auditing.findings import KINDS, Finding
 from conductor_py.errors import InvalidInput, NotFound
 from conductor_py.model.ids import ExecutionId
 from conductor_py.model.requests import PollRequest, StartRequest, TaskResult

@@ -10,8 +10,8 @@ from typing import Any
 import orjson
 import pytest
 
-from conductor_py.engine import exporting, import_checks, importing
-from conductor_py.engine.composing import Composer
+from conductor_py.engine.catalog import exporting, import_checks, importing
+from conductor_py.engine.definitions.composing import Composer
 from conductor_py.errors import Conflict, InvalidInput, NotFound, PayloadTooLarge
 from conductor_py.model.bundle import Imported, ImportReport, OnExisting
 from conductor_py.model.catalog import Head, Kind, SplitWorkflow

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from conductor_py.engine import catalog_pinning, composing
-from conductor_py.engine.catalog import Catalog
+from conductor_py.engine.catalog import pinning as catalog_pinning
+from conductor_py.engine.catalog.catalog import Catalog
+from conductor_py.engine.definitions import composing
 from conductor_py.errors import Conflict, DefinitionError, InvalidInput, NotFound
 from conductor_py.model.catalog import Head, Kind
 from conductor_py.model.definitions import WorkflowTask

@@ -8,7 +8,7 @@ import pytest
 
 from conductor_py.adapters.memory.catalog import MemoryCatalogStore
 from conductor_py.adapters.memory.space import MemorySpace
-from conductor_py.engine.catalog_sheet import Sheet
+from conductor_py.engine.catalog.sheet import Sheet
 from conductor_py.ports.catalog import CatalogStore, Cell, Table, Write
 
 _FIELDS = [f"{number:019d}" for number in range(6)]

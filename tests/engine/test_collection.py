@@ -7,9 +7,9 @@ import pytest
 
 from conductor_py.adapters.memory.space import MemorySpace
 from conductor_py.codec.definitions import workflow_from_json
-from conductor_py.engine import snapshots
-from conductor_py.engine.collection import UNUSED_MS, Collector
-from conductor_py.engine.plan_cache import PlanCache
+from conductor_py.engine.definitions import snapshots
+from conductor_py.engine.definitions.collection import UNUSED_MS, Collector
+from conductor_py.engine.definitions.plan_cache import PlanCache
 from conductor_py.testing.clock import FakeClock
 from conductor_py.testing.engine import MemoryEngine, memory_engine
 

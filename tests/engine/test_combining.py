@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from conductor_py.adapters.memory.space import MemorySpace
-from conductor_py.engine import executor
+from conductor_py.engine.decisions import executor
 from conductor_py.ports.store import Commit, CommitReply, Outcome
 from conductor_py.testing import FakeClock, MemoryEngine, memory_engine
 from tests.builders import fork, fork_inputs, join, pass_time, simple, status_of, workflow

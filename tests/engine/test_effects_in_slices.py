@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from conductor_py.engine import effects as module
+from conductor_py.engine.effects import effects as module
 from conductor_py.errors import StoreUnavailable
 from conductor_py.testing import MemoryEngine, memory_engine
 from tests.builders import simple, sub_workflow, typed, workflow

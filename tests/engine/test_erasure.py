@@ -9,8 +9,8 @@ import pytest
 
 from conductor_py.engine import assembly
 from conductor_py.engine.clock import StoreClock
-from conductor_py.engine.erasure import NEVER, Erasure, ErasurePorts
-from conductor_py.engine.port_set import Ports
+from conductor_py.engine.port_set import ErasurePorts, Ports
+from conductor_py.engine.sweeping.erasure import NEVER, Erasure
 from conductor_py.errors import StoreUnavailable
 from conductor_py.ports.erasure import Removals
 from conductor_py.testing import MemoryEngine, memory_engine

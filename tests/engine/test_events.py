@@ -9,8 +9,8 @@ import pytest
 
 from conductor_py.codec.definitions import workflow_from_json
 from conductor_py.codec.event_handlers import load_handler, load_message
-from conductor_py.engine import events
-from conductor_py.engine.event_actions import EventActions
+from conductor_py.engine.effects import events
+from conductor_py.engine.effects.event_actions import EventActions
 from conductor_py.errors import Conflict, InvalidInput, NotFound, StoreDamaged, StoreUnavailable
 from conductor_py.model.event_handlers import EventHandler, EventMessage
 from conductor_py.ports.events import Undelivered
@@ -662,7 +662,7 @@ def test_a_defect_in_one_message_does_not_hold_up_the_others(
             raise AssertionError("a defect")
         return message
 
-    monkeypatch.setattr("conductor_py.engine.event_delivery.load_message", broken)
+    monkeypatch.setattr("conductor_py.engine.effects.event_delivery.load_message", broken)
     engine.engine.relay.tick()
     assert [record["messageId"] for record in happened(engine)] == [second]
     assert "A message cannot be delivered" in caplog.text

@@ -8,7 +8,7 @@ import pytest
 
 from conductor_py.adapters.memory.space import MemorySpace
 from conductor_py.decider.decide import decide
-from conductor_py.engine.encoding import PayloadLimits
+from conductor_py.engine.decisions.encoding import PayloadLimits
 from conductor_py.errors import StoreUnavailable
 from conductor_py.model.ids import ExecutionId
 from conductor_py.ports.store import Commit, Outcome
@@ -213,7 +213,7 @@ def test_execution_that_cannot_be_decided_ends_with_the_reason_and_stops_no_othe
         return decide(plan, execution, *rest)
 
     with monkeypatch.context() as patch:
-        patch.setattr("conductor_py.engine.deliberation.decide", throwing)
+        patch.setattr("conductor_py.engine.decisions.deliberation.decide", throwing)
         pass_time(engine, seconds=5)
         assert status_of(engine, fine) == "TIMED_OUT"
     found = engine.workflow(broken)
@@ -227,7 +227,7 @@ def test_execution_that_cannot_be_decided_ends_with_the_reason_and_stops_no_othe
 def test_result_that_breaks_the_decision_is_accepted(
     engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from conductor_py.engine import deliberation
+    from conductor_py.engine.decisions import deliberation
 
     started = engine.start(workflow("w", simple("a"), simple("b")))
     with monkeypatch.context() as patch:
@@ -243,7 +243,7 @@ def test_result_that_breaks_the_decision_is_accepted(
 def test_store_that_goes_away_while_deciding_ends_no_execution(
     engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from conductor_py.engine import deliberation
+    from conductor_py.engine.decisions import deliberation
 
     def away(*_: Any) -> Any:
         raise StoreUnavailable
@@ -260,7 +260,7 @@ def test_store_that_goes_away_while_deciding_ends_no_execution(
 def test_event_of_an_unknown_kind_leaves_the_execution_alone(
     engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from conductor_py.engine import results
+    from conductor_py.engine.tasks import results
 
     started = engine.start(workflow("w", simple("a"), simple("b")))
     with monkeypatch.context() as patch:

@@ -9,8 +9,8 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
-from conductor_py.decider.expressions import named_value
-from conductor_py.engine.hand_out import HandOut
+from conductor_py.decider.expressions.expressions import named_value
+from conductor_py.engine.tasks.hand_out import HandOut
 from conductor_py.model.ids import ExecutionId
 from conductor_py.model.requests import TaskLog
 from conductor_py.ports.payloads import PayloadKind
@@ -109,7 +109,7 @@ def test_value_that_thousands_of_references_name_is_read_once(
     engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read = Mock(wraps=named_value)
-    monkeypatch.setattr("conductor_py.engine.hand_out.named_value", read)
+    monkeypatch.setattr("conductor_py.engine.tasks.hand_out.named_value", read)
     part = "${workflow.secrets.DB.user}"
     handed = _handed(engine, {"l": [part] * 500, "t": f"<{part}{_TOKEN}>" * 500})
     assert handed == {"l": ["u"] * 500, "t": "<us3cr3t-token>" * 500}

@@ -14,10 +14,10 @@ from conductor_py.adapters.memory.payloads import MemoryPayloads
 from conductor_py.adapters.quickjs import QuickJsScripts
 from conductor_py.adapters.s3.payloads import S3Payloads, S3Settings
 from conductor_py.decider.need import Need, PayloadWanted
-from conductor_py.engine.encoding import PayloadLimits
-from conductor_py.engine.needs import Fetcher
-from conductor_py.engine.payload_reading import PayloadReader
-from conductor_py.engine.snapshots import snapshots_of
+from conductor_py.engine.decisions.encoding import PayloadLimits
+from conductor_py.engine.decisions.needs import Fetcher
+from conductor_py.engine.definitions.snapshots import snapshots_of
+from conductor_py.engine.payloads.reading import PayloadReader
 from conductor_py.errors import Conflict, LimitExceeded, PayloadTooLarge, StoreUnavailable
 from conductor_py.model.ids import ExecutionId
 from conductor_py.model.json_bounds import HEAVY_VALUES

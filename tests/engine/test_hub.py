@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from conductor_py.engine.hub import Candidate, Hub
+from conductor_py.engine.tasks.hub import Candidate, Hub
 from conductor_py.ports.permits import task_limit
 from conductor_py.ports.queues import Poll, PollReply
 from tests.conformance.stores import (

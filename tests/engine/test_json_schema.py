@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from conductor_py.engine import json_schema
-from conductor_py.engine.json_schema import Fault, faults, schema_fault
+from conductor_py.engine.definitions import json_schema
+from conductor_py.engine.definitions.json_schema import Fault, faults, schema_fault
 
 _PERSON: dict[str, Any] = {
     "type": "object",

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from conductor_py.engine import lineage
+from conductor_py.engine.catalog import lineage
 from conductor_py.errors import NotFound
 from conductor_py.model.catalog import Head, Kind
 from conductor_py.model.lineage import Lineage, LineageEdge

@@ -11,7 +11,7 @@ import pytest
 from conductor_py.adapters.memory.space import MemorySpace
 from conductor_py.codec.definitions import workflow_from_json
 from conductor_py.decider.need import ScriptWanted
-from conductor_py.engine.long_scripts import AGAIN_MS, LongScripts
+from conductor_py.engine.decisions.long_scripts import AGAIN_MS, LongScripts
 from conductor_py.errors import LimitExceeded, StoreUnavailable
 from conductor_py.model.ids import ExecutionId
 from conductor_py.model.requests import UpgradeRequest

@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from conductor_py.api import create_app
-from conductor_py.decider.expressions import check
+from conductor_py.decider.expressions.expressions import check
 from conductor_py.model.ids import ExecutionId
 from conductor_py.model.json import JsonValue
 from conductor_py.model.masking import Masker, _forms, values_in
@@ -214,7 +214,7 @@ def test_internal_error_of_an_execution_with_masked_fields_is_told_without_its_w
         raise KeyError("4111")
 
     with monkeypatch.context() as patch:
-        patch.setattr("conductor_py.engine.deliberation.decide", throwing)
+        patch.setattr("conductor_py.engine.decisions.deliberation.decide", throwing)
         engine.complete(task)
     assert engine.workflow(execution)["reasonForIncompletion"] == "internal error: KeyError"
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from conductor_py.adapters.memory.space import MemorySpace
 from conductor_py.adapters.memory.worker_numbers import MemoryWorkerNumbers
+from conductor_py.engine.catalog.minting import AHEAD_MS, LEASE_MS, PATIENCE_MS, Minter
 from conductor_py.engine.clock import StoreClock
 from conductor_py.engine.machine import Machine
-from conductor_py.engine.minting import AHEAD_MS, LEASE_MS, PATIENCE_MS, Minter
 from conductor_py.errors import (
     ClockSetBack,
     ConfigurationError,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from conductor_py.decider.need import Need, Read
-from conductor_py.engine.needs import Fetcher
-from conductor_py.engine.payload_reading import PayloadReader
-from conductor_py.engine.snapshots import snapshots_of
+from conductor_py.engine.decisions.needs import Fetcher
+from conductor_py.engine.definitions.snapshots import snapshots_of
+from conductor_py.engine.payloads.reading import PayloadReader
 from conductor_py.model.ids import ExecutionId
 from conductor_py.testing import MemoryEngine
 from tests.builders import simple, workflow

@@ -8,7 +8,7 @@ import pytest
 
 from conductor_py.adapters.memory.space import MemorySpace
 from conductor_py.decider.workspace import Limits
-from conductor_py.engine.notifications import Listeners
+from conductor_py.engine.effects.notifications import Listeners
 from conductor_py.model.event_handlers import EventMessage
 from conductor_py.ports.events import Undelivered
 from conductor_py.testing import MemoryEngine, memory_engine

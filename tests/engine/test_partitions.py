@@ -10,7 +10,7 @@ import pytest
 from conductor_py.adapters.memory.space import MemorySpace
 from conductor_py.adapters.redis.cluster import ClusterConnection
 from conductor_py.adapters.redis.connection import Connection
-from conductor_py.engine.shared_limits import SharedLimits
+from conductor_py.engine.effects.shared_limits import SharedLimits
 from conductor_py.errors import LimitExceeded, StoreUnavailable
 from conductor_py.model.definitions import TaskDef
 from conductor_py.model.ids import ExecutionId, partition_of

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from conductor_py.decider.workspace import Limits
-from conductor_py.engine.encoding import Encoder, PayloadLimits
+from conductor_py.engine.decisions.encoding import Encoder, PayloadLimits
 from conductor_py.errors import PayloadTooLarge
 from conductor_py.model.execution import Document
 from conductor_py.ports.payloads import PayloadKind

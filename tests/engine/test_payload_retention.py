@@ -7,9 +7,9 @@ import pytest
 
 from conductor_py.codec.event import load_event
 from conductor_py.engine.clock import StoreClock
-from conductor_py.engine.encoding import PayloadLimits
-from conductor_py.engine.payload_holding import GRACE_MS, PayloadHolding
-from conductor_py.engine.payload_retention import LOOK_MS, MISSED_MS
+from conductor_py.engine.decisions.encoding import PayloadLimits
+from conductor_py.engine.payloads.holding import GRACE_MS, PayloadHolding
+from conductor_py.engine.payloads.retention import LOOK_MS, MISSED_MS
 from conductor_py.errors import ConductorError, Conflict, NotFound, StoreUnavailable
 from conductor_py.model.event import ChildEnded
 from conductor_py.model.execution import External

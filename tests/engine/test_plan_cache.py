@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conductor_py.decider.compile import compile_plan
-from conductor_py.engine.plan_cache import Compiled, PlanCache
+from conductor_py.engine.definitions.plan_cache import Compiled, PlanCache
 from conductor_py.model.definitions import WorkflowDef
 from conductor_py.model.ids import ExecutionId
 

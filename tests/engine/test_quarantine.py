@@ -12,7 +12,7 @@ import pytest
 from conductor_py.adapters.memory.space import Execution as Stored
 from conductor_py.adapters.memory.space import MemorySpace
 from conductor_py.decider import decide as deciding
-from conductor_py.engine import deliberation
+from conductor_py.engine.decisions import deliberation
 from conductor_py.errors import Conflict, NotFound, StoreUnavailable
 from conductor_py.model.event import ResultReported
 from conductor_py.model.ids import ExecutionId

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from conductor_py.engine.queue_names import QueueNames
+from conductor_py.engine.sweeping.queue_names import QueueNames
 from conductor_py.errors import StoreUnavailable
 from conductor_py.ports.queues import TaskQueues
 from conductor_py.testing import MemoryEngine

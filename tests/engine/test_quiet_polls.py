@@ -9,7 +9,7 @@ import pytest
 
 from conductor_py.engine.machine import Machine
 from conductor_py.engine.quiet import Quiet
-from conductor_py.engine.system_worker import SystemWorkerOptions
+from conductor_py.engine.system_worker.worker import SystemWorkerOptions
 from conductor_py.errors import StoreUnavailable
 from conductor_py.model.requests import PollRequest
 from conductor_py.testing import MemoryEngine

@@ -1,6 +1,6 @@
 """Workflows that would start themselves without end, and those that may not."""
 
-from conductor_py.engine.recursion import endless_recursion
+from conductor_py.engine.definitions.recursion import endless_recursion
 from conductor_py.model.definition_form import workflow_from_json
 from conductor_py.testing.definitions import (
     Json,

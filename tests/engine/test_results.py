@@ -7,7 +7,7 @@ import pytest
 
 from conductor_py.adapters.memory.store import MemoryExecutionStore
 from conductor_py.codec.event import dump_event
-from conductor_py.engine import results
+from conductor_py.engine.tasks import results
 from conductor_py.errors import Conflict, NotFound, StoreUnavailable
 from conductor_py.model.event import ResultReported
 from conductor_py.model.ids import ExecutionId

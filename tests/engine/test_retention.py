@@ -1,7 +1,7 @@
 """Archived executions go when they ended long enough ago, and not while the store has them."""
 
 from conductor_py.engine.clock import StoreClock
-from conductor_py.engine.retention import FOREVER, Retention
+from conductor_py.engine.sweeping.retention import FOREVER, Retention
 from conductor_py.testing.engine import MemoryEngine, memory_engine
 from tests.engine.test_collection import simple
 

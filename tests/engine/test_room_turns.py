@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from conductor_py.engine.room_turns import RoomTurns
+from conductor_py.engine.decisions.room_turns import RoomTurns
 from conductor_py.errors import StoreFull
 from conductor_py.ports.store import Commit, CommitReply
 from conductor_py.testing import memory_engine

@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from conductor_py.codec.definitions import workflow_from_json
-from conductor_py.engine.schemas import Schemas
+from conductor_py.engine.definitions.schemas import Schemas
 from conductor_py.errors import InvalidInput, NotFound
 from conductor_py.model.definition_form import task_def_from_json
 from conductor_py.testing import MemoryEngine

@@ -113,7 +113,7 @@ def test_under_local_only_the_home_server_alone_fires_timers_and_a_long_poll_the
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Only the wake-up brings the task: looking again by itself is put off."""
-    from conductor_py.engine import hub
+    from conductor_py.engine.tasks import hub
 
     monkeypatch.setattr(hub, "_LOOK_S", 600.0)
     one, two = _two(LOCAL_ONLY)

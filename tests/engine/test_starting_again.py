@@ -6,7 +6,7 @@ import pytest
 
 from conductor_py.adapters.memory.store import MemoryExecutionStore
 from conductor_py.codec.definitions import workflow_from_json
-from conductor_py.engine.executor import Executor
+from conductor_py.engine.decisions.executor import Executor
 from conductor_py.model.requests import StartRequest
 from conductor_py.ports.store import Changes, Outcome, Start, StartReply
 from conductor_py.testing import MemoryEngine, memory_engine

@@ -5,7 +5,7 @@ import pytest
 from conductor_py.adapters.memory.space import MemorySpace
 from conductor_py.codec.event import dump_event
 from conductor_py.codec.execution import load_header
-from conductor_py.engine.encoding import PayloadLimits
+from conductor_py.engine.decisions.encoding import PayloadLimits
 from conductor_py.errors import Conflict, NotFound, PayloadTooLarge, StoreUnavailable
 from conductor_py.model.event import Continue, Operation, ResultReported
 from conductor_py.model.ids import ExecutionId
@@ -121,7 +121,7 @@ def test_operation_that_nobody_has_carried_out_yet_is_not_answered(
     engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is in the inbox is durable; whether it was refused is not known before it is decided."""
-    monkeypatch.setattr("conductor_py.engine.operations._ANSWER_WAIT_S", 0.0)
+    monkeypatch.setattr("conductor_py.engine.decisions.operations._ANSWER_WAIT_S", 0.0)
     started = ExecutionId(engine.start(workflow("w", simple("a"))))
     watching = Operation(id="first", name="watch", arguments={"topic": "t", "forMs": 1, "refs": []})
     taken = engine.ports.store.send(started, "first", dump_event(watching), "frozen", 3_000)

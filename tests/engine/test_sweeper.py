@@ -11,10 +11,10 @@ import pytest
 from conductor_py.adapters.memory.outbox import MemoryOutbox
 from conductor_py.adapters.memory.space import MemorySpace
 from conductor_py.codec.execution import dump_json
-from conductor_py.engine.deliberation import Deliberation
-from conductor_py.engine.executor import Driven, Executor
-from conductor_py.engine.precedence import HEAD_START_MS, PATIENCE_MS
-from conductor_py.engine.sweeper import Relay, Sweeper, run_ticks
+from conductor_py.engine.decisions.deliberation import Deliberation
+from conductor_py.engine.decisions.executor import Driven, Executor
+from conductor_py.engine.decisions.precedence import HEAD_START_MS, PATIENCE_MS
+from conductor_py.engine.sweeping.sweeper import Relay, Sweeper, run_ticks
 from conductor_py.errors import LimitExceeded, StoreFull, StoreUnavailable
 from conductor_py.model.ids import ExecutionId, partition_of
 from conductor_py.ports.store import Loaded

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conductor_py.decider.scheduling import LIMITED
-from conductor_py.engine.system_lanes import MOST_FOUND, Lanes, Served
+from conductor_py.engine.system_worker.lanes import MOST_FOUND, Lanes, Served
 from conductor_py.ports.system_tasks import SystemCall, SystemResult
 
 

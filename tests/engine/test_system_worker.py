@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from conductor_py.engine.encoding import PayloadLimits
-from conductor_py.engine.system_lanes import Served, Slots
-from conductor_py.engine.system_worker import SystemWorker, SystemWorkerOptions
+from conductor_py.engine.decisions.encoding import PayloadLimits
+from conductor_py.engine.system_worker.lanes import Served, Slots
+from conductor_py.engine.system_worker.worker import SystemWorker, SystemWorkerOptions
 from conductor_py.errors import StoreUnavailable
 from conductor_py.model.requests import PollRequest
 from conductor_py.model.status import TaskStatus

@@ -5,8 +5,8 @@ from typing import Any
 from conductor_py.decider.workspace import Limits
 from conductor_py.engine import Engine
 from conductor_py.engine.assembly import assemble
-from conductor_py.engine.bounds import TaskBounds
-from conductor_py.engine.encoding import PayloadLimits
+from conductor_py.engine.decisions.encoding import PayloadLimits
+from conductor_py.engine.tasks.bounds import TaskBounds
 from conductor_py.model.requests import PollRequest, TaskLog, TaskResult
 from conductor_py.model.status import TaskStatus
 from conductor_py.ports.touched import GATHER_MS

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from conductor_py.codec.definitions import task_def_from_json, workflow_from_json
-from conductor_py.engine.encoding import PayloadLimits
+from conductor_py.engine.decisions.encoding import PayloadLimits
 from conductor_py.errors import LimitExceeded, NotFound, PayloadTooLarge
 from conductor_py.model.requests import StartRequest
 from conductor_py.model.status import TaskStatus
@@ -21,7 +21,7 @@ from tests.waiting import PATIENCE_S
 
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> MemoryEngine:
-    monkeypatch.setattr("conductor_py.engine.trials.MAX_SECONDS", PATIENCE_S)
+    monkeypatch.setattr("conductor_py.engine.executions.trials.MAX_SECONDS", PATIENCE_S)
     return memory_engine(bench=MemoryBench)
 
 
@@ -196,7 +196,7 @@ def test_attempts_of_one_queue_go_to_the_mocks_of_their_reference(engine: Memory
 def test_an_endless_loop_ends_with_the_rounds(
     engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("conductor_py.engine.trials.MAX_ROUNDS", 20)
+    monkeypatch.setattr("conductor_py.engine.executions.trials.MAX_ROUNDS", 20)
     pause = _task("pause", type="WAIT", inputParameters={"duration": "1 s"})
     loop = _task("loop", type="DO_WHILE", loopCondition="true", loopOver=[pause])
     assert _run(engine, _workflow(loop))["status"] == "RUNNING"
@@ -322,9 +322,9 @@ def test_a_trial_that_goes_on_by_itself_is_left_at_its_time_and_not_at_its_end(
 ) -> None:
     looks = itertools.count()
     clock = SimpleNamespace(monotonic=lambda: float(next(looks)), time_ns=time.time_ns)
-    monkeypatch.setattr("conductor_py.engine.trials.time", clock)
+    monkeypatch.setattr("conductor_py.engine.executions.trials.time", clock)
     monkeypatch.setattr("conductor_py.testing.bench.time", clock)
-    monkeypatch.setattr("conductor_py.engine.trials.MAX_SECONDS", 60.0)
+    monkeypatch.setattr("conductor_py.engine.executions.trials.MAX_SECONDS", 60.0)
     body = _task("s", type="SET_VARIABLE", inputParameters={"x": 1})
     loop = _task("l", type="DO_WHILE", loopCondition="$.l.iteration < 200", loopOver=[body])
     done = _run(engine, _workflow(loop))
@@ -335,7 +335,7 @@ def test_a_trial_that_goes_on_by_itself_is_left_at_its_time_and_not_at_its_end(
 def test_a_trial_that_has_not_begun_at_its_time_says_so(
     engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("conductor_py.engine.trials.MAX_SECONDS", -1.0)
+    monkeypatch.setattr("conductor_py.engine.executions.trials.MAX_SECONDS", -1.0)
     with pytest.raises(LimitExceeded, match="not begun"):
         _run(engine, _workflow(_task("a")))
 

@@ -13,7 +13,7 @@ from conductor_py.adapters.memory.space import Execution as Stored
 from conductor_py.adapters.memory.space import MemorySpace
 from conductor_py.codec.definitions import workflow_from_json
 from conductor_py.decider.workspace import Limits
-from conductor_py.engine.causes import CAUSES
+from conductor_py.engine.explaining.causes import CAUSES
 from conductor_py.errors import NotFound
 from conductor_py.model.ids import ExecutionId
 from conductor_py.model.priorities import QueueOrder

@@ -12,7 +12,8 @@ import pytest
 
 from conductor_py.adapters.memory import reader
 from conductor_py.codec.execution import dump_header
-from conductor_py.engine import encoding, reading, views
+from conductor_py.engine.decisions import encoding
+from conductor_py.engine.reading import reading, views
 from conductor_py.errors import NotFound, Overloaded, PayloadTooLarge
 from conductor_py.model.afresh import Afresh
 from conductor_py.model.ids import ExecutionId
@@ -212,7 +213,7 @@ def test_a_wide_execution_goes_into_index_and_archive_with_its_tasks_one_at_a_ti
 def test_a_wide_execution_waits_with_its_archive_for_what_is_heavy(
     engine: MemoryEngine, wide: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("conductor_py.engine.effects._HEAVY_S", 0)
+    monkeypatch.setattr("conductor_py.engine.effects.effects._HEAVY_S", 0)
     engine.run(f"b{_BRANCHES - 1}")
     with another_has(PLACE):
         pass_time(engine, seconds=5)

@@ -6,7 +6,7 @@ import pytest
 
 from conductor_py.adapters.memory.presence import MemoryPresence
 from conductor_py.adapters.memory.space import MemorySpace
-from conductor_py.engine.workers import Workers
+from conductor_py.engine.tasks.workers import Workers
 from conductor_py.model.requests import PollRequest
 from conductor_py.model.workers import TaskTypeLoad, WorkerSign
 from conductor_py.testing import memory_engine

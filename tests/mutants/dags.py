@@ -297,7 +297,7 @@ VERSIONS: Final = (
         breaks=("I9",),
         edits=(
             Edit(
-                f"{ENGINE}/catalog_heads.py", "    if etag and etag != head.etag:\n", "    if 0:\n"
+                f"{ENGINE}/catalog/heads.py", "    if etag and etag != head.etag:\n", "    if 0:\n"
             ),
         ),
         caught_by=(CATALOG,),
@@ -308,7 +308,7 @@ VERSIONS: Final = (
         breaks=("I9",),
         edits=(
             Edit(
-                f"{ENGINE}/catalog.py",
+                f"{ENGINE}/catalog/catalog.py",
                 "    if head.published and not as_draft:\n",
                 "    if 0:\n",
             ),
@@ -321,7 +321,7 @@ VERSIONS: Final = (
         breaks=("I9",),
         edits=(
             Edit(
-                f"{ENGINE}/catalog.py",
+                f"{ENGINE}/catalog/catalog.py",
                 "        if not as_draft:\n            self._pinning.refuse_shared",
                 "        if 0:\n            self._pinning.refuse_shared",
             ),
@@ -334,7 +334,7 @@ VERSIONS: Final = (
         breaks=("I9",),
         edits=(
             Edit(
-                f"{ENGINE}/catalog_pinning.py",
+                f"{ENGINE}/catalog/pinning.py",
                 "    if before is not None and before.digest == digest:\n",
                 "    if 0 and before is not None:\n",
             ),
@@ -347,7 +347,7 @@ VERSIONS: Final = (
         breaks=("I9",),
         edits=(
             Edit(
-                f"{ENGINE}/publishing.py",
+                f"{ENGINE}/catalog/publishing.py",
                 "        pointer = dump_pointer(code, version)\n",
                 "        pointer = dump_pointer(code, head.latest)\n",
             ),
@@ -360,7 +360,7 @@ VERSIONS: Final = (
         breaks=("I9",),
         edits=(
             Edit(
-                f"{ENGINE}/catalog.py",
+                f"{ENGINE}/catalog/catalog.py",
                 "relied = self._pinning.refuse_pinned(code, version) if kind is Kind.TASK else ()",
                 "relied = ()",
             ),
@@ -373,7 +373,7 @@ VERSIONS: Final = (
         breaks=("I9",),
         edits=(
             Edit(
-                f"{ENGINE}/applying.py",
+                f"{ENGINE}/catalog/applying.py",
                 "            if not sheet.change(writes):\n                raise _meanwhile()\n",
                 "            sheet.change(writes)\n",
             ),

@@ -273,7 +273,7 @@ TIME: Final = (
         breaks=("I4", "A-41"),
         edits=(
             Edit(
-                f"{DECIDER}/generations.py",
+                f"{DECIDER}/generations/generations.py",
                 "    ws.due_at = ws.now_ms + timeout_ms if timeout_ms > 0 else 0\n",
                 "    ws.due_at = 0\n",
             ),
@@ -475,7 +475,7 @@ GENERATIONS: Final = (
         breaks=("I2", "A-13"),
         edits=(
             Edit(
-                f"{DECIDER}/generations.py",
+                f"{DECIDER}/generations/generations.py",
                 "        generation=ws.header.generation + 1,\n",
                 "        generation=ws.header.generation,\n",
             ),
@@ -488,7 +488,7 @@ GENERATIONS: Final = (
         breaks=("I2", "I5", "A-41"),
         edits=(
             Edit(
-                f"{DECIDER}/generations.py",
+                f"{DECIDER}/generations/generations.py",
                 "        first_seq=ws.next_seq,\n",
                 "        first_seq=ws.header.first_seq,\n",
             ),
@@ -501,7 +501,7 @@ GENERATIONS: Final = (
         breaks=("I2", "I5", "A-13"),
         edits=(
             Edit(
-                f"{DECIDER}/generations.py",
+                f"{DECIDER}/generations/generations.py",
                 "    if not (ws.over and ws.drain):\n        return False\n",
                 "    if not (ws.over and ws.drain < 0):\n        return False\n",
             ),
@@ -571,7 +571,7 @@ GENERATIONS: Final = (
         breaks=("I8", "A-12"),
         edits=(
             Edit(
-                f"{DECIDER}/generations.py",
+                f"{DECIDER}/generations/generations.py",
                 "    if ws.over:\n        walk = Walk(\n",
                 "    if ws.over and newest.open:\n        walk = Walk(\n",
             ),

@@ -200,7 +200,7 @@ POISON: Final = (
         breaks=("I4", "A-36"),
         edits=(
             Edit(
-                f"{ENGINE}/executor.py",
+                f"{ENGINE}/decisions/executor.py",
                 "            self._setbacks.add(loaded, holder, PLAN_LOST)\n",
                 "",
             ),
@@ -216,7 +216,7 @@ LOCKING: Final = (
         breaks=("I1", "A-24"),
         edits=(
             Edit(
-                f"{ENGINE}/locking.py",
+                f"{ENGINE}/decisions/locking.py",
                 "if self._fencing or self.holds(execution, holder):",
                 "if self._fencing or self.holds(execution, holder) or True:",
             ),
@@ -229,7 +229,7 @@ LOCKING: Final = (
         breaks=("I1", "A-24"),
         edits=(
             Edit(
-                f"{ENGINE}/locking.py",
+                f"{ENGINE}/decisions/locking.py",
                 "if self._fencing and turn is not _Turn.WAITED:",
                 "if self._fencing or turn is not _Turn.MISSED:",
             ),
@@ -242,7 +242,7 @@ LOCKING: Final = (
         breaks=("A-27",),
         edits=(
             Edit(
-                f"{ENGINE}/locking.py",
+                f"{ENGINE}/decisions/locking.py",
                 "        if turn is _Turn.MISSED:\n            self._store.postpone("
                 "execution, holder, WHATEVER_COMES, self._again_ms)\n            yield None\n"
                 "            return\n        with self._held(execution, holder, turn):\n"

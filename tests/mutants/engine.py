@@ -29,7 +29,7 @@ DECIDING: Final = (
         breaks=("I4", "I6"),
         edits=(
             Edit(
-                f"{ENGINE}/executor.py",
+                f"{ENGINE}/decisions/executor.py",
                 "consumed=loaded.first_event + len(loaded.events) - 1,",
                 "consumed=loaded.first_event + len(loaded.events),",
             ),
@@ -47,7 +47,7 @@ DECIDING: Final = (
         breaks=("I1", "A-8"),
         edits=(
             Edit(
-                f"{ENGINE}/executor.py",
+                f"{ENGINE}/decisions/executor.py",
                 "for g in decision.guards\n            ),",
                 "for g in decision.guards[:0]\n            ),",
             ),
@@ -60,7 +60,7 @@ DECIDING: Final = (
         breaks=("I4", "I9"),
         edits=(
             Edit(
-                f"{ENGINE}/executor.py",
+                f"{ENGINE}/decisions/executor.py",
                 "        if reply.outcome is Outcome.NEED_PLAN:\n            self._snapshots.store("
                 "partition_of(commit.execution), commit.changes.plans)\n",
                 "        if reply.outcome is Outcome.NEED_PLAN:\n",
@@ -74,7 +74,7 @@ DECIDING: Final = (
         breaks=("I5", "I7", "A-60"),
         edits=(
             Edit(
-                f"{ENGINE}/operations.py",
+                f"{ENGINE}/decisions/operations.py",
                 "operation = id_ or holder",
                 "operation = holder",
             ),
@@ -87,7 +87,7 @@ DECIDING: Final = (
         breaks=("A-13",),
         edits=(
             Edit(
-                f"{ENGINE}/operations.py",
+                f"{ENGINE}/decisions/operations.py",
                 "        if reply.loaded is not None:\n            try",
                 "        if reply.loaded is None:\n            return {}\n"
                 "        if reply.loaded is not None:\n            try",
@@ -101,7 +101,7 @@ DECIDING: Final = (
         breaks=("I6",),
         edits=(
             Edit(
-                f"{ENGINE}/executor.py",
+                f"{ENGINE}/decisions/executor.py",
                 'its timer comes again", extra=facts)\n        return Driven()',
                 'its timer comes again", extra=facts)\n            raise\n        return Driven()',
             ),
@@ -114,7 +114,7 @@ DECIDING: Final = (
         breaks=("I4", "A-36"),
         edits=(
             Edit(
-                f"{ENGINE}/sweeper.py",
+                f"{ENGINE}/sweeping/sweeper.py",
                 '                    extra={"action": "decide_failed", '
                 '"workflow_id": loaded.execution},\n                )\n',
                 '                    extra={"action": "decide_failed", '
@@ -129,7 +129,7 @@ DECIDING: Final = (
         breaks=("I4",),
         edits=(
             Edit(
-                f"{ENGINE}/sweeper.py",
+                f"{ENGINE}/sweeping/sweeper.py",
                 "self._home(0, home) for home in self._homes())",
                 "self._home(0, home) for home in self._homes()[:2])",
             ),
@@ -142,7 +142,7 @@ DECIDING: Final = (
         breaks=("I4",),
         edits=(
             Edit(
-                f"{ENGINE}/sweeper.py",
+                f"{ENGINE}/sweeping/sweeper.py",
                 "lambda due: self._home(*due)",
                 "lambda due: self._home(0, due[1])",
             ),
@@ -155,7 +155,7 @@ DECIDING: Final = (
         breaks=("I7",),
         edits=(
             Edit(
-                f"{ENGINE}/sweeper.py",
+                f"{ENGINE}/sweeping/sweeper.py",
                 "patience_ms = PATIENCE_MS if",
                 "patience_ms = 1 << 45 if",
             ),
@@ -181,7 +181,7 @@ DECIDING: Final = (
         breaks=("I5",),
         edits=(
             Edit(
-                f"{ENGINE}/encoding.py",
+                f"{ENGINE}/decisions/encoding.py",
                 "now_ms + self._remove_after_ms, now_ms + self._stays_ms",
                 "now_ms + self._remove_after_ms, now_ms + 1",
             ),
@@ -194,7 +194,7 @@ DECIDING: Final = (
         breaks=("I7",),
         edits=(
             Edit(
-                f"{ENGINE}/sweeper.py",
+                f"{ENGINE}/sweeping/sweeper.py",
                 "            if self._carry_out is None:\n",
                 "            if self._carry_out:\n",
             ),
@@ -221,7 +221,9 @@ STORED: Final = (
         id="reopened-left-out",
         bug="A task that is in progress and waits for somebody takes no second result.",
         breaks=("I6",),
-        edits=(Edit(f"{ENGINE}/encoding.py", "reopened=decision.reopened,", "reopened=(),"),),
+        edits=(
+            Edit(f"{ENGINE}/decisions/encoding.py", "reopened=decision.reopened,", "reopened=(),"),
+        ),
         caught_by=("tests/decider/test_simple_operators.py", RESULTS, CHAOS),
     ),
     Mutant(
@@ -230,7 +232,7 @@ STORED: Final = (
         breaks=("I3", "I4"),
         edits=(
             Edit(
-                f"{ENGINE}/encoding.py",
+                f"{ENGINE}/decisions/encoding.py",
                 "unpark=header.status is WorkflowStatus.RUNNING and header.last_retried_at > 0,",
                 "unpark=header.status is WorkflowStatus.PAUSED and header.last_retried_at > 0,",
             ),
@@ -243,7 +245,7 @@ STORED: Final = (
         breaks=("I4", "I8", "A-46"),
         edits=(
             Edit(
-                f"{ENGINE}/encoding.py",
+                f"{ENGINE}/decisions/encoding.py",
                 "tuple(post(sender, send) for send in sends if is_abroad(sender, send)),",
                 "(),",
             ),
@@ -256,7 +258,7 @@ STORED: Final = (
         breaks=("I4", "I10"),
         edits=(
             Edit(
-                f"{ENGINE}/encoding.py",
+                f"{ENGINE}/decisions/encoding.py",
                 "if header.admission_key and header.status.terminal:",
                 "if header.admission_key and header.status is WorkflowStatus.COMPLETED:",
             ),
@@ -269,7 +271,7 @@ STORED: Final = (
         breaks=("I5",),
         edits=(
             Edit(
-                f"{ENGINE}/encoding.py",
+                f"{ENGINE}/decisions/encoding.py",
                 "self._remove_after_ms = max(remove_after_ms, stays_ms)",
                 "self._remove_after_ms = remove_after_ms",
             ),
@@ -282,7 +284,7 @@ STORED: Final = (
         breaks=("I5",),
         edits=(
             Edit(
-                f"{ENGINE}/executions.py",
+                f"{ENGINE}/executions/executions.py",
                 "            reply.outcome is Outcome.CLOCK\n",
                 "            reply.outcome is Outcome.GONE\n",
             ),
@@ -295,7 +297,9 @@ STORED: Final = (
         breaks=("I1", "I6", "A-53"),
         edits=(
             Edit(
-                f"{ENGINE}/results.py", "            claim=sized.claim,\n", "            claim=0,\n"
+                f"{ENGINE}/tasks/results.py",
+                "            claim=sized.claim,\n",
+                "            claim=0,\n",
             ),
         ),
         caught_by=(RESULTS,),
@@ -306,7 +310,7 @@ STORED: Final = (
         breaks=("I6", "A-53"),
         edits=(
             Edit(
-                f"{ENGINE}/results.py",
+                f"{ENGINE}/tasks/results.py",
                 "        if result.claim and lost:\n            raise",
                 "        if result.claim and lost and outcome is Outcome.OK:\n            raise",
             ),
@@ -319,7 +323,7 @@ STORED: Final = (
         breaks=("I9",),
         edits=(
             Edit(
-                f"{ENGINE}/snapshots.py",
+                f"{ENGINE}/definitions/snapshots.py",
                 "pinned = self._latest(definition.tasks)",
                 "pinned = self._latest(())",
             ),
@@ -332,7 +336,7 @@ STORED: Final = (
         breaks=("I9",),
         edits=(
             Edit(
-                f"{ENGINE}/executions.py",
+                f"{ENGINE}/executions/executions.py",
                 "                case Outcome.META_MOVED:\n"
                 "                    self._snapshots.forget_heads()\n",
                 "                case Outcome.META_MOVED:\n                    continue\n",
@@ -346,7 +350,7 @@ STORED: Final = (
         breaks=("I9",),
         edits=(
             Edit(
-                f"{ENGINE}/needs.py",
+                f"{ENGINE}/decisions/needs.py",
                 "if found is None or (version is not None and found[0] != version):",
                 "if found is None or (version is not None and found[0] < version):",
             ),
@@ -362,7 +366,7 @@ LEAVES: Final = (
         breaks=("I7", "A-65"),
         edits=(
             Edit(
-                f"{ENGINE}/effects.py",
+                f"{ENGINE}/effects/effects.py",
                 "            wanted = by_kind.pop(kind, [])\n",
                 "            wanted = by_kind.pop(kind, [])\n            self._outbox.confirm("
                 "partition, [(effect.id, effect.stamp) for effect in wanted], life)\n",
@@ -376,7 +380,7 @@ LEAVES: Final = (
         breaks=("I7", "A-65"),
         edits=(
             Edit(
-                f"{ENGINE}/sweeper.py",
+                f"{ENGINE}/sweeping/sweeper.py",
                 "            self._put(self._enqueue, partition, others)\n",
                 "            self._put(self._enqueue, partition, others)\n"
                 "            self._outbox.confirm("
@@ -391,7 +395,7 @@ LEAVES: Final = (
         breaks=("I7", "A-38"),
         edits=(
             Edit(
-                f"{ENGINE}/effects.py",
+                f"{ENGINE}/effects/effects.py",
                 "self._reader.remove(execution, archived.version)",
                 'self._reader.remove(execution, (self._store.load(execution, ["h"]) or (0,))[0])',
             ),
@@ -404,7 +408,7 @@ LEAVES: Final = (
         breaks=("I7", "A-38"),
         edits=(
             Edit(
-                f"{ENGINE}/effects.py",
+                f"{ENGINE}/effects/effects.py",
                 "            return self._unarchived(partition, execution, effect)\n",
                 "            return True\n",
             ),
@@ -430,7 +434,7 @@ LEAVES: Final = (
         breaks=("I9",),
         edits=(
             Edit(
-                f"{ENGINE}/restoring.py",
+                f"{ENGINE}/executions/restoring.py",
                 "        self._snapshots.adopt(kept.plans)\n",
                 "",
             ),
@@ -443,13 +447,13 @@ LEAVES: Final = (
         breaks=("I7",),
         edits=(
             Edit(
-                f"{ENGINE}/restoring.py",
+                f"{ENGINE}/executions/restoring.py",
                 "        token = self._reader.begin_restore(",
                 "        stored = self._search.kept(execution)\n"
                 "        token = self._reader.begin_restore(",
             ),
             Edit(
-                f"{ENGINE}/restoring.py",
+                f"{ENGINE}/executions/restoring.py",
                 "EXISTS\n        stored = self._search.kept(execution)\n",
                 "EXISTS\n",
             ),
@@ -460,7 +464,7 @@ LEAVES: Final = (
         id="restored-claims-begin-anew",
         bug="An execution comes back without the highest claim that it had issued.",
         breaks=("I1",),
-        edits=(Edit(f"{ENGINE}/restoring.py", "claim=kept.claim,", "claim=0,"),),
+        edits=(Edit(f"{ENGINE}/executions/restoring.py", "claim=kept.claim,", "claim=0,"),),
         caught_by=("tests/engine/test_restoring.py",),
     ),
     Mutant(
@@ -469,7 +473,7 @@ LEAVES: Final = (
         breaks=("I7", "I8", "A-47"),
         edits=(
             Edit(
-                f"{ENGINE}/keyed_starts.py",
+                f"{ENGINE}/effects/keyed_starts.py",
                 "started = self._executions.start(request, cause=name)",
                 "started = self._executions.start(request)",
             ),
@@ -482,7 +486,7 @@ LEAVES: Final = (
         breaks=("I7", "A-60"),
         edits=(
             Edit(
-                f"{ENGINE}/event_actions.py",
+                f"{ENGINE}/effects/event_actions.py",
                 "self._executions.start(request, cause=wanted.identity)",
                 "self._executions.start(request)",
             ),
@@ -495,7 +499,7 @@ LEAVES: Final = (
         breaks=("I5",),
         edits=(
             Edit(
-                f"{ENGINE}/scheduler.py",
+                f"{ENGINE}/schedules/scheduler.py",
                 "instant, cause = stored.next_ms, cause_of(stored)",
                 'instant, cause = stored.next_ms, f"{cause_of(stored)} {before_ms}"',
             ),
@@ -508,7 +512,7 @@ LEAVES: Final = (
         breaks=("I5",),
         edits=(
             Edit(
-                f"{ENGINE}/executions.py",
+                f"{ENGINE}/executions/executions.py",
                 "if before_ms and max(start.now_ms, self._clock.now_ms()) > before_ms:",
                 "if before_ms and start.now_ms < 0:",
             ),
@@ -521,7 +525,7 @@ LEAVES: Final = (
         breaks=("I7", "A-18"),
         edits=(
             Edit(
-                f"{ENGINE}/notifications.py",
+                f"{ENGINE}/effects/notifications.py",
                 "if order.previous in waiting:",
                 "if order.previous in waiting and not order.previous:",
             ),
@@ -534,7 +538,7 @@ LEAVES: Final = (
         breaks=("I7", "A-65"),
         edits=(
             Edit(
-                f"{ENGINE}/notifications.py",
+                f"{ENGINE}/effects/notifications.py",
                 "            if problem is not None:\n                again_at",
                 "            if problem is None:\n                again_at",
             ),
@@ -549,7 +553,11 @@ SYSTEM: Final = (
         bug="The system-task worker does not extend the claims of calls that take long.",
         breaks=("I4", "A-31"),
         edits=(
-            Edit(f"{ENGINE}/claim_keeper.py", "elif now >= hold.due:", "elif now >= hold.until:"),
+            Edit(
+                f"{ENGINE}/system_worker/claim_keeper.py",
+                "elif now >= hold.due:",
+                "elif now >= hold.until:",
+            ),
         ),
         caught_by=(SYSTEM_WORKER,),
     ),
@@ -559,7 +567,7 @@ SYSTEM: Final = (
         breaks=("I1", "I6", "A-7"),
         edits=(
             Edit(
-                f"{ENGINE}/system_worker.py",
+                f"{ENGINE}/system_worker/worker.py",
                 "            claim=hold.claim,\n",
                 "            claim=0,\n",
             ),
@@ -572,7 +580,7 @@ SYSTEM: Final = (
         breaks=("I4",),
         edits=(
             Edit(
-                f"{ENGINE}/system_worker.py",
+                f"{ENGINE}/system_worker/worker.py",
                 "wanted = min(lane.slots.free(now), self._options.max_poll)",
                 "wanted = self._options.max_poll if lane.slots.free(now) else 0",
             ),
@@ -585,7 +593,7 @@ SYSTEM: Final = (
         breaks=("A-35",),
         edits=(
             Edit(
-                f"{ENGINE}/system_worker.py",
+                f"{ENGINE}/system_worker/worker.py",
                 "            if call.cancelled.is_set() and result.status.terminal",
                 "            if not call.task_id and result.status.terminal",
             ),
@@ -598,7 +606,7 @@ SYSTEM: Final = (
         breaks=("A-35",),
         edits=(
             Edit(
-                f"{ENGINE}/system_worker.py",
+                f"{ENGINE}/system_worker/worker.py",
                 "        except StoreFailure:\n            raise\n"
                 "        except Exception as error:  # noqa: BLE001 - whatever it is, it costs "
                 "this task alone\n",

@@ -23,8 +23,10 @@ from conductor_py.adapters.rq.connection import connect
 from conductor_py.adapters.rq.job import handle_with
 from conductor_py.adapters.rq.worker import worker_of
 from conductor_py.config import load
-from conductor_py.engine import Engine, file_retention, files, payload_retention
+from conductor_py.engine import Engine
 from conductor_py.engine.assembly import assemble
+from conductor_py.engine.payloads import file_retention, files
+from conductor_py.engine.payloads import retention as payload_retention
 from conductor_py.engine.port_set import Ports
 from conductor_py.errors import StoreUnavailable
 from conductor_py.processes.embedded_redis import EmbeddedRedis

@@ -21,9 +21,9 @@ from conductor_py.adapters.memory.schedules import MemoryScheduleStore
 from conductor_py.adapters.memory.store import MemoryExecutionStore
 from conductor_py.codec.event import digest_of
 from conductor_py.decider import control, pausing
-from conductor_py.engine import sweeper
-from conductor_py.engine.effects import Effects
-from conductor_py.engine.system_worker import SystemWorker
+from conductor_py.engine.effects.effects import Effects
+from conductor_py.engine.sweeping import sweeper
+from conductor_py.engine.system_worker.worker import SystemWorker
 from conductor_py.ports.checkpoints import Reply, Verdict
 from conductor_py.ports.store import Commit, CommitReply, Outcome
 

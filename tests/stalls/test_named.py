@@ -8,7 +8,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from conductor_py.engine.causes import CAUSES
+from conductor_py.engine.explaining.causes import CAUSES
 from tests.cli.conftest import Run, run
 from tests.stalls.planted import ALONE, OF_EXECUTIONS, OF_TASKS, Stall, plant
 

@@ -12,7 +12,7 @@ import pytest
 import quickjs
 
 import conductor_py.ui
-from conductor_py.engine.causes import CAUSES
+from conductor_py.engine.explaining.causes import CAUSES
 from tests.stalls.planted import ALONE, OF_EXECUTIONS, OF_TASKS, plant
 
 _SCRIPT: Final = Path(conductor_py.ui.__file__).parent / "static" / "helps.js"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from conductor_py.decider import expressions
+from conductor_py.decider.expressions import expressions
 from conductor_py.errors import DefinitionError
 from conductor_py.model.definition_form import workflow_from_json
 from conductor_py.testing.definitions import (

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from conductor_py.decider.expressions import check as check_expressions
+from conductor_py.decider.expressions.expressions import check as check_expressions
 from conductor_py.errors import DefinitionError
 from conductor_py.model.definitions import TaskDef
 from conductor_py.wire.definition_reader import DefinitionReader

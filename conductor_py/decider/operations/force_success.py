@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from conductor_py.decider import control, gates, generations, outcomes, scopes
+from conductor_py.decider import control, gates, outcomes, scopes
+from conductor_py.decider.generations import generations
 from conductor_py.decider.plan import Node
 from conductor_py.decider.workspace import Workspace
 from conductor_py.model.decision import Answer

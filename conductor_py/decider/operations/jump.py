@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from conductor_py.decider import generations
+from conductor_py.decider.generations import generations
 from conductor_py.decider.graph import ancestry
 from conductor_py.decider.workspace import Spot, Step, Workspace
 from conductor_py.model.decision import Answer

@@ -12,7 +12,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from conductor_py.decider import generations
+from conductor_py.decider.generations import generations
 from conductor_py.decider.workspace import Workspace
 from conductor_py.model.decision import Answer
 from conductor_py.model.event import Operation

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from conductor_py.decider import generations
+from conductor_py.decider.generations import generations
 from conductor_py.decider.need import PlanWanted
 from conductor_py.decider.plan import Plan
 from conductor_py.decider.starting import business_of

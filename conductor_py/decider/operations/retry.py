@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from conductor_py.decider import ending, generations, unfinished
+from conductor_py.decider import ending
 from conductor_py.decider.adoption import ASKED_BY_PARENT
+from conductor_py.decider.generations import generations, unfinished
 from conductor_py.decider.need import Read
 from conductor_py.decider.workspace import Workspace
 from conductor_py.model.decision import Answer

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from conductor_py.decider import generations, upgrading
+from conductor_py.decider.generations import generations, upgrading
 from conductor_py.decider.need import PlanWanted
 from conductor_py.decider.plan import Plan
 from conductor_py.decider.workspace import Workspace

@@ -5,7 +5,7 @@ Unlike SWITCH a case whose list is empty takes the default (Conductor).
 
 from __future__ import annotations
 
-from conductor_py.decider.expressions import text_of
+from conductor_py.decider.expressions.expressions import text_of
 from conductor_py.decider.need import Evaluated, Refusal
 from conductor_py.decider.operators import switch
 from conductor_py.decider.references import resolve_input

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from conductor_py.decider import control, operators
-from conductor_py.decider.expressions import verbatim
+from conductor_py.decider.expressions.expressions import verbatim
 from conductor_py.decider.need import FragmentWanted, Refusal, digest
 from conductor_py.decider.plan import Plan
 from conductor_py.decider.references import resolve_input

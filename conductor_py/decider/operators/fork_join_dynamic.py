@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from conductor_py.decider import control, joins, operators, skipping
-from conductor_py.decider.expressions import verbatim
+from conductor_py.decider.expressions.expressions import verbatim
 from conductor_py.decider.need import FragmentWanted, Read, Refusal, digest
 from conductor_py.decider.operators.fork_join import refuse, without_join
 from conductor_py.decider.operators.join import open_join

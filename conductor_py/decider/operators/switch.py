@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conductor_py.decider import control, joins
-from conductor_py.decider.expressions import text_of
+from conductor_py.decider.expressions.expressions import text_of
 from conductor_py.decider.need import Evaluated, Refusal
 from conductor_py.decider.references import resolve_input
 from conductor_py.decider.scripting import evaluate

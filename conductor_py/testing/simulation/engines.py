@@ -14,8 +14,8 @@ from conductor_py.codec.schedules import dump_schedule, schedule_from_json
 from conductor_py.decider.workspace import Limits
 from conductor_py.engine import Engine
 from conductor_py.engine.assembly import assemble
-from conductor_py.engine.encoding import PayloadLimits
-from conductor_py.engine.notifications import Listeners
+from conductor_py.engine.decisions.encoding import PayloadLimits
+from conductor_py.engine.effects.notifications import Listeners
 from conductor_py.engine.port_set import Ports
 from conductor_py.engine.shards import LOCAL_ONLY, ROUND_ROBIN, Shards
 from conductor_py.model.schedules import next_run

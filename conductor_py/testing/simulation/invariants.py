@@ -16,7 +16,7 @@ import orjson
 
 from conductor_py.adapters.memory.claims import attempt_of, claim_side, is_open
 from conductor_py.adapters.memory.space import Execution, Partition
-from conductor_py.engine.snapshots import snapshots_of
+from conductor_py.engine.definitions.snapshots import snapshots_of
 from conductor_py.model.ids import ExecutionId, partition_of
 from conductor_py.ports.queues import PollReply
 from conductor_py.ports.store import Commit, Outcome, Report, Start

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from conductor_py.engine.system_lanes import Served
-from conductor_py.engine.system_worker import SystemWorker, SystemWorkerOptions
+from conductor_py.engine.system_worker.lanes import Served
+from conductor_py.engine.system_worker.worker import SystemWorker, SystemWorkerOptions
 from conductor_py.model.json import JsonObject
 from conductor_py.ports.system_tasks import SystemCall, SystemResult
 from conductor_py.testing.definitions import Json, typed

@@ -8,7 +8,7 @@ from conductor_py.adapters.redis.connection import Connection
 from conductor_py.adapters.redis.keys import Namespace
 from conductor_py.adapters.redis.permits import RedisPermits
 from conductor_py.adapters.redis.scripts import Scripts
-from conductor_py.engine.shared_limits import SharedLimits
+from conductor_py.engine.effects.shared_limits import SharedLimits
 from conductor_py.ports.permits import Holding, task_limit
 from tests.conftest import RealRedis
 from tests.waiting import PATIENCE_S

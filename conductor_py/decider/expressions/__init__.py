@@ -1,0 +1,1 @@
+"""Expressions in definitions: compiled once, resolved often, in bounded time."""

@@ -1,0 +1,1 @@
+"""Whether a live store keeps the invariants."""

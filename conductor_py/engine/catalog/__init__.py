@@ -1,0 +1,1 @@
+"""The catalog: workflows and tasks that have versions; pinned, published, imported, exported."""

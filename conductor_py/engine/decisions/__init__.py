@@ -1,0 +1,1 @@
+"""Decisions made and committed, under a lease, until nothing is left to decide."""

@@ -1,0 +1,1 @@
+"""What commits ordered to be done outside, carried out: at least once, idempotent by effect id."""

@@ -1,0 +1,1 @@
+"""Executions started, steered, taken up again: what users ask for."""

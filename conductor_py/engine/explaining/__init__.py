@@ -1,0 +1,1 @@
+"""Why an execution does not move."""

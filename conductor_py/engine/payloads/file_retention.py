@@ -1,0 +1,109 @@
+"""Retention of files: they go with their execution, and an upload that nobody ends is given up.
+
+Bounded ticks, nothing remembered. The bytes go before the record does, so nothing is left that
+nobody knows of.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+from conductor_py.codec.files import dump_file, load_file
+from conductor_py.engine.clock import StoreClock
+from conductor_py.engine.payloads.files import CHECK_MS, MOST_FILES
+from conductor_py.engine.port_set import FilePorts
+from conductor_py.errors import NotFound, StoreUnavailable
+from conductor_py.model.files import FileRecord, UploadStatus
+from conductor_py.model.json import JsonObject
+from conductor_py.ports.files import Changed, RecordChange
+
+_LOG = logging.getLogger(__name__)
+
+UPLOAD_MS: Final = 24 * 3_600_000
+"""How long an upload may go on after its last change."""
+
+
+class FileRetention:
+    """Removes files. Any number may run, on any number of servers."""
+
+    def __init__(
+        self,
+        ports: FilePorts | None,
+        clock: StoreClock,
+        *,
+        workflow: Callable[[str], JsonObject],
+        removed: Callable[[], None],
+        batch: int = 100,
+    ) -> None:
+        """``workflow`` reads an execution, archived or not (``NotFound``); ``removed`` hears of
+        records that are gone; ``batch`` bounds one tick. Without ``ports`` there are no files.
+        """
+        self._ports = ports
+        self._clock = clock
+        self._workflow = workflow
+        self._removed = removed
+        self._batch = batch
+
+    def tick(self) -> int:
+        """Look at one batch of files that are due; returns how many."""
+        if self._ports is None:
+            return 0
+        looked_at = 0
+        for file_id in self._ports.records.due(self._clock.now_ms(), self._batch):
+            stored = self._ports.records.read(file_id)
+            if stored is None:
+                continue
+            try:
+                self._look_at(self._ports, load_file(stored))
+                looked_at += 1
+            except StoreUnavailable:
+                raise
+            except Exception:  # noqa: BLE001 - whatever a damaged one raises costs it alone
+                _LOG.exception(
+                    "A file cannot be looked at, and stays",
+                    extra={"action": "file_unreadable", "file_id": file_id},
+                )
+        return looked_at
+
+    def _look_at(self, ports: FilePorts, record: FileRecord) -> None:
+        now_ms = self._clock.now_ms()
+        if not self._exists(record.workflow_id):
+            ports.contents.drop_all(record.file_id)
+            self._settle(ports, record, None, now_ms)
+            self._removed()
+            _LOG.info("The file of a removed execution was removed", extra=_shown(record))
+            return
+        after = record
+        late = now_ms - record.updated_ms >= UPLOAD_MS
+        if record.status is UploadStatus.UPLOADING and late:
+            after = replace(record, status=UploadStatus.FAILED, upload_id="", updated_ms=now_ms)
+            _LOG.info("An upload that nobody completed was given up", extra=_shown(record))
+        settled = self._settle(ports, record, after, now_ms)
+        if settled and after.status is UploadStatus.FAILED:
+            ports.contents.drop_all(record.file_id)
+
+    def _exists(self, workflow_id: str) -> bool:
+        try:
+            self._workflow(workflow_id)
+        except NotFound:
+            return False
+        return True
+
+    def _settle(
+        self, ports: FilePorts, before: FileRecord, after: FileRecord | None, now_ms: int
+    ) -> bool:
+        change = RecordChange(
+            file_id=before.file_id,
+            owner=before.workflow_id,
+            before=dump_file(before),
+            after=dump_file(after) if after else None,
+            check_ms=now_ms + CHECK_MS,
+        )
+        return ports.records.change(change, most=MOST_FILES) is Changed.OK
+
+
+def _shown(record: FileRecord) -> dict[str, str]:
+    return {"action": "file_removed", "workflow_id": record.workflow_id, "file_id": record.file_id}

@@ -1,0 +1,1 @@
+"""Executions as readers and the index get them, from the store or the archive."""

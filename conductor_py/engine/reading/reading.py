@@ -1,0 +1,297 @@
+"""Executions as readers get them: whole or by pages of their tasks, from the store or the archive.
+
+A wide execution takes many times its bytes while it is read whole. It is heavy, as documents from
+outside are (``wire.outside``): one at a time in a process, and of its tasks one at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from types import MappingProxyType
+from typing import Any, Final
+
+import orjson
+
+from conductor_py.codec.execution import dump_json, load_header
+from conductor_py.engine.reading.views import HIDING, MANY, Views, hidden_values
+from conductor_py.errors import NotFound, Overloaded, PayloadTooLarge
+from conductor_py.model.execution import Header
+from conductor_py.model.ids import ExecutionId, is_execution_id
+from conductor_py.model.json import JsonObject
+from conductor_py.model.json_bounds import is_heavy
+from conductor_py.model.masking import Masker
+from conductor_py.model.view import ExecutionView, TaskView
+from conductor_py.ports.reader import ExecutionReader
+from conductor_py.ports.search import Search
+from conductor_py.ports.store import ExecutionStore, Fields
+from conductor_py.wire.execution import (
+    status_to_json,
+    task_to_json,
+    wire_status,
+    workflow_to_json,
+)
+from conductor_py.wire.masking import masked_execution
+from conductor_py.wire.outside import PLACE, HeavyPlace
+
+HEAD: Final = ("h", "meta", "end", "input", "output", "vars", "domains")
+"""The fields that are about no single task."""
+_WAIT_S: Final = 2.0
+_MOST_BYTES: Final = 256 << 20
+"""Bytes of an execution that is read whole, as it is stored and as JSON."""
+_TOGETHER: Final = 200
+_NOTHING: Final[JsonObject] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPage:
+    """A page of what was found, in wire form."""
+
+    total_hits: int
+    results: tuple[JsonObject, ...]
+
+
+class Reading:
+    """Reads executions. Safe for threads."""
+
+    def __init__(
+        self,
+        store: ExecutionStore,
+        reader: ExecutionReader,
+        views: Views,
+        search: Search,
+        *,
+        partitions: int,
+        place: HeavyPlace = PLACE,
+    ) -> None:
+        """``place`` is that of what is heavy in this process."""
+        self._store = store
+        self._reader = reader
+        self._views = views
+        self._search = search
+        self._partitions = partitions
+        self._place = place
+
+    def view(
+        self,
+        execution: str,
+        *,
+        include_tasks: bool = True,
+        only_failed: bool = False,
+        patient: bool = True,
+    ) -> ExecutionView | None:
+        """View a live execution, ``None`` when the store has none of that id; one that is being
+        removed is not there for anybody (``NotFound``).
+
+        Raises ``Overloaded`` when it is wide and another is dealt with: ``patient``, still so after
+        some seconds.
+        """
+        known = self._known(execution)
+        if known is None:
+            return None
+        with self._place.scope():
+            found = self._whole(known, patient=patient) if include_tasks else self._head(known)
+            if found is None:
+                return None
+            version, fields = found
+            view = self._views.execution(
+                known, version, fields, include_tasks=include_tasks, only_failed=only_failed
+            )
+        _present(known, view.header)
+        return view
+
+    def document(self, execution: str, *, include_tasks: bool = True) -> JsonObject:
+        """Read an execution in wire form, from the store or, after it left, from the archive
+        (``NotFound``).
+        """
+        with self._place.scope():
+            view = self._shown(execution, include_tasks=include_tasks, patient=True)
+            if view is not None:
+                written = workflow_to_json(view)
+                return written if include_tasks else {**written, "tasks": []}
+            return self._archived(execution, include_tasks=include_tasks, patient=True)
+
+    def json(self, execution: str, *, include_tasks: bool = True, patient: bool = True) -> bytes:
+        """Read an execution as JSON; ``document`` and ``view`` say what is raised."""
+        with self._place.scope():
+            view = self._shown(execution, include_tasks=include_tasks, patient=patient)
+            if view is None:
+                kept = self._archived(execution, include_tasks=include_tasks, patient=patient)
+                return dump_json(kept)
+            if include_tasks:
+                body = written(view)
+                if len(body) > _MOST_BYTES:
+                    raise _too_large(execution)
+                return body
+            return dump_json({**workflow_to_json(view), "tasks": []})
+
+    def status(
+        self, execution: str, *, include_output: bool, include_variables: bool
+    ) -> JsonObject:
+        """Read how an execution stands (``NotFound``)."""
+        view = self.view(execution, include_tasks=False)
+        if view is not None:
+            return status_to_json(
+                view, include_output=include_output, include_variables=include_variables
+            )
+        document = self.document(execution, include_tasks=False)
+        kept = ["workflowId", "status", "correlationId"]
+        kept += ["output"] if include_output else []
+        kept += ["variables"] if include_variables else []
+        return {name: document[name] for name in kept if name in document}
+
+    def tasks(
+        self,
+        execution: str,
+        *,
+        start: int,
+        count: int,
+        statuses: Collection[str] = (),
+        patient: bool = True,
+    ) -> FoundPage:
+        """Read a page of the tasks of an execution, in the order they were made; of these
+        ``statuses``, if any are named. Raises what ``document`` and ``view`` do.
+        """
+        if not statuses and count <= MANY:
+            page = self._page(execution, start, count)
+            if page is not None:
+                return page
+        with self._place.scope():
+            view = self.view(execution, patient=patient)
+            if view is None:
+                kept = self._archived(execution, include_tasks=True, patient=patient)
+                listed = [t for t in kept["tasks"] if not statuses or t["status"] in statuses]
+                return FoundPage(len(listed), tuple(listed[start : start + count]))
+            if not statuses:
+                shown = islice(view.tasks, start, start + count)
+                return FoundPage(len(view.tasks), tuple(map(task_to_json, shown)))
+            places = [
+                place for place, task in enumerate(view.tasks) if str(wire_status(task)) in statuses
+            ]
+            wanted = frozenset(places[start : start + count])
+            found = (task for place, task in enumerate(view.tasks) if place in wanted)
+            return FoundPage(len(places), tuple(map(task_to_json, found)))
+
+    def archived(self, execution: str, *, patient: bool = True) -> dict[str, Any] | None:
+        """Read what the archive has of an execution, its log included; ``None``: nothing."""
+        found = self._search.archived(execution)
+        if found is None:
+            return None
+        with self._place.scope():
+            if is_heavy(found.document):
+                self._be_heavy(patient=patient)
+            return masked_execution(orjson.loads(found.document))
+
+    # -- from the store ----------------------------------------------------------------------------
+
+    def _known(self, execution: str) -> ExecutionId | None:
+        if not is_execution_id(execution) or int(execution[:3], 16) >= self._partitions:
+            return None
+        return ExecutionId(execution)
+
+    def _shown(self, execution: str, *, include_tasks: bool, patient: bool) -> ExecutionView | None:
+        view = self.view(execution, include_tasks=include_tasks, patient=patient)
+        if view is None or include_tasks or view.header.sound:
+            return view
+        if view.header.status.terminal:
+            # What failed is named, shown or not.
+            view = self.view(execution, only_failed=True, patient=patient)
+        return view
+
+    def _whole(
+        self, execution: ExecutionId, *, patient: bool
+    ) -> tuple[int, Mapping[str, bytes]] | None:
+        def before_more(size: int) -> None:
+            if size > _MOST_BYTES:
+                raise _too_large(execution)
+            self._be_heavy(patient=patient)
+
+        return self._reader.snapshot(execution, before_more=before_more)
+
+    def _head(self, execution: ExecutionId) -> tuple[int, dict[str, bytes]] | None:
+        """Read what is not about single tasks: of a wide execution next to nothing."""
+        found = self._store.load(execution, HEAD)
+        return None if found is None else (found[0], there(found[1]))
+
+    def _page(self, execution: str, start: int, count: int) -> FoundPage | None:
+        """Read just these tasks, if their numbers say where they stand; else ``None``."""
+        known = self._known(execution)
+        found = None if known is None else self._store.load(known, ["h"])
+        if known is None or found is None or found[1]["h"] is None:
+            return None
+        header = load_header(found[1]["h"])
+        _present(known, header)
+        if header.forgotten or header.revised:
+            return None
+        seqs = range(header.first_seq, header.next_seq)[start : start + count]
+        loaded = self._store.load(known, [f"{kind}:{seq}" for seq in seqs for kind in "aciop"])
+        fields = {} if loaded is None else there(loaded[1])
+        if not all(f"a:{seq}" in fields for seq in seqs):
+            return None
+        views = self._task_views(known, header, seqs, fields)
+        total = header.next_seq - header.first_seq
+        return FoundPage(total, tuple(map(task_to_json, views)))
+
+    def _task_views(
+        self,
+        execution: ExecutionId,
+        header: Header,
+        seqs: Collection[int],
+        fields: Mapping[str, bytes],
+    ) -> Iterator[TaskView]:
+        hidden: Masker | None = None
+        for seq in seqs:
+            view = self._views.task(execution, header, seq, fields, hidden)
+            if view.masked and hidden is None:
+                further = self._store.load(execution, HIDING)
+                hidden = hidden_values(view.masked, there(further[1]) if further else {})
+                view = self._views.task(execution, header, seq, fields, hidden)
+            yield view
+
+    # -- from the archive --------------------------------------------------------------------------
+
+    def _archived(self, execution: str, *, include_tasks: bool, patient: bool) -> dict[str, Any]:
+        document = self.archived(execution, patient=patient)
+        if document is None:
+            raise NotFound(f"No such workflow found by id: {execution}")
+        document.pop("taskLogs", None)
+        if not include_tasks:
+            document["tasks"] = []
+        return document
+
+    # -- what is heavy -----------------------------------------------------------------------------
+
+    def _be_heavy(self, *, patient: bool) -> None:
+        if not self._place.take(_WAIT_S if patient else 0):
+            raise Overloaded("Another large execution is being read; try again in a moment.")
+
+
+def written(view: ExecutionView, further: JsonObject = _NOTHING) -> bytes:
+    """Write a view as JSON, some tasks after the other, with ``further`` members."""
+    tasks = b",".join(_in_pages(iter(view.tasks)))
+    listed = orjson.Fragment(b"".join((b"[", tasks, b"]")))
+    return dump_json({**workflow_to_json(view, listed), **further})
+
+
+def _in_pages(tasks: Iterator[TaskView]) -> Iterator[bytes]:
+    """Write some after the other: many small pieces of memory do not go back as large ones do."""
+    while page := [dump_json(task_to_json(task)) for task in islice(tasks, _TOGETHER)]:
+        yield b",".join(page)
+
+
+def _too_large(execution: str) -> PayloadTooLarge:
+    return PayloadTooLarge(
+        f"Workflow {execution} is larger than {_MOST_BYTES >> 20} MB: read it with "
+        f"includeTasks=false, and its tasks by pages (GET /api/workflow/{execution}/tasks)."
+    )
+
+
+def there(fields: Fields) -> dict[str, bytes]:
+    """The fields that an execution has, of those that were asked for."""
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _present(execution: ExecutionId, header: Header) -> None:
+    if header.forget:
+        raise NotFound(f"No such workflow found by id: {execution}")

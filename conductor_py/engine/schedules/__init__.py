@@ -1,0 +1,1 @@
+"""Schedules and backfills: what starts executions by the clock."""

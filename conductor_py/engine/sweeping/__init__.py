@@ -1,0 +1,1 @@
+"""What is looked for again and again: due timers, and what is to be removed."""

@@ -1,0 +1,1 @@
+"""The worker of the task types that the engine carries out itself."""

@@ -1,0 +1,1 @@
+"""Tasks handed out, reported on, kept: what workers ask for."""
