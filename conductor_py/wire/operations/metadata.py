@@ -47,7 +47,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "/api/metadata/workflow/{name}",
         "Read a workflow definition, the latest without a version",
         "WorkflowDef",
-        "version:integer",
+        "version:integer metadata:boolean",
     ),
     get(
         "/api/metadata/workflow/{name}/versions",
@@ -58,6 +58,6 @@ OPERATIONS: tuple[Operation, ...] = (
     post("/api/metadata/taskdefs", "Register task definitions, new or not", NOTHING, "TaskDef[]"),
     put("/api/metadata/taskdefs", "Replace a task definition", NOTHING, "TaskDef"),
     get("/api/metadata/taskdefs", "List all task definitions", "TaskDef[]"),
-    get("/api/metadata/taskdefs/{name}", "Read a task definition", "TaskDef"),
+    get("/api/metadata/taskdefs/{name}", "Read a task definition", "TaskDef", "metadata:boolean"),
     delete("/api/metadata/taskdefs/{name}", "Remove a task definition"),
 )
