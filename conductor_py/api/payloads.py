@@ -42,7 +42,7 @@ def payloads(served: ServedPayloads) -> Blueprint:
     def upload(token: str) -> Answer:
         # The limit of an upload stands in its token, not in the limit of ordinary bodies.
         request.max_content_length = _NO_LIMIT
-        with served.open_upload(token, request.content_type or "") as target:
+        with served.open_upload(token) as target:
             while chunk := request.stream.read(_CHUNK):
                 target.write(chunk)
         return empty()

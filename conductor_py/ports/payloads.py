@@ -1,8 +1,8 @@
 """Payloads: large inputs and outputs, kept outside the engine's store.
 
 Bytes travel between a worker and the object store directly, by URLs that this port mints and that
-carry all the authority there is: one key, one method, one content type, until an expiry. Keys are
-made here and only here; a path that a client sends is looked up, and never becomes a key.
+carry all the authority there is: one key, one method, until an expiry. Keys are made here and only
+here; a path that a client sends is looked up, and never becomes a key.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from uuid import uuid4
 from conductor_py.errors import ConductorError, NotFound, PayloadTooLarge
 
 CONTENT_TYPE = "application/json"
-"""What every payload is; an upload must send exactly this content type, it is part of the
-signature.
+"""What every payload is, and is served as, whatever its sender calls it: Netflix's Java client
+uploads with the content type of a form.
 """
 
 MOST_BYTES = 64 * 1024 * 1024
@@ -137,8 +137,8 @@ class ServedPayloads(Protocol):
     request is believed.
     """
 
-    def open_upload(self, token: str, content_type: str) -> Upload:
-        """Serve a PUT; ``UrlRefused`` also for a content type other than the signed one."""
+    def open_upload(self, token: str) -> Upload:
+        """Serve a PUT."""
 
     def open_download(self, token: str) -> BinaryIO:
         """Serve a GET; the caller closes. ``NotFound`` when nothing was ever uploaded there."""

@@ -20,6 +20,7 @@ from conductor_py.model.json import JsonObject
 from conductor_py.model.places import wire_ref
 from conductor_py.model.status import TaskStatus
 from conductor_py.model.view import ExecutionView, TaskView, worker_of
+from conductor_py.wire.fields import FOR_EVER_S
 from conductor_py.wire.masking import hidden_execution, hidden_task
 
 Json = dict[str, Any]
@@ -29,7 +30,6 @@ MAX_REASON = 500
 
 _NAMED_TYPES = frozenset({"SIMPLE", "USER_DEFINED"})
 _WIRE_TYPES: Mapping[str, str] = {"FORK_JOIN": "FORK", "FORK_JOIN_DYNAMIC": "FORK"}
-_FOR_EVER_S = 2**31 - 1
 _NO_METADATA: Json = {"additionalContext": {}, "empty": True, "additionalContextMap": {}}
 
 _T = TypeVar("_T")
@@ -198,7 +198,7 @@ def _callback_after_s(attempt: Attempt) -> int:
         return attempt.callback_after_s
     if not attempt.wait_until:
         unread = attempt.status is TaskStatus.FAILED_WITH_TERMINAL_ERROR
-        return 0 if unread else _FOR_EVER_S
+        return 0 if unread else FOR_EVER_S
     return max(0, -((attempt.started_at - attempt.wait_until) // 1000))
 
 

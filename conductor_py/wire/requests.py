@@ -28,8 +28,8 @@ from conductor_py.wire.business_times import BusinessTime, read_business
 from conductor_py.wire.definition_reader import DefinitionReader
 from conductor_py.wire.definitions import WORKFLOW_DEF
 from conductor_py.wire.fields import (
+    FOR_EVER_S,
     INT64,
-    TEN_YEARS_S,
     Choice,
     Flag,
     Many,
@@ -200,7 +200,7 @@ class TaskResultForm(WireSchema):
     status = Choice(RESULT_STATUSES, make=TaskStatus)
     output_data = Payload()
     reason_for_incompletion = Text()
-    callback_after_seconds = Whole(most=TEN_YEARS_S)
+    callback_after_seconds = Whole()
     worker_id = Text()
     logs = Many(lambda: TASK_LOG)
     external_output_payload_storage_path = Text()
@@ -254,9 +254,14 @@ def read_result(body: object) -> TaskResult | ExtendRequest:
         claim=members.get("claim_token") or 0,
         worker=members.get("worker_id") or "",
         reason=reason[:MAX_REASON] if reason else reason,
-        callback_after_s=max(0, members.get("callback_after_seconds") or 0),
+        callback_after_s=put_off_s(members.get("callback_after_seconds")),
         logs=members.get("logs") or (),
     )
+
+
+def put_off_s(seconds: int | None) -> int:
+    """Read for how long a result puts its task off: as good as for ever at most."""
+    return min(max(0, seconds or 0), FOR_EVER_S)
 
 
 def _short_result(body: dict[str, Any]) -> dict[str, Any] | None:
@@ -268,7 +273,6 @@ def _short_result(body: dict[str, Any]) -> dict[str, Any] | None:
         or "workflowInstanceId" not in body
         or "taskId" not in body
         or (body.get("claimToken") or 0) < 0
-        or (body.get("callbackAfterSeconds") or 0) > TEN_YEARS_S
     ):
         return None
     return {

@@ -12,7 +12,7 @@ from conductor_py.model.json import JsonObject
 from conductor_py.model.requests import StateUpdate, TaskResult
 from conductor_py.model.status import TaskStatus
 from conductor_py.wire.fields import Choice, Many, One, Payload, Text, Whole, WireSchema, load
-from conductor_py.wire.requests import MAX_REASON, RESULT_STATUSES, TASK_LOG
+from conductor_py.wire.requests import MAX_REASON, RESULT_STATUSES, TASK_LOG, put_off_s
 
 _NOTHING: Final[JsonObject] = MappingProxyType({})
 
@@ -93,6 +93,6 @@ def _result(members: Mapping[str, Any]) -> TaskResult:
         output=members.get("output_data") or _NOTHING,
         reason=reason[:MAX_REASON] if reason else None,
         worker=members.get("worker_id") or "",
-        callback_after_s=max(0, members.get("callback_after_seconds") or 0),
+        callback_after_s=put_off_s(members.get("callback_after_seconds")),
         logs=members.get("logs") or (),
     )

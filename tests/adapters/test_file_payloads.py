@@ -10,7 +10,7 @@ import pytest
 
 from conductor_py.adapters.files.payloads import FilePayloads
 from conductor_py.errors import Conflict, NotFound, PayloadTooLarge, StoreUnavailable
-from conductor_py.ports.payloads import CONTENT_TYPE, PayloadKind, UrlRefused
+from conductor_py.ports.payloads import PayloadKind, UrlRefused
 
 
 def _store(root: Path, **options) -> FilePayloads:
@@ -22,7 +22,7 @@ def _token(uri: str) -> str:
 
 
 def _upload(store: FilePayloads, uri: str, *chunks: bytes | Exception) -> None:
-    with store.open_upload(_token(uri), CONTENT_TYPE) as upload:
+    with store.open_upload(_token(uri)) as upload:
         for chunk in chunks:
             if isinstance(chunk, Exception):
                 raise chunk
@@ -41,7 +41,7 @@ def test_only_the_owner_can_read_the_signing_secret(tmp_path):
 
 def test_processes_of_one_directory_serve_each_others_urls(tmp_path):
     location = _store(tmp_path).write_location(PayloadKind.TASK_OUTPUT)
-    with _store(tmp_path).open_upload(_token(location.uri), CONTENT_TYPE) as upload:
+    with _store(tmp_path).open_upload(_token(location.uri)) as upload:
         upload.write(b"{}")
     assert _store(tmp_path).get(location.path) == b"{}"
 
@@ -49,7 +49,7 @@ def test_processes_of_one_directory_serve_each_others_urls(tmp_path):
 def test_a_url_of_another_directory_is_refused(tmp_path):
     location = _store(tmp_path / "one").write_location(PayloadKind.TASK_OUTPUT)
     with pytest.raises(UrlRefused):
-        _store(tmp_path / "two").open_upload(_token(location.uri), CONTENT_TYPE)
+        _store(tmp_path / "two").open_upload(_token(location.uri))
 
 
 @pytest.mark.parametrize("token", ["", ".", "a.b", "é.é", "e30.e30", "x" * 5000, "a b.c d"])
@@ -65,8 +65,8 @@ def test_a_signature_is_accepted_in_one_spelling_only(tmp_path):
     for letter in ascii_letters + digits + "-_":
         if letter != token[-1]:
             with pytest.raises(UrlRefused):
-                _store(tmp_path).open_upload(token[:-1] + letter, CONTENT_TYPE)
-    _store(tmp_path).open_upload(token, CONTENT_TYPE)
+                _store(tmp_path).open_upload(token[:-1] + letter)
+    _store(tmp_path).open_upload(token)
 
 
 def test_an_upload_above_the_limit_stores_nothing(tmp_path):
@@ -103,9 +103,9 @@ def test_another_document_sent_to_the_same_url_is_refused_and_the_first_stays(tm
 def test_of_two_uploads_at_once_the_first_that_ends_is_the_document(tmp_path):
     store = _store(tmp_path)
     token = _token(store.write_location(PayloadKind.TASK_OUTPUT).uri)
-    late = _store(tmp_path).open_upload(token, CONTENT_TYPE)
+    late = _store(tmp_path).open_upload(token)
     late.write(b"late")
-    with store.open_upload(token, CONTENT_TYPE) as first:
+    with store.open_upload(token) as first:
         first.write(b"first")
     with pytest.raises(Conflict):
         late.__exit__(None, None, None)
@@ -166,5 +166,5 @@ def test_nothing_is_written_below_the_mount_that_is_away(tmp_path):
     with pytest.raises(StoreUnavailable, match="away"):
         store.put(PayloadKind.TASK_OUTPUT, b"{}")
     with pytest.raises(StoreUnavailable, match="away"):
-        store.open_upload(_token(location.uri), CONTENT_TYPE)
+        store.open_upload(_token(location.uri))
     assert list(root.iterdir()) == []

@@ -106,7 +106,7 @@ def test_tags_that_a_definition_brings_along_are_kept_beside_it(client: FlaskCli
 
 
 def test_tags_that_a_task_definition_brings_along_are_kept_beside_it(client: FlaskClient) -> None:
-    task = {"name": "t", "tags": [_TAG]}
+    task: dict[str, Any] = {"name": "t", "tags": [_TAG]}
     assert client.post("/api/metadata/taskdefs", json=[task]).status_code == 200
     assert client.get("/api/metadata/taskdefs/t?metadata=true").get_json()["tags"] == [_TAG]
     task = {"name": "t", "tags": [_OTHER], "overwriteTags": True}

@@ -28,7 +28,7 @@ _NO_FILES: Any = object()
 
 
 class _NoPayloads:
-    def open_upload(self, token: str, content_type: str) -> Any:
+    def open_upload(self, token: str) -> Any:
         raise NotImplementedError
 
     def open_download(self, token: str) -> Any:

@@ -73,7 +73,7 @@ def _send(store: Store, location: Location, document: bytes) -> None:
         request.add_header("Content-Type", CONTENT_TYPE)
         with urllib.request.urlopen(request, timeout=PATIENCE_S):
             return
-    with store.open_upload(location.uri.rsplit("/", 1)[1], CONTENT_TYPE) as upload:
+    with store.open_upload(location.uri.rsplit("/", 1)[1]) as upload:
         upload.write(document)
 
 

@@ -19,7 +19,6 @@ from conductor_py.model.schedules import Schedule
 from conductor_py.model.status import TaskStatus
 from conductor_py.ports.events import Undelivered
 from conductor_py.ports.payload_holders import PRESENT
-from conductor_py.ports.payloads import CONTENT_TYPE
 from conductor_py.testing import MemoryEngine, memory_engine
 from tests.builders import fork, join, simple, sub_workflow, typed, workflow
 
@@ -81,7 +80,7 @@ def uploaded(
     """What a client has sent to a URL."""
     url, path = engine.engine.payloads.location("WRITE", kind, "")
     token = str(url).rpartition("/")[2]
-    with engine.ports.payloads.open_upload(token, CONTENT_TYPE) as upload:  # type: ignore[attr-defined]
+    with engine.ports.payloads.open_upload(token) as upload:  # type: ignore[attr-defined]
         upload.write(document)
     return path
 

@@ -11,6 +11,7 @@ PYTHON_1 = "1.5.1"
 PYTHON_2 = "2.0.0"
 JAVASCRIPT = "4.0.0"
 JAVA = "6.0.0"
+NETFLIX = "3.15.0"
 GO = "1.5.4"
 _COMPILER = "3.46.100"
 _HERE = Path(__file__).parent
@@ -57,16 +58,24 @@ def javascript_story() -> tuple[Command, Path]:
 
 
 def java_story() -> tuple[Command, Path]:
-    """The command that tells the story with the Java client, and where.
+    """The command that tells the story with the Java client, and where."""
+    return _told_in_java("Story", "org.conductoross", JAVA)
 
-    The client wants Java 21; the runtime comes with the package that Spark's tests use, the
-    compiler from Maven Central.
+
+def netflix_story() -> tuple[Command, Path]:
+    """The same with the last client of Netflix."""
+    return _told_in_java("NetflixStory", "com.netflix.conductor", NETFLIX)
+
+
+def _told_in_java(program: str, group: str, version: str) -> tuple[Command, Path]:
+    """The clients want up to Java 21; the runtime comes with the package that Spark's tests use,
+    the compiler from Maven Central.
     """
     maven = tool("mvn")
 
     def build(folder: Path) -> None:
         wanted = (
-            ("org.conductoross", "conductor-client", JAVA),
+            (group, "conductor-client", version),
             ("org.eclipse.jdt", "ecj", _COMPILER),
         )
         dependencies = "".join(_DEPENDENCY.format(*each) for each in wanted)
@@ -74,18 +83,20 @@ def java_story() -> tuple[Command, Path]:
         copy = ("dependency:copy-dependencies", "-DoutputDirectory=lib")
         run(maven, "--batch-mode", "--quiet", *copy, cwd=folder)
 
-    place = fetched(f"conductor-java-{JAVA}", build)
+    place = fetched(f"conductor-java-{version}", build)
     java, jars = _java(), os.pathsep.join(str(jar) for jar in sorted((place / "lib").glob("*.jar")))
     compiler = next((place / "lib").glob("ecj-*.jar"))
     options = ("-21", "-proc:none", "-nowarn", "-cp", jars, "-d", str(place / "story"))
     compiled = subprocess.run(
-        (java, "-jar", str(compiler), *options, str(_HERE / "Story.java")),
+        (java, "-jar", str(compiler), *options, str(_HERE / f"{program}.java")),
         capture_output=True,
         text=True,
         check=False,
     )
     assert compiled.returncode == 0, compiled.stderr
-    return (java, "-cp", os.pathsep.join((str(place / "story"), jars)), "Story"), place
+    # What the client logs would stand among the steps.
+    quiet = "-Dorg.apache.logging.log4j.level=OFF"
+    return (java, quiet, "-cp", os.pathsep.join((str(place / "story"), jars)), program), place
 
 
 def go_story() -> tuple[Command, Path]:

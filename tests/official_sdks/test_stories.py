@@ -71,6 +71,15 @@ def test_the_java_client_works_unmodified(server: Api) -> None:
 
 
 @pytest.mark.thorough(target="versions")
+def test_the_java_client_of_netflix_works_unmodified(server: Api) -> None:
+    try:
+        command, place = obtained.netflix_story()
+    except Unobtainable as error:
+        absent(f"the Java client of Netflix cannot be had: {error}")
+    _told(server, command, place, "NetflixStory.java")
+
+
+@pytest.mark.thorough(target="versions")
 def test_the_go_sdk_works_unmodified(server: Api) -> None:
     try:
         command, place = obtained.go_story()

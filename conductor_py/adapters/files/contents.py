@@ -149,7 +149,6 @@ class DirectoryContents:
                 path=_granted(record.file_id, upload_id, part),
                 expires_ms=expires_ms,
                 max_bytes=self._max_bytes,
-                content_type="",
             )
             query["token"] = sign(grant, self._secret())
         path = f"/api/files/content/{quote(record.workflow_id, safe='')}/{record.file_id}"

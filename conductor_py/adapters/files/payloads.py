@@ -22,13 +22,11 @@ from conductor_py.adapters.files.durable import settle_once, sync_directory
 from conductor_py.adapters.files.signed_token import Grant, sign, verify
 from conductor_py.errors import Conflict, NotFound, PayloadTooLarge, StoreUnavailable
 from conductor_py.ports.payloads import (
-    CONTENT_TYPE,
     MOST_BYTES,
     SENT_ALREADY,
     Accepted,
     Location,
     PayloadKind,
-    UrlRefused,
     checked_path,
     mint_own_path,
     mint_path,
@@ -104,10 +102,8 @@ class FilePayloads:
             if not self._is_there():
                 raise StoreUnavailable(_AWAY)
 
-    def open_upload(self, token: str, content_type: str) -> _FileUpload:
+    def open_upload(self, token: str) -> _FileUpload:
         grant = verify(token, self._secret(), method="PUT", now_ms=self._now_ms())
-        if content_type.strip().lower() != grant.content_type:
-            raise UrlRefused(f"The URL is for content of type {grant.content_type}.")
         return _FileUpload(self._file(grant.path), max_bytes=grant.max_bytes)
 
     def open_download(self, token: str) -> BinaryIO:
@@ -122,7 +118,6 @@ class FilePayloads:
             path=path,
             expires_ms=self._now_ms() + self._expiry_ms,
             max_bytes=self._max_bytes,
-            content_type=CONTENT_TYPE,
         )
         return Location(uri=f"{self._base_url}/{sign(grant, self._secret())}", path=path)
 

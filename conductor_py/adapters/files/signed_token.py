@@ -23,27 +23,17 @@ _MAX_LENGTH = 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
-    """One method on one path, until an instant, up to a number of bytes of one content type."""
+    """One method on one path, until an instant, up to a number of bytes."""
 
     method: str
     path: str
     expires_ms: int
     max_bytes: int
-    content_type: str
 
 
 def sign(grant: Grant, secret: bytes) -> str:
     """Make the token of a grant."""
-    claims = orjson.dumps(
-        [
-            _FORMAT,
-            grant.method,
-            grant.path,
-            grant.expires_ms,
-            grant.max_bytes,
-            grant.content_type,
-        ]
-    )
+    claims = orjson.dumps([_FORMAT, grant.method, grant.path, grant.expires_ms, grant.max_bytes])
     return f"{_encode(claims)}.{_encode(_mac(claims, secret))}"
 
 
@@ -56,12 +46,13 @@ def verify(token: str, secret: bytes, *, method: str, now_ms: int) -> Grant:
         claims = _decode(encoded)
         if not hmac.compare_digest(_decode(signature), _mac(claims, secret)):
             raise UrlRefused
-        version, *fields = orjson.loads(claims)
+        # Tokens of releases up to 0.1 name a content type behind the rest.
+        version, *fields = orjson.loads(claims)[:5]
     except (ValueError, binascii.Error) as error:
         raise UrlRefused from error
     if version != _FORMAT:
         raise UrlRefused
-    names = ("method", "path", "expires_ms", "max_bytes", "content_type")
+    names = ("method", "path", "expires_ms", "max_bytes")
     grant = Grant(**dict(zip(names, fields, strict=True)))
     if grant.method != method:
         raise UrlRefused("The URL is for another method.")

@@ -13,7 +13,6 @@ from typing import BinaryIO, Self
 
 from conductor_py.errors import Conflict, NotFound, PayloadTooLarge
 from conductor_py.ports.payloads import (
-    CONTENT_TYPE,
     MOST_BYTES,
     SENT_ALREADY,
     Accepted,
@@ -80,10 +79,8 @@ class MemoryPayloads:
     def delete(self, path: str) -> None:
         self._documents.pop(checked_path(path), None)
 
-    def open_upload(self, token: str, content_type: str) -> _MemoryUpload:
+    def open_upload(self, token: str) -> _MemoryUpload:
         grant = self._granted(token, "PUT")
-        if content_type.strip().lower() != CONTENT_TYPE:
-            raise UrlRefused(f"The URL is for content of type {CONTENT_TYPE}.")
         return _MemoryUpload(self._documents, grant.path, self._max_bytes)
 
     def open_download(self, token: str) -> BinaryIO:

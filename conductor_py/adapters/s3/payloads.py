@@ -1,5 +1,5 @@
-"""Payloads in a bucket. URLs are presigned (version 4): method, key, content type and expiry are
-in the signature.
+"""Payloads in a bucket. URLs are presigned (version 4): method, key and expiry are in the
+signature, and as what the object store answers it.
 
 A presigned PUT bounds neither the length of what is sent nor how often: what is accepted is a copy,
 made by the object store, under a key that no URL to send was ever made for. Credentials stay in
@@ -72,10 +72,11 @@ class S3Payloads:
 
     def write_location(self, kind: PayloadKind, requested_path: str | None = None) -> Location:
         path = mint_path(kind)
-        return self._presigned(path, "put_object", {"ContentType": CONTENT_TYPE})
+        return self._presigned(path, "put_object", {})
 
     def read_location(self, path: str) -> Location:
-        return self._presigned(checked_path(path), "get_object", {})
+        answered = {"ResponseContentType": CONTENT_TYPE}
+        return self._presigned(checked_path(path), "get_object", answered)
 
     def put(self, kind: PayloadKind, document: bytes) -> str:
         path = mint_own_path(kind)
