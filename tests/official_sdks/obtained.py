@@ -62,6 +62,11 @@ def java_story() -> tuple[Command, Path]:
     return _told_in_java("Story", "org.conductoross", JAVA)
 
 
+def sdk_story() -> tuple[Command, Path]:
+    """The same of workflows as code, which are a part of the Java client."""
+    return _told_in_java("SdkStory", "org.conductoross", JAVA)
+
+
 def netflix_story() -> tuple[Command, Path]:
     """The same with the last client of Netflix."""
     return _told_in_java("NetflixStory", "com.netflix.conductor", NETFLIX)
@@ -86,7 +91,8 @@ def _told_in_java(program: str, group: str, version: str) -> tuple[Command, Path
     place = fetched(f"conductor-java-{version}", build)
     java, jars = _java(), os.pathsep.join(str(jar) for jar in sorted((place / "lib").glob("*.jar")))
     compiler = next((place / "lib").glob("ecj-*.jar"))
-    options = ("-21", "-proc:none", "-nowarn", "-cp", jars, "-d", str(place / "story"))
+    classes = place / program
+    options = ("-21", "-proc:none", "-nowarn", "-cp", jars, "-d", str(classes))
     compiled = subprocess.run(
         (java, "-jar", str(compiler), *options, str(_HERE / f"{program}.java")),
         capture_output=True,
@@ -96,7 +102,7 @@ def _told_in_java(program: str, group: str, version: str) -> tuple[Command, Path
     assert compiled.returncode == 0, compiled.stderr
     # What the client logs would stand among the steps.
     quiet = "-Dorg.apache.logging.log4j.level=OFF"
-    return (java, quiet, "-cp", os.pathsep.join((str(place / "story"), jars)), program), place
+    return (java, quiet, "-cp", os.pathsep.join((str(classes), jars)), program), place
 
 
 def go_story() -> tuple[Command, Path]:

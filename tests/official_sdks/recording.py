@@ -141,6 +141,7 @@ def main(*clients: str) -> None:
         "python 2": lambda: obtained.python_story(obtained.PYTHON_2),
         "javascript": obtained.javascript_story,
         "java": obtained.java_story,
+        "java sdk": obtained.sdk_story,
         "netflix": obtained.netflix_story,
         "go": obtained.go_story,
     }

@@ -71,6 +71,15 @@ def test_the_java_client_works_unmodified(server: Api) -> None:
 
 
 @pytest.mark.thorough(target="versions")
+def test_workflows_as_java_code_work_unmodified(server: Api) -> None:
+    try:
+        command, place = obtained.sdk_story()
+    except Unobtainable as error:
+        absent(f"the Java client cannot be had: {error}")
+    _told(server, command, place, "SdkStory.java")
+
+
+@pytest.mark.thorough(target="versions")
 def test_the_java_client_of_netflix_works_unmodified(server: Api) -> None:
     try:
         command, place = obtained.netflix_story()
