@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hmac
+import json
 import stat
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from pathlib import Path
 from string import ascii_letters, digits
 
@@ -27,6 +30,19 @@ def _upload(store: FilePayloads, uri: str, *chunks: bytes | Exception) -> None:
             if isinstance(chunk, Exception):
                 raise chunk
             upload.write(chunk)
+
+
+def test_urls_of_a_release_that_signed_a_content_type_are_still_good(tmp_path):
+    store = _store(tmp_path)
+    location = store.write_location(PayloadKind.TASK_OUTPUT)
+    claims, _ = _token(location.uri).split(".")
+    before = [*json.loads(urlsafe_b64decode(claims + "=" * (-len(claims) % 4))), "application/json"]
+    signed = json.dumps(before).encode()
+    mac = hmac.digest((tmp_path / "signing-secret").read_bytes(), signed, "sha256")
+    token = ".".join(urlsafe_b64encode(part).rstrip(b"=").decode() for part in (signed, mac))
+    with store.open_upload(token) as upload:
+        upload.write(b"{}")
+    assert store.get(location.path) == b"{}"
 
 
 def _left_over(root: Path) -> list[Path]:
