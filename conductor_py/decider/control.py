@@ -383,4 +383,4 @@ def fail_loop(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
     place = ws.spot_of(loop) if loop else None
     if state is not None and loop is not None and place is not None and loop.open:
         ws.states["j:" + place.key] = replace(state, closed=True)
-        finish(ws, place, loop, TaskStatus.FAILED, reason=attempt.reason)
+        finish(ws, place, loop, TaskStatus.FAILED, reason=ending.reason_of(attempt))

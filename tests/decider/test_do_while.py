@@ -120,6 +120,9 @@ def test_permissive_failure_in_the_body_fails_the_loop_at_once(engine: MemoryEng
     engine.settle()
     assert engine.statuses(started)["l"] == "FAILED"
     assert status_of(engine, started) == "FAILED"
+    reason = "Task x__1 (x) failed: sand"
+    assert task_of(engine, started, "l")["reasonForIncompletion"] == reason
+    assert reason in engine.workflow(started)["reasonForIncompletion"]
 
 
 def test_optional_failure_in_the_body_goes_on(engine: MemoryEngine) -> None:

@@ -95,6 +95,18 @@ def test_join_fails_for_a_permissive_branch_only_when_all_have_settled(
     assert status_of(engine, started) == "FAILED"
 
 
+def test_reason_of_a_join_that_fails_names_the_tasks_that_made_it_fail(
+    engine: MemoryEngine,
+) -> None:
+    branches = [simple("a", permissive=True)], [simple("b", permissive=True)]
+    started = engine.start(workflow("w", fork("f", *branches), join("j", "a", "b")))
+    run_failing(engine, "a", "sour")
+    run_failing(engine, "b")
+    reason = "Task a (a) failed: sour; Task b (b) failed"
+    assert task_of(engine, started, "j")["reasonForIncompletion"] == reason
+    assert reason in engine.workflow(started)["reasonForIncompletion"]
+
+
 @pytest.mark.anomaly("A-33")
 def test_branch_with_an_outstanding_retry_is_not_settled(engine: MemoryEngine) -> None:
     branches = [policy("a", retryCount=1)], [simple("b")]

@@ -75,6 +75,20 @@ def test_text_that_data_brings_in_is_no_expression(engine: MemoryEngine, text: s
     assert status_of(engine, started) == "COMPLETED"
 
 
+def test_domains_and_workflow_that_data_brings_in_are_no_expressions(engine: MemoryEngine) -> None:
+    child = workflow("${workflow.input.x}", simple("a"))
+    engine.register(child)
+    item = {"taskToDomain": {"a": "${workflow.input.x}"}}
+    fork = fork_inputs("f", [], forkTaskWorkflow="${workflow.input.name}")
+    fork["inputParameters"]["forkTaskInputs"] = "${workflow.input.items}"
+    given = {"x": "other", "name": child["name"], "items": [item]}
+    started = engine.start(workflow("w", fork, join("j")), input=given)
+    branch = task_of(engine, started, "_f_f_0")
+    found = engine.workflow(str(branch["subWorkflowId"]))
+    assert found["workflowName"] == child["name"]
+    assert found["taskToDomain"] == {"a": "${workflow.input.x}"}
+
+
 def test_text_that_data_brought_in_stays_as_it_is_when_its_task_is_done_again(
     engine: MemoryEngine,
 ) -> None:

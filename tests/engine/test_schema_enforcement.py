@@ -162,6 +162,19 @@ def test_a_schema_that_cannot_be_used_is_stored_as_sent(
     engine.start("w", input={"n": "x"})
 
 
+def test_a_keyword_that_nobody_knows_is_stored_as_sent_and_asks_for_nothing(
+    engine: MemoryEngine,
+) -> None:
+    data = {"x-owner": {"team": 7}, "requires": ["m"], "required": ["n"]}
+    _registry(engine).save([_schema(data=data)], new_version=False)
+    assert _registry(engine).one("numbers", 1)["data"] == data
+    definition = workflow("w", simple("a"), inputSchema=_schema(data=data))
+    assert engine.engine.definitions.validate(workflow_from_json(definition)) == ()
+    with pytest.raises(InvalidInput):
+        engine.start(definition)
+    assert engine.start(definition, input={"n": 1})
+
+
 @pytest.mark.parametrize("data", _ODD, ids=str)
 def test_a_schema_that_cannot_be_used_is_complained_of_where_it_is_enforced(
     engine: MemoryEngine, data: dict[str, Any]

@@ -287,6 +287,15 @@ def runs_branches() -> None:
     assert run.status == "COMPLETED", run
 
 
+def runs_branches_that_nothing_joins() -> None:
+    built = ConductorWorkflow(executor=executor, name="py_lonely", version=1)
+    built >> [InlineTask("left", "1"), InlineTask("right", "2")]
+    assert [task.type for task in built.to_workflow_def().tasks] == ["FORK_JOIN"]
+    built.register(overwrite=True)
+    run = ended(built.start_workflow_with_input({}), "FAILED")
+    assert "has no JOIN right behind it" in run.reason_for_incompletion
+
+
 def keeps_schedules() -> None:
     scheduler.save_schedule(
         SaveScheduleRequest(
@@ -404,6 +413,7 @@ STEPS = (
     updates_variables_and_state,
     logs_and_looks_at_tasks,
     runs_branches,
+    runs_branches_that_nothing_joins,
     keeps_schedules,
     a_schedule_starts_workflows,
     searches,

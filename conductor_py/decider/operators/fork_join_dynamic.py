@@ -174,13 +174,13 @@ def _configured(item: JsonObject) -> JsonObject:
 
 
 def _sub_workflow(name: str, value: JsonObject, item: JsonObject) -> JsonObject:
-    params: dict[str, JsonValue] = {"name": name}
+    params: dict[str, JsonValue] = {"name": verbatim(name)}
     version = whole_number(value.get("forkTaskWorkflowVersion"))
     if version:
         params["version"] = version
     domains = item.get("taskToDomain")
     if isinstance(domains, Mapping):
-        params["taskToDomain"] = {key: str(domain) for key, domain in domains.items()}
+        params["taskToDomain"] = {key: verbatim(str(domain)) for key, domain in domains.items()}
     return params
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from conductor_py.decider import control, joins
+from conductor_py.decider import control, ending, joins
 from conductor_py.decider.need import Read
 from conductor_py.decider.plan import Node
 from conductor_py.decider.workspace import Spot, Step, Workspace
@@ -88,7 +88,7 @@ def close(ws: Workspace, key: str) -> None:
     if culprits:
         canceled = all(culprit.status is TaskStatus.CANCELED for culprit in culprits)
         status = TaskStatus.CANCELED if canceled else TaskStatus.FAILED
-        reason = " ".join(culprit.reason or "" for culprit in culprits).strip() or None
+        reason = "; ".join(map(ending.reason_of, culprits))
         control.finish(ws, spot, attempt, status, output=output, reason=reason)
     elif join.errors:
         named = [one for seq in join.errors if (one := ws.attempt(seq)) is not None]
