@@ -61,6 +61,35 @@ def test_archived_execution_is_restarted_and_rerun(engine: MemoryEngine) -> None
     assert status_of(engine, started) == "COMPLETED"
 
 
+@pytest.mark.parametrize("through", ["child", "parent"])
+@pytest.mark.parametrize("verb", ["rerun", "restart", "retry"])
+def test_a_child_that_runs_again_brings_its_archived_parent_back_and_what_follows_runs_again(
+    engine: MemoryEngine, verb: str, through: str
+) -> None:
+    child = workflow("child", simple("a"), outputParameters={"v": "${a.output.v}"})
+    behind = simple("z", inputParameters={"v": "${s.output.v}"})
+    parent = engine.start(workflow("w", sub_workflow("s", child), behind))
+    first = run_failing(engine, "a") if verb == "retry" else engine.run("a", {"v": 1})
+    if verb != "retry":
+        assert engine.run("z")["inputData"] == {"v": 1}
+    started = str(task_of(engine, parent, "s")["subWorkflowId"])
+    _leave(engine, parent, started)
+    recovery, target = engine.engine.recovery, parent if through == "parent" else started
+    if verb == "rerun":
+        recovery.rerun(target, RerunRequest(from_task=first["taskId"]))
+    elif verb == "retry":
+        recovery.retry(target, resume_subworkflows=True)
+    elif through == "child":
+        recovery.restart(started)
+    else:
+        recovery.restart(parent)
+    assert engine.workflow(parent)["status"] == "RUNNING"
+    assert not engine.poll("z"), "it waits for the child"
+    engine.run("a", {"v": 2})
+    assert engine.run("z")["inputData"] == {"v": 2}
+    assert status_of(engine, parent) == "COMPLETED"
+
+
 def test_it_comes_back_with_the_definitions_that_data_brought() -> None:
     clock = FakeClock()
     space = MemorySpace(clock=clock)
