@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from enum import StrEnum
 from typing import Any, Final
 
 from conductor_py.cli.printing import say
 from conductor_py.errors import Violation
 from conductor_py.model.status import WorkflowStatus
 
-_STATUS: Final = re.compile(
-    r"""\bstatus\s*(?:!?=|(?:NOT\s+)?IN\b)\s*(\([^()]*\)|"[^"]*"|'[^']*'|[^\s()]+)""", re.IGNORECASE
-)
+_MEANT: Final = r"""\b{}\s*(?:!?=|(?:NOT\s+)?IN\b)\s*(\([^()]*\)|"[^"]*"|'[^']*'|[^\s()]+)"""
 _WORD: Final = re.compile(r"[^\s,()'\"]+")
 _LIKENESS: Final = 0.6
 
@@ -29,13 +28,19 @@ def warn_of(name: object, found: Iterable[Violation]) -> None:
     warn(name, ({"path": each.path, "message": each.message} for each in found))
 
 
-def status_notes(query: str) -> Iterator[str]:
-    """Say of each status in a search for executions that is none, and which is nearest to it."""
-    known = [each.value for each in WorkflowStatus]
-    for found in _STATUS.finditer(query):
+def warn_of_query(
+    query: str, member: str = "status", states: type[StrEnum] = WorkflowStatus
+) -> None:
+    """Tell of each state in a search that is none, and which is nearest to it."""
+    for note in _notes(query, member, [each.value for each in states]):
+        say(f"warning: {note}", err=True)
+
+
+def _notes(query: str, member: str, known: Sequence[str]) -> Iterator[str]:
+    for found in re.finditer(_MEANT.format(member), query, re.IGNORECASE):
         for word in _WORD.findall(found[1]):
             if word in known or "*" in word:
                 continue
             near = get_close_matches(word.upper(), known, n=1, cutoff=_LIKENESS)
             meant = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
-            yield f"{word} is no status; {meant}"
+            yield f"{word} is no {member}; {meant}"

@@ -9,8 +9,9 @@ import click
 
 from conductor_py.cli.connection import client, connected, object_document
 from conductor_py.cli.names import SCHEDULE
-from conductor_py.cli.near import warn_of
+from conductor_py.cli.near import warn_of, warn_of_query
 from conductor_py.cli.printing import chosen, clipped, moment, objects, print_json, print_table, say
+from conductor_py.model.schedules import RunState
 
 _DOCUMENT: Final = ("{", "@", "-")
 _RUN: Final = ("scheduledTime", "scheduleName", "state", "workflowId", "reason")
@@ -199,6 +200,7 @@ def runs(query: str, *, size: int, server: str, as_json: bool) -> None:
     """Search what schedules started, newest first; QUERY is, for example,
     'scheduleName IN (nightly) AND state IN (FAILED)'.
     """
+    warn_of_query(query, "state", RunState)
     with client(server) as conductor:
         found = conductor.search_schedule_runs(query, size=size)
     if as_json:

@@ -12,7 +12,7 @@ import click
 
 from conductor_py.cli.connection import client
 from conductor_py.cli.names import EXECUTION
-from conductor_py.cli.near import status_notes
+from conductor_py.cli.near import warn_of_query
 from conductor_py.cli.printing import chosen, clipped, objects, print_json, print_table, say
 from conductor_py.errors import ConductorError
 from conductor_py.sdk.client import Client
@@ -102,8 +102,7 @@ def _on_each(conductor: Client, ids: tuple[str, ...], said: str, act: Act, *, js
 def _on_found(
     conductor: Client, choice: Selection, query: str, said: str, act: Act, *, json: bool
 ) -> int:
-    for note in status_notes(query):
-        say(f"warning: {note}", err=True)
+    warn_of_query(query)
     found = _found(conductor, query)
     if choice.dry_run:
         _preview(found, said, json=json)

@@ -12,7 +12,7 @@ from conductor_py.cli.connection import client, connected, object_document
 from conductor_py.cli.execution_view import is_open, print_execution, print_facts
 from conductor_py.cli.execution_watch import exit_code, watch
 from conductor_py.cli.names import EXECUTION, WORKFLOW
-from conductor_py.cli.near import status_notes
+from conductor_py.cli.near import warn_of_query
 from conductor_py.cli.operations import COMMANDS, warn_of_inline
 from conductor_py.cli.printing import chosen, objects, print_json, print_table, say
 from conductor_py.cli.reruns import MODES
@@ -134,8 +134,7 @@ def search(
     **more: Any,  # noqa: ANN401 - handed on by name
 ) -> None:
     """Search executions, by QUERY such as "status IN (FAILED) AND workflowType=orders"."""
-    for note in status_notes(query or ""):
-        say(f"warning: {note}", err=True)
+    warn_of_query(query or "")
     with client(server) as conductor:
         found = conductor.search_workflows(query, **more)
     if as_json:

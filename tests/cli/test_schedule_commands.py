@@ -177,3 +177,21 @@ def test_runs_are_a_table(run: Run, stub: StubServer) -> None:
     assert outcome.out.rstrip().endswith("no way")
     assert stub.seen("GET")[0].query["size"] == ["5"]
     assert json.loads(run("schedule", "runs", "--json").out) == page
+
+
+@pytest.mark.parametrize(
+    ("query", "noted"),
+    [
+        ("scheduleName=a AND state IN (FAILD)", "FAILD is no state; did you mean FAILED?"),
+        ("state = RUNNING", "RUNNING is no state; there are"),
+        ("state=EXECUTED", ""),
+        ("status=nonsense", ""),
+    ],
+)
+def test_a_state_of_runs_that_is_none_is_warned_about(
+    run: Run, stub: StubServer, query: str, noted: str
+) -> None:
+    page: dict[str, object] = {"totalHits": 0, "results": []}
+    stub.on("GET", "/api/scheduler/search/executions", Reply(200, page))
+    assert noted in run("schedule", "runs", query).err
+    assert ("warning" in run("schedule", "runs", query).err) == bool(noted)
