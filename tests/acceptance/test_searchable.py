@@ -21,8 +21,7 @@ def _found(server: Api, workflow: str, status: str) -> bool:
     return hits == owners == 1
 
 
-def test_what_a_task_has_become_is_found_within_two_seconds(deployment: Deployment) -> None:
-    server = deployment.server()
+def _tell_five(server: Api) -> None:
     for number in range(5):
         workflow = start(server.client, number)
         until(lambda: _found(server, workflow, "SCHEDULED"), _SOON_S, what="scheduled")  # noqa: B023
@@ -30,3 +29,20 @@ def test_what_a_task_has_become_is_found_within_two_seconds(deployment: Deployme
         until(lambda: _found(server, workflow, "IN_PROGRESS"), _SOON_S, what="taken")  # noqa: B023
         finish(server.client, task)
         until(lambda: _found(server, workflow, "COMPLETED"), _SOON_S, what="completed")  # noqa: B023
+
+
+def test_what_a_task_has_become_is_found_within_two_seconds(deployment: Deployment) -> None:
+    _tell_five(deployment.server())
+
+
+@pytest.mark.service
+def test_what_a_task_has_become_is_found_within_two_seconds_in_elasticsearch(
+    deployment: Deployment, elasticsearch_url: str
+) -> None:
+    settings = {
+        "conductor.indexing.type": "elasticsearch",
+        "conductor.elasticsearch.url": elasticsearch_url,
+        "conductor.elasticsearch.indexPrefix": "searchable",
+    }
+    options = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
+    _tell_five(deployment.server(*options))
