@@ -12,7 +12,10 @@ from conductor_py.cli.printing import say
 from conductor_py.errors import Violation
 from conductor_py.model.status import WorkflowStatus
 
-_MEANT: Final = r"""\b{}\s*(?:!?=|(?:NOT\s+)?IN\b)\s*(\([^()]*\)|"[^"]*"|'[^']*'|[^\s()]+)"""
+_STATES: Final = re.compile(
+    r"""\b(status|state)\s*(?:!?=|(?:NOT\s+)?IN\b)\s*(\([^()]*\)|"[^"]*"|'[^']*'|[^\s()]+)""",
+    re.IGNORECASE,
+)
 _WORD: Final = re.compile(r"[^\s,()'\"]+")
 _LIKENESS: Final = 0.6
 
@@ -37,9 +40,9 @@ def warn_of_query(
 
 
 def _notes(query: str, member: str, known: Sequence[str]) -> Iterator[str]:
-    for found in re.finditer(_MEANT.format(member), query, re.IGNORECASE):
-        for word in _WORD.findall(found[1]):
-            if word in known or "*" in word:
+    for found in _STATES.finditer(query):
+        for word in _WORD.findall(found[2]):
+            if found[1].lower() != member or word in known or "*" in word:
                 continue
             near = get_close_matches(word.upper(), known, n=1, cutoff=_LIKENESS)
             meant = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"

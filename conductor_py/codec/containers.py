@@ -30,6 +30,8 @@ def dump_loop(state: LoopState) -> _Fields:
         fields["c"] = 1
     if state.generation:
         fields["g"] = state.generation
+    if state.failed:
+        fields["f"] = state.failed
     return fields
 
 
@@ -75,4 +77,5 @@ def load_container(stored: bytes) -> JoinState | LoopState:
         items=fields["items"],
         closed=bool(fields.get("c")),
         generation=fields.get("g", 0),
+        failed=fields.get("f", 0),
     )

@@ -376,11 +376,18 @@ def reach_tail(ws: Workspace, plan: Plan, loop: Node, vector: Vector) -> None:
 
 
 def fail_loop(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
-    """A task in the body failed for good (permissive): the loop around it fails at once."""
+    """A task in the body failed for good (permissive): the loop around it fails at once, or as soon
+    as it is made anew.
+    """
     outer = vector_prefix(spot.vector, len(spot.node.loops) - 1)
-    state = ws.state("j:" + place_key(spot.node.loops[-1], outer), LoopState)
+    key = "j:" + place_key(spot.node.loops[-1], outer)
+    state = ws.state(key, LoopState)
     loop = ws.attempt(state.seq) if state else None
     place = ws.spot_of(loop) if loop else None
-    if state is not None and loop is not None and place is not None and loop.open:
-        ws.states["j:" + place.key] = replace(state, closed=True)
+    if state is None or loop is None or place is None:
+        return
+    if loop.redo:
+        ws.states[key] = replace(state, failed=attempt.seq)
+    elif loop.open:
+        ws.states[key] = replace(state, closed=True)
         finish(ws, place, loop, TaskStatus.FAILED, reason=ending.reason_of(attempt))

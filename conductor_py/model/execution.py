@@ -230,7 +230,8 @@ class LoopState:
 
     ``tail`` says that the last task of the body has settled in this iteration. ``items`` is the
     number of items of a list loop, -1 for a condition loop. ``generation`` is the last one whose
-    walk has counted it anew.
+    walk has counted it anew. ``failed`` is the attempt in the body that failed for good while the
+    loop was still to be made anew: it fails then (0: none).
     """
 
     seq: int
@@ -240,6 +241,7 @@ class LoopState:
     items: int = -1
     closed: bool = False
     generation: int = 0
+    failed: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,9 +24,7 @@ INT64 = 2**63
 TEN_YEARS_S = 315_576_000
 """The longest delay or timeout that is taken: no sum of instants outgrows what a store holds."""
 FOR_EVER_S = 2**31 - 1
-"""As good as for ever: what a WAIT without an end tells as its ``callbackAfterSeconds``, as Java's
-largest ``int``. Clients send back in their results what they were told.
-"""
+"""The ``callbackAfterSeconds`` of a WAIT without an end; clients send it back with results."""
 _NUMBER = re.compile(r"\s*([+-]?\d{1,19})(?:\.\d*)?\s*")
 _TRUE = frozenset({"true", "1"})
 _FALSE = frozenset({"false", "0", ""})

@@ -6,9 +6,11 @@ import pytest
 
 from conductor_py.adapters.memory.space import MemorySpace
 from conductor_py.decider.workspace import Limits
+from conductor_py.model.requests import RerunRequest
 from conductor_py.testing import FakeClock, MemoryEngine, memory_engine
 from tests.builders import (
     do_while,
+    dynamic_fork,
     for_each,
     fork,
     fork_inputs,
@@ -23,6 +25,7 @@ from tests.builders import (
     switch,
     task_of,
     times,
+    typed,
     wait,
     workflow,
 )
@@ -159,3 +162,21 @@ def test_a_keep_last_n_that_is_no_number_fails_the_loop(engine: MemoryEngine, ke
     started = engine.start(workflow("w", loop), input={"n": "none"})
     assert engine.statuses(started)["l"] == "FAILED_WITH_TERMINAL_ERROR"
     assert "keepLastN" in engine.workflow(started)["reasonForIncompletion"]
+
+
+@pytest.mark.parametrize("optional", [False, True])
+def test_a_loop_that_is_made_anew_behind_what_failed_in_it_fails(*, optional: bool) -> None:
+    """A retry has made the loop after the first task of its body, whose rerun comes first then."""
+    engine = memory_engine(limits=Limits(attempts=1))
+    body = [typed("SET_VARIABLE", "v"), {**dynamic_fork("f"), "permissive": True}, join("j")]
+    loop = {**typed("DO_WHILE", "l", loopCondition="false", loopOver=body), "optional": optional}
+    started = engine.start(workflow("w", loop), input={"branches": "none"})
+    engine.settle()
+    engine.engine.recovery.retry(started)
+    engine.settle()
+    engine.engine.recovery.rerun(started, RerunRequest(from_ref="v"))
+    engine.settle()
+    assert engine.statuses(started)["l"] == ("COMPLETED_WITH_ERRORS" if optional else "FAILED")
+    found = engine.workflow(started)
+    assert found["status"] == "FAILED"
+    assert "Task f__1 (FORK) failed: Input 'branches'" in found["reasonForIncompletion"]

@@ -221,6 +221,7 @@ def _reset_loop(ws: Workspace, loop: Spot, stands: Standing, target: list[Spot])
             tail=False,
             closed=False,
             generation=ws.header.generation,
+            failed=0,
         )
 
 

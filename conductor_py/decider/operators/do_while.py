@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from conductor_py.decider import bodies, control
+from conductor_py.decider import bodies, control, ending
 from conductor_py.decider.compile import input_template
 from conductor_py.decider.need import Evaluated, Read, Refusal, ScriptWanted, digest
 from conductor_py.decider.plan import Node, Plan
@@ -66,6 +66,7 @@ def reopen(ws: Workspace, spot: Spot, before: Attempt) -> None:
         open_(ws, spot)
         return
     value = ws.document(f"i:{state.seq}")  # ``before`` may stand for a loop that was passed over
+    failed = ws.attempt(state.failed) if state.failed else None
     attempt = control.create(
         ws,
         spot,
@@ -76,7 +77,11 @@ def reopen(ws: Workspace, spot: Spot, before: Attempt) -> None:
     )
     items = _items(ws, spot, attempt, value) if state.items >= 0 else None
     _show_iteration(ws, attempt, state.iteration, items)
-    ws.states[key] = replace(state, seq=attempt.seq, closed=False)
+    ws.states[key] = replace(state, seq=attempt.seq, closed=failed is not None, failed=0)
+    if failed is not None:
+        reason = ending.reason_of(failed)
+        control.finish(ws, spot, attempt, TaskStatus.FAILED, reason=reason)
+        return
     body = spot.node.task.loop_over
     vector = vector_append(spot.vector, state.iteration)
     if not body:
