@@ -1,7 +1,8 @@
 """The official SDKs, unmodified, against a real server: what their users do, step by step."""
 
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from tests.services.cache import Unobtainable
 pytestmark = [pytest.mark.acceptance, pytest.mark.timeout(900)]
 
 _STORY_S = 600
+_Story = Callable[[], tuple[obtained.Command, Path]]
 
 
 @pytest.fixture
@@ -39,62 +41,30 @@ def _told(server: Api, command: obtained.Command, place: Path, program: str) -> 
     assert len(told) == obtained.steps_of(program), told
 
 
+_OTHERS = pytest.mark.thorough(target="versions")
+
+
 @pytest.mark.parametrize(
-    "version",
+    ("story", "program"),
     [
-        pytest.param(obtained.PYTHON_1, marks=pytest.mark.thorough(target="versions")),
-        obtained.PYTHON_2,
+        pytest.param(
+            partial(obtained.python_story, obtained.PYTHON_1), "story_of_python.py", marks=_OTHERS
+        ),
+        (partial(obtained.python_story, obtained.PYTHON_2), "story_of_python.py"),
+        (obtained.javascript_story, "story_of_javascript.mjs"),
+        (obtained.java_story, "Story.java"),
+        pytest.param(obtained.sdk_story, "SdkStory.java", marks=_OTHERS),
+        pytest.param(obtained.netflix_story, "NetflixStory.java", marks=_OTHERS),
+        pytest.param(obtained.go_story, "story_of_go.go", marks=_OTHERS),
     ],
+    ids=["python-1", "python-2", "javascript", "java", "java-sdk", "netflix", "go"],
 )
-def test_the_python_sdk_works_unmodified(server: Api, version: str) -> None:
+def test_an_official_client_works_unmodified(server: Api, story: _Story, program: str) -> None:
     try:
-        command, place = obtained.python_story(version)
+        command, place = story()
     except Unobtainable as error:
-        absent(f"conductor-python {version} cannot be had: {error}")
-    _told(server, command, place, "story_of_python.py")
-
-
-def test_the_javascript_sdk_works_unmodified(server: Api) -> None:
-    try:
-        command, place = obtained.javascript_story()
-    except Unobtainable as error:
-        absent(f"the JavaScript SDK cannot be had: {error}")
-    _told(server, command, place, "story_of_javascript.mjs")
-
-
-def test_the_java_client_works_unmodified(server: Api) -> None:
-    try:
-        command, place = obtained.java_story()
-    except Unobtainable as error:
-        absent(f"the Java client cannot be had: {error}")
-    _told(server, command, place, "Story.java")
-
-
-@pytest.mark.thorough(target="versions")
-def test_workflows_as_java_code_work_unmodified(server: Api) -> None:
-    try:
-        command, place = obtained.sdk_story()
-    except Unobtainable as error:
-        absent(f"the Java client cannot be had: {error}")
-    _told(server, command, place, "SdkStory.java")
-
-
-@pytest.mark.thorough(target="versions")
-def test_the_java_client_of_netflix_works_unmodified(server: Api) -> None:
-    try:
-        command, place = obtained.netflix_story()
-    except Unobtainable as error:
-        absent(f"the Java client of Netflix cannot be had: {error}")
-    _told(server, command, place, "NetflixStory.java")
-
-
-@pytest.mark.thorough(target="versions")
-def test_the_go_sdk_works_unmodified(server: Api) -> None:
-    try:
-        command, place = obtained.go_story()
-    except Unobtainable as error:
-        absent(f"the Go SDK cannot be had: {error}")
-    _told(server, command, place, "story_of_go.go")
+        absent(f"the client of {program} cannot be had: {error}")
+    _told(server, command, place, program)
 
 
 @pytest.mark.service
