@@ -129,9 +129,10 @@ chaos: $(INSTALLED) ## kill processes for SECONDS (300) with FSYNC (always, ever
 	$(BIN)/python -m tests.chaos --seconds $(or $(SECONDS),300) --fsync $(or $(FSYNC),always) \
 		--seed $(or $(SEED),1)
 
-chaos-spark: $(INSTALLED) ## strike data pipelines at every fault point [ONLY=F8,F9] [SCENE=bounded] [STRIKE=jvm] [GO_ON=1]
+chaos-spark: $(INSTALLED) ## strike data pipelines at every fault point [ONLY=F8,F9] [SCENE=bounded] [STRIKE=jvm] [GO_ON=1] [MINUTES=60]
 	$(BIN)/python -m tests.workers.pipelines.chaos $(if $(ONLY),--only $(ONLY)) \
-		$(if $(SCENE),--scene $(SCENE)) $(if $(STRIKE),--strike $(STRIKE)) $(if $(GO_ON),--go-on)
+		$(if $(SCENE),--scene $(SCENE)) $(if $(STRIKE),--strike $(STRIKE)) $(if $(GO_ON),--go-on) \
+		$(if $(MINUTES),--minutes $(MINUTES))
 
 fuzz: $(INSTALLED) ## hostile requests to a real server for MINUTES (20) [SEED=n] [REPORT=path]; ends with 1 when it is hurt
 	$(BIN)/python -m tests.fuzz --minutes $(or $(MINUTES),20) $(if $(SEED),--seed $(SEED)) \

@@ -120,8 +120,8 @@ TARGETS: Final = (
     ),
     _program(
         "chaos-spark",
-        "data pipelines struck at every fault point: worker, JVM and engine killed, worker frozen",
-        *("-m", "tests.workers.pipelines.chaos", "--go-on"),
+        "an hour of strikes at the fault points of data pipelines: the rows not known for the code",
+        *("-m", "tests.workers.pipelines.chaos", "--go-on", "--minutes", "60"),
     ),
     _program(
         "soak",

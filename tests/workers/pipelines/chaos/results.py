@@ -96,6 +96,16 @@ def known(now: Mapping[Strike, str]) -> dict[str, Result]:
     }
 
 
+def to_play(
+    chosen: Iterable[Row], found: Mapping[str, Result], now: Mapping[Strike, str]
+) -> list[Row]:
+    """The rows that are not known to be right, in the order that the code's state draws."""
+    open_rows = (row for row in chosen if str(row) not in found or found[str(row)].wrong)
+    return sorted(
+        open_rows, key=lambda row: hashlib.sha256(f"{now[row.strike]} {row}".encode()).digest()
+    )
+
+
 def table(results: Iterable[Result]) -> str:
     """A line for each point of each scene, a column for each strike: how many rows were right."""
     right, played = Counter[tuple[str, str, Strike]](), Counter[tuple[str, str, Strike]]()
