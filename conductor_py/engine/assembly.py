@@ -297,6 +297,7 @@ def assemble(
             limits=shared_limits,
             views=views,
             payloads=reader,
+            holding=holding,
             most_bytes=payload_limits.largest,
         ),
     )
@@ -410,7 +411,7 @@ def assemble(
         erasure=erasure,
         shards=shards,
         workers=workers,
-        events=Events(ports.events, ports.outbox, ports.scripts),
+        events=Events(ports.events, ports.outbox, ports.scripts, holding),
         schedules=schedules,
         backfills=Backfills(executions, snapshots, reader, clock),
         scheduler=Scheduler(

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 from conductor_py.engine.clock import StoreClock
 from conductor_py.engine.decisions.encoding import PayloadLimits
+from conductor_py.engine.effects.events import HELD_LIMIT
 from conductor_py.engine.payloads.holding import (
     EFFECT,
     GRACE_MS,
+    HELD,
     SCHEDULE,
     NotedPayloads,
     PayloadHolding,
@@ -71,7 +73,8 @@ def payload_parts(
 
 def _looks(ports: Ports, partitions: int) -> Callable[[str, str], bool]:
     """Tell whether a holder still needs a payload. An execution does in the store and in the
-    archive, an effect until it is carried out, a schedule while it starts executions with it.
+    archive, an effect until it is carried out, messages of an event while they are kept, a schedule
+    while it starts executions with it.
     ``ValueError`` for a holder of a kind that another version has.
     """
 
@@ -80,6 +83,9 @@ def _looks(ports: Ports, partitions: int) -> Callable[[str, str], bool]:
         if kind == EFFECT:
             partition, _, effect = name.partition(" ")
             return bool(ports.outbox.read(int(partition), [effect]))
+        if kind == HELD:
+            kept = ports.events.held(name, HELD_LIMIT)
+            return any(path.encode() in each for each in kept)
         if kind == SCHEDULE:
             stored = ports.schedules.read([name])
             return any(path.encode() in each.document for each in stored)

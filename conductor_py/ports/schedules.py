@@ -16,7 +16,7 @@ from typing import Protocol
 class StoredSchedule:
     """A schedule as the store has it.
 
-    ``version`` grows with each put and each settlement that moved it (it is the fencing token);
+    ``version`` grows with each put and each settlement that moved it;
     ``generation`` is the version of its creation, another one after it was deleted and created
     again. ``next_ms`` is the instant that it waits for (0: none). ``tries`` counts the claims of
     that instant.
@@ -36,12 +36,13 @@ class ScheduleSettlement:
     """What came of the claim of an instant: it moves on to ``next_ms`` (0: none), and ``record``
     is kept under ``record_id``. A run that was only asked for has ``fired_ms`` 0 and moves nothing.
 
-    When more than ``trim_above`` records are kept, the newest ``keep`` stay.
+    ``started`` is the execution that was started (empty: none); ``ended`` are those started before
+    that are known to have ended. When more than ``trim_above`` records are kept, the newest
+    ``keep`` stay.
     """
 
     name: str
     generation: int
-    version: int
     fired_ms: int
     next_ms: int
     record_id: str
@@ -49,6 +50,8 @@ class ScheduleSettlement:
     record: bytes
     keep: int
     trim_above: int
+    started: str = ""
+    ended: tuple[str, ...] = ()
 
 
 class ScheduleStore(Protocol):
@@ -60,9 +63,9 @@ class ScheduleStore(Protocol):
         """Store a schedule that has ``version`` now (0: there is none); its new version, ``None``
         when it has another one.
 
-        Versions are ``max(previous + 1, store time in ms)``. When ``next_ms`` and ``armed`` are
-        what they were, a claim of the instant and its count stay as they are; else the due entry is
-        put at ``next_ms``, or dropped unless armed with an instant.
+        Versions are ``max(previous + 1, store time in ms)``. While ``next_ms`` is what it was, the
+        count of its claims stays, and when ``armed`` is, too, so does a claim; else the due entry
+        is put at ``next_ms``, or dropped unless armed with an instant.
         """
 
     def read(self, names: Sequence[str] | None) -> tuple[StoredSchedule, ...]:
@@ -80,13 +83,18 @@ class ScheduleStore(Protocol):
         """
 
     def settle(self, settlement: ScheduleSettlement) -> bool:
-        """Keep the record, replacing one of the same id, and move the schedule on.
+        """Keep the record and what was started, and move the schedule on.
 
-        Moves, and returns true, only when generation, version and instant are still those of the
-        settlement. The record is kept even when they are not, unless the schedule is gone or
-        another generation. Moving starts the count of tries anew; an instant that has passed
-        already is due at once, behind those that are due.
+        Moves, and returns true, only while the schedule waits for the settlement's instant, in the
+        same generation: what was changed meanwhile stays, as that waits for another instant if its
+        plan is another. The record is kept even when it does not move, unless the schedule is gone
+        or another generation; it replaces one of the same id only when it tells of a start. Moving
+        starts the count of tries anew; an instant that has passed already is due at once, behind
+        those that are due.
         """
+
+    def started(self, name: str) -> tuple[str, ...]:
+        """Name what it started that is not known to have ended, newest first: the last 20."""
 
     def records(self, names: Sequence[str], limit: int) -> tuple[tuple[bytes, ...], ...]:
         """Read the newest records of each schedule, newest first."""

@@ -30,7 +30,6 @@ def settlement(stored: StoredSchedule, **more: Any) -> ScheduleSettlement:
     given = ScheduleSettlement(
         name=stored.name,
         generation=stored.generation,
-        version=stored.version,
         fired_ms=stored.next_ms,
         next_ms=NOW + 60_000,
         record_id=f"r{stored.next_ms}",
@@ -160,6 +159,61 @@ def test_settlement_of_a_schedule_that_changed_only_keeps_the_record(store: Stor
     assert store.schedules.records(("s",), 10) == ((b"kept",),)
 
 
+def test_settlement_moves_a_schedule_whose_document_changed_meanwhile(store: Store) -> None:
+    version = put(store)
+    (claimed,) = claim(store)
+    put(store, version=version, document=b"changed", armed=False)
+    assert store.schedules.settle(settlement(claimed))
+    (moved,) = store.schedules.read(("s",))
+    assert (moved.document, moved.next_ms, moved.armed) == (b"changed", NOW + 60_000, False)
+    store.clock.advance(60_000)
+    assert names(store) == []
+
+
+def test_count_of_claims_stays_while_the_instant_does(store: Store) -> None:
+    version = put(store)
+    claim(store)
+    put(store, version=put(store, version=version, armed=False), armed=True)
+    (again,) = claim(store)
+    assert again.tries == 2
+
+
+def test_record_of_a_start_is_not_replaced_by_one_of_none(store: Store) -> None:
+    put(store)
+    (known,) = store.schedules.read(("s",))
+
+    def keep(record: bytes, **more: Any) -> None:
+        store.schedules.settle(settlement(known, fired_ms=0, record=record, **more))
+
+    keep(b"failed")
+    keep(b"failed again")
+    assert store.schedules.records(("s",), 10) == ((b"failed",),)
+    keep(b"started", started="one")
+    keep(b"failed late")
+    assert store.schedules.records(("s",), 10) == ((b"started",),)
+
+
+def test_what_was_started_is_known_until_it_has_ended(store: Store) -> None:
+    put(store)
+    (known,) = store.schedules.read(("s",))
+
+    def start(number: int, *ended: str, started: bool = True) -> None:
+        name = f"e{number:02}" if started else ""
+        store.schedules.settle(
+            settlement(known, fired_ms=0, record_ms=NOW + number, started=name, ended=ended)
+        )
+
+    for number in (2, 1, 3):
+        start(number)
+    assert store.schedules.started("s") == ("e03", "e02", "e01")
+    start(4, "e03", "e01", "unknown", started=False)
+    assert store.schedules.started("s") == ("e02",)
+    for number in range(10, 31):
+        start(number)
+    assert store.schedules.started("s") == tuple(f"e{number}" for number in range(30, 10, -1))
+    assert store.schedules.started("none") == ()
+
+
 def test_settlement_of_a_schedule_that_is_gone_keeps_nothing(store: Store) -> None:
     put(store)
     (claimed,) = claim(store)
@@ -202,7 +256,12 @@ def test_records_are_read_newest_first_and_trimmed(store: Store) -> None:
     def keep(number: int, record: bytes) -> None:
         store.schedules.settle(
             settlement(
-                known, fired_ms=0, record_id=f"r{number}", record_ms=NOW + number, record=record
+                known,
+                fired_ms=0,
+                record_id=f"r{number}",
+                record_ms=NOW + number,
+                record=record,
+                started=f"e{number}",
             )
         )
 
@@ -227,9 +286,10 @@ def test_record_is_kept_as_it_is(store: Store) -> None:
 def test_delete_leaves_nothing(store: Store) -> None:
     put(store)
     (claimed,) = claim(store)
-    store.schedules.settle(settlement(claimed))
+    store.schedules.settle(settlement(claimed, started="one"))
     assert store.schedules.delete("s")
     assert not store.schedules.delete("s")
+    assert store.schedules.started("s") == ()
     assert store.schedules.read(None) == ()
     store.clock.advance(60_000)
     assert names(store) == []

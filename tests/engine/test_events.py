@@ -1,5 +1,6 @@
 """Event handlers end to end: from the EVENT task to what its handlers do."""
 
+import json
 import logging
 import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
@@ -539,6 +540,65 @@ def test_another_server_delivers_the_payload_as_well(engine: MemoryEngine) -> No
     memory_engine(clock=engine.clock, space=space).settle()
     (record,) = happened(engine)
     assert len(engine.workflow(record["output"]["workflowId"])["input"]["text"]) == 1_000
+
+
+def test_a_large_message_that_is_kept_has_its_payload_for_the_handler_that_comes(
+    engine: MemoryEngine,
+) -> None:
+    publish(engine, text="x" * 200_000)
+    engine.settle()
+    for _ in range(6):
+        engine.clock.advance(seconds=24 * 3600)
+        engine.settle()
+        engine.engine.payload_retention.tick()
+    register(engine, handler(action("start_workflow", name="target", input={"text": "${text}"})))
+    for _ in range(3):
+        engine.engine.payload_retention.tick()
+    engine.settle()
+    (record,) = happened(engine)
+    assert len(engine.workflow(record["output"]["workflowId"])["input"]["text"]) == 200_000
+
+
+def test_a_large_message_that_is_kept_no_longer_leaves_no_payload(engine: MemoryEngine) -> None:
+    publish(engine, text="x" * 200_000)
+    engine.settle()
+    (kept,) = engine.ports.events.held(EVENT, 10)
+    path = str(json.loads(kept)["path"])
+    assert engine.ports.payloads.get(path)
+    for _ in range(16):
+        engine.clock.advance(seconds=24 * 3600)
+        engine.settle()
+        engine.engine.payload_retention.tick()
+    with pytest.raises(NotFound):
+        engine.ports.payloads.get(path)
+
+
+def test_a_message_whose_payload_is_gone_is_given_up_and_nobody_acts_on_nothing(
+    engine: MemoryEngine,
+) -> None:
+    publish(engine, text="x" * 200_000)
+    engine.settle()
+    (kept,) = engine.ports.events.held(EVENT, 10)
+    engine.ports.payloads.delete(str(json.loads(kept)["path"]))
+    register(engine, handler(action("start_workflow", name="target", input={"text": "${text}"})))
+    engine.settle()
+    (record,) = happened(engine)
+    assert record["output"] == {"error": "Given up: its payload is gone"}
+    assert engine.engine.executions.running("target") == ()
+
+
+def test_a_large_message_that_comes_again_was_delivered_and_is_not_given_up(
+    engine: MemoryEngine,
+) -> None:
+    register(engine, handler(action("start_workflow", name="target", input={"text": "${text}"})))
+
+    def story() -> None:
+        publish(engine, text="x" * 200_000)
+        engine.settle()
+
+    again(engine, story)
+    assert statuses(engine) == ["COMPLETED"]
+    assert len(engine.engine.executions.running("target")) == 1
 
 
 # -- trouble ---------------------------------------------------------------------------------------

@@ -680,3 +680,65 @@ def test_nothing_is_noted_where_payloads_are_not_collected() -> None:
     assert is_kept(engine, path)
     assert is_kept(engine, output)
     assert engine.ports.payload_holders.due(1 << 60, 10) == ()
+
+
+# -- holders that were looked for before they were there -------------------------------------------
+
+
+def scheduled(path: str) -> Schedule:
+    return Schedule(
+        name="s",
+        cron_expression="0 0 3 * * *",
+        start_workflow_request={"name": "w", "externalInputPayloadStoragePath": path},
+        paused=True,
+    )
+
+
+def test_a_schedule_that_is_stored_after_a_look_for_it_keeps_its_payload(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, put = uploaded(engine), engine.ports.schedules.put
+
+    def late(*given: Any, **more: Any) -> Any:
+        engine.clock.advance(milliseconds=2)
+        collect(engine)
+        return put(*given, **more)
+
+    engine.clock.advance(milliseconds=GRACE_MS - 1)
+    with monkeypatch.context() as patched:
+        patched.setattr(engine.ports.schedules, "put", late)
+        engine.engine.schedules.save(scheduled(path))
+    for _ in range(45):
+        passes(engine, GRACE_MS)
+    assert is_kept(engine, path)
+    engine.engine.schedules.delete("s")
+    passes(engine, GRACE_MS)
+    assert not is_kept(engine, path)
+
+
+def test_a_schedule_that_is_saved_while_its_former_one_is_deleted_keeps_its_payload(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, delete = uploaded(engine), engine.ports.schedules.delete
+    engine.engine.schedules.save(scheduled(path))
+
+    def deleted(name: str) -> bool:
+        gone = delete(name)
+        engine.engine.schedules.save(scheduled(path))
+        return gone
+
+    with monkeypatch.context() as patched:
+        patched.setattr(engine.ports.schedules, "delete", deleted)
+        engine.engine.schedules.delete("s")
+    for _ in range(45):
+        passes(engine, GRACE_MS)
+    assert is_kept(engine, path)
+
+
+def test_a_payload_with_many_former_holders_leaves_all_the_same(engine: MemoryEngine) -> None:
+    path = uploaded(engine)
+    for number in range(450):
+        engine.ports.payload_holders.hold(f"schedule s{number}", [path])
+    for _ in range(4):
+        passes(engine, GRACE_MS)
+    assert not is_kept(engine, path)

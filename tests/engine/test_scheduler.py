@@ -475,6 +475,91 @@ def test_skip_starts_nothing_while_the_last_execution_runs(engine: MemoryEngine)
     assert "has not ended" in found[1]["reason"]
 
 
+def test_skip_does_not_forget_an_execution_over_many_instants_that_were_left_out(
+    engine: MemoryEngine,
+) -> None:
+    engine.engine.schedules.save(every_minute(overlap_policy=Overlap.SKIP))
+    pass_minutes(engine, 120)
+    assert started(engine) == [_FIRST]
+
+
+def test_skip_knows_what_runs_though_a_run_that_was_asked_for_has_ended(
+    engine: MemoryEngine,
+) -> None:
+    engine.engine.schedules.save(every_minute(overlap_policy=Overlap.SKIP))
+    pass_minutes(engine, 1)
+    asked = engine.engine.schedules.run("nightly")
+    engine.engine.executions.terminate(asked, reason="enough")
+    pass_minutes(engine, 1)
+    assert started(engine) == [_FIRST]
+
+
+def test_skip_knows_an_execution_that_is_tried_again(engine: MemoryEngine) -> None:
+    engine.engine.schedules.save(every_minute(overlap_policy=Overlap.SKIP))
+    pass_minutes(engine, 1)
+    (execution,) = engine.engine.executions.running("report")
+    engine.engine.executions.terminate(execution, reason="enough")
+    engine.engine.schedules.save(every_minute(overlap_policy=Overlap.SKIP, paused=True))
+    pass_minutes(engine, 1)
+    engine.engine.recovery.retry(execution)
+    engine.engine.schedules.save(every_minute(overlap_policy=Overlap.SKIP))
+    pass_minutes(engine, 1)
+    assert started(engine) == [_FIRST]
+
+
+@pytest.mark.parametrize("overlap", Overlap)
+def test_change_while_an_instant_is_fired_leaves_what_it_started(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch, overlap: Overlap
+) -> None:
+    engine.engine.schedules.save(every_minute(overlap_policy=overlap))
+    engine.clock.advance(seconds=40)
+    real = engine.ports.schedules.settle
+
+    def changed(settlement: Any) -> bool:
+        engine.engine.schedules.tag("nightly", [{"key": "a", "value": "b"}], remove=False)
+        return real(settlement)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(engine.ports.schedules, "settle", changed)
+        engine.engine.scheduler.tick()
+    engine.clock.advance(seconds=15)
+    engine.settle()
+    (run,) = runs(engine)
+    assert (run["state"], started(engine)) == ("EXECUTED", [_FIRST])
+    assert engine.engine.schedules.get("nightly").tags
+
+
+@pytest.mark.parametrize("overlap", Overlap)
+@pytest.mark.parametrize("paused", [False, True])
+def test_instant_whose_scheduler_died_is_found_though_the_request_is_another_by_then(
+    monkeypatch: pytest.MonkeyPatch, overlap: Overlap, *, paused: bool
+) -> None:
+    clock = FakeClock(_BEGIN)
+    engine = registered(memory_engine(clock=clock, space=MemorySpace(clock=clock, partitions=16)))
+    given: dict[str, Any] = {
+        "overlap_policy": overlap,
+        "cron_expression": "0 1 12 * * *",
+        "run_catchup_schedule_instances": True,
+    }
+    engine.engine.schedules.save(every_minute(**given))
+    clock.advance(seconds=40)
+    with monkeypatch.context() as patched:
+        patched.setattr(engine.ports.schedules, "settle", lambda _: 1 / 0)
+        engine.engine.scheduler.tick()
+    request = {"name": "report", "idempotencyKey": "a key", "input": {"for": "them"}}
+    if paused:
+        engine.engine.schedules.pause("nightly", None)
+    engine.engine.schedules.save(
+        every_minute(**given, start_workflow_request=request, paused=paused)
+    )
+    if paused:
+        engine.engine.schedules.resume("nightly", catch_up=True)
+    clock.advance(seconds=31)
+    engine.settle()
+    (run,) = runs(engine)
+    assert (run["state"], started(engine)) == ("EXECUTED", [_FIRST])
+
+
 def test_idempotency_key_of_the_request_keeps_its_meaning(engine: MemoryEngine) -> None:
     request = {
         "name": "report",

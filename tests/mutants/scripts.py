@@ -769,12 +769,11 @@ TIME_AND_LEAVING: Final = (
         breaks=("I5",),
         edits=in_both(
             "settle_schedule",
-            "known.next_ms ~= fired or known.version ~= tonumber(ARGV[4])",
+            "known.next_ms ~= fired",
             "known.next_ms < fired",
             twin="schedules",
-            memory_old="                or known.next_ms != settlement.fired_ms\n"
-            "                or known.version != settlement.version\n",
-            memory_new="                or known.next_ms < settlement.fired_ms\n",
+            memory_old="known.next_ms != settlement.fired_ms",
+            memory_new="known.next_ms < settlement.fired_ms",
         ),
         caught_by=(SCHEDULES,),
     ),

@@ -8,6 +8,8 @@ from dataclasses import replace
 from conductor_py.adapters.memory.space import MemorySpace
 from conductor_py.ports.schedules import ScheduleSettlement, StoredSchedule
 
+_KEPT_STARTED = 20
+
 
 class MemoryScheduleStore:
     """``ScheduleStore`` in memory."""
@@ -25,7 +27,7 @@ class MemoryScheduleStore:
             if (known.version if known else 0) != version:
                 return None
             new = max(version + 1, self._space.clock())
-            same = known is not None and (known.next_ms, known.armed) == (next_ms, armed)
+            same = known is not None and known.next_ms == next_ms
             self._state.stored[name] = StoredSchedule(
                 name=name,
                 document=document,
@@ -35,7 +37,7 @@ class MemoryScheduleStore:
                 armed=armed,
                 tries=known.tries if known and same else 0,
             )
-            if not same:
+            if known is None or not same or known.armed != armed:
                 self._arm(name, next_ms if armed else 0)
             return new
 
@@ -49,6 +51,7 @@ class MemoryScheduleStore:
         with self._space.lock:
             self._state.due.drop(name)
             self._state.records.pop(name, None)
+            self._state.started.pop(name, None)
             return self._state.stored.pop(name, None) is not None
 
     def claim_due(self, limit: int, lease_ms: int) -> tuple[int, tuple[StoredSchedule, ...], int]:
@@ -72,11 +75,8 @@ class MemoryScheduleStore:
             if known is None or known.generation != settlement.generation:
                 return False
             self._keep(settlement)
-            if (
-                not settlement.fired_ms
-                or known.next_ms != settlement.fired_ms
-                or known.version != settlement.version
-            ):
+            self._note(settlement)
+            if not settlement.fired_ms or known.next_ms != settlement.fired_ms:
                 return False
             now = self._space.clock()
             self._state.stored[known.name] = replace(
@@ -99,6 +99,11 @@ class MemoryScheduleStore:
                 for name in names
             )
 
+    def started(self, name: str) -> tuple[str, ...]:
+        with self._space.lock:
+            started = self._state.started.get(name, {})
+            return tuple(sorted(started, key=lambda each: (started[each], each), reverse=True))
+
     def halt(self, *, halted: bool) -> None:
         with self._space.lock:
             self._state.halted = halted
@@ -114,16 +119,24 @@ class MemoryScheduleStore:
             return True
 
     def _keep(self, settlement: ScheduleSettlement) -> None:
-        kept = [
-            one
-            for one in self._state.records.get(settlement.name, ())
-            if one[:2] != (settlement.record_ms, settlement.record_id)
-        ]
-        kept.append((settlement.record_ms, settlement.record_id, settlement.record))
+        of = (settlement.record_ms, settlement.record_id)
+        known = self._state.records.get(settlement.name, [])
+        kept = [one for one in known if not settlement.started or one[:2] != of]
+        if all(one[:2] != of for one in kept):
+            kept.append((*of, settlement.record))
         kept.sort()
         if len(kept) > settlement.trim_above:
             kept = kept[-settlement.keep :]
         self._state.records[settlement.name] = kept
+
+    def _note(self, settlement: ScheduleSettlement) -> None:
+        started = self._state.started.setdefault(settlement.name, {})
+        for ended in settlement.ended:
+            started.pop(ended, None)
+        if settlement.started:
+            started[settlement.started] = settlement.record_ms
+            for each in self.started(settlement.name)[_KEPT_STARTED:]:
+                del started[each]
 
     def _arm(self, name: str, due_ms: int) -> None:
         if due_ms:

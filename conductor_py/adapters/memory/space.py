@@ -179,11 +179,14 @@ class Events:
 
 @dataclass(slots=True, eq=False)
 class Schedules:
-    """Schedules by name, what is due, and the records (instant, id, record) of each."""
+    """Schedules by name, what is due, the records (instant, id, record) of each, and what each has
+    started (execution -> instant).
+    """
 
     stored: dict[str, StoredSchedule] = field(default_factory=dict)
     due: ScoreSet = field(default_factory=ScoreSet)
     records: dict[str, list[tuple[int, str, bytes]]] = field(default_factory=dict)
+    started: dict[str, dict[str, int]] = field(default_factory=dict)
     halted: bool = False
 
 

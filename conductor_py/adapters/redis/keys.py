@@ -176,6 +176,12 @@ KEYS = (
         "<name>: scheduled ms -> '<id> <record>' (partition 0)",
         "archivalMaxRecordThreshold a schedule",
     ),
+    _key(
+        "schedules:started:",
+        "zset",
+        "<name>: scheduled ms -> execution not known to have ended (partition 0)",
+        "20 a schedule",
+    ),
     _key("schedules:halted", "string", "there while all schedules are halted (partition 0)", "1"),
     _key("files", "hash", "file id -> its record (partition 0)", "1,000 an execution"),
     _key("files:due", "zset", "when to look at it, ms -> file id (partition 0)", "as files"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from conductor_py.adapters.redis.connection import Argument
-from conductor_py.adapters.redis.names import number_of, pairs_of
+from conductor_py.adapters.redis.names import names_of, number_of, pairs_of
 from conductor_py.adapters.redis.scripts import Scripts
 from conductor_py.ports.schedules import ScheduleSettlement, StoredSchedule
 
@@ -54,7 +54,6 @@ class RedisScheduleStore:
             self._scripts.now(),
             settlement.name,
             settlement.generation,
-            settlement.version,
             settlement.fired_ms,
             settlement.next_ms,
             settlement.record_id,
@@ -62,8 +61,14 @@ class RedisScheduleStore:
             settlement.record,
             settlement.keep,
             settlement.trim_above,
+            settlement.started,
+            *settlement.ended,
         )
         return bool(self._scripts.run("settle_schedule", 0, arguments))
+
+    def started(self, name: str) -> tuple[str, ...]:
+        key = f"{self._home}schedules:started:{name}"
+        return tuple(names_of(self._connection.command("ZRANGE", key, 0, -1, "REV")))
 
     def records(self, names: Sequence[str], limit: int) -> tuple[tuple[bytes, ...], ...]:
         found: list[tuple[bytes, ...]] = []

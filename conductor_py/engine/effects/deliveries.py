@@ -18,6 +18,7 @@ from conductor_py.engine.effects.shared_limits import SharedLimits
 from conductor_py.engine.executions.executions import Executions
 from conductor_py.engine.patience import EffectHandler, Patience
 from conductor_py.engine.payloads.disposal import DISCARD, Disposal
+from conductor_py.engine.payloads.holding import PayloadHolding
 from conductor_py.engine.payloads.reading import PayloadReader
 from conductor_py.engine.port_set import Ports
 from conductor_py.engine.reading.task_index import TaskIndex
@@ -40,6 +41,7 @@ def deliveries(
     limits: SharedLimits,
     views: Views,
     payloads: PayloadReader,
+    holding: PayloadHolding,
     most_bytes: int,
 ) -> dict[str, EffectHandler]:
     """Carry out the effects that leave the engine, by kind. ``most_bytes``: what an event handler
@@ -58,6 +60,7 @@ def deliveries(
         ),
         scripts=ports.scripts,
         payloads=payloads,
+        holding=holding,
         drop=disposal.drop,
         sinks=ports.sinks,
         clock=clock,

@@ -24,6 +24,7 @@ from conductor_py.engine.effects.event_actions import REMEMBERED_MS, EventAction
 from conductor_py.engine.effects.events import HELD_LIMIT, HELD_MS, RECORDS_KEPT, stored_handlers
 from conductor_py.engine.patience import BATCH_MS, Handled, Patience
 from conductor_py.engine.payloads.disposal import Drop
+from conductor_py.engine.payloads.holding import PayloadHolding, held_holder
 from conductor_py.engine.payloads.reading import PayloadReader
 from conductor_py.errors import (
     ConductorError,
@@ -70,6 +71,7 @@ class EventDelivery:
         actions: EventActions,
         scripts: Scripts,
         payloads: PayloadReader,
+        holding: PayloadHolding,
         drop: Drop,
         sinks: Mapping[str, Sink],
         clock: StoreClock,
@@ -80,6 +82,7 @@ class EventDelivery:
         self._actions = actions
         self._scripts = scripts
         self._payloads = payloads
+        self._holding = holding
         self._drop = drop
         self._sinks = sinks
         self._clock = clock
@@ -94,11 +97,15 @@ class EventDelivery:
             document: dict[str, Any] = orjson.loads(effect.document)
             try:
                 with self._payloads.place.scope():
-                    fate = self._send(self._message(document), effect.document)
+                    message = self._message(document)
+                    if message is None:
+                        fate = self._without_payload(document)
+                    else:
+                        fate = self._send(message, document, effect.document)
                 if fate is not _Fate.UNFINISHED:
+                    if fate is _Fate.SENT:
+                        self._let_go(partition, document)
                     handled.done.append(effect)
-                    if fate is _Fate.SENT and "path" in document:
-                        self._drop(partition, document["path"])
                     continue
                 problem = "an action is to be tried again"
             except (Undelivered, LimitExceeded, StoreFull) as failed:
@@ -116,22 +123,26 @@ class EventDelivery:
             self._put_off(effect, document, problem, handled)
         return handled
 
-    def _message(self, document: dict[str, Any]) -> EventMessage:
+    def _message(self, document: dict[str, Any]) -> EventMessage | None:
+        """Read a message with what it has apart; ``None`` when that is gone."""
         message = load_message(document)
-        path = document.get("path")
-        if path is None:
+        if "path" not in document:
             return message
         try:
-            payload: JsonValue = self._payloads.value(path)
+            payload: JsonValue = self._payloads.value(document["path"])
         except NotFound:
-            payload = None
-            _LOG.warning(
-                "The payload of a message is gone",
-                extra={"action": "message_payload_gone", "message_id": message.id},
-            )
+            return None
         return replace(message, payload=payload)
 
-    def _send(self, message: EventMessage, document: bytes) -> _Fate:
+    def _without_payload(self, document: dict[str, Any]) -> _Fate:
+        """One that was delivered before is done; of another nobody can make anything."""
+        message = load_message(document)
+        delivered = _delivered(message)
+        if delivered not in self._store.settled([delivered]):
+            give_up(self._store, self._given_up(message, "its payload is gone"))
+        return _Fate.SENT
+
+    def _send(self, message: EventMessage, document: dict[str, Any], stored: bytes) -> _Fate:
         provider = provider_of(message.event)
         if provider != CONDUCTOR:
             sink = self._sinks.get(provider)
@@ -142,15 +153,23 @@ class EventDelivery:
         handlers = stored_handlers(self._store, message.event)
         first = next(handlers, None)
         if first is None:
-            self._hold(message, document)
+            if "path" in document:
+                self._holding.hold(held_holder(message.event), [document["path"]])
+            self._hold(message, stored)
             # One that came in between has not seen it.
             handlers = stored_handlers(self._store, message.event)
             first = next(handlers, None)
             if first is None:
                 return _Fate.HELD
-            self._store.drop_held(message.event, (document,))
+            self._store.drop_held(message.event, (stored,))
         is_done = self._handle(chain((first,), handlers), message)
         return _Fate.SENT if is_done else _Fate.UNFINISHED
+
+    def _let_go(self, partition: int, document: dict[str, Any]) -> None:
+        """Delete what a delivered message had apart; it is known as delivered before."""
+        if "path" in document:
+            self._store.settle(_delivered(load_message(document)), "", REMEMBERED_MS)
+            self._drop(partition, document["path"])
 
     def _hold(self, message: EventMessage, document: bytes) -> None:
         gone = self._store.hold(message.event, document, HELD_LIMIT, HELD_MS)
@@ -280,8 +299,11 @@ class EventDelivery:
         if again_at is not None:
             handled.later.append((effect, again_at))
             return
-        message = load_message(document)
-        record = ActionRecord(
+        give_up(self._store, self._given_up(load_message(document), problem))
+        handled.done.append(effect)
+
+    def _given_up(self, message: EventMessage, problem: str) -> ActionRecord:
+        return ActionRecord(
             id=message.id,
             message_id=message.id,
             name="",
@@ -290,8 +312,6 @@ class EventDelivery:
             status=ActionStatus.FAILED,
             output={"error": f"Given up: {problem}"},
         )
-        give_up(self._store, record)
-        handled.done.append(effect)
 
 
 def give_up(store: EventStore, record: ActionRecord) -> None:
@@ -329,3 +349,7 @@ def _reason(broken: Exception, handler: EventHandler, message: EventMessage) -> 
 
 def _done(identity: str) -> str:
     return f"{identity}:done"
+
+
+def _delivered(message: EventMessage) -> str:
+    return f"{message.id}:delivered"

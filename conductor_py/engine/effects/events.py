@@ -9,6 +9,7 @@ import orjson
 
 from conductor_py.codec.event_handlers import dump_handler, load_handler
 from conductor_py.engine.definitions.readable import enumerated, readable
+from conductor_py.engine.payloads.holding import PayloadHolding, effect_holder
 from conductor_py.errors import Conflict, InvalidInput, NotFound, Violation
 from conductor_py.model.event_handlers import EventHandler
 from conductor_py.model.json import JsonObject
@@ -29,11 +30,14 @@ _T = TypeVar("_T")
 class Events:
     """The verbs of event handlers. A change takes effect at once."""
 
-    def __init__(self, store: EventStore, outbox: Outbox, scripts: Scripts) -> None:
+    def __init__(
+        self, store: EventStore, outbox: Outbox, scripts: Scripts, holding: PayloadHolding
+    ) -> None:
         """Work over these collaborators."""
         self._store = store
         self._outbox = outbox
         self._scripts = scripts
+        self._holding = holding
 
     def register(self, handler: EventHandler) -> None:
         """Store a new handler (``Conflict``, ``InvalidInput`` for a script that does not parse)."""
@@ -98,14 +102,18 @@ class Events:
         twice, which are one.
         """
         while handler.active and (held := self._store.held(handler.event, 100)):
-            release(self._outbox, held)
+            self._order(held)
             self._store.drop_held(handler.event, held)
 
-
-def release(outbox: Outbox, held: tuple[bytes, ...]) -> None:
-    """Order the publication of held messages anew."""
-    named = readable("held message", enumerated(held), lambda text: (_held_id(text), text))
-    outbox.order(_HOME, list(named))
+    def _order(self, held: tuple[bytes, ...]) -> None:
+        """Order the publication of held messages anew, each with what it has apart."""
+        effects: list[tuple[str, bytes]] = []
+        for text, message in readable("held message", enumerated(held), _with_message):
+            effect = f"held:{message['message']}"
+            if "path" in message:
+                self._holding.hold(effect_holder(_HOME, effect), [str(message["path"])])
+            effects.append((effect, text))
+        self._outbox.order(_HOME, effects)
 
 
 def stored_handlers(store: EventStore, event: str) -> Iterator[EventHandler]:
@@ -114,8 +122,10 @@ def stored_handlers(store: EventStore, event: str) -> Iterator[EventHandler]:
     return (handler for handler in found if handler.active)
 
 
-def _held_id(message: bytes) -> str:
-    return f"held:{orjson.loads(message)['message']}"
+def _with_message(text: bytes) -> tuple[bytes, JsonObject]:
+    message: JsonObject = orjson.loads(text)
+    str(message["message"])
+    return text, message
 
 
 def _shown(stored: bytes) -> JsonObject:

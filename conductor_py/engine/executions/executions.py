@@ -177,10 +177,12 @@ class Executions:
         """The id of what this cause starts."""
         return derived_execution_id(cause, self._partition(request, cause))
 
-    def archived_start(self, request: StartRequest, cause: str) -> ExecutionId | None:
-        """Find what this cause started, when it has ended and left for the archive."""
-        execution = self.derived(request, cause)
-        return execution if self._search.archived_version(execution) is not None else None
+    def begun(self, cause: str) -> ExecutionId | None:
+        """Find what this cause has started, live or archived, whatever its request said then: a key
+        in it decides the partition, so that all of them are asked.
+        """
+        every = (derived_execution_id(cause, number) for number in range(self._partitions))
+        return next(filter(self._has_begun, every), None)
 
     def _start(
         self,

@@ -24,6 +24,7 @@ from conductor_py.ports.payloads import (
 )
 
 EFFECT: Final = "effect"
+HELD: Final = "held"
 SCHEDULE: Final = "schedule"
 GRACE_MS: Final = 24 * 3_600_000
 
@@ -31,6 +32,11 @@ GRACE_MS: Final = 24 * 3_600_000
 def effect_holder(partition: int, effect: str) -> str:
     """Name an effect that carries a payload of its own."""
     return f"{EFFECT} {partition} {effect}"
+
+
+def held_holder(event: str) -> str:
+    """Name the messages of an event that are kept for a handler that comes."""
+    return f"{HELD} {event}"
 
 
 def schedule_holder(name: str) -> str:

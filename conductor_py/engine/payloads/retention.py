@@ -2,9 +2,10 @@
 
 Nothing has to be told that a holder is gone, though it makes it faster: each payload is looked at
 from time to time. An execution that nobody called gone is missed for a month first: its index may
-be away, or empty because it is being restored. Before a payload goes, the index is asked whether
-anything names it all the same. From then on nobody can hold it; the bytes go, and then the record,
-so nothing is left that nobody knows of.
+be away, or empty because it is being restored. Before a payload goes, all of them are asked again,
+as one may have been looked for before it was there, and the index whether anything names it all the
+same. From then on nobody can hold it; the bytes go, and then the record, so nothing is left that
+nobody knows of.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _AGAIN_MS: Final = 3_600_000
 _LOOKUPS: Final = 200
 """Holders that one look at a payload asks for."""
 _FORGOTTEN: Final = 500
-"""Holders that one look at a payload forgets."""
+"""Holders that a look at a payload that stays forgets."""
 
 
 class _Look(Enum):
@@ -117,13 +118,26 @@ class PayloadRetention:
         leaves_ms = self._leaves_ms({**held.holders, **missed})
         if leaves_ms > now_ms:
             return self._settled(holders, path, held.version, missed, leaves_ms)
+        return self._leave(holders, path, held, now_ms)
+
+    def _leave(self, holders: PayloadHolders, path: str, held: Held, now_ms: int) -> _Look:
+        """All have been gone long enough: unless one is there all the same, it leaves."""
+        gone = [holder for holder, since in held.holders.items() if since != PRESENT]
+        for holder in gone[:_LOOKUPS]:
+            if self._is_there(holder, path):
+                return self._keep(holders, path, held, holder, now_ms)
+        if len(gone) > _LOOKUPS:  # the others are asked again next
+            done = holders.settle(
+                path, held.version, found={}, forgotten=gone[:_LOOKUPS], check_ms=now_ms
+            )
+            return _Look.KEPT if done else _Look.OVERTAKEN
         found = self._named_by(path)
         if found is not None:
             holders.hold(found, [path])
             return self._settled(holders, path, held.version + 1, {}, now_ms + LOOK_MS)
         again_ms = now_ms + _AGAIN_MS
         if not holders.settle(
-            path, held.version, found=missed, forgotten=(), check_ms=again_ms, leaving=True
+            path, held.version, found={}, forgotten=(), check_ms=again_ms, leaving=True
         ):
             return _Look.OVERTAKEN
         return self._remove(holders, path, held.version + 1)
@@ -135,7 +149,7 @@ class PayloadRetention:
         gone = [
             each
             for each, since in held.holders.items()
-            if since != PRESENT and self._leaves_ms({each: since}) <= now_ms
+            if each != holder and since != PRESENT and self._leaves_ms({each: since}) <= now_ms
         ]
         done = holders.settle(
             path,

@@ -1,10 +1,10 @@
 """The scheduler: takes the schedules that are due and starts what they say, each instant once.
 
 A firing is: claim (the entry moves to the end of a lease), start under an id made of the schedule's
-name, generation and instant, settle (the schedule moves on, fenced by its version). Killed between
-any two steps, the claim ends and somebody does it again: the start finds its own execution, live or
-archived. Nobody starts after the end of his claim, by the store's time, so that one who was held up
-cannot start what was started, archived and removed meanwhile.
+name, generation and instant, settle (the schedule moves on from that instant). Killed between any
+two steps, the claim ends and somebody does it again: what was started is found, live or archived,
+whatever the schedule says by then. Nobody starts after the end of his claim, by the store's time,
+so that one who was held up cannot start what was started, archived and removed meanwhile.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 import orjson
 
-from conductor_py.codec.schedules import dump_run, load_run, load_schedule
+from conductor_py.codec.schedules import dump_run, load_schedule
 from conductor_py.engine.clock import StoreClock
 from conductor_py.engine.executions.executions import Executions
 from conductor_py.errors import (
@@ -49,7 +49,6 @@ _TRIES = 3
 _REASON = 999
 _TRACE = 2_000
 _KEPT_REQUEST_BYTES = 4_096
-_LOOKED_AT = 10
 _LEAST_REST_S = 0.01
 
 
@@ -85,29 +84,38 @@ class Firing:
         *,
         cause: str,
         before_ms: int = 0,
-        may_be_archived: bool = False,
     ) -> ScheduleRun:
         """Start the execution of an instant; a repeat of the cause starts nothing more.
 
-        Errors are those of a start. ``before_ms`` is when the right to start ends;
-        ``may_be_archived`` tells that a former try may have started what left since.
+        Errors are those of a start. ``before_ms`` is when the right to start ends.
         """
         run = planned_run(schedule, instant_ms, cause, self._clock.now_ms())
         request = self._request(schedule, run)
-        found = self._executions.archived_start(request, cause) if may_be_archived else None
+        started = self._executions.start(request, cause=cause, before_ms=before_ms)
+        return replace(run, workflow_id=started, state=RunState.EXECUTED)
+
+    def started(self, schedule: Schedule, instant_ms: int, *, cause: str) -> ScheduleRun | None:
+        """Find what a former try of the cause has started."""
+        found = self._executions.begun(cause)
         if found is None:
-            found = self._executions.start(request, cause=cause, before_ms=before_ms)
+            return None
+        run = planned_run(schedule, instant_ms, cause, self._clock.now_ms())
         return replace(run, workflow_id=found, state=RunState.EXECUTED)
 
     def settle(
-        self, stored: StoredSchedule, run: ScheduleRun, *, fired_ms: int, next_ms: int
+        self,
+        stored: StoredSchedule,
+        run: ScheduleRun,
+        *,
+        fired_ms: int,
+        next_ms: int,
+        ended: tuple[str, ...] = (),
     ) -> bool:
-        """Keep the record and move the schedule on."""
+        """Keep the record and move the schedule on; ``ended`` are those that it need not know."""
         return self._store.settle(
             ScheduleSettlement(
                 name=stored.name,
                 generation=stored.generation,
-                version=stored.version,
                 fired_ms=fired_ms,
                 next_ms=next_ms,
                 record_id=run.execution_id,
@@ -115,21 +123,29 @@ class Firing:
                 record=dump_run(run),
                 keep=self._history.keep,
                 trim_above=self._history.trim_above,
+                started=run.workflow_id,
+                ended=ended,
             )
         )
 
-    def running(self, name: str) -> str | None:
-        """Find the execution that a schedule started last, when it has not ended."""
-        (records,) = self._store.records((name,), _LOOKED_AT)
-        started = (run.workflow_id for run in map(load_run, records) if run.workflow_id)
-        last = next(started, None)
-        if last is None:
-            return None
+    def running(self, name: str) -> tuple[str, tuple[str, ...]]:
+        """Find one that a schedule started and that has not ended (empty: none), and those that
+        need not be asked again. The last one does: it may be tried again.
+        """
+        started = self._store.started(name)
+        for number, execution in enumerate(started):
+            if not self._has_ended(execution):
+                return execution, started[1:number]
+        return "", started[1:]
+
+    def _has_ended(self, execution: str) -> bool:
         try:
-            found = self._executions.status(last, include_output=False, include_variables=False)
+            found = self._executions.status(
+                execution, include_output=False, include_variables=False
+            )
         except NotFound:
-            return None
-        return None if WorkflowStatus(str(found["status"])).terminal else last
+            return True
+        return WorkflowStatus(str(found["status"])).terminal
 
     def _request(self, schedule: Schedule, run: ScheduleRun) -> StartRequest:
         request = read_start(dict(schedule.start_workflow_request), self._definitions)
@@ -186,8 +202,8 @@ class Scheduler:
     def _take(self, stored: StoredSchedule, before_ms: int) -> None:
         try:
             schedule = load_schedule(stored.document)
-            run = self._fire(schedule, stored, before_ms)
-            self._move(schedule, stored, run)
+            run, ended = self._fire(schedule, stored, before_ms)
+            self._move(schedule, stored, run, ended)
         except StoreFull as full:
             _LOG.warning(
                 "A schedule cannot be fired now; its claim ends and it comes again",
@@ -201,37 +217,45 @@ class Scheduler:
                 extra={"action": "fire_failed", "schedule": stored.name},
             )
 
-    def _fire(self, schedule: Schedule, stored: StoredSchedule, before_ms: int) -> ScheduleRun:
+    def _fire(
+        self, schedule: Schedule, stored: StoredSchedule, before_ms: int
+    ) -> tuple[ScheduleRun, tuple[str, ...]]:
+        """The record of the instant, and what has ended of what was started before."""
         instant, cause = stored.next_ms, cause_of(stored)
+        ended: tuple[str, ...] = ()
         failed = planned_run(schedule, instant, cause, self._clock.now_ms())
         failed = replace(failed, state=RunState.FAILED)
         try:
-            if schedule.overlap_policy is Overlap.SKIP and (
-                running := self._firing.running(schedule.name)
-            ):
-                return replace(failed, reason=f"Skipped: execution {running} has not ended.")
-            return self._firing.start(
-                schedule,
-                instant,
-                cause=cause,
-                before_ms=before_ms,
-                # A late instant may have been claimed, then paused and taken up again.
-                may_be_archived=stored.tries > 1 or before_ms - instant > 2 * self._lease_ms,
-            )
+            own = stored.tries > 1 and self._firing.started(schedule, instant, cause=cause)
+            if own:
+                return own, ended
+            if schedule.overlap_policy is Overlap.SKIP:
+                running, ended = self._firing.running(schedule.name)
+                if running:
+                    reason = f"Skipped: execution {running} has not ended."
+                    return replace(failed, reason=reason), ended
+            run = self._firing.start(schedule, instant, cause=cause, before_ms=before_ms)
+            return run, ended
         except StoreFailure:
             raise
         except ConductorError as error:
-            return replace(failed, reason=error.message[:_REASON])
+            return replace(failed, reason=error.message[:_REASON]), ended
         except Exception as error:
             if stored.tries < _TRIES:
                 raise
             trace = traceback.format_exc()[-_TRACE:]
-            return replace(failed, reason=str(error)[:_REASON], stack_trace=trace)
+            return replace(failed, reason=str(error)[:_REASON], stack_trace=trace), ended
 
-    def _move(self, schedule: Schedule, stored: StoredSchedule, run: ScheduleRun) -> None:
+    def _move(
+        self,
+        schedule: Schedule,
+        stored: StoredSchedule,
+        run: ScheduleRun,
+        ended: tuple[str, ...],
+    ) -> None:
         instant = stored.next_ms
         next_ms = run_after(schedule, instant, self._clock.now_ms()) or 0
-        moved = self._firing.settle(stored, run, fired_ms=instant, next_ms=next_ms)
+        moved = self._firing.settle(stored, run, fired_ms=instant, next_ms=next_ms, ended=ended)
         _LOG.info(
             "A schedule fired",
             extra={
