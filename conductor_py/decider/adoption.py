@@ -39,7 +39,7 @@ def adopt(ws: Workspace, spot: Spot, before: Attempt, retries: int, *, resume: b
         retry = Operation(
             id=f"{ASKED_BY_PARENT}{task_id(ws.id, attempt.seq)}",
             name="retry",
-            arguments={"resume": True},
+            arguments={"resume": True, "generation": state.generation},
         )
         ws.sends.append(Send(execution=child, event=retry))
     elif state.status.terminal:

@@ -16,7 +16,7 @@ from conductor_py.model.definitions import TaskDef
 from conductor_py.model.ids import ExecutionId, partition_of
 from conductor_py.ports.permits import Holding, workflow_limit
 from conductor_py.testing import FakeClock, MemoryEngine, memory_engine
-from tests.builders import pass_time, simple, status_of, workflow
+from tests.builders import pass_time, simple, status_of, typed, workflow
 from tests.engine.partitioned import engine_over, ports_over
 from tests.waiting import PATIENCE_S, until
 
@@ -383,3 +383,43 @@ def test_audit_of_several_partitions_finds_nothing_wrong(spread: MemoryEngine) -
     spread.poll("a", 2)
     pass_time(spread, seconds=30)
     assert spread.engine.auditor.whole() == ()
+
+
+def test_retry_that_comes_again_long_after_is_not_a_second_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = FakeClock()
+    engine = memory_engine(
+        clock=clock, space=MemorySpace(PARTITIONS, clock), remove_after_ms=600_000
+    )
+    engine.register(workflow("child", simple("a")))
+    parent, child = apart(engine)
+    engine.run("a", status="FAILED_WITH_TERMINAL_ERROR")
+    engine.settle()
+    with monkeypatch.context() as patched:
+        patched.setattr(engine.ports.outbox, "confirm", lambda *given: 0)
+        engine.engine.recovery.retry(parent, resume_subworkflows=True)
+        engine.engine.relay.tick()
+    engine.engine.sweeper.tick()
+    engine.run("a", status="FAILED_WITH_TERMINAL_ERROR")
+    clock.advance(seconds=70)
+    engine.settle()
+    assert [status_of(engine, each) for each in (parent, child)] == ["FAILED", "FAILED"]
+    assert len(engine.workflow(child)["tasks"]) == 2
+
+
+def apart(engine: MemoryEngine) -> tuple[str, str]:
+    """A parent and its child in another partition: where the child's key is at home."""
+    for number in range(100):
+        key = {"idempotencyKey": f"k{number}", "idempotencyStrategy": "FAIL"}
+        parent = engine.start(
+            workflow(
+                "parent", typed("SUB_WORKFLOW", "s", subWorkflowParam={"name": "child", **key})
+            )
+        )
+        engine.settle()
+        child = str(engine.workflow(parent)["tasks"][0]["subWorkflowId"])
+        if where(child) != where(parent):
+            return parent, child
+        engine.engine.executions.terminate(parent, reason=None)
+    raise AssertionError

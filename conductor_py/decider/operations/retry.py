@@ -21,14 +21,16 @@ _NOTHING = "There are no retryable tasks! Use restart if you want to attempt ent
 
 def retry(ws: Workspace, operation: Operation) -> Answer | None:
     """Begin a generation in which every task that ended unsuccessfully gets a new attempt; with
-    ``resume`` failed children are retried rather than started anew.
+    ``resume`` failed children are retried rather than started anew. What is asked of a
+    ``generation`` is not done to a later one: it was done, and comes again.
     """
     if not ws.over:
         message = f"Workflow {ws.id} is {ws.status.value}, only one that has ended can be retried."
         return generations.refusal(operation, "NOT_FOUND", message)
     if generations.waits(ws, operation):
         return None
-    if ws.status is WorkflowStatus.COMPLETED or _ended_itself(ws):
+    later = operation.arguments.get("generation", ws.header.generation) != ws.header.generation
+    if later or ws.status is WorkflowStatus.COMPLETED or _ended_itself(ws):
         return _nothing(ws, operation)
     cut_off = _cut_off(ws)
     if ws.status is not WorkflowStatus.TIMED_OUT and not (cut_off or _held_back(ws)):
