@@ -16,7 +16,6 @@ from conductor_py.model.json import JsonObject
 
 _FIELD = "messages"
 MAX_WAITING = 1000
-_FORGOTTEN_AT_ONCE = 1000
 
 
 def queue_of(ws: Workspace) -> MessageQueue:
@@ -29,7 +28,7 @@ def queue_of(ws: Workspace) -> MessageQueue:
         queue.first == queue.next or ws.now_ms < queue.pushed_at + ws.limits.message_ttl_ms
     ):
         return queue
-    for number in range(queue.first, min(queue.next, queue.first + _FORGOTTEN_AT_ONCE)):
+    for number in range(queue.first, queue.next):
         _forget(ws, number)
     waiting = queue.waiting if same else ()
     emptied = replace(queue, generation=ws.header.generation, first=queue.next, waiting=waiting)

@@ -7,6 +7,7 @@ import pytest
 from conductor_py.decider import mailbox
 from conductor_py.decider.workspace import Limits
 from conductor_py.errors import Conflict, LimitExceeded, NotFound
+from conductor_py.model.ids import ExecutionId
 from conductor_py.testing import MemoryEngine, memory_engine
 from tests.builders import fork, join, pass_time, simple, status_of, task_of, times, typed, workflow
 
@@ -108,6 +109,18 @@ def test_messages_that_nobody_pulls_are_forgotten_in_time(engine: MemoryEngine) 
     assert engine.statuses(started)["p"] == "IN_PROGRESS"
     push(engine, started, n=3)
     assert _payloads(engine, started, "p") == [{"n": 3}]
+
+
+def test_of_a_long_queue_that_is_forgotten_nothing_stays() -> None:
+    engine = memory_engine(limits=Limits(messages=1_100, message_ttl_ms=60_000))
+    started = ExecutionId(engine.start(workflow("w", simple("a"))))
+    for n in range(1_100):
+        push(engine, started, n=n)
+    pass_time(engine, seconds=61)
+    push(engine, started, n="new")
+    loaded = engine.ports.store.load(started, [f"m:{n}" for n in range(1, 1_102)])
+    assert loaded is not None
+    assert [name for name, text in loaded[1].items() if text is not None] == ["m:1101"]
 
 
 def test_tasks_that_gave_up_waiting_leave_room_for_others(
