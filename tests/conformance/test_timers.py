@@ -175,6 +175,19 @@ def test_reported_attempt_has_no_timer_left(store: Store) -> None:
     assert store.timers.next_due_ms(0, "s0") == 0
 
 
+def test_deadlines_of_one_moment_fire_in_the_order_of_the_attempts(store: Store) -> None:
+    numbers = range(1, 24)
+    fields = {"h": header(), **{f"a:{number}": attempt(q="", sh="") for number in numbers}}
+    timers = tuple((number, NOW + (40 if number == 23 else 50)) for number in numbers)
+    for execution in (an_id(1), an_id(2)):
+        store.start(execution, running(fields=fields, attempt_timers=timers))
+    store.clock.advance(50)
+    fired = fire(store, limit=100)
+    for execution in (an_id(1), an_id(2)):
+        order = [int(event.partition(b" ")[0]) for event in fired[execution]]
+        assert order == [23, *range(1, 23)]
+
+
 def test_limit_bounds_a_firing_and_earliest_go_first(store: Store) -> None:
     for number in (3, 1, 2):
         store.start(an_id(number), running(due_ms=NOW + number))

@@ -1,5 +1,7 @@
 """Which task a worker gets first: by workflow, by task, by age, as the order of queues says."""
 
+from typing import Any
+
 import pytest
 
 from conductor_py.decider.workspace import Limits
@@ -164,6 +166,79 @@ def test_a_thousand_branches_begin_with_the_first(order: dict[str, int]) -> None
     while tasks := engine.poll("t", 100):
         seen += [task["inputData"]["n"] for task in tasks]
     assert seen == list(range(1_000))
+
+
+_REFS = [f"b{number}" for number in range(1, 13)]
+
+
+@pytest.fixture
+def ticking(engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch) -> MemoryEngine:
+    """An engine that takes a millisecond to take up an execution."""
+    acquire = engine.ports.store.acquire
+
+    def slow(*given: Any) -> Any:
+        engine.clock.advance(milliseconds=1)
+        return acquire(*given)
+
+    monkeypatch.setattr(engine.ports.store, "acquire", slow)
+    return engine
+
+
+def test_children_of_branches_begin_in_the_order_of_the_definition(ticking: MemoryEngine) -> None:
+    engine = ticking
+    engine.register(
+        workflow("child", _urgent("x") | {"inputParameters": {"k": "${workflow.input.k}"}})
+    )
+    branches = (
+        [sub_workflow(ref, "child", inputParameters={"k": ref}), _urgent(f"z{ref}")]
+        for ref in _REFS
+    )
+    engine.start(workflow("w", fork("f", *branches), join("j", *(f"z{ref}" for ref in _REFS))))
+    tasks = engine.poll("t", 100)
+    assert [task["inputData"]["k"] for task in tasks] == _REFS
+    for task in tasks:
+        engine.complete(task)
+    engine.settle()
+    assert _polled(engine) == [f"z{ref}" for ref in _REFS]
+
+
+def test_workflows_that_tasks_start_begin_in_the_order_of_the_tasks(ticking: MemoryEngine) -> None:
+    engine = ticking
+    definition = workflow("o", _urgent("x") | {"inputParameters": {"k": "${workflow.input.k}"}})
+    engine.register(definition)
+    tasks = (
+        typed("START_WORKFLOW", ref)
+        | {"inputParameters": {"startWorkflow": {"name": "o", "input": {"k": ref}}}}
+        for ref in _REFS
+    )
+    engine.start(workflow("w", *tasks))
+    engine.settle()
+    assert [task["inputData"]["k"] for task in engine.poll("t", 100)] == _REFS
+
+
+def test_branches_whose_waits_end_together_go_in_the_order_of_the_definition(
+    engine: MemoryEngine,
+) -> None:
+    branches = (
+        [typed("WAIT", f"w{ref}", inputParameters={"duration": "1 second"}), _urgent(ref)]
+        for ref in _REFS
+    )
+    engine.start(workflow("w", fork("f", *branches), join("j", *_REFS)))
+    engine.clock.advance(seconds=1)
+    engine.settle()
+    assert _polled(engine) == _REFS
+
+
+def test_branches_that_time_out_together_are_tried_again_in_the_order_of_the_definition(
+    engine: MemoryEngine,
+) -> None:
+    again = {"responseTimeoutSeconds": 1, "retryCount": 1, "retryDelaySeconds": 0}
+    branches = ([policy(ref, **again) | {"name": "t"}] for ref in _REFS)
+    engine.start(workflow("w", fork("f", *branches), join("j", *_REFS)))
+    assert _polled(engine) == _REFS
+    engine.clock.advance(seconds=2)
+    engine.settle()
+    assert _polled(engine) == _REFS
 
 
 def test_one_that_is_put_off_and_comes_due_with_others_keeps_its_place(

@@ -601,6 +601,19 @@ def test_a_large_message_that_comes_again_was_delivered_and_is_not_given_up(
     assert len(engine.engine.executions.running("target")) == 1
 
 
+def test_messages_of_one_moment_are_delivered_in_the_order_of_their_tasks(
+    engine: MemoryEngine,
+) -> None:
+    start = action("start_workflow", name="target", correlationId="${k}")
+    register(engine, handler(start))
+    refs = [f"e{number}" for number in range(1, 13)]
+    tasks = (typed("EVENT", ref, sink="conductor:paid", inputParameters={"k": ref}) for ref in refs)
+    engine.start(workflow("orders", *tasks))
+    engine.settle()
+    begun = [engine.workflow(record["output"]["workflowId"]) for record in happened(engine)]
+    assert [each["correlationId"] for each in begun] == refs
+
+
 # -- trouble ---------------------------------------------------------------------------------------
 
 

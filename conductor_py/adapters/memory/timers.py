@@ -49,14 +49,16 @@ class MemoryTimers:
             order: dict[str, None] = {}
             head = state.timers[shard].first()
             note_late(state, shard, head[0] if head else now, now)
-            for member in state.timers[shard].upto(now, limit):
+            timers = state.timers[shard]
+            due = timers.upto(now, limit)
+            for member in sorted(due, key=lambda each: (timers.scores[each], _number(each))):
                 if member.startswith("x:"):
                     order[member[2:]] = None
                 elif self._fire_attempt(state, shard, member, now):
                     order[member[2:38]] = None
             lease = (holder, now + lease_ms)
-            due = [self._due(state, shard, ExecutionId(name), now) for name in order]
-            found = [one for one in due if one is not None]
+            each = [self._due(state, shard, ExecutionId(name), now) for name in order]
+            found = [one for one in each if one is not None]
             clean = [one for one, is_suspect in found if not is_suspect]
             suspects = [one for one, is_suspect in found if is_suspect]
             for later in suspects[1:]:
@@ -145,3 +147,9 @@ class MemoryTimers:
         with self._space.lock:
             late = self._space.partition(partition).late
             return (*late.get(home, ()), *late.get(EFFECTS, ()))
+
+
+def _number(member: str) -> tuple[str, int]:
+    """What members of one score are ordered by: their texts would have 10 before 2."""
+    seq = member[39:]
+    return member[2:38], int(seq) if seq.isdigit() else -1

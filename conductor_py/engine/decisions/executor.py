@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -155,16 +156,17 @@ class Executor:
     def follow(self, touched: Iterable[ExecutionId]) -> list[ExecutionId]:
         """Drive executions whose inbox was filled, and those that they fill in turn, for a moment.
 
-        Returns what is left. It is owed to the timers, which the commits have made due within a
-        second. Nothing that goes wrong with them is the caller's failure.
+        In the order in which they were touched: children of one decision begin as they stand in its
+        definition. Returns what is left. It is owed to the timers, which the commits have made due
+        within a second. Nothing that goes wrong with them is the caller's failure.
         """
-        pending = list(touched)
+        pending = OrderedDict.fromkeys(touched)
         until = self._monotonic() + _FOLLOW_S
         while pending and self._monotonic() < until:
-            execution, holder = pending.pop(), self.name()
+            (execution, _), holder = pending.popitem(last=False), self.name()
             take_up = partial(self._take_up, execution, holder)
-            pending.extend(self._surely(execution, take_up).touched)
-        return pending
+            pending.update(dict.fromkeys(self._surely(execution, take_up).touched))
+        return list(pending)
 
     def go_on(
         self, loaded: Loaded | None, holder: str, touched: Iterable[ExecutionId] = ()

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum, auto
 from itertools import chain
+from operator import itemgetter
 from typing import Any
 
 import orjson
@@ -51,6 +52,8 @@ from conductor_py.ports.scripts import Evaluation, Scripts, Value
 
 _LOG = logging.getLogger(__name__)
 _SETTLED_AFTER_MS = 500
+_DIGITS = 12
+"""More than a task's number has."""
 DEAD = "DEAD"
 """The outcome that given-up deliveries are counted under."""
 
@@ -89,12 +92,13 @@ class EventDelivery:
         self._patience = patience
 
     def deliver(self, partition: int, effects: Sequence[Pending]) -> Handled:
-        """Deliver the messages of these effects."""
+        """Deliver the messages of these effects, in the order in which they were published."""
         handled, began = Handled(), self._clock.elapsed_ms()
-        for effect in effects:
+        documents = ((effect, orjson.loads(effect.document)) for effect in effects)
+        read = [(_place(document), effect, document) for effect, document in documents]
+        for _, effect, document in sorted(read, key=itemgetter(0)):
             if self._clock.elapsed_ms() - began > BATCH_MS:
                 break
-            document: dict[str, Any] = orjson.loads(effect.document)
             try:
                 with self._payloads.place.scope():
                     message = self._message(document)
@@ -353,3 +357,11 @@ def _done(identity: str) -> str:
 
 def _delivered(message: EventMessage) -> str:
     return f"{message.id}:delivered"
+
+
+def _place(document: Mapping[str, Any]) -> tuple[int, str, int]:
+    """When a message was published; in the same moment by its task, of which 2 is before 10."""
+    at, identity = document.get("at"), str(document.get("message"))
+    begin, _, end = identity.rpartition("-")
+    number = int(end) if end.isascii() and end.isdigit() and len(end) < _DIGITS else -1
+    return at if isinstance(at, int) else 0, begin, number

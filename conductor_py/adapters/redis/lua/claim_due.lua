@@ -3,7 +3,7 @@
 --            the timers)
 -- ARGV       now, channel, home, limit, holder, lease in ms, take the lease, tries before quarantine, wait there in ms
 -- RETURNS    {loaded, …}
--- INVARIANT  A firing moves an entry, it never pops it; an entry goes only when its owner has ended. One event a
+-- INVARIANT  Attempts of an execution with the same deadline are fired in their order. A firing moves an entry, it never pops it; an entry goes only when its owner has ended. One event a
 --            deadline. What cannot be read is put aside, and the others are handed out. An execution that may be what kills its deciders is handed out last, one at a time.
 -- BOUND      The limit; of each execution events 1,000, fields 1 MB.
 -- @include room
@@ -71,8 +71,31 @@ end
 
 local due = redis.call('ZRANGE', timers, '-inf', int(now), 'BYSCORE', 'LIMIT', 0, ARGV[4], 'WITHSCORES')
 note_late(P, ARGV[3], tonumber(due[2] or now), now)
-for n = 1, #due, 2 do
-  local member = due[n]
+
+-- Members of one score come in the order of their texts, where 10 stands before 2.
+local function by_number(one, other)
+  local id, other_id = string.sub(one, 3, 38), string.sub(other, 3, 38)
+  if id ~= other_id then
+    return id < other_id
+  end
+  return (tonumber(string.sub(one, 40)) or -1) < (tonumber(string.sub(other, 40)) or -1)
+end
+
+local members, next_one = {}, 1
+while due[next_one] do
+  local run, score = {}, due[next_one + 1]
+  while due[next_one + 1] == score do
+    run[#run + 1] = due[next_one]
+    next_one = next_one + 2
+  end
+  if #run > 1 then
+    table.sort(run, by_number)
+  end
+  for _, member in ipairs(run) do
+    members[#members + 1] = member
+  end
+end
+for _, member in ipairs(members) do
   if string.sub(member, 1, 2) == 'x:' then
     visit(string.sub(member, 3))
   else
