@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from conductor_py.cli.connection import client, connected, object_document
 from conductor_py.cli.names import SCHEDULE
-from conductor_py.cli.near import warn_of, warn_of_query
+from conductor_py.cli.near import warn, warn_of, warn_of_query
 from conductor_py.cli.printing import chosen, clipped, moment, objects, print_json, print_table, say
+from conductor_py.errors import ConductorError, NotFound
 from conductor_py.model.schedules import RunState
+
+if TYPE_CHECKING:
+    from conductor_py.sdk import Client
 
 _DOCUMENT: Final = ("{", "@", "-")
 _RUN: Final = ("scheduledTime", "scheduleName", "state", "workflowId", "reason")
@@ -33,6 +37,7 @@ def save(document: str, *, server: str, as_json: bool) -> None:
     warn_of(given.get("name"), schedule_advice(given))
     with client(server) as conductor:
         saved = conductor.save_schedule(given)
+        _warn_of_workflow(conductor, given)
     if as_json:
         print_json(saved)
     else:
@@ -207,6 +212,23 @@ def runs(query: str, *, size: int, server: str, as_json: bool) -> None:
         print_json(found)
         return
     print_table(_RUN, [chosen(each, _RUN) for each in objects(found.get("results"))])
+
+
+def _warn_of_workflow(conductor: Client, schedule: Mapping[str, Any]) -> None:
+    """Tell when what a schedule starts is not registered: it may be before the first instant. It is
+    saved by now, whatever the server says to this.
+    """
+    request = schedule.get("startWorkflowRequest")
+    if not isinstance(request, dict) or request.get("workflowDef"):
+        return
+    name, version = request.get("name"), request.get("version")
+    try:
+        conductor.get_workflow_definition(str(name), version=version)
+    except NotFound:
+        message = "is not registered: no instant of this schedule can start it until it is"
+        warn(schedule.get("name"), [{"path": f"workflow {name}", "message": message}])
+    except ConductorError:
+        return
 
 
 def _lanes(lanes: object) -> list[list[object]]:

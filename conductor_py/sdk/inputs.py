@@ -15,6 +15,7 @@ import sys
 import types
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
+from functools import partial
 from typing import (
     Annotated,
     Literal,
@@ -71,7 +72,8 @@ class Inputs:
 
     def __init__(self, function: Callable[..., object]) -> None:
         """Compile the signature; raises ``ConfigurationError`` for one that inputs cannot fill."""
-        hints = _hints(function)
+        code = _code_of(function)
+        hints, named = _hints(code), code.__qualname__
         known: _Known = {}
         self._parameters: list[_Parameter] = []
         self._task_parameters: list[str] = []
@@ -79,9 +81,7 @@ class Inputs:
         for name, parameter in inspect.signature(function).parameters.items():
             annotation = hints.get(name, AnyType)
             if parameter.kind in {parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL}:
-                raise ConfigurationError(
-                    f"parameter {name} of {function.__qualname__} cannot be filled by name"
-                )
+                raise ConfigurationError(f"parameter {name} of {named} cannot be filled by name")
             if annotation is Task:
                 self._task_parameters.append(name)
                 continue
@@ -89,7 +89,7 @@ class Inputs:
             try:
                 compiled = _parameter(name, annotation, known, required=required)
             except ConfigurationError as error:
-                message = f"parameter {name} of {function.__qualname__}: {error.message}"
+                message = f"parameter {name} of {named}: {error.message}"
                 raise ConfigurationError(message) from error
             if parameter.kind is parameter.VAR_KEYWORD:
                 self._rest = compiled.read
@@ -107,6 +107,15 @@ class Inputs:
                     arguments[key] = self._rest(value, key)
         arguments.update(dict.fromkeys(self._task_parameters, task))
         return arguments
+
+
+def _code_of(function: Callable[..., object]) -> Callable[..., object]:
+    """The function in which the parameters of a callable are annotated."""
+    while isinstance(function, partial):
+        function = function.func
+    if isinstance(function, type) or hasattr(function, "__qualname__"):
+        return function
+    return type(function).__call__
 
 
 def _hints(subject: Callable[..., object]) -> dict[str, object]:

@@ -13,6 +13,7 @@ import selectors
 import threading
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from socket import gaierror
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -113,8 +114,11 @@ class Transport:
             limits = f"{timeout_s:g} s, to the end within {answer_s:g} s"
             message = f"{origin} did not answer within {limits}"
             raise StoreUnavailable(message) from error
+        except gaierror as error:
+            message = f"the name in {origin} is not known: {error.strerror}"
+            raise StoreUnavailable(message) from error
         except (OSError, HTTPException) as error:
-            message = f"{origin} did not answer: {type(error).__name__}"
+            message = f"{origin} did not answer: {_said(error)}"
             raise StoreUnavailable(message) from error
         finally:
             if reusable:
@@ -155,6 +159,10 @@ class Transport:
                 pooled.append(connection)
                 return
         connection.close()
+
+
+def _said(error: OSError | HTTPException) -> str:
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__
 
 
 def _split(url: str) -> tuple[_Origin, str]:

@@ -19,6 +19,8 @@ from conductor_py.wire.schedules import WorkflowScheduleForm
 from conductor_py.wire.validation import FORKS, places_of
 
 _LIKENESS = 0.8
+_HARDLY_MEANT = 0.9
+"""So much alike is one that is misspelt although the right one stands beside it."""
 
 
 def advice(definition: WorkflowDef, document: object) -> Iterator[Violation]:
@@ -73,6 +75,9 @@ def _strangers(form: WireSchema, value: object, path: str) -> Iterator[Violation
             near = get_close_matches(name, known, n=1, cutoff=_LIKENESS)
             if near and near[0] not in value:
                 message = f"is no member that is known here; did you mean {near[0]}?"
+                yield Violation(path=f"{path}{step(name)}", message=message)
+            elif get_close_matches(name, known, n=1, cutoff=_HARDLY_MEANT):
+                message = f"is no member that is known here; {near[0]} is, and counts"
                 yield Violation(path=f"{path}{step(name)}", message=message)
         elif isinstance(field, One):
             for where, each in _inside(field, inner, path + step(name)):

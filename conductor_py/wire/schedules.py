@@ -264,7 +264,14 @@ def schedule_filter(arguments: Arguments) -> ScheduleFilter:
 
 _LISTED = re.compile(r"(scheduleName|state)\s+IN\s*\((.*)\)", re.IGNORECASE | re.DOTALL)
 _COMPARED = re.compile(r"(scheduledTime)\s*([<>])(.*)", re.IGNORECASE | re.DOTALL)
-_EQUAL = re.compile(r"(workflowName|executionId)\s*=(.*)", re.IGNORECASE | re.DOTALL)
+_EQUAL = re.compile(
+    r"(workflowName|executionId|scheduleName|state)\s*=(.*)", re.IGNORECASE | re.DOTALL
+)
+_CONDITION = re.compile(r"\w{1,40}\s{0,9}(?:[=<>!]|(?:NOT\s{1,9})?IN\s{0,9}\()", re.IGNORECASE)
+_CONDITIONS = (
+    "scheduleName IN (…), state IN (…), scheduledTime>…, scheduledTime<…, workflowName=…,"
+    " executionId=…"
+)
 _AND = re.compile(r"(?<=\s)AND(?=\s)", re.IGNORECASE)
 _SORTED: Mapping[str, str] = MappingProxyType(
     {
@@ -295,8 +302,20 @@ def _clause(clause: str) -> dict[str, Any]:
             raise wrong("query", f"scheduledTime {error}", clause[:200]) from error
         return {"after_ms" if compared[2] == ">" else "before_ms": instant}
     if equal := _EQUAL.fullmatch(clause):
-        is_workflow = equal[1].lower() == "workflowname"
-        return {"workflow_part" if is_workflow else "execution": _unquoted(equal[2])}
+        value = _unquoted(equal[2])
+        match equal[1].lower():
+            case "schedulename":
+                return {"names": frozenset({value})}
+            case "state":
+                return {"states": frozenset({_state(value)})}
+            case member:
+                return {"workflow_part" if member == "workflowname" else "execution": value}
+    if condition := _CONDITION.match(clause):
+        raise wrong(
+            "query",
+            f"{condition[0].strip()} is no condition here; there are {_CONDITIONS}",
+            clause[:200],
+        )
     return {"names": frozenset({_unquoted(clause)})}
 
 

@@ -257,13 +257,23 @@ def test_runs_are_found_by_query(client: FlaskClient, engine: MemoryEngine) -> N
     assert "none" in failed["reason"]
     assert found(f"scheduledTime>{times[5]} AND scheduledTime<{times[0]}")["totalHits"] == 3
     assert found("workflowName=epor")["totalHits"] == 60
+    assert found("scheduleName = 'broken' AND state=FAILED")["totalHits"] == 1
     assert found(f"executionId={failed['executionId']}")["results"] == [failed]
     ascending = found("", "&sort=scheduleName:DESC,scheduledTime:ASC&size=1")["results"]
     assert ascending[0]["scheduledTime"] == times[-1]
 
 
 @pytest.mark.parametrize(
-    "query", ["query=state IN (DONE)", "query=scheduledTime>soon", "sort=colour:ASC", "size=-1"]
+    "query",
+    [
+        "query=state IN (DONE)",
+        "query=state=DONE",
+        "query=status=FAILED",
+        "query=scheduleName=a AND colour IN (red)",
+        "query=scheduledTime>soon",
+        "sort=colour:ASC",
+        "size=-1",
+    ],
 )
 def test_wrong_query_for_runs_is_refused(client: FlaskClient, query: str) -> None:
     assert client.get(f"/api/scheduler/search/executions?{query}").status_code == 400

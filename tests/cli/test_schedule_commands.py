@@ -23,12 +23,31 @@ _PATH = "/api/scheduler/schedules"
 def test_save_sends_the_document_and_says_when_it_runs(run: Run, stub: StubServer) -> None:
     stub.on("POST", _PATH, Reply(200, _SCHEDULE))
 
+    stub.on("GET", "/api/metadata/workflow/report", Reply(200, {"name": "report"}))
     outcome = run("schedule", "save", '{"name": "nightly"}')
 
     assert (outcome.code, outcome.out) == (0, "")
     assert outcome.err == "saved schedule nightly, next run: 2027-01-16 01:30:00Z\n"
     assert stub.seen("POST")[0].json() == {"name": "nightly"}
     assert json.loads(run("schedule", "save", "{}", "--json").out) == _SCHEDULE
+
+
+def test_a_schedule_of_a_workflow_that_is_not_registered_is_saved_with_a_warning(
+    run: Run, stub: StubServer
+) -> None:
+    stub.on("POST", _PATH, Reply(200, _SCHEDULE))
+    stub.on("GET", "/api/metadata/workflow/report", Reply(404, {"message": "none"}))
+    given: dict[str, object] = {"name": "nightly", "startWorkflowRequest": {"name": "report"}}
+
+    outcome = run("schedule", "save", json.dumps(given))
+
+    assert outcome.code == 0
+    assert outcome.err.startswith("warning: nightly: workflow report is not registered")
+    inline = {
+        "name": "nightly",
+        "startWorkflowRequest": {"name": "report", "workflowDef": {"a": 1}},
+    }
+    assert "warning" not in run("schedule", "save", json.dumps(inline)).err
 
 
 def test_wrong_expression_is_1_with_its_position(run: Run, stub: StubServer) -> None:

@@ -31,6 +31,13 @@ def test_workflow_ends_with_the_status_of_the_task(engine: MemoryEngine, status:
     assert found.get("failedTaskId") == ended_by
 
 
+def test_a_reason_that_is_an_object_reads_as_in_a_text(engine: MemoryEngine) -> None:
+    task = terminate("t", "FAILED", terminationReason={"code": 5, "ok": True})
+    started = engine.start(workflow("w", task))
+    reason = engine.workflow(started)["reasonForIncompletion"]
+    assert reason == "TERMINATE task t: {code=5, ok=true}"
+
+
 def test_failure_without_a_reason_gets_one(engine: MemoryEngine) -> None:
     started = engine.start(workflow("w", terminate("t", "FAILED")))
     assert engine.workflow(started)["reasonForIncompletion"] == "TERMINATE task t: FAILED"

@@ -19,7 +19,9 @@ from conductor_py.ports.scripts import Evaluation, Failure, ScriptResult, Value
 from conductor_py.testing.clock import FakeClock
 from conductor_py.testing.engine import MemoryEngine, memory_engine
 
-_LATE = Failure(message="The script did not end within 4000 ms", terminal=False, kind="time")
+_LATE = Failure(
+    message="The script did not end within 4000 ms of processor time", terminal=False, kind="time"
+)
 
 
 class _Scripts:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 from typing import Annotated, Any, Literal, NewType
 
 import pytest
@@ -164,6 +165,21 @@ def test_keyword_rest_takes_the_other_inputs():
     assert bind(work, {"name": "a", "b": 1}) == {"name": "a", "b": 1}
     with pytest.raises(InputError, match="input 'b' must be an integer"):
         bind(work, {"name": "a", "b": "c"})
+
+
+class Adding:
+    async def __call__(self, a: int, b: int = 1) -> int:
+        return a + b
+
+
+def test_a_partial_and_a_callable_object_are_read_as_what_they_call():
+    def work(name: str, which: Task, size: int) -> None: ...
+
+    given = Inputs(partial(partial(work, "a"), size=5)).arguments(task(), {"size": 6})
+    assert given == {"which": task(), "size": 6}
+    assert Inputs(Adding()).arguments(task(), {"a": 2}) == {"a": 2}
+    with pytest.raises(InputError, match="input 'a' must be an integer"):
+        Inputs(Adding()).arguments(task(), {"a": "2"})
 
 
 def test_signatures_that_inputs_cannot_fill_are_refused_at_once():

@@ -95,6 +95,12 @@ def test_a_member_that_is_likely_misspelt_is_warned_about(
     assert message.endswith(f"did you mean {meant}?")
 
 
+def test_a_misspelt_member_is_warned_about_although_the_right_one_stands_beside_it() -> None:
+    ((found, message),) = _advice(_task(inputParamters={"a": 1}, inputParameters={}))
+    assert found == "$.tasks[0].inputParamters"
+    assert message == "is no member that is known here; inputParameters is, and counts"
+
+
 def test_what_users_name_themselves_is_no_matter() -> None:
     parameters = {"inputParamters": {"retryCounts": 1}}
     assert _advice(_task(inputParameters=parameters), variables={"tassk": 1}) == []

@@ -94,6 +94,7 @@ class QuickJsScripts:
         """Start nothing; see the class. Results are read by ``outside``."""
         self._outside = outside or OutsideJson()
         self._time_limit_ms = time_limit_ms
+        self._memory_bytes = memory_bytes
         self._long_programs = LongPrograms()
         pool = partial(
             ChildPool,
@@ -213,14 +214,14 @@ class QuickJsScripts:
         if letter == b"T":
             return self._out_of_time()
         if letter == b"M":
-            return Failure(
-                message="The script used more memory than it may", terminal=True, kind="memory"
-            )
+            limit = f"{self._memory_bytes >> 20} MB"
+            message = f"The script used more memory than it may: {limit}"
+            return Failure(message=message, terminal=True, kind="memory")
         return _error(text.decode())
 
     def _out_of_time(self) -> Failure:
         return Failure(
-            message=f"The script did not end within {self._time_limit_ms} ms",
+            message=f"The script did not end within {self._time_limit_ms} ms of processor time",
             terminal=False,
             kind="time",
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from conductor_py.decider import control, ending
+from conductor_py.decider.expressions.java_text import text_of
 from conductor_py.decider.references import resolve_input
 from conductor_py.decider.workspace import Spot, Workspace
 from conductor_py.model.json import JsonObject, JsonValue
@@ -43,5 +44,5 @@ def _output(value: JsonValue) -> JsonObject:
 def _reason(ref: str, status: WorkflowStatus, given: JsonValue) -> str | None:
     """Who has ended it, and why."""
     if given is not None:
-        return f"TERMINATE task {ref}: {given}"
+        return f"TERMINATE task {ref}: {text_of(given)}"
     return None if status is WorkflowStatus.COMPLETED else f"TERMINATE task {ref}: {status.value}"

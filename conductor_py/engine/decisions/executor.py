@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 import logging
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -154,18 +153,17 @@ class Executor:
         return driven
 
     def follow(self, touched: Iterable[ExecutionId]) -> list[ExecutionId]:
-        """Drive executions whose inbox was filled, and those that they fill in turn, for a moment.
-
-        In the order in which they were touched: children of one decision begin as they stand in its
-        definition. Returns what is left. It is owed to the timers, which the commits have made due
-        within a second. Nothing that goes wrong with them is the caller's failure.
+        """Drive executions whose inbox was filled, and those that they fill, in turn, for a moment;
+        returns what is left. It is owed to the timers, which the commits have made due within a
+        second. Nothing that goes wrong with them is the caller's failure.
         """
-        pending = OrderedDict.fromkeys(touched)
+        pending = dict.fromkeys(touched)
         until = self._monotonic() + _FOLLOW_S
         while pending and self._monotonic() < until:
-            (execution, _), holder = pending.popitem(last=False), self.name()
-            take_up = partial(self._take_up, execution, holder)
-            pending.update(dict.fromkeys(self._surely(execution, take_up).touched))
+            execution = next(iter(pending))
+            del pending[execution]
+            driven = self._surely(execution, partial(self._take_up, execution, self.name()))
+            pending |= dict.fromkeys(driven.touched)
         return list(pending)
 
     def go_on(

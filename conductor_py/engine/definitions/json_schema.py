@@ -86,8 +86,10 @@ def faults(schema: JsonObject, document: object) -> tuple[Fault, ...]:
         return (Fault("$", "takes too long to check against its schema"),)
     except Unresolvable as unknown:
         return (Fault("$", f"the schema refers to '{str(unknown)[:200]}', which is not in it"),)
-    except (RecursionError, TypeError, ValueError, AttributeError, KeyError) as broken:
-        return (Fault("$", f"cannot be checked: {type(broken).__name__}"),)
+    except RecursionError:
+        return (Fault("$", "cannot be checked: its schema, or a part of it, refers to itself"),)
+    except (TypeError, ValueError, AttributeError, KeyError) as broken:
+        return (Fault("$", f"cannot be checked against its schema, which is none: {broken}"),)
 
 
 def schema_fault(schema: JsonObject) -> Fault | None:

@@ -20,7 +20,7 @@ local known = read_schedule(P, name)
 if not known or known.generation ~= tonumber(ARGV[3]) then
   return 0
 end
-local runs, open = P .. 'schedules:runs:' .. name, P .. 'schedules:started:' .. name
+local runs, begun = P .. 'schedules:runs:' .. name, P .. 'schedules:started:' .. name
 local is_new = true
 for _, member in ipairs(redis.call('ZRANGE', runs, int(at), int(at), 'BYSCORE')) do
   if string.sub(member, 1, #id) == id then
@@ -37,11 +37,11 @@ if redis.call('ZCARD', runs) > tonumber(ARGV[10]) then
   redis.call('ZREMRANGEBYRANK', runs, 0, -1 - tonumber(ARGV[9]))
 end
 for i = 12, #ARGV do
-  redis.call('ZREM', open, ARGV[i])
+  redis.call('ZREM', begun, ARGV[i])
 end
 if started ~= '' then
-  redis.call('ZADD', open, int(at), started)
-  redis.call('ZREMRANGEBYRANK', open, 0, -1 - kept_started)
+  redis.call('ZADD', begun, int(at), started)
+  redis.call('ZREMRANGEBYRANK', begun, 0, -1 - kept_started)
 end
 if fired == 0 or known.next_ms ~= fired then
   return 0
