@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flask import Blueprint, request
+from flask import Blueprint, abort, request
 
 from conductor_py.api.answers import Answer, empty, json_answer
 from conductor_py.api.documents import Documents
@@ -25,8 +25,8 @@ def events(front: Front) -> Blueprint:
             ("PUT", "", views.update),
             ("GET", "", views.all),
             ("GET", "/executions", views.executions),
-            ("GET", "/<event>", views.of_event),
-            ("DELETE", "/<name>", views.delete),
+            ("GET", "/<path:event>", views.of_event),
+            ("DELETE", "/<path:name>", views.delete),
         ),
     )
 
@@ -58,6 +58,8 @@ class _Events:
         return json_answer(self._events.handlers(Documents().add))
 
     def of_event(self, event: str) -> Answer:
+        if "/" in event and ":" not in event:
+            abort(404)  # what is no event is a path that is not served
         active_only = flag(request.args, "activeOnly", default=True)
         told = Documents().add
         return json_answer(self._events.handlers(told, event, active_only=active_only))

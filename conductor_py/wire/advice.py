@@ -19,6 +19,7 @@ from conductor_py.wire.schedules import WorkflowScheduleForm
 from conductor_py.wire.validation import FORKS, places_of
 
 _LIKENESS = 0.8
+_NO_WORKER = "and no path of the interface carries one: workers cannot poll for it"
 _HARDLY_MEANT = 0.9
 """So much alike is one that is misspelt although the right one stands beside it."""
 
@@ -26,11 +27,14 @@ _HARDLY_MEANT = 0.9
 def advice(definition: WorkflowDef, document: object) -> Iterator[Violation]:
     """List what is likely not meant in a definition, and in the JSON it was read from."""
     yield from _without_join(definition, "$")
+    yield from _unreachable(definition)
     yield from _strangers(WORKFLOW_DEF, document, "$")
 
 
 def task_advice(document: object) -> Iterator[Violation]:
     """List what is likely not meant in the JSON of a task definition."""
+    if isinstance(document, Mapping) and "/" in str(document.get("name")):
+        yield Violation(path="$.name", message=f"has a slash, {_NO_WORKER}")
     yield from _strangers(TASK_DEF, document, "$")
 
 
@@ -47,6 +51,16 @@ def schedule_advice(document: object) -> Iterator[Violation]:
 def handler_advice(document: object) -> Iterator[Violation]:
     """List what is likely not meant in the JSON of an event handler."""
     yield from _strangers(EventHandlerForm(), document, "$")
+
+
+def _unreachable(definition: WorkflowDef) -> Iterator[Violation]:
+    """Names that stand in paths of the interface, with what parts a path."""
+    if "/" in definition.name:
+        message = "has a slash, and no path of the interface carries one: it can only be started"
+        yield Violation(path="$.name", message=message)
+    for place in places_of(definition.tasks, "$.tasks", 1):
+        if place.task.type == "SIMPLE" and "/" in place.task.name:
+            yield Violation(path=f"{place.path}.name", message=f"has a slash, {_NO_WORKER}")
 
 
 def _without_join(definition: WorkflowDef, root: str) -> Iterator[Violation]:

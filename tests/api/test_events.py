@@ -48,6 +48,21 @@ def test_handlers_are_registered_replaced_listed_and_removed(client: Any) -> Non
     assert client.get("/api/event").json == []
 
 
+def test_a_handler_and_an_event_may_have_a_slash_in_their_names(client: Any) -> None:
+    handler = _handler(name="a/b?", event="conductor:eu/orders:paid")
+    client.post("/api/event", json=handler)
+    assert client.get("/api/event/conductor:eu%2Forders:paid").json == [handler]
+    assert client.delete("/api/event/a%2Fb%3F").status_code == 200
+    assert client.get("/api/event").json == []
+
+
+@pytest.mark.parametrize("path", ["queue/config", "queue/config/sqs/q"])
+def test_what_is_no_event_is_not_served(client: Any, path: str) -> None:
+    answer = client.get(f"/api/event/{path}")
+    assert answer.status_code == 404
+    assert "No static resource" in answer.json["message"]
+
+
 def test_a_list_of_handlers_is_registered_whole_or_not_at_all(client: Any) -> None:
     both = [_handler(), _handler(name="second")]
     assert client.post("/api/event", json=both).status_code == 200

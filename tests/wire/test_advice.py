@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from conductor_py.wire.advice import advice
+from conductor_py.wire.advice import advice, task_advice
 from conductor_py.wire.definition_reader import DefinitionReader
 
 
@@ -99,6 +99,15 @@ def test_a_misspelt_member_is_warned_about_although_the_right_one_stands_beside_
     ((found, message),) = _advice(_task(inputParamters={"a": 1}, inputParameters={}))
     assert found == "$.tasks[0].inputParamters"
     assert message == "is no member that is known here; inputParameters is, and counts"
+
+
+def test_a_name_that_no_path_can_carry_is_warned_about() -> None:
+    tasks = (_task("a") | {"name": "x/y"}, _task("b", "SET_VARIABLE") | {"name": "x/y"})
+    found = dict(_advice(*tasks, name="eu/w"))
+    assert list(found) == ["$.name", "$.tasks[0].name"]
+    assert "has a slash" in found["$.name"]
+    assert "workers cannot poll" in found["$.tasks[0].name"]
+    assert [each.path for each in task_advice({"name": "x/y"})] == ["$.name"]
 
 
 def test_what_users_name_themselves_is_no_matter() -> None:
