@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 import orjson
+from marshmallow import ValidationError
 
 from conductor_py.errors import InvalidInput, Violation
 from conductor_py.model.definitions import TaskDef, WorkflowDef
@@ -83,14 +84,43 @@ class DefinitionReader:
             try:
                 definition = load(WORKFLOW_DEF, _named(body))
             except InvalidInput:
-                raise wrong from None
+                raise InvalidInput(violations=self._with_rules(wrong, body)) from None
         check(definition, self._rules)
         return definition
+
+    def _with_rules(self, wrong: InvalidInput, body: object) -> tuple[Violation, ...]:
+        """What is wrong with the form of a definition, and with what it says beside that."""
+        cause, rest = wrong.__cause__, orjson.loads(orjson.dumps(body))
+        if not isinstance(cause, ValidationError) or not _without(rest, cause.messages):
+            return wrong.violations
+        try:
+            check(load(WORKFLOW_DEF, _named(rest)), self._rules)
+        except InvalidInput as more:
+            known = tuple(found.path for found in wrong.violations)
+            others = (found for found in more.violations if not found.path.startswith(known))
+            return (*wrong.violations, *others)
+        return wrong.violations
 
 
 def moved(violations: tuple[Violation, ...], root: str) -> tuple[Violation, ...]:
     """Give paths that start at ``$`` another root."""
     return tuple(replace(found, path=root + found.path[1:]) for found in violations)
+
+
+def _without(value: object, messages: object) -> bool:
+    """Take out the members that have messages; false where what is wrong is no member."""
+    if not isinstance(value, dict | list) or not isinstance(messages, dict):
+        return False
+    for key, inner in messages.items():
+        if isinstance(inner, dict):
+            present = key in value if isinstance(value, dict) else isinstance(key, int)
+            if not present or not _without(value[key], inner):
+                return False
+        elif isinstance(value, dict) and key != "_schema":
+            value.pop(key, None)
+        else:
+            return False
+    return True
 
 
 def _named(body: object) -> object:

@@ -223,25 +223,78 @@ def test_rerun_leaves_a_dag_above_the_execution_it_names_as_it_is(engine: Memory
     assert status_of(engine, root) == "RUNNING"
 
 
-def test_rerun_in_a_child_of_an_iteration_that_is_over_is_refused_through_the_parent(
+_BODY = ("a", "x", "z")
+
+
+def _looping(engine: MemoryEngine, done: int, *, nested: bool = False, **more: Json) -> str:
+    """A loop of three iterations with a child in the midst of each, so many tasks of it done; each
+    task tells its number.
+    """
+    child = sub_workflow(
+        "s", workflow("c", simple("x")) | {"outputParameters": {"v": "${x.output.n}"}}
+    )
+    z = simple("z") | {"inputParameters": {"s": "${s.output.v}", "a": "${a.output.n}"}}
+    inner = times("m", 1, child) if nested else child
+    loop = times("l", 3, simple("a"), inner, z) | more
+    e = simple("e") | {"inputParameters": {"z": "${z.output.n}"}}
+    root = engine.start(workflow("w", loop, e))
+    for number, ref in enumerate([*_BODY * 3, "e"][:done], 1):
+        engine.run(ref, {"n": number})
+        engine.settle()
+    return root
+
+
+def _go_through(engine: MemoryEngine, refs: list[str]) -> list[Json]:
+    """Do these tasks, and nothing else; the inputs of those that read something."""
+    inputs = []
+    for number, ref in enumerate(refs, 101):
+        (task,) = (task for each in ("a", "x", "z", "e") for task in engine.poll(each))
+        assert task["taskType"] == ref
+        if task["inputData"]:
+            inputs.append(task["inputData"])
+        engine.complete(task, output={"n": number})
+        engine.settle()
+    return inputs
+
+
+def _first_child(engine: MemoryEngine, root: str) -> str:
+    tasks = engine.workflow(root)["tasks"]
+    return str(next(task["subWorkflowId"] for task in tasks if task["taskType"] == "SUB_WORKFLOW"))
+
+
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize(
+    ("done", "through"), [(10, True), (10, False), (9, False), (8, False), (7, False), (5, False)]
+)
+def test_rerun_in_a_child_of_an_earlier_iteration_runs_what_follows_it_again(
+    engine: MemoryEngine, done: int, *, through: bool, nested: bool
+) -> None:
+    root = _looping(engine, done, nested=nested)
+    first = _first_child(engine, root)
+    (task,) = engine.workflow(first)["tasks"]
+    _through(engine, root if through else first, task)
+    assert status_of(engine, root) == "RUNNING"
+    inputs = _go_through(engine, ["x", "z", "a", "x", "z", "a", "x", "z", "e"])
+    assert status_of(engine, root) == "COMPLETED"
+    assert inputs == [
+        {"s": 101, "a": 1},
+        {"s": 104, "a": 103},
+        {"s": 107, "a": 106},
+        {"z": 108},
+    ]
+    assert task_of(engine, root, "l")["outputData"]["iteration"] == 3
+
+
+def test_iterations_that_a_loop_has_forgotten_are_not_run_again_for_a_child(
     engine: MemoryEngine,
 ) -> None:
-    child = sub_workflow("s", workflow("c", simple("x")))
-    root = engine.start(workflow("w", times("l", 2, child), simple("z")))
-    for number in (1, 2):
-        engine.run("x", {"n": number})
-        engine.settle()
-    engine.run("z")
-    first, second = (
-        task_of(engine, task_of(engine, root, f"s__{n}")["subWorkflowId"], "x") for n in (1, 2)
-    )
+    root = _looping(engine, 2, inputParameters={"keepLastN": 1})
+    first = _first_child(engine, root)
+    _go_through(engine, ["z", "a", "x", "z", "a"])
     before = engine.workflow(root)
-    engine.clock.advance(seconds=9)
-    with pytest.raises(Conflict, match="the iteration that task s belongs to is over"):
-        _through(engine, root, first)
-    assert engine.workflow(root) == before
-    _through(engine, root, second)
-    assert status_of(engine, root) == "RUNNING"
+    _through(engine, first, engine.workflow(first)["tasks"][0])
+    assert [status_of(engine, each) for each in (root, first)] == ["RUNNING", "RUNNING"]
+    assert engine.workflow(root)["tasks"] == before["tasks"]
 
 
 def test_rerun_in_an_optional_child_is_refused_through_the_parent(engine: MemoryEngine) -> None:

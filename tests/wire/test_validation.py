@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from conductor_py.decider.expressions.expressions import check as check_expressions
-from conductor_py.errors import DefinitionError
+from conductor_py.errors import DefinitionError, InvalidInput
 from conductor_py.model.definitions import TaskDef
 from conductor_py.wire.definition_reader import DefinitionReader
 from conductor_py.wire.validation import Limits, Rules, check_task_def
@@ -302,3 +302,32 @@ def test_parameter_that_is_named_by_a_switch_is_no_program() -> None:
     named = {"evaluatorType": "value-param", "expression": "((("}
     switch = _task("s", "SWITCH", decisionCases={"x": [_task()]}, **named)
     assert _paths(switch, rules=Rules(check_script=lambda _: "SyntaxError")) == []
+
+
+def test_what_is_wrong_with_the_form_and_with_what_it_says_is_told_at_once() -> None:
+    body = {
+        "name": "",
+        "tasks": [
+            {"name": "x", "taskReferenceName": "a", "type": "SWITCH", "expression": "x"},
+            {"taskReferenceName": "a", "retryCount": "many"},
+        ],
+        "timeoutSeconds": -5,
+    }
+    with pytest.raises(InvalidInput) as refused:
+        DefinitionReader().workflow(body, root="$.workflowDef")
+    assert {found.path for found in refused.value.violations} == {
+        "$.workflowDef.name",
+        "$.workflowDef.tasks[0].decisionCases",
+        "$.workflowDef.tasks[0].evaluatorType",
+        "$.workflowDef.tasks[1].name",
+        "$.workflowDef.tasks[1].retryCount",
+        "$.workflowDef.tasks[1].taskReferenceName",
+        "$.workflowDef.timeoutSeconds",
+    }
+
+
+@pytest.mark.parametrize("tasks", [5, [5], [{"type": "DO_WHILE", "loopOver": [7]}], [[]]])
+def test_what_is_no_definition_at_all_is_told_by_its_form_alone(tasks: object) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        DefinitionReader().workflow({"name": "w", "tasks": tasks})
+    assert all(found.path.startswith("$.tasks") for found in refused.value.violations)

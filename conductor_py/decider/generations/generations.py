@@ -115,7 +115,8 @@ def child_revived(ws: Workspace, event: ChildRevived) -> None:
     """A child began a generation: the task that waited for it waits again, and what has followed it
     comes after it again; in a generation of its own when this execution has ended.
 
-    Not when the task was optional, or another attempt or iteration has taken its place (Conductor).
+    In an earlier iteration of a loop the later ones follow. Not when the task was optional, or
+    another attempt has taken its place (Conductor).
     """
     if ws.header.forget or waits(ws, event):
         return
@@ -158,8 +159,8 @@ def parted(ws: Workspace, event: ChildRevived) -> str:
         return f"its DAG has gone on behind task {newest.ref} and has not ended yet"
     if ws.plan.is_dag and not newest.open and not event.through:
         return "its DAG has ended, and is taken up again by its own id alone"
-    if not takeback.is_current(ws, spot):
-        return f"the iteration that task {newest.ref} belongs to is over"
+    if not ws.over and not takeback.is_within(ws, spot):
+        return f"the loop around task {newest.ref} has ended before its body did"
     return ""
 
 

@@ -65,7 +65,7 @@ def begin(ws: Workspace, step: Step) -> None:
     ws.put(replace(attempt, superseded=True))
     ws.tail = False
     for loop in reversed(_loops_around(ws, target)):
-        _unset_tail(ws, loop)
+        do_while.go_back(ws, loop, open_iteration(target.vector, len(loop.node.loops)))
         _reopen(ws, loop)
     adoption.adopt(ws, target, attempt, attempt.retry_count, resume=False)
     if not ws.over:  # the child may have failed meanwhile
@@ -73,7 +73,7 @@ def begin(ws: Workspace, step: Step) -> None:
 
 
 def _reopen(ws: Workspace, loop: Spot) -> None:
-    """Let a loop that has ended go on in its last iteration."""
+    """Let a loop that has ended go on."""
     seq = ws.newest(loop.node.ref, loop.vector)
     before = ws.attempt(seq) if seq else None
     if before is None or before.open:
@@ -85,15 +85,15 @@ def _reopen(ws: Workspace, loop: Spot) -> None:
     ws.renewed.pop(loop.key, None)
 
 
-def is_current(ws: Workspace, spot: Spot) -> bool:
-    """Whether every loop around is in the iteration that the place belongs to, or has ended with
-    it.
+def is_within(ws: Workspace, spot: Spot) -> bool:
+    """Whether every loop around goes on, or has ended by itself, in the iteration that the place
+    belongs to or in a later one.
     """
     for loop in _loops_around(ws, spot):
         state = ws.state("j:" + loop.key, LoopState)
         within = state is not None and _goes_on(ws, state)
         number = open_iteration(spot.vector, len(loop.node.loops))
-        if state is None or not within or state.iteration != number:
+        if state is None or not within or state.iteration < number:
             return False
     return True
 
@@ -114,7 +114,7 @@ def _target(ws: Workspace, walk: Walk) -> Spot | None:
     """The place of the task, if it still counts."""
     attempt = ws.attempt(walk.target)
     spot = ws.spot_of(attempt) if attempt is not None else None
-    return spot if spot is not None and is_current(ws, spot) else None
+    return spot if spot is not None and is_within(ws, spot) else None
 
 
 def look(ws: Workspace, walk: Walk, page: list[tuple[Attempt, Spot]]) -> None:
@@ -130,6 +130,8 @@ def look(ws: Workspace, walk: Walk, page: list[tuple[Attempt, Spot]]) -> None:
             _open_again(ws, attempt, spot, stands, around)
             continue
         if stands is not Standing.AFTER:
+            if attempt.vector:  # a later iteration may be the newest so far
+                ws.pointers[f"r:{attempt.ref}"] = attempt.seq
             continue
         if attempt.open:
             control.cancel(

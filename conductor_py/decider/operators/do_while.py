@@ -91,6 +91,20 @@ def reopen(ws: Workspace, spot: Spot, before: Attempt) -> None:
     ws.agenda.append(Step("loop", spot.plan, spot.node.ref, spot.vector))
 
 
+def go_back(ws: Workspace, spot: Spot, iteration: int) -> None:
+    """Let a loop be in the midst of its iteration, or of an earlier one, again."""
+    key = "j:" + spot.key
+    state = ws.state(key, LoopState)
+    if state is None:
+        return
+    ws.states[key] = replace(state, iteration=iteration, tail=False, failed=0)
+    attempt = ws.attempt(state.seq)
+    if attempt is not None and attempt.open and iteration < state.iteration:
+        value = ws.document(f"i:{attempt.seq}")
+        items = _items(ws, spot, attempt, value) if state.items >= 0 else None
+        _show_iteration(ws, attempt, iteration, items)
+
+
 def check(ws: Workspace, plan: Plan, ref: str, vector: Vector) -> None:
     """When the present iteration is over, begin the next or end the loop."""
     node = plan.nodes.get(ref)
