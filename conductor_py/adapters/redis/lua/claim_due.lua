@@ -3,8 +3,9 @@
 --            the timers)
 -- ARGV       now, channel, home, limit, holder, lease in ms, take the lease, tries before quarantine, wait there in ms
 -- RETURNS    {loaded, …}
--- INVARIANT  Attempts of an execution with the same deadline are fired in their order. A firing moves an entry, it never pops it; an entry goes only when its owner has ended. One event a
---            deadline. What cannot be read is put aside, and the others are handed out. An execution that may be what kills its deciders is handed out last, one at a time.
+-- INVARIANT  A firing moves an entry, it never pops it; an entry goes only when its owner has ended. One event a
+--            deadline; those of one moment in the order of the attempts. What cannot be read is put aside, and the
+--            others are handed out. An execution that may be what kills its deciders is handed out last, one at a time.
 -- BOUND      The limit; of each execution events 1,000, fields 1 MB.
 -- @include room
 -- @include time
