@@ -45,6 +45,16 @@ def test_open_task_is_canceled_and_those_in_between_are_skipped(engine: MemoryEn
     assert status_of(engine, started) == "COMPLETED"
 
 
+def test_task_that_was_to_be_skipped_runs_for_whoever_jumps_to_it(engine: MemoryEngine) -> None:
+    started = engine.start(workflow("w", simple("a"), simple("b"), simple("c")))
+    engine.engine.steering.skip(started, "b", task_input={}, task_output={})
+    _jump(engine, started, "b")
+    assert engine.statuses(started) == {"a": "SKIPPED", "b": "SCHEDULED"}
+    engine.run("b")
+    engine.run("c")
+    assert status_of(engine, started) == "COMPLETED"
+
+
 def test_late_result_of_a_canceled_task_is_ignored(engine: MemoryEngine) -> None:
     started = engine.start(workflow("w", simple("a"), simple("b"), simple("c")))
     (held,) = engine.poll("a")

@@ -10,6 +10,7 @@ from conductor_py.model.requests import RerunRequest
 from conductor_py.testing import MemoryEngine, memory_engine
 from tests.builders import (
     Json,
+    dynamic_fork,
     for_each,
     fork,
     fork_inputs,
@@ -322,3 +323,18 @@ def test_earlier_run_of_a_task_cannot_be_gone_back_to(engine: MemoryEngine) -> N
     _run(engine, "y")
     with pytest.raises(InvalidInput, match="present run"):
         engine.engine.recovery.rerun(started, RerunRequest(from_task=gone))
+
+
+def test_fork_that_fails_when_it_runs_again_leaves_its_join_nothing_of_before(
+    engine: MemoryEngine,
+) -> None:
+    ends, waits = typed("TERMINATE", "t"), typed("HUMAN", "h")
+    branch = [dynamic_fork("f", permissive=True), join("j"), simple("z")]
+    definition = workflow("w", fork("o", [simple("b")], branch), join("oj", "b", "z"))
+    started = engine.start(definition, input={"branches": [ends, waits], "inputs": {}})
+    assert status_of(engine, started) == "FAILED"
+    _rerun(engine, started, "f", task_input={"branches": "none", "inputs": {}})
+    assert engine.statuses(started)["z"] == "SCHEDULED"
+    engine.run("b")
+    engine.run("z")
+    assert status_of(engine, started) == "FAILED"

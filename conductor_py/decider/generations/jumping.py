@@ -65,7 +65,10 @@ def land(ws: Workspace, walk: Walk) -> None:
     given = ws.document("redo") if walk.given else None
     ws.documents.pop("redo", None)
     ws.states["redo"] = None
-    if target is None or _newest(ws, target) is not None or control.in_ended_loop(ws, target):
+    if target is None or control.in_ended_loop(ws, target):
+        return
+    reached = _newest(ws, target)
+    if reached is not None and not reached.ahead:  # whoever jumps to what is to be skipped wants it
         return
     before = _before(target)
     pointers = ("r:" + spot.key for spot in before)

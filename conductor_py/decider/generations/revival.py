@@ -58,6 +58,19 @@ def forget(ws: Workspace, attempt: Attempt) -> None:
             ws.pointers[name] = 0
     if attempt.type in CONTAINERS:
         ws.states[f"j:{place}"] = None
+    elif attempt.type == "FORK" and (fork := ws.spot_of(attempt)) is not None:
+        _forget_prepared(ws, fork)
+
+
+def _forget_prepared(ws: Workspace, fork: Spot) -> None:
+    """Let a join that was not opened yet count no more for what a fork had opened."""
+    joining = fork.plan.nodes.get(fork.node.following or "")
+    if joining is None:
+        return
+    name = "j:" + Spot(fork.plan, joining, fork.vector).key
+    state = ws.state(name, JoinState)
+    if state is not None and not state.seq:
+        ws.states[name] = None
 
 
 # -- made anew -------------------------------------------------------------------------------------
@@ -90,6 +103,8 @@ def renew(ws: Workspace, step: Step) -> None:
     elif spot.node.task.type == "DO_WHILE" and not target and not ws.plan.is_dag:
         do_while.reopen(ws, spot, before)
     elif not skipping.prohibited(ws, spot):
+        if before.type == "FORK":
+            _forget_prepared(ws, spot)
         operators.open_(ws, spot)
     ws.renewed.pop(spot.key, None)
     ws.given.pop(spot.key, None)
