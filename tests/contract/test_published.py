@@ -40,7 +40,7 @@ def test_table_of_endpoints_is_what_is_served() -> None:
         FakeEngine(), served_payloads=_NoPayloads(), files=_NO_FILES, metrics=lambda: b""
     )
     served = {
-        (method, re.sub(r"<(\w+)>", r"{\1}", rule.rule))
+        (method, re.sub(r"<(?:path:)?(\w+)>", r"{\1}", rule.rule))
         for rule in app.url_map.iter_rules()
         for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
     }
