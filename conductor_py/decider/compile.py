@@ -26,7 +26,7 @@ from conductor_py.model.json import JsonValue
 from conductor_py.model.parameters import PARAM
 from conductor_py.model.upstream import leading_to, ranks_of
 
-_WITHOUT_TEMPLATE = frozenset(
+WITHOUT_TEMPLATE = frozenset(
     {
         "CONDITIONS",
         "SWITCH",
@@ -195,7 +195,7 @@ def input_template(task: WorkflowTask) -> Mapping[str, JsonValue]:
     A key with an explicit null counts as missing, as in Conductor.
     """
     template = task.task_definition.input_template if task.task_definition else {}
-    if not template or task.type in _WITHOUT_TEMPLATE:
+    if not template or task.type in WITHOUT_TEMPLATE:
         return task.input_parameters
     given = {key: value for key, value in task.input_parameters.items() if value is not None}
     return {**task.input_parameters, **template, **given}

@@ -305,6 +305,14 @@ def _open_named(ws: Workspace, step: Step) -> None:
     ws.given.pop(spot.key, None)
 
 
+def _run(ws: Workspace, step: Step) -> None:
+    """Go on with a long script; behind a walk, which may take it back."""
+    if ws.header.walk and any(each.kind == "walk" for each in ws.agenda):
+        ws.agenda.append(step)
+    else:
+        operators.run(ws, *_newest(ws, step))
+
+
 def _check_loop(ws: Workspace, step: Step) -> None:
     """Look whether an iteration is over; later, if a walk or a pause holds back some of it."""
     node = step.plan.nodes.get(step.ref)
@@ -349,7 +357,7 @@ _STEPS: Mapping[str, Callable[[Workspace, Step], None]] = MappingProxyType(
         "loop": _check_loop,
         "conclude": _conclude_attempt,
         "deadline": _check_deadline,
-        RUN: lambda ws, step: operators.run(ws, *_newest(ws, step)),
+        RUN: _run,
         "roots": gates.open_roots,
         "gate": gates.act,
         "tell": gates.tell,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from conductor_py.decider.compile import input_template
+from conductor_py.decider.compile import WITHOUT_TEMPLATE, input_template
 from conductor_py.decider.expressions.expressions import (
     MISSING,
     Lookup,
@@ -140,7 +140,7 @@ def _with_defaults(spot: Spot, value: JsonObject) -> JsonObject:
     """A key that resolved to null takes the definition template's own value."""
     definition = spot.node.task.task_definition
     template = definition.input_template if definition else None
-    if not template:
+    if not template or spot.node.task.type in WITHOUT_TEMPLATE:
         return value
     nulls = {
         key: template[key] for key, found in value.items() if found is None and key in template

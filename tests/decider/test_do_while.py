@@ -70,6 +70,24 @@ def test_condition_reads_outputs_of_all_iterations_through_the_loop(engine: Memo
     assert status_of(engine, started) == "COMPLETED"
 
 
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "Object.keys($.l).length < 4",
+        "!('3' in $.l)",
+        "const l = $['l']; Object.values(l).length < 4",
+        "$.l.iteration < 3 && JSON.stringify($.l).length < 60",
+    ],
+)
+def test_condition_may_look_at_the_whole_output_of_the_loop(
+    engine: MemoryEngine, condition: str
+) -> None:
+    started = engine.start(workflow("w", do_while("l", condition, simple("x"))))
+    for number in (1, 2, 3):
+        engine.run("x", {"n": number})
+    assert status_of(engine, started) == "COMPLETED"
+
+
 def test_condition_reads_the_loops_own_input(engine: MemoryEngine) -> None:
     loop = do_while("l", "$.l['iteration'] < $.most", simple("x"))
     loop["inputParameters"] = {"most": "${workflow.input.n}"}

@@ -95,6 +95,13 @@ def test_the_template_of_a_task_definition_fills_the_inputs_of_some_types(
     assert ("extra" in task_of(engine, started, "t")["inputData"]) is filled
 
 
+def test_a_null_stays_null_for_a_type_that_takes_no_template(engine: MemoryEngine) -> None:
+    given = {"extra": "${workflow.input.none}"}
+    task = typed("SET_VARIABLE", "t", inputParameters=given, taskDefinition=_TEMPLATE)
+    started = engine.start(workflow("w", task, simple("z")))
+    assert engine.workflow(started)["variables"] == {"extra": None}
+
+
 @pytest.mark.parametrize(
     "task",
     [inline("t", "1"), set_variable("t", n=1), switch("t", "x", {}), typed("NOOP", "t")],

@@ -10,9 +10,12 @@ import pytest
 
 from conductor_py.adapters.memory.space import MemorySpace
 from conductor_py.codec.definitions import workflow_from_json
+from conductor_py.decider.decide import decide
 from conductor_py.decider.need import ScriptWanted
+from conductor_py.engine.decisions import deliberation
 from conductor_py.engine.decisions.long_scripts import AGAIN_MS, LongScripts
 from conductor_py.errors import LimitExceeded, StoreUnavailable
+from conductor_py.model.event import ChildRevived
 from conductor_py.model.ids import ExecutionId
 from conductor_py.model.requests import UpgradeRequest
 from conductor_py.ports.scripts import Evaluation, Failure, ScriptResult, Value
@@ -419,3 +422,38 @@ def test_a_program_that_failed_has_a_turn_of_its_own_that_others_do_not_wait_for
 
 def _nobody(_: Iterable[ExecutionId]) -> None:
     pass
+
+
+def test_what_follows_a_script_that_is_taken_back_waits_for_it(
+    deployment: _Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The child begins anew in the moment in which the script's turn comes."""
+    inner = {"name": "c", "tasks": [_task("x")], "outputParameters": {"n": "${x.output.n}"}}
+    child = {
+        "name": "s",
+        "taskReferenceName": "s",
+        "type": "SUB_WORKFLOW",
+        "subWorkflowParam": {"name": "c", "workflowDefinition": inner},
+    }
+    read = {"v": "${s.output.n}", "i": "${i.output.result}"}
+    last = {**_task("q"), "inputParameters": read}
+    started = deployment.api.start(_workflow(child, _inline("i", "long"), last))
+    deployment.api.settle()
+    deployment.api.run("x", {"n": 1})
+
+    def revived_first(plan: Any, execution: Any, events: Sequence[Any], *more: Any) -> Any:
+        ordered = sorted(events, key=lambda event: not isinstance(event, ChildRevived))
+        return decide(plan, execution, tuple(ordered), *more)
+
+    shared: dict[str, Any] = {"clock": deployment.clock, "space": deployment.space}
+    waiting = memory_engine(**shared, scripts=deployment.scripts)
+    (task, *_) = waiting.workflow(started)["tasks"]
+    with monkeypatch.context() as patched:
+        patched.setattr(deliberation, "decide", revived_first)
+        waiting.engine.recovery.restart(task["subWorkflowId"])
+        waiting.settle()
+    assert not waiting.poll("q")
+    waiting.run("x", {"n": 2})
+    waiting.settle()
+    (polled,) = waiting.poll("q")
+    assert polled["inputData"] == {"v": 2, "i": "long"}

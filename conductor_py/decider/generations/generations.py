@@ -16,6 +16,7 @@ from conductor_py.decider.workspace import Spot, Step, Workspace
 from conductor_py.model.decision import Answer, Send
 from conductor_py.model.event import ChildRevived, Continue, Event, Operation
 from conductor_py.model.execution import NO_LOOP, Attempt, Walk
+from conductor_py.model.ids import ExecutionId, task_id
 from conductor_py.model.status import WorkflowStatus
 
 _UNDEFERRED = frozenset({"terminate", "remove", "watch"})
@@ -121,6 +122,8 @@ def child_revived(ws: Workspace, event: ChildRevived) -> None:
     if ws.header.forget or waits(ws, event):
         return
     newest, spot = _waiting(ws, event)
+    if newest is None and not ws.over:
+        _end_forgotten(ws, event)
     if newest is None or spot is None or parted(ws, event):
         return
     if ws.over:
@@ -141,6 +144,19 @@ def child_revived(ws: Workspace, event: ChildRevived) -> None:
         ws.agenda.append(Step("revived", ws.plan, str(newest.seq), NO_LOOP))
     else:
         ws.continues.append(event)
+
+
+def _end_forgotten(ws: Workspace, event: ChildRevived) -> None:
+    """End a child whose task was taken back: that will start another one."""
+    attempt = ws.attempt(event.seq)
+    if attempt is None or attempt.seq < ws.header.first_seq or not attempt.superseded:
+        return
+    terminate = Operation(
+        id=f"cancel:{task_id(ws.id, attempt.seq)}:{event.child_generation}",
+        name="terminate",
+        arguments={"reason": f"Task {attempt.ref} of the workflow above runs again, with another"},
+    )
+    ws.sends.append(Send(execution=ExecutionId(event.child), event=terminate))
 
 
 def parted(ws: Workspace, event: ChildRevived) -> str:

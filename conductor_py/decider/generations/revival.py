@@ -92,8 +92,8 @@ def renew(ws: Workspace, step: Step) -> None:
     spot = Spot(spot.plan, replace(spot.node, task=task), spot.vector)
     target = step.kind in {"renew_target", "adopt"}
     retries = before.retry_count + (0 if target else 1)
-    if step.kind in {"adopt", "resume_child"}:
-        adoption.adopt(ws, spot, before, retries, resume=step.kind == "resume_child")
+    if step.kind in {"adopt", "resume_child"}:  # as the type that it was resolved to
+        adoption.adopt(ws, at, before, retries, resume=step.kind == "resume_child")
         return
     ws.renewed[spot.key] = (before, retries)
     if target:

@@ -46,8 +46,8 @@ def keeps_back(ws: Workspace, attempt: Attempt) -> bool:
 
 
 def begin(ws: Workspace, step: Step) -> None:
-    """Let the task wait for its child again, and begin the walk, unless what came meanwhile has
-    made it pointless.
+    """Let the task, and loops around it, be as if they had not settled, and begin the walk, unless
+    what came meanwhile has made it pointless.
     """
     walk = ws.state("walk", Walk)
     if walk is None or walk.kind != "take_back" or ws.header.walk:
@@ -66,23 +66,27 @@ def begin(ws: Workspace, step: Step) -> None:
     ws.tail = False
     for loop in reversed(_loops_around(ws, target)):
         do_while.go_back(ws, loop, open_iteration(target.vector, len(loop.node.loops)))
-        _reopen(ws, loop)
-    adoption.adopt(ws, target, attempt, attempt.retry_count, resume=False)
-    if not ws.over:  # the child may have failed meanwhile
-        jumping.walk(ws)
+        before = _newest(ws, loop)
+        if before is not None and not before.open:
+            _uncount(ws, loop, before)
+            ws.put(replace(before, superseded=True))
+    jumping.walk(ws)
 
 
 def _reopen(ws: Workspace, loop: Spot) -> None:
-    """Let a loop that has ended go on."""
-    seq = ws.newest(loop.node.ref, loop.vector)
-    before = ws.attempt(seq) if seq else None
+    """Let a loop go on: one that has ended has a successor."""
+    before = _newest(ws, loop)
     if before is None or before.open:
+        do_while.show(ws, loop)
         return
-    _uncount(ws, loop, before)
-    ws.put(replace(before, superseded=True))
     ws.renewed[loop.key] = (before, before.retry_count)
     do_while.reopen(ws, loop, before)
     ws.renewed.pop(loop.key, None)
+
+
+def _newest(ws: Workspace, spot: Spot) -> Attempt | None:
+    seq = ws.newest(spot.node.ref, spot.vector)
+    return ws.attempt(seq) if seq else None
 
 
 def is_within(ws: Workspace, spot: Spot) -> bool:
@@ -159,16 +163,20 @@ def _open_again(
 
 
 def land(ws: Workspace, walk: Walk) -> None:
-    """Open again what waits for the branches around the task, and what follows the task, or a loop
-    around it, that has ended meanwhile.
+    """Open again what waits for the branches around the task, and let the task wait for its child,
+    by what it and the loops around read now.
     """
-    target = _target(ws, walk)
-    for spot in ancestry(ws, target) if target is not None else ():
-        seq = ws.newest(spot.node.ref, spot.vector)
-        attempt = ws.attempt(seq) if seq else None
-        if attempt is not None and not attempt.open and not ws.over:
+    target, settled = _target(ws, walk), unfinished.newest_at_target(ws, walk)
+    if target is None or settled is None or settled.open:
+        return
+    for loop in reversed(_loops_around(ws, target)):
+        _reopen(ws, loop)
+    for spot in ancestry(ws, target)[1:]:
+        attempt = _newest(ws, spot)
+        if attempt is not None and not attempt.open:
             revival.replay(ws, attempt, spot)
-    for loop in _loops_around(ws, target) if target is not None else ():
+    adoption.adopt(ws, target, settled, settled.retry_count, resume=False)
+    for loop in _loops_around(ws, target):
         ws.agenda.append(Step("loop", loop.plan, loop.node.ref, loop.vector))
 
 
@@ -183,13 +191,18 @@ def _uncount(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
                 failed=tuple(seq for seq in join.failed if seq != attempt.seq),
                 errors=tuple(seq for seq in join.errors if seq != attempt.seq),
             )
-    if spot.node.task.permissive and not attempt.status.successful:
+    if spot.node.task.permissive and _was_noted(attempt):
         ending.take_back_failure(ws, ending.reason_of(attempt))
     end = at_tail(ws, spot)
     if isinstance(end, Spot):
         _unset_tail(ws, end)
     elif end:
         ws.tail = False
+
+
+def _was_noted(attempt: Attempt) -> bool:
+    """Whether the failure of a permissive task counted: one that was canceled has none."""
+    return not attempt.status.successful and attempt.status is not TaskStatus.CANCELED
 
 
 def _unset_tail(ws: Workspace, loop: Spot) -> None:

@@ -13,7 +13,7 @@ def is_ahead(ws: Workspace, walk: Walk) -> bool:
     that began anew has yet to be waited for.
     """
     if walk.kind == "take_back":
-        return not ws.header.walk
+        return True  # it waits when all that followed is taken back
     if walk.kind != "revive" or walk.scope or not (walk.target or walk.ref):
         return False
     newest = newest_at_target(ws, walk)

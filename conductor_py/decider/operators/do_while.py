@@ -25,6 +25,11 @@ from conductor_py.model.places import place_key
 from conductor_py.model.status import TaskStatus
 
 _NAMED = re.compile(r"\$\.([A-Za-z_]\w*)|\$\[\s*(?:'([^'\n]+)'|\"([^\"\n]+)\")\s*\]")
+_PRESENT = re.compile(
+    r"\s*(?:\.\s*(?:iteration|loopIndex|loopItem)\b"
+    r"|\[\s*(?:'(?:iteration|loopIndex|loopItem)'|\"(?:iteration|loopIndex|loopItem)\")\s*\])"
+)
+"""What a loop says of its present iteration, where its output of all of them is not needed."""
 _KEEP = "keepLastN"
 _ANY = re.compile(r"\$(?![A-Za-z0-9_$])")
 
@@ -95,14 +100,18 @@ def go_back(ws: Workspace, spot: Spot, iteration: int) -> None:
     """Let a loop be in the midst of its iteration, or of an earlier one, again."""
     key = "j:" + spot.key
     state = ws.state(key, LoopState)
-    if state is None:
-        return
-    ws.states[key] = replace(state, iteration=iteration, tail=False, failed=0)
-    attempt = ws.attempt(state.seq)
-    if attempt is not None and attempt.open and iteration < state.iteration:
+    if state is not None:
+        ws.states[key] = replace(state, iteration=iteration, tail=False, failed=0)
+
+
+def show(ws: Workspace, spot: Spot) -> None:
+    """Let a loop that went back tell the iteration that it is in."""
+    state = ws.state("j:" + spot.key, LoopState)
+    attempt = ws.attempt(state.seq) if state is not None else None
+    if state is not None and attempt is not None and attempt.open:
         value = ws.document(f"i:{attempt.seq}")
         items = _items(ws, spot, attempt, value) if state.items >= 0 else None
-        _show_iteration(ws, attempt, iteration, items)
+        _show_iteration(ws, attempt, state.iteration, items)
 
 
 def check(ws: Workspace, plan: Plan, ref: str, vector: Vector) -> None:
@@ -228,7 +237,7 @@ def _bindings(
     bindings: dict[str, JsonValue] = dict(resolve_input(ws, spot, attempt.seq))
     bindings.update(ws.document(f"o:{attempt.seq}"))
     if everything or spot.node.ref in names:
-        numbered = _mentions_iterations(text, everything)
+        numbered = everything or _looks_at_iterations(text, spot.node.ref)
         bindings[spot.node.ref] = (
             _output(ws, spot, _kept(ws, spot, attempt, state))
             if numbered
@@ -241,12 +250,10 @@ def _bindings(
     return bindings
 
 
-def _mentions_iterations(text: str, everything: bool) -> bool:  # noqa: FBT001 - private
-    """Whether the condition may look at the numbered outputs of the loop."""
-    return (
-        everything
-        or re.search(r"\[\s*(?:['\"]\s*)?\d|\.\s*output|\[\s*[A-Za-z_$]", text) is not None
-    )
+def _looks_at_iterations(text: str, ref: str) -> bool:
+    """Whether a condition asks its loop for more than the iteration that it is in."""
+    uses = (found for found in _NAMED.finditer(text) if ref in found.groups())
+    return any(_PRESENT.match(text, found.end()) is None for found in uses)
 
 
 def _body(plan: Plan, loop: Node) -> list[Node]:
