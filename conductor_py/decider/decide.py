@@ -32,12 +32,7 @@ from conductor_py.decider import (
 from conductor_py.decider.generations import generations, jumping, revival, takeback, walks
 from conductor_py.decider.need import Missing, Need, Request
 from conductor_py.decider.operations import operate
-from conductor_py.decider.operators import (
-    do_while,
-    exclusive_join,
-    fork_join_dynamic,
-    sub_workflow,
-)
+from conductor_py.decider.operators import do_while, exclusive_join, fork_join_dynamic, sub_workflow
 from conductor_py.decider.plan import Plan
 from conductor_py.decider.workspace import Execution, Limits, Spot, Step, Workspace
 from conductor_py.model.decision import Answer, Decision
@@ -306,19 +301,16 @@ def _open_named(ws: Workspace, step: Step) -> None:
 
 
 def _run(ws: Workspace, step: Step) -> None:
-    """Go on with a long script; behind a walk, which may take it back."""
-    if ws.header.walk and any(each.kind == "walk" for each in ws.agenda):
-        ws.agenda.append(step)
-    else:
+    if not walks.comes_first(ws, step):
         operators.run(ws, *_newest(ws, step))
 
 
 def _check_loop(ws: Workspace, step: Step) -> None:
     """Look whether an iteration is over; later, if a walk or a pause holds back some of it."""
     node = step.plan.nodes.get(step.ref)
-    if ws.header.walk and any(each.kind == "walk" for each in ws.agenda):
-        ws.agenda.append(step)
-    elif ws.header.walk or pausing.is_behind(ws):
+    if walks.comes_first(ws, step):
+        return
+    if ws.header.walk or pausing.is_behind(ws):
         _continue_later(ws, step)
     elif node is not None and not takeback.holds(ws, Spot(step.plan, node, step.vector)):
         do_while.check(ws, step.plan, step.ref, step.vector)

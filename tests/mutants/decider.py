@@ -528,13 +528,13 @@ GENERATIONS: Final = (
         edits=(
             Edit(
                 f"{DECIDER}/decide.py",
-                '    if ws.header.walk and any(each.kind == "walk" for each in ws.agenda):\n',
-                "    if ws.header.walk < 0:\n",
+                "    if walks.comes_first(ws, step):\n        return\n",
+                "",
             ),
             Edit(
                 f"{DECIDER}/decide.py",
-                "    elif ws.header.walk or pausing.is_behind(ws):\n",
-                "    elif pausing.is_behind(ws):\n",
+                "    if ws.header.walk or pausing.is_behind(ws):\n",
+                "    if pausing.is_behind(ws):\n",
             ),
         ),
         caught_by=("tests/decider/test_joins.py",),

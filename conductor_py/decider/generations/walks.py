@@ -51,6 +51,14 @@ def go_on(ws: Workspace) -> None:
         ws.cut_here = True
 
 
+def comes_first(ws: Workspace, step: Step) -> bool:
+    """Put a step behind a walk, which may take back what it is about; whether there is one."""
+    if not ws.header.walk or all(each.kind != "walk" for each in ws.agenda):
+        return False
+    ws.agenda.append(step)
+    return True
+
+
 def _finish(ws: Workspace, walk: Walk) -> None:
     ws.header = replace(ws.header, walk=0, surveyed=False)
     ws.states["walk"] = None
