@@ -81,3 +81,19 @@ def test_many_worlds_stay_sound_end_and_leave_nothing(
 ) -> None:
     for seed in range(run_seed, run_seed + _MANY):
         _live_through(seed, weather, author)
+
+
+@pytest.mark.parametrize(
+    ("seed", "weather", "author"),
+    [
+        # A rerun whose task an upgrade had left out was walked for without end.
+        (495285074, _FAIR, OddAuthor),
+        # A fork that failed when it ran again left its join waiting for branches of before.
+        (1359078221, _FAIR, OddAuthor),
+        # A jump to a task that was to be skipped left nothing to do.
+        (2322300166, _ROUGH, RichAuthor),
+        (3222431271, _CROWDED, RichAuthor),
+    ],
+)
+def test_worlds_that_went_wrong_go_well(seed: int, weather: Weather, author: type[Author]) -> None:
+    _live_through(seed, weather, author)

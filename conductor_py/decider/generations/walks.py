@@ -15,10 +15,13 @@ from conductor_py.decider.graph import Standing, ancestry, at_tail, lifted, open
 from conductor_py.decider.need import PlanWanted, Read
 from conductor_py.decider.plan import CONTAINERS
 from conductor_py.decider.workspace import Spot, Step, Workspace
+from conductor_py.model.event import RUN
 from conductor_py.model.execution import NO_LOOP, Attempt, LoopState, Walk
 from conductor_py.model.status import TaskStatus
 
 _PIECE = 500
+_BEHIND = frozenset({"loop", RUN})
+"""Steps that wait for a walk."""
 _CHOICES = frozenset({"SWITCH", "DECISION"})
 
 
@@ -39,7 +42,7 @@ def go_on(ws: Workspace) -> None:
         _revive(ws, walk, first, end)
     else:
         _survey(ws, walk, first, end)
-    if end < walk.last or (ws.header.surveyed and ws.agenda and unfinished.is_ahead(ws, walk)):
+    if end < walk.last or _brings_its_target(ws, walk):
         ws.header = replace(ws.header, walk=end)
     elif walk.kind == "revive" and not ws.header.surveyed and ws.header.first_seq < walk.last:
         ws.header = replace(ws.header, walk=ws.header.first_seq, surveyed=True)
@@ -49,6 +52,13 @@ def go_on(ws: Workspace) -> None:
     ws.agenda.append(Step("walk", ws.plan, "", NO_LOOP))
     if len(ws.attempts) + len(ws.states) > ws.limits.attempts:
         ws.cut_here = True
+
+
+def _brings_its_target(ws: Workspace, walk: Walk) -> bool:
+    """Whether a step that does not itself wait for the walk may still come to its target."""
+    revives = walk.kind == "revive" and ws.header.surveyed
+    steps = revives and any(step.kind not in _BEHIND for step in ws.agenda)
+    return steps and unfinished.is_ahead(ws, walk)
 
 
 def comes_first(ws: Workspace, step: Step) -> bool:
