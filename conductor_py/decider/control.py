@@ -16,8 +16,6 @@ from conductor_py.decider.pausing import is_paused
 from conductor_py.decider.plan import CONTAINERS, Node, Plan
 from conductor_py.decider.workspace import Spot, Step, Workspace
 from conductor_py.model.changing import changed, made
-from conductor_py.model.decision import Send
-from conductor_py.model.event import Operation
 from conductor_py.model.execution import (
     Attempt,
     Document,
@@ -26,7 +24,6 @@ from conductor_py.model.execution import (
     vector_append,
     vector_prefix,
 )
-from conductor_py.model.ids import task_id
 from conductor_py.model.places import place_key
 from conductor_py.model.status import TaskStatus
 
@@ -110,9 +107,14 @@ def arrived(ws: Workspace, spot: Spot) -> bool:
     """Whether a place has been reached already: it is not opened again."""
     if not ws.header.revised:
         return False
-    seq = ws.newest(spot.node.ref, spot.vector)
-    attempt = ws.attempt(seq) if seq else None
+    attempt = newest_at(ws, spot)
     return attempt is not None and attempt.vector == spot.vector and not attempt.ahead
+
+
+def newest_at(ws: Workspace, spot: Spot) -> Attempt | None:
+    """The newest attempt at a place."""
+    seq = ws.newest(spot.node.ref, spot.vector)
+    return ws.attempt(seq) if seq else None
 
 
 def point(ws: Workspace, attempt: Attempt) -> None:
@@ -180,7 +182,7 @@ def cancel(ws: Workspace, spot: Spot, attempt: Attempt, reason: str) -> None:
     )
     ws.put(canceled)
     close(ws, attempt)
-    leave_child(ws, attempt, reason)
+    ending.leave_child(ws, attempt, reason)
 
 
 def leave_body(ws: Workspace, spot: Spot) -> None:
@@ -191,16 +193,6 @@ def leave_body(ws: Workspace, spot: Spot) -> None:
     ws.states["j:" + spot.key] = replace(state, closed=True)
     inner = vector_append(spot.vector, state.iteration)
     ws.agenda.append(Step("cancel", spot.plan, f"0:{spot.node.ref}", inner))
-
-
-def leave_child(ws: Workspace, attempt: Attempt, reason: str) -> None:
-    """End the child of an attempt that ends before it, unless it is somebody else's."""
-    if attempt.child is None or attempt.followed:
-        return
-    terminate = Operation(
-        id=f"cancel:{task_id(ws.id, attempt.seq)}", name="terminate", arguments={"reason": reason}
-    )
-    ws.sends.append(Send(execution=attempt.child, event=terminate))
 
 
 def conclude(ws: Workspace, spot: Spot, attempt: Attempt) -> None:

@@ -182,7 +182,7 @@ def _waited(ws: Workspace, attempt: Attempt) -> bool:
 def _result(ws: Workspace, spot: Spot, attempt: Attempt, event: ResultReported) -> None:
     claim = ws.claim(attempt.seq)
     if event.status.terminal:
-        control.leave_child(ws, attempt, f"Its task was reported {event.status.value}")
+        ending.leave_child(ws, attempt, f"Its task was reported {event.status.value}")
         control.finish(
             ws,
             spot,

@@ -136,7 +136,7 @@ def end(
             whole = ws.payload(result.path) if isinstance(result, External) else result
             noted = failure_workflow.noted(whole, note)
     if ws.header.revised:
-        _leave_child(ws, reason)
+        _leave_revived(ws, reason)
     cut(ws, status, reason, failed=failed, output=noted, told=result)
 
 
@@ -172,20 +172,26 @@ def cut(
     tell_parent(ws, reason, output if told is None else told)
 
 
-def _leave_child(ws: Workspace, reason: str | None) -> None:
+def _leave_revived(ws: Workspace, reason: str | None) -> None:
     """End a child that began anew, and that nobody waits for yet."""
     walk = ws.state("walk", Walk)
     if walk is None or not (walk.adopts or walk.kind == "take_back"):
         return
     attempt = unfinished.newest_at_target(ws, walk) if unfinished.is_ahead(ws, walk) else None
-    if attempt is None or attempt.open or attempt.child is None or attempt.followed:
+    if attempt is None or attempt.open:
         return
-    terminate = Operation(
-        id=f"cancel:{task_id(ws.id, attempt.seq)}:{ws.header.generation}",
-        name="terminate",
-        arguments={"reason": reason},
-    )
-    ws.sends.append(Send(execution=attempt.child, event=terminate))
+    leave_child(ws, attempt, reason, nth=ws.header.generation)
+
+
+def leave_child(ws: Workspace, attempt: Attempt, reason: str | None, *, nth: int = 0) -> None:
+    """End the child of an attempt that does not wait for it any more, unless it is somebody else's;
+    ``nth`` tells one time from the next.
+    """
+    if attempt.child is None or attempt.followed:
+        return
+    identity = f"cancel:{task_id(ws.id, attempt.seq)}" + (f":{nth}" if nth else "")
+    terminate = Operation(id=identity, name="terminate", arguments={"reason": reason})
+    ws.sends.append(Send(execution=ExecutionId(attempt.child), event=terminate))
 
 
 def _leave_walk(ws: Workspace) -> int:
@@ -257,14 +263,8 @@ def _cancel(ws: Workspace, attempt: Attempt, reason: str | None) -> None:
     ended_at = ws.header.ended_at or ws.now_ms
     ws.put(replace(attempt, status=TaskStatus.CANCELED, ended_at=ended_at))
     ws.ended.append(attempt.seq)
-    if attempt.child and not attempt.followed:
-        because = reason or f"Parent workflow ended: {ws.status.value}"
-        terminate = Operation(
-            id=f"cancel:{task_id(ws.id, attempt.seq)}",
-            name="terminate",
-            arguments={"reason": f"Parent workflow has been terminated with reason: {because}"},
-        )
-        ws.sends.append(Send(execution=ExecutionId(attempt.child), event=terminate))
+    because = reason or f"Parent workflow ended: {ws.status.value}"
+    leave_child(ws, attempt, f"Parent workflow has been terminated with reason: {because}")
 
 
 def _output(ws: Workspace, failed: Attempt | None) -> Document:

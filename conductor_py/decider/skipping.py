@@ -20,8 +20,7 @@ def skipped(ws: Workspace, spot: Spot) -> bool:
     """Pass over a task that is to be skipped; whether it was."""
     if not ws.header.skips:
         return False
-    seq = ws.newest(spot.node.ref, spot.vector)
-    attempt = ws.attempt(seq) if seq else None
+    attempt = control.newest_at(ws, spot)
     if attempt is not None and attempt.ahead and attempt.vector == spot.vector:
         attempt = replace(attempt, ahead=False)
         ws.put(attempt)

@@ -101,10 +101,10 @@ def _time_out(  # noqa: PLR0917 - whose, by which policy, why
         ws.count_open(spot.node.loops, spot.vector, -1, container=False)
         ws.put(ended)
         control.close(ws, attempt)
-        control.leave_child(ws, attempt, reason)
+        ending.leave_child(ws, attempt, reason)
         ending.fail(ws, ended)
         return
-    control.leave_child(ws, attempt, reason)
+    ending.leave_child(ws, attempt, reason)
     control.finish(ws, spot, attempt, TaskStatus.TIMED_OUT, reason=reason, worker=worker)
 
 

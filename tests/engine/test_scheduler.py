@@ -522,7 +522,7 @@ def test_change_while_an_instant_is_fired_leaves_what_it_started(
     with monkeypatch.context() as patched:
         patched.setattr(engine.ports.schedules, "settle", changed)
         engine.engine.scheduler.tick()
-    engine.clock.advance(seconds=15)
+    engine.clock.advance(seconds=31)
     engine.settle()
     (run,) = runs(engine)
     assert (run["state"], started(engine)) == ("EXECUTED", [_FIRST])

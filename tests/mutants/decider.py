@@ -361,8 +361,9 @@ ENDS: Final = (
         edits=(
             Edit(
                 f"{DECIDER}/ending.py",
-                "    if attempt.child and not attempt.followed:\n        because",
-                "    if attempt.child and attempt.followed:\n        because",
+                '    leave_child(ws, attempt, f"Parent workflow has been terminated with reason:'
+                ' {because}")\n',
+                "",
             ),
         ),
         caught_by=(SUB_WORKFLOW,),
@@ -373,7 +374,7 @@ ENDS: Final = (
         breaks=("A-15",),
         edits=(
             Edit(
-                f"{DECIDER}/control.py",
+                f"{DECIDER}/ending.py",
                 "    if attempt.child is None or attempt.followed:\n        return\n",
                 "    if attempt.child is None or not attempt.followed:\n        return\n",
             ),

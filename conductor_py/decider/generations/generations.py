@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from conductor_py.decider import gates, pausing
+from conductor_py.decider import ending, gates, pausing
 from conductor_py.decider.generations import takeback
 from conductor_py.decider.plan import Plan
 from conductor_py.decider.workspace import Spot, Step, Workspace
 from conductor_py.model.decision import Answer, Send
 from conductor_py.model.event import ChildRevived, Continue, Event, Operation
 from conductor_py.model.execution import NO_LOOP, Attempt, Walk
-from conductor_py.model.ids import ExecutionId, task_id
 from conductor_py.model.status import WorkflowStatus
 
 _UNDEFERRED = frozenset({"terminate", "remove", "watch"})
@@ -151,12 +150,8 @@ def _end_forgotten(ws: Workspace, event: ChildRevived) -> None:
     attempt = ws.attempt(event.seq)
     if attempt is None or attempt.seq < ws.header.first_seq or not attempt.superseded:
         return
-    terminate = Operation(
-        id=f"cancel:{task_id(ws.id, attempt.seq)}:{event.child_generation}",
-        name="terminate",
-        arguments={"reason": f"Task {attempt.ref} of the workflow above runs again, with another"},
-    )
-    ws.sends.append(Send(execution=ExecutionId(event.child), event=terminate))
+    reason = f"Task {attempt.ref} of the workflow above runs again, with another"
+    ending.leave_child(ws, attempt, reason, nth=event.child_generation)
 
 
 def parted(ws: Workspace, event: ChildRevived) -> str:

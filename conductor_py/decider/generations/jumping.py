@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from conductor_py.decider import control, joins, operators, skipping
+from conductor_py.decider import control, ending, joins, operators, skipping
 from conductor_py.decider.graph import Standing, ancestry, siblings, standing
 from conductor_py.decider.need import Read
 from conductor_py.decider.plan import CONTAINERS
@@ -67,14 +67,14 @@ def land(ws: Workspace, walk: Walk) -> None:
     ws.states["redo"] = None
     if target is None or control.in_ended_loop(ws, target):
         return
-    reached = _newest(ws, target)
+    reached = control.newest_at(ws, target)
     if reached is not None and not reached.ahead:  # whoever jumps to what is to be skipped wants it
         return
     before = _before(target)
     pointers = ("r:" + spot.key for spot in before)
     ws.together((p, Read(f">a {p}")) for p in pointers if p not in ws.pointers)
     for spot in before:
-        found = _newest(ws, spot)
+        found = control.newest_at(ws, spot)
         if found is None or found.superseded or found.ahead:
             joins.tell(ws, spot, skipping.record(ws, spot, {}, {}))
     if given:
@@ -120,11 +120,6 @@ def _target(ws: Workspace, walk: Walk) -> Spot | None:
     return Spot(ws.plan, node, walk.vector) if node is not None else None
 
 
-def _newest(ws: Workspace, spot: Spot) -> Attempt | None:
-    seq = ws.newest(spot.node.ref, spot.vector)
-    return ws.attempt(seq) if seq else None
-
-
 def _cancel(ws: Workspace, spot: Spot, attempt: Attempt, ref: str) -> None:
     reason = f"Skipped by a jump to {ref}"
     ws.count_open(spot.node.loops, spot.vector, -1, container=attempt.type in CONTAINERS)
@@ -137,7 +132,7 @@ def _cancel(ws: Workspace, spot: Spot, attempt: Attempt, ref: str) -> None:
     )
     ws.put(canceled)
     control.close(ws, attempt)
-    control.leave_child(ws, attempt, reason)
+    ending.leave_child(ws, attempt, reason)
     name = "j:" + spot.key
     if attempt.type == "DO_WHILE":
         loop = ws.state(name, LoopState)

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from conductor_py.decider import adoption, control, ending, joins
 from conductor_py.decider.generations import jumping, revival, unfinished
-from conductor_py.decider.graph import Standing, ancestry, at_tail, open_iteration, standing
+from conductor_py.decider.graph import Standing, ancestry, open_iteration, standing
 from conductor_py.decider.need import Read
 from conductor_py.decider.operators import do_while
 from conductor_py.decider.workspace import Spot, Step, Workspace
@@ -66,7 +66,7 @@ def begin(ws: Workspace, step: Step) -> None:
     ws.tail = False
     for loop in reversed(_loops_around(ws, target)):
         do_while.go_back(ws, loop, open_iteration(target.vector, len(loop.node.loops)))
-        before = _newest(ws, loop)
+        before = control.newest_at(ws, loop)
         if before is not None and not before.open:
             _uncount(ws, loop, before)
             ws.put(replace(before, superseded=True))
@@ -75,18 +75,13 @@ def begin(ws: Workspace, step: Step) -> None:
 
 def _reopen(ws: Workspace, loop: Spot) -> None:
     """Let a loop go on: one that has ended has a successor."""
-    before = _newest(ws, loop)
+    before = control.newest_at(ws, loop)
     if before is None or before.open:
         do_while.show(ws, loop)
         return
     ws.renewed[loop.key] = (before, before.retry_count)
     do_while.reopen(ws, loop, before)
     ws.renewed.pop(loop.key, None)
-
-
-def _newest(ws: Workspace, spot: Spot) -> Attempt | None:
-    seq = ws.newest(spot.node.ref, spot.vector)
-    return ws.attempt(seq) if seq else None
 
 
 def is_within(ws: Workspace, spot: Spot) -> bool:
@@ -172,7 +167,7 @@ def land(ws: Workspace, walk: Walk) -> None:
     for loop in reversed(_loops_around(ws, target)):
         _reopen(ws, loop)
     for spot in ancestry(ws, target)[1:]:
-        attempt = _newest(ws, spot)
+        attempt = control.newest_at(ws, spot)
         if attempt is not None and not attempt.open:
             revival.replay(ws, attempt, spot)
     adoption.adopt(ws, target, settled, settled.retry_count, resume=False)
@@ -193,19 +188,8 @@ def _uncount(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
             )
     if spot.node.task.permissive and _was_noted(attempt):
         ending.take_back_failure(ws, ending.reason_of(attempt))
-    end = at_tail(ws, spot)
-    if isinstance(end, Spot):
-        _unset_tail(ws, end)
-    elif end:
-        ws.tail = False
 
 
 def _was_noted(attempt: Attempt) -> bool:
     """Whether the failure of a permissive task counted: one that was canceled has none."""
     return not attempt.status.successful and attempt.status is not TaskStatus.CANCELED
-
-
-def _unset_tail(ws: Workspace, loop: Spot) -> None:
-    state = ws.state("j:" + loop.key, LoopState)
-    if state is not None:
-        ws.states["j:" + loop.key] = replace(state, tail=False)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from enum import Enum, auto
 from itertools import chain
@@ -44,7 +45,7 @@ from conductor_py.model.event_handlers import (
     EventMessage,
     provider_of,
 )
-from conductor_py.model.ids import escaped
+from conductor_py.model.ids import escaped, split_task_id
 from conductor_py.model.json import JsonObject, JsonValue
 from conductor_py.ports.events import EventStore, Sink, Undelivered
 from conductor_py.ports.outbox import Pending
@@ -52,8 +53,6 @@ from conductor_py.ports.scripts import Evaluation, Scripts, Value
 
 _LOG = logging.getLogger(__name__)
 _SETTLED_AFTER_MS = 500
-_DIGITS = 12
-"""More than a task's number has."""
 DEAD = "DEAD"
 """The outcome that given-up deliveries are counted under."""
 
@@ -361,7 +360,7 @@ def _delivered(message: EventMessage) -> str:
 
 def _place(document: Mapping[str, Any]) -> tuple[int, str, int]:
     """When a message was published; in the same moment by its task, of which 2 is before 10."""
-    at, identity = document.get("at"), str(document.get("message"))
-    begin, _, end = identity.rpartition("-")
-    number = int(end) if end.isascii() and end.isdigit() and len(end) < _DIGITS else -1
-    return at if isinstance(at, int) else 0, begin, number
+    at, identity, number = document.get("at"), str(document.get("message")), 0
+    with suppress(NotFound):  # other messages are not known by their task
+        identity, number = split_task_id(identity)
+    return at if isinstance(at, int) else 0, identity, number
