@@ -62,6 +62,49 @@ def test_condition_reads_the_output_of_the_present_iteration(engine: MemoryEngin
     assert task_of(engine, started, "l")["outputData"]["iteration"] == 3
 
 
+def test_condition_reads_the_last_output_of_a_task_that_this_iteration_went_around(
+    engine: MemoryEngine,
+) -> None:
+    """Semantics 2.10.7: the latest record wins, from whichever iteration."""
+    body = (simple("x"), switch("s", "${x.output.way}", {"look": [simple("y")]}))
+    started = engine.start(workflow("w", do_while("l", "$.y.more", *body)))
+    engine.run("x", {"way": "look"})
+    engine.run("y", {"more": True})
+    engine.run("x", {"way": "around"})
+    engine.run("x", {"way": "look"})
+    engine.run("y", {"more": False})
+    assert status_of(engine, started) == "COMPLETED"
+    assert task_of(engine, started, "l")["outputData"]["iteration"] == 3
+
+
+def test_condition_of_an_inner_loop_reads_nothing_of_an_outer_iteration_before(
+    engine: MemoryEngine,
+) -> None:
+    inner = do_while(
+        "i",
+        "$.y.more && $.i.iteration < 9",
+        simple("x"),
+        switch("s", "${x.output.way}", {"look": [simple("y")]}),
+    )
+    started = engine.start(workflow("w", times("o", 2, inner)))
+    engine.run("x", {"way": "look"})
+    engine.run("y", {"more": True})
+    engine.run("x", {"way": "look"})
+    engine.run("y", {"more": False})
+    engine.run("x", {"way": "around"})
+    assert status_of(engine, started) == "COMPLETED"
+
+
+def test_condition_of_an_outer_loop_reads_the_last_output_of_an_inner_one(
+    engine: MemoryEngine,
+) -> None:
+    inner = times("i", 2, simple("x"))
+    started = engine.start(workflow("w", do_while("o", "$.x.more", inner)))
+    for more in (False, True, True, False):
+        engine.run("x", {"more": more})
+    assert status_of(engine, started) == "COMPLETED"
+
+
 def test_condition_reads_outputs_of_all_iterations_through_the_loop(engine: MemoryEngine) -> None:
     condition = "$.l['1'].x.v + $.x.v < 5"
     started = engine.start(workflow("w", do_while("l", condition, simple("x"))))

@@ -245,9 +245,21 @@ def _bindings(
         )
     for node in _body(spot.plan, spot.node):
         if everything or node.ref in names:
-            seq = ws.newest(node.ref, inner if len(node.loops) == _depth(inner) else None)
+            seq = _latest(ws, node, spot.vector, inner)
             bindings[node.ref] = ws.document(f"o:{seq}") if seq else {}
     return bindings
+
+
+def _latest(ws: Workspace, node: Node, loop: Vector, iteration: Vector) -> int:
+    """The newest attempt of a body's task: in an iteration, else in any of this loop (semantics
+    2.10.7), never in one of the same loop that an outer iteration before had opened.
+    """
+    if len(node.loops) == _depth(iteration) and (seq := ws.newest(node.ref, iteration)):
+        return seq
+    attempt = ws.attempt(ws.newest(node.ref))
+    if attempt is None or (loop and not attempt.vector.startswith(f"{loop}.")):
+        return 0
+    return ws.newest(node.ref, attempt.vector)
 
 
 def _looks_at_iterations(text: str, ref: str) -> bool:
