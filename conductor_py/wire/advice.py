@@ -27,6 +27,7 @@ _HARDLY_MEANT = 0.9
 def advice(definition: WorkflowDef, document: object) -> Iterator[Violation]:
     """List what is likely not meant in a definition, and in the JSON it was read from."""
     yield from _without_join(definition, "$")
+    yield from _idle_texts(definition)
     yield from _unreachable(definition)
     yield from _strangers(WORKFLOW_DEF, document, "$")
 
@@ -76,6 +77,24 @@ def _without_join(definition: WorkflowDef, root: str) -> Iterator[Violation]:
         if params is not None and isinstance(params.workflow_definition, WorkflowDef):
             inner = f"{place.path}.subWorkflowParam.workflowDefinition"
             yield from _without_join(params.workflow_definition, inner)
+
+
+def _idle_texts(definition: WorkflowDef) -> Iterator[Violation]:
+    """Texts that look as if something were put in their place, and nothing ever is."""
+    for place in places_of(definition.tasks, "$.tasks", 1):
+        task = place.task
+        condition = task.loop_condition or ""
+        if task.type == "DO_WHILE" and "${" in condition and "`" not in condition:
+            message = (
+                "is JavaScript, in which no ${…} is read: name the value in inputParameters, and"
+                " write $.name"
+            )
+            yield Violation(path=f"{place.path}.loopCondition", message=message)
+        named = task.dynamic_fork_tasks_param
+        told = task.input_parameters.keys() & {named, "forkTaskInputs"}
+        if task.type == "FORK_JOIN_DYNAMIC" and named and not told:
+            message = f"names no inputParameter: the fork finds no tasks in {named!r}"
+            yield Violation(path=f"{place.path}.dynamicForkTasksParam", message=message)
 
 
 def _strangers(form: WireSchema, value: object, path: str) -> Iterator[Violation]:

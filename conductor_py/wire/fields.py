@@ -212,12 +212,13 @@ class Wholes(WireField):
 
 
 class NumberOrText(WireField):
-    """An integer, or text that an expression may make one of."""
+    """An integer, or text that an expression may make one of; an empty one says nothing."""
 
     form: ClassVar[Mapping[str, Any]] = {"type": ["integer", "string"]}
 
-    def load(self, value: Any) -> int | str:  # noqa: ANN401
-        return value if isinstance(value, str) and "$" in value else whole(value)
+    def load(self, value: Any) -> int | str | None:  # noqa: ANN401
+        is_text = isinstance(value, str) and ("$" in value or not value)
+        return value or None if is_text else whole(value)
 
 
 def many(value: object, load: Callable[[Any], Any]) -> tuple[Any, ...]:

@@ -28,5 +28,5 @@ class Priority(Whole):
 class PriorityOrText(NumberOrText):
     """A workflow's priority as it is written: a number, a name, or an expression."""
 
-    def load(self, value: Any) -> int | str:  # noqa: ANN401
+    def load(self, value: Any) -> int | str | None:  # noqa: ANN401
         return value if named_priority(value) is not None else super().load(value)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType, NoneType
-from typing import Any
+from typing import Any, ClassVar
 
 from conductor_py.errors import InvalidInput, Violation
 from conductor_py.model.priorities import MOST_URGENT
@@ -42,6 +42,7 @@ from conductor_py.wire.fields import (
     WireSchema,
     load,
     reference,
+    whole,
 )
 from conductor_py.wire.priorities import Priority
 
@@ -77,13 +78,22 @@ class _InlineWorkflow(WireField):
         return {"$ref": reference(WORKFLOW_DEF)}
 
 
+class _Version(WireField):
+    """The version to start; an empty text names none."""
+
+    form: ClassVar[Mapping[str, Any]] = {"type": "integer"}
+
+    def load(self, value: Any) -> int | None:  # noqa: ANN401
+        return None if value == "" else whole(value)
+
+
 class StartWorkflowRequestForm(WireSchema):
     """Start a workflow: a registered one, or the definition that is sent along."""
 
     model = staticmethod(_start)
 
     name = Text(required=True)
-    version = Whole()
+    version = _Version()
     correlation_id = Text()
     input = Payload()
     task_to_domain = TextMap()

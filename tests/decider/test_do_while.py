@@ -131,6 +131,64 @@ def test_condition_may_look_at_the_whole_output_of_the_loop(
     assert status_of(engine, started) == "COMPLETED"
 
 
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "$.l.n = ($.l.n || 0) + 1; $.l.n < 3",
+        "if ($.l['iteration'] < 3) { $.l.n = 3; true } else { false }",
+        "const l = $['l']; l['n'] = 3; $.x.n < 3",
+        "Object.assign($.l, {n: l = 3}), $.x.n < 3; var l",
+    ],
+)
+def test_what_a_condition_writes_into_the_output_of_its_loop_stays_there(
+    engine: MemoryEngine, condition: str
+) -> None:
+    """Semantics 2.20: a loop condition gets the live object."""
+    loop = do_while("l", condition, simple("x"))
+    started = engine.start(workflow("w", loop, simple("z", inputParameters={"n": "${l.output.n}"})))
+    for number in (1, 2, 3):
+        engine.run("x", {"n": number})
+    output = task_of(engine, started, "l")["outputData"]
+    assert (output["n"], output["iteration"], output["2"]["x"]) == (3, 3, {"n": 2})
+    assert task_of(engine, started, "z")["inputData"] == {"n": 3}
+
+
+def test_what_a_condition_wrote_is_there_in_the_iteration_after_and_hides_no_input(
+    engine: MemoryEngine,
+) -> None:
+    condition = "$.l.most = 9; $.most === 2 && $.l.iteration < $.most"
+    loop = do_while("l", condition, simple("x", inputParameters={"n": "${l.output.most}"}))
+    loop["inputParameters"] = {"most": 2}
+    started = engine.start(workflow("w", loop))
+    engine.run("x")
+    assert task_of(engine, started, "x__2")["inputData"] == {"n": 9}
+    engine.run("x")
+    assert status_of(engine, started) == "COMPLETED"
+
+
+def test_condition_may_take_away_what_it_wrote_but_not_what_the_loop_tells(
+    engine: MemoryEngine,
+) -> None:
+    condition = (
+        "if ($.l.n) { delete $.l.n } else { $.l.n = 1 }; $.l['1'] = $.l.iteration = 7; $.x.n"
+    )
+    started = engine.start(workflow("w", do_while("l", condition, simple("x"))))
+    for number in (1, 1, 1, 0):
+        engine.run("x", {"n": number})
+    output = task_of(engine, started, "l")["outputData"]
+    assert output == {"iteration": 4} | {
+        str(n): {"x": {"n": 0 if n == 4 else 1}} for n in range(1, 5)
+    }
+
+
+def test_condition_that_throws_while_it_writes_says_where(engine: MemoryEngine) -> None:
+    started = engine.start(workflow("w", do_while("l", "$.l.n = 1;\n$.l.n.m.o", simple("x"))))
+    engine.run("x")
+    reason = task_of(engine, started, "l")["reasonForIncompletion"]
+    assert "loopCondition: TypeError" in reason
+    assert "(line 2)" in reason
+
+
 def test_condition_reads_the_loops_own_input(engine: MemoryEngine) -> None:
     loop = do_while("l", "$.l['iteration'] < $.most", simple("x"))
     loop["inputParameters"] = {"most": "${workflow.input.n}"}

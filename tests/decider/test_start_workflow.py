@@ -50,6 +50,12 @@ def test_the_request_may_say_everything_that_a_start_may(engine: MemoryEngine) -
     assert len(engine.poll("o", domain="d")) == 1
 
 
+def test_an_empty_version_or_priority_says_nothing(engine: MemoryEngine) -> None:
+    request = {**_other(), "version": "", "priority": ""}
+    started = engine.start(workflow("w", starting(request)), priority=3)
+    assert status_of(engine, started) == "COMPLETED"
+
+
 def _part(**more: Any) -> dict[str, Any]:
     graph = dag("graph", [simple("a"), simple("b"), simple("c")], "a > b", "b > c")
     return {"name": "graph", "workflowDef": graph, **more}

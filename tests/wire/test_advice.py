@@ -49,6 +49,32 @@ def test_a_fork_without_its_join_is_taken_with_a_warning(
     assert "no JOIN right behind it" in message
 
 
+def test_an_expression_in_a_loop_condition_is_warned_about() -> None:
+    """Nobody reads it, and as a text it is never true."""
+    loop = _task("l", "DO_WHILE", loopCondition="${workflow.variables.n} < 3", loopOver=[_task()])
+    ((path, message),) = _advice(loop)
+    assert path == "$.tasks[0].loopCondition"
+    assert "inputParameters" in message
+    template = {**loop, "loopCondition": "`${$.a.n}` === '1'"}
+    assert _advice(template) == []
+
+
+def test_a_dynamic_fork_whose_tasks_no_parameter_gives_is_warned_about() -> None:
+    fork = _task(
+        "d",
+        "FORK_JOIN_DYNAMIC",
+        dynamicForkTasksParam="tasks",
+        dynamicForkTasksInputParamName="inputs",
+        inputParameters={"inputs": {}},
+    )
+    join = _task("j", "JOIN")
+    ((path, message),) = _advice(fork, join)
+    assert path == "$.tasks[0].dynamicForkTasksParam"
+    assert "'tasks'" in message
+    for given in ("tasks", "forkTaskInputs"):
+        assert _advice({**fork, "inputParameters": {given: "${workflow.input.x}"}}, join) == []
+
+
 def test_a_fork_that_has_its_join_is_no_matter() -> None:
     assert _advice(_FORK, _task("j", "JOIN", joinOn=["b1", "b2"])) == []
 

@@ -109,6 +109,24 @@ def test_usual_bodies_take_the_short_cut(monkeypatch: pytest.MonkeyPatch) -> Non
     read_result({"workflowInstanceId": "a", "taskId": "b", "status": "COMPLETED", "logs": []})
 
 
+@pytest.mark.parametrize("blank", ["version", "priority"])
+def test_an_empty_text_names_no_version_and_no_priority(blank: str) -> None:
+    """As Java reads it into a number that may be null."""
+    body = {"name": "x", "version": 3, "priority": 7}
+    request = read_start({**body, blank: ""}, DefinitionReader())
+    default = read_start({name: body[name] for name in body if name != blank}, DefinitionReader())
+    assert request == default
+
+
+def test_a_child_whose_version_is_an_empty_text_is_of_the_latest() -> None:
+    params = {"name": "c", "version": "", "priority": ""}
+    task = {"name": "s", "taskReferenceName": "s", "type": "SUB_WORKFLOW"}
+    body = {"name": "w", "tasks": [{**task, "subWorkflowParam": params}]}
+    read = DefinitionReader().workflow(body).tasks[0].sub_workflow_param
+    assert read is not None
+    assert (read.version, read.priority) == (None, None)
+
+
 def test_empty_input_needs_no_value_when_an_external_one_is_given() -> None:
     body = {"name": "x", "input": None, "externalInputPayloadStoragePath": "p"}
     assert read_start(body, DefinitionReader()).external_input == "p"

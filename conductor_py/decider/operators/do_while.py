@@ -8,9 +8,11 @@ text names. With ``keepLastN`` the records of earlier iterations are deleted as 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 from conductor_py.decider import bodies, control, ending
 from conductor_py.decider.compile import input_template
@@ -30,6 +32,12 @@ _PRESENT = re.compile(
     r"|\[\s*(?:'(?:iteration|loopIndex|loopItem)'|\"(?:iteration|loopIndex|loopItem)\")\s*\])"
 )
 """What a loop says of its present iteration, where its output of all of them is not needed."""
+_OWN: Final = ("iteration", "loopIndex", "loopItem")
+_NOTING: Final = """((run, text, name, own) => { const value = run(text), loop = $[name], noted = {}
+if (loop && typeof loop === 'object') for (const member of Object.keys(loop))
+    if (!own.includes(member) && !/^[0-9]+$/.test(member)) noted[member] = loop[member]
+return [value, noted] })"""
+"""Runs a condition, and tells what else stands in the loop's output then: what it wrote there."""
 _KEEP = "keepLastN"
 _ANY = re.compile(r"\$(?![A-Za-z0-9_$])")
 
@@ -81,7 +89,8 @@ def reopen(ws: Workspace, spot: Spot, before: Attempt) -> None:
         input_=value,
     )
     items = _items(ws, spot, attempt, value) if state.items >= 0 else None
-    _show_iteration(ws, attempt, state.iteration, items)
+    ws.documents[f"o:{attempt.seq}"] = _noted(ws, spot, state.seq)
+    _show_iteration(ws, spot, attempt, state.iteration, items)
     ws.states[key] = replace(state, seq=attempt.seq, closed=failed is not None, failed=0)
     if failed is not None:
         reason = ending.reason_of(failed)
@@ -111,7 +120,7 @@ def show(ws: Workspace, spot: Spot) -> None:
     if state is not None and attempt is not None and attempt.open:
         value = ws.document(f"i:{attempt.seq}")
         items = _items(ws, spot, attempt, value) if state.items >= 0 else None
-        _show_iteration(ws, attempt, state.iteration, items)
+        _show_iteration(ws, spot, attempt, state.iteration, items)
 
 
 def check(ws: Workspace, plan: Plan, ref: str, vector: Vector) -> None:
@@ -139,7 +148,7 @@ def check(ws: Workspace, plan: Plan, ref: str, vector: Vector) -> None:
         ws.agenda.append(bodies.step_of("forget", plan, ref, forgotten))
     left = items is None or state.iteration < len(items)
     if not (wanted and left):
-        output = _output(ws, spot, kept)
+        output = _output(ws, spot, attempt, kept)
         control.finish(ws, spot, attempt, TaskStatus.COMPLETED, output=output)
     elif state.iteration >= ws.limits.iterations:
         status = TaskStatus.FAILED_WITH_TERMINAL_ERROR
@@ -169,7 +178,7 @@ def _iterate(
         control.finish(ws, spot, attempt, status, output={}, reason=refused)
         return
     ws.states[key] = replace(state, iteration=iteration, tail=False, open_attempts=0)
-    _show_iteration(ws, attempt, iteration, items)
+    _show_iteration(ws, spot, attempt, iteration, items)
     body = spot.node.task.loop_over
     vector = vector_append(spot.vector, iteration)
     if body:
@@ -180,9 +189,13 @@ def _iterate(
 
 
 def _show_iteration(
-    ws: Workspace, attempt: Attempt, iteration: int, items: Sequence[JsonValue] | None
+    ws: Workspace,
+    spot: Spot,
+    attempt: Attempt,
+    iteration: int,
+    items: Sequence[JsonValue] | None,
 ) -> None:
-    output: dict[str, JsonValue] = {"iteration": iteration}
+    output: dict[str, JsonValue] = {**_noted(ws, spot, attempt.seq), "iteration": iteration}
     if items is not None and iteration <= len(items):
         output |= {"loopIndex": iteration - 1, "loopItem": items[iteration - 1]}
     ws.documents[f"o:{attempt.seq}"] = output
@@ -219,10 +232,16 @@ def _condition(
     if lacking is not None:
         return Refusal(lacking)
     key = f"script:{spot.key}:{state.iteration}:{digest([text, bindings])}"
-    found = ws.answer(key, ScriptWanted("javascript", text, bindings))
+    notes = _asks_for_all(text, spot.node.ref)
+    program = _noting(text, spot.node.ref) if notes else text
+    found = ws.answer(key, ScriptWanted("javascript", program, bindings))
     if isinstance(found, Refusal):
         return found
     value = found.value if isinstance(found, Evaluated) else None
+    if notes and isinstance(value, list):
+        value, noted = value
+        own = _own(ws.document(f"o:{attempt.seq}"))
+        ws.documents[f"o:{attempt.seq}"] = {**own, **noted}
     if isinstance(value, bool):
         return value
     return isinstance(value, (int, float)) and value > 0
@@ -233,19 +252,16 @@ def _bindings(
 ) -> JsonObject:
     names = {name for found in _NAMED.findall(text) for name in found if name}
     everything = _ANY.search(_NAMED.sub("", text)) is not None
-    inner = vector_append(spot.vector, state.iteration)
+    shown = ws.document(f"o:{attempt.seq}")
     bindings: dict[str, JsonValue] = dict(resolve_input(ws, spot, attempt.seq))
-    bindings.update(ws.document(f"o:{attempt.seq}"))
-    if everything or spot.node.ref in names:
-        numbered = everything or _looks_at_iterations(text, spot.node.ref)
-        bindings[spot.node.ref] = (
-            _output(ws, spot, _kept(ws, spot, attempt, state))
-            if numbered
-            else {**ws.document(f"o:{attempt.seq}"), "iteration": state.iteration}
-        )
+    bindings.update(_own(shown))
+    if _asks_for_all(text, spot.node.ref):
+        bindings[spot.node.ref] = _output(ws, spot, attempt, _kept(ws, spot, attempt, state))
+    elif spot.node.ref in names:
+        bindings[spot.node.ref] = {**_own(shown), "iteration": state.iteration}
     for node in _body(spot.plan, spot.node):
         if everything or node.ref in names:
-            seq = _latest(ws, node, spot.vector, inner)
+            seq = _latest(ws, node, spot.vector, vector_append(spot.vector, state.iteration))
             bindings[node.ref] = ws.document(f"o:{seq}") if seq else {}
     return bindings
 
@@ -262,10 +278,30 @@ def _latest(ws: Workspace, node: Node, loop: Vector, iteration: Vector) -> int:
     return ws.newest(node.ref, attempt.vector)
 
 
-def _looks_at_iterations(text: str, ref: str) -> bool:
-    """Whether a condition asks its loop for more than the iteration that it is in."""
+def _asks_for_all(text: str, ref: str) -> bool:
+    """Whether a condition may ask its loop for more than the iteration that it is in."""
+    if _ANY.search(_NAMED.sub("", text)) is not None:
+        return True
     uses = (found for found in _NAMED.finditer(text) if ref in found.groups())
     return any(_PRESENT.match(text, found.end()) is None for found in uses)
+
+
+def _noting(condition: str, ref: str) -> str:
+    """The program that also tells what a condition wrote into its loop's output."""
+    return f"{_NOTING}(eval, {json.dumps(condition)}, {json.dumps(ref)}, {json.dumps(_OWN)})"
+
+
+def _noted(ws: Workspace, spot: Spot, seq: int) -> JsonObject:
+    """What the condition wrote into the loop's output; not looked for when it cannot write."""
+    if not _asks_for_all(spot.node.task.loop_condition or "", spot.node.ref):
+        return {}
+    shown = ws.document(f"o:{seq}")
+    return {n: value for n, value in shown.items() if n not in _OWN and not n.isdecimal()}
+
+
+def _own(output: JsonObject) -> JsonObject:
+    """What a loop itself tells of its present iteration."""
+    return {name: value for name, value in output.items() if name in _OWN}
 
 
 def _body(plan: Plan, loop: Node) -> list[Node]:
@@ -285,8 +321,10 @@ def _kept(ws: Workspace, spot: Spot, attempt: Attempt, state: LoopState) -> rang
     return range(max(first, 0) + 1, state.iteration + 1)
 
 
-def _output(ws: Workspace, spot: Spot, kept: range) -> JsonObject:
-    """``{"iteration": n, "1": {ref: output, …}, …}`` of the tasks directly in the loop."""
+def _output(ws: Workspace, spot: Spot, attempt: Attempt, kept: range) -> JsonObject:
+    """``{"iteration": n, "1": {ref: output, …}, …}`` of the tasks directly in the loop, with what
+    its condition wrote there.
+    """
     refs = [node.ref for node in _body(spot.plan, spot.node) if node.loops[-1] == spot.node.ref]
     vectors = {n: vector_append(spot.vector, n) for n in kept}
     pointers = {
@@ -299,7 +337,8 @@ def _output(ws: Workspace, spot: Spot, kept: range) -> JsonObject:
         for seq in seqs.values()
         if seq and (name := f"o:{seq}") not in ws.documents
     )
-    output: dict[str, JsonValue] = {"iteration": kept.stop - 1}
+    noted = _noted(ws, spot, attempt.seq)
+    output: dict[str, JsonValue] = {**noted, "iteration": kept.stop - 1}
     for (n, ref), seq in seqs.items():
         if seq:
             found = output.setdefault(str(n), {})

@@ -167,7 +167,8 @@ def _complaints(request: object) -> list[str]:
     found: list[str] = []
     if not (isinstance(request.get("name"), str) and str(request["name"]).strip()):
         found.append("name must be a non-empty text")
-    present = {name: value for name, value in request.items() if value is not None}
+    blank = {name for name in ("version", "priority") if request.get(name) == ""}
+    present = {n: value for n, value in request.items() if value is not None and n not in blank}
     if "version" in present and whole_number(present["version"]) is None:
         found.append("version must be a whole number")
     if priority_number(present.get("priority", 0)) is None:

@@ -120,7 +120,7 @@ class Definitions:
         """Read a version as JSON, the latest without one (``NotFound``)."""
         stored = self._registered.document(name, version)
         if stored is None:
-            which = f"{name}.{version}" if version else name
+            which = name if version is None else f"{name}.{version}"
             raise NotFound(f"No such workflow found by name: {which}")
         return stored
 

@@ -82,7 +82,7 @@ class Snapshots:
         revision = self._metadata.revision(partition)
         found = self._registered.definition(name, version)
         if found is None:
-            which = f"{name}.{version}" if version else name
+            which = name if version is None else f"{name}.{version}"
             raise NotFound(f"No such workflow found by name: {which}")
         definition = with_rate_limit(found, self._metadata.tags)
         compiled = self._compile(self._whole(definition))
