@@ -1,6 +1,7 @@
 """The page renders, and a ratio below its floor fails; nothing here measures."""
 
 import json
+import subprocess
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -129,6 +130,25 @@ def test_a_comparison_that_finds_something_worse_exits_with_1(
     said = capsys.readouterr()
     assert "| E: figure (ms) | 100 | 120 | 1.20" in said.out
     assert said.err == "E: figure (ms): 1.20 of what it was at base\n"
+
+
+def test_a_base_on_which_the_whole_benchmark_does_not_run_is_compared_by_turns(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    figures = [[{"k": {"part": "E", "title": "figure", "unit": "ms", "value": 100}}]] * 2
+
+    def broken(tree: Path) -> Any:
+        assert tree == Path("base")
+        raise subprocess.CalledProcessError(1, "run.py")
+
+    monkeypatch.setattr(compare, "_worktree", lambda base: nullcontext(Path(base)))
+    monkeypatch.setattr(compare, "measure_engine_turns", lambda _trees, _turns: figures)
+    monkeypatch.setattr(compare, "measure_turns", lambda _trees, _turns: figures)
+    monkeypatch.setattr(compare, "_measure", broken)
+    assert compare.main("base", 3) == 0
+    said = capsys.readouterr()
+    assert "| E: figure (ms) | 100 | 100 | 1.00" in said.out
+    assert "does not run on base" in said.err
 
 
 def test_a_run_below_a_floor_writes_the_page_and_exits_with_1(
