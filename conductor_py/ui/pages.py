@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Protocol
 
-from flask import Blueprint, Response, make_response, render_template
+from flask import Blueprint, Response, make_response, redirect, render_template, url_for
 
 from conductor_py.errors import ConductorError, InvalidInput, NotFound, StoreUnavailable
 from conductor_py.model.json import JsonObject
@@ -75,6 +75,10 @@ def create_ui(engine: Engine) -> Blueprint:
         ("/events", "events", pages.events),
         ("/queues", "queues", pages.queues),
         ("/workers", "workers", pages.workers),
+        # Official clients and their examples print these addresses.
+        ("/workflowDef/<name>", "workflow_definition", pages.workflow_definition),
+        ("/workflowDef/<name>/<version>", "workflow_definition", pages.workflow_definition),
+        ("/taskDef/<name>", "task_definition", pages.task_definition),
     )
     for path, endpoint, view in routes:
         ui.add_url_rule(path, endpoint, view)
@@ -102,6 +106,15 @@ class _Pages:
 
     def definitions(self) -> Response:
         return self._page("definitions.html")
+
+    def workflow_definition(self, name: str, version: str = "") -> Response:
+        """Go to the list of definitions, filtered by name; it shows each with all its versions."""
+        del version
+        return make_response(redirect(url_for(".definitions", name=name)))
+
+    def task_definition(self, name: str) -> Response:
+        """Go to the list of task definitions, filtered by name."""
+        return make_response(redirect(url_for(".definitions", name=name, _anchor="tasks")))
 
     def catalog(self) -> Response:
         return self._page("catalog.html")

@@ -278,14 +278,18 @@ _SORTED: Mapping[str, str] = MappingProxyType(
         name.lower(): name
         for name in ("scheduledTime", "executionTime", "scheduleName", "workflowName", "state")
     }
+    # As the executions that were started are sorted; official clients ask for it here, too.
+    | {"starttime": "executionTime"}
 )
 
 
 def read_run_query(query: str) -> RunFilter:
-    """Read a query for records: clauses joined by AND; one of no known form names a schedule."""
+    """Read a query for records: clauses joined by AND; one of no known form names a schedule, and
+    ``*`` all.
+    """
     members: dict[str, Any] = {}
-    for clause in _AND.split(query):
-        members |= _clause(clause.strip()) if clause.strip() else {}
+    for clause in map(str.strip, _AND.split(query)):
+        members |= _clause(clause) if clause not in {"", "*"} else {}
     return RunFilter(**members)
 
 
@@ -327,7 +331,7 @@ def read_run_sort(options: list[str]) -> tuple[tuple[str, bool], ...]:
             continue
         name, _, direction = option.partition(":")
         if name.lower() not in _SORTED or direction.upper() not in {"", "ASC", "DESC"}:
-            fields = ", ".join(_SORTED.values())
+            fields = ", ".join(dict.fromkeys(_SORTED.values()))
             raise wrong("sort", f"must be one of {fields}, with :ASC or :DESC", option[:200])
         found.append((_SORTED[name.lower()], direction.upper() == "ASC"))
     return tuple(found)

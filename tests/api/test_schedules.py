@@ -261,6 +261,7 @@ def test_runs_are_found_by_query(client: FlaskClient, engine: MemoryEngine) -> N
     assert found(f"executionId={failed['executionId']}")["results"] == [failed]
     ascending = found("", "&sort=scheduleName:DESC,scheduledTime:ASC&size=1")["results"]
     assert ascending[0]["scheduledTime"] == times[-1]
+    assert found("*", "&sort=startTime:DESC") == everything
 
 
 @pytest.mark.parametrize(

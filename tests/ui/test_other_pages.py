@@ -44,6 +44,18 @@ def test_what_is_hardly_meant_in_a_definition_is_said(tab, client):
     tab.page.get_by_text("$.tasks[0] has no JOIN right behind it").wait_for()
 
 
+def test_an_address_that_official_clients_print_shows_its_definition_only(tab, client):
+    for name in ("ui_small", "ui_split"):
+        client.register_workflow({**SMALL, "name": name}, overwrite=True)
+        client.register_tasks([{"name": f"{name}_task", "ownerEmail": "a@b.c"}])
+    tab.open("/workflowDef/ui_split/1")
+    tab.page.get_by_role("row", name="ui_split").wait_for()
+    assert tab.page.get_by_role("row", name="ui_small").count() == 0
+    tab.open("/taskDef/ui_small_task")
+    tab.page.get_by_role("row", name="ui_small_task").wait_for()
+    assert tab.page.get_by_role("row", name="ui_split_task").count() == 0
+
+
 def test_tags_of_a_definition_are_shown(tab, client, server_url):
     client.register_workflow(SMALL, overwrite=True)
     tags = [{"key": "team", "value": "<b>blue</b>"}]

@@ -72,6 +72,21 @@ def test_all_that_a_page_refers_to_is_on_this_server(path):
     assert [one for one in loaded if client.get(one, buffered=True).status_code != 200] == []
 
 
+@pytest.mark.parametrize(
+    ("path", "to"),
+    [
+        ("/workflowDef/my%20flow", "/definitions?name=my+flow"),
+        ("/workflowDef/w/3", "/definitions?name=w"),
+        ("/taskDef/t%26x=%23", "/definitions?name=t%26x%3D%23#tasks"),
+        ("/taskDef/evil.example:80", "/definitions?name=evil.example:80#tasks"),
+    ],
+)
+def test_addresses_that_official_clients_print_lead_to_the_definitions(path, to):
+    answer = _client().get(path)
+    assert answer.status_code == 302
+    assert answer.headers["Location"].replace("%3A", ":").replace("%20", "+") == to
+
+
 def test_scripts_are_sent_as_scripts():
     assert _client().get("/ui/static/execution.js", buffered=True).mimetype.endswith("javascript")
 

@@ -129,5 +129,6 @@ tabs(byId("tabs"), [
   { id: "workflows", label: "Workflows", panel: list("Workflow definitions", [["Name"], ["Version", "num"], ["Tasks", "num"], ["Description"], [""]], workflowRows) },
   { id: "tasks", label: "Tasks", panel: list("Task definitions", [["Name"], ["Retries"], ["Timeout"], ["Changed"], ["Description"]], taskRows) },
 ]);
+byId("filter").value = new URLSearchParams(location.search).get("name") ?? "";
 byId("filter").addEventListener("input", draw);
 load();
