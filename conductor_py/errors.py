@@ -75,6 +75,12 @@ class Forbidden(ConductorError):
     code: ClassVar[str] = "FORBIDDEN"
 
 
+class ReadOnly(ConductorError):
+    """What is asked for is read here and written elsewhere; nothing was changed."""
+
+    code: ClassVar[str] = "READ_ONLY"
+
+
 class UnsupportedContent(ConductorError):
     """The body is not announced as JSON: send it with Content-Type: application/json."""
 

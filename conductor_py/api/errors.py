@@ -1,7 +1,7 @@
 """Errors as answers: the one table from code to HTTP status, and Conductor's envelope.
 
-A caller's mistake is never a 5xx. What nobody foresaw is logged with its traceback and answered
-without details.
+A caller's mistake is never a 5xx, but for what Conductor answers with 501. What nobody foresaw is
+logged with its traceback and answered without details.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ STATUS: Mapping[str, int] = MappingProxyType(
         "NOTES_CONFLICT": 409,
         "PAYLOAD_TOO_LARGE": 413,
         "UNSUPPORTED_CONTENT": 415,
+        "READ_ONLY": 501,
         "LIMIT_EXCEEDED": 429,
         "OVERLOADED": 503,
         "STORE_UNAVAILABLE": 503,

@@ -84,7 +84,9 @@ class _Synchronous:
 
     def update_state(self, workflow_id: str) -> Answer:
         update = read_state(self._front.body_object())
-        found = self._awaiting.update_state(workflow_id, update, self._wait(), self._front.stop)
+        seconds = number(request.args, "waitForSeconds", _WAIT_S, least=0)
+        wait = self._waiting(seconds * 1000, TARGET_WORKFLOW)
+        found = self._awaiting.update_state(workflow_id, update, wait, self._front.stop)
         return json_answer(found)
 
     def signal(self, workflow_id: str, status: str) -> Answer:
@@ -116,6 +118,7 @@ class _Synchronous:
         return self._awaiting.execute(started, wait, self._front.stop)
 
     def _wait(self, strategy: str = TARGET_WORKFLOW) -> WaitRequest:
+        # Conductor reads 0 as nothing said.
         seconds = number(request.args, "waitForSeconds", least=0) or _WAIT_S
         return self._waiting(seconds * 1000, strategy)
 

@@ -6,17 +6,25 @@ from conductor_py.decider.chains import next_in_chain
 from conductor_py.decider.need import Refusal, SinkWanted
 from conductor_py.decider.workspace import Workspace
 from conductor_py.model.decision import Order
-from conductor_py.model.event_handlers import CONDUCTOR
+from conductor_py.model.event_handlers import CONDUCTOR, provider_of
 from conductor_py.model.json import JsonObject, JsonValue
 
 _MAX_EVENT = 500
 
 
 def event_of(ws: Workspace, sink: JsonValue, queue: str) -> str | Refusal:
+    """Name the event that a sink stands for, when its provider is there."""
+    event = event_named(ws.header.name, sink, queue)
+    if isinstance(event, Refusal) or (provider := provider_of(event)) == CONDUCTOR:
+        return event
+    found = ws.answer(f"sink:{provider}", SinkWanted(provider))
+    return found if isinstance(found, Refusal) else event
+
+
+def event_named(workflow: str, sink: JsonValue, queue: str) -> str | Refusal:
     """Name the event that a sink stands for; ``conductor`` alone is the queue named ``queue``.
 
-    What begins with ``conductor`` belongs to the workflow; anything else is taken as it is, when
-    its provider is there.
+    What begins with ``conductor`` belongs to the workflow; anything else is taken as it is.
     """
     if not isinstance(sink, str) or not sink.strip():
         return Refusal("The sink must be a text such as 'conductor' or 'conductor:<queue>'")
@@ -24,17 +32,22 @@ def event_of(ws: Workspace, sink: JsonValue, queue: str) -> str | Refusal:
     if len(sink) > _MAX_EVENT or not sink.isprintable():
         return Refusal(f"The sink must be printable and not longer than {_MAX_EVENT} characters")
     if sink == CONDUCTOR:
-        return f"{CONDUCTOR}:{ws.header.name}:{queue}"
+        return f"{CONDUCTOR}:{workflow}:{queue}"
     provider, colon, name = sink.partition(":")
     if provider == CONDUCTOR and name:
-        return f"{CONDUCTOR}:{ws.header.name}:{name}"
+        return f"{CONDUCTOR}:{workflow}:{name}"
     if provider.startswith(CONDUCTOR) or not colon or not name:
         return Refusal(
             f"'{sink}' is not a sink: write 'conductor', 'conductor:<queue>' or"
             " '<provider>:<queue>'"
         )
-    found = ws.answer(f"sink:{provider}", SinkWanted(provider))
-    return found if isinstance(found, Refusal) else sink
+    return sink
+
+
+def of_changes(sink: str) -> str:
+    """The sink that changes go to: a bare name is a queue of the workflow."""
+    bare = ":" not in sink and sink != CONDUCTOR
+    return f"{CONDUCTOR}:{sink}" if bare else sink
 
 
 def publish(ws: Workspace, name: str, identity: str, event: str, payload: JsonObject) -> None:

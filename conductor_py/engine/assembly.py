@@ -310,7 +310,10 @@ def assemble(
         clock=clock,
         machine=machine,
     )
-    definitions = Definitions(ports.metadata, registered, snapshots, clock, live)
+    providers = frozenset(ports.sinks)
+    definitions = Definitions(
+        ports.metadata, registered, snapshots, clock, live, providers=providers
+    )
     codes = Minter(ports.numbers, clock, layout=code_layout, machine=machine)
     schedules = Schedules(ports.schedules, firing, clock, history, holding, machine=machine)
     catalog = catalog_parts(

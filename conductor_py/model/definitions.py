@@ -7,7 +7,7 @@ own words. Unset optional attributes are ``None`` and are left out of the stored
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
@@ -242,3 +242,13 @@ def children_of(task: WorkflowTask) -> tuple[tuple[str, tuple[WorkflowTask, ...]
             return ((".loopOver", task.loop_over),)
         case _:
             return ()
+
+
+def tasks_of(definition: WorkflowDef) -> Iterator[tuple[str, WorkflowTask]]:
+    """List the tasks of a definition with their JSON paths, those inside others too."""
+    pending = [(f"$.tasks[{at}]", task) for at, task in enumerate(definition.tasks)]
+    while pending:
+        path, task = pending.pop()
+        yield path, task
+        for place, body in children_of(task):
+            pending += [(f"{path}{place}[{at}]", inner) for at, inner in enumerate(body)]

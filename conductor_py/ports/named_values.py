@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+import re
+from typing import Final, Protocol
+
+NAME: Final = re.compile(r"[A-Za-z0-9_-]+")
+"""What a value may be called."""
 
 
 class NamedValues(Protocol):

@@ -19,6 +19,24 @@ from conductor_py.wire.schedules import WorkflowScheduleForm
 from conductor_py.wire.validation import FORKS, places_of
 
 _LIKENESS = 0.8
+_ELSEWHERE = frozenset(
+    {
+        "BUSINESS_RULE",
+        "GET_SIGNED_JWT",
+        "GET_WORKFLOW",
+        "GRPC",
+        "HTTP_POLL",
+        "JDBC",
+        "OPS_GENIE",
+        "QUERY_PROCESSOR",
+        "SENDGRID",
+        "UPDATE_SECRET",
+        "UPDATE_TASK",
+        "WAIT_FOR_WEBHOOK",
+    }
+)
+_ELSEWHERE_TOO = "LLM_"
+"""What Conductor with its modules, or Orkes, carries out in the server."""
 _NO_WORKER = "and no path of the interface carries one: workers cannot poll for it"
 _HARDLY_MEANT = 0.9
 """So much alike is one that is misspelt although the right one stands beside it."""
@@ -28,6 +46,7 @@ def advice(definition: WorkflowDef, document: object) -> Iterator[Violation]:
     """List what is likely not meant in a definition, and in the JSON it was read from."""
     yield from _without_join(definition, "$")
     yield from _idle_texts(definition)
+    yield from _of_others(definition)
     yield from _unreachable(definition)
     yield from _strangers(WORKFLOW_DEF, document, "$")
 
@@ -95,6 +114,18 @@ def _idle_texts(definition: WorkflowDef) -> Iterator[Violation]:
         if task.type == "FORK_JOIN_DYNAMIC" and named and not told:
             message = f"names no inputParameter: the fork finds no tasks in {named!r}"
             yield Violation(path=f"{place.path}.dynamicForkTasksParam", message=message)
+
+
+def _of_others(definition: WorkflowDef) -> Iterator[Violation]:
+    """Types that another server carries out itself, and here wait for a worker."""
+    for place in places_of(definition.tasks, "$.tasks", 1):
+        kind = place.task.type
+        if kind in _ELSEWHERE or kind.startswith(_ELSEWHERE_TOO):
+            message = (
+                f"is not carried out by this server: a worker, or a system task of yours, must"
+                f" poll for {kind}"
+            )
+            yield Violation(path=f"{place.path}.type", message=message)
 
 
 def _strangers(form: WireSchema, value: object, path: str) -> Iterator[Violation]:

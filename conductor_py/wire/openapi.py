@@ -89,6 +89,7 @@ _ERRORS = {
     410: "There is no such task or workflow",
     413: "The payload is larger than the limit",
     429: "A limit is reached; try again later",
+    501: "It is read here and written elsewhere",
     503: "A store is away; try again",
 }
 _TEXT_TYPES = {TEXT: "text/plain", HTML: "text/html", SCRIPT: "application/javascript"}

@@ -177,12 +177,32 @@ def test_secrets_have_names_and_no_values(client: FlaskClient) -> None:
     assert client.get("/api/secrets/TOKEN/exists").get_json() is True
     assert client.get("/api/secrets/NONE/exists").get_json() is False
     assert client.get("/api/secrets/NONE").status_code == 404
+    refused = client.get("/api/secrets/TOKEN")
+    assert (refused.status_code, refused.get_json()["code"]) == (403, "FORBIDDEN")
+
+
+def test_secrets_are_not_written_here_as_on_a_server_that_has_them_from_its_environment(
+    client: FlaskClient,
+) -> None:
     for refused in (
-        client.get("/api/secrets/TOKEN"),
         client.put("/api/secrets/TOKEN", data="x"),
+        client.put("/api/secrets/NEW", json="x"),
         client.delete("/api/secrets/TOKEN"),
     ):
-        assert (refused.status_code, refused.get_json()["code"]) == (403, "FORBIDDEN")
+        assert (refused.status_code, refused.get_json()["code"]) == (501, "READ_ONLY")
+        assert refused.get_json()["retryable"] is False
+    assert client.get("/api/secrets").get_json() == ["TOKEN"]
+
+
+def test_what_no_secret_can_be_called_is_a_bad_request(client: FlaskClient) -> None:
+    for refused in (
+        client.get("/api/secrets/a.c"),
+        client.get("/api/secrets/a.c/exists"),
+        client.put("/api/secrets/a c", data="x"),
+        client.delete("/api/secrets/a.c"),
+    ):
+        assert refused.status_code == 400
+        assert refused.get_json()["validationErrors"][0]["path"] == "{key}"
         assert b"hidden" not in refused.data
 
 

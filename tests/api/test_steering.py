@@ -224,3 +224,11 @@ def test_state(client: Any, engine: FakeEngine) -> None:
     assert (update.ref, update.variables, wait.timeout_ms) == ("a", {"v": 1}, 1_000)
     assert (update.result.status, update.result.reason) == (TaskStatus.FAILED, "why")
     assert client.post("/api/workflow/w/state", json={"taskReferenceName": "a"}).status_code == 400
+
+
+@pytest.mark.parametrize(("asked", "waits_ms"), [("?waitForSeconds=0", 0), ("", 10_000)])
+def test_state_that_asks_for_no_wait_is_answered_at_once(
+    client: Any, engine: FakeEngine, asked: str, waits_ms: int
+) -> None:
+    client.post(f"/api/workflow/w/state{asked}", json={"variables": {"v": 1}})
+    assert _asked(engine)[2].timeout_ms == waits_ms

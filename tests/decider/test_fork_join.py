@@ -107,6 +107,23 @@ def test_reason_of_a_join_that_fails_names_the_tasks_that_made_it_fail(
     assert reason in engine.workflow(started)["reasonForIncompletion"]
 
 
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        ({"permissive": True}, "Task b (b) failed: 2; Task c (c) failed: 1; Task a (a) failed: 3"),
+        ({"optional": True}, "b: 2; c: 1; a: 3"),
+    ],
+)
+def test_reasons_of_a_join_stand_in_the_order_of_what_it_waits_for(
+    engine: MemoryEngine, more: dict[str, bool], reason: str
+) -> None:
+    branches = [[simple(ref, **more)] for ref in "abc"]
+    started = engine.start(workflow("w", fork("f", *branches), join("j", "b", "c", "a")))
+    for said, ref in enumerate("cba", 1):
+        run_failing(engine, ref, str(said))
+    assert task_of(engine, started, "j")["reasonForIncompletion"] == reason
+
+
 @pytest.mark.anomaly("A-33")
 def test_branch_with_an_outstanding_retry_is_not_settled(engine: MemoryEngine) -> None:
     branches = [policy("a", retryCount=1)], [simple("b")]

@@ -1,5 +1,6 @@
 """Status listeners and state changes of tasks: who is told, what, in which order."""
 
+import logging
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from conductor_py.adapters.memory.space import MemorySpace
 from conductor_py.decider.workspace import Limits
 from conductor_py.engine.effects.notifications import Listeners
+from conductor_py.model.definition_form import workflow_from_json
 from conductor_py.model.event_handlers import EventMessage
 from conductor_py.ports.events import Undelivered
 from conductor_py.testing import MemoryEngine, memory_engine
@@ -296,12 +298,44 @@ def test_a_workflow_publishes_its_own_changes_to_the_sink_it_names(engine: Memor
     assert sorted(body["eventType"] for body in found) == ["COMPLETED", "FINALIZED", "STARTED"]
 
 
-def test_an_unknown_sink_of_a_change_disturbs_nothing(engine: MemoryEngine) -> None:
+def test_an_unknown_sink_of_a_change_disturbs_nothing_and_is_logged(
+    engine: MemoryEngine, caplog: pytest.LogCaptureFixture
+) -> None:
     change = {"onSuccess": [{"type": "sqs:q"}, {"type": "known"}, {"type": 5}, 7], "onStart": "x"}
     started = engine.start(plain("w", simple("a", onStateChange=change)))
     engine.run("a")
     assert engine.workflow(started)["status"] == "COMPLETED"
     assert len(_told(engine, "conductor:w:known")) == 1
+    (record,) = (each for each in caplog.records if each.levelno >= logging.WARNING)
+    assert "No provider of events is called 'sqs'" in record.getMessage()
+    assert record.__dict__["workflow_id"] == started
+
+
+def test_sinks_that_nothing_can_be_published_to_are_warned_about(engine: MemoryEngine) -> None:
+    change = {"onSuccess": [{"type": "sqs:q"}, {"type": "known"}, {"type": 5}, 7], "onStart": "x"}
+    given = workflow(
+        "w",
+        simple("a", onStateChange=change),
+        typed("EVENT", "e1", sink="kafka:topic"),
+        typed("EVENT", "e2", sink="${workflow.input.sink}"),
+        typed("EVENT", "e3", sink="nowhere"),
+        typed("EVENT", "e4", sink="conductor:q"),
+        workflowStatusListenerSink="kafka:topic",
+    )
+    found = engine.engine.definitions.validate(workflow_from_json(given))
+    assert {each.path: each.message for each in found} == {
+        "$.workflowStatusListenerSink": _no_provider("kafka"),
+        "$.tasks[0].onStateChange.onSuccess[0].type": _no_provider("sqs"),
+        "$.tasks[1].sink": _no_provider("kafka"),
+        "$.tasks[3].sink": (
+            "'nowhere' is not a sink: write 'conductor', 'conductor:<queue>' or"
+            " '<provider>:<queue>'"
+        ),
+    }
+
+
+def _no_provider(name: str) -> str:
+    return f"No provider of events is called '{name}' on this server; known: conductor"
 
 
 # -- delivery --------------------------------------------------------------------------------------

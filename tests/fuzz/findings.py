@@ -15,6 +15,8 @@ LONGEST_S: Final = 30.0
 _MOST: Final = 40
 _SHOWN: Final = 600
 _PLANTED: Final = b'"code":"STORE_DAMAGED"'
+_READ_ONLY: Final = b'"code":"READ_ONLY"'
+"""Secrets are not written here: Conductor's answer is 501."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +117,8 @@ class Findings:
         if answer.status == 503:
             return "" if answer.retry_after else "503 without Retry-After"
         if answer.status == 500 and self.damaged and _PLANTED in answer.body:
+            return ""
+        if answer.status == 501 and _READ_ONLY in answer.body:
             return ""
         return f"status {answer.status}" if answer.status >= 500 else ""
 

@@ -122,6 +122,7 @@ def test_what_must_not_be_answered_is_told_with_a_command_line(answer: Answer, t
         _answer(200),
         _answer(404, b'{"status":404}'),
         _answer(503, b'{"status":503}', **{"Retry-After": "1"}),
+        _answer(501, b'{"status":501,"code":"READ_ONLY"}'),
     ],
 )
 def test_refusals_in_their_form_are_right(answer: Answer) -> None:

@@ -49,6 +49,15 @@ def test_a_fork_without_its_join_is_taken_with_a_warning(
     assert "no JOIN right behind it" in message
 
 
+@pytest.mark.parametrize("kind", ["HTTP_POLL", "WAIT_FOR_WEBHOOK", "LLM_TEXT_COMPLETE"])
+def test_a_type_that_only_another_server_carries_out_is_warned_about(kind: str) -> None:
+    loop = _task("l", "DO_WHILE", loopCondition="1", loopOver=[_task("p", kind)])
+    ((path, message),) = _advice(loop)
+    assert path == "$.tasks[0].loopOver[0].type"
+    assert f"must poll for {kind}" in message
+    assert _advice(_task("p", "PRINT")) == []
+
+
 def test_an_expression_in_a_loop_condition_is_warned_about() -> None:
     """Nobody reads it, and as a text it is never true."""
     loop = _task("l", "DO_WHILE", loopCondition="${workflow.variables.n} < 3", loopOver=[_task()])

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Final
 
-_NAME: Final = re.compile(r"[A-Za-z0-9_-]+")
+from conductor_py.ports.named_values import NAME
 
 
 class EnvironmentValues:
@@ -17,7 +16,7 @@ class EnvironmentValues:
         self._values = {
             name.removeprefix(prefix): value
             for name, value in environment.items()
-            if prefix and name.startswith(prefix) and _NAME.fullmatch(name.removeprefix(prefix))
+            if prefix and name.startswith(prefix) and NAME.fullmatch(name.removeprefix(prefix))
         }
 
     def names(self) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ never scanned.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from conductor_py.decider import control, ending, joins
@@ -83,7 +83,7 @@ def close(ws: Workspace, key: str) -> None:
     join, attempt, spot = found
     refs = names(ws.document(f"i:{attempt.seq}").get("joinOn"))
     output = _output(ws, spot, refs)
-    culprits = [one for seq in join.failed if (one := ws.attempt(seq)) is not None]
+    culprits = _as_named(ws, spot, refs, join.failed)
     ws.states[key] = replace(join, closed=True)
     if culprits:
         canceled = all(culprit.status is TaskStatus.CANCELED for culprit in culprits)
@@ -91,12 +91,21 @@ def close(ws: Workspace, key: str) -> None:
         reason = "; ".join(map(ending.reason_of, culprits))
         control.finish(ws, spot, attempt, status, output=output, reason=reason)
     elif join.errors:
-        named = [one for seq in join.errors if (one := ws.attempt(seq)) is not None]
+        named = _as_named(ws, spot, refs, join.errors)
         reason = "; ".join(f"{wire_ref(a.ref, a.vector)}: {a.reason or a.status}" for a in named)
         status = TaskStatus.COMPLETED_WITH_ERRORS
         control.finish(ws, spot, attempt, status, output=output, reason=reason)
     else:
         control.finish(ws, spot, attempt, TaskStatus.COMPLETED, output=output)
+
+
+def _as_named(ws: Workspace, spot: Spot, refs: Sequence[str], seqs: Iterable[int]) -> list[Attempt]:
+    """The attempts in the order in which the join names what it waits for."""
+    found = [one for seq in seqs if (one := ws.attempt(seq)) is not None]
+    if len(found) < 2:
+        return found
+    order = {joins.seat(ws, spot, ref).ref: at for at, ref in enumerate(refs)}
+    return sorted(found, key=lambda one: order.get(one.ref, len(order)))
 
 
 def opened(ws: Workspace, key: str) -> tuple[JoinState, Attempt, Spot] | None:

@@ -4,6 +4,7 @@ value, a refusal included.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 
 import orjson
@@ -29,6 +30,7 @@ from conductor_py.decider.need import (
 )
 from conductor_py.decider.subsets import subset
 from conductor_py.engine.decisions.long_scripts import LongScripts, PutOff, evaluation_of
+from conductor_py.engine.definitions.sinks import unknown_provider
 from conductor_py.engine.definitions.snapshots import Snapshots
 from conductor_py.engine.payloads.reading import PayloadReader
 from conductor_py.errors import (
@@ -46,6 +48,7 @@ from conductor_py.ports.scripts import ScriptResult, Scripts, Value
 from conductor_py.ports.store import ExecutionStore
 from conductor_py.wire.outside import HeavyPlace
 
+_LOG = logging.getLogger(__name__)
 _READS_AT_ONCE = 2_000
 _MAX_SENTENCE = 1_000
 
@@ -194,7 +197,7 @@ class Fetcher:
                 case ChildStateWanted():
                     return self._child_state(ExecutionId(request.child))
                 case SinkWanted():
-                    return self._provider(request.provider)
+                    return self._provider(execution, request.provider)
         except StoreFailure:
             raise
         except RecursionError:
@@ -224,11 +227,14 @@ class Fetcher:
             output=load_document(fields.get("output")),
         )
 
-    def _provider(self, name: str) -> bool | Refusal:
+    def _provider(self, execution: ExecutionId, name: str) -> bool | Refusal:
         if name in self._providers:
             return True
-        known = ", ".join(("conductor", *sorted(self._providers)))
-        return Refusal(f"No provider of events is called '{name}' on this server; known: {known}")
+        # Whoever waits to be told of a change hears nothing, and no task says why.
+        problem = unknown_provider(name, self._providers)
+        facts = {"action": "sink_unknown", "workflow_id": execution}
+        _LOG.warning("What an execution publishes goes nowhere: %s", problem, extra=facts)
+        return Refusal(problem)
 
     def _child(self, request: ChildWanted, partition: int) -> object:
         if request.inline is not None:

@@ -17,8 +17,9 @@ from conductor_py.engine.clock import StoreClock
 from conductor_py.engine.definitions.live_limits import LiveLimits
 from conductor_py.engine.definitions.readable import BeforeHeavy, nothing, told_each
 from conductor_py.engine.definitions.recursion import endless_recursion
-from conductor_py.engine.definitions.registered import Registered
+from conductor_py.engine.definitions.registered import Registered, unknown_workflow
 from conductor_py.engine.definitions.schemas import unusable_schemas
+from conductor_py.engine.definitions.sinks import unusable_sinks
 from conductor_py.engine.definitions.snapshots import Snapshots
 from conductor_py.errors import Conflict, DefinitionError, NotFound, Violation
 from conductor_py.model.definitions import TaskDef, WorkflowDef
@@ -38,13 +39,16 @@ class Definitions:
         snapshots: Snapshots,
         clock: StoreClock,
         live: LiveLimits,
+        *,
+        providers: frozenset[str] = frozenset(),
     ) -> None:
-        """Work over these collaborators."""
+        """Work over these collaborators; ``providers`` are those of events."""
         self._metadata = metadata
         self._registered = registered
         self._snapshots = snapshots
         self._clock = clock
         self._live = live
+        self._providers = providers
 
     def retell(self) -> int:
         """Tell partitions of the last change that they have not heard of; returns how many."""
@@ -57,7 +61,7 @@ class Definitions:
         found = endless_recursion(definition, self._registered.definition)
         if found is not None:
             raise DefinitionError(violations=(found,))
-        return tuple(unusable_schemas(definition))
+        return (*unusable_schemas(definition), *unusable_sinks(definition, self._providers))
 
     def register(self, definition: WorkflowDef, *, overwrite: bool) -> None:
         """Store a version: ``Conflict`` when it exists and may not be overwritten."""
@@ -120,8 +124,7 @@ class Definitions:
         """Read a version as JSON, the latest without one (``NotFound``)."""
         stored = self._registered.document(name, version)
         if stored is None:
-            which = name if version is None else f"{name}.{version}"
-            raise NotFound(f"No such workflow found by name: {which}")
+            raise unknown_workflow(name, version)
         return stored
 
     def workflows(

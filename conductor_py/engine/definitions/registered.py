@@ -15,6 +15,7 @@ from conductor_py.codec.catalog import load_pointer
 from conductor_py.codec.definitions import dump_workflow, load_workflow, workflow_to_json
 from conductor_py.engine.definitions.composing import Composer
 from conductor_py.engine.definitions.readable import BeforeHeavy, nothing, readable, told_each
+from conductor_py.errors import NotFound
 from conductor_py.model.definitions import WorkflowDef
 from conductor_py.model.json import JsonObject
 from conductor_py.ports.metadata import MetadataStore
@@ -127,3 +128,9 @@ class Registered:
 
     def _pointed(self, pointer: tuple[int, int]) -> WorkflowDef | None:
         return self._composer.published((pointer,)).get(pointer)
+
+
+def unknown_workflow(name: str, version: int | None) -> NotFound:
+    """Make the error of a workflow, or of a version, that is not registered."""
+    which = name if version is None else f"{name}.{version}"
+    return NotFound(f"No such workflow found by name: {which}")

@@ -17,7 +17,7 @@ from conductor_py.engine.clock import StoreClock
 from conductor_py.engine.definitions.readable import BeforeHeavy, nothing, told_each
 from conductor_py.engine.payloads.reading import PayloadReader
 from conductor_py.errors import InvalidInput, NotFound, Violation
-from conductor_py.model.definitions import TaskDef, WorkflowDef, WorkflowTask, children_of
+from conductor_py.model.definitions import TaskDef, WorkflowDef, WorkflowTask, tasks_of
 from conductor_py.model.execution import Document, External
 from conductor_py.model.json import JsonObject
 from conductor_py.ports.metadata import MetadataStore
@@ -118,14 +118,14 @@ def check_input(definition: WorkflowDef, given_input: Document, payloads: Payloa
 def unusable_schemas(definition: WorkflowDef) -> Iterator[Violation]:
     """List the schemas in a definition that cannot be used; whatever enforces one is refused."""
     yield from _unusable(definition, "$")
-    for path, task in _tasks(definition):
+    for path, task in tasks_of(definition):
         if task.task_definition is not None:
             yield from _unusable(task.task_definition, f"{path}.taskDefinition")
 
 
 def names_schema(definition: WorkflowDef) -> bool:
     """Whether a registered schema is part of the snapshot of a definition."""
-    inline = (task.task_definition for _, task in _tasks(definition))
+    inline = (task.task_definition for _, task in tasks_of(definition))
     return any(_named(one) for one in (definition, *inline) if one is not None)
 
 
@@ -157,18 +157,9 @@ def _unusable(definition: WorkflowDef | TaskDef, root: str) -> Iterator[Violatio
 
 def _all(definition: WorkflowDef) -> Iterator[WorkflowDef | TaskDef]:
     yield definition
-    for _, task in _tasks(definition):
+    for _, task in tasks_of(definition):
         if task.task_definition is not None:
             yield task.task_definition
-
-
-def _tasks(definition: WorkflowDef) -> Iterator[tuple[str, WorkflowTask]]:
-    pending = [(f"$.tasks[{at}]", task) for at, task in enumerate(definition.tasks)]
-    while pending:
-        path, task = pending.pop()
-        yield path, task
-        for place, body in children_of(task):
-            pending += [(f"{path}{place}[{at}]", inner) for at, inner in enumerate(body)]
 
 
 def _named(definition: WorkflowDef | TaskDef) -> bool:

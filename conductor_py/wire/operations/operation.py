@@ -60,6 +60,7 @@ class Operation:
             410: self.path == "/api/tasks/update-v2",
             413: changes,
             429: changes,
+            501: changes and self.path == "/api/secrets/{key}",
             503: True,
         }
         return tuple(status for status, may in found.items() if may)
