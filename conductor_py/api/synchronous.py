@@ -123,7 +123,7 @@ class _Synchronous:
         return self._waiting(seconds * 1000, strategy)
 
     def _waiting(self, timeout_ms: int, strategy: str) -> WaitRequest:
-        if self._front.is_crowded:
+        if timeout_ms and self._front.is_crowded:
             raise Overloaded("Too many calls wait at this server; nothing was done. Try again.")
         name = str(uuid.uuid4())
         return WaitRequest(

@@ -22,15 +22,17 @@ def secrets(front: Front) -> Blueprint:
         return json_answer([{"name": name} for name in kept.names()])
 
     def exists(key: str) -> Answer:
-        return json_answer(kept.value(_checked(key)) is not None)
+        return json_answer(kept.value(key) is not None)
 
     def read(key: str) -> Answer:
-        if kept.value(_checked(key)) is None:
+        if kept.value(key) is None:
             raise NotFound(f"No such secret found by name: {key}")
         raise Forbidden("The values of secrets are handed to tasks and to nobody else.")
 
     def write(key: str) -> Answer:
-        raise ReadOnly(f"Secrets are read-only: set {_checked(key)} where the server has them.")
+        if not NAME.fullmatch(key):
+            raise wrong_segment("key", "must be made of letters, digits, _ and -", key)
+        raise ReadOnly(f"Secrets are read-only: set {key} where the server has them.")
 
     routes = (
         ("GET", "", names),
@@ -42,12 +44,6 @@ def secrets(front: Front) -> Blueprint:
         ("DELETE", "/<key>", write),
     )
     return blueprint("secrets", "/api/secrets", routes)
-
-
-def _checked(key: str) -> str:
-    if not NAME.fullmatch(key):
-        raise wrong_segment("key", "must be made of letters, digits, _ and -", key)
-    return key
 
 
 def environment(front: Front) -> Blueprint:

@@ -117,9 +117,12 @@ class ChildState:
 
 @dataclass(frozen=True, slots=True)
 class SinkWanted:
-    """Whether messages can be published by a provider. Answer: ``True``, or ``Refusal``."""
+    """Whether messages can be published by a provider. Answer: ``True``, or ``Refusal``. No task
+    tells of a ``notice`` that is refused.
+    """
 
     provider: str
+    notice: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -143,7 +143,7 @@ def _statuses(ws: Workspace, attempt: Attempt, *, claimed: bool) -> Iterator[Tas
 def _tell(ws: Workspace, attempt: Attempt, task: WorkflowTask, status: TaskStatus) -> bool:
     """Publish what ``onStateChange`` asks for; whether the listener of tasks is told as well."""
     for at, (sink, payload) in enumerate(_wanted(task, status)):
-        event = publishing.event_of(ws, publishing.of_changes(sink), attempt.ref)
+        event = publishing.notice_event(ws, sink, attempt.ref)
         if not isinstance(event, Refusal):
             _publish(ws, attempt, status, f"{status.value}:{at}", event, payload)
     definition = task.task_definition
@@ -269,7 +269,7 @@ def _to_sink(ws: Workspace, kind: str, notice: JsonObject) -> None:
     sink = ws.plan.definition.workflow_status_listener_sink
     if not sink:
         return
-    event = publishing.event_of(ws, publishing.of_changes(sink), "status")
+    event = publishing.notice_event(ws, sink, "status")
     if not isinstance(event, Refusal):
         name = f"workflow:{ws.header.generation}:{kind}:{ws.now_ms}"
         body = {key: value for key, value in notice.items() if key not in {"t", "event"}}

@@ -13,11 +13,20 @@ _MAX_EVENT = 500
 
 
 def event_of(ws: Workspace, sink: JsonValue, queue: str) -> str | Refusal:
-    """Name the event that a sink stands for, when its provider is there."""
-    event = event_named(ws.header.name, sink, queue)
+    """Name the event that the sink of an EVENT stands for, when its provider is there."""
+    return _provided(ws, event_named(ws.header.name, sink, queue), notice=False)
+
+
+def notice_event(ws: Workspace, sink: str, queue: str) -> str | Refusal:
+    """The same for what changes are told to."""
+    return _provided(ws, event_named(ws.header.name, of_changes(sink), queue), notice=True)
+
+
+def _provided(ws: Workspace, event: str | Refusal, *, notice: bool) -> str | Refusal:
     if isinstance(event, Refusal) or (provider := provider_of(event)) == CONDUCTOR:
         return event
-    found = ws.answer(f"sink:{provider}", SinkWanted(provider))
+    key = f"{'notice' if notice else 'sink'}:{provider}"
+    found = ws.answer(key, SinkWanted(provider, notice))
     return found if isinstance(found, Refusal) else event
 
 

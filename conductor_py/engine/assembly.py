@@ -423,7 +423,13 @@ def assemble(
         trials=Trials(
             bench
             and partial(
-                bench, ports.metadata, ports.catalog, ports.scripts, limits, payload_limits
+                bench,
+                ports.metadata,
+                ports.catalog,
+                ports.scripts,
+                limits,
+                payload_limits,
+                providers,
             ),
             zone,
         ),

@@ -244,11 +244,26 @@ def children_of(task: WorkflowTask) -> tuple[tuple[str, tuple[WorkflowTask, ...]
             return ()
 
 
-def tasks_of(definition: WorkflowDef) -> Iterator[tuple[str, WorkflowTask]]:
-    """List the tasks of a definition with their JSON paths, those inside others too."""
-    pending = [(f"$.tasks[{at}]", task) for at, task in enumerate(definition.tasks)]
-    while pending:
-        path, task = pending.pop()
-        yield path, task
+def tasks_of(definition: WorkflowDef, path: str = "$") -> Iterator[tuple[str, WorkflowTask]]:
+    """List the tasks of a definition with their JSON paths, each before those inside it."""
+    yield from _below(definition.tasks, f"{path}.tasks")
+
+
+def _below(tasks: tuple[WorkflowTask, ...], path: str) -> Iterator[tuple[str, WorkflowTask]]:
+    for at, task in enumerate(tasks):
+        here = f"{path}[{at}]"
+        yield here, task
         for place, body in children_of(task):
-            pending += [(f"{path}{place}[{at}]", inner) for at, inner in enumerate(body)]
+            yield from _below(body, here + place)
+
+
+def inline_definitions(
+    definition: WorkflowDef, path: str = "$"
+) -> Iterator[tuple[str, WorkflowDef]]:
+    """List a definition and those that its SUB_WORKFLOWs bring with them, with JSON paths."""
+    yield path, definition
+    for place, task in tasks_of(definition, path):
+        params = task.sub_workflow_param
+        if params is not None and isinstance(params.workflow_definition, WorkflowDef):
+            inner = f"{place}.subWorkflowParam.workflowDefinition"
+            yield from inline_definitions(params.workflow_definition, inner)

@@ -22,6 +22,7 @@ from conductor_py.errors import (
     NotFound,
     Overloaded,
     PayloadTooLarge,
+    ReadOnly,
     StoreFull,
     StoreUnavailable,
     Violation,
@@ -95,6 +96,8 @@ def error_from(answer: Answer, asked: str) -> ConductorError:
     if status == _BAD_REQUEST:
         kind = DefinitionError if body.get("code") == DefinitionError.code else InvalidInput
         return kind(message, violations=_violations(body))
+    if body.get("code") == ReadOnly.code:
+        return ReadOnly(message)
     if status in _AWAY or (status >= _SERVER_ERROR and body.get("retryable") is True):
         kinds = {kind.code: kind for kind in (Overloaded, StoreFull)}
         away = kinds.get(str(body.get("code")), StoreUnavailable)

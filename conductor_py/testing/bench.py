@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import cast
 
@@ -16,6 +16,7 @@ from conductor_py.engine.decisions.encoding import PayloadLimits
 from conductor_py.engine.executions.executions import Executions
 from conductor_py.engine.executions.trials import MOST_BYTES, TrialOver
 from conductor_py.engine.tasks.tasks import Tasks
+from conductor_py.model.event_handlers import EventMessage
 from conductor_py.model.execution import Attempt
 from conductor_py.model.homes import homes_of
 from conductor_py.model.ids import ExecutionId
@@ -120,18 +121,29 @@ class _BoundedStore(MemoryExecutionStore):
         self._values += added[1]
 
 
+class _Nowhere:
+    """A ``Sink`` that only has to be there: a trial drops its effects."""
+
+    def publish(self, messages: Sequence[EventMessage]) -> None:
+        """Refuse: nobody asks."""
+        raise NotImplementedError
+
+
 class MemoryBench:
     """A ``Bench`` over the memory adapters."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0917 - what a trial has of a whole engine
         self,
         metadata: MetadataStore,
         catalog: CatalogStore,
         scripts: Scripts,
         limits: Limits,
         payload_limits: PayloadLimits,
+        providers: frozenset[str] = frozenset(),
     ) -> None:
-        """Read definitions from ``metadata`` and ``catalog``, evaluate by ``scripts``."""
+        """Read definitions from ``metadata`` and ``catalog``, evaluate by ``scripts``. Nothing is
+        sent to the ``providers`` of events.
+        """
         self._clock = FakeClock(time.time_ns() // 1_000_000)
         self._space = MemorySpace(clock=self._clock)
         self._store = _BoundedStore(self._space, payload_limits.values)
@@ -149,6 +161,7 @@ class MemoryBench:
             metadata=cast("MetadataStore", RegisteredDefinitions(metadata)),
             catalog=catalog,
             scripts=scripts,
+            sinks=dict.fromkeys(providers, _Nowhere()),
             gather_tasks_ms=None,
         )
 

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from conductor_py.errors import Violation
-from conductor_py.model.definitions import WorkflowDef
+from conductor_py.model.definitions import WorkflowDef, inline_definitions, tasks_of
 from conductor_py.wire.catalog_forms import CatalogTaskForm, CatalogWorkflowForm
 from conductor_py.wire.definitions import TASK_DEF, WORKFLOW_DEF
 from conductor_py.wire.event_handlers import EventHandlerForm
@@ -20,23 +20,17 @@ from conductor_py.wire.validation import FORKS, places_of
 
 _LIKENESS = 0.8
 _ELSEWHERE = frozenset(
-    {
-        "BUSINESS_RULE",
-        "GET_SIGNED_JWT",
-        "GET_WORKFLOW",
-        "GRPC",
-        "HTTP_POLL",
-        "JDBC",
-        "OPS_GENIE",
-        "QUERY_PROCESSOR",
-        "SENDGRID",
-        "UPDATE_SECRET",
-        "UPDATE_TASK",
-        "WAIT_FOR_WEBHOOK",
-    }
+    (
+        *("BUSINESS_RULE", "CALL_MCP_TOOL", "CHUNK_TEXT", "GENERATE_AUDIO"),
+        *("GENERATE_IMAGE", "GENERATE_PDF", "GENERATE_VIDEO", "GET_DOCUMENT"),
+        *("GET_SIGNED_JWT", "GET_WORKFLOW", "GRPC", "HTTP_POLL"),
+        *("JDBC", "LIST_FILES", "LIST_MCP_TOOLS", "OPS_GENIE"),
+        *("PARSE_DOCUMENT", "QUERY_PROCESSOR", "SENDGRID", "UPDATE_SECRET"),
+        *("UPDATE_TASK", "WAIT_FOR_WEBHOOK"),
+    )
 )
+"""What Conductor with its modules, or Orkes, carries out in the server; and all that begins so:"""
 _ELSEWHERE_TOO = "LLM_"
-"""What Conductor with its modules, or Orkes, carries out in the server."""
 _NO_WORKER = "and no path of the interface carries one: workers cannot poll for it"
 _HARDLY_MEANT = 0.9
 """So much alike is one that is misspelt although the right one stands beside it."""
@@ -44,9 +38,10 @@ _HARDLY_MEANT = 0.9
 
 def advice(definition: WorkflowDef, document: object) -> Iterator[Violation]:
     """List what is likely not meant in a definition, and in the JSON it was read from."""
-    yield from _without_join(definition, "$")
-    yield from _idle_texts(definition)
-    yield from _of_others(definition)
+    for root, each in inline_definitions(definition):
+        yield from _without_join(each, root)
+        yield from _idle(each, root)
+        yield from _of_others(each, root)
     yield from _unreachable(definition)
     yield from _strangers(WORKFLOW_DEF, document, "$")
 
@@ -92,15 +87,14 @@ def _without_join(definition: WorkflowDef, root: str) -> Iterator[Violation]:
                 f" {place.task.type}"
             )
             yield Violation(path=place.path, message=message)
-        params = place.task.sub_workflow_param
-        if params is not None and isinstance(params.workflow_definition, WorkflowDef):
-            inner = f"{place.path}.subWorkflowParam.workflowDefinition"
-            yield from _without_join(params.workflow_definition, inner)
 
 
-def _idle_texts(definition: WorkflowDef) -> Iterator[Violation]:
-    """Texts that look as if something were put in their place, and nothing ever is."""
-    for place in places_of(definition.tasks, "$.tasks", 1):
+def _idle(definition: WorkflowDef, root: str) -> Iterator[Violation]:
+    """What looks as if something came of it, and nothing ever does."""
+    if definition.workflow_status_listener_sink and not definition.workflow_status_listener_enabled:
+        message = "has no effect without workflowStatusListenerEnabled"
+        yield Violation(path=f"{root}.workflowStatusListenerSink", message=message)
+    for place in places_of(definition.tasks, f"{root}.tasks", 1):
         task = place.task
         condition = task.loop_condition or ""
         if task.type == "DO_WHILE" and "${" in condition and "`" not in condition:
@@ -116,16 +110,16 @@ def _idle_texts(definition: WorkflowDef) -> Iterator[Violation]:
             yield Violation(path=f"{place.path}.dynamicForkTasksParam", message=message)
 
 
-def _of_others(definition: WorkflowDef) -> Iterator[Violation]:
+def _of_others(definition: WorkflowDef, root: str) -> Iterator[Violation]:
     """Types that another server carries out itself, and here wait for a worker."""
-    for place in places_of(definition.tasks, "$.tasks", 1):
-        kind = place.task.type
+    for path, task in tasks_of(definition, root):
+        kind = task.type
         if kind in _ELSEWHERE or kind.startswith(_ELSEWHERE_TOO):
             message = (
                 f"is not carried out by this server: a worker, or a system task of yours, must"
                 f" poll for {kind}"
             )
-            yield Violation(path=f"{place.path}.type", message=message)
+            yield Violation(path=f"{path}.type", message=message)
 
 
 def _strangers(form: WireSchema, value: object, path: str) -> Iterator[Violation]:

@@ -128,17 +128,18 @@ def build_engine(
     )
 
 
-def _bench(
+def _bench(  # noqa: PLR0917 - what a trial has of a whole engine
     metadata: MetadataStore,
     catalog: CatalogStore,
     scripts: scripts_port.Scripts,
     limits: Limits,
     payload_limits: PayloadLimits,
+    providers: frozenset[str],
 ) -> Bench:
     """Make a place for a trial. It is imported by the first: a hundred modules, and few run one."""
     from conductor_py.testing.bench import MemoryBench
 
-    return MemoryBench(metadata, catalog, scripts, limits, payload_limits)
+    return MemoryBench(metadata, catalog, scripts, limits, payload_limits, providers)
 
 
 def _limits(settings: Settings, listeners: Listeners) -> Limits:

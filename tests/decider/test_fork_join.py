@@ -107,6 +107,20 @@ def test_reason_of_a_join_that_fails_names_the_tasks_that_made_it_fail(
     assert reason in engine.workflow(started)["reasonForIncompletion"]
 
 
+def test_a_loop_that_a_join_names_by_two_of_its_tasks_stands_at_the_first_and_once(
+    engine: MemoryEngine,
+) -> None:
+    body = [simple("x", permissive=True), simple("y")]
+    branches = [[times("l", 1, *body, permissive=True)], [simple("b", permissive=True)]]
+    started = engine.start(workflow("w", fork("f", *branches), join("j", "x", "b", "y")))
+    run_failing(engine, "b", "late")
+    run_failing(engine, "x", "sour")
+    engine.settle()
+    reason = task_of(engine, started, "j")["reasonForIncompletion"]
+    assert reason.count("sour") == 1
+    assert reason.index("sour") < reason.index("late")
+
+
 @pytest.mark.parametrize(
     ("more", "reason"),
     [

@@ -296,6 +296,23 @@ def test_dynamic_task_inside_a_switch_that_is_a_branch(engine: MemoryEngine) -> 
     assert engine.statuses(started)["j"] == "COMPLETED"
 
 
+@pytest.mark.parametrize("more", [{"permissive": True}, {"optional": True}], ids=str)
+def test_reasons_of_branches_that_are_switches_stand_in_the_order_of_the_branches(
+    engine: MemoryEngine, more: dict[str, bool]
+) -> None:
+    branches = [
+        switch("s1", "a", {"a": [simple("x", **more)]}),
+        simple("b", **more),
+        switch("s2", "a", {"a": [switch("deep", "a", {"a": [simple("y", **more)]})]}),
+    ]
+    started = _started(engine, branches)
+    for ref in "ybx":
+        run_failing(engine, ref, f"{ref} is sour")
+    reason = task_of(engine, started, "j")["reasonForIncompletion"]
+    places = [reason.index(f"{ref} is sour") for ref in "xby"]
+    assert places == sorted(places)
+
+
 @pytest.mark.parametrize("value", ["text", -1, 2.5, [1], {"a": 1}, [[]]], ids=str)
 @pytest.mark.parametrize(
     ("type_", "key"),

@@ -8,7 +8,9 @@ from unittest.mock import patch
 import pytest
 
 from conductor_py.codec.definitions import workflow_from_json
+from conductor_py.codec.interventions import load_watches
 from conductor_py.errors import Conflict, NotFound
+from conductor_py.model.ids import ExecutionId
 from conductor_py.model.requests import StartRequest, StateUpdate, TaskResult, WaitRequest
 from conductor_py.model.status import TaskStatus
 from conductor_py.testing import MemoryEngine
@@ -282,6 +284,14 @@ def test_update_of_state_merges_variables_and_reports(engine: MemoryEngine) -> N
     assert (found["variables"], found["responseType"]) == ({"u": 1, "v": 2}, "TARGET_WORKFLOW")
     assert task_of(engine, started, "a")["outputData"] == {"done": True}
     assert task_of(engine, started, "b")["inputData"] == {"v": 2}
+
+
+def test_update_of_state_that_does_not_wait_leaves_nothing_behind(engine: MemoryEngine) -> None:
+    started = ExecutionId(engine.start(workflow("w", simple("a"))))
+    engine.engine.awaiting.update_state(started, StateUpdate(variables={"v": 1}), _waiting(0))
+    found = engine.ports.store.load(started, ["watch"])
+    assert found is not None
+    assert not load_watches(found[1]["watch"]).watches
 
 
 def test_update_of_a_task_that_is_not_open_changes_nothing(engine: MemoryEngine) -> None:

@@ -1,7 +1,7 @@
 """Status listeners and state changes of tasks: who is told, what, in which order."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import orjson
@@ -306,31 +306,48 @@ def test_an_unknown_sink_of_a_change_disturbs_nothing_and_is_logged(
     engine.run("a")
     assert engine.workflow(started)["status"] == "COMPLETED"
     assert len(_told(engine, "conductor:w:known")) == 1
-    (record,) = (each for each in caplog.records if each.levelno >= logging.WARNING)
+    engine.start(plain("w", simple("a", onStateChange=change)))
+    engine.run("a")
+    (record,) = _warnings(caplog)
     assert "No provider of events is called 'sqs'" in record.getMessage()
     assert record.__dict__["workflow_id"] == started
 
 
+def test_an_event_for_an_unknown_provider_says_so_itself(
+    engine: MemoryEngine, caplog: pytest.LogCaptureFixture
+) -> None:
+    started = engine.start(plain("w", typed("EVENT", "e", sink="sqs:q")))
+    (task,) = engine.workflow(started)["tasks"]
+    assert (task["status"], task["reasonForIncompletion"]) == ("FAILED", _no_provider("sqs"))
+    assert list(_warnings(caplog)) == []
+
+
+def _warnings(caplog: pytest.LogCaptureFixture) -> Iterator[logging.LogRecord]:
+    return (each for each in caplog.records if each.levelno >= logging.WARNING)
+
+
 def test_sinks_that_nothing_can_be_published_to_are_warned_about(engine: MemoryEngine) -> None:
     change = {"onSuccess": [{"type": "sqs:q"}, {"type": "known"}, {"type": 5}, 7], "onStart": "x"}
+    inner = plain("c", typed("EVENT", "e", sink="sqs:q"), typed("EVENT", "own", sink="conductor:q"))
     given = workflow(
         "w",
         simple("a", onStateChange=change),
-        typed("EVENT", "e1", sink="kafka:topic"),
-        typed("EVENT", "e2", sink="${workflow.input.sink}"),
+        typed("EVENT", "e1", sink="kafka:${workflow.input.topic}"),
+        typed("EVENT", "e2", sink="${workflow.input.sink}:q"),
         typed("EVENT", "e3", sink="nowhere"),
-        typed("EVENT", "e4", sink="conductor:q"),
+        typed("SUB_WORKFLOW", "s", subWorkflowParam={"name": "c", "workflowDefinition": inner}),
         workflowStatusListenerSink="kafka:topic",
     )
     found = engine.engine.definitions.validate(workflow_from_json(given))
     assert {each.path: each.message for each in found} == {
         "$.workflowStatusListenerSink": _no_provider("kafka"),
-        "$.tasks[0].onStateChange.onSuccess[0].type": _no_provider("sqs"),
+        "$.tasks[0].onStateChange['onSuccess'][0].type": _no_provider("sqs"),
         "$.tasks[1].sink": _no_provider("kafka"),
         "$.tasks[3].sink": (
             "'nowhere' is not a sink: write 'conductor', 'conductor:<queue>' or"
             " '<provider>:<queue>'"
         ),
+        "$.tasks[4].subWorkflowParam.workflowDefinition.tasks[0].sink": _no_provider("sqs"),
     }
 
 

@@ -368,3 +368,14 @@ def test_a_trial_is_about_a_day_of_the_zone_that_a_start_would_have() -> None:
     engine = memory_engine(bench=MemoryBench, zone="Asia/Shanghai")
     assert _run(engine, definition)["output"] == {"z": "Asia/Shanghai"}
     assert _run(engine, definition, zone="UTC")["output"] == {"z": "UTC"}
+
+
+def test_a_trial_knows_the_brokers_of_its_server_and_sends_them_nothing() -> None:
+    sent: list[Any] = []
+    broker = SimpleNamespace(publish=sent.append)
+    engine = memory_engine(bench=MemoryBench, sinks={"kafka": broker})
+    event = _task("e", type="EVENT", sink="kafka:topic")
+    found = _run(engine, _workflow(event))
+    assert _statuses(found) == [("e", "COMPLETED")]
+    engine.settle()
+    assert sent == []

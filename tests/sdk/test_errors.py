@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from conductor_py.errors import ReadOnly
 from conductor_py.sdk import DefinitionError, InvalidInput, Violation
+from conductor_py.sdk.errors import error_from
+from conductor_py.sdk.transport import Answer
 from tests.sdk.stub import Reply
 
 
@@ -43,3 +46,10 @@ def test_what_the_server_found_is_in_the_text_of_the_error(stub, client):
     stub.on("POST", "/api/metadata/workflow", Reply(400, body))
     with pytest.raises(DefinitionError, match=r"Validation failed\n  \$\.name: must not be empty"):
         client.register_workflow({"name": ""})
+
+
+def test_what_is_only_read_on_a_server_is_no_failure_of_it():
+    body = b'{"status": 501, "message": "Secrets are read-only", "code": "READ_ONLY"}'
+    error = error_from(Answer(status=501, headers={}, body=body), "PUT /secrets/a")
+    assert isinstance(error, ReadOnly)
+    assert not error.retryable

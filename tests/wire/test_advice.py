@@ -49,7 +49,32 @@ def test_a_fork_without_its_join_is_taken_with_a_warning(
     assert "no JOIN right behind it" in message
 
 
-@pytest.mark.parametrize("kind", ["HTTP_POLL", "WAIT_FOR_WEBHOOK", "LLM_TEXT_COMPLETE"])
+_INNER = {"name": "c", "tasks": [_task("p", "HTTP_POLL")]}
+
+
+@pytest.mark.parametrize(
+    ("more", "warned"),
+    [
+        ({"workflowStatusListenerSink": "conductor:q"}, ["$.workflowStatusListenerSink"]),
+        ({"workflowStatusListenerSink": "conductor:q", "workflowStatusListenerEnabled": True}, []),
+        ({}, []),
+    ],
+)
+def test_a_sink_of_a_workflow_that_tells_nothing_is_warned_about(
+    more: dict[str, Any], warned: list[str]
+) -> None:
+    assert [path for path, _ in _advice(_task(), **more)] == warned
+
+
+def test_a_workflow_that_a_task_brings_with_it_is_looked_at_too() -> None:
+    task = _task("s", "SUB_WORKFLOW", subWorkflowParam={"workflowDefinition": _INNER})
+    ((path, _),) = _advice(task)
+    assert path == "$.tasks[0].subWorkflowParam.workflowDefinition.tasks[0].type"
+
+
+@pytest.mark.parametrize(
+    "kind", ["HTTP_POLL", "WAIT_FOR_WEBHOOK", "LLM_TEXT_COMPLETE", "CALL_MCP_TOOL"]
+)
 def test_a_type_that_only_another_server_carries_out_is_warned_about(kind: str) -> None:
     loop = _task("l", "DO_WHILE", loopCondition="1", loopOver=[_task("p", kind)])
     ((path, message),) = _advice(loop)

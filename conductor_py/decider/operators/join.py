@@ -4,7 +4,7 @@ never scanned.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from conductor_py.decider import control, ending, joins
@@ -101,11 +101,26 @@ def close(ws: Workspace, key: str) -> None:
 
 def _as_named(ws: Workspace, spot: Spot, refs: Sequence[str], seqs: Iterable[int]) -> list[Attempt]:
     """The attempts in the order in which the join names what it waits for."""
-    found = [one for seq in seqs if (one := ws.attempt(seq)) is not None]
+    found = [one for seq in dict.fromkeys(seqs) if (one := ws.attempt(seq)) is not None]
     if len(found) < 2:
         return found
-    order = {joins.seat(ws, spot, ref).ref: at for at, ref in enumerate(refs)}
-    return sorted(found, key=lambda one: order.get(one.ref, len(order)))
+    order: dict[str, int] = {}
+    for at, ref in enumerate(refs):
+        order.setdefault(joins.seat(ws, spot, ref).ref, at)
+    return sorted(found, key=lambda one: order.get(_named(ws, one, order), len(order)))
+
+
+def _named(ws: Workspace, attempt: Attempt, known: Mapping[str, int]) -> str:
+    """What a join knows an attempt by: it may be the last of what a SWITCH has chosen."""
+    plan, ref = ws.plan_of(attempt.plan), attempt.ref
+    while ref not in known and plan is not None and (node := plan.nodes.get(ref)) is not None:
+        if node.container is not None:
+            ref = node.container
+        elif plan.anchor:
+            ref, plan = plan.anchor, ws.plan_of(plan.parent)
+        else:
+            break
+    return ref
 
 
 def opened(ws: Workspace, key: str) -> tuple[JoinState, Attempt, Spot] | None:

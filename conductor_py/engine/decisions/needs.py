@@ -51,6 +51,8 @@ from conductor_py.wire.outside import HeavyPlace
 _LOG = logging.getLogger(__name__)
 _READS_AT_ONCE = 2_000
 _MAX_SENTENCE = 1_000
+_MOST_MISSING = 100
+"""Providers that a process complains of, each once: definitions name what they like."""
 
 ActiveDomain = Callable[[str, str], str]
 """(task type, preference list) -> the domain to use."""
@@ -85,6 +87,7 @@ class Fetcher:
         self._waits_for_scripts = waits_for_scripts
         self._restore = restore
         self._providers = providers
+        self._missing: set[str] = set()
         self._store = store
         self._snapshots = snapshots
         self._payloads = payloads
@@ -197,7 +200,7 @@ class Fetcher:
                 case ChildStateWanted():
                     return self._child_state(ExecutionId(request.child))
                 case SinkWanted():
-                    return self._provider(execution, request.provider)
+                    return self._provider(execution, request)
         except StoreFailure:
             raise
         except RecursionError:
@@ -227,13 +230,17 @@ class Fetcher:
             output=load_document(fields.get("output")),
         )
 
-    def _provider(self, execution: ExecutionId, name: str) -> bool | Refusal:
+    def _provider(self, execution: ExecutionId, request: SinkWanted) -> bool | Refusal:
+        name = request.provider
         if name in self._providers:
             return True
-        # Whoever waits to be told of a change hears nothing, and no task says why.
         problem = unknown_provider(name, self._providers)
-        facts = {"action": "sink_unknown", "workflow_id": execution}
-        _LOG.warning("What an execution publishes goes nowhere: %s", problem, extra=facts)
+        if request.notice and name not in self._missing and len(self._missing) < _MOST_MISSING:
+            self._missing.add(name)
+            facts = {"action": "sink_unknown", "workflow_id": execution}
+            _LOG.warning(
+                "Changes are told to nobody, these and later ones: %s", problem, extra=facts
+            )
         return Refusal(problem)
 
     def _child(self, request: ChildWanted, partition: int) -> object:

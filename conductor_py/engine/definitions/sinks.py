@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from conductor_py.decider.need import Refusal
 from conductor_py.decider.publishing import event_named, of_changes
 from conductor_py.errors import Violation
-from conductor_py.model.definitions import WorkflowDef, WorkflowTask, tasks_of
+from conductor_py.model.definitions import WorkflowDef, WorkflowTask, inline_definitions, tasks_of
 from conductor_py.model.event_handlers import CONDUCTOR, provider_of
 
 
@@ -15,12 +15,13 @@ def unusable_sinks(definition: WorkflowDef, providers: frozenset[str]) -> Iterat
     """List the sinks that nothing can be published to as this server is set up: an EVENT fails
     there, and a change of state is told to nobody.
     """
-    for path, sink in _sinks(definition):
-        event = event_named(definition.name, sink, "")
-        if isinstance(event, Refusal):
-            yield Violation(path=path, message=event.reason, invalid_value=sink)
-        elif (provider := provider_of(event)) not in providers | {CONDUCTOR}:
-            yield Violation(path=path, message=unknown_provider(provider, providers))
+    for root, each in inline_definitions(definition):
+        for path, sink in _sinks(each, root):
+            event = event_named(each.name, sink, "")
+            if isinstance(event, Refusal):
+                yield Violation(path=path, message=event.reason, invalid_value=sink)
+            elif (provider := provider_of(event)) not in providers | {CONDUCTOR}:
+                yield Violation(path=path, message=unknown_provider(provider, providers))
 
 
 def unknown_provider(name: str, providers: frozenset[str]) -> str:
@@ -29,19 +30,23 @@ def unknown_provider(name: str, providers: frozenset[str]) -> str:
     return f"No provider of events is called '{name}' on this server; known: {known}"
 
 
-def _sinks(definition: WorkflowDef) -> Iterator[tuple[str, str]]:
+def _sinks(definition: WorkflowDef, root: str) -> Iterator[tuple[str, str]]:
     own = definition.workflow_status_listener_sink
     if own and definition.workflow_status_listener_enabled:
-        yield "$.workflowStatusListenerSink", of_changes(own)
-    for path, task in tasks_of(definition):
-        # What stands for something else is known only when it is reached.
-        if task.type == "EVENT" and task.sink and "${" not in task.sink:
+        yield f"{root}.workflowStatusListenerSink", of_changes(own)
+    for path, task in tasks_of(definition, root):
+        if task.type == "EVENT" and task.sink and not _is_open(task.sink):
             yield f"{path}.sink", task.sink
         yield from _of_changes(path, task)
+
+
+def _is_open(sink: str) -> bool:
+    """Whether the provider is known only when the task is reached."""
+    return "${" in sink.partition(":")[0]
 
 
 def _of_changes(path: str, task: WorkflowTask) -> Iterator[tuple[str, str]]:
     for name, listed in (task.on_state_change or {}).items():
         for at, each in enumerate(listed if isinstance(listed, (list, tuple)) else ()):
             if isinstance(each, Mapping) and isinstance(each.get("type"), str):
-                yield f"{path}.onStateChange.{name}[{at}].type", of_changes(each["type"])
+                yield f"{path}.onStateChange['{name}'][{at}].type", of_changes(each["type"])

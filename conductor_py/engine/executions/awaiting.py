@@ -157,7 +157,8 @@ class Awaiting:
         target = self._operations.target(execution)
         known = self._store.load(target, ["watch"])
         watches = load_watches(known[1]["watch"]).watches if known is not None else ()
-        if known is not None and all(watch.topic != wait.topic for watch in watches):
+        waits = known is not None and wait.timeout_ms > 0
+        if waits and all(watch.topic != wait.topic for watch in watches):
             arguments: JsonObject = {
                 "topic": wait.topic,
                 "forMs": wait.timeout_ms,

@@ -116,8 +116,12 @@ class Bench(Protocol):
         """Put a task at the head of its queue."""
 
 
-MakeBench = Callable[[MetadataStore, CatalogStore, Scripts, Limits, PayloadLimits], Bench]
-"""Make a new place, over these definitions, with the bounds that hold for every execution."""
+MakeBench = Callable[
+    [MetadataStore, CatalogStore, Scripts, Limits, PayloadLimits, frozenset[str]], Bench
+]
+"""Make a new place, over these definitions, with the bounds that hold for every execution, and the
+providers of events that there are.
+"""
 
 
 class Trials:
