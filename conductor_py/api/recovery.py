@@ -9,6 +9,9 @@ from conductor_py.api.front import Front, blueprint
 from conductor_py.wire.parameters import flag
 from conductor_py.wire.recovery import preview_to_json, read_force, read_rerun, read_upgrade
 
+_UNFILLED = "{taskReferenceName}"
+"""What the official SDKs leave in the path of a jump; they name the task in the query."""
+
 
 def recovery(front: Front) -> Blueprint:
     """Make the endpoints below ``/api/workflow`` that begin a generation, jump or upgrade."""
@@ -54,6 +57,8 @@ class _Recovery:
         return empty()
 
     def jump(self, workflow_id: str, ref: str) -> Answer:
+        if ref == _UNFILLED:
+            ref = request.args.get("taskReferenceName") or ref
         self._recovery.jump(workflow_id, ref, self._front.body_object())
         return empty()
 

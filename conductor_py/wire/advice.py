@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from conductor_py.errors import Violation
-from conductor_py.model.definitions import WorkflowDef, inline_definitions, tasks_of
+from conductor_py.model.definitions import WorkflowDef, WorkflowTask, inline_definitions, tasks_of
 from conductor_py.wire.catalog_forms import CatalogTaskForm, CatalogWorkflowForm
 from conductor_py.wire.definitions import TASK_DEF, WORKFLOW_DEF
 from conductor_py.wire.event_handlers import EventHandlerForm
@@ -80,13 +80,16 @@ def _unreachable(definition: WorkflowDef) -> Iterator[Violation]:
 
 def _without_join(definition: WorkflowDef, root: str) -> Iterator[Violation]:
     for place in places_of(definition.tasks, f"{root}.tasks", 1):
-        follows = place.after.type if place.after is not None else ""
-        if place.task.type in FORKS and follows not in {"JOIN", "EXCLUSIVE_JOIN"}:
+        if place.task.type in FORKS and not _is(place.after, "JOIN", "EXCLUSIVE_JOIN"):
             message = (
                 f"has no JOIN right behind it: the workflow will fail when it comes to this"
                 f" {place.task.type}"
             )
             yield Violation(path=place.path, message=message)
+
+
+def _is(task: WorkflowTask | None, *types: str) -> bool:
+    return task is not None and task.type in types
 
 
 def _idle(definition: WorkflowDef, root: str) -> Iterator[Violation]:
@@ -103,6 +106,9 @@ def _idle(definition: WorkflowDef, root: str) -> Iterator[Violation]:
                 " write $.name"
             )
             yield Violation(path=f"{place.path}.loopCondition", message=message)
+        if task.type == "JOIN" and not task.join_on and _is(place.before, "FORK_JOIN"):
+            message = "is empty: the JOIN waits for nothing, and does not end with the fork"
+            yield Violation(path=f"{place.path}.joinOn", message=message)
         named = task.dynamic_fork_tasks_param
         told = task.input_parameters.keys() & {named, "forkTaskInputs"}
         if task.type == "FORK_JOIN_DYNAMIC" and named and not told:

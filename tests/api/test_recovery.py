@@ -96,6 +96,14 @@ def test_force_success_says_what_who_and_why(client: Any, engine: FakeEngine) ->
     assert [each["path"] for each in answer.json["validationErrors"]] == ["$.output"]
 
 
+def test_jump_reads_its_task_where_official_clients_put_it(client: Any, engine: FakeEngine) -> None:
+    """They leave the placeholder in the path, and name the task in the query."""
+    path = f"{_PATH}/jump/%7BtaskReferenceName%7D"
+    answer = client.post(f"{path}?taskReferenceName=there", json={"a": 1})
+    assert answer.status_code == 200
+    assert engine.recovery.asked == [("jump", WORKFLOW_ID, "there", {"a": 1})]
+
+
 def test_jump_takes_the_tasks_input_as_its_body(client: Any, engine: FakeEngine) -> None:
     answer = client.post(f"{_PATH}/jump/there", json={"a": 1})
     assert (answer.status_code, answer.data) == (200, b"")

@@ -83,6 +83,16 @@ def test_a_type_that_only_another_server_carries_out_is_warned_about(kind: str) 
     assert _advice(_task("p", "PRINT")) == []
 
 
+def test_a_join_that_waits_for_nothing_is_warned_about() -> None:
+    """The Go SDK's ``NewForkTask`` makes one."""
+    fork, follower = {**_FORK, "forkTasks": [[_task("b1")]]}, _task("z")
+    ((path, message),) = _advice(fork, _task("j", "JOIN"), follower)
+    assert path == "$.tasks[1].joinOn"
+    assert "waits for nothing" in message
+    assert _advice(fork, _task("j", "JOIN", joinOn=["b1"]), follower) == []
+    assert _advice(_DYNAMIC, _task("j", "JOIN")) == []
+
+
 def test_an_expression_in_a_loop_condition_is_warned_about() -> None:
     """Nobody reads it, and as a text it is never true."""
     loop = _task("l", "DO_WHILE", loopCondition="${workflow.variables.n} < 3", loopOver=[_task()])

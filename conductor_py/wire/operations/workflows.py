@@ -158,6 +158,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "Go on at a task that has not been reached, with this input",
         NOTHING,
         OBJECT,
+        "taskReferenceName:string",
     ),
     post(
         "/api/workflow/{workflow_id}/upgrade",
