@@ -9,8 +9,9 @@ in that order; they hold all they say, so they outlive what they speak of.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from conductor_py.decider import publishing
 from conductor_py.decider.need import Refusal
@@ -39,6 +40,8 @@ _ENDS: Final = {
 }
 """The keys of ``onStateChange`` that a status answers to, in lower case when compared."""
 
+_K = TypeVar("_K")
+_V = TypeVar("_V")
 _BEGINNINGS: Final = {"restart": "RESTARTED", "retry": "RETRIED", "rerun": "RERAN"}
 _BEGINS: Final = frozenset({"STARTED", *_BEGINNINGS.values()})
 
@@ -179,7 +182,8 @@ def _publish(  # noqa: PLR0917 - one message
     payload: JsonObject,
 ) -> None:
     spot = ws.spot_of(attempt)
-    resolved = resolve_value(ws, payload, attempt.seq, spot=spot)
+    with _as_it_was(ws, attempt, status):
+        resolved = resolve_value(ws, payload, attempt.seq, spot=spot)
     lacking = ws.unresolved.pop(spot.key, None) if spot is not None else None
     body: dict[str, JsonValue] = {
         **(resolved if isinstance(resolved, Mapping) else {"error": lacking} if lacking else {}),
@@ -190,6 +194,34 @@ def _publish(  # noqa: PLR0917 - one message
     }
     identity = f"{task_id(ws.id, attempt.seq)}:{name}"
     publishing.publish(ws, f"{attempt.seq}:{name}", identity, event, body)
+
+
+@contextmanager
+def _as_it_was(ws: Workspace, attempt: Attempt, status: TaskStatus) -> Iterator[None]:
+    """Let the payload of a change see its task as that change left it, not as the decision does:
+    one may take a task from its beginning to its end.
+    """
+    if attempt.status is status:
+        yield
+        return
+    seq, output = attempt.seq, f"o:{attempt.seq}"
+    became, made = ws.attempts.get(seq), ws.documents.get(output)
+    ws.attempts[seq] = replace(attempt, status=status, ended_at=0, reason=None)
+    if attempt.status.terminal:
+        # A worker's result stands in the store already; what was there before it is not known.
+        ws.documents[output] = {}
+    try:
+        yield
+    finally:
+        _put_back(ws.attempts, seq, became)
+        _put_back(ws.documents, output, made)
+
+
+def _put_back(changes: dict[_K, _V], key: _K, value: _V | None) -> None:
+    if value is None:
+        changes.pop(key, None)
+    else:
+        changes[key] = value
 
 
 def _of_task(

@@ -109,6 +109,9 @@ def _idle(definition: WorkflowDef, root: str) -> Iterator[Violation]:
         if task.type == "JOIN" and not task.join_on and _is(place.before, "FORK_JOIN"):
             message = "is empty: the JOIN waits for nothing, and does not end with the fork"
             yield Violation(path=f"{place.path}.joinOn", message=message)
+        if task.type == "JOIN" and task.expression:
+            message = "is not read: a JOIN ends when all that it waits for has"
+            yield Violation(path=f"{place.path}.expression", message=message)
         named = task.dynamic_fork_tasks_param
         told = task.input_parameters.keys() & {named, "forkTaskInputs"}
         if task.type == "FORK_JOIN_DYNAMIC" and named and not told:

@@ -251,6 +251,29 @@ def test_a_task_publishes_the_changes_that_it_names(
             assert body["deep"] == {"n": [7]}
 
 
+@pytest.mark.parametrize("kind", ["INLINE", "SIMPLE"])
+def test_the_payload_of_a_change_sees_the_task_as_that_change_left_it(
+    engine: MemoryEngine, kind: str
+) -> None:
+    """Also where one decision takes the task from its beginning to its end."""
+    payload = {name: f"${{a.{name}}}" for name in ("status", "output", "reasonForIncompletion")}
+    words = "onScheduled,onStart,onFailed,onSuccess"
+    change = {words: [{"type": "changes", "payload": payload}]}
+    script = {"evaluatorType": "javascript", "expression": "7"}
+    task = typed(kind, "a", inputParameters=script, onStateChange=change)
+    started = engine.start(plain("w", task))
+    if kind == "SIMPLE":
+        engine.run("a", {"result": 7})
+    found = {body["taskStatus"]: body for body in _told(engine, "conductor:w:changes")}
+    assert engine.workflow(started)["status"] == "COMPLETED"
+    ends = {"COMPLETED": {"result": 7}}
+    assert {body["status"] for body in found.values()} == found.keys()
+    assert {status: body["output"] for status, body in found.items()} == {
+        status: ends.get(status, {}) for status in found
+    }
+    assert {"IN_PROGRESS", "COMPLETED"} <= found.keys()
+
+
 def test_one_large_value_again_and_again_in_a_change_is_told_of_and_costs_the_task_nothing(
     engine: MemoryEngine,
 ) -> None:

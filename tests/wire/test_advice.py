@@ -93,6 +93,14 @@ def test_a_join_that_waits_for_nothing_is_warned_about() -> None:
     assert _advice(_DYNAMIC, _task("j", "JOIN")) == []
 
 
+def test_a_script_of_a_join_is_warned_about() -> None:
+    """Only Orkes reads it."""
+    script = {"evaluatorType": "js", "expression": "false"}
+    ((path, message),) = _advice(_task("b1"), _task("j", "JOIN", joinOn=["b1"], **script))
+    assert path == "$.tasks[1].expression"
+    assert "is not read" in message
+
+
 def test_an_expression_in_a_loop_condition_is_warned_about() -> None:
     """Nobody reads it, and as a text it is never true."""
     loop = _task("l", "DO_WHILE", loopCondition="${workflow.variables.n} < 3", loopOver=[_task()])
