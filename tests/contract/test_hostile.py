@@ -76,7 +76,8 @@ def client() -> Any:
 
 def _sent(client: Any, method: str, url: str, **more: Any) -> None:
     answer = client.open(url, method=method, **more)
-    assert answer.status_code < 500, (method, url, more, answer.text)
+    if answer.status_code != 501 or answer.json["code"] != "READ_ONLY":  # secrets, as on Conductor
+        assert answer.status_code < 500, (method, url, more, answer.text)
     if answer.status_code >= 400:
         assert load(_ERROR, answer.json)["status"] == answer.status_code
 

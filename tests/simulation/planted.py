@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,10 +21,12 @@ from conductor_py.adapters.memory.reader import MemoryExecutionReader
 from conductor_py.adapters.memory.schedules import MemoryScheduleStore
 from conductor_py.adapters.memory.store import MemoryExecutionStore
 from conductor_py.codec.event import digest_of
-from conductor_py.decider import control, pausing
+from conductor_py.decider import ending, pausing, timeouts
+from conductor_py.decider.workspace import Workspace
 from conductor_py.engine.effects.effects import Effects
 from conductor_py.engine.sweeping import sweeper
 from conductor_py.engine.system_worker.worker import SystemWorker
+from conductor_py.model.execution import Attempt
 from conductor_py.ports.checkpoints import Reply, Verdict
 from conductor_py.ports.store import Commit, CommitReply, Outcome
 
@@ -375,7 +378,10 @@ def claims_an_instant_for_every_scheduler(patch: pytest.MonkeyPatch) -> None:
 
 @planted("I8")
 def leaves_the_child_of_a_task_that_timed_out_running(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(control, "leave_child", lambda ws, attempt, reason: None)
+    def left(ws: Workspace, attempt: Attempt, reason: str) -> None: ...
+
+    assert callable(ending.leave_child)
+    patch.setattr(timeouts, "ending", SimpleNamespace(**{**vars(ending), "leave_child": left}))
 
 
 @planted("I4", "liveness", "outcome")
