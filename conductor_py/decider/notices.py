@@ -163,14 +163,9 @@ def _wanted(task: WorkflowTask, status: TaskStatus) -> Iterator[tuple[str, JsonO
     if not task.on_state_change:
         return
     names = {name.lower() for name in _ENDS.get(status, ())}
-    for keys, listed in task.on_state_change.items():
-        asked = {key.strip().lower() for key in keys.split(",")}
-        if names & asked and isinstance(listed, (list, tuple)):
-            for each in listed:
-                if isinstance(each, Mapping) and isinstance(each.get("type"), str):
-                    payload = each.get("payload")
-                    sink = str(each["type"])
-                    yield sink, payload if isinstance(payload, Mapping) else {}
+    for keys, _, sink, payload in publishing.changes_told(task):
+        if names & {key.strip().lower() for key in keys.split(",")}:
+            yield sink, payload
 
 
 def _publish(  # noqa: PLR0917 - one message

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 from conductor_py.decider.chains import next_in_chain
 from conductor_py.decider.need import Refusal, SinkWanted
 from conductor_py.decider.workspace import Workspace
 from conductor_py.model.decision import Order
+from conductor_py.model.definitions import WorkflowTask
 from conductor_py.model.event_handlers import CONDUCTOR, provider_of
 from conductor_py.model.json import JsonObject, JsonValue
 
@@ -57,6 +60,17 @@ def of_changes(sink: str) -> str:
     """The sink that changes go to: a bare name is a queue of the workflow."""
     bare = ":" not in sink and sink != CONDUCTOR
     return f"{CONDUCTOR}:{sink}" if bare else sink
+
+
+def changes_told(task: WorkflowTask) -> Iterator[tuple[str, int, str, JsonObject]]:
+    """List what ``onStateChange`` names: its key, the place there, the sink, the payload. What has
+    another form tells nobody.
+    """
+    for keys, listed in (task.on_state_change or {}).items():
+        for at, each in enumerate(listed if isinstance(listed, (list, tuple)) else ()):
+            if isinstance(each, Mapping) and isinstance(sink := each.get("type"), str):
+                payload = each.get("payload")
+                yield keys, at, sink, payload if isinstance(payload, Mapping) else {}
 
 
 def publish(ws: Workspace, name: str, identity: str, event: str, payload: JsonObject) -> None:

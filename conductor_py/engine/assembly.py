@@ -171,6 +171,7 @@ def assemble(
     long_scripts = LongScripts(ports.scripts)
     hub = Hub(ports.queues, ports.wakeups, clock.now_ms, monotonic, quiet)
     domains = Domains(ports.queues, hub.record_all, clock, partitions, active_worker_ms)
+    providers = frozenset(ports.sinks)
     fetcher = Fetcher(
         ports.store,
         snapshots,
@@ -178,7 +179,7 @@ def assemble(
         ports.scripts,
         domains.active,
         ports.cache,
-        frozenset(ports.sinks),
+        providers,
         restoring.restore,
         long_scripts=long_scripts if evaluates_long_scripts else None,
         waits_for_scripts=waits_for_scripts,
@@ -310,7 +311,6 @@ def assemble(
         clock=clock,
         machine=machine,
     )
-    providers = frozenset(ports.sinks)
     definitions = Definitions(
         ports.metadata, registered, snapshots, clock, live, providers=providers
     )

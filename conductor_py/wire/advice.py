@@ -42,7 +42,7 @@ def advice(definition: WorkflowDef, document: object) -> Iterator[Violation]:
         yield from _without_join(each, root)
         yield from _idle(each, root)
         yield from _of_others(each, root)
-    yield from _unreachable(definition)
+        yield from _unreachable(each, root)
     yield from _strangers(WORKFLOW_DEF, document, "$")
 
 
@@ -68,14 +68,14 @@ def handler_advice(document: object) -> Iterator[Violation]:
     yield from _strangers(EventHandlerForm(), document, "$")
 
 
-def _unreachable(definition: WorkflowDef) -> Iterator[Violation]:
+def _unreachable(definition: WorkflowDef, root: str) -> Iterator[Violation]:
     """Names that stand in paths of the interface, with what parts a path."""
     if "/" in definition.name:
         message = "has a slash, and no path of the interface carries one: it can only be started"
-        yield Violation(path="$.name", message=message)
-    for place in places_of(definition.tasks, "$.tasks", 1):
-        if place.task.type == "SIMPLE" and "/" in place.task.name:
-            yield Violation(path=f"{place.path}.name", message=f"has a slash, {_NO_WORKER}")
+        yield Violation(path=f"{root}.name", message=message)
+    for path, task in tasks_of(definition, root):
+        if task.type == "SIMPLE" and "/" in task.name:
+            yield Violation(path=f"{path}.name", message=f"has a slash, {_NO_WORKER}")
 
 
 def _without_join(definition: WorkflowDef, root: str) -> Iterator[Violation]:

@@ -49,7 +49,7 @@ def test_a_fork_without_its_join_is_taken_with_a_warning(
     assert "no JOIN right behind it" in message
 
 
-_INNER = {"name": "c", "tasks": [_task("p", "HTTP_POLL")]}
+_INNER = {"name": "c", "tasks": [_task("p", "HTTP_POLL"), {**_task("s"), "name": "x/y"}]}
 
 
 @pytest.mark.parametrize(
@@ -68,8 +68,11 @@ def test_a_sink_of_a_workflow_that_tells_nothing_is_warned_about(
 
 def test_a_workflow_that_a_task_brings_with_it_is_looked_at_too() -> None:
     task = _task("s", "SUB_WORKFLOW", subWorkflowParam={"workflowDefinition": _INNER})
-    ((path, _),) = _advice(task)
-    assert path == "$.tasks[0].subWorkflowParam.workflowDefinition.tasks[0].type"
+    inner = "$.tasks[0].subWorkflowParam.workflowDefinition"
+    assert [path for path, _ in _advice(task)] == [
+        f"{inner}.tasks[0].type",
+        f"{inner}.tasks[1].name",
+    ]
 
 
 @pytest.mark.parametrize(

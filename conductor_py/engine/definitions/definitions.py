@@ -58,17 +58,20 @@ class Definitions:
         """Check what needs other definitions: a workflow that would start itself without end
         (``DefinitionError``). Return what is taken although it will be refused where it is used.
         """
-        found = endless_recursion(definition, self._registered.definition)
-        if found is not None:
-            raise DefinitionError(violations=(found,))
+        self._refuse_endless(definition)
         return (*unusable_schemas(definition), *unusable_sinks(definition, self._providers))
 
     def register(self, definition: WorkflowDef, *, overwrite: bool) -> None:
         """Store a version: ``Conflict`` when it exists and may not be overwritten."""
         if not overwrite and self._metadata.workflow(definition.name, definition.version):
             raise _taken(definition)
-        self.validate(definition)
+        self._refuse_endless(definition)
         self._put(definition, overwrite=overwrite)
+
+    def _refuse_endless(self, definition: WorkflowDef) -> None:
+        found = endless_recursion(definition, self._registered.definition)
+        if found is not None:
+            raise DefinitionError(violations=(found,))
 
     def _put(self, definition: WorkflowDef, *, overwrite: bool) -> None:
         now = self._clock.now_ms()

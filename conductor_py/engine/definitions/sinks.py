@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from conductor_py.decider.need import Refusal
-from conductor_py.decider.publishing import event_named, of_changes
+from conductor_py.decider.publishing import changes_told, event_named, of_changes
 from conductor_py.errors import Violation
-from conductor_py.model.definitions import WorkflowDef, WorkflowTask, inline_definitions, tasks_of
+from conductor_py.model.definitions import WorkflowDef, inline_definitions, tasks_of
 from conductor_py.model.event_handlers import CONDUCTOR, provider_of
 
 
@@ -37,16 +37,10 @@ def _sinks(definition: WorkflowDef, root: str) -> Iterator[tuple[str, str]]:
     for path, task in tasks_of(definition, root):
         if task.type == "EVENT" and task.sink and not _is_open(task.sink):
             yield f"{path}.sink", task.sink
-        yield from _of_changes(path, task)
+        for name, at, sink, _ in changes_told(task):
+            yield f"{path}.onStateChange['{name}'][{at}].type", of_changes(sink)
 
 
 def _is_open(sink: str) -> bool:
     """Whether the provider is known only when the task is reached."""
     return "${" in sink.partition(":")[0]
-
-
-def _of_changes(path: str, task: WorkflowTask) -> Iterator[tuple[str, str]]:
-    for name, listed in (task.on_state_change or {}).items():
-        for at, each in enumerate(listed if isinstance(listed, (list, tuple)) else ()):
-            if isinstance(each, Mapping) and isinstance(each.get("type"), str):
-                yield f"{path}.onStateChange['{name}'][{at}].type", of_changes(each["type"])
