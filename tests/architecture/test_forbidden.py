@@ -24,6 +24,8 @@ _MACHINE_PATH = re.compile(r"(?<![\w.$}*-])/(?:work|root|farm|home/[a-z]+|Users/
 _SCRIPT_EVALUATION = re.compile(r"(?<![\w.])eval\(|new Function\(")
 #: A program that delays what goes through it.
 _DELAYS = "tests/chaos/proxy.py"
+_THOROUGH = "mark.thorough"
+_CLOCKS = {f"time.{name}" for name in ("monotonic", "perf_counter", "process_time", "thread_time")}
 _KEY_SCAN = re.compile(r"""call\(\s*['"](?:KEYS|SCAN)['"]""", re.IGNORECASE)
 
 
@@ -66,6 +68,41 @@ def pauses(module: Module) -> list[str]:
     return found
 
 
+def _is_marked(statement: ast.stmt) -> bool:
+    """Whether a module or a function says that `make test` leaves it out."""
+    if isinstance(statement, ast.FunctionDef):
+        return any(_THOROUGH in ast.unparse(mark) for mark in statement.decorator_list)
+    return (
+        isinstance(statement, ast.Assign)
+        and ast.unparse(statement.targets[0]) == "pytestmark"
+        and _THOROUGH in ast.unparse(statement.value)
+    )
+
+
+def measured(module: Module) -> list[str]:
+    """Tests of the normal run that read a clock: how fast a machine is makes none of them red."""
+    statements = module.tree.body
+    if any(_is_marked(each) for each in statements if isinstance(each, ast.Assign)):
+        return []
+    return [
+        f"{module}:{node.lineno} reads the clock"
+        for test in statements
+        if isinstance(test, ast.FunctionDef) and test.name.startswith("test_")
+        if not _is_marked(test)
+        for node in ast.walk(test)
+        if isinstance(node, ast.Attribute) and ast.unparse(node) in _CLOCKS
+    ]
+
+
+def silent(module: Module) -> list[str]:
+    """What skips where a package is missing, on a build machine, too."""
+    return [
+        f"{module}:{node.lineno} skips: `needs` fails where everything must be there"
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Attribute) and node.attr == "importorskip"
+    ]
+
+
 def test_nothing_unsafe_is_called():
     modules = (*package_modules(), *test_modules())
     assert [line for module in modules for line in unsafe(module)] == []
@@ -85,6 +122,14 @@ def test_pages_evaluate_no_text():
 def test_no_test_waits_by_the_clock():
     waiting = [module for module in test_modules() if str(module) != _DELAYS]
     assert [line for module in waiting for line in pauses(module)] == []
+
+
+def test_no_test_of_the_normal_run_measures_time():
+    assert [line for module in test_modules() for line in measured(module)] == []
+
+
+def test_no_test_is_silent_about_a_package():
+    assert [line for module in test_modules() for line in silent(module)] == []
 
 
 def test_no_path_of_one_machine():
@@ -110,8 +155,21 @@ def test_no_script_scans_the_keys():
         (unsafe, "subprocess.run('ls', shell=True)"),
         (pauses, "from time import sleep"),
         (pauses, "import time\ntime.sleep(1)"),
+        (measured, "def test_a():\n    assert time.process_time() < 2"),
+        (silent, "x = pytest.importorskip('x')"),
     ],
 )
 def test_the_checks_see_what_they_are_for(check, text):
     module = Module(ROOT / "tests/x.py", "tests.x", text, ast.parse(text))
     assert len(check(module)) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "@pytest.mark.thorough(target='timing')\ndef test_a():\n    assert time.monotonic() < 2",
+        "pytestmark = pytest.mark.thorough(target='stories')\ndef test_a():\n    time.monotonic()",
+    ],
+)
+def test_what_is_left_out_of_the_normal_run_may_measure(text):
+    assert measured(Module(ROOT / "tests/x.py", "tests.x", text, ast.parse(text))) == []

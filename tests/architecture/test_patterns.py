@@ -110,6 +110,7 @@ def test_no_text_makes_a_pattern_backtrack(all_found: tuple[Found, ...]) -> None
     assert slow.keys() == SLOW_WITH_REASON.keys(), slow
 
 
+@pytest.mark.thorough(target="timing")
 def test_hundred_thousand_hostile_letters_take_linear_time(all_found: tuple[Found, ...]) -> None:
     tried = [
         found for found in all_found if found.text is not None and str(found) not in _NOT_TRIED

@@ -80,6 +80,7 @@ TEXTS = (
 )
 
 
+@pytest.mark.thorough(target="timing")
 @pytest.mark.parametrize("reader", READERS)
 def test_hundred_thousand_hostile_letters_are_read_in_linear_time(reader: str) -> None:
     read = READERS[reader]

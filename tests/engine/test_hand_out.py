@@ -27,6 +27,7 @@ from tests.builders import (
     typed,
     workflow,
 )
+from tests.steps import lines_of
 
 _VALUES = {
     "SECRET_TOKEN": "s3cr3t-token",
@@ -88,6 +89,18 @@ def test_value_is_stored_nowhere(engine: MemoryEngine) -> None:
     assert b"s3cr3t" not in archived.document
 
 
+def test_each_reference_in_a_list_takes_as_many_steps_however_many_there_are(
+    engine: MemoryEngine,
+) -> None:
+    used = []
+    for size in (100, 400):
+        references = ["${workflow.env.REGION}", "x"] * size
+        engine.start(workflow("w", simple("a", inputParameters={"l": references, "n": 1})))
+        used.append(lines_of(lambda: engine.poll("a")))
+    assert used[1] < 4 * used[0]
+
+
+@pytest.mark.thorough(target="timing")
 def test_list_of_thousands_of_references_is_handed_out_in_linear_time(
     engine: MemoryEngine,
 ) -> None:

