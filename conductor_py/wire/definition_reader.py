@@ -6,9 +6,10 @@ some 7 ms, finding them again the writing of their text. Only good definitions a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import orjson
 from marshmallow import ValidationError
@@ -16,12 +17,15 @@ from marshmallow import ValidationError
 from conductor_py.errors import InvalidInput, Violation
 from conductor_py.model.definitions import TaskDef, WorkflowDef
 from conductor_py.wire.definitions import TASK_DEF, WORKFLOW_DEF
-from conductor_py.wire.fields import load
+from conductor_py.wire.fields import WireSchema, load
 from conductor_py.wire.validation import Rules, check, check_task_def
 
 _REMEMBERED = 128
 _LARGEST_REMEMBERED = 256 * 1024
 _MAX_LIST = 1_000
+
+D = TypeVar("D")
+D_co = TypeVar("D_co", covariant=True)
 
 
 class DefinitionReader:
@@ -33,35 +37,21 @@ class DefinitionReader:
 
     def workflow(self, body: object, *, root: str = "$") -> WorkflowDef:
         """Read a workflow definition; ``InvalidInput`` lists all that is wrong, below ``root``."""
-        try:
-            return self._workflow(body)
-        except InvalidInput as error:
-            if root == "$" or not error.violations:
-                raise
-            raise type(error)(violations=moved(error.violations, root)) from error
+        return _below(root, self._workflow, body)
 
     def workflows(self, body: object) -> tuple[WorkflowDef, ...]:
-        """Read a list of definitions; one that is wrong refuses all."""
-        return tuple(
-            self.workflow(item, root=f"$[{index}]") for index, item in enumerate(_listed(body))
-        )
+        """Read a list of definitions; what is wrong with one refuses all, and all of it is told."""
+        return _each(self.workflow, body)
 
     def task_def(self, body: object, *, root: str = "$") -> TaskDef:
-        """Read a task definition."""
-        try:
-            definition: TaskDef = load(TASK_DEF, body)
-            check_task_def(definition, self._rules)
-        except InvalidInput as error:
-            raise type(error)(error.message, violations=moved(error.violations, root)) from error
-        return definition
+        """Read a task definition; ``InvalidInput`` as for a workflow definition."""
+        return _below(root, self._task_def, body)
 
     def task_defs(self, body: object) -> tuple[TaskDef, ...]:
         """Read a list of task definitions, or a single one."""
         if isinstance(body, dict):
             return (self.task_def(body),)
-        return tuple(
-            self.task_def(item, root=f"$[{index}]") for index, item in enumerate(_listed(body))
-        )
+        return _each(self.task_def, body)
 
     def check(self, definition: WorkflowDef) -> None:
         """Hold a definition that was read elsewhere to the rules (``DefinitionError``)."""
@@ -77,29 +67,75 @@ class DefinitionReader:
         return self._read(orjson.loads(text))
 
     def _read(self, body: object) -> WorkflowDef:
-        try:
-            definition: WorkflowDef = load(WORKFLOW_DEF, body)
-        except InvalidInput as wrong:
-            # Where only names are missing, the rules say so, together with all else.
-            try:
-                definition = load(WORKFLOW_DEF, _named(body))
-            except InvalidInput:
-                raise InvalidInput(violations=self._with_rules(wrong, body)) from None
-        check(definition, self._rules)
-        return definition
+        return _checked(WORKFLOW_DEF, body, _named, self.check)
 
-    def _with_rules(self, wrong: InvalidInput, body: object) -> tuple[Violation, ...]:
-        """What is wrong with the form of a definition, and with what it says beside that."""
-        cause, rest = wrong.__cause__, orjson.loads(orjson.dumps(body))
-        if not isinstance(cause, ValidationError) or not _without(rest, cause.messages):
-            return wrong.violations
+    def _task_def(self, body: object) -> TaskDef:
+        def hold(definition: TaskDef) -> None:
+            check_task_def(definition, self._rules)
+
+        return _checked(TASK_DEF, body, _head_named, hold)
+
+
+def _below(root: str, read: Callable[[object], D], body: object) -> D:
+    """Read a definition that stands at ``root``: what is wrong with it is told below that."""
+    try:
+        return read(body)
+    except InvalidInput as error:
+        if root == "$" or not error.violations:
+            raise
+        raise type(error)(violations=moved(error.violations, root)) from error
+
+
+class _Read(Protocol[D_co]):
+    def __call__(self, body: object, *, root: str) -> D_co: ...
+
+
+def _each(read: _Read[D], body: object) -> tuple[D, ...]:
+    """Read every definition of a list, and tell what is wrong with all of them at once."""
+    good: list[D] = []
+    bad: list[InvalidInput] = []
+    for index, item in enumerate(_listed(body)):
         try:
-            check(load(WORKFLOW_DEF, _named(rest)), self._rules)
-        except InvalidInput as more:
-            known = tuple(found.path for found in wrong.violations)
-            others = (found for found in more.violations if not found.path.startswith(known))
-            return (*wrong.violations, *others)
-        return wrong.violations
+            good.append(read(item, root=f"$[{index}]"))
+        except InvalidInput as error:
+            bad.append(error)
+    if bad:
+        found = tuple(violation for error in bad for violation in error.violations)
+        raise type(bad[0])(bad[0].message, violations=found) from bad[0]
+    return tuple(good)
+
+
+def _checked(
+    schema: WireSchema, body: object, named: Callable[[object], object], hold: Callable[[D], None]
+) -> D:
+    """Load a definition and hold it to the rules. Where only names are missing, the rules say so,
+    together with all else; where more is wrong with the form, both are told.
+    """
+    try:
+        definition: D = load(schema, body)
+    except InvalidInput as wrong:
+        try:
+            definition = load(schema, named(body))
+        except InvalidInput:
+            more = _beside(wrong, body, lambda rest: hold(load(schema, named(rest))))
+            raise type(wrong)(wrong.message, violations=wrong.violations + more) from wrong
+    hold(definition)
+    return definition
+
+
+def _beside(
+    wrong: InvalidInput, body: object, look: Callable[[object], None]
+) -> tuple[Violation, ...]:
+    """What a look at the rest finds, without the members whose form is wrong."""
+    cause, rest = wrong.__cause__, orjson.loads(orjson.dumps(body))
+    if not isinstance(cause, ValidationError) or not _without(rest, cause.messages):
+        return ()
+    try:
+        look(rest)
+    except InvalidInput as more:
+        known = tuple(found.path for found in wrong.violations)
+        return tuple(found for found in more.violations if not found.path.startswith(known))
+    return ()
 
 
 def moved(violations: tuple[Violation, ...], root: str) -> tuple[Violation, ...]:
@@ -125,9 +161,12 @@ def _without(value: object, messages: object) -> bool:
 
 def _named(body: object) -> object:
     """Give empty names to a definition, and to its tasks, where they have none."""
-    if not isinstance(body, dict):
-        return body
-    return {"name": "", **body, "tasks": _tasks_named(body.get("tasks"))}
+    body = _head_named(body)
+    return {**body, "tasks": _tasks_named(body.get("tasks"))} if isinstance(body, dict) else body
+
+
+def _head_named(body: object) -> object:
+    return {"name": "", **body} if isinstance(body, dict) else body
 
 
 def _tasks_named(tasks: object) -> object:

@@ -326,6 +326,24 @@ def test_what_is_wrong_with_the_form_and_with_what_it_says_is_told_at_once() -> 
     }
 
 
+def test_what_is_wrong_with_each_definition_of_a_list_is_told_at_once() -> None:
+    good: dict[str, Any] = {"name": "g", "tasks": [{"name": "x", "taskReferenceName": "a"}]}
+    with pytest.raises(InvalidInput) as refused:
+        DefinitionReader().workflows([{}, good, {"name": "x"}, good | {"timeoutSeconds": "soon"}])
+    assert [found.path for found in refused.value.violations] == [
+        *("$[0].name", "$[0].tasks", "$[2].tasks", "$[3].timeoutSeconds")
+    ]
+
+
+def test_what_is_wrong_with_each_task_definition_is_told_at_once() -> None:
+    late = {"name": "", "retryLogic": "SOMETIMES", "responseTimeoutSeconds": 20}
+    with pytest.raises(InvalidInput) as refused:
+        DefinitionReader().task_defs([late | {"timeoutSeconds": 10}, {"name": "t"}, {}])
+    assert {found.path for found in refused.value.violations} == {
+        *("$[0].name", "$[0].retryLogic", "$[0].responseTimeoutSeconds", "$[2].name")
+    }
+
+
 @pytest.mark.parametrize("tasks", [5, [5], [{"type": "DO_WHILE", "loopOver": [7]}], [[]]])
 def test_what_is_no_definition_at_all_is_told_by_its_form_alone(tasks: object) -> None:
     with pytest.raises(InvalidInput) as refused:
