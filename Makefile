@@ -39,6 +39,7 @@ $(INSTALLED): setup.cfg setup.py locks/development.txt
 		--requirement locks/development.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps \
 		--no-build-isolation --editable .
+	$(BIN)/python -m compileall -q -j 0 conductor_py workers
 	touch $@
 
 lock: ## renew locks/ with hashes; what holds stays, UPGRADE=1 takes the newest
@@ -125,9 +126,10 @@ profile: $(INSTALLED) ## where the CPU of an execution goes, part by part [WORK=
 mutants: $(INSTALLED) ## plant bugs one at a time and see what catches each (ONLY=<id>)
 	$(BIN)/python -m tests.mutants --jobs $(JOBS) $(ONLY)
 
-chaos: $(INSTALLED) ## kill processes for SECONDS (300) with FSYNC (always, everysec) and SEED (1), then judge
+chaos: $(INSTALLED) ## kill processes for SECONDS (300) with FSYNC (always, everysec), SEED (1) and SHAPE (apart, server), then judge
 	$(BIN)/python -m tests.chaos --seconds $(or $(SECONDS),300) --fsync $(or $(FSYNC),always) \
-		--seed $(or $(SEED),1)
+		--seed $(or $(SEED),1) \
+		--shape $(or $(SHAPE),apart)
 
 chaos-spark: $(INSTALLED) ## strike data pipelines at every fault point [ONLY=F8,F9] [SCENE=bounded] [STRIKE=jvm] [GO_ON=1] [MINUTES=60]
 	$(BIN)/python -m tests.workers.pipelines.chaos $(if $(ONLY),--only $(ONLY)) \

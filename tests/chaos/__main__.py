@@ -8,6 +8,7 @@ import sys
 
 import click
 
+from tests.chaos.deployment import SHAPES
 from tests.chaos.faults import FAULTS
 from tests.chaos.run import Plan, run
 from tests.chaos.table import table
@@ -25,6 +26,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", nargs="*", default=(), choices=FAULTS, help="these faults alone")
     parser.add_argument("--quiet", type=float, default=120, help="seconds to wait for quiet")
+    parser.add_argument("--shape", choices=SHAPES, default="apart", help="all parts in one process")
     given = parser.parse_args()
     plan = Plan(
         seconds=given.seconds,
@@ -34,6 +36,7 @@ def main() -> int:
         seed=given.seed,
         quiet_s=given.quiet,
         only=tuple(given.only),
+        shape=given.shape,
     )
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the deployment is ended
     outcome = run(plan, click.echo, keep=True)

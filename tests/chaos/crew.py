@@ -21,6 +21,7 @@ from tests.services.ports import free_port
 from tests.services.processes import die_with_parent, is_running
 
 _CLI = ("-m", "conductor_py.cli")
+_WITH_API = {"api", "server"}
 _WORKER = ("-m", "tests.chaos.worker")
 
 
@@ -160,12 +161,12 @@ class Crew:
         return [member for member in self.members if isinstance(member, Api)]
 
     def add(self, role: str, count: int) -> None:
-        """Have so many processes of a command: `api`, `sweeper`, `effects`, …"""
+        """Have so many processes of a command: `server`, `api`, `sweeper`, `effects`, …"""
         for number in range(count):
             options = self._options(number)
             name = f"{role}-{number + 1}"
-            if role == "api":
-                self.have(Api(name, options, self.folder))
+            if role in _WITH_API:
+                self.have(Api(name, options, self.folder, role=role))
             else:
                 self.have(Member(name, role, (*_CLI, role, *options), self.folder))
 

@@ -67,14 +67,22 @@ def site() -> Iterator[str]:
         server.server_close()
 
 
-def man(crew: Crew) -> None:
-    """Start two of each process that there may be many of, and register what will be started."""
-    crew.add("api", 2)
+SHAPES = {
+    "apart": {"api": 2, "sweeper": 2, "effects": 2, "system-worker": 1, "scheduler": 2},
+    "server": {"server": 2},
+}
+"""How many processes of each command: a process for each part, or all parts in one."""
+
+
+def man(crew: Crew, shape: str) -> None:
+    """Start the processes of a shape, and workers, and register what will be started."""
+    first, *others = SHAPES[shape].items()
+    crew.add(*first)
     for api in crew.apis:
         until(api.is_healthy, _READY_S, what=f"{api.name} is healthy")
     register(crew.apis[0].patient)
-    for role, count in (("sweeper", 2), ("effects", 2), ("system-worker", 1), ("scheduler", 2)):
-        crew.add(role, count)
+    for each in others:
+        crew.add(*each)
     crew.add_workers(4)
 
 

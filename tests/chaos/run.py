@@ -61,6 +61,7 @@ class Plan:
     seed: int = 1
     quiet_s: float = 120.0
     only: tuple[str, ...] = ()
+    shape: str = "apart"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -116,7 +117,7 @@ class Chaos:
         """Do it all."""
         try:
             self._proxy.start()
-            man(self._crew)
+            man(self._crew, self._plan.shape)
             self._over.wait(_SETTLED_S)
             with site() as url, self._loaded(url) as load:
                 faults = Faults(

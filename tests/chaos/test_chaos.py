@@ -20,11 +20,13 @@ pytestmark = [
 ]
 
 
-@pytest.mark.parametrize("fsync", ["always", "everysec"])
+@pytest.mark.parametrize(
+    ("shape", "fsync"), [("apart", "always"), ("apart", "everysec"), ("server", "always")]
+)
 def test_nothing_is_lost_twice_or_stuck_while_processes_are_killed(
-    fsync: str, capsys: pytest.CaptureFixture[str]
+    shape: str, fsync: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    plan = Plan(seconds=30, per_s=5, fsync=fsync, seed=5, quiet_s=180)
+    plan = Plan(seconds=30, per_s=5, fsync=fsync, seed=5, quiet_s=180, shape=shape)
     lines: list[str] = []
     try:
         outcome = run(plan, lines.append)
