@@ -1,5 +1,5 @@
-"""Several API nodes over a cluster, and over a Redis that Sentinel watches: a primary is killed
-under load, and what was accepted before goes on.
+"""Several servers or API nodes over a cluster, and over a Redis that Sentinel watches: a primary is
+killed under load, and what was accepted before goes on.
 """
 
 import itertools
@@ -16,6 +16,7 @@ from redis.crc import key_slot
 
 from conductor_py.errors import ConductorError, NotFound, StoreUnavailable
 from conductor_py.sdk import Backoff, Client
+from tests.acceptance.conftest import ONE_PROCESS
 from tests.acceptance.deployment import Api, Deployment
 from tests.conftest import RealRedis
 from tests.services import absent
@@ -162,20 +163,27 @@ class Load:
 
 
 def _served(
-    deployment: Deployment, group: Group, queue: RealRedis, kind: str, *more: str
+    deployment: Deployment,
+    shape: tuple[str, ...],
+    group: Group,
+    queue: RealRedis,
+    *options: str,
 ) -> tuple[Api, Api]:
+    """Two that serve HTTP: servers of one process, or API nodes with the other parts apart."""
     shared = (
-        *("--set", f"conductor.db.type={kind}", "--set", f"conductor.redis.hosts={group.hosts()}"),
+        *("--set", f"conductor.redis.hosts={group.hosts()}"),
         *("--set", f"conductor.effects.redisUrl={queue.url}"),
         *("--data", str(deployment.folder / "data")),
-        *more,
+        *options,
     )
+    command = ("server", *shape) if shape == ONE_PROCESS else ("api",)
     first, second = (
-        deployment.serve(Api(deployment.folder / name, "api", *shared))
+        deployment.serve(Api(deployment.folder / name, *command, *shared))
         for name in ("first", "second")
     )
-    for name in ("sweeper", "effects"):
-        deployment.run(name, name, *shared)
+    if shape != ONE_PROCESS:
+        for name in ("sweeper", "effects"):
+            deployment.run(name, name, *shared)
     return first, second
 
 
@@ -322,12 +330,14 @@ def _or_absent(kind: Any) -> Any:
 
 def test_primary_of_a_cluster_is_killed_under_load(
     deployment: Deployment,
+    shape: tuple[str, ...],
     cluster: RedisCluster,
     newest_redis: RealRedis,
     say: Callable[[str], None],
 ) -> None:
+    kind = ("--set", "conductor.db.type=redis_cluster")
     partitions = ("--set", f"conductor.redis.partitions={_PARTITIONS}")
-    servers = _served(deployment, cluster, newest_redis, "redis_cluster", *partitions)
+    servers = _served(deployment, shape, cluster, newest_redis, *kind, *partitions)
 
     def kill() -> float:
         # The one with definitions, shards and schedules.
@@ -340,12 +350,14 @@ def test_primary_of_a_cluster_is_killed_under_load(
 
 def test_primary_behind_sentinel_is_killed_under_load(
     deployment: Deployment,
+    shape: tuple[str, ...],
     watched: WatchedRedis,
     newest_redis: RealRedis,
     say: Callable[[str], None],
 ) -> None:
+    kind = ("--set", "conductor.db.type=redis_sentinel")
     master = ("--set", f"conductor.redis.sentinelMasterName={watched.master}")
-    servers = _served(deployment, watched, newest_redis, "redis_sentinel", *master)
+    servers = _served(deployment, shape, watched, newest_redis, *kind, *master)
 
     def kill() -> float:
         watched.primary().kill()

@@ -35,6 +35,7 @@ from tests.api.fake_engine import TASK_ID, WORKFLOW_ID, FakeEngine
 RECORDED: Final = Path(__file__).parents[1] / "golden" / "client_requests.jsonl"
 _LIMIT: Final = 100_000
 Json = dict[str, Any]
+_SENT: Final[list[Json]] = [*map(json.loads, RECORDED.read_text(encoding="utf-8").splitlines())]
 
 
 class Way:
@@ -120,10 +121,9 @@ def _agree(front: Way, flask: Way, sent: Json) -> bool:
     return True
 
 
-@pytest.mark.parametrize("client", ["java", "javascript", "python 1", "python 2"])
+@pytest.mark.parametrize("client", sorted({sent["client"] for sent in _SENT}))
 def test_what_official_clients_send_is_answered_alike(client: str) -> None:
-    lines = RECORDED.read_text(encoding="utf-8").splitlines()
-    recorded = [_handed_on(sent) for sent in map(json.loads, lines) if sent["client"] == client]
+    recorded = [_handed_on(sent) for sent in _SENT if sent["client"] == client]
     front, flask = Way(), Way()
     hot = [sent for sent in recorded if _agree(front, flask, sent)]
     find = front.hot().find

