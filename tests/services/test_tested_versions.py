@@ -96,7 +96,8 @@ def test_each_sql_server_says_that_it_is_of_a_version_that_is_listed(
     with Database(node="test", address=address, lock_wait_s=30).connected() as connection:
         cursor = connection.cursor()
         cursor.execute("SELECT version()")
-        ((said,),) = cursor.fetchall()
-    listed = ", ".join(_connectors().values())
+        row = cursor.fetchone()
+    assert row is not None
+    said, listed = str(row[0]), ", ".join(_connectors().values())
     (version,) = re.findall(rf"\b{make} ([\d.]+)", listed)
     assert re.search(rf"(^|PostgreSQL ){re.escape(version)}\.", said), said
