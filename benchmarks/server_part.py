@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import os
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -21,6 +20,7 @@ from benchmarks.clients import Http, Load, Seen, alone, drive
 from benchmarks.figures import Bare, Figure, between, quantile
 from benchmarks.machine import cost_of
 from conductor_py.processes.embedded_redis import EmbeddedRedis
+from tests.services.ports import free_port
 
 _PART = "Server, through HTTP"
 _LATENCIES = "Latencies at 80 tasks/s"
@@ -89,7 +89,7 @@ def begun(**settings: str) -> Iterator[Begun]:
     """Begin a server on an empty data directory, and end it; ``settings`` as above."""
     with tempfile.TemporaryDirectory(prefix="bench-") as directory:
         data = Path(directory)
-        port = _free_port()
+        port = free_port()
         kept = {k: v for k, v in os.environ.items() if not k.startswith("CONDUCTOR_")}
         command = ("server", "--port", str(port), "--data", str(data))
         with (data / "log").open("wb") as log:
@@ -106,13 +106,6 @@ def begun(**settings: str) -> Iterator[Begun]:
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait(60)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def _await_ready(at: Begun) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.pages import ROOT, page
+from tests.services.absence import needs
 from tests.services.kafka import _KAFKA
 from tests.services.object_store import _VERSITYGW
 from tests.services.redis_servers import _DEBIAN_REDIS, redis_version
@@ -66,7 +67,9 @@ def test_connectors_are_listed_with_the_versions_that_tests_start() -> None:
 
 def test_zookeeper_of_pyspark_is_the_one_that_is_listed() -> None:
     """Where PySpark is installed, tests start the one that it brings."""
-    pyspark = pytest.importorskip("pyspark")
+    needs("pyspark")
+    import pyspark
+
     (jar,) = (Path(pyspark.__file__).parent / "jars").glob("zookeeper-[0-9]*.jar")
     assert _minor(jar.stem.rpartition("-")[2]) == _services()["ZooKeeper"]
 
@@ -96,7 +99,8 @@ def test_each_sql_server_says_that_it_is_of_a_version_that_is_listed(
     with Database(node="test", address=address, lock_wait_s=30).connected() as connection:
         cursor = connection.cursor()
         cursor.execute("SELECT version()")
-        ((said,),) = cursor.fetchall()
-    listed = ", ".join(_connectors().values())
+        row = cursor.fetchone()
+    assert row is not None
+    said, listed = str(row[0]), ", ".join(_connectors().values())
     (version,) = re.findall(rf"\b{make} ([\d.]+)", listed)
     assert re.search(rf"(^|PostgreSQL ){re.escape(version)}\.", said), said
