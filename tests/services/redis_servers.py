@@ -18,9 +18,10 @@ from tests.services.cache import Unobtainable, fetched, run, tool
 from tests.services.processes import Service
 from tests.waiting import PATIENCE_S
 
+#: That of the machine whose verdicts are kept; another one's distribution may have another.
 _DEBIAN_REDIS = "7.0"
 _DEBIAN_PACKAGES = (
-    f"redis-server=5:{_DEBIAN_REDIS}.*",
+    "redis-server",
     "redis-tools",
     "libatomic1",
     "libhiredis0.14",

@@ -74,6 +74,7 @@ def test_zookeeper_of_pyspark_is_the_one_that_is_listed() -> None:
     assert _minor(jar.stem.rpartition("-")[2]) == _services()["ZooKeeper"]
 
 
+@pytest.mark.thorough(target="versions")
 def test_each_redis_says_that_it_is_of_a_version_that_is_listed(real_redis) -> None:
     said = redis_version(real_redis.name)
     make, version = re.findall(r"^(\w+) server v=(\S+)", said)[0]
@@ -85,10 +86,10 @@ def test_each_redis_says_that_it_is_of_a_version_that_is_listed(real_redis) -> N
     [
         ("postgresql_server", "PostgreSQL"),
         ("mariadb_server", "MariaDB"),
-        pytest.param("mysql_server", "MySQL", marks=pytest.mark.thorough(target="versions")),
+        ("mysql_server", "MySQL"),
     ],
 )
-@pytest.mark.service
+@pytest.mark.thorough(target="versions")
 def test_each_sql_server_says_that_it_is_of_a_version_that_is_listed(
     fixture, make, request
 ) -> None:
