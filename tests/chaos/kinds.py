@@ -31,7 +31,8 @@ class Expected:
 
     ``done`` are the references that complete exactly once. ``failed`` says of some how many
     attempts fail before; ``late`` are those of which at least one attempt times out; ``broken``
-    may fail for good until somebody retries. ``cut`` may be there, CANCELED.
+    may fail for good until somebody retries. ``cut`` may be there, CANCELED. ``again`` are those
+    that a rerun runs: once more for each rerun that was sent again, as nobody had answered.
     """
 
     status: str = "COMPLETED"
@@ -40,6 +41,7 @@ class Expected:
     failed: Mapping[str, int] = field(default_factory=dict)
     late: frozenset[str] = frozenset()
     broken: frozenset[str] = frozenset()
+    again: frozenset[str] = frozenset()
     cut: frozenset[str] = frozenset()
 
 
@@ -565,6 +567,7 @@ _BROKEN = Kind(
         output={"value": _number(given) + 3},
         done=frozenset({"before", "breaks", "after"}),
         broken=frozenset({"breaks"}),
+        again=frozenset({"breaks", "after"} if given["by"] == "rerun" else ()),
     ),
     waits=True,
 )

@@ -54,6 +54,8 @@ class Journal:
         self.operated: list[Json] = []
         #: When each execution's end was first asked for: it may be taken in from then on.
         self.terminations: dict[str, int] = {}
+        #: How often an operation on an execution was sent and not answered: it may be carried out.
+        self.unanswered: Counter[str] = Counter()
         self.counts: Counter[str] = Counter()
         self.failures: list[str] = []
 
@@ -77,6 +79,11 @@ class Journal:
             self.operated.append(entry)
             self._file.write(orjson.dumps(entry) + b"\n")
             self._file.flush()
+
+    def no_answer(self, execution: str) -> None:
+        with self._lock:
+            self.unanswered[execution] += 1
+            self.counts["operations without an answer"] += 1
 
     def count(self, what: str) -> None:
         with self._lock:
@@ -281,7 +288,7 @@ class Load:
             try:
                 call(random.choice(self._clients))
             except (StoreUnavailable, OSError):
-                self._journal.count("operations without an answer")
+                self._journal.no_answer(execution)
                 _NEVER.wait(_PAUSE_S)
             except Conflict:  # it has happened already, or is over
                 return

@@ -249,6 +249,7 @@ class Chaos:
             restarts=self._store.restarts,
             forgetful=self._plan.fsync != "always",
             terminations=self._journal.terminations,
+            unanswered=self._journal.unanswered,
             rest=rest,
         )
         begun = [line for line in worker_lines(self._folder) if line["event"] == "begun"]

@@ -83,6 +83,19 @@ def test_an_execution_as_it_should_be_is_in_order(seed: int) -> None:
     assert chains(document) == []
 
 
+def test_a_rerun_that_nobody_answered_may_be_carried_out_beside_the_one_that_is_sent_again() -> (
+    None
+):
+    document = _document("chaos_broken", by="rerun")
+    document["tasks"] += [_task(ref, seq) for seq, ref in enumerate(("breaks", "after"), 4)]
+    assert judge(document, unanswered=1) == []
+    assert len(judge(document)) == 2
+    document["tasks"].append(_task("before", 6))
+    assert len(judge(document, unanswered=9)) == 1, "no rerun runs what stands before its task"
+    restarted = {**document, "input": {**document["input"], "by": "restart"}}
+    assert len(judge(restarted, unanswered=9)) == 3
+
+
 def test_everything_in_order_is_no_violation() -> None:
     assert _kinds(_evidence(_document())) == []
 
