@@ -41,8 +41,10 @@ Written by `{command}` on {date}; do not edit.
 - Machine: {machine}
 - Software: {software}
 
-One run. *Wanted* fails nothing. For an execution of a million tasks `conductor.limits.tasksPerExecution` is raised (by default
-200,000). Archived executions are their documents in the index, which is what a search reads; what the archive keeps of each beside that is left out.
+One run. *Wanted* fails nothing. For an execution of a million tasks
+`conductor.limits.tasksPerExecution` is raised (by default 200,000). Archived executions are their
+documents in the index, which is what a search reads; what the archive keeps of each beside that is
+left out.
 """
 
 
