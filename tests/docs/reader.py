@@ -25,7 +25,6 @@ from tests.services import absent
 from tests.services.processes import answers, die_with_parent
 
 _KEPT = frozenset({"LANG", "PYTHONPATH", "TMPDIR", "JAVA_HOME", "LD_LIBRARY_PATH"})
-_FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _INTO = re.compile(r"[Pp]ut this\b[^`]* into `([\w.-]+)`:$")
 _LEFT_OUT = re.compile(r"^\*Not run as it stands: (.+)\.\*$")
 _SERVER = re.compile(r"^conductor-py server\b", re.MULTILINE)
@@ -52,18 +51,21 @@ class Step:
 
 def steps_of(page: Page) -> tuple[Step, ...]:
     """The blocks of a page in order. A text right behind a block is what that prints."""
-    found = list(_FENCE.finditer(page.text))
     steps, file = [], ""
-    for at, block in enumerate(found):
-        said = page.text[: block.start()].rstrip().rpartition("\n\n")[2].replace("\n", " ")
+    for block in page.fences():
+        said = page.text[: block.start].rstrip().rpartition("\n\n")[2].replace("\n", " ").strip()
         named, left_out = _INTO.search(said), _LEFT_OUT.match(said)
-        goes_on = block[1] == "python" and file.endswith(".py")
+        goes_on = block.language == "python" and file.endswith(".py")
         file = named[1] if named else file if goes_on else ""
-        after = found[at + 1] if at + 1 < len(found) else None
-        near = after is not None and not page.text[block.end() : after.start()].strip()
-        prints = after[2] if after is not None and near and after[1] == "text" else None
-        needs = left_out[1] if left_out else ""
-        steps.append(Step(language=block[1], text=block[2], file=file, needs=needs, prints=prints))
+        steps.append(
+            Step(
+                language=block.language,
+                text=block.text,
+                file=file,
+                needs=left_out[1] if left_out else "",
+                prints=page.printed_by(block),
+            )
+        )
     return tuple(steps)
 
 

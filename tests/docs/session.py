@@ -25,7 +25,7 @@ _PORT = 8080
 _PATIENCE_S = 400.0  # Spark, too, on two cores
 _LOOK_S = 0.05
 _SIOCSIFFLAGS, _UP_AND_RUNNING = 0x8914, 0x41
-_SERVER = re.compile(r"^conductor-py server\b")
+_SERVER = re.compile(r"^(conductor-py|redis)[- ]server\b")
 
 
 class Failed(Exception):
@@ -105,9 +105,8 @@ class Session:
         for process in (self._program, self._shell):
             if process is not None and process.poll() is None:
                 process.kill()
-        for server in self._servers:
+        for server in reversed(self._servers):  # a server needs its Redis to the end
             server.send_signal(signal.SIGTERM)
-        for server in self._servers:
             server.wait(_PATIENCE_S)
 
     def _start(self, *command: str) -> subprocess.Popen[str]:
