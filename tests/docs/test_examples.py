@@ -36,17 +36,10 @@ _PAGES = [
     if page.name not in _ELSEWHERE and any(step.runs for step in steps_of(page))
 ]
 _ID = "it needs the id of an execution of yours"
-_REDIS = "it needs a Redis of yours"
 _NEEDS = {
     "docs/how-to/audit.md": [_ID, "it needs entries of yours"],
-    "docs/how-to/backfill.md": [_ID],
-    "docs/how-to/external-services.md": [_REDIS, _REDIS],
-    "docs/how-to/http-tasks.md": [_REDIS],
     "docs/how-to/locks.md": ["it needs a package index"],
-    "docs/how-to/long-tasks.md": [_ID],
     "docs/how-to/simulate-a-workflow.md": ["it needs a package index"],
-    "docs/how-to/why.md": [_ID],
-    "docs/reference/catalog.md": ["it needs a second server"],
     "docs/reference/connectors.md": ["it needs a bucket of yours"],
     "docs/reference/pipelines.md": ["it needs a file of yours", _ID, _ID, _ID],
 }

@@ -36,7 +36,76 @@ echo '{"order": 7}' > order.json
 echo '{"pack": [{"status": "FAILED"}, {"status": "COMPLETED"}]}' > mocks.json
 """
 _REDIS = "redis-server --port 6379 --save ''\n"
+_START_RESIZE = """\
+cat > resizing.json << 'end'
+{"name": "resizing", "version": 1, "tasks": [{"name": "resize", "taskReferenceName": "first"}]}
+end
+id=$(conductor-py workflow start --definition @resizing.json)
+"""
+_START_COUNTING = """\
+cat > counting.json << 'end'
+{"name": "counting", "version": 1, "tasks": [{"name": "count_lines", "taskReferenceName": "count"}]}
+end
+id=$(conductor-py workflow start --definition @counting.json)
+"""
+_FAILED_BACKFILL = """\
+cat > worse.json << 'end'
+{"name": "report", "version": 1, "tasks": [{"name": "end", "taskReferenceName": "end",
+ "type": "TERMINATE", "inputParameters": {"terminationStatus": "FAILED"}}]}
+end
+conductor-py definition register worse.json --overwrite
+id=$(conductor-py schedule backfill nightly-report --from 2026-03-02 --to 2026-03-02)
+failed='import json, sys; sys.exit(json.load(sys.stdin)["status"] != "FAILED")'
+until conductor-py workflow get "$id" --json | python -c "$failed"; do :; done
+"""
+_PROTECTED_REDIS = "redis-server --port 6379 --save '' --requirepass password\n"
+_WORK_FOR_ALL_PARTS = """\
+cat > parts.json << 'end'
+{"name": "parts", "version": 1, "tasks": [
+  {"name": "wait", "taskReferenceName": "wait", "type": "WAIT", "inputParameters": {"duration": "1 s"}},
+  {"name": "ask", "taskReferenceName": "ask", "type": "HTTP", "inputParameters": {
+    "uri": "http://127.0.0.1:8082/health", "method": "GET"}}]}
+end
+export CONDUCTOR_SERVER_URL=http://127.0.0.1:8082/api
+conductor-py workflow start --definition @parts.json --watch
+until conductor-py workflow search | grep parts; do :; done
+"""
+_WORK_FOR_A_GROUP = """\
+cat > group.json << 'end'
+{"name": "group", "version": 1, "tasks": [{"name": "slow_call", "taskReferenceName": "call", "type": "HTTP",
+ "inputParameters": {"uri": "http://127.0.0.1:8080/health", "method": "GET"},
+ "taskDefinition": {"name": "slow_call", "isolationGroupId": "slow"}}]}
+end
+conductor-py workflow start --definition @group.json --watch
+"""
+_REACHES_HERE = "--set conductor.tasks.http.allowedNetworks=127.0.0.1"
 _PAGES = {
+    "docs/how-to/backfill.md": Theirs(
+        before={"3f1d…": _FAILED_BACKFILL},
+        called={"3f1d…": '"$id"'},
+    ),
+    "docs/how-to/external-services.md": Theirs(
+        before={
+            "redis.internal:6379/0": _PROTECTED_REDIS,
+            "conductor-py api": "echo conductor.redis.hosts=127.0.0.1:6379:r:password >> config.properties\n"
+            "echo conductor.tasks.http.allowedNetworks=127.0.0.1 >> config.properties\n",
+        },
+        called={
+            "@redis.internal:6379/0": "@127.0.0.1:6379/1 --port 8081 --data ./second",
+            "--port 8080": "--port 8082",  # at 8080 is the server from the beginning of the page
+        },
+        after=_WORK_FOR_ALL_PARTS,
+    ),
+    "docs/how-to/http-tasks.md": Theirs(
+        first=f"{_REDIS}conductor-py server --redis redis://127.0.0.1:6379\n",
+        called={"redis.internal:6379": f"127.0.0.1:6379 {_REACHES_HERE}"},
+        after=_WORK_FOR_A_GROUP,
+    ),
+    "docs/how-to/long-tasks.md": Theirs(
+        first="conductor-py server\n",
+        before={"workflow checkpoints": _START_COUNTING},
+        called={"1b671a64-40d5-491e-99b0-da01ff1f3341": '"$id"'},
+    ),
     "docs/how-to/migrate-from-conductor.md": Theirs(
         first=_OLD_SERVER,
         before={"--port 8090": _OLD_DEFINITIONS},
@@ -44,6 +113,17 @@ _PAGES = {
         after="conductor-py definition list | grep orders\n",
     ),
     "docs/how-to/two-servers.md": Theirs(first=_REDIS),
+    "docs/how-to/why.md": Theirs(
+        first="conductor-py server\n",
+        before={"workflow why": _START_RESIZE},
+        called={"00012d4b-1c2f-4c6e-9a51-7f0e6f7d1a2b": '"$id"'},
+        after='conductor-py workflow why "$id" | grep no-worker-ever\n',
+    ),
+    "docs/reference/catalog.md": Theirs(
+        first="conductor-py server\nconductor-py server --port 8090 --data ./prod\n",
+        called={"http://prod:8080": "http://127.0.0.1:8090"},
+        after="conductor-py dag list --server http://127.0.0.1:8090 | grep nightly\n",
+    ),
 }
 
 
