@@ -59,10 +59,15 @@ failed='import json, sys; sys.exit(json.load(sys.stdin)["status"] != "FAILED")'
 until conductor-py workflow get "$id" --json | python -c "$failed"; do :; done
 """
 _PROTECTED_REDIS = "redis-server --port 6379 --save '' --requirepass password\n"
+_CONFIGURATION = """\
+echo conductor.redis.hosts=127.0.0.1:6379:r:password >> config.properties
+echo conductor.tasks.http.allowedNetworks=127.0.0.1 >> config.properties
+"""
 _WORK_FOR_ALL_PARTS = """\
 cat > parts.json << 'end'
 {"name": "parts", "version": 1, "tasks": [
-  {"name": "wait", "taskReferenceName": "wait", "type": "WAIT", "inputParameters": {"duration": "1 s"}},
+  {"name": "wait", "taskReferenceName": "wait", "type": "WAIT",
+   "inputParameters": {"duration": "1 s"}},
   {"name": "ask", "taskReferenceName": "ask", "type": "HTTP", "inputParameters": {
     "uri": "http://127.0.0.1:8082/health", "method": "GET"}}]}
 end
@@ -72,7 +77,8 @@ until conductor-py workflow search | grep parts; do :; done
 """
 _WORK_FOR_A_GROUP = """\
 cat > group.json << 'end'
-{"name": "group", "version": 1, "tasks": [{"name": "slow_call", "taskReferenceName": "call", "type": "HTTP",
+{"name": "group", "version": 1, "tasks": [{
+ "name": "slow_call", "taskReferenceName": "call", "type": "HTTP",
  "inputParameters": {"uri": "http://127.0.0.1:8080/health", "method": "GET"},
  "taskDefinition": {"name": "slow_call", "isolationGroupId": "slow"}}]}
 end
@@ -87,8 +93,7 @@ _PAGES = {
     "docs/how-to/external-services.md": Theirs(
         before={
             "redis.internal:6379/0": _PROTECTED_REDIS,
-            "conductor-py api": "echo conductor.redis.hosts=127.0.0.1:6379:r:password >> config.properties\n"
-            "echo conductor.tasks.http.allowedNetworks=127.0.0.1 >> config.properties\n",
+            "conductor-py api": _CONFIGURATION,
         },
         called={
             "@redis.internal:6379/0": "@127.0.0.1:6379/1 --port 8081 --data ./second",
