@@ -7,7 +7,7 @@ made, right before the block that needs it.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from tests.docs.pages import Page
+from tests.docs.pages import ROOT, Page
 from tests.docs.reader import Step, steps_of
 
 
@@ -84,8 +84,89 @@ cat > group.json << 'end'
 end
 conductor-py workflow start --definition @group.json --watch
 """
+_SPARK = f"""\
+conductor-py server
+cp '{ROOT}/schemas/examples/pipelines/orders.json' .
+is() {{ until conductor-py workflow why "$ID" | grep "^$1:"; do sleep 0.2; done; }}
+shows() {{ until conductor-py pipeline progress "$ID" | grep "$1"; do sleep 0.2; done; }}
+arrives() {{ echo '{{"day": 1}}' > "in/.$1"; mv "in/.$1" "in/$1.json"; }}
+"""
+_BOUNDED = """\
+conductor-spark-worker --server http://127.0.0.1:8080/api --allow-path . 2> worker.log &
+mkdir in
+arrives monday
+of() { cat << end
+{"name": "visits", "version": $1, "tasks": [{
+ "name": "load", "taskReferenceName": "load", "type": "SPARK_PIPELINE",
+ "inputParameters": {"job": {"version": 1, "name": "visits", "mode": "$2", "sources": [{
+   "id": "folder", "kind": "file", "output": "visits", "format": "json", "paths": [$3],
+   "schema": {"columns": [{"name": "day", "type": "bigint"}]} $4}],
+  "sinks": [{"id": "lake", "kind": "file", "input": "visits", "format": "parquet",
+   "path": "$PWD/out-$2", "visibility": "manifest"}],
+  "env": {"work_dir": "$PWD/work-$2"}}}}]}
+end
+}
+path="\\"$PWD/in/*.json\\"" other="\\"$PWD/more/*.json\\""
+of 1 bounded "$path" "" > bounded.json
+ID=$(conductor-py workflow start --definition @bounded.json)
+"""
+_UNBOUNDED = """\
+watched=', "watch": true, "poll_s": 1'
+of 1 unbounded "$path" "$watched" > visits.json
+of 2 unbounded "$path, $other" "$watched" > more.json
+conductor-py definition register visits.json more.json
+ID=$(conductor-py workflow start visits --version 1)
+shows "1 of . splits"
+"""
+_THIRD_EPOCH = """\
+arrives tuesday
+shows "2 of . splits"
+arrives wednesday
+shows "3 of . splits"
+"""
+_STOP_AGAIN = """\
+is running
+conductor-py workflow stop-task $ID load
+is callback
+part=$(conductor-py workflow checkpoints "$ID" | grep -o 'p-[0-9a-f]*' | head -n 1)
+"""
+_GO_BACK = "conductor-py workflow resume-task $ID load --savepoint"
+_FURTHER = "conductor-py workflow resume-task $ID load --epoch"
 _REACHES_HERE = "--set conductor.tasks.http.allowedNetworks=127.0.0.1"
+_AUDITED = f"""\
+{_REDIS}conductor-py server --redis redis://127.0.0.1:6379 --set conductor.quarantine.tries=3
+"""
+_IN_QUARANTINE = """\
+cat > marks.py << 'end'
+import sys
+import redis
+_, what, execution = sys.argv
+db = redis.Redis()
+(key,) = db.keys(f"*exec:{execution}")
+if what == "damage":
+    db.set("kept", db.hget(key, "h"))
+    db.hset(key, "h", b'{"f": 99}')
+else:
+    db.hset(key, "h", db.get("kept"))
+end
+listed() { until conductor-py quarantine list | grep "$1"; do sleep 0.2; done; }
+cat > held.json << 'end'
+{"name": "held", "version": 1, "tasks": [
+ {"name": "wait", "taskReferenceName": "wait", "type": "WAIT",
+  "inputParameters": {"duration": "2 s"}},
+ {"name": "look", "taskReferenceName": "look", "type": "HUMAN"}]}
+end
+id=$(conductor-py workflow start --definition @held.json)
+python marks.py damage "$id"
+listed "$id"
+python marks.py mend "$id"
+"""
 _PAGES = {
+    "docs/how-to/audit.md": Theirs(
+        first=_AUDITED,
+        before={"quarantine retry --all": _IN_QUARANTINE},
+        called={"00012d4b-1c2f-4c6e-9a51-7f0e6f7d1a2b": '"$id"'},
+    ),
     "docs/how-to/backfill.md": Theirs(
         before={"3f1d…": _FAILED_BACKFILL},
         called={"3f1d…": '"$id"'},
@@ -128,6 +209,25 @@ _PAGES = {
         first="conductor-py server\nconductor-py server --port 8090 --data ./prod\n",
         called={"http://prod:8080": "http://127.0.0.1:8090"},
         after="conductor-py dag list --server http://127.0.0.1:8090 | grep nightly\n",
+    ),
+    "docs/reference/connectors.md": Theirs(
+        first="mkdir lake\necho there > lake/orders\n",
+        called={'"s3://lake/orders"': "f\"{__import__('os').getcwd()}/lake\""},
+    ),
+    "docs/reference/pipelines.md": Theirs(
+        first=_SPARK,
+        before={
+            "pipeline progress": _BOUNDED,
+            "workflow upgrade": _UNBOUNDED,
+            "--savepoint evening": _THIRD_EPOCH,
+        },
+        called={
+            "1b671a64-40d5-491e-99b0-da01ff1f3341": '"$ID"',
+            "conductor-py workflow upgrade": "is callback\nconductor-py workflow upgrade",
+            _GO_BACK: f"is callback\n{_GO_BACK}",
+            f"{_FURTHER} 41 --part p-6f2a": f"{_STOP_AGAIN}{_FURTHER} 1 --part $part",
+        },
+        after='shows "WAITING epoch [5-9]"\n',  # the rows behind epoch 1 came again
     ),
 }
 
