@@ -37,7 +37,6 @@ _PAGES = [
     if page.name not in _ELSEWHERE and any(step.runs for step in steps_of(page))
 ]
 _NEEDS = {
-    "docs/how-to/audit.md": ["it needs entries of yours"],
     "docs/how-to/locks.md": ["it needs a package index"],
     "docs/how-to/simulate-a-workflow.md": ["it needs a package index"],
 }

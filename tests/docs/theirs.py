@@ -137,35 +137,62 @@ _AUDITED = f"""\
 {_REDIS}conductor-py server --redis redis://127.0.0.1:6379 --set conductor.quarantine.tries=3
 """
 _IN_QUARANTINE = """\
-cat > marks.py << 'end'
+cat > store.py << 'end'
 import sys
 import redis
-_, what, execution = sys.argv
+_, what, name, field = sys.argv
 db = redis.Redis()
-(key,) = db.keys(f"*exec:{execution}")
+(key,) = db.keys(f"*:{name}")
 if what == "damage":
-    db.set("kept", db.hget(key, "h"))
-    db.hset(key, "h", b'{"f": 99}')
+    db.set("kept", db.hget(key, field))
+    db.hset(key, field, b'{"f": 99}')
 else:
-    db.hset(key, "h", db.get("kept"))
+    db.hset(key, field, db.get("kept"))
 end
+is_due() { redis-cli zadd "$(redis-cli --raw keys "*:$1")" 1 "$2"; }
 listed() { until conductor-py quarantine list | grep "$1"; do sleep 0.2; done; }
 cat > held.json << 'end'
 {"name": "held", "version": 1, "tasks": [
  {"name": "wait", "taskReferenceName": "wait", "type": "WAIT",
-  "inputParameters": {"duration": "2 s"}},
+  "inputParameters": {"duration": "1 day"}},
  {"name": "look", "taskReferenceName": "look", "type": "HUMAN"}]}
 end
 id=$(conductor-py workflow start --definition @held.json)
-python marks.py damage "$id"
+python store.py damage "exec:$id" h
+is_due timers:s0 "a:$id-1"
 listed "$id"
-python marks.py mend "$id"
+python store.py mend "exec:$id" h
+"""
+_DAMAGED = """\
+cat > third.json << 'end'
+{"name": "third", "version": 1, "tasks": [
+ {"name": "one", "taskReferenceName": "one", "type": "NOOP"},
+ {"name": "two", "taskReferenceName": "two", "type": "NOOP"},
+ {"name": "wait", "taskReferenceName": "wait", "type": "WAIT",
+  "inputParameters": {"duration": "1 day"}}]}
+end
+conductor-py definition register third.json
+cat > nightly.json << 'end'
+{"name": "nightly", "cronExpression": "0 0 3 1 1 *", "startWorkflowRequest": {"name": "third"}}
+end
+conductor-py schedule save @nightly.json
+python store.py damage schedules nightly
+is_due schedules:due nightly
+listed "schedules:due nightly"
+id=$(conductor-py workflow start third)
+python store.py damage "exec:$id" a:3
+is_due timers:s0 "a:$id-3"
+listed "timers:s0 a:$id-3"
+python store.py mend "exec:$id" a:3
 """
 _PAGES = {
     "docs/how-to/audit.md": Theirs(
         first=_AUDITED,
-        before={"quarantine retry --all": _IN_QUARANTINE},
-        called={"00012d4b-1c2f-4c6e-9a51-7f0e6f7d1a2b": '"$id"'},
+        before={"quarantine retry --all": _IN_QUARANTINE, "quarantine drop": _DAMAGED},
+        called={
+            "00012d4b-1c2f-4c6e-9a51-7f0e6f7d1a2b": '"$id"',
+            "quarantine drop": "quarantine drop --yes",  # nobody is there to be asked
+        },
     ),
     "docs/how-to/backfill.md": Theirs(
         before={"3f1d…": _FAILED_BACKFILL},
