@@ -20,6 +20,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.docs.installed import extras_of, with_extras
 from tests.docs.pages import ROOT, Page
 from tests.services import absent
 from tests.services.processes import answers, die_with_parent
@@ -110,14 +111,16 @@ def follow(
     """Do what these steps of a page say, in order; AssertionError when something of it fails.
 
     Without a ``network`` of their own they reach what listens on this machine. ``place`` is the
-    name of the reader's directory.
+    name of the reader's directory. Of optional packages those are there that the page tells to
+    install.
     """
     steps = tuple(step for step in steps if step.runs or step.file)
     own_network = network and _has_networks()
+    known = environment_of(folder, programs)
     plan = {
         "own_network": own_network,
         "place": place,
-        "environment": environment_of(folder, programs),
+        "environment": known if programs else with_extras(known, extras_of(page)),
         "server": _tells_of_server(page) and not any(_starts_server(step) for step in steps),
         "steps": list(_planned(steps)),
     }
