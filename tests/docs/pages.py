@@ -8,9 +8,19 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 
-_FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"(?<!!)\[[^\]]+\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fence:
+    """A fenced block where it stands. Within a list it is indented, and its text is not."""
+
+    language: str
+    text: str
+    start: int
+    end: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,17 +51,30 @@ class Page:
 
     def blocks(self, language: str) -> tuple[Block, ...]:
         """The blocks of a language; a `text` block right behind one is what it prints."""
-        found = list(_FENCE.finditer(self.text))
-        blocks = []
-        for index, block in enumerate(found):
-            if block[1] != language:
-                continue
-            after = found[index + 1] if index + 1 < len(found) else None
-            told = after is not None and after[1] == "text"
-            near = after is not None and not self.text[block.end() : after.start()].strip()
-            prints = after[2] if after is not None and told and near else None
-            blocks.append(Block(language=language, text=block[2], prints=prints))
-        return tuple(blocks)
+        return tuple(
+            Block(language=language, text=block.text, prints=self.printed_by(block))
+            for block in self.fences()
+            if block.language == language
+        )
+
+    def fences(self) -> tuple[Fence, ...]:
+        """All fenced blocks in order."""
+        return tuple(
+            Fence(
+                language=found[2],
+                text=re.sub(f"^{found[1]}", "", found[3], flags=re.MULTILINE),
+                start=found.start(),
+                end=found.end(),
+            )
+            for found in _FENCE.finditer(self.text)
+        )
+
+    def printed_by(self, block: Fence) -> str | None:
+        """The text right behind a block: what the page says that it prints."""
+        after = next((each for each in self.fences() if each.start >= block.end), None)
+        if after is None or after.language != "text" or self.text[block.end : after.start].strip():
+            return None
+        return after.text
 
     def links(self) -> tuple[str, ...]:
         """Where the page's links lead."""

@@ -20,12 +20,12 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.docs.installed import extras_of, with_extras
 from tests.docs.pages import ROOT, Page
 from tests.services import absent
 from tests.services.processes import answers, die_with_parent
 
 _KEPT = frozenset({"LANG", "PYTHONPATH", "TMPDIR", "JAVA_HOME", "LD_LIBRARY_PATH"})
-_FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _INTO = re.compile(r"[Pp]ut this\b[^`]* into `([\w.-]+)`:$")
 _LEFT_OUT = re.compile(r"^\*Not run as it stands: (.+)\.\*$")
 _SERVER = re.compile(r"^conductor-py server\b", re.MULTILINE)
@@ -52,18 +52,21 @@ class Step:
 
 def steps_of(page: Page) -> tuple[Step, ...]:
     """The blocks of a page in order. A text right behind a block is what that prints."""
-    found = list(_FENCE.finditer(page.text))
     steps, file = [], ""
-    for at, block in enumerate(found):
-        said = page.text[: block.start()].rstrip().rpartition("\n\n")[2].replace("\n", " ")
+    for block in page.fences():
+        said = page.text[: block.start].rstrip().rpartition("\n\n")[2].replace("\n", " ").strip()
         named, left_out = _INTO.search(said), _LEFT_OUT.match(said)
-        goes_on = block[1] == "python" and file.endswith(".py")
+        goes_on = block.language == "python" and file.endswith(".py")
         file = named[1] if named else file if goes_on else ""
-        after = found[at + 1] if at + 1 < len(found) else None
-        near = after is not None and not page.text[block.end() : after.start()].strip()
-        prints = after[2] if after is not None and near and after[1] == "text" else None
-        needs = left_out[1] if left_out else ""
-        steps.append(Step(language=block[1], text=block[2], file=file, needs=needs, prints=prints))
+        steps.append(
+            Step(
+                language=block.language,
+                text=block.text,
+                file=file,
+                needs=left_out[1] if left_out else "",
+                prints=page.printed_by(block),
+            )
+        )
     return tuple(steps)
 
 
@@ -108,14 +111,16 @@ def follow(
     """Do what these steps of a page say, in order; AssertionError when something of it fails.
 
     Without a ``network`` of their own they reach what listens on this machine. ``place`` is the
-    name of the reader's directory.
+    name of the reader's directory. Of optional packages those are there that the page tells to
+    install.
     """
     steps = tuple(step for step in steps if step.runs or step.file)
     own_network = network and _has_networks()
+    known = environment_of(folder, programs)
     plan = {
         "own_network": own_network,
         "place": place,
-        "environment": environment_of(folder, programs),
+        "environment": known if programs else with_extras(known, extras_of(page)),
         "server": _tells_of_server(page) and not any(_starts_server(step) for step in steps),
         "steps": list(_planned(steps)),
     }

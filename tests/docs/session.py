@@ -25,7 +25,10 @@ _PORT = 8080
 _PATIENCE_S = 400.0  # Spark, too, on two cores
 _LOOK_S = 0.05
 _SIOCSIFFLAGS, _UP_AND_RUNNING = 0x8914, 0x41
-_SERVER = re.compile(r"^conductor-py server\b")
+_SERVER = re.compile(
+    r"^(redis-server|conductor-py (server|api|sweeper|system-worker|scheduler|effects))\b"
+)
+_WITHOUT_PORT = re.compile(r"^conductor-py (sweeper|system-worker|scheduler|effects)\b")
 
 
 class Failed(Exception):
@@ -53,7 +56,7 @@ class Session:
             )
         self._servers.append(process)
         deadline = time.monotonic() + _PATIENCE_S
-        while not _answers(port):
+        while not _WITHOUT_PORT.match(line) and not _answers(port):
             if process.poll() is not None or time.monotonic() > deadline:
                 raise Failed(f"{line}: no answer on port {port}")
             threading.Event().wait(_LOOK_S)
@@ -98,16 +101,18 @@ class Session:
             process.stdin.close()
             if process.wait(_PATIENCE_S):
                 raise Failed("the program of the page did not end well")
+        ended = [str(each.args) for each in self._servers if each.poll() is not None]
         self.stop()
+        if ended:
+            raise Failed(f"these ended by themselves: {ended}")
 
     def stop(self) -> None:
         """End what is left."""
         for process in (self._program, self._shell):
             if process is not None and process.poll() is None:
                 process.kill()
-        for server in self._servers:
+        for server in reversed(self._servers):  # a server needs its Redis to the end
             server.send_signal(signal.SIGTERM)
-        for server in self._servers:
             server.wait(_PATIENCE_S)
 
     def _start(self, *command: str) -> subprocess.Popen[str]:

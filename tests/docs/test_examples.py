@@ -13,6 +13,7 @@ import pytest
 
 from tests.docs.pages import Page, all_pages, page
 from tests.docs.reader import Step, follow, steps_of
+from tests.docs.theirs import with_theirs
 
 _LANGUAGES = {"python", "sh", "json", "properties", "toml", "text", "py"}
 _ELSEWHERE = {
@@ -20,43 +21,42 @@ _ELSEWHERE = {
     "docs/how-to/test-a-workflow.md": "test_testing_page.py",
     "docs/how-to/unstick.md": "test_unstick_page.py",
     "docs/how-to/write-a-connector.md": "test_connector_page.py",
+    "docs/reference/pipelines.md": "test_tutorials.py",
     "docs/tutorials/pipeline.md": "test_tutorials.py",
     "docs/tutorials/watched-folder.md": "test_tutorials.py",
 }
 """Pages that a test of their own follows."""
 _COMMAND = re.compile(
-    r"^    ((?:[A-Z]+=\S+ )*(?:conductor-\S+|curl|git|make|python3?|pip)\b.*)", re.MULTILINE
+    r"^[ \t]{4,}(\$ .+|(?:[A-Z_]+=\S+ )*(?:\S*/)?(?:conductor-\S+|curl|git|make|python3?|pip)\b.*)",
+    re.MULTILINE,
 )
+_FENCE = re.compile(r"^.*(?:```|~~~).*$", re.MULTILINE)
 _PAGES = [
     page
     for page in all_pages()
     if page.name not in _ELSEWHERE and any(step.runs for step in steps_of(page))
 ]
-_ID = "it needs the id of an execution of yours"
-_REDIS = "it needs a Redis of yours"
 _NEEDS = {
-    "docs/how-to/audit.md": [_ID, "it needs entries of yours"],
-    "docs/how-to/backfill.md": [_ID],
-    "docs/how-to/external-services.md": [_REDIS, _REDIS],
-    "docs/how-to/http-tasks.md": [_REDIS],
     "docs/how-to/locks.md": ["it needs a package index"],
-    "docs/how-to/long-tasks.md": [_ID],
     "docs/how-to/simulate-a-workflow.md": ["it needs a package index"],
-    "docs/how-to/two-servers.md": [_REDIS],
-    "docs/how-to/why.md": [_ID],
-    "docs/reference/catalog.md": ["it needs a second server"],
-    "docs/reference/connectors.md": ["it needs a bucket of yours"],
-    "docs/reference/pipelines.md": ["it needs a file of yours", _ID, _ID, _ID],
 }
 """What nobody can run as it stands, by what it needs."""
 _INDENTED = {
     "CONTRIBUTING.md": ["make test"],
+    "docs/how-to/cluster-and-sentinel.md": [
+        ".venv/bin/python -m pytest tests/acceptance/test_redis_failover.py"
+    ],
     "docs/explanation/simulation.md": [
         "make simulate SEEDS=10000",
         "python -m conductor_py.testing.simulation --from 4711 --trace",
     ],
     "docs/how-to/spark-cluster.md": [
         "conductor-spark-worker --server http://127.0.0.1:8080/api \\"
+    ],
+    "docs/reference/benchmarks-compared.md": [
+        ".venv/bin/python benchmarks/compare.py 65a85da 0",
+        ".venv/bin/python benchmarks/compare.py 4519698 0",
+        ".venv/bin/python benchmarks/compare.py 89e792b 0",
     ],
     "docs/reference/benchmarks-peers.md": ["make bench-peers [TURNS=4] [ONLY=java,rq]"],
     "docs/reference/benchmarks-spark.md": ["make bench-spark ONLY=T1,T5 PAIRS=3"],
@@ -79,7 +79,7 @@ _INDENTED = {
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("page", _PAGES, ids=lambda page: page.name)
 def test_a_page_does_what_it_says_for_who_follows_it(page: Page, tmp_path: Path) -> None:
-    followed = follow(page, steps_of(page), tmp_path)
+    followed = follow(page, with_theirs(page), tmp_path)
     for step, printed in zip(followed.steps, followed.printed, strict=True):
         if step.prints is not None:
             assert _plain(printed) == _plain(step.prints)
@@ -112,6 +112,12 @@ def test_a_command_stands_in_a_block_that_is_run() -> None:
     """What is merely indented shows output, or how something looks."""
     found = {page.name: _COMMAND.findall(page.prose) for page in all_pages()}
     assert {name: commands for name, commands in found.items() if commands} == _INDENTED
+
+
+def test_no_block_is_passed_over() -> None:
+    """Where a fence is left in the prose of a page, what it encloses has been read as prose."""
+    found = {page.name: _FENCE.findall(page.prose) for page in all_pages()}
+    assert {name: fences for name, fences in found.items() if fences} == {}
 
 
 @pytest.mark.parametrize(

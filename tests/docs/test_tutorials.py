@@ -1,4 +1,5 @@
-"""The tutorials of data pipelines do what they say for a reader who follows them, on a real Spark.
+"""The tutorials of data pipelines do what they say for a reader who follows them, on a real Spark,
+and so does the page on their jobs.
 
 Nothing is set before. In one command a reader writes the address of a database of theirs.
 """
@@ -10,6 +11,7 @@ import pytest
 
 from tests.docs.pages import page
 from tests.docs.reader import follow, steps_of
+from tests.docs.theirs import with_theirs
 
 pytestmark = [pytest.mark.spark, pytest.mark.thorough(target="docs"), pytest.mark.timeout(1_000)]
 
@@ -26,6 +28,11 @@ def test_flights_are_loaded_once_although_the_worker_is_killed(
 
 def test_a_watched_folder_is_left_with_a_savepoint_and_gone_on_with(tmp_path: Path) -> None:
     _follow("watched-folder", tmp_path)
+
+
+def test_a_pipeline_is_looked_at_changed_and_taken_back(tmp_path: Path) -> None:
+    found = page("docs/reference/pipelines.md")
+    follow(found, with_theirs(found), tmp_path, longest_s=_LONGEST_S)
 
 
 def _follow(name: str, folder: Path, *, database: str = "") -> None:
