@@ -128,8 +128,7 @@ mutants: $(INSTALLED) ## plant bugs one at a time and see what catches each (ONL
 
 chaos: $(INSTALLED) ## kill processes for SECONDS (300) with FSYNC (always, everysec), SEED (1) and SHAPE (apart, server), then judge
 	$(BIN)/python -m tests.chaos --seconds $(or $(SECONDS),300) --fsync $(or $(FSYNC),always) \
-		--seed $(or $(SEED),1) \
-		--shape $(or $(SHAPE),apart)
+		--seed $(or $(SEED),1) --shape $(or $(SHAPE),apart)
 
 chaos-spark: $(INSTALLED) ## strike data pipelines at every fault point [ONLY=F8,F9] [SCENE=bounded] [STRIKE=jvm] [GO_ON=1] [MINUTES=60]
 	$(BIN)/python -m tests.workers.pipelines.chaos $(if $(ONLY),--only $(ONLY)) \

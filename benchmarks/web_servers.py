@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 _ROOT = Path(__file__).resolve().parents[1]
@@ -25,14 +25,14 @@ from benchmarks.machine import cost_of  # noqa: E402
 from benchmarks.peers.child import environment  # noqa: E402
 from benchmarks.web_server_child import SERVERS  # noqa: E402
 from tests.services.ports import free_port  # noqa: E402
-from tests.services.processes import die_with_parent  # noqa: E402
+from tests.services.processes import answers, die_with_parent  # noqa: E402
+from tests.waiting import until  # noqa: E402
 
 _PACKAGES = ("granian==2.8.7", "waitress==3.0.2", "cheroot==11.1.2", "gunicorn==27.0.1")
 _CHILD = _ROOT / "benchmarks" / "web_server_child.py"
 _CLIENTS = 8
 _REQUESTS = 500
 _TASK = {"workflowInstanceId": "w" * 36, "taskId": "t" * 36, "status": "COMPLETED"}
-_READY_S = 30.0
 
 
 def main(turns: int = 8) -> int:
@@ -90,22 +90,11 @@ def _serving(programs: Path, name: str) -> Iterator[tuple[int, int]]:
         preexec_fn=die_with_parent,  # noqa: PLW1509 - one system call, libc already loaded
     )
     try:
-        _await_ready(port, process)
+        until(lambda: answers(port), what=f"{name} listens")
         yield port, process.pid
     finally:
         process.terminate()
         process.wait(30)
-
-
-def _await_ready(port: int, process: subprocess.Popen[bytes]) -> None:
-    until = time.monotonic() + _READY_S
-    while time.monotonic() < until and process.poll() is None:
-        with suppress(OSError):
-            with Http(port) as http:
-                http.json("GET", "/tasks")
-            return
-        time.sleep(0.1)
-    raise RuntimeError("the server does not start")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import orjson
 from marshmallow import ValidationError
@@ -25,7 +25,6 @@ _LARGEST_REMEMBERED = 256 * 1024
 _MAX_LIST = 1_000
 
 D = TypeVar("D")
-D_co = TypeVar("D_co", covariant=True)
 
 
 class DefinitionReader:
@@ -41,7 +40,7 @@ class DefinitionReader:
 
     def workflows(self, body: object) -> tuple[WorkflowDef, ...]:
         """Read a list of definitions; what is wrong with one refuses all, and all of it is told."""
-        return _each(self.workflow, body)
+        return _each(self._workflow, body)
 
     def task_def(self, body: object, *, root: str = "$") -> TaskDef:
         """Read a task definition; ``InvalidInput`` as for a workflow definition."""
@@ -51,7 +50,7 @@ class DefinitionReader:
         """Read a list of task definitions, or a single one."""
         if isinstance(body, dict):
             return (self.task_def(body),)
-        return _each(self.task_def, body)
+        return _each(self._task_def, body)
 
     def check(self, definition: WorkflowDef) -> None:
         """Hold a definition that was read elsewhere to the rules (``DefinitionError``)."""
@@ -86,17 +85,13 @@ def _below(root: str, read: Callable[[object], D], body: object) -> D:
         raise type(error)(violations=moved(error.violations, root)) from error
 
 
-class _Read(Protocol[D_co]):
-    def __call__(self, body: object, *, root: str) -> D_co: ...
-
-
-def _each(read: _Read[D], body: object) -> tuple[D, ...]:
+def _each(read: Callable[[object], D], body: object) -> tuple[D, ...]:
     """Read every definition of a list, and tell what is wrong with all of them at once."""
     good: list[D] = []
     bad: list[InvalidInput] = []
     for index, item in enumerate(_listed(body)):
         try:
-            good.append(read(item, root=f"$[{index}]"))
+            good.append(_below(f"$[{index}]", read, item))
         except InvalidInput as error:
             bad.append(error)
     if bad:

@@ -1,6 +1,7 @@
 """Bodies on their way in, and JSON of many values: each has a bound, known before it is met."""
 
 import io
+import time
 from typing import Any
 
 import pytest
@@ -110,11 +111,22 @@ def test_signs_within_strings_are_no_values(text: str) -> None:
     assert parse(json.dumps([text, 1]).encode(), max_values=1_000) == [text, 1]
 
 
-@pytest.mark.parametrize("body", [b'"' * 200_001, b'"' + b'\\"' * 200_000, b'[,"\\' * 100_000])
-def test_strings_that_never_end_are_looked_through_once(body: bytes) -> None:
-    """A second look from each quote would take longer than a test may."""
+_ENDLESS = [b'"' * 200_001, b'"' + b'\\"' * 200_000, b'[,"\\' * 100_000]
+
+
+@pytest.mark.parametrize("body", _ENDLESS)
+def test_strings_that_never_end_are_refused(body: bytes) -> None:
     with pytest.raises(InvalidInput):
         parse(body + b"," * 2_000 + b"\\", max_values=1_000)
+
+
+@pytest.mark.thorough(target="timing")
+@pytest.mark.parametrize("body", _ENDLESS)
+def test_strings_that_never_end_are_looked_through_once(body: bytes) -> None:
+    began = time.process_time()
+    with pytest.raises(InvalidInput):
+        parse(body + b"," * 2_000 + b"\\", max_values=1_000)
+    assert time.process_time() - began < 5, "a second look from each quote would take minutes"
 
 
 def test_start_of_too_many_values_is_400_and_starts_nothing() -> None:

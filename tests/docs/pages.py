@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -13,23 +14,20 @@ _LINK = re.compile(r"(?<!!)\[[^\]]+\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fence:
-    """A fenced block where it stands. Within a list it is indented, and its text is not."""
-
-    language: str
-    text: str
-    start: int
-    end: int
+def _text(fenced: re.Match[str]) -> str:
+    return re.sub(f"^{fenced[1]}", "", fenced[3], flags=re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """A fenced block: what it holds, its language, and what the page says that it prints."""
+    """A fenced block: where it begins, what it holds, its language, and what the page says that it
+    prints. Within a list it is indented, and its text is not.
+    """
 
+    start: int
     language: str
     text: str
-    prints: str | None = None
+    prints: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,32 +47,22 @@ class Page:
         """The text without its fenced blocks."""
         return _FENCE.sub("", self.text)
 
-    def blocks(self, language: str) -> tuple[Block, ...]:
-        """The blocks of a language; a `text` block right behind one is what it prints."""
+    def blocks(self, language: str = "") -> tuple[Block, ...]:
+        """The blocks of a language, or all; a `text` block right behind one is what it prints."""
+        found = list(_FENCE.finditer(self.text))
         return tuple(
-            Block(language=language, text=block.text, prints=self.printed_by(block))
-            for block in self.fences()
-            if block.language == language
-        )
-
-    def fences(self) -> tuple[Fence, ...]:
-        """All fenced blocks in order."""
-        return tuple(
-            Fence(
-                language=found[2],
-                text=re.sub(f"^{found[1]}", "", found[3], flags=re.MULTILINE),
-                start=found.start(),
-                end=found.end(),
+            Block(
+                start=each.start(),
+                language=each[2],
+                text=_text(each),
+                prints=_text(after) if after is not None and self._prints(each, after) else None,
             )
-            for found in _FENCE.finditer(self.text)
+            for each, after in zip_longest(found, found[1:])
+            if language in {"", each[2]}
         )
 
-    def printed_by(self, block: Fence) -> str | None:
-        """The text right behind a block: what the page says that it prints."""
-        after = next((each for each in self.fences() if each.start >= block.end), None)
-        if after is None or after.language != "text" or self.text[block.end : after.start].strip():
-            return None
-        return after.text
+    def _prints(self, block: re.Match[str], after: re.Match[str]) -> bool:
+        return after[2] == "text" and not self.text[block.end() : after.start()].strip()
 
     def links(self) -> tuple[str, ...]:
         """Where the page's links lead."""

@@ -53,7 +53,7 @@ class Step:
 def steps_of(page: Page) -> tuple[Step, ...]:
     """The blocks of a page in order. A text right behind a block is what that prints."""
     steps, file = [], ""
-    for block in page.fences():
+    for block in page.blocks():
         said = page.text[: block.start].rstrip().rpartition("\n\n")[2].replace("\n", " ").strip()
         named, left_out = _INTO.search(said), _LEFT_OUT.match(said)
         goes_on = block.language == "python" and file.endswith(".py")
@@ -64,7 +64,7 @@ def steps_of(page: Page) -> tuple[Step, ...]:
                 text=block.text,
                 file=file,
                 needs=left_out[1] if left_out else "",
-                prints=page.printed_by(block),
+                prints=block.prints,
             )
         )
     return tuple(steps)

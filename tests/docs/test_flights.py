@@ -33,7 +33,13 @@ def _begun(folder: Path, variable: str) -> subprocess.Popen[str]:
         env=environment_of(folder) | {variable: "1"},
         stdout=subprocess.PIPE,
         text=True,
+        preexec_fn=_as_from_a_terminal,  # noqa: PLW1509 - one system call
     )
+
+
+def _as_from_a_terminal() -> None:
+    """Hear an interrupt: where this runs in the background, a shell has it ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def test_flights_that_are_cut_off_are_refused(tmp_path: Path) -> None:
