@@ -17,6 +17,7 @@ from conductor_py.engine import Engine
 from conductor_py.engine.quiet import Quiet
 from conductor_py.engine.sweeping.sweeper import run_ticks
 from conductor_py.processes.connections import is_known, own_connections, watch
+from conductor_py.processes.http_server import heed_the_first_stop
 from conductor_py.processes.logs import configure_logs
 from conductor_py.processes.parts import Parts
 from conductor_py.processes.readiness import await_redis
@@ -65,6 +66,7 @@ def load_application(
     they are wanted; ``is_alone``: nobody else works on the store. The first thing that a worker
     does, and it ends ``grace_s`` after a stop.
     """
+    heed_the_first_stop()
     end_with_parent()
     stop = threading.Event()
     stop_on_signals(stop, install=False)

@@ -19,6 +19,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from granian.server.common import AbstractServer
 
 _log = logging.getLogger(__name__)
@@ -72,6 +74,29 @@ def _is_stopped_within(pause_s: float, http: AbstractServer[Any]) -> bool:
     http.main_loop_interrupt.clear()
     http.main_loop_interrupt.wait(pause_s)
     return http.interrupt_signal
+
+
+def heed_the_first_stop() -> None:
+    """Have the web server of this worker, which has yet to start, hear one stop signal and no more.
+
+    It puts each into a channel that holds one, of which one is taken: a third waits for ever, with
+    the interpreter's lock, and the whole process with it. Three come from a terminal at which
+    somebody is impatient, and from the kernel when a parent of many threads is killed.
+    """
+    from granian import _signals
+
+    install = _signals.set_main_signals
+    heard: list[int] = []
+
+    def install_once(stop: Callable[..., None], reload: Callable[..., None] | None = None) -> None:
+        def first(number: int, frame: FrameType | None) -> None:
+            if not heard:  # handlers run in one thread
+                heard.append(number)
+                stop(number, frame)
+
+        install(first, reload)  # type: ignore[no-untyped-call]
+
+    _signals.set_main_signals = install_once
 
 
 class Wakes(threading.Event):

@@ -52,6 +52,16 @@ print("serves", flush=True)
 end_after_stop(stop, 0.2)
 threading.Event().wait()
 """
+_IMPATIENT = """
+import os, signal
+from conductor_py.processes.http_server import heed_the_first_stop
+heed_the_first_stop()
+from granian._signals import set_sync_signals
+set_sync_signals()
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGINT, signal.SIGTERM):
+    os.kill(os.getpid(), number)
+print("goes on", flush=True)
+"""
 Run = Callable[..., "subprocess.Popen[str]"]
 
 
@@ -105,6 +115,13 @@ def test_a_process_that_heard_its_signal_too_early_for_others_ends_all_the_same(
     assert process.stdout.readline() == "serves\n"
 
     assert process.wait(PATIENCE_S) == 0
+
+
+def test_a_web_server_that_hears_stop_again_and_again_does_not_wait_for_itself(run: Run) -> None:
+    process = run(_IMPATIENT)
+    assert process.stdout is not None
+    until(lambda: process.poll() is not None, what="it has ended")
+    assert (process.stdout.read(), process.returncode) == ("goes on\n", 0)
 
 
 class _Endless(threading.Thread):
