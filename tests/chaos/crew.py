@@ -17,8 +17,10 @@ from pathlib import Path
 from conductor_py.errors import StoreUnavailable
 from conductor_py.sdk import Backoff, Client
 from tests.acceptance.deployment import with_descendants
+from tests.chaos.verdict import Violation
 from tests.services.ports import free_port
-from tests.services.processes import die_with_parent, is_running
+from tests.services.processes import die_with_parent, is_running, processes_in
+from tests.waiting import until
 
 _CLI = ("-m", "conductor_py.cli")
 _WITH_API = {"api", "server"}
@@ -187,14 +189,26 @@ class Crew:
         return ("--redis", url, "--data", str(self._data), *self._settings)
 
     def end(self) -> dict[str, int]:
-        """SIGTERM to all, and their exit codes by name; nothing of them is left after this."""
-        families = [pid for member in self.members for pid in member.family()]
+        """SIGTERM to all, and their exit codes by name."""
         codes = {member.name: member.end() for member in self.members}
         for api in self.apis:
             api.client.close()
             api.patient.close()
-        for pid in families:
-            if is_running(pid):
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
         return codes
+
+    def left_over(self, within_s: float) -> list[Violation]:
+        """What still runs so long after the end; nothing of it does after this.
+
+        Orphans of members that were killed count, too: all that a member starts works in its
+        folder, and is known by that.
+        """
+        with suppress(AssertionError):
+            until(lambda: not processes_in(self.folder), within_s, what="all are gone")
+        still = processes_in(self.folder)
+        for pid in still:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        return [
+            Violation(kind="left over", execution="", sentence=f"still runs: {command}")
+            for command in still.values()
+        ]

@@ -43,6 +43,7 @@ _TURN_S = 0.02
 _SETTLED_S = 1.5
 """What was registered is on the disk by then, also where Redis may forget a second."""
 _WELL_S = 60.0
+_GONE_S = 60.0
 _REDRIVE_S = 5.0
 _MOST_OPEN = 500
 _STANDSTILLS = 10
@@ -132,12 +133,14 @@ class Chaos:
                 self._calm_down(faults, load)
                 self._gather()
             self._outcome.exit_codes = self._crew.end()
+            self._outcome.violations += self._crew.left_over(_GONE_S)
             self._outcome.logged = errors_logged(self._folder)
             return self._outcome
         finally:
             self._over.set()
             with suppress(ProcessLookupError):
                 self._crew.end()
+            self._crew.left_over(0)
             self._proxy.stop()
             self._store.stop()
             self._journal.close()

@@ -42,6 +42,7 @@ _CAPACITY_PER_S = 300.0
 _MOST_OPEN = 200
 _SAMPLE_S = 10.0
 _QUIET_S = 90.0
+_GONE_S = 60.0
 _JUDGED = 1000
 _MOST_GROWTH = 1.0
 """Megabytes a minute, of all server processes together."""
@@ -101,10 +102,13 @@ class Soak:
                 self._soak(server, url)
                 self._look_back(server.patient)
             self._crew.end()
+            left_over = self._crew.left_over(_GONE_S)
+            self._soaked.wrong += [violation.sentence for violation in left_over]
             return self._soaked
         finally:
             with suppress(ProcessLookupError):
                 self._crew.end()
+            self._crew.left_over(0)
             self._journal.close()
 
     def _begin(self) -> Api:

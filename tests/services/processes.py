@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
@@ -40,6 +41,17 @@ def is_running(pid: int) -> bool:
     except FileNotFoundError:  # gone in between; systems that have no /proc tell by the signal
         return sys.platform != "linux"
     return status.rpartition(")")[2].split()[0] != "Z"
+
+
+def processes_in(folder: Path) -> dict[int, str]:
+    """Process ids and command lines of what works in this folder or below it (Linux)."""
+    found = {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # gone in between, or a zombie, which works nowhere any more
+            if (entry / "cwd").readlink().is_relative_to(folder):
+                command = (entry / "cmdline").read_bytes().replace(b"\0", b" ")
+                found[int(entry.name)] = command.decode(errors="replace").strip()
+    return found
 
 
 def resident_mb(pid: int | None) -> float:
