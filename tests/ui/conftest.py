@@ -31,7 +31,9 @@ _NO_STORY = ("favicon", "Failed to load resource")
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
     """Chromium of this machine, driven by Playwright."""
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
+
+    expect.set_options(timeout=PATIENCE_S * 1000)
 
     try:
         path = chromium()

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from playwright.sync_api import expect
 
 pytestmark = [
     pytest.mark.thorough(target="pages"),
@@ -30,8 +31,8 @@ def test_a_workflow_is_saved_published_and_started(tab):
     tab.dialog.get_by_label("Workflow").fill(json.dumps(_document("ui_made")))
     tab.submit("Save")
     row = _opened(tab, "ui_made")
-    assert "nothing" in row.inner_text()
-    assert tab.page.locator(".detail .node").count() == 2
+    expect(row).to_contain_text("nothing")
+    expect(tab.page.locator(".detail .node")).to_have_count(2)
     assert "[object" not in tab.page.locator(".detail").inner_text()
     tab.page.get_by_role("button", name="Publish…").click()
     tab.submit("Publish")

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.docs.pages import DOCS, Page
 from tests.ui import everything
@@ -61,7 +62,7 @@ def test_every_type_and_status_has_its_words_in_the_table(shown):
         assert words in text, kind
         assert "Completed" in text
     for status, words in TASK_STATUSES.items():
-        assert words in _row(page, f"s_{status.lower()}").inner_text(), status
+        expect(_row(page, f"s_{status.lower()}")).to_contain_text(words)
 
 
 def test_every_type_and_status_is_in_the_graph(shown):
@@ -89,7 +90,7 @@ def test_every_type_shows_what_it_did_and_links_to_what_it_started(shown):
         link = row.locator("xpath=following-sibling::tr[1]").locator(
             f"a[href$='{everything.CHILD}']"
         )
-        assert link.count() == 1, ref
+        expect(link).to_have_count(1)
     assert not _RAW.search(page.locator("body").inner_text())
 
 
@@ -103,20 +104,20 @@ def test_every_status_of_an_execution_has_its_word_and_a_way_on(shown, status, w
 
 def test_loops_tries_and_branches_are_all_there(shown):
     page = shown(everything.nested())
-    assert "3" in _row(page, "work__2__1").inner_text()
+    expect(_row(page, "work__2__1")).to_contain_text("3")
     _row(page, "work__2__1").locator(".twist").click()
-    assert page.get_by_text("superseded").count() == 2
-    assert page.get_by_text("Attempt 3 of 3").count() == 1
+    expect(page.get_by_text("superseded")).to_have_count(2)
+    expect(page.get_by_text("Attempt 3 of 3")).to_have_count(1)
     labels = page.locator(".node").evaluate_all(
         "nodes => nodes.map((node) => node.getAttribute('aria-label'))"
     )
     assert "left, HTTP, Failed" in labels
     assert "right, Wait, not reached" in labels
-    assert page.locator(".badge-text", has_text="3 tries").count() == 1
+    expect(page.locator(".badge-text", has_text="3 tries")).to_have_count(1)
     # An empty case of a DECISION is its default.
     assert page.locator(".case.taken title").all_text_contents() == ["case default, chosen"]
     page.get_by_role("button", name="work, Worker task, In progress").click()
-    assert page.locator("tr.group").count() == 2
+    expect(page.locator("tr.group")).to_have_count(2)
 
 
 @pytest.mark.parametrize("tab_name", ["Tasks", "Timings", "Input and output", "Definition"])
@@ -128,9 +129,9 @@ def test_no_tab_is_blank_and_none_shows_an_exception(shown, build, tab_name):
     page = shown(document, tab_name)
     panel = page.get_by_role("tabpanel")
     assert len(panel.inner_text().strip()) > 20
-    assert page.locator("#banner").inner_text() == ""
+    expect(page.locator("#banner")).to_have_text("")
     if tab_name == "Timings":
-        assert page.locator(".gantt-row").count() == len(document["tasks"]) + 1
+        expect(page.locator(".gantt-row")).to_have_count(len(document["tasks"]) + 1)
     if tab_name == "Tasks":
         panel.locator("tr.group .twist").evaluate_all("all => all.forEach((one) => one.click())")
         folded = panel.locator("details.payload > summary")
@@ -143,16 +144,16 @@ def test_no_tab_is_blank_and_none_shows_an_exception(shown, build, tab_name):
 def test_what_an_execution_belongs_to_is_linked(shown):
     page = shown(everything.odd())
     facts = page.locator("#head")
-    assert facts.locator(f"a[href$='{everything.CHILD}']").count() == 2
-    assert "Waits for its turn" in facts.inner_text()
+    expect(facts.locator(f"a[href$='{everything.CHILD}']")).to_have_count(2)
+    expect(facts).to_contain_text("Waits for its turn")
     (correlated,) = facts.get_by_role("link", name="all that share it").all()
     assert "correlationId" in correlated.get_attribute("href")
 
 
 def test_no_text_of_a_user_became_markup(shown):
     page = shown(everything.odd())
-    assert page.locator("main img, main script").count() == 0
-    assert "<script>alert(1)</script>" in page.locator(".why").first.inner_text()
+    expect(page.locator("main img, main script")).to_have_count(0)
+    expect(page.locator(".why").first).to_contain_text("<script>alert(1)</script>")
 
 
 def test_a_fault_of_the_page_itself_is_a_sentence_and_not_its_exception(tab, client):

@@ -1,9 +1,11 @@
 """The operations of the pages, pressed in a real browser against a real server."""
 
 import json
+import re
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.waiting import until
 
@@ -83,10 +85,10 @@ def test_what_is_no_json_stays_in_the_dialog_with_its_reason(tab, client):
     tab.choose("Signal…")
     tab.dialog.get_by_label("Output").fill("{broken")
     tab.dialog.get_by_role("button", name="Signal").click()
-    assert "this is not JSON" in tab.dialog.get_by_role("alert").inner_text()
+    expect(tab.dialog.get_by_role("alert")).to_contain_text("this is not JSON")
     tab.dialog.get_by_label("Output").fill("[1]")
     tab.dialog.get_by_role("button", name="Signal").click()
-    assert "a JSON object is wanted" in tab.dialog.get_by_role("alert").inner_text()
+    expect(tab.dialog.get_by_role("alert")).to_contain_text("a JSON object is wanted")
     tab.page.keyboard.press("Escape")
     tab.dialog.wait_for(state="hidden")
     assert _status(client, execution) == "RUNNING"
@@ -231,15 +233,15 @@ def test_the_menu_is_used_with_the_keyboard_alone(tab, client):
     tab.page.locator("#head").get_by_role("button", name="More").focus()
     tab.page.keyboard.press("ArrowUp")
     focused = tab.page.locator(":focus")
-    assert focused.inner_text() == "Remove…"
+    expect(focused).to_have_text("Remove…")
     tab.page.keyboard.press("Home")
-    assert focused.inner_text() == "Signal…"
+    expect(focused).to_have_text("Signal…")
     tab.page.keyboard.press("Enter")
     tab.dialog.wait_for()
     assert focused.evaluate("e => e.closest('dialog') !== null")
     tab.page.keyboard.press("Escape")
     tab.dialog.wait_for(state="hidden")
-    assert focused.inner_text() == "More"
+    expect(focused).to_have_text("More")
 
 
 def test_a_number_that_scripts_cannot_count_in_is_shown_and_sent_as_it_was_written(tab, client):
@@ -251,7 +253,7 @@ def test_a_number_that_scripts_cannot_count_in_is_shown_and_sent_as_it_was_writt
     tab.page.get_by_text(str(long)).first.wait_for()
     tab.choose("Rerun…")
     given = tab.dialog.get_by_label("Input of the execution")
-    assert f'"long": {long}' in given.input_value()
+    expect(given).to_have_value(re.compile(f'"long": {long}'))
     given.fill(given.input_value().replace('"n": 1', '"n": 2'))
     tab.submit("Rerun")
     until(lambda: client.get_workflow(execution)["input"] == {"n": 2, "long": long})
@@ -294,7 +296,7 @@ def test_from_the_beginning_there_is_nothing_to_choose(tab, client):
     until(lambda: _status(client, execution) == "COMPLETED")
     tab.execution(execution)
     tab.choose("Rerun…")
-    assert not tab.dialog.get_by_label("What runs").is_visible()
+    expect(tab.dialog.get_by_label("What runs")).to_be_hidden()
     tab.dialog.get_by_role("button", name="Rerun").click()
     tab.dialog.get_by_text("Runs again if the execution reaches it: first, breaks, then").wait_for()
 

@@ -1,6 +1,7 @@
 """Lists, definitions, schedules, events, queues and workers in a real browser, all clicked."""
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.waiting import until
 
@@ -20,19 +21,19 @@ def test_an_older_version_is_shown_and_started(tab, client):
         client.register_workflow(definition, overwrite=True)
     tab.open("/definitions")
     row = tab.page.get_by_role("row", name="ui_small")
-    assert "2 versions" in row.inner_text()
-    assert "second" in row.inner_text()
+    expect(row).to_contain_text("2 versions")
+    expect(row).to_contain_text("second")
     row.get_by_role("button", name="Show the definition").click()
     nodes = tab.page.locator(".node")
-    assert nodes.count() == 2
+    expect(nodes).to_have_count(2)
     tab.page.get_by_label("Version").select_option(label="Version 1")
-    assert nodes.count() == 1
+    expect(nodes).to_have_count(1)
     tab.page.locator(".detail").get_by_role("button", name="Start…").click()
-    assert "ui_small v1" in tab.dialog.inner_text()
+    expect(tab.dialog).to_contain_text("ui_small v1")
     tab.dialog.get_by_role("button", name="Start").click()
     tab.page.wait_for_url("**/execution/*")
     tab.status("Completed")
-    assert "v1" in tab.page.locator("h1").inner_text()
+    expect(tab.page.locator("h1")).to_contain_text("v1")
 
 
 def test_what_is_hardly_meant_in_a_definition_is_said(tab, client):
@@ -50,10 +51,10 @@ def test_an_address_that_official_clients_print_shows_its_definition_only(tab, c
         client.register_tasks([{"name": f"{name}_task", "ownerEmail": "a@b.c"}])
     tab.open("/workflowDef/ui_split/1")
     tab.page.get_by_role("row", name="ui_split").wait_for()
-    assert tab.page.get_by_role("row", name="ui_small").count() == 0
+    expect(tab.page.get_by_role("row", name="ui_small")).to_have_count(0)
     tab.open("/taskDef/ui_small_task")
     tab.page.get_by_role("row", name="ui_small_task").wait_for()
-    assert tab.page.get_by_role("row", name="ui_split_task").count() == 0
+    expect(tab.page.get_by_role("row", name="ui_split_task")).to_have_count(0)
 
 
 def test_tags_of_a_definition_are_shown(tab, client, server_url):
@@ -80,7 +81,7 @@ def test_a_task_definition_is_shown(tab, client):
     client.register_tasks([{"name": "ui_task", "retryCount": 4}])
     tab.open("/definitions#tasks")
     row = tab.page.get_by_role("row", name="ui_task")
-    assert "4 \N{MULTIPLICATION SIGN} FIXED" in row.inner_text()
+    expect(row).to_contain_text("4 \N{MULTIPLICATION SIGN} FIXED")
     row.get_by_role("button", name="Show the definition").click()
     tab.page.locator(".detail").get_by_text('"retryCount"').wait_for()
 
@@ -100,7 +101,7 @@ def test_a_schedule_is_run_paused_and_resumed(tab, client):
     row.get_by_role("button", name="Run").click()
     row.get_by_role("button", name="Pause").click()
     row.get_by_role("button", name="Resume").wait_for()
-    assert "Paused" in row.inner_text()
+    expect(row).to_contain_text("Paused")
     row.get_by_role("button", name="Resume").click()
     row.get_by_role("button", name="Pause").wait_for()
     row.get_by_role("button", name="Show what it started").click()
@@ -126,12 +127,12 @@ def test_a_schedule_is_backfilled_after_a_look(tab, client):
     dialog.get_by_label("How many side by side").fill("2")
     dialog.get_by_role("button", name="Go on").click()
     dialog.get_by_text("3 runs:").wait_for()
-    assert "Lane 2: 1 from" in dialog.inner_text()
+    expect(dialog).to_contain_text("Lane 2: 1 from")
     dialog.get_by_label("Only show what would run").uncheck()
     dialog.get_by_role("button", name="Go on").click()
     dialog.locator(".answer a").click()
     tab.status("Completed")
-    assert "20260119T030000" in tab.page.locator("main").inner_text()
+    expect(tab.page.locator("main")).to_contain_text("20260119T030000")
 
 
 def test_an_event_leads_to_what_it_started(tab, client):
@@ -151,7 +152,7 @@ def test_an_event_leads_to_what_it_started(tab, client):
     client.start_workflow(definition={"name": "ui_tells", "tasks": [told]})
     until(lambda: client.list_event_executions(name="ui_handler", size=1), what="handled")
     tab.open("/events")
-    assert "start_workflow" in tab.page.get_by_role("row", name="ui_handler").first.inner_text()
+    expect(tab.page.get_by_role("row", name="ui_handler").first).to_contain_text("start_workflow")
     tab.page.locator("#records a").first.click()
     tab.status("Completed")
 
@@ -187,7 +188,7 @@ def test_a_queue_says_who_polls_it(tab, client):
     tab.open("/queues")
     row = tab.page.locator("#rows").get_by_role("row", name="ui_queue")
     row.wait_for()
-    assert "poller-7" in row.inner_text()
+    expect(row).to_contain_text("poller-7")
 
 
 def test_workers_and_servers_that_are_there_are_shown(tab, client):
@@ -199,7 +200,7 @@ def test_workers_and_servers_that_are_there_are_shown(tab, client):
     row.wait_for()
     shown = row.inner_text()
     assert all(text in shown for text in ("ui-host", "1.4", "gpu:ui_load", "1 of 4", "ago"))
-    assert "term 1" in tab.page.locator("#servers").inner_text()
+    expect(tab.page.locator("#servers")).to_contain_text("term 1")
     tab.page.get_by_label("Filter by worker").fill("nobody like that")
     tab.page.get_by_text("No worker is there.").wait_for()
 

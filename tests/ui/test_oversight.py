@@ -1,9 +1,11 @@
 """Why an execution does not move, on its page, and quarantine, on that of the queues."""
 
 import re
+from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.builders import Json
 
@@ -18,10 +20,32 @@ def test_the_page_of_an_execution_says_why_it_does_not_move(tab, client):
     tab.execution(started)
     line = tab.page.locator("#why")
     line.get_by_text("no worker ever asked").wait_for()
-    assert "Start a worker for it" in line.inner_text()
+    expect(line).to_contain_text("Start a worker for it")
     client.terminate_workflow(started, "enough")
     tab.status("Terminated")
     assert line.inner_text() == ""
+
+
+def test_an_answer_that_the_end_has_overtaken_is_not_shown(tab, client):
+    held: list[Any] = []
+    cause = {"code": "RUNNING", "sentence": "it was at work", "workflowId": "x"}
+
+    def hold(route):
+        if held:
+            route.continue_()
+        else:
+            held.append(route)
+
+    tab.page.route("**/why", hold)
+    started = client.start_workflow("ui_waits", definition=_NOBODY)
+    with tab.page.expect_request("**/why"):
+        tab.execution(started)
+    client.terminate_workflow(started, "enough")
+    tab.status("Terminated")
+    with tab.page.expect_request_finished(lambda request: request == held[0].request):
+        held[0].fulfill(json={"cause": cause})
+    tab.page.evaluate("() => new Promise(done => setTimeout(done, 100))")
+    assert tab.page.locator("#why").inner_text() == ""
 
 
 def test_the_cause_of_a_sub_workflow_leads_to_it(tab, client):
@@ -55,11 +79,11 @@ def test_executions_in_quarantine_are_listed_and_tried_again(tab):
     tab.open("/queues")
     row = tab.page.get_by_role("row", name="0000-<b>1</b>")
     row.wait_for()
-    assert "its definition is lost" in row.inner_text()
+    expect(row).to_contain_text("its definition is lost")
     row.get_by_role("button", name="Try again").click()
     row.wait_for(state="detached")
     assert len(tried) == 1
-    assert not tab.page.locator("#quarantine").is_visible()
+    expect(tab.page.locator("#quarantine")).to_be_hidden()
 
 
 def test_what_is_in_quarantine_or_cannot_be_read_is_dropped_when_somebody_says_so(tab):
@@ -87,7 +111,7 @@ def test_what_is_in_quarantine_or_cannot_be_read_is_dropped_when_somebody_says_s
     tab.submit("Drop")
     row.wait_for(state="detached")
     tab.page.get_by_role("row", name="nightly").get_by_role("button", name="Drop…").click()
-    assert "for ever" in tab.dialog.inner_text()
+    expect(tab.dialog).to_contain_text("for ever")
     tab.submit("Drop")
     tab.page.locator("#damage").wait_for(state="hidden")
     assert dropped == [

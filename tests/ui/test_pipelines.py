@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.pipelines.jobs import example
 
@@ -22,7 +23,7 @@ def test_the_cut_of_a_job_is_drawn_with_stages_and_promises(tab, client):
     tab.page.get_by_text("Pipelines", exact=True).click()
     drawn = tab.page.get_by_role("region", name="Pipeline p-")
     drawn.first.wait_for()
-    assert drawn.count() == 3
+    expect(drawn).to_have_count(3)
     text = drawn.first.inner_text()
     assert "Stage 1" in text
     assert "exchange of enrich" in text
@@ -78,7 +79,7 @@ def test_how_far_pipelines_are_is_drawn_while_they_run(tab, client):
     assert "2 of 4 found so far" in clicks
     assert "clicks: 2 splits, 1.2 kB, 3.60 s" in clicks
     reached = "watermark 2024-05-01T10:01:10+00:00, 1 m 30 s ago, 2,000 rows kept, 1 late"
-    assert tab.page.get_by_text(f"p-77, minutes: {reached}").is_visible()
+    expect(tab.page.get_by_text(f"p-77, minutes: {reached}")).to_be_visible()
     assert table.get_by_role("progressbar").first.evaluate("bar => bar.value") == 0.5
-    assert tab.page.get_by_text("SINK_UNAVAILABLE: the database is away").is_visible()
+    expect(tab.page.get_by_text("SINK_UNAVAILABLE: the database is away")).to_be_visible()
     client.terminate_workflow(started, "enough")

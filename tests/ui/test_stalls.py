@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.stalls.planted import ALONE, OF_EXECUTIONS, OF_TASKS, Stall, plant
 
@@ -55,9 +56,9 @@ def test_the_page_names_it_and_offers_what_helps(tab: Any, stall: Stall) -> None
         line.get_by_text(cause["sentence"]).wait_for()
         pressed = line.locator("button, a.button")
         if cause["workflowId"] != scene.started:
-            assert line.get_by_role("link").is_visible(), "it leads to the sub-workflow"
+            expect(line.get_by_role("link")).to_be_visible()
         else:
             wanted = [_HELPS[stall.code]] if stall.code in _HELPS else []
             assert pressed.all_inner_texts() == wanted
-        assert line.get_by_role("timer").count() == (1 if cause.get("until") else 0)
+        expect(line.get_by_role("timer")).to_have_count(1 if cause.get("until") else 0)
         tab.open("/queues")

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.cli.conftest import Run, run
 from tests.waiting import until
@@ -112,8 +113,8 @@ def test_each_is_on_the_page(tab, mixed):
     assert shown == {ref: WORDS[status] for ref, status in EXPECTED.items()}
     for ref, first in (("m_tried", "Failed"), ("m_lost", "Timed out")):
         tab.page.get_by_role("button", name=f"Details of {ref}").click()
-        assert tab.page.locator(".attempt .pill", has_text=first).count() == 1
-    assert tab.page.get_by_text("superseded").count() == 2
+        expect(tab.page.locator(".attempt .pill", has_text=first)).to_have_count(1)
+    expect(tab.page.get_by_text("superseded")).to_have_count(2)
     assert tab.page.get_by_text("m_fatal does not work").count() >= 1
 
 

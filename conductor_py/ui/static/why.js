@@ -14,6 +14,7 @@ export class WhyLine {
   #id;
   #operations;
   #changed;
+  #status = "";
   #asked = "";
   #askedAt = 0;
   #helped = "";
@@ -26,18 +27,24 @@ export class WhyLine {
     this.#changed = changed;
   }
 
-  /** Bring the line up to date; a server that does not answer leaves it as it is. */
+  /**
+   * Bring the line up to date; a server that does not answer leaves it as it is. What was true of an open
+   * execution is gone with the draw that shows its end, and an answer that a later look has overtaken is not drawn.
+   */
   async update(execution) {
+    if (execution.status !== this.#status && !isOpen(execution.status)) this.#draw(null);
+    this.#status = execution.status;
     const state = JSON.stringify([execution.status, execution.updateTime]);
     if (state === this.#asked && nowMs() - this.#askedAt < EVERY_MS) return;
     this.#asked = state;
     this.#askedAt = nowMs();
     try {
       const found = await get(`/api/workflow/${encodeURIComponent(this.#id)}/why`);
+      if (state !== this.#asked) return;
       const cause = found?.cause;
       this.#draw(cause && (isOpen(execution.status) || !isQuiet(cause.code)) ? cause : null);
     } catch {
-      this.#asked = "";
+      if (state === this.#asked) this.#asked = "";
     }
   }
 
