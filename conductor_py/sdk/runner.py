@@ -10,11 +10,11 @@ from __future__ import annotations
 import itertools
 import logging
 import os
-import queue
 import random
 import signal
 import socket
 import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
 from conductor_py.errors import ConductorError, ConfigurationError, NotFound
@@ -29,7 +29,7 @@ from conductor_py.sdk.presence import Presence, sdk_name
 from conductor_py.sdk.report import Reporter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from types import FrameType
 
     from conductor_py.model.json import JsonObject
@@ -41,6 +41,7 @@ _log = logging.getLogger(__name__)
 
 #: Workers of this process: each has an id of its own.
 _NUMBERS = itertools.count(1)
+_STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 #: How often the drain looks whether a second signal asked it to hurry.
 _DRAIN_STEP_S = 0.2
 
@@ -67,7 +68,6 @@ class Worker:
         self._clock = clock or SystemClock()
         self._grace_s = grace_s
         self._stopping = threading.Event()
-        self._signals: queue.SimpleQueue[int] = queue.SimpleQueue()
         self._hurry = False
         self._started = False
         self._tasks = _distinct(tasks)
@@ -125,7 +125,6 @@ class Worker:
         finished.
         """
         self._stopping.set()
-        self._signals.put(0)
         end_ms = self._clock.monotonic_ms() + int(
             1000 * (self._grace_s if grace_s is None else grace_s)
         )
@@ -144,17 +143,14 @@ class Worker:
 
         A second signal ends the grace. Tells whether all running tasks finished.
         """
-        previous = {
-            number: signal.signal(number, self._on_signal)
-            for number in (signal.SIGTERM, signal.SIGINT)
-        }
-        try:
+        with _signals_noted() as notes:
+            listening = threading.Thread(
+                target=self._listen, args=(notes,), name="conductor-signals", daemon=True
+            )
+            listening.start()
             self.start()
-            self._signals.get()
+            self._stopping.wait()
             return self.stop()
-        finally:
-            for number, handler in previous.items():
-                signal.signal(number, handler)
 
     def __enter__(self) -> Self:
         """Start."""
@@ -214,10 +210,36 @@ class Worker:
             return True
         return any(known.get(key) != value for key, value in definition.items())
 
-    def _on_signal(self, number: int, _frame: FrameType | None) -> None:
-        # a handler may interrupt any line: this put is reentrant, an event's set is not
-        self._hurry = self._stopping.is_set()
-        self._signals.put(number)
+    def _listen(self, notes: socket.socket) -> None:
+        with notes:
+            while noted := notes.recv(64):
+                for _ in filter(_STOP_SIGNALS.__contains__, noted):
+                    self._hurry = self._stopping.is_set()
+                    self._stopping.set()
+
+
+@contextmanager
+def _signals_noted() -> Iterator[socket.socket]:
+    """Have stop signals written to a socket, the other end of which is given.
+
+    The system may deliver a signal to any thread, as it does to a process that has just been
+    continued. Then a handler runs when the main thread comes by, and one that waits does not.
+    """
+    reading, writing = socket.socketpair()
+    writing.setblocking(False)
+    handlers = {number: signal.signal(number, _noted) for number in _STOP_SIGNALS}
+    descriptor = signal.set_wakeup_fd(writing.fileno(), warn_on_full_buffer=False)
+    try:
+        yield reading
+    finally:
+        signal.set_wakeup_fd(descriptor)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        writing.close()
+
+
+def _noted(_number: int, _frame: FrameType | None) -> None:
+    """Have a handler, so that the signal is written to the socket."""
 
 
 def _new_id() -> str:

@@ -366,10 +366,13 @@ def test_the_worker_logs_its_start_and_its_end(client, tasks, caplog):
 PROGRAM = """
     import signal
     import sys
+    import threading
     from conductor_py.sdk import Client, Worker, task_context, worker_task
 
     @worker_task("greet", poll_timeout_ms=50)
-    def work(wait_for_cancel: bool = False) -> dict[str, str]:
+    def work(wait_for_cancel: bool = False, to_this_thread: bool = False) -> dict[str, str]:
+        if to_this_thread:
+            signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
         if wait_for_cancel:
             print("running", flush=True)
             task_context().cancelled.wait()
@@ -377,6 +380,18 @@ PROGRAM = """
 
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # what comes after the end means nothing
     drained = Worker(Client(sys.argv[1]), [work], grace_s=3_600).run()
+    print("drained" if drained else "cut")
+"""
+
+
+REGISTERS = """
+    import sys
+    from conductor_py.sdk import Client, Worker, worker_task
+
+    @worker_task("greet", task_definition={"retryCount": 1})
+    def work() -> None: ...
+
+    drained = Worker(Client(sys.argv[1]), [work]).run()
     print("drained" if drained else "cut")
 """
 
@@ -402,6 +417,30 @@ def test_a_signal_ends_the_process_in_order(process, tasks, number):
     process.send_signal(number)
     assert process.communicate(timeout=PATIENCE_S)[0] == "drained\n"
     assert process.returncode == 0
+
+
+def test_a_signal_that_another_thread_gets_is_heard(process, tasks):
+    """As one is that comes while the main thread has yet to wake from a SIGSTOP."""
+    tasks.put(polled(inputData={"to_this_thread": True}))
+    assert process.communicate(timeout=PATIENCE_S)[0] == "drained\n"
+    assert tasks.next_report()["status"] == "COMPLETED"
+
+
+def test_a_worker_that_waits_to_register_its_tasks_can_be_stopped(stub, tmp_path):
+    stub.on("GET", "/api/metadata/taskdefs/greet", *[Reply(503, {})] * 1000)
+    started = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(REGISTERS), stub.url],
+        env={"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        until(lambda: stub.seen("GET", "/api/metadata/taskdefs/greet"), what="it asks")
+        started.send_signal(signal.SIGTERM)
+        assert started.communicate(timeout=PATIENCE_S)[0] == "drained\n"
+    finally:
+        started.kill()
+        started.communicate()
 
 
 def test_a_second_signal_ends_the_grace(process, tasks):
