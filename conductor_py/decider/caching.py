@@ -2,7 +2,8 @@
 
 ``cacheConfig`` of a task gives a key and a life. The key may name members of the task's own input
 (``${customer}-${region}``), and anything else that an expression reads. It belongs to the
-workflow's name and the task's reference: tasks that share neither share no outputs.
+workflow's name, the task's reference and its name, which a DYNAMIC task learns as it runs: tasks
+that share not all three share no outputs.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def key_of(ws: Workspace, spot: Spot, given: JsonObject) -> str:
         )
     except TooLarge:
         return ""
-    return digest([ws.header.name, spot.node.ref, value])
+    return digest([ws.header.name, spot.node.ref, spot.node.task.name, value])
 
 
 def output_for(ws: Workspace, key: str) -> JsonObject | None:

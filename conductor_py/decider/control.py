@@ -251,7 +251,9 @@ def again(ws: Workspace, spot: Spot, failed: Attempt, *, delay_ms: int, lost: bo
     )
     point(ws, attempt)
     ws.count_open(spot.node.loops, spot.vector, 1, container=attempt.type in CONTAINERS)
-    refused = ws.refused("i", seq, attempt.ref) or scheduling.renew_input(ws, spot, attempt)
+    refused = ws.refused("i", seq, attempt.ref)
+    if refused is None:
+        attempt, refused = scheduling.renew_input(ws, spot, attempt)
     if refused is None:
         scheduling.offer_again(ws, spot, attempt, delay_ms)
         return

@@ -193,10 +193,8 @@ def _result(ws: Workspace, spot: Spot, attempt: Attempt, event: ResultReported) 
             worker=event.worker,
         )
         return
-    callback_after_s = scheduling.callback_s(ws, spot, attempt, event.callback_after_s)
     again = replace(
-        attempt,
-        callback_after_s=callback_after_s,
+        scheduling.put_off(ws, spot, attempt, event.callback_after_s),
         recalled=0,
         worker=event.worker or attempt.worker,
         reason=event.reason,
@@ -205,7 +203,9 @@ def _result(ws: Workspace, spot: Spot, attempt: Attempt, event: ResultReported) 
         began = claim.first_at or ws.now_ms
         again = replace(again, queue="", status=TaskStatus.IN_PROGRESS, started_at=began)
     if again.queue:
-        scheduling.offer(ws, spot, again, attempt.queue, callback_after_s * 1000, claim.first_at)
+        scheduling.offer(
+            ws, spot, again, attempt.queue, again.callback_after_s * 1000, claim.first_at
+        )
     else:
         ws.put(again)
         ws.reopened.append(attempt.seq)

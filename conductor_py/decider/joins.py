@@ -80,7 +80,7 @@ def _join_key(ws: Workspace, spot: Spot, join: str) -> str | None:
     """The state of the join, in the present iteration of the loops that it stands in and the
     settled reference does not; ``None`` when one of these loops is not open.
     """
-    node = spot.plan.nodes.get(join)
+    node = _join_node(ws, spot.plan, join)
     depth = len(node.loops) if node is not None else len(spot.node.loops)
     vector = vector_prefix(spot.vector, depth)
     for loop in node.loops[len(spot.node.loops) :] if node is not None else ():
@@ -89,6 +89,16 @@ def _join_key(ws: Workspace, spot: Spot, join: str) -> str | None:
             return None
         vector = vector_append(vector, state.iteration)
     return "j:" + place_key(join, vector)
+
+
+def _join_node(ws: Workspace, plan: Plan | None, join: str) -> Node | None:
+    """The join, in the plan of what it waits for or in one that has brought that."""
+    while plan is not None:
+        node = plan.nodes.get(join)
+        if node is not None or not plan.parent:
+            return node
+        plan = ws.plan_of(plan.parent)
+    return None
 
 
 def keys(ws: Workspace, spot: Spot) -> list[str]:

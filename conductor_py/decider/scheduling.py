@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from conductor_py.decider import caching
 from conductor_py.decider.need import DomainWanted
 from conductor_py.decider.references import reads_parameters, resolve_input
 from conductor_py.decider.workspace import Spot, Workspace
@@ -62,31 +63,32 @@ def offer_again(ws: Workspace, spot: Spot, attempt: Attempt, delay_ms: int) -> N
     hold(ws, attempt, delay_ms)
 
 
-def renew_input(ws: Workspace, spot: Spot, attempt: Attempt) -> str | None:
-    """Give an attempt the input that the definition and what it refers to say by now. What was made
-    of parameters stays: a retry is about the same. Returns why there is none by now: what was there
-    stays.
+def renew_input(ws: Workspace, spot: Spot, attempt: Attempt) -> tuple[Attempt, str | None]:
+    """Give an attempt the input that the definition and what it refers to say by now, and the key
+    under which the output for that is kept. What was made of parameters stays: a retry is about the
+    same. Returns the attempt, and why there is no input by now: what was there stays.
     """
     name = f"i:{attempt.seq}"
     if not reads_parameters(ws, spot):
         renewed = resolve_input(ws, spot, attempt.seq)
         lacking = ws.unresolved.pop(spot.key, None)
         if lacking is not None:
-            return lacking
+            return attempt, lacking
         ws.documents[name] = renewed
+        if attempt.cache_key:
+            attempt = changed(attempt, cache_key=caching.key_of(ws, spot, renewed))
     elif attempt.seq >= ws.header.next_seq and attempt.retried_seq:
         ws.documents[name] = ws.raw_document(f"i:{attempt.retried_seq}")
-    return None
+    return attempt, None
 
 
-def callback_s(ws: Workspace, spot: Spot, attempt: Attempt, wanted_s: int) -> int:
-    """How long an attempt waits that its worker puts off for ``wanted_s``: not at all when it is
-    recalled, and then it begins with a new input, as one that is recalled later.
+def put_off(ws: Workspace, spot: Spot, attempt: Attempt, wanted_s: int) -> Attempt:
+    """An attempt that its worker puts off for ``wanted_s``: not at all when it is recalled, and then
+    it begins with a new input, as one that is recalled later.
     """
     if not attempt.recalled or attempt.recalled != ws.claim(attempt.seq).claim:
-        return wanted_s
-    renew_input(ws, spot, attempt)
-    return 0
+        return replace(attempt, callback_after_s=wanted_s)
+    return replace(renew_input(ws, spot, attempt)[0], callback_after_s=0)
 
 
 def hold(ws: Workspace, attempt: Attempt, delay_ms: int) -> None:

@@ -11,6 +11,7 @@ from conductor_py.model.event import Continue
 from conductor_py.testing import MemoryEngine, memory_engine
 from conductor_py.testing.clock import FakeClock
 from tests.builders import (
+    Json,
     fork,
     fork_inputs,
     join,
@@ -46,6 +47,35 @@ def test_join_in_a_loop_counts_what_settled_before_the_loop(engine: MemoryEngine
     assert engine.statuses(started)["j__1"] == "COMPLETED"
     assert task_of(engine, started, "j__1")["outputData"] == {"before": {"v": 1}}
     assert engine.statuses(started)["b__1"] == "SCHEDULED"
+
+
+def _beside(task: Json) -> Json:
+    """A task beside a loop whose join waits for it, and somebody who never ends."""
+    loop = times("l", 1, fork("f", [simple("a")]), join("j", "a", "beside"), simple("next"))
+    branches = fork("o", [task], [loop], [typed("HUMAN", "h")])
+    return workflow("w", branches, join("oj", "l"))
+
+
+_CHOSEN = typed("DYNAMIC", "beside", dynamicTaskNameParam="which", inputParameters={"which": "b"})
+
+
+def test_join_in_a_loop_is_told_of_a_dynamic_task_that_settles_outside(
+    engine: MemoryEngine,
+) -> None:
+    started = engine.start(_beside(_CHOSEN))
+    engine.run("a")
+    assert engine.statuses(started)["j__1"] == "IN_PROGRESS"
+    engine.run("b")
+    assert engine.statuses(started)["j__1"] == "COMPLETED"
+    assert engine.poll("next")
+
+
+def test_join_in_a_loop_fails_with_a_permissive_dynamic_task_outside(engine: MemoryEngine) -> None:
+    started = engine.start(_beside({**_CHOSEN, "permissive": True, "retryCount": 0}))
+    engine.run("a")
+    run_failing(engine, "b")
+    assert engine.statuses(started)["j__1"] == "FAILED"
+    assert not engine.poll("next")
 
 
 def test_join_in_a_loop_is_told_of_what_settles_outside(engine: MemoryEngine) -> None:

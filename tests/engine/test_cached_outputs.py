@@ -3,7 +3,7 @@
 from typing import Any
 
 from conductor_py.testing import MemoryEngine
-from tests.builders import policy, simple, status_of, task_of, workflow
+from tests.builders import fork, join, policy, set_variable, simple, status_of, task_of, workflow
 
 _BIG = "x" * 300_000
 
@@ -71,6 +71,42 @@ def test_retry_that_completes_is_kept(engine: MemoryEngine) -> None:
     engine.run("a", {"sum": 3})
     again = engine.start(workflow("w", task))
     assert task_of(engine, again, "a")["outputData"] == {"sum": 3}
+
+
+def _by_variable(value: str, **more: Any) -> dict[str, Any]:
+    """A task that is cached by a variable, beside one that changes that."""
+    task = policy("c", retryCount=1) | {"inputParameters": {"v": "${workflow.variables.v}"}}
+    task["cacheConfig"] = {"key": "${v}", "ttlInSecond": 60}
+    branches = fork("f", [task], [simple("gate"), set_variable("s", v="TWO")])
+    return workflow("w", branches, join("j", "c", "s"), variables={"v": value})
+
+
+def test_a_retry_is_kept_under_the_key_of_its_own_input(engine: MemoryEngine) -> None:
+    first = engine.start(_by_variable("ONE"))
+    engine.run("gate")
+    engine.run("c", status="FAILED")
+    engine.settle()
+    engine.run("c", {"made": "of two"})
+    assert task_of(engine, first, "c")["inputData"] == {"v": "TWO"}
+    one = engine.start(_by_variable("ONE"))
+    assert task_of(engine, one, "c")["status"] == "SCHEDULED"
+    two = engine.start(_by_variable("TWO"))
+    assert task_of(engine, two, "c")["outputData"] == {"made": "of two"}
+
+
+def test_tasks_that_a_dynamic_task_chooses_share_no_outputs(engine: MemoryEngine) -> None:
+    task = {
+        "name": "d",
+        "taskReferenceName": "d",
+        "type": "DYNAMIC",
+        "dynamicTaskNameParam": "which",
+        "inputParameters": {"which": "${workflow.input.which}", "id": 7},
+        "cacheConfig": {"key": "${id}", "ttlInSecond": 60},
+    }
+    engine.start(workflow("w", task), input={"which": "alpha"})
+    engine.run("alpha", {"of": "alpha"})
+    engine.start(workflow("w", task), input={"which": "beta"})
+    assert engine.poll("beta")
 
 
 def test_rule_without_life_or_key_caches_nothing(engine: MemoryEngine) -> None:

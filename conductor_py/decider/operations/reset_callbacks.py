@@ -45,7 +45,7 @@ def _offer(ws: Workspace, seq: int, *, recall: bool) -> None:
     if not attempt.callback_after_s:
         return
     if recall:
-        scheduling.renew_input(ws, spot, attempt)
+        attempt, _ = scheduling.renew_input(ws, spot, attempt)
     ws.guards.append(ClaimSeen(seq=seq, claim=claim.claim, until=claim.until))
     # Its entry goes first: the new one may stand in the queue of another shard.
     control.close(ws, attempt)
