@@ -58,7 +58,5 @@ def _open(ws: Workspace, spot: Spot, before: Attempt, child: str) -> Attempt:
         child=child,
         **scheduling.policies(spot.node.task.task_definition, ws.now_ms),
     )
-    ends = timeouts.started_deadline(attempt)
-    if ends:
-        ws.timers[attempt.seq] = ends
+    timeouts.watch(ws, attempt)
     return attempt

@@ -83,8 +83,8 @@ def renew_input(ws: Workspace, spot: Spot, attempt: Attempt) -> tuple[Attempt, s
 
 
 def put_off(ws: Workspace, spot: Spot, attempt: Attempt, wanted_s: int) -> Attempt:
-    """An attempt that its worker puts off for ``wanted_s``: not at all when it is recalled, and then
-    it begins with a new input, as one that is recalled later.
+    """An attempt that its worker puts off for ``wanted_s``: not at all when it is recalled, and
+    then it begins with a new input, as one that is recalled later.
     """
     if not attempt.recalled or attempt.recalled != ws.claim(attempt.seq).claim:
         return replace(attempt, callback_after_s=wanted_s)

@@ -44,9 +44,7 @@ def evaluate_task(
         found = ws.answer(f"opening:{key}", replace(wanted, opening=True))
         if not isinstance(found, Later):
             return _answered(found)
-        ends = timeouts.started_deadline(attempt)
-        if ends:
-            ws.timers[attempt.seq] = ends
+        timeouts.watch(ws, attempt)
         ws.continues.append(_later(ws, spot))
         return None
     return _answered(ws.answer(key, wanted))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from conductor_py.decider import control, ending, scheduling
+from conductor_py.decider.plan import CONTAINERS
 from conductor_py.decider.workspace import Spot, Workspace
 from conductor_py.model.decision import ClaimSeen
 from conductor_py.model.definitions import TaskDef
@@ -85,6 +86,13 @@ def started_deadline(attempt: Attempt) -> int:
     return min((at for at in _started_deadlines(attempt) if at), default=0)
 
 
+def watch(ws: Workspace, attempt: Attempt) -> None:
+    """Arm the timer of an attempt that no worker takes, when it can time out."""
+    ends = started_deadline(attempt)
+    if ends:
+        ws.timers[attempt.seq] = ends
+
+
 def _started_deadlines(attempt: Attempt) -> tuple[int, int]:
     """Ends of the total timeout and of its own, which runs only once it has started."""
     total = 0 if attempt.alerted & scheduling.TOTAL_ALERTED else attempt.deadline
@@ -98,7 +106,7 @@ def _time_out(  # noqa: PLR0917 - whose, by which policy, why
 ) -> None:
     if policy == "TIME_OUT_WF":
         ended = replace(attempt, status=TaskStatus.TIMED_OUT, reason=reason, ended_at=ws.now_ms)
-        ws.count_open(spot.node.loops, spot.vector, -1, container=False)
+        ws.count_open(spot.node.loops, spot.vector, -1, container=attempt.type in CONTAINERS)
         ws.put(ended)
         control.close(ws, attempt)
         ending.leave_child(ws, attempt, reason)

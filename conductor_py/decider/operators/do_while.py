@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from conductor_py.decider import bodies, control, ending
+from conductor_py.decider import bodies, control, ending, scheduling, timeouts
 from conductor_py.decider.compile import input_template
 from conductor_py.decider.need import Evaluated, Read, Refusal, ScriptWanted, digest
 from conductor_py.decider.plan import Node, Plan
@@ -52,7 +52,9 @@ def open_(ws: Workspace, spot: Spot) -> None:
         definition=spot.node.task.name,
         status=TaskStatus.IN_PROGRESS,
         input_=value,
+        **scheduling.policies(spot.node.task.task_definition, ws.now_ms),
     )
+    timeouts.watch(ws, attempt)
     if value.get(_KEEP) is not None and not whole_number(value[_KEEP]):
         status = TaskStatus.FAILED_WITH_TERMINAL_ERROR
         reason = f"{_KEEP} must be a whole number of at least 1"
@@ -87,7 +89,9 @@ def reopen(ws: Workspace, spot: Spot, before: Attempt) -> None:
         definition=before.definition,
         status=TaskStatus.IN_PROGRESS,
         input_=value,
+        **scheduling.policies(spot.node.task.task_definition, ws.now_ms),
     )
+    timeouts.watch(ws, attempt)
     items = _items(ws, spot, attempt, value) if state.items >= 0 else None
     ws.documents[f"o:{attempt.seq}"] = _noted(ws, spot, state.seq)
     _show_iteration(ws, spot, attempt, state.iteration, items)

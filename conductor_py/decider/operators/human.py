@@ -29,6 +29,4 @@ def open_(ws: Workspace, spot: Spot) -> None:
 
 def resume(ws: Workspace, _: Spot, attempt: Attempt) -> None:
     """Wait, anew after the delay of a retry."""
-    ends = timeouts.started_deadline(attempt)
-    if ends:
-        ws.timers[attempt.seq] = ends
+    timeouts.watch(ws, attempt)

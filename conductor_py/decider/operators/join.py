@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from conductor_py.decider import control, ending, joins
+from conductor_py.decider import control, ending, joins, scheduling, timeouts
 from conductor_py.decider.need import Read
 from conductor_py.decider.plan import Node
 from conductor_py.decider.workspace import Spot, Step, Workspace
@@ -40,7 +40,9 @@ def open_join(ws: Workspace, spot: Spot, refs: tuple[str, ...]) -> None:
         definition=spot.node.task.type,
         status=TaskStatus.IN_PROGRESS,
         input_=shown,
+        **scheduling.policies(spot.node.task.task_definition, ws.now_ms),
     )
+    timeouts.watch(ws, attempt)
     # An exclusive join is looked at whenever any of its references settles.
     ws.states[key] = replace(
         prepared, seq=attempt.seq, expected=0 if exclusive else prepared.expected, closed=False
