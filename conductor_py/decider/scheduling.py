@@ -104,14 +104,23 @@ def policies(definition: TaskDef | None, now_ms: int) -> dict[str, Any]:
     """The limits and timeouts that a task definition stamps on a new attempt, by attribute."""
     if definition is None:
         return {}
-    total = definition.total_timeout_seconds * 1000
     return {
+        **clocks(definition, now_ms),
         "response_timeout_ms": definition.response_timeout_seconds * 1000,
-        "timeout_ms": definition.timeout_seconds * 1000,
-        "deadline": now_ms + total if total else 0,
         "limit": definition.concurrent_exec_limit or 0,
         "rate": definition.rate_limit_per_frequency,
         "rate_window_ms": definition.rate_limit_frequency_in_seconds * 1000,
+    }
+
+
+def clocks(definition: TaskDef | None, now_ms: int) -> dict[str, Any]:
+    """The timeouts alone, for what leads other tasks."""
+    if definition is None:
+        return {}
+    total = definition.total_timeout_seconds * 1000
+    return {
+        "timeout_ms": definition.timeout_seconds * 1000,
+        "deadline": now_ms + total if total else 0,
     }
 
 

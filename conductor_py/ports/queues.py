@@ -47,8 +47,10 @@ class Poll:
     """What a worker asks for: up to ``count`` attempts of ``queue`` from ``shards``, in that order.
 
     ``lease_ms`` 0: the worker asks for no lease, its claim ends with the response timeout.
-    ``limit`` and ``rate`` (claims, window ms) are those of the live task definition; ``None`` takes
-    what the attempt's snapshot says.
+    ``limit`` and ``rate`` (claims, window ms) are those of the live task ``definition``; ``None``
+    takes what the attempt's snapshot says. In a queue that many definitions share, attempts of
+    another one have the limits of their snapshot, and hold up nothing when they have to wait.
+    Without a ``definition`` the limits are of whatever is in the queue.
 
     ``shared``: limits hold over several partitions. No more is claimed than this one has permits
     for, and than the ``leased`` claims of a rate; ``PollReply.short`` says what there was too
@@ -63,6 +65,7 @@ class Poll:
     max_bytes: int = 4_000_000
     limit: int | None = None
     rate: tuple[int, int] | None = None
+    definition: str = ""
     poll_name: str = ""
     """Task type and domain under which the poll is recorded; empty: do not record."""
     poll_domain: str = ""

@@ -101,6 +101,28 @@ def test_tasks_of_a_system_type_keep_their_own_limits(engine: MemoryEngine) -> N
     assert len(engine.poll("HTTP", 10)) == 3
 
 
+def _own_type(name: str) -> Any:
+    return workflow("w", typed("FOO", name) | {"name": name})
+
+
+def test_tasks_of_ones_own_type_keep_the_limits_of_their_definitions(engine: MemoryEngine) -> None:
+    _register(engine, "foo_a", concurrentExecLimit=1)
+    _register(engine, "FOO")
+    for _ in range(3):
+        engine.start(_own_type("foo_a"))
+    (first,) = engine.poll("FOO", 10)
+    assert not engine.poll("FOO", 10)
+    engine.complete(first)
+    assert len(engine.poll("FOO", 10)) == 1
+
+
+def test_a_definition_at_its_limit_holds_up_no_other_of_its_type(engine: MemoryEngine) -> None:
+    _register(engine, "foo_a", concurrentExecLimit=1)
+    started = [engine.start(_own_type(name)) for name in ("foo_a", "foo_a", "foo_b")]
+    claimed = engine.poll("FOO") + engine.poll("FOO", 10)
+    assert [task["workflowInstanceId"] for task in claimed] == [started[0], started[2]]
+
+
 def test_queue_of_a_system_tasks_definition_has_the_limits_of_that_definition(
     engine: MemoryEngine,
 ) -> None:

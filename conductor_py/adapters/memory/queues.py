@@ -47,7 +47,7 @@ class _Polling:
     retry_at_ms: int = 0
     stopped: bool = False
     passed: bool = False
-    """Whether the head that was looked at is another type's, and stays."""
+    """Whether the head that was looked at stays: it is another type's, or waits for a limit."""
     short: Short | None = None
     leased: int = 0
 
@@ -138,14 +138,20 @@ class _Polling:
         at_ms = self._limited_until(attempt.definition, limits)
         if at_ms > 0:
             self._sooner(at_ms)
-            return False
+            self.passed = not self._is_of_the_queue(attempt)
+            return self.passed
         self.room -= size
         self._hand_out(execution, seq, attempt, limits)
         return True
 
+    def _is_of_the_queue(self, attempt: Attempt) -> bool:
+        return self.poll.definition in {"", attempt.definition}
+
     def _limits(self, attempt: Attempt) -> _Limits:
-        rate, window_ms = self.poll.rate or (attempt.rate, attempt.window_ms)
-        limit = attempt.limit if self.poll.limit is None else self.poll.limit
+        limit, rate, window_ms = attempt.limit, attempt.rate, attempt.window_ms
+        if self._is_of_the_queue(attempt):
+            limit = limit if self.poll.limit is None else self.poll.limit
+            rate, window_ms = self.poll.rate or (rate, window_ms)
         return _Limits(limit, rate if window_ms > 0 else 0, window_ms)
 
     def _limited_until(self, definition: str, limits: _Limits) -> int:

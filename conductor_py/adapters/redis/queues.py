@@ -44,6 +44,7 @@ class RedisTaskQueues:
             _shared(poll),
             poll.gather_ms,
             poll.task_type,
+            poll.definition,
             *poll.shards,
         ]
         reply = self._scripts.run("poll_tasks", partition, arguments, again=False)

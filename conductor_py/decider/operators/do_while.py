@@ -52,7 +52,7 @@ def open_(ws: Workspace, spot: Spot) -> None:
         definition=spot.node.task.name,
         status=TaskStatus.IN_PROGRESS,
         input_=value,
-        **scheduling.policies(spot.node.task.task_definition, ws.now_ms),
+        **scheduling.clocks(spot.node.task.task_definition, ws.now_ms),
     )
     timeouts.watch(ws, attempt)
     if value.get(_KEEP) is not None and not whole_number(value[_KEEP]):
@@ -89,7 +89,7 @@ def reopen(ws: Workspace, spot: Spot, before: Attempt) -> None:
         definition=before.definition,
         status=TaskStatus.IN_PROGRESS,
         input_=value,
-        **scheduling.policies(spot.node.task.task_definition, ws.now_ms),
+        **scheduling.clocks(spot.node.task.task_definition, ws.now_ms),
     )
     timeouts.watch(ws, attempt)
     items = _items(ws, spot, attempt, value) if state.items >= 0 else None

@@ -40,7 +40,7 @@ def open_join(ws: Workspace, spot: Spot, refs: tuple[str, ...]) -> None:
         definition=spot.node.task.type,
         status=TaskStatus.IN_PROGRESS,
         input_=shown,
-        **scheduling.policies(spot.node.task.task_definition, ws.now_ms),
+        **scheduling.clocks(spot.node.task.task_definition, ws.now_ms),
     )
     timeouts.watch(ws, attempt)
     # An exclusive join is looked at whenever any of its references settles.

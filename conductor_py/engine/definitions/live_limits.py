@@ -19,13 +19,13 @@ _REMEMBERED = 10_000
 
 @dataclass(frozen=True, slots=True)
 class PollLimits:
-    """The limits of ``ports.queues.Poll``; ``None`` leaves it to the attempt's snapshot."""
+    """The limits of ``ports.queues.Poll`` and whose they are; ``None`` leaves it to the attempt's
+    snapshot.
+    """
 
+    definition: str = ""
     limit: int | None = None
     rate: tuple[int, int] | None = None
-
-
-_NONE = PollLimits()
 
 
 class LiveLimits:
@@ -43,11 +43,12 @@ class LiveLimits:
     def of(self, task_type: str) -> PollLimits:
         """The limits of a task type as it is registered.
 
-        A queue of a system type holds tasks of many definitions: theirs stay those of the snapshot.
-        One of a definition's own has the limits of that definition.
+        A queue of a type that many definitions share, of the system or of somebody's own, holds
+        tasks whose limits stay those of their snapshot. One of a definition's own has the limits of
+        that definition.
         """
         if task_type in RULES:
-            return _NONE
+            return PollLimits(task_type)
         task_type = _limited_definition(task_type) or task_type
         now, found = self._monotonic(), self._known.get(task_type)
         if found is not None and now - found[0] < self._fresh_s:
@@ -65,12 +66,11 @@ class LiveLimits:
     def _read(self, task_type: str) -> PollLimits:
         stored = self._metadata.tasks((task_type,)).get(task_type)
         if stored is None:
-            return _NONE
+            return PollLimits(task_type)
         definition = load_task_def(stored)
         window_ms = definition.rate_limit_frequency_in_seconds * 1000
-        return PollLimits(
-            definition.concurrent_exec_limit or 0, (definition.rate_limit_per_frequency, window_ms)
-        )
+        rate = definition.rate_limit_per_frequency, window_ms
+        return PollLimits(task_type, definition.concurrent_exec_limit or 0, rate)
 
 
 def _limited_definition(queue: str) -> str:

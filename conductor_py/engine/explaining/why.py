@@ -187,8 +187,9 @@ class Why:
     def _measured(self, attempt: Attempt, now_ms: int) -> QueueFacts:
         """The limits of a definition and who holds them; the same for all its tasks."""
         live = self._live.of(attempt.queue.rpartition(":")[2])
-        limit = attempt.limit if live.limit is None else live.limit
-        rate, window = live.rate or (attempt.rate, attempt.rate_window_ms)
+        is_live = live.definition == attempt.definition
+        limit = live.limit if is_live and live.limit is not None else attempt.limit
+        rate, window = (is_live and live.rate) or (attempt.rate, attempt.rate_window_ms)
         holders: tuple[tuple[str, int], ...] = ()
         if limit:
             holders = self._heads("limit:", attempt.definition, max(limit, _HOLDERS))

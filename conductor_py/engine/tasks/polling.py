@@ -150,6 +150,7 @@ class Polling:
             poll_domain=request.domain,
             limit=live.limit,
             rate=live.rate,
+            definition=live.definition,
             gather_ms=self._gather_tasks_ms or 0,
             task_type=key[1],
         )

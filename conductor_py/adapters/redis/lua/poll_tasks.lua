@@ -4,7 +4,8 @@
 -- ARGV       now, queue, worker, count, lease in ms, byte bound, live limit, live rate, its window in ms, name and
 --            domain the poll is recorded under, limits over several partitions ('' or '<claims> <until> <definition>':
 --            so many claims of that definition's rate may be made until then), how long what is claimed is
---            gathered for the index in ms (0: it is not noted), type of the attempts that are wanted ('': any), shards
+--            gathered for the index in ms (0: it is not noted), type of the attempts that are wanted ('': any), the definition
+--            that the live limits are of ('': whatever is in the queue), shards
 -- RETURNS    {now, retry at (0: nothing is known to come, now: more may be there), '' | '<limit> <rate> <window> <used up> <definition>', id, seq, claim, header, state,
 --            claim side, input | false, output | false, …}
 -- INVARIANT  What is handed out is of the wanted type, open, in no queue and held by one claim; limits hold, those over several
@@ -68,10 +69,16 @@ local function used_up(what, a, limit, rate, window)
   out[3] = string.format('%d %d %d %s %s', limit, rate, window, what, a.def)
 end
 
+local function is_of_the_queue(a)
+  return ARGV[15] == '' or a.def == ARGV[15]
+end
+
 -- When may one more be claimed? 0: now.
 local function limited_until(a)
-  local limit = tonumber(ARGV[7]) or a.lim or 0
-  local rate, window = tonumber(ARGV[8]) or a.rl or 0, tonumber(ARGV[9]) or a.rw or 0
+  local limit, rate, window = a.lim or 0, a.rl or 0, a.rw or 0
+  if is_of_the_queue(a) then
+    limit, rate, window = tonumber(ARGV[7]) or limit, tonumber(ARGV[8]) or rate, tonumber(ARGV[9]) or window
+  end
   if limit > 0 then
     local key = P .. 'limit:' .. a.def
     redis.call('ZREMRANGEBYSCORE', key, '-inf', int(now))
@@ -138,7 +145,8 @@ local function hand_out(member, seq, present, record, a, c, limit, window)
   touched[taken] = member
 end
 
--- Looks at one head. It leaves the queue, or the poll stops at it; true: it is another type's, and stays.
+-- Looks at one head. It leaves the queue, or the poll stops at it; true: it stays and is passed over, as it is another
+-- type's or has to wait for a definition's limit, which holds up no other.
 local function look_at(ready, member)
   must_be_text(member)
   local id, seq = string.sub(member, 1, 36), string.sub(member, 38)
@@ -170,8 +178,8 @@ local function look_at(ready, member)
   local at, limit, window = limited_until(a)
   if at > 0 then
     sooner(at)
-    stop = true
-    return
+    stop = is_of_the_queue(a)
+    return not stop
   end
   room = room - size
   hand_out(member, seq, present, record, a, c, limit, window)
@@ -179,7 +187,7 @@ local function look_at(ready, member)
 end
 
 local noted = redis.call('EXISTS', P .. 'damaged') == 1
-for i = 15, #ARGV do
+for i = 16, #ARGV do
   if stop or taken >= count then
     break
   end
@@ -213,7 +221,7 @@ for i = 15, #ARGV do
     sooner(passed > 0 and now + 1000 or now)
   end
 end
-for i = 15, taken >= count and #ARGV or 0 do
+for i = 16, taken >= count and #ARGV or 0 do
   if redis.call('EXISTS', P .. 'queue:' .. queue .. ':' .. ARGV[i]) == 1 then
     sooner(now)
     break
@@ -225,11 +233,11 @@ if taken > 0 and gather_ms > 0 then
 end
 if ARGV[10] ~= '' then
   local field = ARGV[10] .. '\n' .. ARGV[11]
-  local last = redis.call('HMGET', P .. 'polldata', field, field .. '\n' .. (ARGV[15] or ''))
+  local last = redis.call('HMGET', P .. 'polldata', field, field .. '\n' .. (ARGV[16] or ''))
   local at, who = string.match(last[1] or '0 ', '^(%d+) (.*)$')
   if who ~= worker or now - tonumber(at) >= 1000 or now - (tonumber(last[2] or 0) or 0) >= 1000 then
     local set = {field, int(now) .. ' ' .. worker}
-    for i = 15, #ARGV do
+    for i = 16, #ARGV do
       set[#set + 1], set[#set + 2] = field .. '\n' .. ARGV[i], int(now)
     end
     note_polls(P, set, now)
