@@ -19,6 +19,7 @@ from conductor_py.model.search import (
     Query,
     SearchRequest,
     SortKey,
+    anywhere,
 )
 
 _PART: Final = "Very many archived executions, embedded index"
@@ -103,7 +104,9 @@ def _within(drawn: random.Random, count: int) -> SearchRequest:
 
 
 def _word(drawn: random.Random, _: int) -> SearchRequest:
-    return SearchRequest(free_text=f"word{drawn.randrange(_WORDS)}", sort=(_LATEST,), size=100)
+    return SearchRequest(
+        query=anywhere(f"word{drawn.randrange(_WORDS)}"), sort=(_LATEST,), size=100
+    )
 
 
 def _all(_drawn: random.Random, _: int) -> SearchRequest:

@@ -193,14 +193,13 @@ TASKS_NEWEST_FIRST = SortKey(field="scheduledTime", descending=True)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchRequest:
-    """What is asked: the query and the free text both hold.
+    """What is asked; without a query, everything.
 
     Without ``sort`` the newest come first; ties come in an order that does not change. ``start``
     counts documents to leave out, ``size`` is the most that come back (0 only counts).
     """
 
     query: Query | None = None
-    free_text: str = "*"
     sort: tuple[SortKey, ...] = ()
     start: int = 0
     size: int = 100
@@ -225,11 +224,14 @@ def query_words(text: str) -> tuple[Word, ...]:
     return tuple(Word(text=word[:MAX_WORD_LENGTH], prefix=bool(star)) for word, star in found)
 
 
-def free_words(text: str) -> Words | None:
-    """Read a free text: None when it asks for everything (empty, or stars only)."""
-    if not text.strip("* \t\r\n"):
-        return None
+def anywhere(text: str) -> Words:
+    """All words of a text, wherever they stand in a document."""
     return Words(field=None, words=query_words(text))
+
+
+def is_everything(text: str) -> bool:
+    """Whether a free text asks for everything: it is empty, or stars only."""
+    return not text.strip("* \t\r\n")
 
 
 # ---------------------------------------------------------------------------------- documents

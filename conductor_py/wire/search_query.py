@@ -10,24 +10,17 @@ r"""Conductor's query syntax: from ``query=`` and ``sort=`` to the tree of ``mod
 
 AND binds tighter than OR, as in SQL. Conductor's parsers have no precedence and read from the
 right: ``a=1 AND b=2 OR c=3`` means ``a=1 AND (b=2 OR c=3)`` there and ``(a=1 AND b=2) OR c=3``
-here; parentheses say the same in both. A ``*`` in the value of = and != stands for anything
-(``\*`` is the star itself, ``\\`` a backslash); in a list it is literal. Keywords are read in
-either case. Times are epoch milliseconds or ISO 8601, UTC unless they say otherwise. Long texts
-(input, output, reason) compare by their words. ``field = ""`` and ``field IS NULL`` are the same.
-
-Nothing is dropped: an unknown field, a value of the wrong type or a stray character is
-``InvalidInput`` with its position, where Conductor's SQL indexes would answer as if the clause
-were not there.
+here; parentheses say the same in both. A ``*`` in the value of =, != and IN stands for anything
+(``\*`` is the star itself, ``\\`` a backslash). Keywords are read in either case. Times are epoch
+milliseconds or ISO 8601, UTC unless they say otherwise. Long texts (input, output, reason) compare
+by their words. ``field = ""`` and ``field IS NULL`` are the same.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 
-from conductor_py.errors import InvalidInput, Violation
 from conductor_py.model.search import (
     And,
     Between,
@@ -42,26 +35,25 @@ from conductor_py.model.search import (
     Words,
     query_words,
 )
+from conductor_py.wire.search_terms import (
+    MAX_DEPTH,
+    MAX_LENGTH,
+    Terms,
+    Value,
+    field_named,
+    invalid,
+    parts_of,
+    unknown_field,
+)
 
-MAX_LENGTH = 32_768
-"""Characters of a query."""
-MAX_DEPTH = 32
-"""Parentheses within parentheses."""
-MAX_CONDITIONS = 256
 MAX_LIST = 1_000
 """Values of one IN."""
-MAX_STARS = 8
-"""Stars in one value."""
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_BLANKS = re.compile(r"\s*")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 _OPERATOR = re.compile(r"!=|>=|<=|=|>|<")
 _UNQUOTED = re.compile(r"[^\s(),\"']+")
 _UNQUOTED_ITEM = re.compile(r"[^(),\"']+")
 _QUOTED = re.compile(r"\"((?:[^\"\\]|\\.)*)\"|'((?:[^'\\]|\\.)*)'", re.DOTALL)
-_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
-_INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 _SORT_SEPARATOR = re.compile(r"[|,]")
 
 
@@ -74,7 +66,7 @@ def parse_query(text: str | None, fields: Mapping[str, FieldKind]) -> Query | No
     if text is None or not text.strip():
         return None
     if len(text) > MAX_LENGTH:
-        raise _invalid(f"the query is longer than {MAX_LENGTH} characters")
+        raise invalid(f"the query is longer than {MAX_LENGTH} characters", parameter="query")
     return _Parser(text, fields).parse()
 
 
@@ -91,36 +83,19 @@ def parse_sort(text: str | None, fields: Mapping[str, FieldKind]) -> tuple[SortK
         if not option.strip():
             continue
         name, _, order = (part.strip() for part in option.partition(":"))
-        if name not in fields:
-            raise _invalid(_unknown_field(name, fields), parameter="sort", value=name)
-        if fields[name] is FieldKind.TEXT:
-            raise _invalid(f"one cannot sort by the text '{name}'", parameter="sort", value=name)
+        field = field_named(name, fields)
+        if field is None:
+            raise invalid(unknown_field(name, fields), parameter="sort", value=name)
+        if fields[field] is FieldKind.TEXT:
+            raise invalid(f"one cannot sort by the text '{name}'", parameter="sort", value=name)
         if order.upper() not in ("", "ASC", "DESC"):
-            raise _invalid("the order is ASC or DESC", parameter="sort", value=order)
-        keys.append(SortKey(field=name, descending=order.upper() == "DESC"))
+            raise invalid("the order is ASC or DESC", parameter="sort", value=order)
+        keys.append(SortKey(field=field, descending=order.upper() == "DESC"))
     return tuple(keys)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Value:
-    """A value as written: ``parts`` are its unescaped pieces between stars."""
-
-    at: int
-    parts: tuple[str, ...]
-
-    @property
-    def text(self) -> str:
-        return "*".join(self.parts)
-
-
-class _Parser:
-    """Recursive descent over one query; ``_at`` is the index of the next character."""
-
-    def __init__(self, text: str, fields: Mapping[str, FieldKind]) -> None:
-        self._text = text
-        self._fields = fields
-        self._at = 0
-        self._conditions = 0
+class _Parser(Terms):
+    """Recursive descent over one query."""
 
     def parse(self) -> Query:
         query = self._expression(depth=0)
@@ -152,9 +127,7 @@ class _Parser:
         return query
 
     def _condition(self) -> Query:
-        self._conditions += 1
-        if self._conditions > MAX_CONDITIONS:
-            raise self._error(f"the query has more than {MAX_CONDITIONS} conditions")
+        self._count_condition()
         field = self._field()
         operator = self._match(_OPERATOR)
         if operator:
@@ -184,9 +157,10 @@ class _Parser:
         name = self._match(_NAME)
         if name is None:
             raise self._error("expected the name of a field or '('")
-        if name not in self._fields:
-            raise self._error(_unknown_field(name, self._fields), at=at, value=name)
-        return name
+        field = field_named(name, self._fields)
+        if field is None:
+            raise self._error(unknown_field(name, self._fields), at=at, value=name)
+        return field
 
     def _compared(self, field: str, operator: str) -> Query:
         value = self._value()
@@ -198,31 +172,7 @@ class _Parser:
             return Between(field=field, least=number + (operator == ">"))
         return Between(field=field, most=number - (operator == "<"))
 
-    def _equal(self, field: str, value: _Value) -> Query:
-        if value.parts == ("",):
-            return Missing(field=field)
-        if not any(value.parts):
-            return Not(term=Missing(field=field))
-        if len(value.parts) == 1 or self._fields[field] is FieldKind.TEXT:
-            return self._exactly(field, value)
-        if self._fields[field] is not FieldKind.KEYWORD:
-            raise self._error(f"'*' does not apply to the number '{field}'", at=value.at)
-        if len(value.parts) > MAX_STARS + 1:
-            raise self._error(f"a value has at most {MAX_STARS} stars", at=value.at)
-        return Matches(field=field, parts=value.parts)
-
-    def _exactly(self, field: str, value: _Value) -> Query:
-        if value.text == "":
-            return Missing(field=field)
-        match self._fields[field]:
-            case FieldKind.TEXT:
-                return Words(field=field, words=query_words(value.text))
-            case FieldKind.KEYWORD:
-                return OneOf(field=field, values=(value.text,))
-            case _:
-                return OneOf(field=field, values=(self._number(field, value),))
-
-    def _prefixed(self, field: str, value: _Value) -> Query:
+    def _prefixed(self, field: str, value: Value) -> Query:
         match self._fields[field]:
             case FieldKind.TEXT:
                 return Words(field=field, words=query_words(value.text + "*"))
@@ -236,11 +186,11 @@ class _Parser:
     def _listed(self, field: str) -> Query:
         if not self._symbol("("):
             raise self._error("expected '(' and a list of values")
-        items = [self._exactly(field, self._value(_UNQUOTED_ITEM))]
+        items = [self._item(field)]
         while self._symbol(","):
             if len(items) >= MAX_LIST:
                 raise self._error(f"a list has at most {MAX_LIST} values")
-            items.append(self._exactly(field, self._value(_UNQUOTED_ITEM)))
+            items.append(self._item(field))
         if not self._symbol(")"):
             raise self._error("expected ',' or ')' after a value of the list")
         values = tuple(value for item in items if isinstance(item, OneOf) for value in item.values)
@@ -248,44 +198,24 @@ class _Parser:
         terms = ((OneOf(field=field, values=values),) if values else ()) + others
         return terms[0] if len(terms) == 1 else Or(terms=terms)
 
-    def _number(self, field: str, value: _Value) -> int:
-        match self._fields[field]:
-            case FieldKind.INTEGER | FieldKind.INSTANT if _INTEGER.fullmatch(value.text):
-                return int(value.text)
-            case FieldKind.INTEGER:
-                raise self._error(f"'{field}' is a whole number", at=value.at, value=value.text)
-            case FieldKind.INSTANT:
-                return self._instant(field, value)
-            case _:
-                raise self._error(
-                    f"'{field}' is text: it compares by =, !=, IN, STARTS_WITH and IS NULL",
-                    at=value.at,
-                )
+    def _item(self, field: str) -> Query:
+        item = self._equal(field, self._value(_UNQUOTED_ITEM))
+        if isinstance(item, Matches):
+            self._count_condition()
+        return item
 
-    def _instant(self, field: str, value: _Value) -> int:
-        try:
-            instant = datetime.fromisoformat(value.text)
-        except ValueError:
-            raise self._error(
-                f"'{field}' is a time: epoch milliseconds or ISO 8601 (2026-01-31T12:00:00Z)",
-                at=value.at,
-                value=value.text,
-            ) from None
-        aware = instant if instant.tzinfo else instant.replace(tzinfo=UTC)
-        return (aware - _EPOCH) // timedelta(milliseconds=1)
-
-    def _value(self, unquoted: re.Pattern[str] = _UNQUOTED) -> _Value:
+    def _value(self, unquoted: re.Pattern[str] = _UNQUOTED) -> Value:
         at = self._skip_blanks()
         quoted = _QUOTED.match(self._text, at)
         if quoted:
             self._at = quoted.end()
-            return _Value(at=at, parts=_parts(quoted[1] if quoted[1] is not None else quoted[2]))
+            return Value(at=at, parts=parts_of(quoted[1] if quoted[1] is not None else quoted[2]))
         if self._text[at : at + 1] in ("'", '"') and at < len(self._text):
             raise self._error("the quotation mark is never closed", at=at)
         bare = self._match(unquoted)
         if bare is None or not bare.strip():
             raise self._error("expected a value", at=at)
-        return _Value(at=at, parts=_parts(bare.rstrip()))
+        return Value(at=at, parts=parts_of(bare.rstrip()))
 
     def _keyword(self, word: str) -> bool:
         self._skip_blanks()
@@ -298,60 +228,3 @@ class _Parser:
     def _expect(self, word: str) -> None:
         if not self._keyword(word):
             raise self._error(f"expected {word}")
-
-    def _symbol(self, symbol: str) -> bool:
-        at = self._skip_blanks()
-        if not self._text.startswith(symbol, at):
-            return False
-        self._at += 1
-        return True
-
-    def _match(self, pattern: re.Pattern[str]) -> str | None:
-        found = pattern.match(self._text, self._skip_blanks())
-        if found is None:
-            return None
-        self._at = found.end()
-        return found[0]
-
-    def _skip_blanks(self) -> int:
-        blanks = _BLANKS.match(self._text, self._at)
-        assert blanks is not None
-        self._at = blanks.end()
-        return self._at
-
-    def _error(
-        self, sentence: str, *, at: int | None = None, value: str | None = None
-    ) -> InvalidInput:
-        position = self._skip_blanks() if at is None else at
-        found = value if value is not None else self._text[position : position + 20]
-        where = f"position {position + 1}" if position < len(self._text) else "the end"
-        return _invalid(f"At {where}: {sentence}.", value=found or None)
-
-
-def _parts(raw: str) -> tuple[str, ...]:
-    """Split at the stars that no backslash escapes, and unescape the pieces."""
-    pieces = [""]
-    at = 0
-    while at < len(raw):
-        if raw[at] == "\\" and at + 1 < len(raw):
-            # Only what needs escaping is unescaped: a Windows path keeps its backslashes.
-            escaped = raw[at + 1]
-            pieces[-1] += escaped if escaped in "\\*'\"" else raw[at : at + 2]
-            at += 2
-        elif raw[at] == "*":
-            pieces.append("")
-            at += 1
-        else:
-            pieces[-1] += raw[at]
-            at += 1
-    return tuple(pieces)
-
-
-def _unknown_field(name: str, fields: Mapping[str, FieldKind]) -> str:
-    return f"there is no field '{name}'; the fields are {', '.join(fields)}"
-
-
-def _invalid(sentence: str, *, parameter: str = "query", value: str | None = None) -> InvalidInput:
-    return InvalidInput(
-        violations=(Violation(path=f"$.{parameter}", message=sentence, invalid_value=value),)
-    )

@@ -19,6 +19,7 @@ from conductor_py.model.search import (
     ExecutionSummary,
     SearchRequest,
     TaskSummary,
+    anywhere,
 )
 
 _DOCUMENTS = 400
@@ -117,9 +118,9 @@ def test_no_byte_of_what_was_deleted_is_left_and_all_else_is_found(
     assert _left(file, stays)[file.name] == stays
     for number in (min(stays), max(stays)):
         for field in ("c", "i", "o"):
-            found = search.search(SearchRequest(free_text=_mark(number, field)))
+            found = search.search(SearchRequest(query=anywhere(_mark(number, field))))
             assert [each.execution_id for each in found.results] == [f"e{number}"]
-        (task,) = search.search_tasks(SearchRequest(free_text=_mark(number, "t"))).results
+        (task,) = search.search_tasks(SearchRequest(query=anywhere(_mark(number, "t")))).results
         assert task.execution_id == f"e{number}"
         kept = search.kept(f"e{number}")
         assert kept is not None

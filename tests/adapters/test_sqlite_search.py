@@ -30,10 +30,13 @@ from conductor_py.model.search import (
     Not,
     OneOf,
     Or,
+    Query,
     SearchRequest,
     SortKey,
     TaskSummary,
     Words,
+    anywhere,
+    is_everything,
     query_words,
 )
 
@@ -82,7 +85,7 @@ def test_processes_that_write_at_once_lose_nothing_while_another_reads(tmp_path)
     reader = SqliteSearch(file)
     seen = [0]
     while any(writer.is_alive() for writer in writers):
-        page = reader.search(SearchRequest(free_text="number", size=1_000))
+        page = reader.search(SearchRequest(query=anywhere("number"), size=1_000))
         assert page.total_hits == len(page.results)
         assert page.total_hits % _PER_BATCH == 0
         assert page.total_hits >= seen[-1]
@@ -92,7 +95,7 @@ def test_processes_that_write_at_once_lose_nothing_while_another_reads(tmp_path)
         assert writer.exitcode == 0
     total = _PROCESSES * _BATCHES * _PER_BATCH
     assert reader.search(SearchRequest(size=0)).total_hits == total
-    assert reader.search(SearchRequest(free_text="number", size=0)).total_hits == total
+    assert reader.search(SearchRequest(query=anywhere("number"), size=0)).total_hits == total
     reader.close()
 
 
@@ -190,8 +193,8 @@ def test_the_newest_page_needs_no_sorting(search):
     kind = OneOf(field="workflowType", values=("orders",))
     for request in (
         SearchRequest(),
-        SearchRequest(free_text="number"),
-        SearchRequest(free_text="number", query=status),
+        SearchRequest(query=anywhere("number")),
+        SearchRequest(query=And(terms=(anywhere("number"), status))),
         SearchRequest(query=And(terms=(status, kind))),
     ):
         page = select(EXECUTIONS, request).page
@@ -261,6 +264,10 @@ _SORTS = st.lists(
 ).map(tuple)
 
 
+def _both(query: Query, text: str) -> Query:
+    return query if is_everything(text) else And(terms=(query, anywhere(text)))
+
+
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     summaries=st.lists(_SUMMARIES, max_size=6),
@@ -277,7 +284,7 @@ def test_any_query_answers_as_the_reference_does(
     for index in (reference, tried):
         index.put(documents)
     for query in queries:
-        asked = SearchRequest(query=query, free_text=free_text, sort=sort)
+        asked = SearchRequest(query=_both(query, free_text), sort=sort)
         expected, answered = reference.search(asked), tried.search(asked)
         assert answered.total_hits == expected.total_hits
         assert {s.execution_id for s in answered.results} == {

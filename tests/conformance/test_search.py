@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,8 @@ from conductor_py.model.search import (
     TaskSummary,
 )
 from conductor_py.ports.search import Search
-from conductor_py.wire.search_query import parse_query, parse_sort
+from conductor_py.wire.search_query import parse_query
+from conductor_py.wire.search_requests import read_search
 
 T0 = 1_700_000_000_000
 
@@ -86,6 +88,9 @@ def task(name: str, execution: str = "e1", **fields) -> TaskSummary:
     return TaskSummary(task_id=name, execution_id=execution, **{**defaults, **fields})
 
 
+NOW_MS = 1_800_000_000_000
+
+
 def document(version: int, shown: ExecutionSummary, **parts) -> ExecutionDocument:
     return ExecutionDocument(version=version, summary=shown, **parts)
 
@@ -96,13 +101,10 @@ def put(index: Search, *summaries: ExecutionSummary) -> None:
 
 
 def found(index: Search, query: str | None = None, *, free_text: str = "*", sort: str = "", **page):
-    asked = SearchRequest(
-        query=parse_query(query, EXECUTION_FIELDS),
-        free_text=free_text,
-        sort=parse_sort(sort, EXECUTION_FIELDS),
-        **page,
+    asked = read_search(
+        EXECUTION_FIELDS, query=query or "", free_text=free_text, sort=sort, now_ms=NOW_MS
     )
-    return [shown.execution_id for shown in index.search(asked).results]
+    return [shown.execution_id for shown in index.search(replace(asked, **page)).results]
 
 
 def matching(index: Search, query: str, *, free_text: str = "*") -> set[str]:
@@ -110,7 +112,7 @@ def matching(index: Search, query: str, *, free_text: str = "*") -> set[str]:
 
 
 def tasks_found(index: Search, query: str | None = None, *, free_text: str = "*") -> list[str]:
-    asked = SearchRequest(query=parse_query(query, TASK_FIELDS), free_text=free_text)
+    asked = read_search(TASK_FIELDS, query=query or "", free_text=free_text, sort="", now_ms=NOW_MS)
     return [shown.task_id for shown in index.search_tasks(asked).results]
 
 
@@ -464,6 +466,20 @@ def test_a_query_finds_what_it_says_and_nothing_else(shop, query, expected):
     ],
 )
 def test_free_text_finds_documents_with_all_its_words(shop, text, expected):
+    assert matching(shop, "", free_text=text) == set(expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("status:COMPLETED ada", "c"),
+        ("workflowType:orders* AND NOT status:FAILED AND ada", "a"),
+        ("nobody OR refund", "c"),
+        ("priority:[9 TO *] OR status:FAILED", "bc"),
+        ("-_exists_:endTime", "a"),
+    ],
+)
+def test_conditions_in_a_free_text_hold_as_those_of_a_query_do(shop, text, expected):
     assert matching(shop, "", free_text=text) == set(expected)
 
 

@@ -13,10 +13,12 @@ from conductor_py.decider.expressions.jsonpath import compile_path
 from conductor_py.decider.expressions.linear_regex import compile_regex
 from conductor_py.engine.tasks.hand_out import _tree_of
 from conductor_py.errors import ConductorError
-from conductor_py.model import business_time, cron, search
+from conductor_py.model import business_time, cron
+from conductor_py.model.search import FieldKind
 from conductor_py.model.wait_time import parse_duration_ms, parse_until_ms
 from conductor_py.model.zoned_time import zone_of
 from conductor_py.pipelines.chance import _WORD
+from conductor_py.wire.free_text import parse_free_text
 from conductor_py.wire.schedules import read_run_query
 from conductor_py.wire.search_query import parse_query
 
@@ -33,7 +35,10 @@ READERS: dict[str, Callable[[str], object]] = {
     "business time": lambda text: (
         business_time.has_placeholders(text) and business_time.expanded(text, _AT)
     ),
-    "words of a search": search.free_words,
+    "words of a search": lambda text: parse_free_text(text, {}, now_ms=0),
+    "conditions in the words of a search": lambda text: parse_free_text(
+        f"x:{text}", {"x": FieldKind.KEYWORD}, now_ms=0
+    ),
     "query of a search": lambda text: parse_query(text, {}),
     "query of schedules": read_run_query,
     "path": compile_path,

@@ -9,8 +9,6 @@ from conductor_py.model.search import (
     MAX_QUERY_WORDS,
     MAX_WORD_LENGTH,
     Word,
-    Words,
-    free_words,
     query_words,
     words_of,
 )
@@ -43,15 +41,6 @@ def test_only_a_star_at_its_end_makes_a_word_a_prefix():
     )
 
 
-@pytest.mark.parametrize("text", ["", "*", " ** ", "\n"])
-def test_nothing_and_stars_ask_for_everything(text):
-    assert free_words(text) is None
-
-
-def test_text_without_words_asks_for_nothing():
-    assert free_words("?!") == Words(field=None, words=())
-
-
 def test_too_many_words_are_refused():
     with pytest.raises(InvalidInput):
-        free_words(" ".join(f"w{n}" for n in range(MAX_QUERY_WORDS + 1)))
+        query_words(" ".join(f"w{n}" for n in range(MAX_QUERY_WORDS + 1)))

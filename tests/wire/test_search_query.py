@@ -24,14 +24,11 @@ from conductor_py.model.search import (
     Words,
 )
 from conductor_py.wire.search_query import (
-    MAX_CONDITIONS,
-    MAX_DEPTH,
-    MAX_LENGTH,
     MAX_LIST,
-    MAX_STARS,
     parse_query,
     parse_sort,
 )
+from conductor_py.wire.search_terms import MAX_CONDITIONS, MAX_DEPTH, MAX_LENGTH, MAX_STARS
 
 
 def parsed(text: str):
@@ -119,14 +116,19 @@ def test_a_star_stands_for_anything_unless_escaped(text, parts):
         ("status IN (A,B)", one("status", "A", "B")),
         ("status in ( 'A' , \"B\",C)", one("status", "A", "B", "C")),
         ("workflowType IN (two words, x)", one("workflowType", "two words", "x")),
-        ("workflowType IN (a*)", one("workflowType", "a*")),
+        ("workflowType IN (a*)", Matches(field="workflowType", parts=("a", ""))),
+        ("workflowType IN (a\\*)", one("workflowType", "a*")),
+        (
+            "workflowType IN (a*, b)",
+            Or(terms=(one("workflowType", "b"), Matches(field="workflowType", parts=("a", "")))),
+        ),
         ("version IN (1,2)", one("version", 1, 2)),
         ("status NOT IN (A)", Not(term=A)),
         ("status IN ('')", Missing(field="status")),
         ("status IN (A,'')", Or(terms=(A, Missing(field="status")))),
     ],
 )
-def test_lists_hold_literal_values(text, expected):
+def test_lists_hold_values_in_which_a_star_stands_for_anything(text, expected):
     assert parsed(text) == expected
 
 

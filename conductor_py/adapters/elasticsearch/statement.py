@@ -22,7 +22,6 @@ from conductor_py.model.search import (
     SearchRequest,
     Word,
     Words,
-    free_words,
 )
 
 _LONGEST: Final = "10s"
@@ -42,10 +41,9 @@ def search_body(index: Index, request: SearchRequest) -> Body:
                 ),
             )
         )
-    asked = tuple(term for term in (request.query, free_words(request.free_text)) if term)
     keys = request.sort or (index.newest_first,)
     return {
-        "query": _filter(index, And(terms=asked)),
+        "query": _filter(index, request.query or And(terms=())),
         "sort": [
             *(
                 {key.field: {"order": "desc" if key.descending else "asc", "missing": "_last"}}

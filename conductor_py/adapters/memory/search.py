@@ -41,7 +41,6 @@ from conductor_py.model.search import (
     SortKey,
     TaskSearchPage,
     Words,
-    free_words,
 )
 
 
@@ -171,8 +170,8 @@ def _select(
     fields: Mapping[str, FieldKind],
     newest_first: SortKey,
 ) -> tuple[int, list[StoredSummary]]:
-    asked = tuple(term for term in (request.query, free_words(request.free_text)) if term)
-    found = [document for document in stored if _holds(And(terms=asked), document, fields)]
+    asked = request.query or And(terms=())
+    found = [document for document in stored if _holds(asked, document, fields)]
     # Stable sorts from the last key to the first; what is absent goes last in both directions.
     for key in reversed(request.sort or (newest_first,)):
         found.sort(key=_comparable(key.field), reverse=key.descending)

@@ -21,7 +21,6 @@ from conductor_py.model.search import (
     SearchRequest,
     SortKey,
     Words,
-    free_words,
 )
 
 Parameters: TypeAlias = tuple[str | int, ...]
@@ -51,8 +50,7 @@ def select(table: Table, request: SearchRequest) -> Selection:
     Words that must hold anyway drive the search, together with the tags of other conditions that
     must hold; all else filters narrow rows, which are not read where nothing is left to filter.
     """
-    asked = tuple(term for term in (request.query, free_words(request.free_text)) if term)
-    terms = _required(And(terms=asked))
+    terms = _required(request.query) if request.query else ()
     words = tuple(term for term in terms if isinstance(term, Words))
     tagged = tuple(t for t in terms if isinstance(t, OneOf) and words and t.field in table.tags)
     rest = tuple(term for term in terms if term not in words and term not in tagged)

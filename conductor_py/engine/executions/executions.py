@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
 from conductor_py.decider import admission
@@ -32,12 +32,12 @@ from conductor_py.model.ids import (
 )
 from conductor_py.model.json import JsonObject, JsonValue
 from conductor_py.model.requests import StartRequest
-from conductor_py.model.search import EXECUTION_FIELDS, TASK_FIELDS, SearchRequest
+from conductor_py.model.search import EXECUTION_FIELDS, TASK_FIELDS, FieldKind, SearchRequest
 from conductor_py.model.view import ExecutionView
 from conductor_py.ports.reader import ExecutionReader
 from conductor_py.ports.search import Search
 from conductor_py.ports.store import ExecutionStore, Outcome, Start, StartReply
-from conductor_py.wire.search_query import parse_query, parse_sort
+from conductor_py.wire.search_requests import read_search
 from conductor_py.wire.summaries import summary_to_json, task_summary_to_json
 
 _START_TRIES = 5
@@ -299,30 +299,25 @@ class Executions:
         """List the executions of a workflow that have not ended."""
         return self._reader.running(name)
 
+    def asked(
+        self, fields: Mapping[str, FieldKind], *, query: str, free_text: str, sort: str
+    ) -> SearchRequest:
+        """Read what a search over these fields asks for now (``InvalidInput``)."""
+        now_ms = self._clock.now_ms()
+        return read_search(fields, query=query, free_text=free_text, sort=sort, now_ms=now_ms)
+
     def search(self, *, query: str, free_text: str, sort: str, start: int, size: int) -> FoundPage:
         """Search executions (``InvalidInput`` for a query that cannot be read)."""
-        request = SearchRequest(
-            query=parse_query(query, EXECUTION_FIELDS),
-            free_text=free_text or "*",
-            sort=parse_sort(sort, EXECUTION_FIELDS),
-            start=start,
-            size=size,
-        )
-        page = self._search.search(request)
+        request = self.asked(EXECUTION_FIELDS, query=query, free_text=free_text, sort=sort)
+        page = self._search.search(replace(request, start=start, size=size))
         return FoundPage(page.total_hits, tuple(summary_to_json(found) for found in page.results))
 
     def search_tasks(
         self, *, query: str, free_text: str, sort: str, start: int, size: int
     ) -> FoundPage:
         """Search tasks (``InvalidInput`` for a query that cannot be read)."""
-        request = SearchRequest(
-            query=parse_query(query, TASK_FIELDS),
-            free_text=free_text or "*",
-            sort=parse_sort(sort, TASK_FIELDS),
-            start=start,
-            size=size,
-        )
-        page = self._search.search_tasks(request)
+        request = self.asked(TASK_FIELDS, query=query, free_text=free_text, sort=sort)
+        page = self._search.search_tasks(replace(request, start=start, size=size))
         return FoundPage(page.total_hits, tuple(map(task_summary_to_json, page.results)))
 
     # -- operations --------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ store, so that its state is that of now.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from conductor_py.engine.executions.executions import Executions
@@ -21,7 +22,6 @@ from conductor_py.model.search import (
     SortKey,
 )
 from conductor_py.ports.search import Search
-from conductor_py.wire.search_query import parse_query, parse_sort
 from conductor_py.wire.summaries import summary_to_json
 
 MAX_CORRELATED: Final = 1_000
@@ -96,11 +96,8 @@ class Lookups:
         """Search executions by what their tasks are (``InvalidInput`` for a query that cannot be
         read); each comes once, where its first task came.
         """
-        request = SearchRequest(
-            query=parse_query(query, TASK_FIELDS),
-            free_text=free_text or "*",
-            sort=parse_sort(sort, TASK_FIELDS),
-        )
+        asked = self._executions.asked
+        request = asked(TASK_FIELDS, query=query, free_text=free_text, sort=sort)
         ids = list(dict.fromkeys(self._executions_of(request)))
         page = ids[start : start + size]
         summaries = self._summaries(page)
@@ -108,15 +105,7 @@ class Lookups:
 
     def _executions_of(self, request: SearchRequest) -> Iterator[str]:
         for first in range(0, MAX_TASKS, _PAGE):
-            page = self._search.search_tasks(
-                SearchRequest(
-                    query=request.query,
-                    free_text=request.free_text,
-                    sort=request.sort,
-                    start=first,
-                    size=_PAGE,
-                )
-            )
+            page = self._search.search_tasks(replace(request, start=first, size=_PAGE))
             yield from (task.execution_id for task in page.results)
             if len(page.results) < _PAGE:
                 return
