@@ -7,6 +7,7 @@ from flask import Blueprint, request
 from conductor_py.api.answers import Answer, empty, json_answer
 from conductor_py.api.documents import Documents
 from conductor_py.api.front import Front, blueprint
+from conductor_py.model.json import JsonObject
 from conductor_py.wire.parameters import flag, number_segment
 from conductor_py.wire.policies import read_schemas
 
@@ -21,7 +22,8 @@ def schemas(front: Front) -> Blueprint:
         return empty()
 
     def every() -> Answer:
-        return json_answer(list(registry.all(Documents().add, front.be_heavy)))
+        told = _without_content if flag(request.args, "short") else Documents().add
+        return json_answer(list(registry.all(told, front.be_heavy)))
 
     def latest(name: str) -> Answer:
         return json_answer(registry.one(name, None))
@@ -46,3 +48,7 @@ def schemas(front: Front) -> Blueprint:
         ("DELETE", "/<name>/<version>", delete),
     )
     return blueprint("schema", "/api/schema", routes)
+
+
+def _without_content(schema: JsonObject) -> JsonObject:
+    return {name: value for name, value in schema.items() if name != "data"}

@@ -126,13 +126,15 @@ class ScheduleFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFilter:
-    """Which records are wanted; what is not set accepts all. The times are exclusive."""
+    """Which records are wanted; what is not set accepts all. The times are exclusive; a workflow is
+    wanted when its name holds one of ``workflow_parts``.
+    """
 
     names: frozenset[str] | None = None
     states: frozenset[RunState] | None = None
     after_ms: int | None = None
     before_ms: int | None = None
-    workflow_part: str = ""
+    workflow_parts: frozenset[str] | None = None
     execution: str = ""
 
     def accepts(self, run: ScheduleRun) -> bool:
@@ -142,7 +144,10 @@ class RunFilter:
             and (self.states is None or run.state in self.states)
             and (self.after_ms is None or run.scheduled_time > self.after_ms)
             and (self.before_ms is None or run.scheduled_time < self.before_ms)
-            and self.workflow_part in run.workflow_name
+            and (
+                self.workflow_parts is None
+                or any(part in run.workflow_name for part in self.workflow_parts)
+            )
             and self.execution in {"", run.execution_id, run.workflow_id}
         )
 

@@ -39,7 +39,11 @@ class DefinitionReader:
         return _below(root, self._workflow, body)
 
     def workflows(self, body: object) -> tuple[WorkflowDef, ...]:
-        """Read a list of definitions; what is wrong with one refuses all, and all of it is told."""
+        """Read a list of definitions, or a single one; what is wrong with one refuses all, and all
+        of it is told.
+        """
+        if isinstance(body, dict):
+            return (self.workflow(body),)
         return _each(self._workflow, body)
 
     def task_def(self, body: object, *, root: str = "$") -> TaskDef:

@@ -262,24 +262,39 @@ def schedule_filter(arguments: Arguments) -> ScheduleFilter:
     )
 
 
-_LISTED = re.compile(r"(scheduleName|state)\s+IN\s*\((.*)\)", re.IGNORECASE | re.DOTALL)
-_COMPARED = re.compile(r"(scheduledTime)\s*([<>])(.*)", re.IGNORECASE | re.DOTALL)
-_EQUAL = re.compile(
-    r"(workflowName|executionId|scheduleName|state)\s*=(.*)", re.IGNORECASE | re.DOTALL
+_LISTED = re.compile(r"(\w{1,40})\s+IN\s*\((.*)\)", re.IGNORECASE | re.DOTALL)
+_COMPARED = re.compile(r"(\w{1,40})\s*([<>])(.*)", re.DOTALL)
+_EQUAL = re.compile(r"(\w{1,40})\s*=(.*)", re.DOTALL)
+_QUERIED: Mapping[str, str] = MappingProxyType(
+    {
+        name.lower(): name
+        for name in ("scheduleName", "state", "scheduledTime", "workflowName", "executionId")
+    }
+    # As executions are searched; Conductor's pages and command line search records so, too.
+    | {"workflowtype": "workflowName", "status": "state", "starttime": "scheduledTime"}
 )
 _CONDITION = re.compile(r"\w{1,40}\s{0,9}(?:[=<>!]|(?:NOT\s{1,9})?IN\s{0,9}\()", re.IGNORECASE)
 _CONDITIONS = (
-    "scheduleName IN (…), state IN (…), scheduledTime>…, scheduledTime<…, workflowName=…,"
+    "scheduleName IN (…), state IN (…), workflowName IN (…), scheduledTime>…, scheduledTime<…,"
     " executionId=…"
 )
 _AND = re.compile(r"(?<=\s)AND(?=\s)", re.IGNORECASE)
 _SORTED: Mapping[str, str] = MappingProxyType(
     {
         name.lower(): name
-        for name in ("scheduledTime", "executionTime", "scheduleName", "workflowName", "state")
+        for name in (
+            "scheduledTime",
+            "executionTime",
+            "scheduleName",
+            "workflowName",
+            "state",
+            "executionId",
+            "workflowId",
+            "reason",
+        )
     }
     # As the executions that were started are sorted; official clients ask for it here, too.
-    | {"starttime": "executionTime"}
+    | {"starttime": "executionTime", "workflowtype": "workflowName", "status": "state"}
 )
 
 
@@ -295,25 +310,16 @@ def read_run_query(query: str) -> RunFilter:
 
 def _clause(clause: str) -> dict[str, Any]:
     if listed := _LISTED.fullmatch(clause):
-        names = [_unquoted(part) for part in listed[2].split(",") if part.strip()]
-        if listed[1].lower() == "schedulename":
-            return {"names": frozenset(names)}
-        return {"states": frozenset(_state(name) for name in names)}
-    if compared := _COMPARED.fullmatch(clause):
-        try:
-            instant = whole(_unquoted(compared[3]))
-        except ValueError as error:
-            raise wrong("query", f"scheduledTime {error}", clause[:200]) from error
-        return {"after_ms" if compared[2] == ">" else "before_ms": instant}
-    if equal := _EQUAL.fullmatch(clause):
-        value = _unquoted(equal[2])
-        match equal[1].lower():
-            case "schedulename":
-                return {"names": frozenset({value})}
-            case "state":
-                return {"states": frozenset({_state(value)})}
-            case member:
-                return {"workflow_part" if member == "workflowname" else "execution": value}
+        values = [_unquoted(part) for part in listed[2].split(",") if part.strip()]
+        wanted = _wanted(_QUERIED.get(listed[1].lower(), ""), values)
+    elif compared := _COMPARED.fullmatch(clause):
+        wanted = _bound(_QUERIED.get(compared[1].lower(), ""), compared[2], compared[3], clause)
+    elif equal := _EQUAL.fullmatch(clause):
+        wanted = _wanted(_QUERIED.get(equal[1].lower(), ""), [_unquoted(equal[2])])
+    else:
+        wanted = {}
+    if wanted:
+        return wanted
     if condition := _CONDITION.match(clause):
         raise wrong(
             "query",
@@ -321,6 +327,30 @@ def _clause(clause: str) -> dict[str, Any]:
             clause[:200],
         )
     return {"names": frozenset({_unquoted(clause)})}
+
+
+def _wanted(member: str, values: list[str]) -> dict[str, Any]:
+    match member:
+        case "scheduleName":
+            return {"names": frozenset(values)}
+        case "state":
+            return {"states": frozenset(map(_state, values))}
+        case "workflowName":
+            return {"workflow_parts": frozenset(value.strip("*") for value in values)}
+        case "executionId" if len(values) == 1:
+            return {"execution": values[0]}
+        case _:
+            return {}
+
+
+def _bound(member: str, operator: str, value: str, clause: str) -> dict[str, Any]:
+    if member != "scheduledTime":
+        return {}
+    try:
+        instant = whole(_unquoted(value))
+    except ValueError as error:
+        raise wrong("query", f"scheduledTime {error}", clause[:200]) from error
+    return {"after_ms" if operator == ">" else "before_ms": instant}
 
 
 def read_run_sort(options: list[str]) -> tuple[tuple[str, bool], ...]:

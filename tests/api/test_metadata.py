@@ -60,6 +60,13 @@ def test_update_takes_a_list_and_answers_names(client: Any) -> None:
     assert answer.json == {"bulkErrorResults": {}, "bulkSuccessfulResults": ["a", "b"]}
 
 
+def test_update_takes_a_single_definition_as_conductor_does(client: Any) -> None:
+    answer = client.put("/api/metadata/workflow", json=_definition("a"))
+    assert answer.json == {"bulkErrorResults": {}, "bulkSuccessfulResults": ["a"]}
+    wrong = client.put("/api/metadata/workflow", json={**_definition("a"), "tasks": []})
+    assert wrong.json["validationErrors"][0]["path"] == "$.tasks"
+
+
 @pytest.mark.parametrize("body", [[], {}, "x", [1]])
 def test_update_refuses_what_is_no_list_of_definitions(client: Any, body: Any) -> None:
     assert client.put("/api/metadata/workflow", json=body).status_code == 400

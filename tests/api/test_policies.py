@@ -33,6 +33,9 @@ def test_schema_is_stored_read_and_removed(client: FlaskClient) -> None:
     assert client.post("/api/schema", json=_SCHEMA).status_code == 200
     assert client.post("/api/schema?newVersion=true", json=[_SCHEMA]).status_code == 200
     assert [found["version"] for found in client.get("/api/schema").get_json()] == [1, 2]
+    (short, _) = client.get("/api/schema?short=true").get_json()
+    assert (short["name"], short["version"]) == ("numbers", 1)
+    assert "data" not in short
     found = client.get("/api/schema/numbers/1").get_json()
     assert {name: found[name] for name in _SCHEMA} == _SCHEMA
     assert client.get("/api/schema/numbers").get_json()["version"] == 2

@@ -259,6 +259,10 @@ def test_runs_are_found_by_query(client: FlaskClient, engine: MemoryEngine) -> N
     assert found("workflowName=epor")["totalHits"] == 60
     assert found("scheduleName = 'broken' AND state=FAILED")["totalHits"] == 1
     assert found(f"executionId={failed['executionId']}")["results"] == [failed]
+    assert found("workflowType IN (report*, none) AND status IN (EXECUTED)")["totalHits"] == 60
+    assert found(f"startTime>{times[5]} AND startTime<{times[0]}")["totalHits"] == 3
+    ids = [run["executionId"] for run in found("", "&sort=executionId:ASC")["results"]]
+    assert ids == sorted(ids)
     ascending = found("", "&sort=scheduleName:DESC,scheduledTime:ASC&size=1")["results"]
     assert ascending[0]["scheduledTime"] == times[-1]
     assert found("*", "&sort=startTime:DESC") == everything
@@ -269,7 +273,8 @@ def test_runs_are_found_by_query(client: FlaskClient, engine: MemoryEngine) -> N
     [
         "query=state IN (DONE)",
         "query=state=DONE",
-        "query=status=FAILED",
+        "query=correlationId=FAILED",
+        "query=state>FAILED",
         "query=scheduleName=a AND colour IN (red)",
         "query=scheduledTime>soon",
         "sort=colour:ASC",

@@ -6,7 +6,7 @@ from conductor_py.wire.operations.operation import NOTHING, Operation, delete, g
 
 OPERATIONS: tuple[Operation, ...] = (
     post("/api/schema", "Store a schema, or a list", NOTHING, "SchemaDef", "newVersion:boolean"),
-    get("/api/schema", "List all versions of all schemas", "SchemaDef[]"),
+    get("/api/schema", "List all versions of all schemas", "SchemaDef[]", "short:boolean"),
     get("/api/schema/{name}", "Read the latest version of a schema", "SchemaDef"),
     get("/api/schema/{name}/{version}", "Read a schema", "SchemaDef"),
     delete("/api/schema/{name}", "Remove all versions of a schema"),
