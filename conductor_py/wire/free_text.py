@@ -15,7 +15,7 @@ be ``now`` and ``now-24h``; a day without a time is the whole day.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
 from conductor_py.errors import InvalidInput
@@ -47,7 +47,6 @@ from conductor_py.wire.search_terms import (
 
 _EXISTS = "_exists_"
 _FIELD = re.compile(r"([A-Za-z_][A-Za-z0-9_.]*):")
-_NAMED = re.compile(r"(?:^|[\s(!+-])([A-Za-z_][A-Za-z0-9_.]*):")
 _JOINED = re.compile(r"(AND|OR)(?=[\s()]|$)|&&|\|\|")
 _TO = re.compile(r"TO(?=\s)")
 _NOT = re.compile(r"NOT(?=[\s(])|!|[-+](?=\(|\"|[A-Za-z_][A-Za-z0-9_.]*:)")
@@ -78,10 +77,17 @@ def parse_free_text(text: str, fields: Mapping[str, FieldKind], *, now_ms: int) 
     try:
         return _Reader(text, fields, now_ms).read()
     except InvalidInput:
-        names = (found[1] for found in _NAMED.finditer(text))
-        if any(name == _EXISTS or field_named(name, fields) for name in names):
+        if any(name == _EXISTS or field_named(name, fields) for name in _names(text)):
             raise
     return anywhere(text)
+
+
+def _names(text: str) -> Iterator[str]:
+    """What stands before a colon."""
+    for word in text.replace("(", " ").split():
+        name, colon, _ = word.lstrip("!+-").partition(":")
+        if colon:
+            yield name
 
 
 class _Reader(Terms):
@@ -165,7 +171,9 @@ class _Reader(Terms):
             self._at = quoted.end()
             found = query_words(quoted[1].replace("*", " "))
         else:
-            word = None if self._ahead("AND", "OR", "&&", "||") else self._match(_WORD)
+            is_word = not self._ahead("AND", "OR", "&&", "||")
+            found_word = _WORD.match(self._text, self._skip_blanks()) if is_word else None
+            word = self._taken(found_word)
             if word is None:
                 raise self._error("expected a word or a condition")
             found = query_words(word)
@@ -173,7 +181,7 @@ class _Reader(Terms):
         return Words(field=None, words=found) if found else None
 
     def _exists(self) -> Query:
-        name = self._match(_VALUE) or ""
+        name = self._taken(_VALUE.match(self._text, self._skip_blanks())) or ""
         field = field_named(name, self._fields)
         if field is None:
             raise self._error(unknown_field(name, self._fields), value=name)
@@ -261,7 +269,7 @@ class _Reader(Terms):
     def _value(self) -> Value:
         at = self._skip_blanks()
         quoted = _QUOTED.match(self._text, at)
-        raw = quoted[1] if quoted is not None else self._match(_VALUE)
+        raw = quoted[1] if quoted is not None else self._taken(_VALUE.match(self._text, at))
         if quoted is not None:
             self._at = quoted.end()
         if not raw:

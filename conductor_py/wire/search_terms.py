@@ -156,7 +156,9 @@ class Terms:
         return True
 
     def _match(self, pattern: re.Pattern[str]) -> str | None:
-        found = pattern.match(self._text, self._skip_blanks())
+        return self._taken(pattern.match(self._text, self._skip_blanks()))
+
+    def _taken(self, found: re.Match[str] | None) -> str | None:
         if found is None:
             return None
         self._at = found.end()

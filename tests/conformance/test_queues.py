@@ -326,7 +326,7 @@ def test_limits_of_the_live_definition_go_before_the_snapshot(store: Store) -> N
 
 def test_live_limits_are_those_of_their_definition_only(store: Store) -> None:
     store.started(1, count=2, lim=1, **{"def": "other"})
-    store.started(2, count=2, **{"def": "task"})
+    store.started(2, count=2)
     reply = store.queues.poll(0, replace(a_poll(), definition="task", limit=0, rate=(0, 0)))
     assert [(task.execution, task.seq) for task in reply.claimed] == [
         (an_id(1), 1),
@@ -340,7 +340,7 @@ def test_live_limits_are_those_of_their_definition_only(store: Store) -> None:
 
 def test_what_waits_for_the_rate_of_its_definition_holds_up_no_other(store: Store) -> None:
     store.started(1, count=3, rl=1, rw=1_000, **{"def": "other"})
-    store.started(2, **{"def": "task"})
+    store.started(2)
     claimed = store.poll(definition="task", limit=1)
     assert [task.execution for task in claimed] == [an_id(1), an_id(2)]
     store.clock.advance(1_000)
