@@ -640,7 +640,7 @@ def test_records_are_found_by_what_they_hold(engine: MemoryEngine) -> None:
     assert len(runs(engine, states=frozenset({RunState.EXECUTED}))) == 3
     between = runs(engine, after_ms=_FIRST, before_ms=_FIRST + 2 * _MINUTE)
     assert {run["scheduledTime"] for run in between} == {_FIRST + _MINUTE}
-    assert len(runs(engine, workflow_part="know")) == 3
+    assert len(runs(engine, workflow_parts=frozenset({"know"}))) == 3
     one = runs(engine)[0]
     assert runs(engine, execution=one["executionId"]) == [one]
     assert engine.engine.schedules.runs(RunFilter(), start=0, size=1, sort=()).total_hits == 6
