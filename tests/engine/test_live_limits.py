@@ -118,7 +118,10 @@ def test_tasks_of_ones_own_type_keep_the_limits_of_their_definitions(engine: Mem
 
 def test_a_definition_at_its_limit_holds_up_no_other_of_its_type(engine: MemoryEngine) -> None:
     _register(engine, "foo_a", concurrentExecLimit=1)
-    started = [engine.start(_own_type(name)) for name in ("foo_a", "foo_a", "foo_b")]
+    started = []
+    for name in ("foo_a", "foo_a", "foo_b"):
+        started.append(engine.start(_own_type(name)))
+        engine.clock.advance(seconds=1)
     claimed = engine.poll("FOO") + engine.poll("FOO", 10)
     assert [task["workflowInstanceId"] for task in claimed] == [started[0], started[2]]
 
