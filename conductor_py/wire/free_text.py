@@ -114,14 +114,14 @@ class _Reader(Terms):
 
     def _all(self, field: str, depth: int) -> Query | None:
         """Terms side by side: all hold; of a field's values in parentheses one does."""
+        either: list[Query | None] = []
         terms = [self._term(field, depth)]
-        while True:
-            if self._joined("AND", "&&") or (not field and self._goes_on()):
-                terms.append(self._term(field, depth))
-            elif field and self._goes_on():
-                return _together([_together(terms, And), self._all(field, depth)], Or)
-            else:
-                return _together(_words_together(terms), And)
+        while (joined := self._joined("AND", "&&")) or self._goes_on():
+            if field and not joined:
+                either.append(_together(terms, And))
+                terms = []
+            terms.append(self._term(field, depth))
+        return _together([*either, _together(_words_together(terms), And)], Or)
 
     def _goes_on(self) -> bool:
         at = self._skip_blanks()

@@ -154,6 +154,15 @@ def test_a_field_with_its_value_is_a_condition(text: str, expected: Query) -> No
     assert read(text) == expected
 
 
+def test_many_values_of_a_field_stand_side_by_side_not_within_each_other() -> None:
+    values = [f"S{number}" for number in range(MAX_CONDITIONS - 1)]
+    found = read(f"status:({' '.join(values)})")
+    assert found == any_of(*(one("status", value) for value in values))
+    assert read("input:(a AND b c)") == any_of(
+        all_of(text_of("input", "a"), text_of("input", "b")), text_of("input", "c")
+    )
+
+
 def test_conditions_and_words_are_joined() -> None:
     ord_star = Matches(field="workflowType", parts=("ord", ""))
     assert read("workflowType:ord* AND (status:RUNNING OR status:FAILED)") == all_of(

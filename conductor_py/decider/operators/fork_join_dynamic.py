@@ -246,8 +246,7 @@ def _checked(
     seen = _brought_before(ws, spot, refs) if ws.header.fragments or ws.hashes else set()
     for ref in refs:
         if ref in seen or ref in ws.plan.nodes:
-            used = "in this iteration" if ref in seen and spot.vector else "already"
-            return Refusal(f"Dynamic fork: reference name '{ref}' is used {used}")
+            return Refusal(f"Dynamic fork: reference name '{ref}' is used already")
         seen.add(ref)
     return tasks
 
