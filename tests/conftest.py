@@ -8,6 +8,7 @@ from typing import TypeVar
 import hypothesis
 import pytest
 
+from tests.drawn_ids import drawn_from
 from tests.script_processes import unhurried
 from tests.services import (
     NEWEST_REDIS,
@@ -133,6 +134,16 @@ def _unhurried_scripts(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
         return
     with unhurried():
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _ids_of_the_seed(request: pytest.FixtureRequest, run_seed: int) -> Iterator[None]:
+    """In `make test` the order of random ids is no chance; each test has its own ids."""
+    if request.node.get_closest_marker("thorough") is not None:
+        yield
+        return
+    with drawn_from(f"{run_seed} {request.node.nodeid}"):
         yield
 
 
