@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
+from redis import Redis
+
 from conductor_py.errors import StoreUnavailable
 from conductor_py.sdk import Backoff, Client
 from tests.services.ports import free_port
@@ -116,6 +118,14 @@ class Api(Process):
 
     def _has_ended(self) -> bool:
         return self.process is None or self.process.poll() is not None
+
+    def keep_all(self) -> None:
+        """Wait until all that the embedded store has answered is on the disk."""
+        (line,) = [each for each in self.family().values() if "unixsocket:" in each]
+        with Redis(unix_socket_path=line.partition("unixsocket:")[2].split()[0]) as store:
+            store.ping()  # what is waited for is all that came before
+            kept: Any = store.execute_command("WAITAOF", 1, 0, int(PATIENCE_S * 1000))
+            assert kept[0] == 1, "the store has not written within its time"
 
     def is_healthy(self) -> bool:
         """Whether it answers, and says that its stores do."""

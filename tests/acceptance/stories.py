@@ -3,7 +3,7 @@
 from typing import Any, cast
 
 from conductor_py.sdk import Client
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 STEP: Any = {
     "name": "step",
@@ -36,6 +36,19 @@ def take(client: Client, count: int = 1, **options: Any) -> list[dict[str, Any]]
     return [dict(task) for task in client.poll_batch("step", worker_id="w", count=count, **options)]
 
 
+def take_all(client: Client, count: int) -> list[dict[str, Any]]:
+    """Claim so many tasks, in as many polls as that takes."""
+    taken: list[dict[str, Any]] = []
+
+    def some() -> bool:
+        if len(taken) < count:
+            taken.extend(take(client, count - len(taken), timeout_ms=1000))
+        return len(taken) == count
+
+    until(some, what=f"{count} tasks")
+    return taken
+
+
 def finish(client: Client, task: dict[str, Any]) -> None:
     """Do the task's work and report it."""
     client.update_task(
@@ -49,7 +62,7 @@ def finish(client: Client, task: dict[str, Any]) -> None:
     )
 
 
-def work_off(client: Client, wanted: int, timeout_s: float = 30.0) -> None:
+def work_off(client: Client, wanted: int, timeout_s: float = PATIENCE_S) -> None:
     """Take and finish tasks until `wanted` of them are done."""
     done: set[str] = set()
 

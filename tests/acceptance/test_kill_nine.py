@@ -16,7 +16,7 @@ import pytest
 from conductor_workers.demo.data import export_tables
 from tests.acceptance.deployment import Api, Deployment, Process, await_gone, deployed
 from tests.acceptance.flights import SparkWorker, attempts, in_progress, start_flights, tables
-from tests.acceptance.stories import finish, start, status, take
+from tests.acceptance.stories import finish, start, status, take_all
 from tests.services import RedisServer, absent, start_redis
 from tests.services.cache import Unobtainable
 from tests.waiting import until
@@ -236,8 +236,7 @@ def test_an_embedded_redis_that_is_killed_comes_back_with_all_it_answered(
 def _embedded_redis_is_killed(deployment: Deployment, server: Api) -> None:
     (redis,) = [pid for pid, line in server.family().items() if "redis.sock" in line]
     workflows = [start(server.client, number) for number in range(10)]
-    held = take(server.client, 5, timeout_ms=5000)
-    assert len(held) == 5
+    held = take_all(server.client, 5)
     for task in held[:3]:
         finish(server.client, task)
 
@@ -248,7 +247,7 @@ def _embedded_redis_is_killed(deployment: Deployment, server: Api) -> None:
 
     for task in held[3:]:
         finish(server.client, task)
-    for task in take(server.client, 5, timeout_ms=5000):
+    for task in take_all(server.client, 5):
         finish(server.client, task)
     assert {status(server.client, each) for each in workflows} == {"COMPLETED"}
     assert server.terminate() == 0

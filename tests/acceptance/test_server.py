@@ -18,7 +18,7 @@ from tests.acceptance.deployment import (
     name_of,
     with_descendants,
 )
-from tests.acceptance.stories import finish, found, run_script, start, status, take, work_off
+from tests.acceptance.stories import finish, found, run_script, start, status, take_all, work_off
 from tests.services.ports import free_port
 from tests.services.processes import resident_mb
 from tests.waiting import until
@@ -60,13 +60,12 @@ def test_killed_with_minus_9_it_leaves_no_process_and_loses_nothing(
 ) -> None:
     server = deployment.server(*shape)
     workflows = [start(server.client, number) for number in range(20)]
-    tasks = take(server.client, 5, timeout_ms=5000)
+    tasks = take_all(server.client, 5)
     for task in tasks:
         finish(server.client, task)
-    held = take(server.client, 5, timeout_ms=5000)
+    held = take_all(server.client, 5)
     run_script(server.client)  # its process is the child of a child
-    # The store promises everything that is a second old.
-    threading.Event().wait(1.2)
+    server.keep_all()
     family = server.family()
 
     server.kill()
@@ -104,9 +103,9 @@ def test_the_one_process_of_a_server_is_killed_in_mid_work_and_loses_nothing(
     server = deployment.server(*ONE_PROCESS, "--set", "conductor.effects.lease=1s")
     (killed,) = server.workers()
     workflows = [start(server.client, number) for number in range(20)]
-    for task in take(server.client, 5, timeout_ms=5000):
+    for task in take_all(server.client, 5):
         finish(server.client, task)
-    held = take(server.client, 5, timeout_ms=5000)
+    held = take_all(server.client, 5)
 
     os.kill(killed, signal.SIGKILL)
 
@@ -127,8 +126,7 @@ def test_a_store_that_is_killed_is_replaced_and_everybody_finds_it(
     if shape == A_PROCESS_EACH:
         server.member("effects")
     before = start(server.client, 1)
-    # The store promises everything that is a second old.
-    threading.Event().wait(1.2)
+    server.keep_all()
     (store,) = [pid for pid in server.family() if name_of(pid) == "valkey-server"]
 
     os.kill(store, signal.SIGKILL)

@@ -144,8 +144,9 @@ def test_a_stop_lets_the_calls_under_way_end(parts: Parts, site: Site) -> None:
 
     assert parts.worker.process is not None
     parts.worker.process.terminate()
+    until(lambda: "system_worker_drains" in parts.worker.log, what="it takes no more tasks")
     later = call(client, site.url + "later")
-    threading.Timer(0.5, site.released.set).start()
+    site.released.set()
 
     assert parts.worker.wait() == 0
     assert status(client, workflow) == "COMPLETED"
@@ -187,7 +188,8 @@ def test_a_stop_of_a_whole_server_lets_the_calls_under_way_end(
 
     assert server.process is not None
     server.process.terminate()
-    threading.Timer(0.5, site.released.set).start()
+    until(lambda: "system_worker_drains" in server.log, what="it takes no more tasks")
+    site.released.set()
 
     assert server.wait() == 0
     server.start()

@@ -335,6 +335,9 @@ class SystemWorker:
 
     def _drain(self) -> bool:
         """Wait for the calls under way."""
+        if under_way := self._lanes.in_use():
+            facts = {"action": "system_worker_drains", "under_way": under_way}
+            _log.info("no more tasks are taken; the calls under way may end", extra=facts)
         end = self._monotonic() + self._options.drain_s
         while self._lanes.in_use():
             seen = {_OWN_TOPIC: self._wakeups.ticket(_OWN_TOPIC)}
