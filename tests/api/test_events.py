@@ -112,12 +112,18 @@ def test_a_handler_that_exists_or_is_unknown_is_told_so(client: Any) -> None:
     [
         ({"name": ""}, "$.name"),
         ({"name": None}, "$.name"),
+        ({"name": "n" * 501}, "$.name"),
         ({"event": ""}, "$.event"),
         ({"event": "conductor"}, "$.event"),
         ({"event": "a:b\nc"}, "$.event"),
         ({"actions": []}, "$.actions"),
         ({"actions": None}, "$.actions"),
         ({"actions": [{"action": "dance"}]}, "$.actions[0].action"),
+        ({"actions": [{"action": "start_agent"}]}, "$.actions[0].action"),
+        (
+            {"actions": [{"action": "start_workflow", "start_workflow": {"name": "w"}}] * 101},
+            "$.actions",
+        ),
         ({"actions": [{"action": "start_workflow"}]}, "$.actions[0].start_workflow"),
         (
             {"actions": [{"action": "start_workflow", "start_workflow": {"version": 1}}]},

@@ -244,8 +244,17 @@ def test_a_document_with_a_key_that_is_likely_misspelt_is_warned_about(  # noqa:
 
 
 def test_a_file_that_is_not_there_is_said_in_words(run: Run) -> None:
-    for arguments in (("definition", "register", "no.json"), ("workflow", "start", "-h")):
-        assert "Errno" not in run(*arguments).err
+    for arguments in (
+        ("definition", "register", "no.json"),
+        ("schedule", "save", "@no.json"),
+        ("workflow", "start", "w", "--input", "@no.json"),
+        ("server", "--config", "no.properties"),
+        ("doctor", "--config", "no.properties"),
+    ):
+        outcome = run(*arguments)
+        assert outcome.code == 2
+        assert "Errno" not in outcome.err
+        assert "no such file or directory" in outcome.err.lower()
     assert "no.json cannot be read: no such file or directory" in (
         run("definition", "register", "no.json").err
     )

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -120,6 +124,26 @@ def test_each_shell_has_its_script(run: Run, shell: str) -> None:
     assert outcome.code == 0
     assert "_CONDUCTOR_PY_COMPLETE" in outcome.out
     assert "conductor-py" in outcome.out
+
+
+def test_bash_completes_a_word_when_it_has_read_its_script(run: Run, tmp_path: Path) -> None:
+    script = tmp_path / "completion.bash"
+    script.write_text(run("completion", "bash").out)
+    typed = f"""
+        source {script}
+        COMP_WORDS=(conductor-py workf); COMP_CWORD=1
+        $(complete -p conductor-py | grep -o '_[a-z_]*completion') conductor-py
+        echo "${{COMPREPLY[@]}}"
+    """
+    programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "--norc", "-c", typed],
+        env=os.environ | {"PATH": programs},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stdout, done.stderr) == ("workflow\n", "")
 
 
 def test_the_shell_that_is_used_is_the_default(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

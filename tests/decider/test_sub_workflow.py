@@ -98,11 +98,12 @@ def test_unknown_child_by_expression_fails_the_task(engine: MemoryEngine) -> Non
     assert status_of(engine, started) == "FAILED"
 
 
+@pytest.mark.parametrize("name", ["${workflow.input.name}", "c"])
 def test_missing_child_is_looked_for_again_as_often_as_the_definition_says(
-    engine: MemoryEngine,
+    engine: MemoryEngine, name: str
 ) -> None:
     policy = {"name": "s", "retryCount": 1, "retryDelaySeconds": 60}
-    task = {**sub_workflow("s", "${workflow.input.name}"), "taskDefinition": policy}
+    task = {**sub_workflow("s", name), "taskDefinition": policy}
     task["subWorkflowParam"]["version"] = 3
     started = engine.start(workflow("w", task), input={"name": "c"})
     failed, waits = tasks_of(engine, started, "s")
@@ -111,7 +112,8 @@ def test_missing_child_is_looked_for_again_as_often_as_the_definition_says(
     _register(engine, {**_CHILD, "version": 3})
     pass_time(engine, seconds=60)
     assert engine.statuses(started)["s"] == "IN_PROGRESS"
-    lost = engine.start(workflow("w", task), input={"name": "nobody"})
+    task["subWorkflowParam"]["version"] = 4
+    lost = engine.start(workflow("w", task), input={"name": "c"})
     pass_time(engine, seconds=60)
     assert status_of(engine, lost) == "FAILED"
     assert len(tasks_of(engine, lost, "s")) == 2

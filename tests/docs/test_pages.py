@@ -28,7 +28,7 @@ _OTHER_NAMES = re.compile(r"conductor\.(properties|failure_workflow)")
 _HARD = re.compile(
     r"\b(?:say[,.;)]|none means|as if it never|lacks is|lest|for want of|save that|none of ours"
     r"|[Ww]ere (?:`\w+`|it|there|they)|lead(?:s|ing)? round|a type without an operator)"
-    r"|, say\b(?!,? )",
+    r"|, say\b(?!,? )|; and so is|\. Not one\b",
 )
 _NOT_FOR_USERS = ("docs/reference/mutants.md", "docs/decisions/")
 #: The words that code and logs use; the glossary may explain more.

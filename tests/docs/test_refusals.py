@@ -146,6 +146,26 @@ def _child(**params: Any) -> Json:
     return _task("c", "SUB_WORKFLOW", subWorkflowParam=params)
 
 
+def _forks(**more: Any) -> Json:
+    names = {"dynamicForkTasksParam": "x", "dynamicForkTasksInputParamName": "y"}
+    return _task("f", "FORK_JOIN_DYNAMIC", **{**names, **more})
+
+
+def _giving(value: Any) -> Json:
+    return {"tasks": [_task()], "outputParameters": {"x": value}}
+
+
+def _bounded(name: str, value: int, *, of_workflow: bool = False) -> Json:
+    """A definition that has that number where it belongs."""
+    if of_workflow and name == "timeoutSeconds":
+        return {"tasks": [_task()], name: value}
+    if name == "ttlInSecond":
+        return _task(cacheConfig={"key": "k", name: value})
+    if name in {"retryCount", "startDelay"}:
+        return _task(**{name: value})
+    return _task(taskDefinition={"name": "t", name: value})
+
+
 _DEEP: Any = "${workflow.input.x}"
 for _ in range(101):
     _DEEP = [_DEEP]
@@ -188,6 +208,9 @@ _CASES: list[tuple[str, str, Json]] = [
         "malformed",
         {"tasks": [_task()], "outputParameters": {"x": "${workflow..}"}},
     ),
+    ("outputParameters", "closes", _giving("${workflow.input")),
+    ("outputParameters", "look-around", _giving("${workflow.input.a[?(@.b =~ /(?=x)y/)]}")),
+    ("outputParameters", "nested more than", _giving(_DEEP)),
     (
         "rateLimitConfig",
         "`rateLimitKey`",
@@ -200,6 +223,10 @@ _CASES: list[tuple[str, str, Json]] = [
     ("expression", "empty text", _switch(evaluatorType="javascript", expression="")),
     ("sink", "empty text", _task("e", "EVENT", sink="")),
     ("dynamicTaskNameParam", "empty text", _task("d", "DYNAMIC", dynamicTaskNameParam="")),
+    ("caseValueParam", "empty text", {**_switch(caseValueParam=""), "type": "DECISION"}),
+    ("loopCondition", "empty text", {**_loop(_task()), "loopCondition": ""}),
+    ("dynamicForkTasksParam", "empty text", _forks(dynamicForkTasksParam="")),
+    ("dynamicForkTasksInputParamName", "empty text", _forks(dynamicForkTasksInputParamName="")),
     ("inputParameters.expression", "INLINE", _task("i", "INLINE")),
     (
         "inputParameters.evaluatorType",
@@ -214,8 +241,14 @@ _CASES: list[tuple[str, str, Json]] = [
         _loop(_task(), inputParameters={"keepLastN": "${workflow.input.n}"}),
     ),
     ("onStateChange", "without a `type`", _task(onStateChange={"onStart": [{"payload": {}}]})),
-    ("retryCount", "below 0", _task(retryCount=-1)),
-    ("startDelay", "ten years", _task(startDelay=400_000_000)),
+    *(
+        (name, "below 0", _bounded(name, -1, of_workflow=True))
+        for name in sorted(_row("a number below 0"))
+    ),
+    *(
+        (name, "ten years", _bounded(name, 10**9 * (1000 if name.endswith("Ms") else 1)))
+        for name in sorted(_row("more than ten years"))
+    ),
     (
         "maskedFields",
         "more than 1,000",
@@ -224,6 +257,14 @@ _CASES: list[tuple[str, str, Json]] = [
     ("type", "CONDITIONS", _task("c", "CONDITIONS")),
     ("triggerRule", "refuse", _task(triggerRule="ALL_DONE")),
     ("relations", "refuse", {"tasks": [_task()], "relations": [{"postTask": "nobody"}]}),
+    ("prohibited", "refuse", _task(prohibited="often")),
+    ("failureStrategy", "refuse", {"tasks": [_task()], "failureStrategy": "PRAY"}),
+    ("parameters", "refuse", {"tasks": [_task()], "parameters": {" ": 1}}),
+    ("outParameters", "refuse", _task(outParameters={"x": {"from": "nowhere"}})),
+    ("taskPriority", "refuse", _task(taskPriority="soon")),
+    ("businessTime", "refuse", _child(name="c", businessTime="one day")),
+    ("zoneId", "refuse", _child(name="c", zoneId="Mars/Olympus")),
+    ("inputParameters.job", "refuse", _task("p", "SPARK_PIPELINE", inputParameters={"job": 1})),
 ]
 
 
@@ -246,12 +287,27 @@ def test_what_a_row_says_is_refused_at_the_place_that_it_names(
     assert any(place in path for path in found), found
 
 
-def test_every_row_about_one_definition_has_its_case() -> None:
+def test_a_list_of_more_than_a_thousand_definitions_is_refused() -> None:
+    assert "| a list of definitions | more than 1,000 |" in _SECTION
+    reader = DefinitionReader(Rules(limits=Limits(max_tasks=5)))
+    listed = [{"name": f"t{number}"} for number in range(1_001)]
+    assert len(reader.task_defs(listed[:1_000])) == 1_000
+    with pytest.raises(InvalidInput) as refused:
+        reader.task_defs(listed)
+    assert [each.path for each in refused.value.violations] == ["$"]
+
+
+def test_every_place_of_a_row_about_one_definition_has_its_case() -> None:
     shown = [
-        cells[2]
+        (place, cells[2].strip())
         for cells in _ROWS
-        if not any(f"`{place}`" in cells[1] and piece in cells[2] for place, piece, _ in _CASES)
+        for place in re.findall(r"`([^`]+)`", cells[1])
+        if not any(place == shown and piece in cells[2] for shown, piece, _ in _CASES)
     ]
-    assert [sentence.strip() for sentence in shown] == [
-        "a workflow that includes itself on every path"  # which takes two
+    assert shown == [
+        ("subWorkflowParam", "a workflow that includes itself on every path"),  # which takes two
+        (
+            "tags",
+            "a text of more than 1,000 characters, or more than 100 tags",
+        ),  # api/test_policies
     ]

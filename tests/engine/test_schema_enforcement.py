@@ -139,7 +139,12 @@ def test_next_versions_are_numbered_and_the_latest_is_found(engine: MemoryEngine
         registry.one("numbers", 2)
 
 
-_ODD = ({"type": "objekt"}, {"$schema": {"type": "string"}}, {"properties": {"n": {"required": 1}}})
+_ODD = (
+    {"type": "objekt"},
+    {"$schema": {"type": "string"}},
+    {"properties": {"n": {"required": 1}}},
+    {"properties": {"$schema": {"type": "objekt"}}},
+)
 
 
 @pytest.mark.parametrize("data", _ODD, ids=str)
