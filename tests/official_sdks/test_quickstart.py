@@ -4,6 +4,7 @@ import re
 import subprocess
 from email import message_from_string
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
@@ -11,6 +12,7 @@ from tests.acceptance.deployment import Deployment, deployed
 from tests.official_sdks import obtained
 from tests.services.absence import absent
 from tests.services.cache import Unobtainable
+from tests.waiting import PATIENCE_S
 
 pytestmark = [
     pytest.mark.acceptance,
@@ -36,10 +38,11 @@ def test_the_first_program_of_the_official_sdk_runs_as_it_is_shown(tmp_path: Pat
     (tmp_path / "quickstart.py").write_text(program)
     with deployed(tmp_path) as deployment:
         done = _run(deployment, python, tmp_path)
-    assert done.returncode == 0, done.stderr[-4000:]
-    assert "result: Hello Conductor" in done.stdout.splitlines()
-    (execution,) = re.findall(r"^execution: \S+/execution/(\S+)$", done.stdout, re.MULTILINE)
-    assert execution
+        assert done.returncode == 0, done.stderr[-4000:]
+        assert "result: Hello Conductor" in done.stdout.splitlines()
+        (page,) = re.findall(r"^execution: (http://\S+/execution/\S+)$", done.stdout, re.MULTILINE)
+        with urlopen(page, timeout=PATIENCE_S) as answer:
+            assert answer.status == 200
 
 
 def _run(deployment: Deployment, python: str, folder: Path) -> subprocess.CompletedProcess[str]:
