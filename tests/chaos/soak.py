@@ -84,7 +84,8 @@ class Soaked:
 class Soak:
     """One server, its workers, and a load."""
 
-    def __init__(self, minutes: float, folder: Path, say: Say) -> None:
+    def __init__(self, minutes: float, folder: Path, say: Say, *, apart: bool = False) -> None:
+        self._shape = {"conductor.server.oneProcess": str(not apart).lower()}
         self._folder = folder
         self._say = say
         self._never = threading.Event()
@@ -113,7 +114,7 @@ class Soak:
 
     def _begin(self) -> Api:
         data = self._folder / "data"
-        options = ("--data", str(data), *given(COMMON | _SETTINGS))
+        options = ("--data", str(data), *given(COMMON | _SETTINGS | self._shape))
         server = Api("server", options, self._folder, role="server")
         self._crew.have(server)
         until(server.is_healthy, what="the server is healthy")
@@ -222,11 +223,11 @@ def _line(found: Sample) -> str:
     return f"{found.at_s:5.0f} s  {parts}"
 
 
-def soak(minutes: float, say: Say) -> Soaked:
+def soak(minutes: float, say: Say, *, apart: bool = False) -> Soaked:
     """Run it in a folder of its own."""
     folder = Path(tempfile.mkdtemp(prefix="soak-"))
     try:
-        return Soak(minutes, folder, say).run()
+        return Soak(minutes, folder, say, apart=apart).run()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -235,9 +236,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Read the command line and run."""
     parser = argparse.ArgumentParser(prog="python -m tests.chaos.soak", description=__doc__)
     parser.add_argument("--minutes", type=float, default=15)
+    parser.add_argument(
+        "--apart", action="store_true", help="a process for each part of the server"
+    )
     asked = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the deployment is ended
-    soaked = soak(asked.minutes, click.echo)
+    soaked = soak(asked.minutes, click.echo, apart=asked.apart)
     for sentence in soaked.wrong[:20]:
         click.echo(f"red: {sentence}")
     click.echo(table(soaked))

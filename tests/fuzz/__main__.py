@@ -25,6 +25,9 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="the step to begin with")
     parser.add_argument("--actor", type=int, help="this one alone")
     parser.add_argument("--damage", action=argparse.BooleanOptionalAction, default=True)
+    parser.add_argument(
+        "--apart", action="store_true", help="a process for each part of the server"
+    )
     parser.add_argument("--report", type=Path, help="write a page of the run into this file")
     parser.add_argument("--keep", action="store_true", help="keep the server's folder")
     given = parser.parse_args()
@@ -36,6 +39,7 @@ def main() -> int:
         damage=given.damage,
         actor=given.actor,
         keep=given.keep,
+        apart=given.apart,
     )
     click.echo(f"seed {seed}")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the server is ended

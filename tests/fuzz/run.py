@@ -37,7 +37,9 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What is asked for; `first` is the step that each actor begins with."""
+    """What is asked for; `first` is the step that each actor begins with, and `apart` is whether
+    each part of the server is a process.
+    """
 
     minutes: float
     seed: int
@@ -45,6 +47,7 @@ class Plan:
     damage: bool = True
     actor: int | None = None
     keep: bool = False
+    apart: bool = False
 
 
 @dataclass(slots=True, kw_only=True)
@@ -121,7 +124,7 @@ def run(plan: Plan, say: Say) -> Outcome:
     outcome = Outcome(plan=plan)
     target = None
     try:
-        target = Target(folder)
+        target = Target(folder, apart=plan.apart)
         _attack(target, outcome, say)
         with suppress(ProcessLookupError):
             if code := target.end():

@@ -32,14 +32,20 @@ _READY_S: Final = 120.0
 _QUIET_S: Final = 240.0
 _AUDIT_S: Final = 300.0
 _BULK: Final = 100
-_ROLES: Final = {"server", "redis"}
+_ROLES: Final = {
+    True: {"server", "redis", "api", "sweeper", "system-worker", "effects"},
+    False: {"server", "redis"},
+}
+"""Who runs, by whether each part is a process."""
 
 
 class Target:
     """One server; `end` leaves nothing of it."""
 
-    def __init__(self, folder: Path) -> None:
-        options = ("--data", str(folder / "data"), *given(_SETTINGS))
+    def __init__(self, folder: Path, *, apart: bool = False) -> None:
+        self._roles = _ROLES[apart]
+        settings = _SETTINGS | {"conductor.server.oneProcess": str(not apart).lower()}
+        options = ("--data", str(folder / "data"), *given(settings))
         self.api = Api("server", options, folder, role="server")
         self.log = folder / "server" / "err"
         self.api.start()
@@ -54,7 +60,7 @@ class Target:
 
     def _is_whole(self) -> bool:
         roles = set(sample(self.api.pid, 0).mb)
-        return not self.api.has_ended() and roles >= _ROLES and self.api.is_healthy()
+        return not self.api.has_ended() and roles >= self._roles and self.api.is_healthy()
 
     def end(self) -> int:
         """SIGTERM, and its exit code."""
