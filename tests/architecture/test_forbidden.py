@@ -25,7 +25,10 @@ _SCRIPT_EVALUATION = re.compile(r"(?<![\w.])eval\(|new Function\(")
 #: A program that delays what goes through it.
 _DELAYS = "tests/chaos/proxy.py"
 _THOROUGH = "mark.thorough"
-_CLOCKS = {f"time.{name}" for name in ("monotonic", "perf_counter", "process_time", "thread_time")}
+_CLOCKS = {
+    *(f"time.{name}" for name in ("monotonic", "perf_counter", "process_time", "thread_time")),
+    "cpu_ticks",
+}
 _KEY_SCAN = re.compile(r"""call\(\s*['"](?:KEYS|SCAN)['"]""", re.IGNORECASE)
 
 
@@ -70,7 +73,7 @@ def pauses(module: Module) -> list[str]:
 
 def _is_marked(statement: ast.stmt) -> bool:
     """Whether a module or a function says that `make test` leaves it out."""
-    if isinstance(statement, ast.FunctionDef):
+    if isinstance(statement, ast.FunctionDef | ast.ClassDef):
         return any(_THOROUGH in ast.unparse(mark) for mark in statement.decorator_list)
     return (
         isinstance(statement, ast.Assign)
@@ -80,18 +83,27 @@ def _is_marked(statement: ast.stmt) -> bool:
 
 
 def measured(module: Module) -> list[str]:
-    """Tests of the normal run that read a clock: how fast a machine is makes none of them red."""
+    """Tests of the normal run that read a clock: how fast a machine is makes none of them red.
+
+    So does what stands beside such a test; where others are left out, it may be theirs.
+    """
     statements = module.tree.body
     if any(_is_marked(each) for each in statements if isinstance(each, ast.Assign)):
         return []
+    functions = [each for each in statements if isinstance(each, ast.FunctionDef | ast.ClassDef)]
+    some_are_left_out = any(_is_marked(each) for each in functions)
     return [
         f"{module}:{node.lineno} reads the clock"
-        for test in statements
-        if isinstance(test, ast.FunctionDef) and test.name.startswith("test_")
-        if not _is_marked(test)
-        for node in ast.walk(test)
-        if isinstance(node, ast.Attribute) and ast.unparse(node) in _CLOCKS
+        for each in functions
+        if each.name.startswith("test_") or (_holds_tests(module) and not some_are_left_out)
+        if not _is_marked(each)
+        for node in ast.walk(each)
+        if isinstance(node, ast.Attribute | ast.Name) and ast.unparse(node) in _CLOCKS
     ]
+
+
+def _holds_tests(module: Module) -> bool:
+    return module.path.name.startswith("test_")
 
 
 def silent(module: Module) -> list[str]:
@@ -156,11 +168,13 @@ def test_no_script_scans_the_keys():
         (pauses, "from time import sleep"),
         (pauses, "import time\ntime.sleep(1)"),
         (measured, "def test_a():\n    assert time.process_time() < 2"),
+        (measured, "def test_a():\n    assert cpu_ticks(7) < 2"),
+        (measured, "def _took():\n    return time.monotonic()\ndef test_a():\n    _took()"),
         (silent, "x = pytest.importorskip('x')"),
     ],
 )
 def test_the_checks_see_what_they_are_for(check, text):
-    module = Module(ROOT / "tests/x.py", "tests.x", text, ast.parse(text))
+    module = Module(ROOT / "tests/test_x.py", "tests.x", text, ast.parse(text))
     assert len(check(module)) == 1
 
 
@@ -169,7 +183,8 @@ def test_the_checks_see_what_they_are_for(check, text):
     [
         "@pytest.mark.thorough(target='timing')\ndef test_a():\n    assert time.monotonic() < 2",
         "pytestmark = pytest.mark.thorough(target='stories')\ndef test_a():\n    time.monotonic()",
+        "def _a():\n    time.monotonic()\n@pytest.mark.thorough()\ndef test_a():\n    _a()",
     ],
 )
 def test_what_is_left_out_of_the_normal_run_may_measure(text):
-    assert measured(Module(ROOT / "tests/x.py", "tests.x", text, ast.parse(text))) == []
+    assert measured(Module(ROOT / "tests/test_x.py", "tests.x", text, ast.parse(text))) == []

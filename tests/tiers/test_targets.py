@@ -33,6 +33,11 @@ raise SystemExit({status})
 """
 
 
+@pytest.fixture(autouse=True)
+def _logs_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(targets, "LOGS", tmp_path / "logs")
+
+
 def _target(status: int) -> Target:
     program = _PROGRAM.format(status=status)
     return Target(name="some", shows="something", command=(sys.executable, "-c", program))
@@ -87,7 +92,6 @@ def test_a_report_lists_every_target_and_what_is_not_green() -> None:
 def test_a_result_is_kept_until_its_target_runs_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(targets, "LOGS", tmp_path / "logs")
     monkeypatch.setattr(targets, "KEPT", tmp_path / "of-every" / "target")
     target = _target(1)
     assert kept(target) is None
@@ -98,9 +102,8 @@ def test_a_result_is_kept_until_its_target_runs_again(
 
 
 def test_a_target_demands_every_service_unless_told_otherwise(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(targets, "LOGS", tmp_path)
     tell = "import os; print('CI is', repr(os.environ['CI']))"
     target = Target(name="some", shows="something", command=(sys.executable, "-c", tell))
     monkeypatch.delenv("CI", raising=False)
@@ -120,7 +123,6 @@ def counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], str
         return Target(name=letter, shows="it ran", command=(sys.executable, "-c", program))
 
     monkeypatch.setattr(targets, "TARGETS", (leaving("a", 1), leaving("b", 0)))
-    monkeypatch.setattr(targets, "LOGS", tmp_path / "logs")
     monkeypatch.setattr(targets, "KEPT", tmp_path / "kept")
     monkeypatch.setattr(targets, "REPORT", tmp_path / "report.md")
     return ran.read_text
