@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import platform
+import shutil
+import subprocess
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
@@ -165,6 +168,20 @@ def busy_ms() -> float:
     ticks = [int(each) for each in (_PROC / "stat").read_text().split("\n", 1)[0].split()[1:]]
     user, nice, system, _idle, _wait, interrupts, soft, *_ = ticks
     return (user + nice + system + interrupts + soft) * 1000 / _TICKS_PER_S
+
+
+def own_version() -> str:
+    """This program as it is measured: its version and its commit."""
+    changed = _git("status", "--porcelain", "--", "conductor_py", "workers", "benchmarks")
+    commit = _git("rev-parse", "--short", "HEAD") or "no commit"
+    return f"conductor-py {version('conductor-py')} ({commit}{', changed' * bool(changed)})"
+
+
+def _git(*words: str) -> str:
+    place = Path(__file__).parents[1]
+    command = (shutil.which("git") or "git", "-C", str(place), *words)
+    said = subprocess.run(command, capture_output=True, text=True, check=False)
+    return said.stdout.strip()
 
 
 def describe() -> str:

@@ -12,14 +12,13 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 
 _ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(_ROOT))
 
 from benchmarks.figures import Figure  # noqa: E402 - found where this file is
-from benchmarks.machine import describe  # noqa: E402
+from benchmarks.machine import describe, own_version  # noqa: E402
 from benchmarks.place import place  # noqa: E402
 from benchmarks.report import rows  # noqa: E402
 from benchmarks.scale_archive import measure_archive  # noqa: E402
@@ -80,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         command="make bench-scale",
         date=datetime.now(UTC).date().isoformat(),
         machine=describe(),
-        software=f"Python {platform.python_version()}, conductor-py {version('conductor-py')}",
+        software=f"Python {platform.python_version()}, {own_version()}",
     )
     page = "\n".join([head, *rows(figures)])
     print(page)

@@ -23,7 +23,7 @@ from benchmarks import (
     spark_rounds,
     spark_starts,
 )
-from benchmarks.machine import describe
+from benchmarks.machine import describe, own_version
 from benchmarks.spark_data import default_folder
 from benchmarks.spark_page import kept, page, with_results
 from benchmarks.spark_place import Ground, Result, ground
@@ -64,8 +64,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     facts = {
         "date": datetime.now(UTC).date().isoformat(),
         "machine": describe(),
-        "software": f"Python {platform.python_version()}, PySpark {version('pyspark')}, "
-        f"{given.pairs} pairs",
+        "software": f"Python {platform.python_version()}, {own_version()}, "
+        f"PySpark {version('pyspark')}, {given.pairs} pairs",
     }
     figures = given.reference / _FIGURES.name
     failed: list[str] = []

@@ -22,7 +22,7 @@ from benchmarks import (
     start_part,
 )
 from benchmarks.figures import Figure, read_floors, shortfalls
-from benchmarks.machine import describe
+from benchmarks.machine import describe, own_version
 from benchmarks.place import place
 from benchmarks.report import render
 
@@ -110,7 +110,7 @@ def measure(sizes: Sizes, *, hostile: bool = True) -> tuple[list[Figure], dict[s
         "date": datetime.now(UTC).date().isoformat(),
         "machine": describe(),
         "software": (
-            f"Python {platform.python_version()}, conductor-py {version('conductor-py')}, "
+            f"Python {platform.python_version()}, {own_version()}, "
             f"Granian {version('granian')}, Redis or Valkey {store}"
         ),
         "bare": f"{bare.loops_per_s:,.0f} `SET` and `GET` pairs a second",

@@ -17,7 +17,7 @@ Written by `make bench-peers` on {date}; do not edit.
 
 - Machine: {machine}
 - Meanwhile: {others}
-- Software: Python {python}; turns: {turns}
+- Software: {software}; turns: {turns}
 
 This server and its peers run on one machine at once and take turns of seconds under the same load,
 so that what the machine does besides hits all alike. A turn that is not counted warms each up, and
@@ -71,7 +71,7 @@ and {minutes} minutes. The load is in `benchmarks/peers/`, a module a peer.
 
 
 def render(outcomes: Sequence[Outcome], facts: Mapping[str, str]) -> str:
-    """Write the page; the first outcome is ours. ``facts``: date, machine, others, python, turns,
+    """Write the page; the first outcome is ours. ``facts``: date, machine, others, software, turns,
     minutes.
     """
     measured = [each for each in outcomes if not each.reason]

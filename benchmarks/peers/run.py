@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from benchmarks.machine import busy_ms, cost_of, describe
+from benchmarks.machine import busy_ms, cost_of, describe, own_version
 from benchmarks.peers.dbos import DBOS
 from benchmarks.peers.java import ON_REDIS, ON_SQLITE
 from benchmarks.peers.ours import OURS, SYNCED
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None, peers: Sequence[Peer] = PEERS) 
         "date": datetime.now(UTC).date().isoformat(),
         "machine": describe(),
         "others": _meanwhile(others),
-        "python": platform.python_version(),
+        "software": f"Python {platform.python_version()}, {own_version()}",
         "turns": str(given.turns),
         "minutes": f"{seconds / 60:.0f}",
     }

@@ -26,7 +26,7 @@ FACTS = {
     "date": "2026-01-01",
     "machine": "a machine",
     "others": "nothing else",
-    "python": "3.11",
+    "software": "Python 3.11",
     "turns": "3",
     "minutes": "1",
 }

@@ -39,7 +39,7 @@ def _page(outcome: Outcome, date: str, commit: str) -> Iterator[str]:
     yield "What a real server answered to hostile requests, and how it was meanwhile: the last"
     yield "run of `make fuzz`. What is sent and checked: [testing](../explanation/testing.md#fuzz)."
     yield ""
-    asked = f"make fuzz MINUTES={plan.minutes:g} SEED={plan.seed}"
+    asked = f"make fuzz MINUTES={plan.minutes:g} SEED={plan.seed}{' SHAPE=apart' * plan.apart}"
     machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
     yield f"`{asked}`, {date}, commit {commit}; {machine}, Python {platform.python_version()}.\n"
     yield "| | here | bound |\n|---|---:|---:|"
