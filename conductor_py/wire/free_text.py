@@ -42,7 +42,6 @@ from conductor_py.wire.search_terms import (
     field_named,
     invalid,
     parts_of,
-    unknown_field,
 )
 
 _EXISTS = "_exists_"
@@ -182,9 +181,7 @@ class _Reader(Terms):
 
     def _exists(self) -> Query:
         name = self._taken(_VALUE.match(self._text, self._skip_blanks())) or ""
-        field = field_named(name, self._fields)
-        if field is None:
-            raise self._error(unknown_field(name, self._fields), value=name)
+        field = self._known(name)
         self._count_condition()
         return Not(term=Missing(field=field))
 

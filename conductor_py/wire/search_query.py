@@ -157,10 +157,7 @@ class _Parser(Terms):
         name = self._match(_NAME)
         if name is None:
             raise self._error("expected the name of a field or '('")
-        field = field_named(name, self._fields)
-        if field is None:
-            raise self._error(unknown_field(name, self._fields), at=at, value=name)
-        return field
+        return self._known(name, at)
 
     def _compared(self, field: str, operator: str) -> Query:
         value = self._value()

@@ -96,6 +96,12 @@ class Terms:
         if self._conditions > MAX_CONDITIONS:
             raise self._error(f"the query has more than {MAX_CONDITIONS} conditions")
 
+    def _known(self, name: str, at: int | None = None) -> str:
+        field = field_named(name, self._fields)
+        if field is None:
+            raise self._error(unknown_field(name, self._fields), at=at, value=name)
+        return field
+
     def _equal(self, field: str, value: Value) -> Query:
         """The field is this value, in which a star stands for anything."""
         if value.parts == ("",):
