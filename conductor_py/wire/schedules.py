@@ -265,13 +265,17 @@ def schedule_filter(arguments: Arguments) -> ScheduleFilter:
 _LISTED = re.compile(r"(\w{1,40})\s+IN\s*\((.*)\)", re.IGNORECASE | re.DOTALL)
 _COMPARED = re.compile(r"(\w{1,40})\s*([<>])(.*)", re.DOTALL)
 _EQUAL = re.compile(r"(\w{1,40})\s*=(.*)", re.DOTALL)
+# What a record is asked for by the names of an execution's members.
+_OF_EXECUTIONS: Mapping[str, str] = MappingProxyType(
+    {"workflowtype": "workflowName", "status": "state", "starttime": "scheduledTime"}
+)
 _QUERIED: Mapping[str, str] = MappingProxyType(
     {
         name.lower(): name
         for name in ("scheduleName", "state", "scheduledTime", "workflowName", "executionId")
     }
     # As executions are searched; Conductor's pages and command line search records so, too.
-    | {"workflowtype": "workflowName", "status": "state", "starttime": "scheduledTime"}
+    | dict(_OF_EXECUTIONS)
 )
 _CONDITION = re.compile(r"\w{1,40}\s{0,9}(?:[=<>!]|(?:NOT\s{1,9})?IN\s{0,9}\()", re.IGNORECASE)
 _CONDITIONS = (
@@ -293,8 +297,8 @@ _SORTED: Mapping[str, str] = MappingProxyType(
             "reason",
         )
     }
-    # As the executions that were started are sorted; official clients ask for it here, too.
-    | {"starttime": "executionTime", "workflowtype": "workflowName", "status": "state"}
+    # As executions are sorted; official clients ask for it here, too.
+    | dict(_OF_EXECUTIONS)
 )
 
 

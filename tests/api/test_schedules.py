@@ -9,6 +9,7 @@ from conductor_py.api import create_app
 from conductor_py.testing import FakeClock, MemoryEngine, memory_engine
 from conductor_py.wire import answers, schedules
 from conductor_py.wire.fields import WireSchema, load
+from conductor_py.wire.schedules import read_run_query, read_run_sort
 
 _FORMS: dict[str, WireSchema] = {
     type(form).__name__: form for form in (*answers.FORMS, *schedules.FORMS)
@@ -266,6 +267,11 @@ def test_runs_are_found_by_query(client: FlaskClient, engine: MemoryEngine) -> N
     ascending = found("", "&sort=scheduleName:DESC,scheduledTime:ASC&size=1")["results"]
     assert ascending[0]["scheduledTime"] == times[-1]
     assert found("*", "&sort=startTime:DESC") == everything
+
+
+def test_the_start_of_a_record_is_its_planned_time_in_a_query_and_in_an_order() -> None:
+    assert read_run_query("startTime>5") == read_run_query("scheduledTime>5")
+    assert read_run_sort(["startTime:ASC"]) == read_run_sort(["scheduledTime:ASC"])
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,13 @@
 """The connectors of the how-to pass the contract suite that it tells of."""
 
-import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.docs.reader import environment_of
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/how-to/write-a-connector.md"
@@ -23,7 +24,7 @@ def test_the_connectors_of_the_page_keep_their_promises(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", "test_acme.py"],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'workers'}"},
+        env=environment_of(tmp_path),
         capture_output=True,
         text=True,
         timeout=840,

@@ -12,6 +12,9 @@ from tests.fuzz.framing import Raw
 from tests.fuzz.requests import Request
 
 LONGEST_S: Final = 30.0
+LEAST_ACCEPTED: Final = 0.1
+_TELLING: Final = 500
+"""Of fewer answers chance decides."""
 _MOST: Final = 40
 _SHOWN: Final = 600
 _PLANTED: Final = b'"code":"STORE_DAMAGED"'
@@ -121,6 +124,19 @@ class Findings:
         if answer.status == 501 and _READ_ONLY in answer.body:
             return ""
         return f"status {answer.status}" if answer.status >= 500 else ""
+
+    def least_accepted(self) -> tuple[float, str]:
+        """Of which kind of requests the smallest part was accepted, and that part."""
+        with self._lock:
+            return min(
+                (
+                    (sum(n for status, n in counts.items() if 200 <= status < 300) / total, kind)
+                    for kind, counts in self.statuses.items()
+                    # What is no HTTP is rarely accepted.
+                    if (total := counts.total()) >= _TELLING and kind != "framing"
+                ),
+                default=(1.0, "none"),
+            )
 
     @property
     def refused_share(self) -> float:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from tests.fuzz.findings import LONGEST_S, Slowest
+from tests.fuzz.findings import LEAST_ACCEPTED, LONGEST_S, Slowest
 from tests.fuzz.run import MOST_GROWTH_MB, SETTLED_REDIS_MB, Outcome
 from tests.fuzz.watching import CANARY_S, HEALTH_S, MOST_MB
 
@@ -46,6 +46,11 @@ def _page(outcome: Outcome, date: str, commit: str) -> Iterator[str]:
     yield f"| things wrong | {len(findings.wrong)} | 0 |"
     yield f"| steps | {outcome.steps:,} | |"
     yield f"| answers of 503, with `Retry-After` | {findings.refused_share:.2%} | 20 % |"
+    least, kind = findings.least_accepted()
+    yield (
+        f"| accepted of the kind that is refused most ({kind}) | {least:.0%} | "
+        f"{LEAST_ACCEPTED:.0%} |"
+    )
     slowest = max(findings.slowest.values(), key=lambda each: each.seconds)
     yield f"| slowest answer | {_seconds(slowest)} | {LONGEST_S:.0f} s |"
     health = findings.slowest_health

@@ -15,7 +15,7 @@ from typing import Final
 
 from tests.fuzz.actor import Actor
 from tests.fuzz.damage import Damager
-from tests.fuzz.findings import Findings
+from tests.fuzz.findings import LEAST_ACCEPTED, Findings
 from tests.fuzz.sending import Line
 from tests.fuzz.target import Target
 from tests.fuzz.watching import Watch
@@ -164,6 +164,9 @@ def _attack(target: Target, outcome: Outcome, say: Say) -> None:
         outcome.steps, outcome.highest_mb = crowd.steps, watch.highest_mb
     if findings.refused_share > _MOST_REFUSED:
         findings.report("refused", f"{findings.refused_share:.0%} of all was answered 503")
+    least, kind = findings.least_accepted()
+    if least < LEAST_ACCEPTED:
+        findings.report("barren", f"only {least:.1%} of the requests of kind {kind} were accepted")
 
 
 def _settle(target: Target, outcome: Outcome, watch: Watch, say: Say) -> None:

@@ -144,3 +144,15 @@ def test_what_cannot_be_read_is_right_where_the_run_has_damaged_something_and_no
     before = Findings()
     before.answered(request("starts", "GET", "/api/x"), unread, _AT, "")
     assert len(before.wrong) == 1
+
+
+def test_a_kind_of_requests_that_hardly_ever_gets_through_is_told() -> None:
+    findings = Findings()
+    for kind, accepted in (("files", 49), ("starts", 50)):
+        asked = request(kind, "GET", "/api/x")
+        for number in range(500):
+            answer = _answer(201) if number < accepted else _answer(404, b'{"status":404}')
+            findings.answered(asked, answer, _AT, "")
+    for _ in range(499):
+        findings.answered(request("polls", "GET", "/api/x"), _answer(404), _AT, "")
+    assert findings.least_accepted() == (0.098, "files")
