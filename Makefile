@@ -135,13 +135,13 @@ chaos-spark: $(INSTALLED) ## strike data pipelines at every fault point [ONLY=F8
 		$(if $(SCENE),--scene $(SCENE)) $(if $(STRIKE),--strike $(STRIKE)) $(if $(GO_ON),--go-on) \
 		$(if $(MINUTES),--minutes $(MINUTES))
 
-APART = $(if $(filter apart,$(SHAPE)),--apart)
+APART = $(if $(filter-out apart server,$(SHAPE)),$(error SHAPE is apart or server))$(if $(filter apart,$(SHAPE)),--apart)
 
-fuzz: $(INSTALLED) ## hostile requests to a real server for MINUTES (20) [SEED=n] [SHAPE=apart] [REPORT=path]; ends with 1 when it is hurt
+fuzz: $(INSTALLED) ## hostile requests to a real server for MINUTES (20) [SEED=n] [SHAPE=apart|server] [REPORT=path]; ends with 1 when it is hurt
 	$(BIN)/python -m tests.fuzz --minutes $(or $(MINUTES),20) $(if $(SEED),--seed $(SEED)) \
 		$(if $(FROM),--first $(FROM)) $(if $(REPORT),--report $(REPORT)) $(APART)
 
-soak: $(INSTALLED) ## half load for MINUTES (15) [SHAPE=apart]: memory must not grow, queues must be empty at the end
+soak: $(INSTALLED) ## half load for MINUTES (15) [SHAPE=apart|server]: memory must not grow, queues must be empty at the end
 	$(BIN)/python -m tests.chaos.soak --minutes $(or $(MINUTES),15) $(APART)
 
 schemas: $(INSTALLED) ## write schemas/ from the wire forms

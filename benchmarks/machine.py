@@ -171,16 +171,19 @@ def busy_ms() -> float:
 
 
 def own_version() -> str:
-    """This program as it is measured: its version and its commit."""
+    """This program as it is now: its version and its commit. Measurements begin with it."""
     changed = _git("status", "--porcelain", "--", "conductor_py", "workers", "benchmarks")
     commit = _git("rev-parse", "--short", "HEAD") or "no commit"
-    return f"conductor-py {version('conductor-py')} ({commit}{', changed' * bool(changed)})"
+    return f"conductor-py {version('conductor-py')} ({commit}{' with changes' * bool(changed)})"
 
 
 def _git(*words: str) -> str:
     place = Path(__file__).parents[1]
-    command = (shutil.which("git") or "git", "-C", str(place), *words)
-    said = subprocess.run(command, capture_output=True, text=True, check=False)
+    if (git := shutil.which("git")) is None:
+        return ""
+    said = subprocess.run(
+        (git, "-C", str(place), *words), capture_output=True, text=True, check=False
+    )
     return said.stdout.strip()
 
 

@@ -71,6 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", choices=_PARTS, action="append")
     parser.add_argument("--many", type=int, default=_MILLION, help="how many of everything")
     given = parser.parse_args(arguments)
+    own = own_version()
     figures = []
     for figure in measure(given.only or _PARTS, given.many):
         print(f"{figure.title}: {figure.value:.4g} {figure.unit}", file=sys.stderr, flush=True)
@@ -79,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         command="make bench-scale",
         date=datetime.now(UTC).date().isoformat(),
         machine=describe(),
-        software=f"Python {platform.python_version()}, {own_version()}",
+        software=f"Python {platform.python_version()}, {own}",
     )
     page = "\n".join([head, *rows(figures)])
     print(page)

@@ -80,6 +80,7 @@ def measure(sizes: Sizes, *, hostile: bool = True) -> tuple[list[Figure], dict[s
     """Run all parts, without the ``hostile`` one if told so; return their figures and what they ran
     on.
     """
+    own = own_version()
     with place() as at:
         bare = at.bare.loop(1.0)
         store = at.bare.counters().version
@@ -110,7 +111,7 @@ def measure(sizes: Sizes, *, hostile: bool = True) -> tuple[list[Figure], dict[s
         "date": datetime.now(UTC).date().isoformat(),
         "machine": describe(),
         "software": (
-            f"Python {platform.python_version()}, {own_version()}, "
+            f"Python {platform.python_version()}, {own}, "
             f"Granian {version('granian')}, Redis or Valkey {store}"
         ),
         "bare": f"{bare.loops_per_s:,.0f} `SET` and `GET` pairs a second",

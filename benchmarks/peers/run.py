@@ -44,6 +44,7 @@ def main(arguments: Sequence[str] | None = None, peers: Sequence[Peer] = PEERS) 
     wanted = {each for each in given.only.split(",") if each} or named
     if unknown := wanted - named:
         parser.error(f"no such peer: {', '.join(sorted(unknown))}; there are {sorted(named)}")
+    software = f"Python {platform.python_version()}, {own_version()}"
     began, spent, own = time.monotonic(), busy_ms(), cost_of(os.getpid()).cpu_ms
     outcomes = measure(
         [*peers[:1], *(each for each in peers[1:] if each.name in wanted)], given.turns
@@ -55,7 +56,7 @@ def main(arguments: Sequence[str] | None = None, peers: Sequence[Peer] = PEERS) 
         "date": datetime.now(UTC).date().isoformat(),
         "machine": describe(),
         "others": _meanwhile(others),
-        "software": f"Python {platform.python_version()}, {own_version()}",
+        "software": software,
         "turns": str(given.turns),
         "minutes": f"{seconds / 60:.0f}",
     }

@@ -120,12 +120,10 @@ class Api(Process):
         return self.process is None or self.process.poll() is not None
 
     def keep_all(self) -> None:
-        """Wait until all that the embedded store has answered is on the disk."""
+        """Wait until the embedded store has written down all that it has answered."""
         (line,) = [each for each in self.family().values() if "unixsocket:" in each]
         with Redis(unix_socket_path=line.partition("unixsocket:")[2].split()[0]) as store:
-            store.ping()  # what is waited for is all that came before
-            kept: Any = store.execute_command("WAITAOF", 1, 0, int(PATIENCE_S * 1000))
-            assert kept[0] == 1, "the store has not written within its time"
+            written_down(store)
 
     def is_healthy(self) -> bool:
         """Whether it answers, and says that its stores do."""
@@ -133,6 +131,16 @@ class Api(Process):
             return bool(self.client.health().get("healthy"))
         except StoreUnavailable:
             return False
+
+
+def written_down(store: Redis) -> None:
+    """Wait until Redis has written into its file all that it has answered so far.
+
+    It waits for what this very connection has written, so that must be something.
+    """
+    store.set("written-down", "", px=1)
+    kept: Any = store.execute_command("WAITAOF", 1, 0, int(PATIENCE_S * 1000))
+    assert kept[0] == 1, "Redis has not written within its time"
 
 
 class Deployment:

@@ -1,4 +1,4 @@
-"""A gate before Redis: it holds back one command, and its sender is in the middle of its work."""
+"""A gate before Redis: it holds back a command, and its sender is in the middle of its work."""
 
 import socket
 import socketserver
@@ -14,9 +14,10 @@ _CHUNK: Final = 1 << 16
 
 
 class Gate:
-    """What passes is handed on; from `shut` on the first request with that word waits for `open`.
+    """What passes is handed on; requests with a word wait from `shut` on until `open`.
 
     A request is looked at as it is read: what is longer than one read may pass with its word cut.
+    Whoever sends again what was not answered in time waits again.
     """
 
     def __init__(self, url: str, port: int) -> None:
@@ -24,16 +25,18 @@ class Gate:
         self.held = threading.Event()
         self._url = url
         self._word: bytes | None = None
-        self._released = threading.Event()
+        self._opened = threading.Event()
 
     def shut(self, word: str) -> None:
-        """Hold the next request that has `word` in it."""
+        """Hold the requests that have `word` in them."""
+        self.held.clear()
+        self._opened.clear()
         self._word = word.encode()
 
     def open(self) -> None:
         """Hand on what is held, and everything from now on."""
         self._word = None
-        self._released.set()
+        self._opened.set()
 
     def forward(self, client: socket.socket) -> None:
         """Carry one connection until either end closes it."""
@@ -42,20 +45,19 @@ class Gate:
             replies.start()
             with suppress(OSError):
                 while chunk := client.recv(_CHUNK):
-                    if self._word is not None and self._word in chunk:
-                        self._word = None
+                    word = self._word  # another thread may open
+                    if word is not None and word in chunk:
                         self.held.set()
-                        self._released.wait(2 * PATIENCE_S)
+                        self._opened.wait(2 * PATIENCE_S)
                     target.sendall(chunk)
+            with suppress(OSError):
+                target.shutdown(socket.SHUT_RDWR)  # who reads from it does not hear of a close
 
 
 def _connected(url: str) -> socket.socket:
-    parts = urlsplit(url)
-    if parts.scheme == "unix":
-        connection = socket.socket(socket.AF_UNIX)
-        connection.connect(parts.path)
-        return connection
-    return socket.create_connection((parts.hostname or "", parts.port or 6379))
+    connection = socket.socket(socket.AF_UNIX)
+    connection.connect(urlsplit(url).path)
+    return connection
 
 
 def _copied(source: socket.socket, to: socket.socket) -> None:
@@ -68,7 +70,7 @@ def _copied(source: socket.socket, to: socket.socket) -> None:
 
 @contextmanager
 def gate_before(url: str) -> Iterator[Gate]:
-    """A gate before the Redis at `url`, open at first."""
+    """A gate before the Redis at `url`, which names its socket; open at first."""
 
     class Handler(socketserver.BaseRequestHandler):
         def handle(self) -> None:

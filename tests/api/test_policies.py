@@ -127,13 +127,20 @@ def test_a_member_called_tags_that_holds_none_is_no_reason_to_refuse_a_definitio
     assert client.get("/api/metadata/workflow/w/tags").get_json() == []
 
 
-def test_a_definition_whose_tags_are_too_long_is_refused_and_not_stored(
-    client: FlaskClient,
+@pytest.mark.parametrize(
+    ("tags", "place"),
+    [
+        ([_TAG, _OTHER | {"value": "x" * 1001}], "tags[1].value"),
+        ([_TAG | {"value": str(number)} for number in range(101)], "tags"),
+    ],
+)
+def test_a_definition_whose_tags_are_too_long_or_too_many_is_refused_and_not_stored(
+    client: FlaskClient, tags: Any, place: str
 ) -> None:
-    long = workflow("w", simple("a"), tags=[_TAG, _OTHER | {"value": "x" * 1001}])
+    long = workflow("w", simple("a"), tags=tags)
     for method, body, path in (
-        (client.post, long, "$.tags[1].value"),
-        (client.put, [long], "$[0].tags[1].value"),
+        (client.post, long, f"$.{place}"),
+        (client.put, [long], f"$[0].{place}"),
     ):
         answer = method("/api/metadata/workflow", json=body)
         assert answer.status_code == 400

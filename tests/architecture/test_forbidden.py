@@ -83,27 +83,38 @@ def _is_marked(statement: ast.stmt) -> bool:
 
 
 def measured(module: Module) -> list[str]:
-    """Tests of the normal run that read a clock: how fast a machine is makes none of them red.
-
-    So does what stands beside such a test; where others are left out, it may be theirs.
+    """Tests of the normal run that read a clock, and what they use of their module: how fast a
+    machine is makes none of them red.
     """
     statements = module.tree.body
     if any(_is_marked(each) for each in statements if isinstance(each, ast.Assign)):
         return []
-    functions = [each for each in statements if isinstance(each, ast.FunctionDef | ast.ClassDef)]
-    some_are_left_out = any(_is_marked(each) for each in functions)
+    named = {
+        each.name: each for each in statements if isinstance(each, ast.FunctionDef | ast.ClassDef)
+    }
+    waiting = [
+        each
+        for name, each in named.items()
+        if name.lower().startswith("test") and not _is_marked(each)
+    ]
+    used: list[ast.FunctionDef | ast.ClassDef] = []
+    while waiting:
+        used.append(waiting.pop())
+        waiting += [named.pop(name) for name in _names(used[-1]) if name in named]
     return [
         f"{module}:{node.lineno} reads the clock"
-        for each in functions
-        if each.name.startswith("test_") or (_holds_tests(module) and not some_are_left_out)
-        if not _is_marked(each)
+        for each in used
         for node in ast.walk(each)
         if isinstance(node, ast.Attribute | ast.Name) and ast.unparse(node) in _CLOCKS
     ]
 
 
-def _holds_tests(module: Module) -> bool:
-    return module.path.name.startswith("test_")
+def _names(statement: ast.stmt) -> set[str]:
+    """What is named in it; a fixture, by an argument."""
+    nodes = list(ast.walk(statement))
+    return {each.id for each in nodes if isinstance(each, ast.Name)} | {
+        each.arg for each in nodes if isinstance(each, ast.arg)
+    }
 
 
 def silent(module: Module) -> list[str]:
@@ -169,6 +180,8 @@ def test_no_script_scans_the_keys():
         (pauses, "import time\ntime.sleep(1)"),
         (measured, "def test_a():\n    assert time.process_time() < 2"),
         (measured, "def test_a():\n    assert cpu_ticks(7) < 2"),
+        (measured, "@fixture\ndef took():\n    return cpu_ticks(7)\ndef test_a(took):\n    took"),
+        (measured, "class TestA:\n    def test_a(self):\n        time.monotonic()"),
         (measured, "def _took():\n    return time.monotonic()\ndef test_a():\n    _took()"),
         (silent, "x = pytest.importorskip('x')"),
     ],

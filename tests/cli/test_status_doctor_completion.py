@@ -129,21 +129,22 @@ def test_each_shell_has_its_script(run: Run, shell: str) -> None:
 def test_bash_completes_a_word_when_it_has_read_its_script(run: Run, tmp_path: Path) -> None:
     script = tmp_path / "completion.bash"
     script.write_text(run("completion", "bash").out)
-    typed = f"""
-        source {script}
+    typed = """
+        source "$SCRIPT"
         COMP_WORDS=(conductor-py workf); COMP_CWORD=1
         $(complete -p conductor-py | grep -o '_[a-z_]*completion') conductor-py
-        echo "${{COMPREPLY[@]}}"
+        echo "${COMPREPLY[@]}"
     """
     programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
         ["bash", "--norc", "-c", typed],
-        env=os.environ | {"PATH": programs},
+        env=os.environ | {"PATH": programs, "SCRIPT": str(script), "LC_ALL": "C"},
         capture_output=True,
         text=True,
+        timeout=60,
         check=False,
     )
-    assert (done.stdout, done.stderr) == ("workflow\n", "")
+    assert (done.returncode, done.stdout) == (0, "workflow\n"), done.stderr
 
 
 def test_the_shell_that_is_used_is_the_default(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

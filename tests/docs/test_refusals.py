@@ -298,16 +298,14 @@ def test_a_list_of_more_than_a_thousand_definitions_is_refused() -> None:
 
 
 def test_every_place_of_a_row_about_one_definition_has_its_case() -> None:
-    shown = [
+    without = [
         (place, cells[2].strip())
         for cells in _ROWS
         for place in re.findall(r"`([^`]+)`", cells[1])
         if not any(place == shown and piece in cells[2] for shown, piece, _ in _CASES)
     ]
-    assert shown == [
+    assert without == [
         ("subWorkflowParam", "a workflow that includes itself on every path"),  # which takes two
-        (
-            "tags",
-            "a text of more than 1,000 characters, or more than 100 tags",
-        ),  # api/test_policies
+        # Read beside the definition: api/test_policies.
+        ("tags", "a text of more than 1,000 characters, or more than 100 tags"),
     ]

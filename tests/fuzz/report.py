@@ -49,7 +49,7 @@ def _page(outcome: Outcome, date: str, commit: str) -> Iterator[str]:
     least, kind = findings.least_accepted()
     yield (
         f"| accepted of the kind that is refused most ({kind}) | {least:.0%} | "
-        f"{LEAST_ACCEPTED:.0%} |"
+        f"at least {LEAST_ACCEPTED:.0%} |"
     )
     slowest = max(findings.slowest.values(), key=lambda each: each.seconds)
     yield f"| slowest answer | {_seconds(slowest)} | {LONGEST_S:.0f} s |"
