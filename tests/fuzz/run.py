@@ -18,6 +18,7 @@ from tests.fuzz.damage import Damager
 from tests.fuzz.findings import LEAST_ACCEPTED, Findings
 from tests.fuzz.sending import Line
 from tests.fuzz.target import Target
+from tests.fuzz.values import go_deep
 from tests.fuzz.watching import Watch
 
 _ACTORS: Final = 6
@@ -108,9 +109,10 @@ class _Crowd:
         while time.monotonic() < end:
             try:
                 actor.take(self._next[actor.number])
-            except Exception:  # noqa: BLE001 - a defect of this program is no success
+            except Exception as error:  # noqa: BLE001 - a defect of this program is no success
                 where = f"actor {actor.number}, step {actor.step}"
-                self._findings.report("program", f"{where}: {traceback.format_exc()}")
+                told = f"this program failed, {where}: {error!r}\n{traceback.format_exc()}"
+                self._findings.report("program", told)
             self._next[actor.number] += 1
 
     def close(self) -> None:
@@ -120,6 +122,7 @@ class _Crowd:
 
 def run(plan: Plan, say: Say) -> Outcome:
     """Do it all, in a folder that is removed unless something is wrong."""
+    go_deep()
     folder = Path(tempfile.mkdtemp(prefix="fuzz-"))
     outcome = Outcome(plan=plan)
     target = None

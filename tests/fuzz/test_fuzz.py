@@ -5,7 +5,10 @@ The long run against a real server is the target `fuzz-server` of `make test-all
 
 from __future__ import annotations
 
+import functools
 import json
+import random
+import sys
 import threading
 from contextlib import closing
 from typing import Any
@@ -20,6 +23,7 @@ from tests.fuzz.actor import Actor
 from tests.fuzz.findings import Answer, Findings, Place
 from tests.fuzz.framing import Raw
 from tests.fuzz.requests import Request, request
+from tests.fuzz.values import MOST_NESTED, Chance, go_deep
 from tests.script_processes import unhurried
 
 _STEPS = 120
@@ -87,6 +91,22 @@ def test_hostile_steps_find_nothing_in_an_engine_in_this_process() -> None:
         findings = _steps(1, way, _STEPS)
     assert findings.wrong == []
     assert set(findings.statuses) >= {"routes", "starts", "definitions", "polls", "steering"}
+
+
+def test_values_nested_in_nested_ones_can_be_mutated_and_written() -> None:
+    before = sys.getrecursionlimit()
+    chance = Chance(random.Random(1))
+    deep = functools.reduce(
+        lambda inner, _: [inner], range(MOST_NESTED), chance.nested(MOST_NESTED)
+    )
+    with pytest.raises(RecursionError):
+        chance.mutated(deep, 0)
+    go_deep()
+    try:
+        assert chance.mutated(deep, 0) == deep
+        assert json.dumps(deep).startswith("[" * MOST_NESTED)
+    finally:
+        sys.setrecursionlimit(before)
 
 
 def test_a_seed_sends_the_same_again() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import sys
 from typing import Any, Final
 
 Json = Any
@@ -160,6 +161,8 @@ QUERIES: Final = (
     "executionTime>NaN",
     "taskType=work",
 )
+MOST_NESTED: Final = 900
+_DEEP: Final = 20 * MOST_NESTED
 STATUSES: Final = (
     "COMPLETED",
     "COMPLETED",
@@ -171,6 +174,11 @@ STATUSES: Final = (
     "CANCELED",
     "x",
 )
+
+
+def go_deep() -> None:
+    """Let this process deal with values nested in nested ones: Python's own bound is a thousand."""
+    sys.setrecursionlimit(_DEEP)
 
 
 class Chance:
@@ -222,7 +230,7 @@ class Chance:
             return [self.value(depth + 1) for _ in range(self.random.randrange(5))]
         if draw < 0.98:
             return {self.text(): self.value(depth + 1) for _ in range(self.random.randrange(5))}
-        return self.nested(self.random.choice((50, 190, 210, 900)))
+        return self.nested(self.random.choice((50, 190, 210, MOST_NESTED)))
 
     def nested(self, depth: int) -> Json:
         """Lists or objects within one another."""
