@@ -162,7 +162,7 @@ def _bounded(name: str, value: int, *, of_workflow: bool = False) -> Json:
     if name == "ttlInSecond":
         return _task(cacheConfig={"key": "k", name: value})
     if name in {"retryCount", "startDelay"}:
-        return _task(**{name: value})
+        return {**_task(), name: value}
     return _task(taskDefinition={"name": "t", name: value})
 
 
