@@ -71,6 +71,8 @@ Fields = Mapping[str, bytes | None]
 """Fields by name; ``None`` says that the field is known to be absent."""
 WHATEVER_COMES: Final = 1 << 53
 """The number of an event that no inbox reaches: whatever is in there, or comes, counts as seen."""
+READ_BYTES: Final = 64 << 20
+"""What one read brings at most, but for a first value that is larger."""
 
 
 class Outcome(Enum):
@@ -396,4 +398,7 @@ class ExecutionStore(Protocol):
     def load(self, execution: ExecutionId, reads: Sequence[str]) -> tuple[int, Fields] | None:
         """Read fields as of one version, consistently; ``None`` when the execution is gone. No
         lease is needed.
+
+        A field that is absent is ``None``; one that is missing was **left out**, because what came
+        before it has ``READ_BYTES``: ask again for it. The first value comes, whatever its size.
         """

@@ -12,6 +12,7 @@ from conductor_py.errors import StoreUnavailable
 from conductor_py.model.ids import ExecutionId
 from conductor_py.ports.reader import FEW_FIELDS, MOST_LOG_BYTES, Beside
 from conductor_py.ports.store import (
+    READ_BYTES,
     Changes,
     Child,
     ClaimGuard,
@@ -718,6 +719,18 @@ def test_pointers_below_the_first_attempt_read_as_absent(store: Store) -> None:
         NOW + 1,
         {"r:t1": None, "r:t2": b"2", "a:2": attempt(), "o:2": None},
     )
+
+
+def test_what_is_more_than_a_read_brings_is_left_out_and_is_not_absent(store: Store) -> None:
+    execution = store.started()
+    large = b"x" * (READ_BYTES + 1)
+    store.commit(store.sent(execution), running(fields={"o:1": b"1", "o:2": large, "o:3": b"3"}))
+    found = store.executions.load(execution, ["o:9", "o:1", "o:2", "o:3", "i:9"])
+    assert found is not None
+    assert found[1] == {"o:9": None, "o:1": b"1", "o:3": b"3", "i:9": None}
+    alone = store.executions.load(execution, ["o:9", "o:2", "o:3", "i:9"])
+    assert alone is not None
+    assert alone[1] == {"o:9": None, "o:2": large, "i:9": None}
 
 
 def test_logs_are_kept_in_the_order_they_came(store: Store) -> None:

@@ -11,6 +11,7 @@ CHAOS: Final = (
 )
 EXECUTOR: Final = "tests/engine/test_executor.py"
 RESULTS: Final = "tests/engine/test_results.py"
+LARGE_READS: Final = "tests/engine/test_large_reads.py"
 LEAVING: Final = "tests/engine/test_leaving.py"
 STARTING_AGAIN: Final = "tests/engine/test_starting_again.py"
 RACES: Final = "tests/anomalies/test_races.py"
@@ -359,6 +360,35 @@ STORED: Final = (
     ),
 )
 
+READS: Final = (
+    Mutant(
+        id="left-out-is-absent",
+        bug="A page of tasks takes what a read of the store left out for what is absent.",
+        breaks=("I4",),
+        edits=(
+            Edit(
+                f"{ENGINE}/reading/loading.py",
+                "some = _brought(found[1], seqs, kinds) if found is not None else ()",
+                "some = seqs",
+            ),
+        ),
+        caught_by=(LARGE_READS,),
+    ),
+    Mutant(
+        id="needed-but-left-out",
+        bug="A decision takes what a read of the store left out for what is absent.",
+        breaks=("I4",),
+        edits=(
+            Edit(
+                f"{ENGINE}/decisions/needs.py",
+                "            wanted = left + wanted[_READS_AT_ONCE:]",
+                "            wanted = left[:0] + wanted[_READS_AT_ONCE:]",
+            ),
+        ),
+        caught_by=(LARGE_READS,),
+    ),
+)
+
 LEAVES: Final = (
     Mutant(
         id="effects-confirmed-first",
@@ -617,4 +647,4 @@ SYSTEM: Final = (
     ),
 )
 
-PLANTED: Final = (*DECIDING, *STORED, *LEAVES, *SYSTEM)
+PLANTED: Final = (*DECIDING, *STORED, *READS, *LEAVES, *SYSTEM)

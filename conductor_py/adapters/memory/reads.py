@@ -22,10 +22,13 @@ _ATTEMPT_EVENT = re.compile(rb"(\d+) ")
 
 
 class FieldReader:
-    """Collects fields, each once, within a budget of bytes; what does not fit is left out."""
+    """Collects fields, each once, within a budget of bytes; what does not fit is left out, but for
+    the ``first`` value.
+    """
 
-    def __init__(self, execution: Execution, budget: int) -> None:
+    def __init__(self, execution: Execution, budget: int, *, first: bool = False) -> None:
         """Begin with nothing read."""
+        self._first = first
         self._execution = execution
         self._first_seq = execution.first_seq()
         self._room = budget
@@ -40,8 +43,9 @@ class FieldReader:
             if value is not None and name.startswith("r:") and int(value) < self._first_seq:
                 value = None
             size = 0 if value is None else len(value)
-            if size <= self._room:
-                self._room -= size
+            if size <= self._room or self._first:
+                self._room = max(self._room - size, 0)
+                self._first = self._first and value is None
                 self.found[name] = value
 
     def read(self, reads: Sequence[str]) -> None:

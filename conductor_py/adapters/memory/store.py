@@ -16,6 +16,7 @@ from conductor_py.codec.event import digest_of
 from conductor_py.model.ids import ExecutionId
 from conductor_py.ports.inspector import QUARANTINE, SCRIPTS
 from conductor_py.ports.store import (
+    READ_BYTES,
     Changes,
     ClaimGuard,
     Commit,
@@ -32,7 +33,6 @@ from conductor_py.ports.store import (
 
 IDEMPOTENCY_MS: Final = 7 * 24 * 3_600_000
 _CLOCK_TOLERANCE_MS: Final = 1_000
-_READ_BYTES: Final = 64 << 20
 _TOUCH_MS: Final = 3_600_000
 
 
@@ -334,7 +334,7 @@ class MemoryExecutionStore:
             target = self._space.of(execution).executions.get(execution)
             if target is None:
                 return None
-            reader = FieldReader(target, _READ_BYTES)
+            reader = FieldReader(target, READ_BYTES, first=True)
             reader.read(reads)
             return target.version, reader.found
 

@@ -13,7 +13,8 @@ from dataclasses import replace
 from typing import Final
 
 from conductor_py.codec.execution import UnknownFormat, load_header
-from conductor_py.engine.reading.reading import HEAD, there
+from conductor_py.engine.reading.loading import load_all
+from conductor_py.engine.reading.reading import HEAD
 from conductor_py.engine.reading.views import Views
 from conductor_py.errors import NotFound
 from conductor_py.model.decision import Decision, NewChild
@@ -92,8 +93,7 @@ class FailureReports:
             return None
 
     def _head(self, execution: ExecutionId) -> tuple[int, Mapping[str, bytes]]:
-        version, fields = self._store.load(execution, HEAD) or (0, {})
-        return version, there(fields)
+        return load_all(self._store, execution, HEAD) or (0, {})
 
     def _told(self, child: Child, new: NewChild, report: JsonObject | None) -> Child:
         """The most of it that is not larger than an input may be: without tasks, or not at all."""

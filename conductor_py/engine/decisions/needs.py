@@ -123,10 +123,13 @@ class Fetcher:
         version: int | None,
     ) -> bool:
         wanted = list(dict.fromkeys(reads.values()))
-        for start in range(0, len(wanted), _READS_AT_ONCE):
-            found = self._store.load(execution, wanted[start : start + _READS_AT_ONCE])
+        while wanted:
+            some = wanted[:_READS_AT_ONCE]
+            found = self._store.load(execution, some)
             if found is None or (version is not None and found[0] != version):
                 return False
+            left = [read for read in some if read.rpartition(" ")[2] not in found[1]]
+            wanted = left + wanted[_READS_AT_ONCE:]
             for name, stored in found[1].items():
                 if name not in known:
                     known[name] = load_field(name, stored)

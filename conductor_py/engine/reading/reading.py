@@ -15,6 +15,7 @@ from typing import Any, Final
 import orjson
 
 from conductor_py.codec.execution import dump_json, load_header
+from conductor_py.engine.reading.loading import load_all, load_tasks
 from conductor_py.engine.reading.views import HIDING, MANY, Views, hidden_values
 from conductor_py.errors import NotFound, Overloaded, PayloadTooLarge
 from conductor_py.model.execution import Header
@@ -25,7 +26,7 @@ from conductor_py.model.masking import Masker
 from conductor_py.model.view import ExecutionView, TaskView
 from conductor_py.ports.reader import ExecutionReader
 from conductor_py.ports.search import Search
-from conductor_py.ports.store import ExecutionStore, Fields
+from conductor_py.ports.store import ExecutionStore
 from conductor_py.wire.execution import (
     status_to_json,
     task_to_json,
@@ -154,7 +155,8 @@ class Reading:
         ``statuses``, if any are named. Raises what ``document`` and ``view`` do.
         """
         if not statuses and count <= MANY:
-            page = self._page(execution, start, count)
+            with self._place.scope():
+                page = self._page(execution, start, count, patient=patient)
             if page is not None:
                 return page
         with self._place.scope():
@@ -211,10 +213,9 @@ class Reading:
 
     def _head(self, execution: ExecutionId) -> tuple[int, dict[str, bytes]] | None:
         """Read what is not about single tasks: of a wide execution next to nothing."""
-        found = self._store.load(execution, HEAD)
-        return None if found is None else (found[0], there(found[1]))
+        return load_all(self._store, execution, HEAD)
 
-    def _page(self, execution: str, start: int, count: int) -> FoundPage | None:
+    def _page(self, execution: str, start: int, count: int, *, patient: bool) -> FoundPage | None:
         """Read just these tasks, if their numbers say where they stand; else ``None``."""
         known = self._known(execution)
         found = None if known is None else self._store.load(known, ["h"])
@@ -225,13 +226,20 @@ class Reading:
         if header.forgotten or header.revised:
             return None
         seqs = range(header.first_seq, header.next_seq)[start : start + count]
-        loaded = self._store.load(known, [f"{kind}:{seq}" for seq in seqs for kind in "aciop"])
-        fields = {} if loaded is None else there(loaded[1])
-        if not all(f"a:{seq}" in fields for seq in seqs):
-            return None
-        views = self._task_views(known, header, seqs, fields)
+        shown: list[JsonObject] = []
+        size = 0
+        for piece in load_tasks(self._store, known, seqs):
+            if not all(f"a:{seq}" in piece.fields for seq in piece.seqs):
+                return None
+            size += sum(map(len, piece.fields.values()))
+            if size > _MOST_BYTES:
+                raise _too_large_page(execution, len(seqs))
+            if len(piece.seqs) < len(seqs):
+                self._be_heavy(patient=patient)
+            views = self._task_views(known, header, piece.seqs, piece.fields)
+            shown += map(task_to_json, views)
         total = header.next_seq - header.first_seq
-        return FoundPage(total, tuple(map(task_to_json, views)))
+        return FoundPage(total, tuple(shown)) if len(shown) == len(seqs) else None
 
     def _task_views(
         self,
@@ -244,8 +252,8 @@ class Reading:
         for seq in seqs:
             view = self._views.task(execution, header, seq, fields, hidden)
             if view.masked and hidden is None:
-                further = self._store.load(execution, HIDING)
-                hidden = hidden_values(view.masked, there(further[1]) if further else {})
+                further = load_all(self._store, execution, HIDING)
+                hidden = hidden_values(view.masked, further[1] if further else {})
                 view = self._views.task(execution, header, seq, fields, hidden)
             yield view
 
@@ -287,9 +295,11 @@ def _too_large(execution: str) -> PayloadTooLarge:
     )
 
 
-def there(fields: Fields) -> dict[str, bytes]:
-    """The fields that an execution has, of those that were asked for."""
-    return {name: value for name, value in fields.items() if value is not None}
+def _too_large_page(execution: str, count: int) -> PayloadTooLarge:
+    return PayloadTooLarge(
+        f"These {count} tasks of workflow {execution} are larger than {_MOST_BYTES >> 20} MB: ask "
+        f"for fewer at a time (count)."
+    )
 
 
 def _present(execution: ExecutionId, header: Header) -> None:

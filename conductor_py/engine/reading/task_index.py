@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from conductor_py.codec.execution import load_header
 from conductor_py.engine.patience import BATCH_MS, Handled
-from conductor_py.engine.reading.reading import there
+from conductor_py.engine.reading.loading import load_tasks
+from conductor_py.engine.reading.reading import HEAD
 from conductor_py.engine.reading.views import Views
 from conductor_py.errors import StoreUnavailable
 from conductor_py.model.afresh import mapped
@@ -27,8 +28,8 @@ from conductor_py.wire.summaries import execution_summary, task_summary
 
 _LOG = logging.getLogger(__name__)
 _AT_ONCE: Final = 200
-_WHOLE: Final = ("h", "meta", "end", "input", "output", "vars", "domains")
-"""What the summary of an execution is made of."""
+_MUCH: Final = 16 << 20
+"""Bytes of attempts that are gathered before the index is told of them."""
 
 
 class TaskIndex:
@@ -66,9 +67,15 @@ class TaskIndex:
         for touch in touches:
             by_execution[touch.execution].append(touch.seq)
         documents: list[ExecutionDocument] = []
+        size = 0
         for execution, seqs in by_execution.items():
             try:
-                documents += self._documents(execution, seqs)
+                for document, more in self._documents(execution, seqs):
+                    documents.append(document)
+                    size += more
+                    if size > _MUCH:
+                        self._search.put(documents)
+                        documents, size = [], 0
             except StoreUnavailable:
                 raise
             except Exception:  # noqa: BLE001 - whatever a damaged one raises costs it alone
@@ -79,30 +86,34 @@ class TaskIndex:
         if documents:
             self._search.put(documents)
 
-    def _documents(self, execution: ExecutionId, seqs: Sequence[int]) -> list[ExecutionDocument]:
-        """What the index is told of these attempts; nothing of an execution that has ended."""
+    def _documents(
+        self, execution: ExecutionId, seqs: Sequence[int]
+    ) -> Iterator[tuple[ExecutionDocument, int]]:
+        """What the index is told of these attempts, and the bytes that it keeps in memory; nothing
+        of an execution that has ended.
+        """
         # The header first: what has ended meanwhile, often the most, is not read for nothing.
         found = self._store.load(execution, ["h"])
         if found is None or _is_over(found[1]):
-            return []
-        names = [f"{kind}:{seq}" for seq in seqs for kind in "acio"]
-        found = self._store.load(execution, [*_WHOLE, *names])
-        if found is None or _is_over(found[1]):
-            return []
-        version, loaded = found
-        fields = there(loaded)
-        view = self._views.execution(execution, version, fields, include_tasks=True)
-        return [
-            ExecutionDocument(
-                version=version,
+            return
+        for piece in load_tasks(self._store, execution, seqs, kinds="acio", also=HEAD):
+            fields = piece.fields
+            if _is_over(fields):
+                return
+            view = self._views.execution(execution, piece.version, fields, include_tasks=True)
+            removed = tuple(
+                task_id(execution, seq) for seq in piece.seqs if f"a:{seq}" not in fields
+            )
+            document = ExecutionDocument(
+                version=piece.version,
                 summary=execution_summary(view),
                 tasks=mapped(task_summary, view.tasks),
-                removed=tuple(task_id(execution, seq) for seq in seqs if f"a:{seq}" not in fields),
+                removed=removed,
             )
-        ]
+            yield document, sum(map(len, fields.values()))
 
 
 def _is_over(fields: Mapping[str, bytes | None]) -> bool:
-    stored = fields["h"]
+    stored = fields.get("h")
     header = load_header(stored) if stored is not None else None
     return header is None or header.status.terminal or header.forget

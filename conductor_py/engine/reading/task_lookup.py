@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from conductor_py.codec.execution import load_header
-from conductor_py.engine.reading.reading import Reading, there
+from conductor_py.engine.reading.loading import KINDS, load_all
+from conductor_py.engine.reading.reading import Reading
 from conductor_py.engine.reading.views import HIDING, Views, hidden_values
 from conductor_py.errors import NotFound
 from conductor_py.model.ids import ExecutionId, partition_of, split_task_id, task_id
@@ -67,7 +68,7 @@ class TaskLookup:
         """
         if partition_of(execution) >= self._partitions:
             return None
-        found = self._load(execution, ("h", *(f"{kind}:{seq}" for kind in "aciop")))
+        found = self._load(execution, ("h", *(f"{kind}:{seq}" for kind in KINDS)))
         if found is None:
             return None
         header = load_header(found["h"])
@@ -80,5 +81,5 @@ class TaskLookup:
         return self._views.task(execution, header, seq, found, hidden_values(view.masked, further))
 
     def _load(self, execution: ExecutionId, names: tuple[str, ...]) -> dict[str, bytes] | None:
-        loaded = self._store.load(execution, list(names))
-        return None if loaded is None else there(loaded[1])
+        loaded = load_all(self._store, execution, names)
+        return None if loaded is None else loaded[1]

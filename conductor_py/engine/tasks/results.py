@@ -12,7 +12,7 @@ from conductor_py.engine.decisions.encoding import PayloadLimits
 from conductor_py.engine.decisions.executor import Executor
 from conductor_py.engine.payloads.holding import PayloadHolding
 from conductor_py.engine.payloads.reading import PayloadReader
-from conductor_py.engine.reading.reading import there
+from conductor_py.engine.reading.loading import load_all
 from conductor_py.engine.reading.views import Views
 from conductor_py.engine.tasks.hand_out import HandOut
 from conductor_py.errors import Conflict, NotFound, PayloadTooLarge, StoreUnavailable
@@ -156,8 +156,9 @@ class Results:
             self._wakeups.wait(topic, pause_s, self._wakeups.ticket(topic))
 
     def _view(self, execution: ExecutionId, seq: int, kinds: str = "ac") -> TaskView | None:
-        loaded = self._store.load(execution, ["h", *(f"{kind}:{seq}" for kind in kinds)])
-        fields = there(loaded[1]) if loaded else {}
+        names = ["h", *(f"{kind}:{seq}" for kind in kinds)]
+        loaded = load_all(self._store, execution, names)
+        fields = loaded[1] if loaded else {}
         if "h" not in fields or f"a:{seq}" not in fields:
             return None
         return self._views.task(execution, load_header(fields["h"]), seq, fields)

@@ -1,7 +1,7 @@
 -- Reads of one execution: plain fields, and pointers that are followed. Each field once, within a budget of bytes.
 -- A reader holds the key, the first attempt that exists, the room left, what was read, and where it goes.
-local function new_reader(key, first_seq, room)
-  return {key = key, first_seq = first_seq, room = room, found = {}, out = {}}
+local function new_reader(key, first_seq, room, first)
+  return {key = key, first_seq = first_seq, room = room, first = first, found = {}, out = {}}
 end
 
 -- Fetches fields by name; pointers below the first attempt that exists read as absent.
@@ -17,8 +17,9 @@ local function fetch_fields(reader, names)
           value = false
         end
         local room = reader.room - (value and #value or 0)
-        if room >= 0 then
-          reader.room, found[name] = room, value
+        if room >= 0 or reader.first then
+          reader.room, found[name] = math.max(room, 0), value
+          reader.first = reader.first and not value
           local n = #out
           out[n + 1], out[n + 2] = name, value
         end
