@@ -36,7 +36,8 @@ It is open while ``st`` is ``SCHEDULED`` or ``IN_PROGRESS``, ``gen`` is the exec
 its number is at least the header's ``first_seq`` and the execution is not terminal. The header,
 ``h``, is flat JSON too; the store reads ``plan``, ``home`` (home shard), ``first_seq``, ``name``.
 
-The claim side, ``c:<seq>``, is written by the store only, flat JSON:
+The claim side, ``c:<seq>``, is flat JSON that only the store writes. It is there from the first
+poll, result or attempt timer on:
 
     k held until   claim number, 1 while held, when it ends (epoch ms)
     leased         1 when ``until`` is the worker's own lease rather than the response timeout
@@ -46,8 +47,6 @@ The claim side, ``c:<seq>``, is written by the store only, flat JSON:
     polls first upd   claims handed out so far, time of the first, time of the last write
     at cb          deadline its timer stands for (0: none), deadline already fired
     done permit    last claim that a result closed, 1 while it has a permit of the concurrent limit
-
-It is there from the first poll, result or attempt timer on.
 
 A *read* names what a caller wants: a field name, or ``><kinds> <pointer field>``: follow the
 pointer and bring the fields of ``kinds`` (letters of ``a i o c``) of the attempt it names, the
@@ -72,7 +71,7 @@ Fields = Mapping[str, bytes | None]
 WHATEVER_COMES: Final = 1 << 53
 """The number of an event that no inbox reaches: whatever is in there, or comes, counts as seen."""
 READ_BYTES: Final = 64 << 20
-"""What one read brings at most, but for a first value that is larger."""
+"""What one read brings at most. A first value that is larger comes alone."""
 
 
 class Outcome(Enum):
@@ -396,9 +395,6 @@ class ExecutionStore(Protocol):
         """
 
     def load(self, execution: ExecutionId, reads: Sequence[str]) -> tuple[int, Fields] | None:
-        """Read fields as of one version, consistently; ``None`` when the execution is gone. No
-        lease is needed.
-
-        A field that is absent is ``None``; one that is missing was **left out**, because what came
-        before it has ``READ_BYTES``: ask again for it. The first value comes, whatever its size.
+        """Read fields as of one version, without a lease; ``None`` when the execution is gone. An
+        absent field is ``None``; one that is missing did not fit: ask for it again.
         """

@@ -63,7 +63,7 @@ _INDENTED = {
     "docs/reference/chaos.md": [
         "make chaos [FSYNC=always|everysec] [SECONDS=300] [SEED=1] [SHAPE=apart|server]",
         "make chaos-spark [ONLY=F8,F9] [SCENE=bounded] [STRIKE=jvm] [GO_ON=1] [MINUTES=60]",
-        "make soak [MINUTES=15] [SHAPE=apart]",
+        "make soak [MINUTES=15] [SHAPE=server|apart]",
     ],
     "docs/tutorials/flights.md": [
         "make run",
