@@ -1,6 +1,7 @@
 """Fixtures that any test may ask for; those with a real service mark their tests `service`."""
 
 import gc
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
@@ -125,6 +126,16 @@ def _mark_services(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.service)
         if item.get_closest_marker("service") is not None:
             item.add_marker(pytest.mark.timeout(_SERVICE_TIMEOUT_S), append=False)
+
+
+@pytest.fixture(autouse=True)
+def _process_as_it_was() -> Iterator[None]:
+    """A command that a test runs in this process sets it up as if it were its own."""
+    mask, collected_after = os.umask(0o022), gc.get_threshold()
+    os.umask(mask)
+    yield
+    os.umask(mask)
+    gc.set_threshold(*collected_after)
 
 
 @pytest.fixture(autouse=True)

@@ -269,7 +269,8 @@ def test_a_directory_with_a_long_path_gets_its_socket_elsewhere(tmp_path: Path) 
 
 def test_a_long_path_does_not_trust_a_folder_that_others_may_enter(tmp_path: Path) -> None:
     store = EmbeddedRedis(tmp_path / ("x" * 100))
-    store.socket.parent.mkdir(mode=0o755)
+    store.socket.parent.mkdir()
+    store.socket.parent.chmod(0o755)
     try:
         with pytest.raises(ConfigurationError, match="must belong to this user"):
             store.start()
