@@ -733,6 +733,25 @@ def test_what_is_more_than_a_read_brings_is_left_out_and_is_not_absent(store: St
     assert alone[1] == {"o:9": None, "o:2": large, "i:9": None}
 
 
+def test_of_many_large_fields_those_come_that_fit_and_the_others_when_they_are_asked_for(
+    store: Store,
+) -> None:
+    execution = store.started()
+    large = {f"o:{n}": b"%d" % n + b"x" * (READ_BYTES // 8) for n in range(1, 81, 8)}
+    small = {f"a:{n}": attempt() for n in range(1, 81)}
+    store.commit(store.sent(execution), running(fields={**large, **small}))
+    wanted = [f"{kind}:{n}" for n in range(1, 83) for kind in "ao"]
+    found = store.executions.load(execution, wanted)
+    assert found is not None
+    present = {**dict.fromkeys(wanted), **large, **small}
+    assert {name: present[name] for name in found[1]} == found[1]
+    assert len(large.keys() & found[1].keys()) == 7
+    left = [name for name in wanted if name not in found[1]]
+    rest = store.executions.load(execution, left)
+    assert rest is not None
+    assert {**found[1], **rest[1]} == present
+
+
 def test_logs_are_kept_in_the_order_they_came(store: Store) -> None:
     execution = store.started(count=2)
     assert store.reader.append_log(execution, 2, "two words", 5) is Outcome.OK

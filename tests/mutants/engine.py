@@ -381,8 +381,8 @@ READS: Final = (
         edits=(
             Edit(
                 f"{ENGINE}/decisions/needs.py",
-                "            wanted = left + wanted[_READS_AT_ONCE:]",
-                "            wanted = left[:0] + wanted[_READS_AT_ONCE:]",
+                '            if read.rpartition(" ")[2] in brought:\n',
+                '            if read.rpartition(" ")[2] not in known:\n',
             ),
         ),
         caught_by=(LARGE_READS,),

@@ -20,7 +20,7 @@ from conductor_py.engine.decisions.chains import chain_use
 from conductor_py.engine.decisions.encoding import Encoder
 from conductor_py.engine.decisions.failure_reports import FailureReports
 from conductor_py.engine.decisions.long_scripts import PutOff, without_long_scripts
-from conductor_py.engine.decisions.needs import Fetcher
+from conductor_py.engine.decisions.needs import Fetcher, bytes_read
 from conductor_py.engine.decisions.punctuality import Punctuality
 from conductor_py.engine.definitions.snapshots import Snapshots
 from conductor_py.model.changing import changed
@@ -33,6 +33,8 @@ from conductor_py.ports.store import Changes, Loaded
 _LOG = logging.getLogger(__name__)
 _MAX_REASON = 500
 _MAX_QUESTIONS = 16
+_MUCH = 16 << 20
+"""Bytes of answers from which on a decision may take long."""
 _REMEMBERED = 1_024
 
 
@@ -138,7 +140,7 @@ class Deliberation:
                 if questions > _MAX_QUESTIONS and decision.rounds:
                     limits = replace(limits, rounds=decision.rounds)
                     continue
-                if decision.slow and renew is not None:
+                if renew is not None and (decision.slow or bytes_read(known) > _MUCH):
                     renew()
                 try:
                     if not self._fetcher.fulfil(execution.id, decision, known, version=version):

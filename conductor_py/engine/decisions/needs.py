@@ -5,7 +5,7 @@ value, a refusal included.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import orjson
 
@@ -33,6 +33,7 @@ from conductor_py.engine.decisions.long_scripts import LongScripts, PutOff, eval
 from conductor_py.engine.definitions.sinks import unknown_provider
 from conductor_py.engine.definitions.snapshots import Snapshots
 from conductor_py.engine.payloads.reading import PayloadReader
+from conductor_py.engine.reading.loading import load_all
 from conductor_py.errors import (
     ConductorError,
     InvalidInput,
@@ -50,6 +51,8 @@ from conductor_py.wire.outside import HeavyPlace
 
 _LOG = logging.getLogger(__name__)
 _READS_AT_ONCE = 2_000
+_MOST_BYTES = 256 << 20
+_SIZE = "bytes read"
 _MAX_SENTENCE = 1_000
 _MOST_MISSING = 100
 """Providers that a process complains of, each once: definitions name what they like."""
@@ -58,8 +61,16 @@ ActiveDomain = Callable[[str, str], str]
 """(task type, preference list) -> the domain to use."""
 
 
+_END = ("h", "end", "output")
+
 Restore = Callable[[ExecutionId], bool]
 """Bring an execution back from the archive; whether it was there."""
+
+
+def bytes_read(known: Mapping[str, object]) -> int:
+    """How much the answers have of what is stored."""
+    size = known.get(_SIZE, 0)
+    return size if isinstance(size, int) else 0
 
 
 class Fetcher:
@@ -123,18 +134,24 @@ class Fetcher:
         version: int | None,
     ) -> bool:
         wanted = list(dict.fromkeys(reads.values()))
-        while wanted:
-            some = wanted[:_READS_AT_ONCE]
-            found = self._store.load(execution, some)
+        brought: set[str] = set()
+        size = bytes_read(known)
+        for start in range(0, len(wanted), _READS_AT_ONCE):
+            found = self._store.load(execution, wanted[start : start + _READS_AT_ONCE])
             if found is None or (version is not None and found[0] != version):
                 return False
-            left = [read for read in some if read.rpartition(" ")[2] not in found[1]]
-            wanted = left + wanted[_READS_AT_ONCE:]
+            brought |= found[1].keys()
             for name, stored in found[1].items():
                 if name not in known:
                     known[name] = load_field(name, stored)
-        for key in reads:
-            known.setdefault(key, None)
+                    size += len(stored or b"")
+        known[_SIZE] = size
+        if size > _MOST_BYTES:
+            raise PayloadTooLarge(f"A decision needs more than {_MOST_BYTES >> 20} MB at once.")
+        for key, read in reads.items():
+            # What did not fit is asked for again.
+            if read.rpartition(" ")[2] in brought:
+                known.setdefault(key, None)
         return True
 
     def _evaluate(self, wanted: dict[str, ScriptWanted], known: dict[str, object]) -> None:
@@ -218,9 +235,9 @@ class Fetcher:
         return None
 
     def _child_state(self, child: ExecutionId) -> ChildState | None:
-        found = self._store.load(child, ["h", "end", "output"])
+        found = load_all(self._store, child, _END)
         if found is None and self._restore(child):
-            found = self._store.load(child, ["h", "end", "output"])
+            found = load_all(self._store, child, _END)
         fields = found[1] if found is not None else {}
         stored = fields.get("h")
         if stored is None:

@@ -23,6 +23,7 @@ from conductor_py.engine.definitions.snapshots import Snapshots
 from conductor_py.engine.executions.executions import Executions
 from conductor_py.engine.patience import Handled, Patience
 from conductor_py.engine.payloads.reading import PayloadReader
+from conductor_py.engine.reading.loading import load_all
 from conductor_py.engine.tasks.tasks import Tasks
 from conductor_py.errors import ConductorError, Conflict, NotFound
 from conductor_py.model.chains import chain_in
@@ -148,7 +149,7 @@ class KeyedStarts:
 
     def _task(self, name: str, order: JsonObject) -> _Task:
         execution, seq = split_task_id(name)
-        found = self._store.load(execution, ["h", f"a:{seq}", f"i:{seq}"])
+        found = load_all(self._store, execution, ["h", f"a:{seq}", f"i:{seq}"])
         fields = found[1] if found is not None else {}
         header, attempt = fields.get("h"), fields.get(f"a:{seq}")
         if header is None or attempt is None:

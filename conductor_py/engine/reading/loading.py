@@ -32,7 +32,7 @@ class Piece:
 def load_all(
     store: ExecutionStore, execution: ExecutionId, names: Sequence[str]
 ) -> tuple[int, dict[str, bytes]] | None:
-    """Read these fields, those that there are, as of one version; ``None``: it is gone.
+    """Read these fields, by name, those that there are, as of one version; ``None``: it is gone.
 
     Raises ``StoreUnavailable`` when they take several reads and it changes between them, always.
     """

@@ -26,7 +26,7 @@ from conductor_py.model.masking import Masker
 from conductor_py.model.view import ExecutionView, TaskView
 from conductor_py.ports.reader import ExecutionReader
 from conductor_py.ports.search import Search
-from conductor_py.ports.store import ExecutionStore
+from conductor_py.ports.store import READ_BYTES, ExecutionStore
 from conductor_py.wire.execution import (
     status_to_json,
     task_to_json,
@@ -155,12 +155,11 @@ class Reading:
         ``statuses``, if any are named. Raises what ``document`` and ``view`` do.
         """
         if not statuses and count <= MANY:
-            with self._place.scope():
-                page = self._page(execution, start, count, patient=patient)
+            page = self._page(execution, start, count)
             if page is not None:
                 return page
         with self._place.scope():
-            view = self.view(execution, patient=patient)
+            view = self._for_page(execution, patient=patient)
             if view is None:
                 kept = self._archived(execution, include_tasks=True, patient=patient)
                 listed = [t for t in kept["tasks"] if not statuses or t["status"] in statuses]
@@ -215,8 +214,10 @@ class Reading:
         """Read what is not about single tasks: of a wide execution next to nothing."""
         return load_all(self._store, execution, HEAD)
 
-    def _page(self, execution: str, start: int, count: int, *, patient: bool) -> FoundPage | None:
-        """Read just these tasks, if their numbers say where they stand; else ``None``."""
+    def _page(self, execution: str, start: int, count: int) -> FoundPage | None:
+        """Read just these tasks, if their numbers say where they stand, and one read brings them;
+        else ``None``.
+        """
         known = self._known(execution)
         found = None if known is None else self._store.load(known, ["h"])
         if known is None or found is None or found[1]["h"] is None:
@@ -226,20 +227,25 @@ class Reading:
         if header.forgotten or header.revised:
             return None
         seqs = range(header.first_seq, header.next_seq)[start : start + count]
-        shown: list[JsonObject] = []
-        size = 0
-        for piece in load_tasks(self._store, known, seqs):
-            if not all(f"a:{seq}" in piece.fields for seq in piece.seqs):
-                return None
-            size += sum(map(len, piece.fields.values()))
-            if size > _MOST_BYTES:
-                raise _too_large_page(execution, len(seqs))
-            if len(piece.seqs) < len(seqs):
-                self._be_heavy(patient=patient)
-            views = self._task_views(known, header, piece.seqs, piece.fields)
-            shown += map(task_to_json, views)
+        page = next(load_tasks(self._store, known, seqs), None) if seqs else None
+        if seqs and (page is None or len(page.seqs) < len(seqs)):
+            return None
+        fields = page.fields if page is not None else {}
+        if not all(f"a:{seq}" in fields for seq in seqs):
+            return None
+        views = self._task_views(known, header, seqs, fields)
         total = header.next_seq - header.first_seq
-        return FoundPage(total, tuple(shown)) if len(shown) == len(seqs) else None
+        return FoundPage(total, tuple(map(task_to_json, views)))
+
+    def _for_page(self, execution: str, *, patient: bool) -> ExecutionView | None:
+        try:
+            return self.view(execution, patient=patient)
+        except PayloadTooLarge as large:
+            raise PayloadTooLarge(
+                f"So many tasks of workflow {execution} are larger than {READ_BYTES >> 20} MB, and "
+                f"all of it is larger than {_MOST_BYTES >> 20} MB: ask for fewer tasks at a time "
+                f"(count), without a status."
+            ) from large
 
     def _task_views(
         self,
@@ -292,13 +298,6 @@ def _too_large(execution: str) -> PayloadTooLarge:
     return PayloadTooLarge(
         f"Workflow {execution} is larger than {_MOST_BYTES >> 20} MB: read it with "
         f"includeTasks=false, and its tasks by pages (GET /api/workflow/{execution}/tasks)."
-    )
-
-
-def _too_large_page(execution: str, count: int) -> PayloadTooLarge:
-    return PayloadTooLarge(
-        f"These {count} tasks of workflow {execution} are larger than {_MOST_BYTES >> 20} MB: ask "
-        f"for fewer at a time (count)."
     )
 
 

@@ -69,13 +69,22 @@ class TaskIndex:
         documents: list[ExecutionDocument] = []
         size = 0
         for execution, seqs in by_execution.items():
+            for document, more in self._unless_damaged(execution, seqs):
+                documents.append(document)
+                size += more
+                if size > _MUCH:
+                    self._search.put(documents)
+                    documents, size = [], 0
+        if documents:
+            self._search.put(documents)
+
+    def _unless_damaged(
+        self, execution: ExecutionId, seqs: Sequence[int]
+    ) -> Iterator[tuple[ExecutionDocument, int]]:
+        made = self._documents(execution, seqs)
+        while True:
             try:
-                for document, more in self._documents(execution, seqs):
-                    documents.append(document)
-                    size += more
-                    if size > _MUCH:
-                        self._search.put(documents)
-                        documents, size = [], 0
+                found = next(made, None)
             except StoreUnavailable:
                 raise
             except Exception:  # noqa: BLE001 - whatever a damaged one raises costs it alone
@@ -83,8 +92,10 @@ class TaskIndex:
                     "Tasks of an execution cannot be indexed while it runs",
                     extra={"action": "index_tasks_failed", "workflow_id": execution},
                 )
-        if documents:
-            self._search.put(documents)
+                return
+            if found is None:
+                return
+            yield found
 
     def _documents(
         self, execution: ExecutionId, seqs: Sequence[int]

@@ -16,6 +16,7 @@ from conductor_py.codec.checkpoints import load_place, load_places, load_wanted
 from conductor_py.codec.execution import load_attempt
 from conductor_py.codec.kept_execution import load_kept
 from conductor_py.engine.decisions.operations import Operations
+from conductor_py.engine.reading.loading import load_all
 from conductor_py.engine.tasks.rewinding import rewind_refusals
 from conductor_py.errors import (
     ClaimLost,
@@ -300,7 +301,7 @@ class Checkpoints:
     def _check_rewind(
         self, execution: ExecutionId, seq: int, reference: str, request: Request
     ) -> None:
-        loaded = self._store.load(execution, [f"a:{seq}", f"i:{seq}"])
+        loaded = load_all(self._store, execution, [f"a:{seq}", f"i:{seq}"])
         place = load_place(self._kept.read(execution, seq, whole=True).shown or {})
         refused = rewind_refusals(loaded[1] if loaded else {}, seq, place, request)
         if refused:

@@ -4,26 +4,45 @@ local function new_reader(key, first_seq, room, first)
   return {key = key, first_seq = first_seq, room = room, first = first, found = {}, out = {}}
 end
 
--- Fetches fields by name; pointers below the first attempt that exists read as absent.
+-- Takes the fields `from` to `upto` of these that fit; pointers below the first attempt that exists read as absent.
+-- Returns the bytes that were looked at.
+local function take_fields(reader, names, from, upto)
+  local found, out, size = reader.found, reader.out, 0
+  local values = redis.call('HMGET', reader.key, unpack(names, from, upto))
+  for i = from, upto do
+    local name, value = names[i], values[i - from + 1]
+    if found[name] == nil then
+      if value and string.sub(name, 1, 2) == 'r:' and tonumber(value) < reader.first_seq then
+        value = false
+      end
+      local bytes = value and #value or 0
+      size = size + bytes
+      if bytes <= reader.room or reader.first then
+        reader.room, found[name] = math.max(reader.room - bytes, 0), value
+        reader.first = reader.first and not value
+        local n = #out
+        out[n + 1], out[n + 2] = name, value
+      end
+    end
+  end
+  return size
+end
+
+-- Fetches fields by name, but for what does not fit. Once some have been large, payloads are measured before, so that
+-- Redis does not copy much that nobody gets.
 local function fetch_fields(reader, names)
-  local found, out = reader.found, reader.out
-  for from = 1, #names, 1000 do
-    local upto = math.min(from + 999, #names)
-    local values = redis.call('HMGET', reader.key, unpack(names, from, upto))
-    for i = from, upto do
-      local name, value = names[i], values[i - from + 1]
-      if found[name] == nil then
-        if value and string.sub(name, 1, 2) == 'r:' and tonumber(value) < reader.first_seq then
-          value = false
-        end
-        local room = reader.room - (value and #value or 0)
-        if room >= 0 or reader.first then
-          reader.room, found[name] = math.max(room, 0), value
-          reader.first = reader.first and not value
-          local n = #out
-          out[n + 1], out[n + 2] = name, value
+  local large = false
+  for from = 1, #names, 64 do
+    local upto = math.min(from + 63, #names)
+    if large then
+      for i = from, upto do
+        local small = reader.first or string.find(names[i], '^[acrjdgws]:')
+        if small or redis.call('HSTRLEN', reader.key, names[i]) <= reader.room then
+          take_fields(reader, names, i, i)
         end
       end
+    else
+      large = take_fields(reader, names, from, upto) > 262144
     end
   end
 end
