@@ -9,6 +9,7 @@ from typing import TypeVar
 import hypothesis
 import pytest
 
+from conductor_py.cli.process import COLLECTED_AFTER
 from tests.drawn_ids import drawn_from
 from tests.script_processes import unhurried
 from tests.services import (
@@ -92,9 +93,12 @@ def pytest_collection_modifyitems(
 
 
 def pytest_collection_finish() -> None:
-    """What has been collected stays: no look for garbage goes over thousands of tests again."""
+    """What has been collected stays: no look for garbage goes over thousands of tests again, and
+    there are as few looks as in a server.
+    """
     gc.collect()
     gc.freeze()
+    gc.set_threshold(COLLECTED_AFTER, *gc.get_threshold()[1:])
 
 
 def _group(item: pytest.Item) -> None:

@@ -21,13 +21,13 @@ _DATA = setting("--data", "conductor.data.directory")
 
 #: What is in cycles is little here, and looked for in all that a large document is made of: after
 #: 700 new objects, as usual, reading one takes four times as long.
-_COLLECTED_AFTER = 10_000
+COLLECTED_AFTER = 10_000
 
 
 def _begin(given: dict[str, Any]) -> Settings:
     keep_private()
     keep_little()
-    gc.set_threshold(_COLLECTED_AFTER, *gc.get_threshold()[1:])
+    gc.set_threshold(COLLECTED_AFTER, *gc.get_threshold()[1:])
     settings = read(given)
     configure_logs(settings.log)
     for key in settings.without_effect:
