@@ -51,8 +51,11 @@ from conductor_py.wire.outside import HeavyPlace
 
 _LOG = logging.getLogger(__name__)
 _READS_AT_ONCE = 2_000
+_END = ("h", "end", "output")
 _MOST_BYTES = 256 << 20
+"""Of what is stored, for one decision."""
 _SIZE = "bytes read"
+"""Where answers say it; no field has such a name."""
 _MAX_SENTENCE = 1_000
 _MOST_MISSING = 100
 """Providers that a process complains of, each once: definitions name what they like."""
@@ -60,8 +63,6 @@ _MOST_MISSING = 100
 ActiveDomain = Callable[[str, str], str]
 """(task type, preference list) -> the domain to use."""
 
-
-_END = ("h", "end", "output")
 
 Restore = Callable[[ExecutionId], bool]
 """Bring an execution back from the archive; whether it was there."""

@@ -81,21 +81,15 @@ class TaskIndex:
     def _unless_damaged(
         self, execution: ExecutionId, seqs: Sequence[int]
     ) -> Iterator[tuple[ExecutionDocument, int]]:
-        made = self._documents(execution, seqs)
-        while True:
-            try:
-                found = next(made, None)
-            except StoreUnavailable:
-                raise
-            except Exception:  # noqa: BLE001 - whatever a damaged one raises costs it alone
-                _LOG.exception(
-                    "Tasks of an execution cannot be indexed while it runs",
-                    extra={"action": "index_tasks_failed", "workflow_id": execution},
-                )
-                return
-            if found is None:
-                return
-            yield found
+        try:
+            yield from self._documents(execution, seqs)
+        except StoreUnavailable:
+            raise
+        except Exception:  # noqa: BLE001 - whatever a damaged one raises costs it alone
+            _LOG.exception(
+                "Tasks of an execution cannot be indexed while it runs",
+                extra={"action": "index_tasks_failed", "workflow_id": execution},
+            )
 
     def _documents(
         self, execution: ExecutionId, seqs: Sequence[int]
