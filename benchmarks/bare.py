@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -75,6 +76,15 @@ class BareRedis:
             received=int(values["total_net_input_bytes"]),
             version=values.get("valkey_version") or values["redis_version"],
         )
+
+    def spent_s(self) -> Counter[str]:
+        """Read how long the server has been at each command, those that scripts call included."""
+        spent: Counter[str] = Counter()
+        for name, value in self._info().items():
+            if name.startswith("cmdstat_"):
+                facts = dict(each.split("=") for each in value.split(","))
+                spent[name.removeprefix("cmdstat_")] = int(facts["usec"]) / 1e6
+        return spent
 
     def _info(self) -> dict[str, str]:
         values: dict[str, str] = {}

@@ -5,7 +5,8 @@
 A server as it ships is put under load; /proc tells what each thread has used, and
 ``named/sitecustomize.py`` what it is for. A fork has 1,000 branches and a chain ten tasks, eight
 chains are started a second; what is printed is the cost of one branch or task. For one-task
-executions a second table says what the API's share is made of (``api_ledger``).
+executions a second table says what the API's share is made of (``api_ledger``), and a third which
+commands scripts of Redis spend their time in.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from benchmarks.server_part import (  # noqa: E402
 _WIDTH = 1_000
 _UNITS = {"one": "execution", "chain": "task", "fork": "branch"}
 _LEAST_MS = 0.005
+_SCRIPTS = ("eval", "evalsha", "fcall")
 
 
 def main(work: str = "one", executions: int = 0, pollers: int = 4) -> int:
@@ -45,17 +47,21 @@ def main(work: str = "one", executions: int = 0, pollers: int = 4) -> int:
     with tempfile.TemporaryDirectory() as folder:
         path = f"{_ROOT / 'benchmarks' / 'named'}:{_ROOT}:{_ROOT / 'workers'}"
         with server(PYTHONPATH=path, NAMES=folder) as at:
-            units, spent = _measured(at, Path(folder), work, executions, pollers)
+            units, spent, commands = _measured(at, Path(folder), work, executions, pollers)
     _print(spent, "part", units, work)
     if work == "one":
         print()
         _print(measure_api(units), "part of the API, without the web server", units, work)
+    print()
+    scripts = sum(commands.pop(name, 0.0) for name in _SCRIPTS)
+    commands["Lua and the rest of scripts"] = scripts - sum(commands.values())
+    _print(commands, "time of scripts in Redis", units, work)
     return 0
 
 
 def _print(spent: Mapping[str, float], head: str, units: int, work: str) -> None:
     whole = sum(spent.values())
-    print(f"| {head} | CPU for one {_UNITS[work]} (ms) | share |")
+    print(f"| {head} | for one {_UNITS[work]} (ms) | share |")
     print("|---|---:|---:|")
     for part, seconds in [("all", whole), *sorted(spent.items(), key=lambda each: -each[1])]:
         if (ms := seconds * 1000 / units) >= _LEAST_MS:
@@ -64,7 +70,7 @@ def _print(spent: Mapping[str, float], head: str, units: int, work: str) -> None
 
 def _measured(
     at: Served, folder: Path, work: str, executions: int, pollers: int
-) -> tuple[int, Counter[str]]:
+) -> tuple[int, Counter[str], Counter[str]]:
     if work == "fork":
         executions = executions or 5
         load, width = fork(at, "fork", _WIDTH), _WIDTH
@@ -78,10 +84,11 @@ def _measured(
     load = replace(load, pollers=pollers)
     drive(replace(load, executions=max(1, executions // 10)))
     await_effects(at)
-    before = _spent(at, folder)
+    before, commands = _spent(at, folder), at.bare.spent_s()
     drive(replace(load, executions=executions))
     await_effects(at)
-    return executions * width, _spent(at, folder) - before
+    spent = _spent(at, folder) - before
+    return executions * width, spent, at.bare.spent_s() - commands
 
 
 def _spent(at: Served, folder: Path) -> Counter[str]:

@@ -17,7 +17,7 @@ _ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(_ROOT))
 
 from benchmarks.figures import Figure  # noqa: E402 - found where this file is
-from benchmarks.idle_part import measure_idle  # noqa: E402
+from benchmarks.idle_part import measure_idle, measure_web_server  # noqa: E402
 from benchmarks.machine import describe  # noqa: E402
 from benchmarks.memory_part import figures_of, measure_memory, table  # noqa: E402
 from benchmarks.report import rows  # noqa: E402
@@ -46,6 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if "idle" in parts:
         with server() as at:
             figures += measure_idle(at, given.many, given.polls, given.seconds)
+        figures += measure_web_server(given.polls, given.seconds)
     print("\n".join(rows(figures)))
     missed = sum(not figure.is_on_target for figure in figures)
     print(f"{len(figures)} figures, {missed} beyond what is wanted")

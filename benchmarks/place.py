@@ -29,6 +29,7 @@ from conductor_py.adapters.redis.shards import RedisShardRegistry
 from conductor_py.adapters.redis.store import RedisExecutionStore
 from conductor_py.adapters.redis.timers import RedisTimers
 from conductor_py.adapters.redis.wakeups import RedisWakeups
+from conductor_py.adapters.sqlite.search import SqliteSearch
 from conductor_py.decider.workspace import Limits
 from conductor_py.engine import Engine
 from conductor_py.engine.assembly import assemble
@@ -71,14 +72,16 @@ class Place:
 
 
 @contextmanager
-def place(limits: Limits | None = None) -> Iterator[Place]:
-    """Have a fresh Redis with an engine over it."""
+def place(limits: Limits | None = None, *, in_file: bool = False) -> Iterator[Place]:
+    """Have a fresh Redis with an engine over it. It has its index in memory; or ``in_file``, and
+    what has ended leaves Redis as soon as it may.
+    """
     with tempfile.TemporaryDirectory(prefix="bench-") as directory:
         data = Path(directory)
         with (
             EmbeddedRedis(data / "redis") as store,
             BareRedis(store.socket) as bare,
-            engine_at(store.socket, data, limits) as (engine, connection),
+            engine_at(store.socket, data, limits, in_file=in_file) as (engine, connection),
         ):
             yield Place(
                 engine=engine,
@@ -91,7 +94,11 @@ def place(limits: Limits | None = None) -> Iterator[Place]:
 
 @contextmanager
 def engine_at(
-    socket: str | Path, data: str | Path, limits: Limits | None = None
+    socket: str | Path,
+    data: str | Path,
+    limits: Limits | None = None,
+    *,
+    in_file: bool = False,
 ) -> Iterator[tuple[Engine, Connection]]:
     """Have an engine over the Redis at ``socket``; several of them are servers over one store."""
     connection = Connection(f"unix://{socket}")
@@ -99,7 +106,12 @@ def engine_at(
     wakeups = RedisWakeups(connection, namespace)
     try:
         scripts = Scripts(connection, namespace)
-        yield _engine(scripts, wakeups, Path(data), limits or Limits()), connection
+        ports = ports_at(scripts, wakeups, Path(data))
+        more: dict[str, Any] = {}
+        if in_file:
+            ports = dataclasses.replace(ports, search=SqliteSearch(Path(data) / "search.sqlite"))
+            more["remove_after_ms"] = 0
+        yield _engine(scripts, ports, limits or Limits(), **more), connection
     finally:
         wakeups.close()
         connection.close()
@@ -141,13 +153,14 @@ def engine_module(name: str) -> Any:  # noqa: ANN401 - of that tree
     return import_module(".".join((engine_package.__name__, *inside.parts)))
 
 
-def _engine(scripts: Scripts, wakeups: RedisWakeups, data: Path, limits: Limits) -> Engine:
+def _engine(scripts: Scripts, ports: Any, limits: Limits, **more: Any) -> Engine:  # noqa: ANN401 - of that tree
     return assemble(
-        ports_at(scripts, wakeups, data),
+        ports,
         Shards(RedisShardRegistry(scripts), "bench"),
         version="bench",
         limits=limits,
         payload_limits=engine_module("encoding").PayloadLimits(),
+        **more,
     )
 
 

@@ -61,7 +61,7 @@ def measure(parts: Sequence[str], many: int) -> Iterator[Figure]:
         with place() as where:
             yield from measure_open(where, many)
     if "wide" in parts:
-        with place(limits=Limits(tasks=2 * many)) as where:
+        with place(limits=Limits(tasks=2 * many), in_file=True) as where:
             yield from measure_wide(where, many)
 
 

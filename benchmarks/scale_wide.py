@@ -6,7 +6,7 @@ The cost of a task is compared with that in an execution of a single turn.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from benchmarks.figures import Figure
@@ -43,6 +43,8 @@ def measure_wide(at: Place, tasks: int) -> list[Figure]:
         loop = _loop(f"wide_{name}", kept)
         _run(at, loop, 1)
         narrow = min(_run(at, loop, 1)[0] for _ in range(_NARROW))
+        while at.engine.relay.tick():
+            pass  # what came before is archived, and costs nothing from here on
         forget_peak()
         before = at.bare.counters().memory
         wide, execution = _run(at, loop, tasks // _BRANCHES)
@@ -53,7 +55,9 @@ def measure_wide(at: Place, tasks: int) -> list[Figure]:
         )
         figures += _figures(name, title, wide / narrow, held)
         if kept is None:
-            figures += _pages(at, execution, tasks)
+            figures += _pages(at, execution, tasks, "scale_page", "it")
+            figures += _archived(at, execution, tasks)
+            figures += _pages(at, execution, tasks, "scale_page_archived", "it, archived")
     return figures
 
 
@@ -113,7 +117,40 @@ def _figures(name: str, title: str, growth: float, held: float) -> Iterator[Figu
     )
 
 
-def _pages(at: Place, execution: str, tasks: int) -> Iterator[Figure]:
+def _archived(at: Place, execution: str, tasks: int) -> Iterator[Figure]:
+    """Let it go into index and archive, and then leave the store."""
+    forget_peak()
+    began, reader = time.perf_counter(), at.engine.executions
+    while not any(found["workflowId"] == execution for found in _found(at)):
+        at.engine.relay.tick()
+    spent_ms = (time.perf_counter() - began) * 1000
+    while reader.view(execution, include_tasks=False) is not None:
+        at.engine.relay.tick()
+        time.sleep(0.1)
+    yield Figure(
+        key="scale_archive_time",
+        part=_PART,
+        title="time of a task of it until all are in the index and in the archive",
+        value=spent_ms / tasks,
+        unit="ms",
+    )
+    yield Figure(
+        key="scale_archive_peak",
+        part=_PART,
+        title="most memory of this process until it has left Redis",
+        value=peak_resident_mb(),
+        unit="MB",
+    )
+
+
+def _found(at: Place) -> Sequence[JsonObject]:
+    page = at.engine.executions.search(
+        query="status=COMPLETED", free_text="*", sort="startTime:DESC", start=0, size=5
+    )
+    return page.results
+
+
+def _pages(at: Place, execution: str, tasks: int, key: str, what: str) -> Iterator[Figure]:
     """Read pages from the first to the last."""
     forget_peak()
     slowest = 0.0
@@ -125,14 +162,14 @@ def _pages(at: Place, execution: str, tasks: int) -> Iterator[Figure]:
         if len(page.results) != _PAGE:
             raise RuntimeError(f"the page at {first} has {len(page.results)} tasks")
     yield Figure(
-        key="scale_page",
+        key=key,
         part=_PART,
-        title=f"slowest of {_LOOKS} pages of {_PAGE} tasks of it",
+        title=f"slowest of {_LOOKS} pages of {_PAGE} tasks of {what}",
         value=slowest,
         unit="ms",
     )
     yield Figure(
-        key="scale_page_peak",
+        key=f"{key}_peak",
         part=_PART,
         title="most memory of this process meanwhile",
         value=peak_resident_mb(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+import tempfile
 import time
 from contextlib import suppress
 
@@ -17,12 +18,17 @@ _WANTED_S = 1.0
 
 
 def measure_starts(starts: int) -> list[Figure]:
-    """Measure so many, each on an empty data directory, after one that compiles what is new."""
+    """Measure so many, each on an empty data directory, after one that compiles what is new; and
+    one that has to compile everything, as where it was installed without that.
+    """
     seconds = starts_s(starts)
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        uncompiled = _until_ready_s(PYTHONPYCACHEPREFIX=folder)
     title = f"from the command to a healthy answer of `/health`, {{}} of {starts}"
     return [
         _figure("start_ready", title.format("median"), statistics.median(seconds), _WANTED_S),
         _figure("start_quickest", title.format("the quickest"), min(seconds)),
+        _figure("start_uncompiled", "the same, when no module is compiled yet", uncompiled),
     ]
 
 
@@ -35,9 +41,9 @@ def _figure(key: str, title: str, value: float, target: float | None = None) -> 
     return Figure(key=key, part=_PART, title=title, value=value, unit="s", target=target)
 
 
-def _until_ready_s() -> float:
+def _until_ready_s(**settings: str) -> float:
     began = time.monotonic()
-    with begun() as at:
+    with begun(**settings) as at:
         while not _is_healthy(at):
             if at.process.poll() is not None or time.monotonic() > began + _LONGEST_S:
                 raise RuntimeError(f"the server does not start:\n{at.said}")

@@ -1,16 +1,18 @@
-"""One web server before the least of applications: ``python web_server_child.py NAME PORT``.
+"""One web server before the least of applications: ``web_server_child.py NAME PORT [THREADS]``.
 
 Each as an API process would run it: one process, HTTP/1.1 that is kept alive, as many threads as
-there may be requests at once.
+there may be requests at once. A long poll waits, and finds nothing.
 """
 
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterable
 from typing import Any
+from urllib.parse import parse_qs
 
-_THREADS = 16
+_THREADS = int(sys.argv[3]) if len(sys.argv) > 3 else 16
 _HOST = "127.0.0.1"
 _BODY = b'{"status":"IN_PROGRESS","outputData":{"text":"%s"}}' % (b"x" * 150)
 _HEAD = [("Content-Type", "application/json"), ("Content-Length", str(len(_BODY)))]
@@ -19,6 +21,8 @@ _HEAD = [("Content-Type", "application/json"), ("Content-Length", str(len(_BODY)
 def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
     """Read a request and answer it."""
     environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+    if wait_ms := parse_qs(environ.get("QUERY_STRING", "")).get("timeout"):
+        time.sleep(int(wait_ms[0]) / 1000)
     start_response("200 OK", _HEAD)
     return [_BODY]
 

@@ -34,18 +34,55 @@ class KeptExecution:
     checkpoints: Mapping[str, bytes] = field(default_factory=dict)
 
 
+class KeptWriter:
+    """Writes it down, its fields some after the other: no more is held than what has come of it."""
+
+    def __init__(self) -> None:
+        self._pack = zlib.compressobj(1)
+        self._packed: list[bytes] = []
+        self._size = 0
+        self._begun = False
+        self._add(b'{"f":%d,"fields":{' % _FORMAT)
+
+    def fields(self, fields: Mapping[str, bytes]) -> None:
+        """Write some fields; of one that comes again the last holds."""
+        if fields:
+            self._add(b"," * self._begun + orjson.dumps(_texts(fields))[1:-1])
+            self._begun = True
+
+    def done(self, rest: KeptExecution) -> bytes | None:
+        """Write what there is beside fields; the whole, or ``None`` when it is too large."""
+        end = orjson.dumps(
+            {
+                "plans": _texts(rest.plans),
+                "logs": [list(line) for line in rest.logs],
+                "claim": rest.claim,
+                "checkpoints": _texts(rest.checkpoints),
+            }
+        )
+        self._add(b"}," + end[1:])
+        self._keep(self._pack.flush())
+        packed = b"".join(self._packed) if self._size <= MOST_BYTES else None
+        self._packed.clear()
+        return packed
+
+    def _add(self, piece: bytes) -> None:
+        if self._size <= MOST_BYTES:
+            self._keep(self._pack.compress(piece))
+
+    def _keep(self, packed: bytes) -> None:
+        self._size += len(packed)
+        if self._size > MOST_BYTES:
+            self._packed.clear()
+        elif packed:
+            self._packed.append(packed)
+
+
 def dump_kept(kept: KeptExecution) -> bytes | None:
     """Write it down; ``None`` when it is too large."""
-    body = {
-        "f": _FORMAT,
-        "fields": {name: _text(value) for name, value in kept.fields.items()},
-        "plans": {name: _text(value) for name, value in kept.plans.items()},
-        "logs": [list(line) for line in kept.logs],
-        "claim": kept.claim,
-        "checkpoints": {name: _text(value) for name, value in kept.checkpoints.items()},
-    }
-    packed = zlib.compress(orjson.dumps(body), 1)
-    return packed if len(packed) <= MOST_BYTES else None
+    writer = KeptWriter()
+    writer.fields(kept.fields)
+    return writer.done(kept)
 
 
 def load_kept(stored: bytes) -> KeptExecution:
@@ -62,5 +99,5 @@ def load_kept(stored: bytes) -> KeptExecution:
     )
 
 
-def _text(value: bytes) -> str:
-    return value.decode()
+def _texts(values: Mapping[str, bytes]) -> dict[str, str]:
+    return {name: value.decode() for name, value in values.items()}

@@ -36,7 +36,9 @@ from conductor_py.engine.definitions.tags import Tags
 from conductor_py.engine.effects.deliveries import deliveries
 from conductor_py.engine.effects.effects import Effects
 from conductor_py.engine.effects.events import Events
+from conductor_py.engine.effects.indexing import Indexing
 from conductor_py.engine.effects.notifications import Listeners
+from conductor_py.engine.effects.removing import Removing
 from conductor_py.engine.effects.shared_admission import admitting
 from conductor_py.engine.effects.shared_limits import SharedLimits, limited
 from conductor_py.engine.engine import Engine
@@ -64,6 +66,7 @@ from conductor_py.engine.quiet import Quiet
 from conductor_py.engine.reading.archiving import Archiving
 from conductor_py.engine.reading.reading import Reading
 from conductor_py.engine.reading.views import Views
+from conductor_py.engine.reading.wide_archiving import WideArchiving
 from conductor_py.engine.schedules.backfills import Backfills
 from conductor_py.engine.schedules.scheduler import Firing, RunHistory, Scheduler
 from conductor_py.engine.schedules.schedules import Schedules
@@ -274,17 +277,39 @@ def assemble(
     )
     history = run_history or RunHistory()
     firing = Firing(ports.schedules, executions, clock, history)
-    effects = Effects(
+    indexing = Indexing(
+        store=ports.store,
+        reader=ports.reader,
+        search=ports.search,
+        archiving=Archiving(
+            ports.reader, snapshots, views, holding, index_tasks=gather_tasks_ms is not None
+        ),
+        wide=WideArchiving(
+            store=ports.store,
+            reader=ports.reader,
+            search=ports.search,
+            snapshots=snapshots,
+            views=views,
+            holding=holding,
+            elapsed_ms=clock.elapsed_ms,
+            index_tasks=gather_tasks_ms is not None,
+        ),
+    )
+    removing = Removing(
         outbox=ports.outbox,
         store=ports.store,
         reader=ports.reader,
         snapshots=snapshots,
         search=ports.search,
-        archiving=Archiving(
-            ports.reader, snapshots, views, holding, index_tasks=gather_tasks_ms is not None
-        ),
-        elapsed_ms=clock.elapsed_ms,
+        indexing=indexing,
         left=left,
+    )
+    effects = Effects(
+        outbox=ports.outbox,
+        store=ports.store,
+        indexing=indexing,
+        removing=removing,
+        elapsed_ms=clock.elapsed_ms,
         others=deliveries(
             ports,
             executor=executor,

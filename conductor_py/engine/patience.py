@@ -32,12 +32,14 @@ class Patience:
 
 @dataclass(frozen=True, slots=True)
 class Handled:
-    """What became of effects: done with, or to be tried again at an instant. What is in neither
-    comes again when its lease ends.
+    """What became of effects: done with, or to be tried again at an instant, or ``long``: to be
+    gone on with for a while when the others of the batch have been dealt with. What is in none of
+    these comes again when its lease ends.
     """
 
     done: list[Pending] = field(default_factory=list)
     later: list[tuple[Pending, int]] = field(default_factory=list)
+    long: list[Pending] = field(default_factory=list)
 
 
 EffectHandler = Callable[[int, Sequence[Pending]], Handled]

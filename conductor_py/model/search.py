@@ -10,7 +10,7 @@ does).
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
@@ -304,8 +304,8 @@ class ExecutionDocument:
     ``version`` is the execution's fencing token and decides which of two documents is newer, for
     the summary and for ``archive``; for each of ``tasks`` ``version_of`` does. ``tasks`` are the
     attempts that changed: those of earlier documents stay. ``removed`` are the ids of attempts that
-    are no more. ``archive`` is the whole execution as JSON, given
-    when it has ended, ``kept`` what it can be restored from (opaque, compressed).
+    are no more. ``archive`` is the whole execution as JSON, given when it has ended, but for tasks
+    that stand in pages; ``kept`` is what it can be restored from (opaque, compressed).
     """
 
     version: int
@@ -322,12 +322,30 @@ class ExecutionDocument:
 
     def version_of(self, task: TaskSummary) -> int:
         """The version of a task's document: a claim changes a task, and no version."""
-        return self.version * _CLAIMS + min(task.claims, _CLAIMS - 1)
+        return task_version(self.version, task)
 
     @property
     def last_version(self) -> int:
         """The version above which no document of a task at this version is."""
         return last_task_version(self.version)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskPage:
+    """Some tasks of an execution that is archived at that version: ``document`` is a JSON array of
+    them for the archive, ``tasks`` are what the index is told. Numbers begin at 0.
+    """
+
+    execution_id: str
+    version: int
+    number: int
+    document: bytes
+    tasks: Sequence[TaskSummary] = ()
+
+
+def task_version(version: int, task: TaskSummary) -> int:
+    """The version of a task's document at this version of its execution."""
+    return version * _CLAIMS + min(task.claims, _CLAIMS - 1)
 
 
 def last_task_version(version: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -43,6 +43,10 @@ class Whole:
     beside: Beside | None = None
 
 
+class ExecutionChanged(Exception):
+    """An execution that is read in pieces has another version now, or is gone."""
+
+
 class ExecutionReader(Protocol):
     """What is done with executions beside running them. Every method raises ``StoreUnavailable``
     when the store does not answer.
@@ -55,6 +59,12 @@ class ExecutionReader(Protocol):
 
         ``before_more`` is called before more of it is read than ``PAGE_FIELDS`` and ``PAGE_BYTES``,
         with about how many bytes it has; what it raises is raised.
+        """
+
+    def scan(self, execution: ExecutionId, version: int) -> Iterator[Mapping[str, bytes]]:
+        """Read every field that ``snapshot`` reads, some after the other, in no order and some of
+        them perhaps twice. ``ExecutionChanged`` when its version is not, or not any more, that one:
+        what was read before may be of another.
         """
 
     def several(

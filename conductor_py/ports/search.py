@@ -16,6 +16,7 @@ from conductor_py.model.search import (
     ExecutionDocument,
     SearchPage,
     SearchRequest,
+    TaskPage,
     TaskSearchPage,
 )
 
@@ -57,8 +58,19 @@ class Search(Protocol):
         """Find tasks; fields are those of ``TASK_FIELDS``."""
 
     def archived(self, execution_id: str) -> Archived | None:
-        """Read a finished execution whole; immediately after its ``put``, without waiting for a
-        refresh.
+        """Read a finished execution, whole but for tasks that stand in pages; immediately after its
+        ``put``, without waiting for a refresh.
+        """
+
+    def put_page(self, page: TaskPage) -> None:
+        """Write some tasks of an execution whose archive of that version is going to be put; they
+        are as durable as that, and may go when a newer one is. Nothing is written of an execution
+        without a summary in the index: it may have been deleted.
+        """
+
+    def page(self, execution_id: str, version: int, number: int) -> bytes | None:
+        """Read a page of the tasks of that version, immediately after its ``put_page``; ``None``:
+        there is none.
         """
 
     def archived_version(self, execution_id: str) -> int | None:

@@ -275,11 +275,13 @@ def failed_names(view: ExecutionView) -> tuple[tuple[str, ...], tuple[str, ...]]
     """List references and definitions of what failed of the view, once the execution has ended."""
     if not view.header.status.terminal:
         return (), ()
-    failed = [
-        task for task in view.tasks if task.attempt.status.failed and not task.attempt.superseded
+    failed = [  # names alone: tasks may be read one by one, and be many
+        (wire_ref(task.attempt.ref, task.attempt.vector), wire_definition_name(task))
+        for task in view.tasks
+        if task.attempt.status.failed and not task.attempt.superseded
     ]
-    references = dict.fromkeys(wire_ref(t.attempt.ref, t.attempt.vector) for t in failed)
-    return tuple(references), tuple(dict.fromkeys(wire_definition_name(t) for t in failed))
+    references = dict.fromkeys(reference for reference, _ in failed)
+    return tuple(references), tuple(dict.fromkeys(definition for _, definition in failed))
 
 
 def inline(document: Document) -> JsonObject:

@@ -9,7 +9,7 @@ import pytest
 
 from conductor_py.adapters.elasticsearch.client import ElasticsearchSettings
 from conductor_py.adapters.elasticsearch.search import ElasticsearchSearch
-from conductor_py.errors import StoreUnavailable
+from conductor_py.errors import StoreDamaged, StoreUnavailable
 from conductor_py.model.search import SearchRequest
 from tests.services.fixed_answers import answering, response
 
@@ -26,7 +26,8 @@ _DAMAGED: Final = {
         b' "hits": {"total": {"value": "many"}, "hits": [{}]}, "errors": true, "items": [{}]}'
     ),
     "an archive that does not unpack": response(
-        b'{"found": true, "_version": 1, "_source": {"document": "AAAA", "kept": 1},'
+        b'{"found": true, "_version": 1,'
+        b' "_source": {"workflowId": "e", "document": "AAAA", "kept": 1},'
         b' "hits": 7, "errors": false, "items": []}'
     ),
 }
@@ -73,6 +74,12 @@ def test_what_a_server_says_of_a_refusal_is_not_said_on(refusal: bytes) -> None:
         _index(url).search(SearchRequest())
     assert _SECRET not in str(refused.value)
     assert len(str(refused.value)) < 200
+
+
+def test_a_page_that_does_not_unpack_is_damaged() -> None:
+    damage = _DAMAGED["an archive that does not unpack"]
+    with answering(damage) as url, pytest.raises(StoreDamaged, match="page of e"):
+        _index(url).page("e", 1, 0)
 
 
 def test_a_document_that_is_absent_is_absent() -> None:

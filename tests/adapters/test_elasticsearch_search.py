@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 import pytest
@@ -17,7 +18,7 @@ from conductor_py.adapters.elasticsearch.search import ElasticsearchSearch, _bat
 from conductor_py.adapters.elasticsearch.statement import search_body
 from conductor_py.adapters.process_local import ProcessLocal
 from conductor_py.errors import InvalidInput, StoreUnavailable
-from conductor_py.model.search import SearchRequest
+from conductor_py.model.search import SearchRequest, TaskPage
 from tests.services import free_port
 
 
@@ -73,3 +74,20 @@ def test_a_search_that_takes_the_server_too_long_is_refused_and_not_answered_in_
     with pytest.raises(InvalidInput, match="narrow it"):
         search.search(SearchRequest())
     assert Client.asked == ["10s"]
+
+
+def test_a_page_of_what_is_deleted_while_it_is_written_goes_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    search = ElasticsearchSearch(ElasticsearchSettings(urls=("http://x",)))
+    absent = iter([frozenset[str](), frozenset({"e"})])
+    sent: list[tuple[str, int, bool]] = []
+
+    def bulk(writes: Iterable[_Write]) -> tuple[str, ...]:
+        sent.extend((write.id, write.version, write.body is None) for write in writes)
+        return ()
+
+    monkeypatch.setattr(search, "_absent", lambda _: next(absent))
+    monkeypatch.setattr(search, "_bulk", bulk)
+    search.put_page(TaskPage(execution_id="e", version=4, number=2, document=b"[]"))
+    assert sent == [("e-4-2", 4, False), ("e-4-2", 4, True)]

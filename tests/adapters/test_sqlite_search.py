@@ -21,6 +21,7 @@ from conductor_py.errors import ConfigurationError, InvalidInput, StoreDamaged, 
 from conductor_py.model.search import (
     EXECUTION_FIELDS,
     And,
+    Archived,
     Between,
     ExecutionDocument,
     ExecutionSummary,
@@ -33,6 +34,7 @@ from conductor_py.model.search import (
     Query,
     SearchRequest,
     SortKey,
+    TaskPage,
     TaskSummary,
     Words,
     anywhere,
@@ -326,7 +328,9 @@ def test_the_number_of_all_is_counted_once_in_a_file_that_lacks_it(
         for name in ("execution", "task"):
             file.execute(f"DROP TRIGGER {name}_comes")
             file.execute(f"DROP TRIGGER {name}_goes")
-        file.execute("DROP TABLE counted")
+        file.execute("DROP TRIGGER archive_goes")
+        for table in ("counted", "archive_page"):
+            file.execute(f"DROP TABLE {table}")
         file.commit()
     opened = SqliteSearch(tmp_path / "search.sqlite")
     assert _total(opened) == 30
@@ -335,6 +339,73 @@ def test_the_number_of_all_is_counted_once_in_a_file_that_lacks_it(
     again = SqliteSearch(tmp_path / "search.sqlite")
     assert _total(again) == 35
     again.close()
+
+
+def _page_of(document: ExecutionDocument, tasks: bytes) -> TaskPage:
+    """The first page of its tasks."""
+    return TaskPage(
+        execution_id=document.execution_id, version=document.version, number=0, document=tasks
+    )
+
+
+def test_a_file_that_an_earlier_version_made_gets_room_for_pages_of_tasks(
+    search: SqliteSearch, tmp_path: Path
+) -> None:
+    (plain,) = _documents(0, 1)
+    search.put([replace(plain, archive=b'{"tasks": [1]}')])
+    search.close()
+    with closing(sqlite3.connect(tmp_path / "search.sqlite")) as file:
+        file.execute("DROP TRIGGER archive_goes")
+        file.execute("DROP TABLE archive_page")
+        file.commit()
+    opened = SqliteSearch(tmp_path / "search.sqlite")
+    found = opened.archived(plain.execution_id)
+    assert found == Archived(version=plain.version, document=b'{"tasks": [1]}')
+    newer = plain.version + 1
+    opened.put_page(_page_of(replace(plain, version=newer), b"[1]"))
+    assert opened.page(plain.execution_id, newer, 0) == b"[1]"
+    opened.close()
+
+
+def test_pages_of_older_archives_go_with_the_next_one(search: SqliteSearch, tmp_path: Path) -> None:
+    (plain,) = _documents(0, 1)
+    search.put([plain])
+    for version in (plain.version, plain.version + 1, plain.version + 2):
+        search.put_page(_page_of(replace(plain, version=version), b"[]"))
+    search.put([replace(plain, version=plain.version + 1, archive=b"{}")])
+    with closing(sqlite3.connect(tmp_path / "search.sqlite")) as file:
+        left = file.execute("SELECT version FROM archive_page ORDER BY version").fetchall()
+    assert left == [(plain.version + 1,), (plain.version + 2,)]
+
+
+def test_pages_go_with_an_archive_that_an_earlier_version_deletes(
+    search: SqliteSearch, tmp_path: Path
+) -> None:
+    (plain,) = _documents(0, 1)
+    search.put([plain])
+    search.put_page(_page_of(replace(plain, version=plain.version + 1), b"[]"))
+    for version in (1, 2):  # the second replaces the first, and takes nothing away
+        search.put([replace(plain, version=plain.version + version, archive=b"{}")])
+        search.put_page(_page_of(replace(plain, version=plain.version + version), b"[]"))
+    with closing(sqlite3.connect(tmp_path / "search.sqlite")) as file:
+        pages = "SELECT count(*) FROM archive_page"
+        assert file.execute(pages).fetchone() == (1,)
+        file.execute("DELETE FROM archive WHERE workflowId = ?", (plain.execution_id,))
+        assert file.execute(pages).fetchone() == (0,)
+        file.commit()
+
+
+def test_a_page_that_is_damaged_says_so(search: SqliteSearch, tmp_path: Path) -> None:
+    (plain,) = _documents(0, 1)
+    search.put([plain])
+    search.put_page(_page_of(plain, b"[]"))
+    with closing(sqlite3.connect(tmp_path / "search.sqlite")) as file:
+        file.execute("UPDATE archive_page SET document = x'00ff'")
+        file.commit()
+    with pytest.raises(StoreDamaged):
+        search.page(plain.execution_id, plain.version, 0)
+    search.put_page(_page_of(plain, b"[2]"))
+    assert search.page(plain.execution_id, plain.version, 0) == b"[2]"
 
 
 @pytest.mark.parametrize("damage", ["= '{no'", "= '[]'", "= '{}'", "= x'ff00'", None])

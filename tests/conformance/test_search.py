@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from conductor_py.adapters.elasticsearch import search as elasticsearch_search
 from conductor_py.adapters.elasticsearch.client import ElasticsearchSettings
+from conductor_py.adapters.elasticsearch.indices import page_id
 from conductor_py.adapters.elasticsearch.search import ElasticsearchSearch
 from conductor_py.adapters.memory.search import MemorySearch
 from conductor_py.adapters.sqlite.search import SqliteSearch
@@ -22,6 +24,7 @@ from conductor_py.model.search import (
     ExecutionDocument,
     ExecutionSummary,
     SearchRequest,
+    TaskPage,
     TaskSummary,
 )
 from conductor_py.ports.search import Search
@@ -574,6 +577,93 @@ def test_a_late_older_archive_changes_nothing(index):
     index.put([document(4, summary("e1", end_ms=T0), archive=b'{"v": 4}')])
     index.put([document(3, summary("e1", end_ms=T0), archive=b'{"v": 3}')])
     assert index.archived("e1") == Archived(version=4, document=b'{"v": 4}')
+
+
+def _page(version: int, number: int, **parts) -> TaskPage:
+    """A page of the tasks of an execution, which says what it is."""
+    written = b'[{"v": %d}]' % (100 * version + number)
+    return TaskPage(
+        execution_id="e1", version=version, number=number, **{"document": written, **parts}
+    )
+
+
+def _pages(index, version: int, count: int) -> list[bytes | None]:
+    return [index.page("e1", version, number) for number in range(count)]
+
+
+def _put_wide(index, version: int, count: int, **parts) -> None:
+    index.put([document(version - 1, summary("e1", end_ms=T0))])
+    for number in range(count):
+        index.put_page(_page(version, number))
+    index.put([document(version, summary("e1", end_ms=T0), archive=b"{}", **parts)])
+
+
+def test_tasks_of_a_wide_execution_are_read_by_pages_at_once(index):
+    _put_wide(index, 4, 3, kept=b"packed")
+    assert index.archived("e1") == Archived(version=4, document=b"{}")
+    assert index.kept("e1") == Archived(version=4, document=b"packed")
+    assert _pages(index, 4, 4) == [b'[{"v": 400}]', b'[{"v": 401}]', b'[{"v": 402}]', None]
+    assert (index.page("e1", 3, 0), index.page("e2", 4, 0)) == (None, None)
+    index.refresh()
+    assert found(index) == ["e1"]
+    assert index.ended_before(T0 + 1, 10) == (ArchivedId(execution_id="e1", version=4),)
+
+
+def test_the_id_of_a_page_is_that_of_no_execution(index):
+    _put_wide(index, 4, 1, kept=b"packed")
+    assert index.archived(page_id("e1", 4, 0)) is None
+    assert index.archived_version(page_id("e1", 4, 0)) is None
+    assert index.kept(page_id("e1", 4, 0)) is None
+
+
+def test_tasks_of_a_page_are_found_and_the_newer_of_each_stays(index):
+    index.put([document(5, summary("e1"), tasks=(task("t2", status="COMPLETED"),))])
+    index.put_page(_page(4, 0, tasks=(task("t1"), task("t2", status="FAILED"))))
+    index.refresh()
+    assert set(tasks_found(index)) == {"t1", "t2"}
+    assert tasks_found(index, "status=FAILED") == []
+
+
+def test_pages_of_another_version_change_nothing(index):
+    _put_wide(index, 4, 2)
+    index.put_page(_page(3, 0))
+    index.put_page(_page(6, 0))
+    index.put_page(_page(4, 0))
+    assert _pages(index, 4, 2) == [b'[{"v": 400}]', b'[{"v": 401}]']
+    assert index.page("e1", 6, 0) == b'[{"v": 600}]'
+    _put_wide(index, 6, 1)
+    index.put([document(5, summary("e1", end_ms=T0), archive=b'{"late": 1}')])
+    assert index.archived("e1").version == 6
+    assert _pages(index, 6, 2) == [b'[{"v": 600}]', None]
+
+
+def test_a_page_that_is_written_again_is_there_once_as_it_was_written_last(index):
+    _put_wide(index, 4, 2)
+    index.put_page(_page(4, 1, document=b'["again"]', tasks=(task("t1"),)))
+    assert _pages(index, 4, 3) == [b'[{"v": 400}]', b'["again"]', None]
+
+
+def test_deleting_removes_every_page_and_no_later_one_comes(index, monkeypatch):
+    monkeypatch.setattr(elasticsearch_search, "_PAGE", 2)
+    _put_wide(index, 4, 3)
+    _put_wide(index, 5, 5)
+    assert not index.delete("e1", 4)
+    assert _pages(index, 5, 5) == [b'[{"v": %d}]' % n for n in range(500, 505)]
+    assert index.delete("e1", 5)
+    index.put([document(4, summary("e1", end_ms=T0))])
+    for number in (0, 7):
+        index.put_page(_page(5, number, tasks=(task("t1"),)))
+    assert index.archived("e1") is None
+    assert [_pages(index, version, 8) for version in (4, 5)] == [[None] * 8] * 2
+    index.refresh()
+    assert tasks_found(index) == []
+
+
+def test_a_page_of_an_execution_that_the_index_does_not_know_is_not_written(index):
+    index.put_page(_page(4, 0, tasks=(task("t1"),)))
+    assert index.page("e1", 4, 0) is None
+    index.refresh()
+    assert tasks_found(index) == []
 
 
 def test_retention_lists_what_ended_before_the_oldest_first(index):

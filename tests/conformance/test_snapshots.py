@@ -1,8 +1,8 @@
-"""What ``ExecutionReader.snapshot`` promises of what is much to read, on every store."""
+"""What ``ExecutionReader`` promises of what is much to read, on every store."""
 
 import pytest
 
-from conductor_py.ports.reader import PAGE_BYTES, PAGE_FIELDS
+from conductor_py.ports.reader import PAGE_BYTES, PAGE_FIELDS, ExecutionChanged
 from tests.conformance.stores import NOW, Store, an_id, running
 
 _MANY = {f"o:{number}": b"{}" for number in range(PAGE_FIELDS + 1)}
@@ -47,3 +47,38 @@ def test_of_what_is_little_nobody_is_asked(store: Store) -> None:
     assert found is not None
     assert few.items() <= found[1].items()
     assert store.reader.snapshot(an_id(2), before_more=refuse) is None
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {f"o:{number}": b"{}" for number in range(3 * PAGE_FIELDS)},
+        {f"o:{number}": b'"%s"' % (b"x" * 300_000) for number in range(48)},
+    ],
+    ids=["few", "many", "large"],
+)
+def test_every_field_is_read_some_after_the_other(store: Store, more: dict[str, bytes]) -> None:
+    store.start(an_id(1), running(fields={**running().fields, **more}))
+    whole = store.reader.snapshot(an_id(1))
+    assert whole is not None
+    pages = list(store.reader.scan(an_id(1), whole[0]))
+    read: dict[str, bytes] = {}
+    for page in pages:
+        read |= page
+    assert read == whole[1]
+    if more:
+        assert max(sum(map(len, page.values())) for page in pages) < 2 * PAGE_BYTES
+        assert len(pages) > 1
+
+
+def test_who_reads_some_after_the_other_hears_that_it_has_changed(store: Store) -> None:
+    store.start(an_id(1), running(fields={**running().fields, **_MANY}))
+    pages = store.reader.scan(an_id(1), NOW)
+    next(pages)
+    store.commit(store.sent(an_id(1)), running())
+    with pytest.raises(ExecutionChanged):
+        list(pages)
+    for execution, version in ((an_id(1), NOW), (an_id(2), NOW)):
+        with pytest.raises(ExecutionChanged):
+            list(store.reader.scan(execution, version))

@@ -213,7 +213,7 @@ def test_a_wide_execution_goes_into_index_and_archive_with_its_tasks_one_at_a_ti
 def test_a_wide_execution_waits_with_its_archive_for_what_is_heavy(
     engine: MemoryEngine, wide: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("conductor_py.engine.effects.effects._HEAVY_S", 0)
+    monkeypatch.setattr("conductor_py.engine.effects.indexing._HEAVY_S", 0)
     engine.run(f"b{_BRANCHES - 1}")
     with another_has(PLACE):
         pass_time(engine, seconds=5)

@@ -12,6 +12,7 @@ CHAOS: Final = (
 EXECUTOR: Final = "tests/engine/test_executor.py"
 RESULTS: Final = "tests/engine/test_results.py"
 LARGE_READS: Final = "tests/engine/test_large_reads.py"
+VERY_WIDE: Final = "tests/engine/test_very_wide_archives.py"
 LEAVING: Final = "tests/engine/test_leaving.py"
 STARTING_AGAIN: Final = "tests/engine/test_starting_again.py"
 RACES: Final = "tests/anomalies/test_races.py"
@@ -399,7 +400,7 @@ LEAVES: Final = (
                 f"{ENGINE}/effects/effects.py",
                 "            wanted = by_kind.pop(kind, [])\n",
                 "            wanted = by_kind.pop(kind, [])\n            self._outbox.confirm("
-                "partition, [(effect.id, effect.stamp) for effect in wanted], life)\n",
+                "partition, [(effect.id, effect.stamp) for effect in wanted], batch.life)\n",
             ),
         ),
         caught_by=(LEAVING, "tests/engine/test_events.py", ENDINGS),
@@ -425,7 +426,7 @@ LEAVES: Final = (
         breaks=("I7", "A-38"),
         edits=(
             Edit(
-                f"{ENGINE}/effects/effects.py",
+                f"{ENGINE}/effects/removing.py",
                 "self._reader.remove(execution, archived.version)",
                 'self._reader.remove(execution, (self._store.load(execution, ["h"]) or (0,))[0])',
             ),
@@ -438,7 +439,7 @@ LEAVES: Final = (
         breaks=("I7", "A-38"),
         edits=(
             Edit(
-                f"{ENGINE}/effects/effects.py",
+                f"{ENGINE}/effects/removing.py",
                 "            return self._unarchived(partition, execution, effect)\n",
                 "            return True\n",
             ),
@@ -470,6 +471,32 @@ LEAVES: Final = (
             ),
         ),
         caught_by=("tests/engine/test_restoring.py",),
+    ),
+    Mutant(
+        id="leaves-with-a-page-lost",
+        bug="A wide execution leaves Redis though a page of its archive is lost.",
+        breaks=("I7",),
+        edits=(
+            Edit(
+                f"{ENGINE}/effects/removing.py",
+                "            whole = self._indexing.is_whole(execution, archived)\n",
+                "            whole = True\n",
+            ),
+        ),
+        caught_by=(VERY_WIDE,),
+    ),
+    Mutant(
+        id="pages-begun-anew",
+        bug="Whoever goes on with the pages of a wide execution begins with the first.",
+        breaks=("I4",),
+        edits=(
+            Edit(
+                f"{ENGINE}/reading/wide_archiving.py",
+                "            if self._is_there(execution, written):",
+                "            if not written:",
+            ),
+        ),
+        caught_by=(VERY_WIDE,),
     ),
     Mutant(
         id="archive-read-before-the-attempt",

@@ -29,7 +29,8 @@ _RETRIES = 2
 _RETRIED_STATUSES = (429, 502, 503, 504)
 _TOO_LARGE = 413
 _WORD = re.compile(r"[A-Za-z0-9_.-]{1,100}")
-_DAMAGE = (LookupError, TypeError, ValueError, AttributeError, RecursionError, zlib.error)
+DAMAGE = (LookupError, TypeError, ValueError, AttributeError, RecursionError, zlib.error)
+"""What reading a damaged answer raises."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +125,7 @@ def wrapped() -> Iterator[None]:
     except TransportError as error:
         name = type(error).__name__
         raise StoreUnavailable(f"The search server does not answer: {name}") from error
-    except _DAMAGE as error:
+    except DAMAGE as error:
         name = type(error).__name__
         raise StoreUnavailable(f"The search server's answer cannot be read: {name}") from error
 

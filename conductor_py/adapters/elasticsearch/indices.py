@@ -114,13 +114,24 @@ def archive_body(
     return body
 
 
+def page_body(execution_id: str, document: bytes) -> Body:
+    """Wrap some of the tasks of an execution. They have no end: nobody looks for them by that."""
+    packed = b64encode(zlib.compress(document, 1)).decode()
+    return {"workflowId": execution_id, "document": packed}
+
+
+def page_id(execution_id: str, version: int, number: int) -> str:
+    """The id of a page of tasks, in the index of the archive."""
+    return f"{execution_id}-{version}-{number}"
+
+
 def kept_document(body: Body) -> bytes | None:
     """Unwrap what the execution can be restored from."""
     return b64decode(body["kept"]) if "kept" in body else None
 
 
 def archive_document(body: Body) -> bytes:
-    """Unwrap what ``archive_body`` wrapped."""
+    """Unwrap what ``archive_body`` or ``page_body`` wrapped."""
     return zlib.decompress(b64decode(body["document"]))
 
 

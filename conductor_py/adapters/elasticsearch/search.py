@@ -8,10 +8,11 @@ back).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from conductor_py.adapters.elasticsearch.client import (
+    DAMAGE,
     ElasticsearchSettings,
     connect,
     word,
@@ -28,6 +29,8 @@ from conductor_py.adapters.elasticsearch.indices import (
     archive_document,
     kept_document,
     make_indices,
+    page_body,
+    page_id,
     summary_body,
 )
 from conductor_py.adapters.elasticsearch.statement import search_body
@@ -38,15 +41,18 @@ from conductor_py.codec.search_document import (
     encode_execution,
     encode_task,
 )
-from conductor_py.errors import InvalidInput, StoreUnavailable
+from conductor_py.errors import InvalidInput, StoreDamaged, StoreUnavailable
 from conductor_py.model.search import (
     Archived,
     ArchivedId,
     ExecutionDocument,
     SearchPage,
     SearchRequest,
+    TaskPage,
     TaskSearchPage,
+    TaskSummary,
     last_task_version,
+    task_version,
 )
 from conductor_py.ports.search import LOOKS_AT_TOO_MUCH, DocumentRefused
 
@@ -65,20 +71,23 @@ _ABSENT = 404
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Write:
-    """One line of a bulk request; without a body it deletes. ``size`` is a guess in bytes."""
+    """One line of a bulk request; without a body it deletes. ``size`` is a guess in bytes. What
+    ``repeats`` may be there in the same version.
+    """
 
     index: Index
     id: str
     version: int
     body: Body | None
     size: int = 1_000
+    repeats: bool = False
 
     def lines(self, prefix: str) -> tuple[Body, ...]:
         header = {
             "_index": self.index.name(prefix),
             "_id": self.id,
             "version": self.version,
-            "version_type": "external" if self.body is not None else "external_gte",
+            "version_type": "external_gte" if self.repeats or self.body is None else "external",
         }
         if self.body is None:
             return ({"delete": header},)
@@ -118,14 +127,42 @@ class ElasticsearchSearch:
                 return None
             return Archived(version=_version(found), document=archive_document(found["_source"]))
 
+    def put_page(self, page: TaskPage) -> None:
+        body = page_body(page.execution_id, page.document)
+        writes = [_task(task, task_version(page.version, task)) for task in page.tasks]
+        writes.append(
+            _Write(
+                index=ARCHIVE,
+                id=page_id(page.execution_id, page.version, page.number),
+                version=page.version,
+                body=body,
+                size=1_000 + len(body["document"]),
+                repeats=True,
+            )
+        )
+        with wrapped():
+            if self._absent((page.execution_id,)):
+                return
+            self._bulk(writes)
+            if self._absent((page.execution_id,)):  # it has been deleted meanwhile
+                self._bulk(replace(write, body=None) for write in writes)
+
+    def page(self, execution_id: str, version: int, number: int) -> bytes | None:
+        with wrapped():
+            found = self._found(execution_id, id_=page_id(execution_id, version, number))
+            try:
+                return None if found is None else archive_document(found["_source"])
+            except DAMAGE as damage:
+                raise StoreDamaged(f"A page of {execution_id} cannot be read.") from damage
+
     def archived_version(self, execution_id: str) -> int | None:
         with wrapped():
-            found = self._found(execution_id, source=False)
+            found = self._found(execution_id, only=["workflowId"])
             return None if found is None else _version(found)
 
     def kept(self, execution_id: str) -> Archived | None:
         with wrapped():
-            found = self._found(execution_id, only=["kept"])
+            found = self._found(execution_id, only=["workflowId", "kept"])
             document = kept_document(found["_source"]) if found is not None else None
             if found is None or document is None:
                 return None
@@ -145,14 +182,19 @@ class ElasticsearchSearch:
             return tuple(ArchivedId(execution_id=h["_id"], version=_version(h)) for h in hits)
 
     def delete(self, execution_id: str, version: int) -> bool:
+        def deleted(index: Index) -> bool:
+            write = _Write(index=index, id=execution_id, version=version, body=None)
+            return not self._bulk([write])
+
         with wrapped():
-            # The summary first: when it is newer, nothing else has been touched.
-            for index in (EXECUTIONS, ARCHIVE):
-                write = _Write(index=index, id=execution_id, version=version, body=None)
-                if self._bulk([write]):
-                    return False
+            # The summary first: when it is newer, nothing else has been touched. The archive last:
+            # as long as it is there, the execution is found by its age, and deleted again.
+            if not deleted(EXECUTIONS):
+                return False
             self._delete_tasks(execution_id, version)
-        return True
+            self._delete_pages(execution_id, version)
+            # It may have come back meanwhile.
+            return bool(self._absent((execution_id,))) and deleted(ARCHIVE)
 
     def refresh(self) -> None:
         names = [index.name(self._prefix) for index in (EXECUTIONS, TASKS, ARCHIVE)]
@@ -181,6 +223,32 @@ class ElasticsearchSearch:
                 return
             after = hits[-1]["sort"]
 
+    def _delete_pages(self, execution_id: str, version: int) -> None:
+        """Delete the pages of tasks of this version and earlier ones."""
+        client, name = self._connection.get(), ARCHIVE.name(self._prefix)
+        others = [execution_id]
+        while True:
+            client.indices.refresh(
+                index=name
+            )  # nothing of a page says where the next search begins
+            answer = client.search(
+                index=name,
+                query={
+                    "bool": {
+                        "filter": [{"term": {"workflowId": execution_id}}],
+                        "must_not": [{"ids": {"values": others}}],
+                    }
+                },
+                size=_PAGE,
+                source=False,
+            )
+            hits = answer["hits"]["hits"]
+            others += self._bulk(
+                _Write(index=ARCHIVE, id=hit["_id"], version=version, body=None) for hit in hits
+            )
+            if len(hits) < _PAGE:
+                return
+
     def _select(self, index: Index, request: SearchRequest) -> tuple[int, list[dict[str, Any]]]:
         body = search_body(index, request)
         answer = self._connection.get().search(index=index.name(self._prefix), body=body)
@@ -193,18 +261,17 @@ class ElasticsearchSearch:
         self,
         execution_id: str,
         *,
-        source: bool | None = None,
+        id_: str | None = None,
         only: list[str] | None = None,
         without: list[str] | None = None,
     ) -> Mapping[str, Any] | None:
-        """Read a document of the archive. Only the server itself says that there is none: a page
-        that is called 404 does not.
+        """Read a document of the archive, that of its execution unless it has an id of its own.
+        Only the server itself says that there is none: a page that is called 404 does not.
         """
         client = self._connection.get().options(ignore_status=_ABSENT)
         found = client.get(
             index=ARCHIVE.name(self._prefix),
-            id=execution_id,
-            source=source,
+            id=id_ or execution_id,
             source_includes=only,
             source_excludes=without,
         )
@@ -215,7 +282,8 @@ class ElasticsearchSearch:
             return None
         if body["found"] is not True:
             raise ValueError("neither there nor absent")
-        return body
+        # Whoever asks for the id of a page does not ask for an execution.
+        return body if body["_source"]["workflowId"] == execution_id else None
 
     def _bulk(self, writes: Iterable[_Write]) -> tuple[str, ...]:
         """Send in bounded requests; returns the ids that the server holds in a newer version."""
@@ -267,10 +335,7 @@ def _summary(document: ExecutionDocument) -> _Write:
 def _parts(document: ExecutionDocument) -> Iterator[_Write]:
     version = document.version
     for task in document.tasks:
-        body = summary_body(TASKS, encode_task(task))
-        size = 2_000 + 2 * (len(task.input) + len(task.output))
-        task_version = document.version_of(task)
-        yield _Write(index=TASKS, id=task.task_id, version=task_version, body=body, size=size)
+        yield _task(task, document.version_of(task))
     for task_id in document.removed:
         yield _Write(index=TASKS, id=task_id, version=document.last_version, body=None)
     if document.archive is not None:
@@ -283,6 +348,12 @@ def _parts(document: ExecutionDocument) -> Iterator[_Write]:
         if size > _MOST_BYTES:
             raise DocumentRefused(f"An archive of {size} bytes is more than a search server takes.")
         yield _Write(index=ARCHIVE, id=document.execution_id, version=version, body=body, size=size)
+
+
+def _task(task: TaskSummary, version: int) -> _Write:
+    body = summary_body(TASKS, encode_task(task))
+    size = 2_000 + 2 * (len(task.input) + len(task.output))
+    return _Write(index=TASKS, id=task.task_id, version=version, body=body, size=size)
 
 
 def _archive_size(body: Body) -> int:

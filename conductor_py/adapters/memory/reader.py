@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from conductor_py.adapters.memory.changes import answer_of
@@ -15,6 +15,7 @@ from conductor_py.ports.reader import (
     PAGE_BYTES,
     PAGE_FIELDS,
     Beside,
+    ExecutionChanged,
     Whole,
 )
 from conductor_py.ports.restore import LEAVES_AGAIN_MS, Restore
@@ -43,6 +44,20 @@ class MemoryExecutionReader:
         with self._space.lock:
             target = self._space.of(execution).executions.get(execution)
             return None if target is None else (target.version, dict(target.fields))
+
+    def scan(self, execution: ExecutionId, version: int) -> Iterator[Mapping[str, bytes]]:
+        found = self.snapshot(execution)
+        page, size = dict[str, bytes](), 0
+        for name, value in found[1].items() if found is not None else ():
+            page[name] = value
+            size += len(value)
+            if len(page) == PAGE_FIELDS or size >= PAGE_BYTES:
+                yield page
+                page, size = {}, 0
+        yield page
+        now = self.snapshot(execution)
+        if found is None or now is None or not found[0] == now[0] == version:
+            raise ExecutionChanged
 
     def several(
         self, partition: int, executions: Sequence[ExecutionId]

@@ -39,8 +39,10 @@ from conductor_py.model.search import (
     SearchPage,
     SearchRequest,
     SortKey,
+    TaskPage,
     TaskSearchPage,
     Words,
+    task_version,
 )
 
 
@@ -63,6 +65,7 @@ class _State:
     executions: dict[str, _Entry] = field(default_factory=dict)
     tasks: dict[str, _Entry] = field(default_factory=dict)
     archive: dict[str, _Kept] = field(default_factory=dict)
+    pages: dict[str, dict[tuple[int, int], TaskPage]] = field(default_factory=dict)
     deleted: dict[str, int] = field(default_factory=dict)
 
 
@@ -97,6 +100,21 @@ class MemorySearch:
             return None
         return Archived(version=kept.version, document=kept.document)
 
+    def put_page(self, page: TaskPage) -> None:
+        state, execution_id, version = self._state, page.execution_id, page.version
+        with self._lock:
+            if execution_id not in state.executions:
+                return
+            for task in page.tasks:
+                entry = _Entry(version=task_version(version, task), stored=encode_task(task))
+                _keep_newest(state.tasks, task.task_id, entry)
+            state.pages.setdefault(execution_id, {})[version, page.number] = page
+
+    def page(self, execution_id: str, version: int, number: int) -> bytes | None:
+        with self._lock:
+            page = self._state.pages.get(execution_id, {}).get((version, number))
+        return None if page is None else page.document
+
     def archived_version(self, execution_id: str) -> int | None:
         with self._lock:
             kept = self._state.archive.get(execution_id)
@@ -127,6 +145,7 @@ class MemorySearch:
             state.deleted[execution_id] = max(version, state.deleted.get(execution_id, 0))
             state.executions.pop(execution_id, None)
             state.archive.pop(execution_id, None)
+            state.pages.pop(execution_id, None)
             for task_id, task in tuple(state.tasks.items()):
                 if task.stored["workflowId"] == execution_id:
                     del state.tasks[task_id]
@@ -156,6 +175,10 @@ class MemorySearch:
                 document=document.archive,
                 kept=document.kept,
             )
+            pages = state.pages.pop(execution_id, {})
+            left = {key: page for key, page in pages.items() if page.version >= version}
+            if left:
+                state.pages[execution_id] = left
 
 
 def _keep_newest(entries: dict[str, _Entry], key: str, entry: _Entry) -> None:

@@ -18,6 +18,7 @@ from conductor_py.ports.reader import (
     PAGE_BYTES,
     PAGE_FIELDS,
     Beside,
+    ExecutionChanged,
     Whole,
 )
 from conductor_py.ports.restore import LEAVES_AGAIN_MS, Restore
@@ -67,17 +68,35 @@ class RedisExecutionReader:
         """Read page by page, so that a wide execution does not hold up all others; ``None`` when
         it changed meanwhile.
         """
-        count = max(1, min(PAGE_FIELDS, PAGE_BYTES * number // max(size, 1)))
+        fields = dict[str, bytes]()
+        try:
+            for page in self._pages(execution, None, _page_fields(number, size)):
+                fields |= page
+        except ExecutionChanged:
+            return None
+        return fields
+
+    def scan(self, execution: ExecutionId, version: int) -> Iterator[Mapping[str, bytes]]:
+        found = self._scripts.run("read_execution", partition_of(execution), (execution, 0, 0))
+        number, size = found or (0, 0)
+        yield from map(_kept, self._pages(execution, version, _page_fields(number, size)))
+
+    def _pages(
+        self, execution: ExecutionId, version: int | None, count: int
+    ) -> Iterator[dict[str, bytes]]:
+        """Read about so many fields at once; the version is this one, or any, and stays that."""
         before = self._command("HGET", execution, "exec:", "v")
-        fields, cursor = dict[str, bytes](), b"0"
+        cursor = b"0"
         while True:
             cursor, page = self._command("HSCAN", execution, "exec:", cursor, "COUNT", count)
-            fields |= fields_of(page)
+            yield fields_of(page)
             if int(cursor) == 0:  # at once when it has been removed meanwhile
                 break
         after = self._command("HGET", execution, "exec:", "v")
-        unchanged = before and after and _version(before) == _version(after)
-        return fields if unchanged else None
+        if not before or not after or _version(before) != _version(after):
+            raise ExecutionChanged
+        if version is not None and version != _version(before):
+            raise ExecutionChanged
 
     def running(self, name: str) -> tuple[ExecutionId, ...]:
         lists = self._scripts.connection.pipeline(
@@ -189,6 +208,11 @@ def _whole(reply: Sequence[Sequence[bytes]] | None) -> Whole | None:
         return Whole(version=_version(fields["v"]), fields=_kept(fields), beside=Beside(logs=logs))
     except (StoreDamaged, ValueError):
         return None  # what is wrong is told when it is read alone
+
+
+def _page_fields(number: int, size: int) -> int:
+    """How many of so many fields are read at once, which have about so many bytes in all."""
+    return max(1, min(PAGE_FIELDS, PAGE_BYTES * number // max(size, 1)))
 
 
 def _kept(fields: Mapping[str, bytes]) -> dict[str, bytes]:

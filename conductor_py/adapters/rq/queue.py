@@ -20,6 +20,8 @@ from conductor_py.adapters.rq.job import KEPT_S, NAME, EffectsJob
 from conductor_py.errors import StoreFull, StoreUnavailable
 
 _TIMEOUT_S: Final = 5.0
+_LONGEST_S: Final = 300
+"""What archives a very wide execution ends with one look at all of it."""
 _READY: Final = 8
 """Jobs that wait: enough to keep several workers busy until the relay looks again."""
 
@@ -67,7 +69,7 @@ class RqEffectQueue:
             self._queue.enqueue_call(
                 NAME,
                 args=(partition, list(ids)),
-                timeout=max(2 * self._lease_s, 60),
+                timeout=max(2 * self._lease_s, _LONGEST_S),
                 result_ttl=0,
                 ttl=self._lease_s,
                 failure_ttl=KEPT_S,

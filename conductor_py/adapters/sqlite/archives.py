@@ -1,4 +1,6 @@
-"""Archives of executions that have ended, and what these can be restored from."""
+"""Archives of executions that have ended, and what these can be restored from. The tasks of a wide
+one stand in pages of their own.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from conductor_py.adapters.sqlite.several import without_newer, write
-from conductor_py.model.search import ExecutionDocument
+from conductor_py.model.search import ExecutionDocument, TaskPage
 
 _ARCHIVED: Final = (
     "INSERT INTO archive (workflowId, version, endTime, document) {values}"
@@ -21,6 +23,16 @@ _KEPT: Final = (
     " document = excluded.document"
 )
 _NOT_KEPT: Final = "DELETE FROM kept WHERE workflowId IN ({values})"
+_PAGE: Final = (
+    "INSERT OR REPLACE INTO archive_page (workflowId, version, page, document) VALUES (?, ?, ?, ?)"
+)
+_OLD_PAGES: Final = (
+    "DELETE FROM archive_page WHERE workflowId IN ({values}) AND version <"
+    " (SELECT version FROM archive WHERE archive.workflowId = archive_page.workflowId)"
+)
+READ_PAGE: Final = (
+    "SELECT document FROM archive_page WHERE workflowId = ? AND version = ? AND page = ?"
+)
 
 
 def archive(connection: sqlite3.Connection, documents: Sequence[ExecutionDocument]) -> None:
@@ -32,6 +44,13 @@ def archive(connection: sqlite3.Connection, documents: Sequence[ExecutionDocumen
     kept = [(d.execution_id, d.version, d.kept) for d in documents if d.kept is not None]
     write(connection, _KEPT, kept)
     write(connection, _ARCHIVED, map(_archived, documents))
+    write(connection, _OLD_PAGES, [(d.execution_id,) for d in documents])
+
+
+def write_page(connection: sqlite3.Connection, page: TaskPage) -> None:
+    """Write a page of tasks; nobody reads it before the archive of its version is there."""
+    packed = zlib.compress(page.document, 1)
+    connection.execute(_PAGE, (page.execution_id, page.version, page.number, packed))
 
 
 def _archived(document: ExecutionDocument) -> tuple[object, ...]:

@@ -94,14 +94,26 @@ def _counting(table: Table) -> Iterator[str]:
     )
 
 
+_PAGES = (
+    "CREATE TABLE IF NOT EXISTS archive_page (workflowId TEXT NOT NULL, version INTEGER NOT NULL,"
+    " page INTEGER NOT NULL, document BLOB NOT NULL, PRIMARY KEY (workflowId, version, page))"
+)
+# For servers of earlier versions, too, which know of no pages.
+_PAGES_GO = (
+    "CREATE TRIGGER IF NOT EXISTS archive_goes AFTER DELETE ON archive"
+    " BEGIN DELETE FROM archive_page WHERE workflowId = OLD.workflowId; END"
+)
+
 ADDED = (
     _KEPT,
     "CREATE TABLE IF NOT EXISTS counted (name TEXT PRIMARY KEY, number INTEGER NOT NULL)",
     *_counting(EXECUTIONS),
     *_counting(TASKS),
+    _PAGES,
+    _PAGES_GO,
 )
 """What files of this format made by earlier versions lack, all or the end of it."""
-HAS_ADDED = f"SELECT 1 FROM sqlite_master WHERE name = '{TASKS.name}_goes'"
+HAS_ADDED = "SELECT 1 FROM sqlite_master WHERE name = 'archive_goes'"
 """Finds the last of it."""
 
 

@@ -16,7 +16,7 @@ from typing import Final, TypeVar
 
 import orjson
 
-from conductor_py.adapters.sqlite.archives import archive
+from conductor_py.adapters.sqlite.archives import READ_PAGE, archive, write_page
 from conductor_py.adapters.sqlite.connections import Connections, bounded
 from conductor_py.adapters.sqlite.erasing import Erasing
 from conductor_py.adapters.sqlite.rows import forget, write_documents
@@ -37,7 +37,10 @@ from conductor_py.model.search import (
     ExecutionDocument,
     SearchPage,
     SearchRequest,
+    TaskPage,
     TaskSearchPage,
+    TaskSummary,
+    task_version,
 )
 
 _LOG: Final = logging.getLogger(__name__)
@@ -50,6 +53,9 @@ _MOST_STEPS = 500_000_000
 _MOST_TASKS: Final = 512
 _MOST_TASK_BYTES: Final = 2 << 20
 """Of texts; how many tasks' documents of a wide execution are in memory."""
+
+
+_IS_KNOWN: Final = "SELECT 1 FROM execution WHERE workflowId = ?"
 
 
 class SqliteSearch:
@@ -88,10 +94,20 @@ class SqliteSearch:
         )
         if found is None:
             return None
-        try:
-            return Archived(version=found[0], document=zlib.decompress(found[1]))
-        except zlib.error as damage:
-            raise StoreDamaged(f"The archive of {execution_id} cannot be read.") from damage
+        return Archived(version=found[0], document=_unpacked(execution_id, found[1]))
+
+    def put_page(self, page: TaskPage) -> None:
+        with self._connections.writing() as connection:
+            if connection.execute(_IS_KNOWN, (page.execution_id,)).fetchone() is None:
+                return
+            _put_tasks(
+                connection, ((task, task_version(page.version, task)) for task in page.tasks)
+            )
+            write_page(connection, page)
+
+    def page(self, execution_id: str, version: int, number: int) -> bytes | None:
+        found = self._connections.row(READ_PAGE, execution_id, version, number)
+        return None if found is None else _unpacked(execution_id, found[0])
 
     def archived_version(self, execution_id: str) -> int | None:
         found = self._connections.row(
@@ -170,13 +186,17 @@ def _put(connection: sqlite3.Connection, documents: Sequence[ExecutionDocument])
     documents = without_newer(connection, "deleted", documents)
     summaries = ((encode_execution(each.summary), each.version) for each in documents)
     write_documents(connection, EXECUTIONS, summaries)
-    tasks = ((encode_task(task), d.version_of(task)) for d in documents for task in d.tasks)
-    for some in portions(tasks, _bytes_of, most=_MOST_TASKS, most_bytes=_MOST_TASK_BYTES):
-        write_documents(connection, TASKS, some)
+    _put_tasks(connection, ((task, d.version_of(task)) for d in documents for task in d.tasks))
     for document in documents:
         for task_id in document.removed:
             _remove_task(connection, task_id, document.last_version)
     archive(connection, [each for each in documents if each.archive is not None])
+
+
+def _put_tasks(connection: sqlite3.Connection, tasks: Iterable[tuple[TaskSummary, int]]) -> None:
+    stored = ((encode_task(task), version) for task, version in tasks)
+    for some in portions(stored, _bytes_of, most=_MOST_TASKS, most_bytes=_MOST_TASK_BYTES):
+        write_documents(connection, TASKS, some)
 
 
 def _bytes_of(task: tuple[StoredSummary, int]) -> int:
@@ -191,6 +211,7 @@ def _delete(connection: sqlite3.Connection, execution_id: str, version: int) -> 
         ).fetchall()
         forget(connection, table, [row for (row,) in found])
     connection.execute("DELETE FROM archive WHERE workflowId = ?", (execution_id,))
+    connection.execute("DELETE FROM archive_page WHERE workflowId = ?", (execution_id,))
     connection.execute("DELETE FROM kept WHERE workflowId = ?", (execution_id,))
     connection.execute(
         "INSERT INTO deleted (workflowId, version) VALUES (?, ?)"
@@ -209,6 +230,13 @@ def _remove_task(connection: sqlite3.Connection, task_id: str, version: int) -> 
         (task_id, version),
     ).fetchall()
     forget(connection, TASKS, [row for (row,) in found])
+
+
+def _unpacked(execution_id: str, document: bytes) -> bytes:
+    try:
+        return zlib.decompress(document)
+    except zlib.error as damage:
+        raise StoreDamaged(f"The archive of {execution_id} cannot be read.") from damage
 
 
 def _body(connection: sqlite3.Connection, table: Table, row: int) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from conductor_py.codec.execution import load_claim, load_header
 from conductor_py.codec.kept_execution import KeptExecution, dump_kept
@@ -64,7 +64,8 @@ class Archiving:
             self._holding.hold_stored(execution, fields.values())
             beside = beside or self._reader.beside(execution)
             kept = self._kept(execution, header, fields, beside)
-            archive = written(view, {"taskLogs": _logs(view, beside)} if beside.logs else {})
+            logs = archived_logs(view, beside.logs)
+            archive = written(view, {"taskLogs": logs} if logs else {})
         return ExecutionDocument(
             version=read.version,
             summary=execution_summary(view),
@@ -77,13 +78,11 @@ class Archiving:
         self, execution: ExecutionId, header: Header, fields: Mapping[str, bytes], beside: Beside
     ) -> bytes | None:
         """What the execution can be restored from; ``None`` when it is too large for that."""
-        partition = partition_of(execution)
         wanted = {value.decode() for name, value in fields.items() if name.startswith("d:")}
-        blobs = {plan: self._snapshots.blob(partition, plan) for plan in wanted | {header.plan}}
         claims = [load_claim(value).claim for name, value in fields.items() if name[:2] == "c:"]
         kept = KeptExecution(
             fields=fields,
-            plans={plan: blob for plan, blob in blobs.items() if blob is not None},
+            plans=blobs(self._snapshots, execution, wanted | {header.plan}),
             logs=beside.logs,
             claim=max(claims, default=0),
             checkpoints=beside.checkpoints,
@@ -91,13 +90,22 @@ class Archiving:
         return dump_kept(kept)
 
 
-def _logs(view: ExecutionView, beside: Beside) -> list[JsonObject]:
-    maskers = log_maskers(view, {seq for seq, _, _ in beside.logs})
+def blobs(
+    snapshots: Snapshots, execution: ExecutionId, wanted: Collection[str]
+) -> dict[str, bytes]:
+    """The plans of an execution that are there, as they are stored."""
+    found = ((plan, snapshots.blob(partition_of(execution), plan)) for plan in wanted)
+    return {plan: blob for plan, blob in found if blob is not None}
+
+
+def archived_logs(view: ExecutionView, logs: Sequence[tuple[int, int, str]]) -> list[JsonObject]:
+    """The log of an execution in wire form; the view has at least the tasks that wrote it."""
+    maskers = log_maskers(view, {seq for seq, _, _ in logs})
     return [
         {
             "taskId": task_id(ExecutionId(view.execution), seq),
             "createdTime": at,
             "log": maskers[seq].text(line) if seq in maskers else line,
         }
-        for seq, at, line in beside.logs
+        for seq, at, line in logs
     ]

@@ -10,18 +10,18 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
 from conductor_py.codec.execution import dump_json, load_header
+from conductor_py.engine.reading.archives import ArchivedExecution, Archives, be_heavy
 from conductor_py.engine.reading.loading import load_all, load_tasks
 from conductor_py.engine.reading.views import HIDING, MANY, Views, hidden_values
-from conductor_py.errors import NotFound, Overloaded, PayloadTooLarge
+from conductor_py.errors import NotFound, PayloadTooLarge
 from conductor_py.model.execution import Header
-from conductor_py.model.ids import ExecutionId, is_execution_id
+from conductor_py.model.ids import ExecutionId, is_execution_id, split_task_id
 from conductor_py.model.json import JsonObject
-from conductor_py.model.json_bounds import is_heavy
 from conductor_py.model.masking import Masker
 from conductor_py.model.view import ExecutionView, TaskView
 from conductor_py.ports.reader import ExecutionReader
@@ -33,12 +33,10 @@ from conductor_py.wire.execution import (
     wire_status,
     workflow_to_json,
 )
-from conductor_py.wire.masking import masked_execution
 from conductor_py.wire.outside import PLACE, HeavyPlace
 
 HEAD: Final = ("h", "meta", "end", "input", "output", "vars", "domains")
 """The fields that are about no single task."""
-_WAIT_S: Final = 2.0
 _MOST_BYTES: Final = 256 << 20
 """Bytes of an execution that is read whole, as it is stored and as JSON."""
 _TOGETHER: Final = 200
@@ -70,7 +68,7 @@ class Reading:
         self._store = store
         self._reader = reader
         self._views = views
-        self._search = search
+        self._archives = Archives(search, place)
         self._partitions = partitions
         self._place = place
 
@@ -111,15 +109,19 @@ class Reading:
             if view is not None:
                 written = workflow_to_json(view)
                 return written if include_tasks else {**written, "tasks": []}
-            return self._archived(execution, include_tasks=include_tasks, patient=True)
+            kept = self._archived(execution, whole=include_tasks, patient=True)
+            pages = _bounded(execution, kept) if include_tasks else ()
+            tasks = [task for page in pages for task in orjson.loads(b"[%s]" % page)]
+            return {**kept.head, "tasks": tasks}
 
     def json(self, execution: str, *, include_tasks: bool = True, patient: bool = True) -> bytes:
         """Read an execution as JSON; ``document`` and ``view`` say what is raised."""
         with self._place.scope():
             view = self._shown(execution, include_tasks=include_tasks, patient=patient)
             if view is None:
-                kept = self._archived(execution, include_tasks=include_tasks, patient=patient)
-                return dump_json(kept)
+                kept = self._archived(execution, whole=include_tasks, patient=patient)
+                tasks = b",".join(_bounded(execution, kept) if include_tasks else ())
+                return dump_json({**kept.head, "tasks": orjson.Fragment(b"[%s]" % tasks)})
             if include_tasks:
                 body = written(view)
                 if len(body) > _MOST_BYTES:
@@ -161,9 +163,8 @@ class Reading:
         with self._place.scope():
             view = self._for_page(execution, patient=patient)
             if view is None:
-                kept = self._archived(execution, include_tasks=True, patient=patient)
-                listed = [t for t in kept["tasks"] if not statuses or t["status"] in statuses]
-                return FoundPage(len(listed), tuple(listed[start : start + count]))
+                kept = self._archived(execution, whole=bool(statuses), patient=patient)
+                return _page_of(kept, start, count, statuses)
             if not statuses:
                 shown = islice(view.tasks, start, start + count)
                 return FoundPage(len(view.tasks), tuple(map(task_to_json, shown)))
@@ -174,15 +175,17 @@ class Reading:
             found = (task for place, task in enumerate(view.tasks) if place in wanted)
             return FoundPage(len(places), tuple(map(task_to_json, found)))
 
-    def archived(self, execution: str, *, patient: bool = True) -> dict[str, Any] | None:
-        """Read what the archive has of an execution, its log included; ``None``: nothing."""
-        found = self._search.archived(execution)
-        if found is None:
-            return None
+    def archived_task(self, task: str) -> JsonObject | None:
+        """Read a task in the archive; ``None``: it has none of that id."""
         with self._place.scope():
-            if is_heavy(found.document):
-                self._be_heavy(patient=patient)
-            return masked_execution(orjson.loads(found.document))
+            kept = self._archives.find(split_task_id(task)[0])
+            return kept.task(task) if kept is not None else None
+
+    def archived_logs(self, execution: str) -> tuple[JsonObject, ...]:
+        """Read what the archive has of the logs of an execution."""
+        with self._place.scope():
+            kept = self._archives.find(execution)
+            return kept.logs if kept is not None else ()
 
     # -- from the store ----------------------------------------------------------------------------
 
@@ -206,7 +209,7 @@ class Reading:
         def before_more(size: int) -> None:
             if size > _MOST_BYTES:
                 raise _too_large(execution)
-            self._be_heavy(patient=patient)
+            be_heavy(self._place, patient=patient)
 
         return self._reader.snapshot(execution, before_more=before_more)
 
@@ -265,20 +268,11 @@ class Reading:
 
     # -- from the archive --------------------------------------------------------------------------
 
-    def _archived(self, execution: str, *, include_tasks: bool, patient: bool) -> dict[str, Any]:
-        document = self.archived(execution, patient=patient)
-        if document is None:
+    def _archived(self, execution: str, *, whole: bool, patient: bool) -> ArchivedExecution:
+        found = self._archives.find(execution, whole=whole, patient=patient)
+        if found is None:
             raise NotFound(f"No such workflow found by id: {execution}")
-        document.pop("taskLogs", None)
-        if not include_tasks:
-            document["tasks"] = []
-        return document
-
-    # -- what is heavy -----------------------------------------------------------------------------
-
-    def _be_heavy(self, *, patient: bool) -> None:
-        if not self._place.take(_WAIT_S if patient else 0):
-            raise Overloaded("Another large execution is being read; try again in a moment.")
+        return found
 
 
 def written(view: ExecutionView, further: JsonObject = _NOTHING) -> bytes:
@@ -292,6 +286,34 @@ def _in_pages(tasks: Iterator[TaskView]) -> Iterator[bytes]:
     """Write some after the other: many small pieces of memory do not go back as large ones do."""
     while page := [dump_json(task_to_json(task)) for task in islice(tasks, _TOGETHER)]:
         yield b",".join(page)
+
+
+def _bounded(execution: str, kept: ArchivedExecution) -> Iterator[bytes]:
+    """The tasks of what is archived as JSON, with commas between, unless they are too many bytes
+    (``PayloadTooLarge``).
+    """
+    size = 0
+    for tasks in kept.in_pages():
+        page = orjson.dumps(tasks)
+        size += len(page)
+        if size > _MOST_BYTES:
+            raise _too_large(execution)
+        yield page[1:-1]
+
+
+def _page_of(
+    kept: ArchivedExecution, start: int, count: int, statuses: Collection[str]
+) -> FoundPage:
+    if not statuses:
+        return FoundPage(kept.count, tuple(islice(kept.tasks(start), count)))
+    total = 0
+    shown: list[JsonObject] = []
+    for task in kept.tasks():
+        if task["status"] in statuses:
+            if start <= total < start + count:
+                shown.append(task)
+            total += 1
+    return FoundPage(total, tuple(shown))
 
 
 def _too_large(execution: str) -> PayloadTooLarge:

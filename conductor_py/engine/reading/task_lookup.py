@@ -40,20 +40,17 @@ class TaskLookup:
         view = self.view(execution, seq)
         if view is not None:
             return task_to_json(view)
-        archived = self._reading.archived(execution)
-        for each in archived["tasks"] if archived is not None else ():
-            if each["taskId"] == task:
-                found: JsonObject = each
-                return found
-        raise NotFound(f"No such task found by id: {task}")
+        found = self._reading.archived_task(task)
+        if found is None:
+            raise NotFound(f"No such task found by id: {task}")
+        return found
 
     def logs(self, task: str) -> tuple[JsonObject, ...]:
         """Read the log of a task, oldest line first; empty when there is none."""
         execution, seq = split_task_id(task)
         lines = self._reader.logs(execution)
         if not lines:
-            archived = self._reading.archived(execution) or {}
-            kept: list[JsonObject] = archived.get("taskLogs", [])
+            kept = self._reading.archived_logs(execution)
             return tuple(line for line in kept if line["taskId"] == task)
         own = [(text, at) for of, at, text in lines if of == seq]
         view = self.view(execution, seq) if own else None

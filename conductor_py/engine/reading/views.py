@@ -62,10 +62,7 @@ class Views:
         others.
         """
         header = load_header(fields["h"])
-        plan = self._snapshots.plan(partition_of(execution), header.plan)
-        if plan is None:
-            # Which of its values are not for everybody is lost as well.
-            plan, fields = self._snapshots.stand_in(header), _withheld(fields)
+        plan, fields = self._planned(execution, header, fields)
         seqs = sorted(
             int(name[2:])
             for name, stored in fields.items()
@@ -75,21 +72,54 @@ class Views:
         tasks = self._tasks(execution, header, fields, hidden, seqs) if include_tasks else ()
         if plan.is_dag and header.revised and not only_failed:
             tasks = _aged(plan, tasks)
-        variables = load_document(fields.get("vars"))
-        domains = fields.get("domains")
-        return ExecutionView(
-            execution=execution,
-            version=version,
-            header=header,
-            definition=plan.definition,
-            meta=load_meta(fields.get("meta")),
-            ending=load_ending(fields.get("end")),
-            input=load_document(fields.get("input")),
-            output=load_document(fields.get("output")),
-            variables=variables if isinstance(variables, Mapping) else {},
-            task_to_domain=cast("dict[str, str]", orjson.loads(domains)) if domains else {},
-            tasks=tasks,
-        )
+        return _view(execution, version, plan, fields, header=header, tasks=tasks)
+
+    def in_pieces(
+        self,
+        execution: ExecutionId,
+        version: int,
+        fields: Mapping[str, bytes],
+        pieces: Collection[tuple[int, Mapping[str, bytes]]],
+        *,
+        stale: Collection[int] = (),
+    ) -> ExecutionView:
+        """View an execution out of those of its ``fields`` that are about no single task, and of
+        ``pieces``: number and fields of some tasks. ``stale`` is of all.
+        """
+        header = load_header(fields["h"])
+        plan, fields = self._planned(execution, header, fields)
+        hidden = hidden_values(plan.hides, fields)
+
+        def viewed(piece: tuple[int, Mapping[str, bytes]]) -> TaskView:
+            view = self.task(execution, header, *piece, hidden)
+            return replace(view, stale=True) if view.attempt.seq in stale else view
+
+        tasks = mapped(viewed, pieces)
+        return _view(execution, version, plan, fields, header=header, tasks=tasks)
+
+    def stale(
+        self,
+        execution: ExecutionId,
+        header: Header,
+        pieces: Iterable[tuple[int, Mapping[str, bytes]]],
+    ) -> Collection[int]:
+        """The numbers of its tasks that are older than something before them; ``pieces`` are number
+        and fields of all, gone through if there may be such tasks.
+        """
+        plan = self._snapshots.plan(partition_of(execution), header.plan)
+        if plan is None or not (plan.is_dag and header.revised):
+            return frozenset()
+        attempts = (load_attempt(seq, fields[f"a:{seq}"]) for seq, fields in pieces)
+        return scopes.stale(plan, (_present(header, attempt) for attempt in attempts))
+
+    def _planned(
+        self, execution: ExecutionId, header: Header, fields: Mapping[str, bytes]
+    ) -> tuple[Plan, Mapping[str, bytes]]:
+        plan = self._snapshots.plan(partition_of(execution), header.plan)
+        if plan is None:
+            # Which of its values are not for everybody is lost as well.
+            return self._snapshots.stand_in(header), _withheld(fields)
+        return plan, fields
 
     def _tasks(
         self,
@@ -172,6 +202,32 @@ class Views:
         if plan is None:
             raise NotFound(f"The definition of workflow {execution} is lost")
         return plan
+
+
+def _view(
+    execution: ExecutionId,
+    version: int,
+    plan: Plan,
+    fields: Mapping[str, bytes],
+    *,
+    header: Header,
+    tasks: Collection[TaskView],
+) -> ExecutionView:
+    variables = load_document(fields.get("vars"))
+    domains = fields.get("domains")
+    return ExecutionView(
+        execution=execution,
+        version=version,
+        header=header,
+        definition=plan.definition,
+        meta=load_meta(fields.get("meta")),
+        ending=load_ending(fields.get("end")),
+        input=load_document(fields.get("input")),
+        output=load_document(fields.get("output")),
+        variables=variables if isinstance(variables, Mapping) else {},
+        task_to_domain=cast("dict[str, str]", orjson.loads(domains)) if domains else {},
+        tasks=tasks,
+    )
 
 
 def hidden_values(names: Collection[str], fields: Mapping[str, bytes]) -> Masker | None:
