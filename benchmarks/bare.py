@@ -77,13 +77,15 @@ class BareRedis:
             version=values.get("valkey_version") or values["redis_version"],
         )
 
-    def spent_s(self) -> Counter[str]:
-        """Read how long the server has been at each command, those that scripts call included."""
+    def spent_us(self) -> Counter[str]:
+        """Read how many microseconds the server has been at each command, those that scripts call
+        included.
+        """
         spent: Counter[str] = Counter()
         for name, value in self._info().items():
             if name.startswith("cmdstat_"):
                 facts = dict(each.split("=") for each in value.split(","))
-                spent[name.removeprefix("cmdstat_")] = int(facts["usec"]) / 1e6
+                spent[name.removeprefix("cmdstat_")] = int(facts["usec"])
         return spent
 
     def _info(self) -> dict[str, str]:

@@ -53,9 +53,10 @@ def main(work: str = "one", executions: int = 0, pollers: int = 4) -> int:
         print()
         _print(measure_api(units), "part of the API, without the web server", units, work)
     print()
-    scripts = sum(commands.pop(name, 0.0) for name in _SCRIPTS)
+    scripts = sum(commands.pop(name, 0) for name in _SCRIPTS)
     commands["Lua and the rest of scripts"] = scripts - sum(commands.values())
-    _print(commands, "time of scripts in Redis", units, work)
+    took_s = {name: each_us / 1e6 for name, each_us in commands.items()}
+    _print(took_s, "time of scripts in Redis", units, work)
     return 0
 
 
@@ -84,11 +85,11 @@ def _measured(
     load = replace(load, pollers=pollers)
     drive(replace(load, executions=max(1, executions // 10)))
     await_effects(at)
-    before, commands = _spent(at, folder), at.bare.spent_s()
+    before, commands = _spent(at, folder), at.bare.spent_us()
     drive(replace(load, executions=executions))
     await_effects(at)
     spent = _spent(at, folder) - before
-    return executions * width, spent, at.bare.spent_s() - commands
+    return executions * width, spent, at.bare.spent_us() - commands
 
 
 def _spent(at: Served, folder: Path) -> Counter[str]:
