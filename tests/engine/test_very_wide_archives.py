@@ -12,11 +12,11 @@ from typing import Any
 import orjson
 import pytest
 
-from conductor_py.adapters.memory import reader, store
+from conductor_py.adapters.memory import store
 from conductor_py.adapters.memory.space import MemorySpace
 from conductor_py.codec import kept_execution
 from conductor_py.engine.effects import indexing
-from conductor_py.engine.reading import pieces, reading, views, wide_archiving
+from conductor_py.engine.reading import pieces, reading, wide_archiving
 from conductor_py.engine.reading.archives import pages_of
 from conductor_py.engine.reading.latest import Latest
 from conductor_py.engine.reading.views import Views
@@ -45,32 +45,21 @@ from tests.builders import (
     status_of,
     workflow,
 )
-from tests.heavy import another_has
+from tests.heavy import another_has, few_are_many, wide_execution
 
 _BRANCHES = 30
 
 
 @pytest.fixture(autouse=True)
 def _little_is_much(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reader, "PAGE_FIELDS", 50)
-    monkeypatch.setattr(reader, "FEW_FIELDS", 50)
-    monkeypatch.setattr(views, "MANY", 10)
+    few_are_many(monkeypatch)
     monkeypatch.setattr(wide_archiving, "PAGE_TASKS", 7)
     monkeypatch.setattr(indexing, "_WHOLE_BYTES", 0)
 
 
 @pytest.fixture
 def wide(engine: MemoryEngine) -> str:
-    """An execution with a fork, whose branches are done but for the last."""
-    branches = [[simple(f"b{number}")] for number in range(_BRANCHES)]
-    refs = [f"b{number}" for number in range(_BRANCHES)]
-    started = engine.start(
-        workflow("w", fork("f", *branches), join("j", *refs), maskedFields=["card"]),
-        input={"card": "4111"},
-    )
-    for ref in refs[:-1]:
-        engine.run(ref, {"of": ref, "card": "4111"})
-    return started
+    return wide_execution(engine, _BRANCHES)
 
 
 def _last(number: int = _BRANCHES - 1) -> str:

@@ -10,7 +10,6 @@ from typing import Any
 import orjson
 import pytest
 
-from conductor_py.adapters.memory import reader
 from conductor_py.codec.execution import dump_header
 from conductor_py.engine.decisions import encoding
 from conductor_py.engine.reading import reading, views
@@ -20,31 +19,20 @@ from conductor_py.model.ids import ExecutionId
 from conductor_py.model.search import ExecutionDocument, SearchRequest
 from conductor_py.testing import MemoryEngine
 from conductor_py.wire.outside import PLACE
-from tests.builders import fork, join, pass_time, simple, tasks_of, times, workflow
-from tests.heavy import another_has
+from tests.builders import pass_time, simple, tasks_of, times, workflow
+from tests.heavy import another_has, few_are_many, wide_execution
 
 _BRANCHES = 30
 
 
 @pytest.fixture(autouse=True)
 def _few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reader, "PAGE_FIELDS", 50)
-    monkeypatch.setattr(reader, "FEW_FIELDS", 50)
-    monkeypatch.setattr(views, "MANY", 10)
+    few_are_many(monkeypatch)
 
 
 @pytest.fixture
 def wide(engine: MemoryEngine) -> str:
-    """An execution with a fork, whose branches are done but for the last."""
-    branches = [[simple(f"b{number}")] for number in range(_BRANCHES)]
-    refs = [f"b{number}" for number in range(_BRANCHES)]
-    started = engine.start(
-        workflow("w", fork("f", *branches), join("j", *refs), maskedFields=["card"]),
-        input={"card": "4111"},
-    )
-    for ref in refs[:-1]:
-        engine.run(ref, {"of": ref, "card": "4111"})
-    return started
+    return wide_execution(engine, _BRANCHES)
 
 
 def _pages(engine: MemoryEngine, execution: str, size: int, **more: Any) -> list[Any]:
