@@ -24,7 +24,7 @@ ORDER := $(if $(SEED),--randomly-seed=$(SEED) --hypothesis-seed=$(SEED),--random
 DIVIDED := -q -n $(JOBS) --dist loadgroup $(ORDER)
 
 .PHONY: help install lock sbom format lint type contracts fast reading check real test test-all test-report run bench bench-spark \
-	bench-memory bench-peers bench-compare bench-scale profile mutants simulate chaos chaos-spark soak fuzz schemas \
+	bench-lean bench-peers bench-compare bench-scale profile mutants simulate chaos chaos-spark soak fuzz schemas \
 	config-example clean
 
 help: ## print this list
@@ -110,8 +110,8 @@ bench-spark: $(INSTALLED) ## measure Spark workers, write docs/reference/benchma
 bench-scale: $(INSTALLED) ## a million tasks, open and archived executions; writes docs/reference/benchmarks-scale.md [PART=wide] [MANY=n]
 	$(BIN)/python benchmarks/scale_run.py $(if $(PART),--only $(PART)) $(if $(MANY),--many $(MANY))
 
-bench-memory: $(INSTALLED) ## memory after 10,000 executions and 10,000 more, CPU of an idle server; prints it [MANY=n] [SECONDS=s] [PART=memory|idle]
-	$(BIN)/python benchmarks/memory_run.py $(if $(PART),--only $(PART)) $(if $(MANY),--many $(MANY)) \
+bench-lean: $(INSTALLED) ## start, memory, idle CPU, executions beside Java's and an earlier tree; writes docs/reference/benchmarks-lean.md [PART=start|memory|idle|java|before] [MANY=n] [SECONDS=s]
+	$(BIN)/python -m benchmarks.lean_run $(if $(PART),--only $(PART)) $(if $(MANY),--many $(MANY)) \
 		$(if $(SECONDS),--seconds $(SECONDS))
 
 bench-peers: $(INSTALLED) ## measure peers and this server in turn, write docs/reference/benchmarks-peers.md [TURNS=n] [ONLY=java,rq]

@@ -40,7 +40,7 @@ Round = Mapping[str, dict[str, Any]]
 
 def main(base: str, rounds: int = _ROUNDS) -> int:
     """Measure and print a table, one row a figure; 1 when one is worse by more than a tenth."""
-    with _worktree(base) as tree:
+    with worktree(base) as tree:
         measured: list[tuple[Sequence[Round], Sequence[Round]]] = []
         for measure in (measure_engine_turns, measure_turns):
             before, after = measure((tree, _ROOT), _TURNS)
@@ -77,7 +77,7 @@ def table(base: str, before: Sequence[Round], after: Sequence[Round]) -> Iterato
     yield "|---|---|---|---|---|"
     for title, old, new in _compared(before, after):
         first, second = statistics.median(old), statistics.median(new)
-        yield f"| {title} | {first:.4g} | {second:.4g} | {_change(_ratios(old, new))} |"
+        yield f"| {title} | {first:.4g} | {second:.4g} | {_change(ratios(old, new))} |"
 
 
 def worse(base: str, before: Sequence[Round], after: Sequence[Round]) -> Iterator[str]:
@@ -85,8 +85,7 @@ def worse(base: str, before: Sequence[Round], after: Sequence[Round]) -> Iterato
     rates that are lower, anything else that is higher.
     """
     for title, old, new in _compared(before, after):
-        ratios = _ratios(old, new)
-        change = statistics.median(ratios) if ratios else 1.0
+        change = statistics.median(ratios(old, new) or [1.0])
         if (1 / change if title.endswith("/s)") and change else change) > _WORSE:
             yield f"{title}: {change:.2f} of what it was at {base}"
 
@@ -102,19 +101,21 @@ def _compared(
             yield f"{figure['part']}: {figure['title']} ({figure['unit']})", old, new
 
 
-def _ratios(old: Sequence[float], new: Sequence[float]) -> list[float]:
+def ratios(old: Sequence[float], new: Sequence[float]) -> list[float]:
+    """The new over the old, neighbour by neighbour, the least first."""
     return sorted(second / first for first, second in zip(old, new, strict=True) if first)
 
 
-def _change(ratios: Sequence[float]) -> str:
-    if not ratios:
+def _change(of: Sequence[float]) -> str:
+    if not of:
         return " | "
-    cut = len(ratios) // 4
-    return f"{statistics.median(ratios):.2f} | {ratios[cut]:.2f} to {ratios[-1 - cut]:.2f}"
+    cut = len(of) // 4
+    return f"{statistics.median(of):.2f} | {of[cut]:.2f} to {of[-1 - cut]:.2f}"
 
 
 @contextmanager
-def _worktree(commit: str) -> Iterator[Path]:
+def worktree(commit: str) -> Iterator[Path]:
+    """Have the tree of a commit beside this one, for a while."""
     with tempfile.TemporaryDirectory(prefix="bench-base-") as directory:
         tree = Path(directory) / "tree"
         _git("worktree", "add", "--detach", str(tree), commit)

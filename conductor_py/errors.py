@@ -7,8 +7,9 @@ data in attributes. The HTTP status of each code stands in one table, in
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Final
+
+from conductor_py.records import dataclass
 
 _SHOWN: Final = 10
 """How many findings an error says as text; ``violations`` has them all."""

@@ -93,7 +93,7 @@ def picture(outcomes: Sequence[Outcome]) -> str:
                 bars=[
                     Bar(
                         label=each.peer.title.replace("`", ""),
-                        value=_median(each, key),
+                        value=median(each, key),
                         is_ours=each.peer.name == measured[0].peer.name,
                     )
                     for each in measured
@@ -129,7 +129,7 @@ def _part(title: str, keys: Sequence[str], measured: Sequence[Outcome]) -> str:
 
 
 def _cells(each: Outcome, ours: Outcome, key: str) -> Iterator[str]:
-    yield f"{_number(_median(each, key))}" if _has(each, key) else ""
+    yield f"{_number(median(each, key))}" if _has(each, key) else ""
     if each is ours or not (_has(each, key) and _has(ours, key)):
         yield ""
         return
@@ -155,7 +155,8 @@ def _has(each: Outcome, key: str) -> bool:
     return key in each.turns[0]
 
 
-def _median(each: Outcome, key: str) -> float:
+def median(each: Outcome, key: str) -> float:
+    """Of all turns."""
     return statistics.median(turn[key] for turn in each.turns)
 
 

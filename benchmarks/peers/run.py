@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import platform
 import sys
 import time
@@ -14,7 +13,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from benchmarks.machine import busy_ms, cost_of, describe, own_version
+from benchmarks.machine import cost_of, describe, own_version
+from benchmarks.others import Others
 from benchmarks.peers.dbos import DBOS
 from benchmarks.peers.java import ON_REDIS, ON_SQLITE
 from benchmarks.peers.ours import OURS, SYNCED
@@ -29,7 +29,6 @@ PEERS: Final = (OURS, SYNCED, ON_SQLITE, ON_REDIS, AS_IT_SHIPS, WITH_WAL, DBOS, 
 _DOCS: Final = Path(__file__).resolve().parents[2] / "docs"
 _TURNS: Final = 4
 _IDLE_S: Final = 10
-_QUIET_PERCENT: Final = 10
 _REASON_SHOWN: Final = 200
 
 
@@ -45,20 +44,17 @@ def main(arguments: Sequence[str] | None = None, peers: Sequence[Peer] = PEERS) 
     if unknown := wanted - named:
         parser.error(f"no such peer: {', '.join(sorted(unknown))}; there are {sorted(named)}")
     software = f"Python {platform.python_version()}, {own_version()}"
-    began, spent, own = time.monotonic(), busy_ms(), cost_of(os.getpid()).cpu_ms
+    others = Others()
     outcomes = measure(
         [*peers[:1], *(each for each in peers[1:] if each.name in wanted)], given.turns
     )
-    seconds = time.monotonic() - began
-    others_ms = busy_ms() - spent - (cost_of(os.getpid()).cpu_ms - own)
-    others = max(0.0, others_ms / 10 / seconds / (os.cpu_count() or 1))
     facts = {
         "date": datetime.now(UTC).date().isoformat(),
         "machine": describe(),
-        "others": _meanwhile(others),
+        "others": others.told(),
         "software": software,
         "turns": str(given.turns),
-        "minutes": f"{seconds / 60:.0f}",
+        "minutes": f"{others.minutes():.0f}",
     }
     page = render(outcomes, facts)
     print(page)
@@ -98,16 +94,6 @@ def measure(peers: Sequence[Peer], turns: int) -> list[Outcome]:
                 resident_mb=cost_of(*at.pids).resident_mb,
             )
         return outcomes
-
-
-def _meanwhile(percent: float) -> str:
-    """What a reader must know of the rest of the machine."""
-    used = f"what else runs on the machine used {percent:.0f} % of its CPU"
-    if percent < _QUIET_PERCENT:
-        return used
-    nice = os.getpriority(os.PRIO_PROCESS, 0)
-    told = f"{used}, and this gave way to it (nice {nice})"
-    return f"**the machine was busy**: {told}; rates and times say little"
 
 
 def _idle_percents(all_ready: Sequence[Ready]) -> list[float]:

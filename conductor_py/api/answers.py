@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
 import orjson
 from flask import Response
+
+from conductor_py.records import dataclass, field
 
 _JSON: Final = "application/json"
 _TEXT: Final = "text/plain; charset=utf-8"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar, cast
 
 from flask import Blueprint, Response, request
@@ -14,6 +13,7 @@ from conductor_py.api.answers import Answer
 from conductor_py.api.facade import EngineFacade
 from conductor_py.errors import Overloaded
 from conductor_py.model.json_bounds import MAX_VALUES, is_heavy
+from conductor_py.records import dataclass
 from conductor_py.wire.body import MAX_DEPTH, parse, parse_object
 from conductor_py.wire.definition_reader import DefinitionReader
 from conductor_py.wire.parameters import Arguments

@@ -5,12 +5,12 @@ its newest iteration.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from conductor_py.cli.execution_view import task_type
 from conductor_py.cli.printing import clipped, duration, objects
 from conductor_py.model.status import TaskStatus
+from conductor_py.records import dataclass, field
 
 Document = Mapping[str, Any]
 

@@ -8,7 +8,6 @@ import sys
 import time
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Final
 
 from rich.console import Console, Group
@@ -27,6 +26,7 @@ from conductor_py.cli.execution_view import is_open
 from conductor_py.cli.printing import clipped, moment, objects, say
 from conductor_py.model.json import JsonObject
 from conductor_py.model.status import WorkflowStatus
+from conductor_py.records import dataclass, field
 from conductor_py.sdk.client import Client
 
 #: Between two looks.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import wraps
 from typing import Any, Final, TypeVar
 
@@ -15,6 +14,7 @@ from conductor_py.cli.names import EXECUTION
 from conductor_py.cli.near import warn_of_query
 from conductor_py.cli.printing import chosen, clipped, objects, print_json, print_table, say
 from conductor_py.errors import ConductorError
+from conductor_py.records import dataclass
 from conductor_py.sdk.client import Client
 
 Command = TypeVar("Command", bound=Callable[..., Any])

@@ -12,7 +12,6 @@ from typing import Any
 import orjson
 
 from conductor_py.codec.execution import UnknownFormat, dump_json
-from conductor_py.model.changing import made
 from conductor_py.model.event import (
     Admitted,
     ChildEnded,
@@ -27,6 +26,7 @@ from conductor_py.model.event import (
 )
 from conductor_py.model.execution import Document, External
 from conductor_py.model.status import TaskStatus, WorkflowStatus
+from conductor_py.records import made
 
 _TASK_STATUS = {status.value: status for status in TaskStatus}
 

@@ -32,7 +32,6 @@ from conductor_py.codec.recovery import (
 )
 from conductor_py.errors import ConductorError
 from conductor_py.model.chains import NO_CHAIN, chain_in
-from conductor_py.model.changing import made
 from conductor_py.model.execution import (
     FORMAT,
     Attempt,
@@ -55,6 +54,7 @@ from conductor_py.model.execution import (
     Watches,
 )
 from conductor_py.model.status import TaskStatus, WorkflowStatus
+from conductor_py.records import made
 
 _Fields = dict[str, Any]
 _KNOWN_FORMATS = frozenset({FORMAT})

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
 import orjson
 
 from conductor_py.codec.execution import UnknownFormat
+from conductor_py.records import dataclass, field
 
 MOST_BYTES: Final = 64 << 20
 """Compressed size above which an execution is archived without it: it can be read, not restored."""

@@ -10,10 +10,10 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, cast
 
 from conductor_py.model.codes import CodeLayout, layout_from
+from conductor_py.records import dataclass
 
 Kind: TypeAlias = Literal[
     "text", "flag", "count", "duration", "size", "choice", "names", "hosts", "layout"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from conductor_py.config.declaration import choice, count, duration, flag, layout, size
 from conductor_py.model.codes import CodeLayout
+from conductor_py.records import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +84,7 @@ class App:
         "priority, so that nothing waits for ever; 0 makes priorities absolute.",
         unit="s",
     )
-    code_layout: CodeLayout = layout(  # noqa: RUF009 - what is declared never changes
+    code_layout: CodeLayout = layout(
         "conductor.app.codeLayout",
         "41/6/6",
         "How many bits of a code tell its time in ms since 2021, the number of the worker that "

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from conductor_py.config.declaration import count, duration
+from conductor_py.records import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from conductor_py.config.declaration import choice, duration, hook, names, text
+from conductor_py.records import dataclass
 
 _WORKFLOW_LISTENERS = ("stub", "archive", "workflow_publisher", "queue_publisher", "kafka")
 

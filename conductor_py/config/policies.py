@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from conductor_py.config.declaration import choice, count, duration, size, text
+from conductor_py.records import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

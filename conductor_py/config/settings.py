@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final, cast
 
@@ -18,6 +17,7 @@ from conductor_py.config.policies import Cache, Idempotency, Secrets
 from conductor_py.config.scheduler import Scheduler
 from conductor_py.config.server import Data, Log, Server
 from conductor_py.config.stores import Erasure, Index, Lock, PayloadStorage, Redis
+from conductor_py.records import dataclass, field
 
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
@@ -24,6 +24,7 @@ from conductor_py.config.secret_files import SUFFIX, others_read, read_secret
 from conductor_py.config.settings import Declared, Settings, declared, sections
 from conductor_py.config.stores import Redis
 from conductor_py.errors import ConfigurationError
+from conductor_py.records import dataclass
 
 _PREFIX: Final = "conductor."
 _ENVIRONMENT_PREFIX: Final = "CONDUCTOR_"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from conductor_py.config.declaration import (
@@ -17,6 +16,7 @@ from conductor_py.config.declaration import (
     text,
 )
 from conductor_py.model.ids import MAX_PARTITIONS
+from conductor_py.records import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

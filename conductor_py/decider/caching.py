@@ -9,7 +9,6 @@ that share not all three share no outputs.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from conductor_py.decider.expressions.expressions import TooLarge, compile_template, resolve
 from conductor_py.decider.need import CachedWanted, Evaluated, digest
@@ -20,6 +19,7 @@ from conductor_py.model.decision import Kept
 from conductor_py.model.execution import Attempt, External
 from conductor_py.model.json import JsonObject, JsonValue
 from conductor_py.model.status import TaskStatus
+from conductor_py.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

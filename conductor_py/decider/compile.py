@@ -9,12 +9,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from conductor_py.decider.expressions.expressions import Template, compile_template
 from conductor_py.decider.plan import Gate, Node, Plan
-from conductor_py.model.changing import made
 from conductor_py.model.definitions import (
     ORDER,
     Relation,
@@ -25,6 +23,7 @@ from conductor_py.model.definitions import (
 from conductor_py.model.json import JsonValue
 from conductor_py.model.parameters import PARAM
 from conductor_py.model.upstream import leading_to, ranks_of
+from conductor_py.records import dataclass, field, made
 
 WITHOUT_TEMPLATE = frozenset(
     {

@@ -15,7 +15,6 @@ from conductor_py.decider import caching, ending, gates, hiding, joins, retries,
 from conductor_py.decider.pausing import is_paused
 from conductor_py.decider.plan import CONTAINERS, Node, Plan
 from conductor_py.decider.workspace import Spot, Step, Workspace
-from conductor_py.model.changing import changed, made
 from conductor_py.model.execution import (
     Attempt,
     Document,
@@ -26,6 +25,7 @@ from conductor_py.model.execution import (
 )
 from conductor_py.model.places import place_key
 from conductor_py.model.status import TaskStatus
+from conductor_py.records import changed, made
 
 
 class Refused(Exception):

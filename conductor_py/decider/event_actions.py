@@ -6,12 +6,12 @@ Expressions read the payload itself: ``${order.id}`` is the member ``id`` of its
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from conductor_py.decider.expressions.expressions import MISSING, Missing, compile_template, resolve
 from conductor_py.model.json import JsonValue
 from conductor_py.model.json_bounds import MAX_VALUES, has_more, values_of
 from conductor_py.model.json_text import read_json
+from conductor_py.records import dataclass
 
 _MAX_DEPTH = 100
 

@@ -6,12 +6,9 @@ opens, and is absolute: the commit that settles a reference writes it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from conductor_py.decider.compile import seat_of
 from conductor_py.decider.plan import Node, Plan
 from conductor_py.decider.workspace import Spot, Step, Workspace
-from conductor_py.model.changing import changed
 from conductor_py.model.execution import (
     NO_LOOP,
     Attempt,
@@ -23,6 +20,7 @@ from conductor_py.model.execution import (
 )
 from conductor_py.model.places import place_key
 from conductor_py.model.status import TaskStatus
+from conductor_py.records import changed, dataclass
 
 _KEPT_SEQS = 100
 

@@ -11,13 +11,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from conductor_py.model.definitions import WorkflowDef
 from conductor_py.model.execution import Document
 from conductor_py.model.json import JsonObject, JsonValue
 from conductor_py.model.requests import TASK_POST
 from conductor_py.model.status import WorkflowStatus
+from conductor_py.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ through all that was being worked out, to whoever asked first.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Final
 
 from conductor_py.decider.expressions.expressions import MAX_DEPTH
@@ -25,6 +25,7 @@ from conductor_py.model.business_time import business_time, expanded
 from conductor_py.model.ids import task_id
 from conductor_py.model.json import JsonValue
 from conductor_py.model.parameters import MOST_NESTED, PARAM, SYSTEM
+from conductor_py.records import dataclass, field
 
 _OWN: Final = "task"
 _WORKFLOW: Final = "workflow"

@@ -9,10 +9,10 @@ anchor) of the plan that opened it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from conductor_py.decider.expressions.expressions import Template
 from conductor_py.model.definitions import Relation, WorkflowDef, WorkflowTask
+from conductor_py.records import dataclass, field
 
 CONTAINERS = frozenset({"JOIN", "EXCLUSIVE_JOIN", "DO_WHILE"})
 """Types that only wait for other attempts of the same execution."""

@@ -13,11 +13,11 @@ from conductor_py.decider import caching
 from conductor_py.decider.need import DomainWanted
 from conductor_py.decider.references import reads_parameters, resolve_input
 from conductor_py.decider.workspace import Spot, Workspace
-from conductor_py.model.changing import changed
 from conductor_py.model.definitions import TaskDef
 from conductor_py.model.execution import Attempt
 from conductor_py.model.priorities import enqueued_at
 from conductor_py.model.status import TaskStatus
+from conductor_py.records import changed
 
 TOTAL_ALERTED, TASK_ALERTED, POLL_ALERTED = 1, 2, 4
 """Bits of ``Attempt.alerted``: which passed deadlines an ALERT_ONLY policy has recorded."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from conductor_py.model.chains import NO_CHAIN, Chain
-from conductor_py.model.changing import made
 from conductor_py.model.definitions import WorkflowDef
 from conductor_py.model.execution import Header
 from conductor_py.model.json import JsonObject, JsonValue
 from conductor_py.model.priorities import MOST_URGENT, named_priority
 from conductor_py.model.status import WorkflowStatus
+from conductor_py.records import made
 
 _MAX_DIGITS = 10
 

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
 from conductor_py.decider.limits import Limits
 from conductor_py.decider.need import Missing, PayloadWanted, PlanWanted, Read, Refusal, Request
 from conductor_py.decider.plan import Node, Plan
 from conductor_py.errors import PayloadTooLarge
-from conductor_py.model.changing import changed, made
 from conductor_py.model.decision import (
     Answer,
     ClaimSeen,
@@ -45,6 +44,7 @@ from conductor_py.model.json import JsonObject
 from conductor_py.model.masking import Masker
 from conductor_py.model.places import place_key
 from conductor_py.model.status import WorkflowStatus
+from conductor_py.records import changed, dataclass, made
 
 _NO_CLAIM = ClaimSide()
 _T = TypeVar("_T")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from conductor_py.engine.catalog.applying import Applying
 from conductor_py.engine.catalog.catalog import Catalog
 from conductor_py.engine.catalog.exporting import Exporting
@@ -20,6 +18,7 @@ from conductor_py.engine.definitions.snapshots import Snapshots
 from conductor_py.engine.schedules.schedules import Schedules
 from conductor_py.model.codes import CodeLayout
 from conductor_py.ports.catalog import CatalogStore
+from conductor_py.records import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

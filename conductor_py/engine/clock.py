@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Final
 
 from conductor_py.errors import StoreUnavailable
+from conductor_py.records import dataclass
 
 _FRESH_S: Final = 10.0
 """How long an estimate is gone by: a clock that is set, or that of another server after a failover,

@@ -5,7 +5,6 @@ it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from conductor_py.engine.auditing.audit import Auditor
 from conductor_py.engine.catalog.applying import Applying
@@ -54,6 +53,7 @@ from conductor_py.engine.tasks.workers import Workers
 from conductor_py.errors import ConductorError
 from conductor_py.model.json import JsonObject
 from conductor_py.ports.named_values import NamedValues
+from conductor_py.records import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,9 +5,9 @@ bound, until it is given up and said to be.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
 from conductor_py.ports.outbox import Pending
+from conductor_py.records import dataclass, field
 
 DAY_MS = 24 * 3_600_000
 BATCH_MS = 5_000

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from conductor_py.engine.clock import StoreClock
 from conductor_py.engine.decisions.encoding import PayloadLimits
@@ -22,6 +21,7 @@ from conductor_py.engine.port_set import Ports
 from conductor_py.model.ids import ExecutionId, is_execution_id, partition_of
 from conductor_py.model.search import OneOf, Or, SearchRequest
 from conductor_py.ports.payloads import MOST_BYTES, Payloads
+from conductor_py.records import dataclass
 from conductor_py.wire.outside import OutsideJson
 
 _FIELDS = ("externalInputPayloadStoragePath", "externalOutputPayloadStoragePath")

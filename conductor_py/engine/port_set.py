@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from conductor_py.ports.catalog import CatalogStore
 from conductor_py.ports.checkpoints import CheckpointStore
@@ -34,6 +33,7 @@ from conductor_py.ports.timers import Timers
 from conductor_py.ports.touched import TouchedTasks
 from conductor_py.ports.wakeups import Wakeups
 from conductor_py.ports.worker_numbers import WorkerNumbers
+from conductor_py.records import dataclass, field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+from conductor_py.records import dataclass
 
 _T = TypeVar("_T")
 _Other = TypeVar("_Other")

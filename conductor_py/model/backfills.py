@@ -7,7 +7,7 @@ watching, pausing, stopping, retrying and rerunning a backfill are what these ar
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from itertools import islice, pairwise
 from typing import Final
@@ -23,6 +23,7 @@ from conductor_py.model.definitions import (
 from conductor_py.model.json import JsonObject, JsonValue
 from conductor_py.model.requests import StartRequest
 from conductor_py.model.schedules import Schedule, instants
+from conductor_py.records import dataclass
 
 MAX_RUNS: Final = 1_000
 """Runs of one backfill; a longer range takes several."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from conductor_py.model.catalog import Kind
 from conductor_py.model.json import JsonObject
+from conductor_py.records import dataclass
 
 MOST_ENTRIES: Final = 1_000
 """Versions of workflows in a bundle, and as many of tasks."""

@@ -13,13 +13,13 @@ from __future__ import annotations
 import calendar
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
 
 from conductor_py.model.zoned_time import zone_of
+from conductor_py.records import dataclass
 
 _LONGEST: Final = 200
 _PLACEHOLDER: Final = re.compile(r"(?<!\$)\$\[([^\]]{0,200})(\]?)")

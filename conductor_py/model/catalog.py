@@ -8,11 +8,11 @@ but *pins*, code and version of each: an edit of one task of a thousand is that 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 
 from conductor_py.model.json import JsonObject, JsonValue
+from conductor_py.records import dataclass, field
 
 
 class Kind(StrEnum):

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
 from conductor_py.model.catalog import Pin
 from conductor_py.model.json import JsonObject, JsonValue
+from conductor_py.records import dataclass
 
 
 class Change(StrEnum):

@@ -6,9 +6,9 @@ Stored, and told to those who carry out a start, as two members: an older releas
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from conductor_py.model.json import JsonValue
+from conductor_py.records import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from conductor_py.model.json import JsonObject
+from conductor_py.records import dataclass, field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

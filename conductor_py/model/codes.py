@@ -9,8 +9,9 @@ is a range of codes. Refused is what does not fit: nothing is ever cut off.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
+
+from conductor_py.records import dataclass
 
 EPOCH_MS: Final = 1_609_459_200_000
 """Codes count from 2021-01-01T00:00:00Z."""

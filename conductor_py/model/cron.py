@@ -13,12 +13,13 @@ from __future__ import annotations
 import re
 from calendar import monthrange
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
 from itertools import product
 from types import MappingProxyType
 from typing import Final
+
+from conductor_py.records import dataclass
 
 MAX_LENGTH: Final = 500
 """Characters of an expression that are read."""

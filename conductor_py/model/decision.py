@@ -6,12 +6,12 @@ Field names are those of ``ports.store``. Nothing here has an effect by itself.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from conductor_py.model.event import Event
 from conductor_py.model.execution import Attempt, Document, Header, Meta, State, Watches
 from conductor_py.model.json import JsonObject, JsonValue
+from conductor_py.records import dataclass, field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,10 +10,9 @@ not be changed.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, Field, dataclass, fields
+from dataclasses import MISSING, Field, fields
 from typing import Any
 
-from conductor_py.model.changing import made
 from conductor_py.model.definitions import (
     Relation,
     SubWorkflowParams,
@@ -22,6 +21,7 @@ from conductor_py.model.definitions import (
     WorkflowTask,
 )
 from conductor_py.model.json import JsonObject
+from conductor_py.records import dataclass, made
 
 Json = dict[str, Any]
 """A JSON object that was made here."""

@@ -8,11 +8,11 @@ own words. Unset optional attributes are ``None`` and are left out of the stored
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
 from conductor_py.model.json import JsonObject, JsonValue
+from conductor_py.records import dataclass, field
 
 _EMPTY: Mapping[str, JsonValue] = MappingProxyType({})
 _NO_CASES: Mapping[str, tuple[WorkflowTask, ...]] = MappingProxyType({})

@@ -8,12 +8,12 @@ a generation and count only in that generation.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from conductor_py.model.execution import Document
 from conductor_py.model.json import JsonValue
 from conductor_py.model.status import TaskStatus, WorkflowStatus
+from conductor_py.records import dataclass
 
 RUN: Final = "run"
 """The kind of continuation that asks for the script of a task, which is open and seen to run."""

@@ -6,12 +6,12 @@ An event's name is ``<provider>:<queue>``; what tasks of a workflow publish to C
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 
 from conductor_py.model.chains import NO_CHAIN, Chain
 from conductor_py.model.json import JsonObject, JsonValue
+from conductor_py.records import dataclass, field
 
 CONDUCTOR = "conductor"
 """The provider whose messages go to event handlers."""

@@ -6,13 +6,13 @@ Every type here is one stored field (``ports.store`` lists them); the stored nam
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NewType
 
 from conductor_py.model.chains import NO_CHAIN, Chain
 from conductor_py.model.json import JsonObject
 from conductor_py.model.priorities import enqueued_at
 from conductor_py.model.status import TaskStatus, WorkflowStatus
+from conductor_py.records import dataclass
 
 Vector = NewType("Vector", str)
 """Iteration vector, outermost loop first: ``""`` outside loops, ``"2"``, ``"2.1"``."""

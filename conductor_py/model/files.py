@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from conductor_py.records import dataclass
 
 HANDLE_PREFIX: Final = "conductor://file/"
 """What begins the handle of a file; the rest is its id."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from conductor_py.model.catalog import Head
+from conductor_py.records import dataclass
 
 
 class Link(StrEnum):

@@ -8,9 +8,10 @@ both and the age of what waits make up one place.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
+
+from conductor_py.records import dataclass
 
 MOST_URGENT: Final = 99
 NAMES: Final = ("HIGHEST", "HIGH", "MEDIUM", "LOW", "LOWEST")

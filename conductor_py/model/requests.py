@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from conductor_py.model.chains import NO_CHAIN, Chain
 from conductor_py.model.definitions import WorkflowDef
 from conductor_py.model.json import JsonObject
 from conductor_py.model.status import TaskStatus
+from conductor_py.records import dataclass, field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,6 @@ the definition alone, so that every scheduler comes to the same.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from heapq import heappop, heappush
 from itertools import islice
@@ -16,6 +15,7 @@ from types import MappingProxyType
 from conductor_py.model.cron import parse
 from conductor_py.model.json import JsonObject
 from conductor_py.model.zoned_time import next_instant, zone_of
+from conductor_py.records import dataclass, field
 
 
 class Overlap(StrEnum):

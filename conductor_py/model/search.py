@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
 from typing import TypeAlias
 
 from conductor_py.errors import InvalidInput
+from conductor_py.records import dataclass
 
 MAX_WORD_LENGTH = 100
 """Longer words are cut, in documents and in queries alike."""

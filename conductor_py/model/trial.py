@@ -7,12 +7,12 @@ its own, and nothing of it stays.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from conductor_py.model.json import JsonObject
 from conductor_py.model.requests import StartRequest
 from conductor_py.model.status import TaskStatus
+from conductor_py.records import dataclass, field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,12 +7,12 @@ Built by the engine from the stored fields or from the archive, turned into Cond
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 
 from conductor_py.model.definitions import WorkflowDef, WorkflowTask
 from conductor_py.model.execution import Attempt, ClaimSide, Document, Ending, Header, Meta
 from conductor_py.model.json import JsonObject
 from conductor_py.model.masking import Masker
+from conductor_py.records import dataclass
 
 
 def worker_of(attempt: Attempt, claim: ClaimSide) -> str:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from ipaddress import ip_address, ip_network
 
 from conductor_py.outbound.inward import Address, Network, meant, why_refused
+from conductor_py.records import dataclass
 
 Resolve = Callable[[str, int], Iterable[str]]
 

@@ -6,7 +6,6 @@ Python. An IPv6 address that stands for an IPv4 one is judged by that one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from ipaddress import (
     IPv4Address,
     IPv4Network,
@@ -15,6 +14,8 @@ from ipaddress import (
     ip_network,
 )
 from typing import Final
+
+from conductor_py.records import dataclass
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network

@@ -8,11 +8,12 @@ Every operation costs what the intervals cost, not what the splits are many.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Self
 
 from conductor_py.pipelines.intervals import NOTHING, Intervals
 from conductor_py.pipelines.record import Blame, Note, NoteKind, Record, SourceState
+from conductor_py.records import dataclass, field
 
 Splits = Mapping[str, Intervals]
 """Ords by source."""

@@ -9,11 +9,12 @@ or it would hold the others for ever.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from conductor_py.pipelines.accounts import Account
 from conductor_py.pipelines.intervals import Intervals
 from conductor_py.pipelines.spec import EventTime
+from conductor_py.records import dataclass, field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

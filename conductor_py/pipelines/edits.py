@@ -8,7 +8,7 @@ no difference here. Nothing is dropped or begun anew without a permission that n
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from enum import StrEnum
 
 from conductor_py.pipelines.intervals import Intervals
@@ -16,6 +16,7 @@ from conductor_py.pipelines.meaning import ENVIRONMENT
 from conductor_py.pipelines.plan import JobPlan, PipelinePlan
 from conductor_py.pipelines.record import Decided, PipelineState, Record
 from conductor_py.pipelines.spec import DEAD_LETTER, Job
+from conductor_py.records import dataclass, field
 
 _NEITHER = frozenset({ENVIRONMENT, DEAD_LETTER})
 
@@ -76,7 +77,7 @@ def compare(
     kept: Mapping[str, Record],
     job: Job,
     plan: JobPlan,
-    permissions: Permissions = Permissions(),
+    permissions: Permissions = Permissions(),  # noqa: B008 - it is frozen
 ) -> Comparison:
     """Compare what is kept, by pipeline, with the plan of the job as it is now."""
     present = {each.id for each in plan.pipelines}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from conductor_py.pipelines.spec import Job, Sink, Source, Transform
+from conductor_py.records import dataclass
 
 Node = Source | Transform | Sink
 

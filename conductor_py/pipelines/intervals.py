@@ -12,8 +12,9 @@ import binascii
 import zlib
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final, Self
+
+from conductor_py.records import dataclass
 
 _PACKED: Final = "z"
 _FEW: Final = 64

@@ -1,17 +1,17 @@
 """The kinds of nodes that come with the product, and the settings of each.
 
 One table is read by the form that checks a job, by the published schema, and by the hash that tells
-whether a change gives the data another meaning. A third party's kind contains a dot (``acme.sap``);
-its settings are its own business.
+whether a change gives the data another meaning. A third party's kind contains a dot (``acme.sap``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Final, Literal
+
+from conductor_py.records import dataclass, field
 
 
 class Form(StrEnum):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 
 from conductor_py.pipelines.accounts import Account, Splits
 from conductor_py.pipelines.intervals import Intervals
 from conductor_py.pipelines.record import SplitDescriptor
+from conductor_py.records import dataclass, field
 
 SplitOf = Callable[[str, int], SplitDescriptor]
 """The descriptor of a source's split, by source and ord."""

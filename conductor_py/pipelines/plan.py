@@ -9,10 +9,10 @@ an *exchange*.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 
 from conductor_py.pipelines.spec import Guarantee
+from conductor_py.records import dataclass, field
 
 
 class Reach(StrEnum):

@@ -7,11 +7,12 @@ too large to be read. Instants are seconds of a clock that only goes on, given b
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Self
 
 from conductor_py.pipelines.picking import Allowance
 from conductor_py.pipelines.spec import Rate
+from conductor_py.records import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,11 +8,11 @@ it; what no record names never will. ``token`` is the claim of whoever wrote it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 from conductor_py.pipelines.intervals import NOTHING, Intervals
+from conductor_py.records import dataclass, field
 
 Staged = Mapping[str, Any]
 """What a sink's ``stage`` returned: JSON, enough to publish from."""

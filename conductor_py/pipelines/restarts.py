@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from conductor_py.pipelines.spec import RestartRule
+from conductor_py.records import dataclass
 
 _LONGEST_S: Final = 600.0
 

@@ -6,10 +6,11 @@ than a large round takes would let nothing ever be finished.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, Self
 
 from conductor_py.pipelines.spec import RoundRule
+from conductor_py.records import dataclass
 
 _WEIGHT: Final = 0.3
 """Of the newest round in the average of bytes per second."""

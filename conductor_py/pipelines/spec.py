@@ -7,9 +7,10 @@ Sizes are in bytes, times in seconds. ``settings`` hold what only the node's kin
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, Literal
+
+from conductor_py.records import dataclass, field
 
 Settings = Mapping[str, Any]
 Expectation = Literal["ignore", "fail", "capture"]

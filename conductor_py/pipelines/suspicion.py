@@ -9,7 +9,6 @@ become suspects only when they were in too many.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
@@ -17,6 +16,7 @@ from conductor_py.pipelines.accounts import Account, Splits, each_ord
 from conductor_py.pipelines.intervals import NOTHING, Intervals
 from conductor_py.pipelines.record import Blame
 from conductor_py.pipelines.spec import ErrorRule
+from conductor_py.records import dataclass
 
 _DEATHS: Final = 4
 """Deaths that weigh as much as one failure."""

@@ -7,7 +7,7 @@ execution that is gone or has ended is dropped from the count when somebody asks
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from conductor_py.records import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,9 +6,10 @@ begins anew an hour after the first.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
+
+from conductor_py.records import dataclass
 
 CHAIN_KEPT_MS: Final = 3_600_000
 

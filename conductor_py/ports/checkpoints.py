@@ -29,11 +29,11 @@ What is *shown* of a place are these under names without it (``t``, ``q``, ``p:<
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
 from conductor_py.model.ids import ExecutionId
+from conductor_py.records import dataclass
 
 
 class Verdict(Enum):

@@ -10,8 +10,9 @@ or it can be read again. A key that many share and that has another type than
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, Protocol
+
+from conductor_py.records import dataclass
 
 FIRST_MS: Final = 60_000
 """How long the first wait is; each further one is twice as long."""

@@ -7,12 +7,12 @@ again, whatever still comes by the URL.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import BinaryIO, Protocol
 
 from conductor_py.model.files import FileRecord
 from conductor_py.ports.payloads import Upload
+from conductor_py.records import dataclass
 
 
 class Changed(Enum):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 from conductor_py.model.ids import is_execution_id
 from conductor_py.ports.touched import EFFECT as TASKS
+from conductor_py.records import dataclass
 
 OF_EXECUTIONS: Final = frozenset({"index", "remove", "forget"})
 """Kinds whose ids are the execution that they are about, and the kind."""

@@ -9,8 +9,9 @@ payload, so a payload that is in use has a holder that is there.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, Protocol
+
+from conductor_py.records import dataclass
 
 PRESENT: Final = 0
 

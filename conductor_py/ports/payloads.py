@@ -8,12 +8,12 @@ here; a path that a client sends is looked up, and never becomes a key.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import Enum
 from typing import BinaryIO, ClassVar, Protocol, Self
 from uuid import uuid4
 
 from conductor_py.errors import ConductorError, NotFound, PayloadTooLarge
+from conductor_py.records import dataclass
 
 CONTENT_TYPE = "application/json"
 """What every payload is, and is served as, whatever its sender calls it: Netflix's Java client

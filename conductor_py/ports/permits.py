@@ -16,8 +16,9 @@ Of a rate no permits are kept. Claims are leased at home for one poll and settle
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, Literal, Protocol
+
+from conductor_py.records import dataclass
 
 Mode = Literal["look", "keep", "give", "yield"]
 

@@ -13,11 +13,11 @@ from then on: should it be what kills its deciders, it kills no decision of othe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 from conductor_py.model.ids import ExecutionId
 from conductor_py.ports.store import Loaded, Outcome
+from conductor_py.records import dataclass
 
 BACKOFF_MS: Final = 1_000
 """The first wait after a setback; each further one is twice as long, a minute at most."""

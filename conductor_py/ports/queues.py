@@ -8,11 +8,11 @@ when it is polled.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from conductor_py.model.ids import ExecutionId
 from conductor_py.ports.store import Outcome
+from conductor_py.records import dataclass, field
 
 MOST_POLLS: Final = 20_000
 """Fields of poll data that a partition keeps: one for each name and domain, and for each shard of

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from conductor_py.model.ids import ExecutionId
 from conductor_py.ports.restore import Restore
 from conductor_py.ports.store import Outcome
+from conductor_py.records import dataclass, field
 
 MOST_LOG_BYTES: Final = 16 << 20
 """Bytes of the log of an execution that are read: its newest lines."""

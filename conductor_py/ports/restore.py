@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
 from conductor_py.model.ids import ExecutionId
+from conductor_py.records import dataclass, field
 
 LEAVES_AGAIN_MS: Final = 600_000
 """How long an execution that was brought back stays when nothing follows."""

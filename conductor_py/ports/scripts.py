@@ -8,10 +8,10 @@ own evaluation.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias
 
 from conductor_py.model.json import JsonObject, JsonValue
+from conductor_py.records import dataclass, field
 
 FailureKind: TypeAlias = Literal["error", "time", "memory", "killed"]
 

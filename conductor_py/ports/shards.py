@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final, Protocol
+
+from conductor_py.records import dataclass
 
 _NUMBERED: Final = re.compile(r"s(\d+)\Z")
 

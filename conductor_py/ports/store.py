@@ -58,13 +58,13 @@ a name stands for the first ``n`` components of the iteration vector of the atte
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Protocol
 
 from conductor_py.model.ids import ExecutionId
 from conductor_py.ports.admission import Admission
 from conductor_py.ports.chains import ChainRoom, ChainUse, Wish
+from conductor_py.records import dataclass
 
 Fields = Mapping[str, bytes | None]
 """Fields by name; ``None`` says that the field is known to be absent."""

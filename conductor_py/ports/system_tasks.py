@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Protocol
 
 from conductor_py.model.json import JsonObject
 from conductor_py.model.status import TaskStatus
+from conductor_py.records import dataclass, field
 
 
 def _nothing() -> JsonObject:

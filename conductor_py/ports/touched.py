@@ -8,10 +8,10 @@ changes again before that is noted once.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 from conductor_py.model.ids import ExecutionId
+from conductor_py.records import dataclass
 
 EFFECT: Final = "tasks"
 """The id of the effect, one a partition, and its kind."""

@@ -8,11 +8,11 @@ store or of anybody else says by then. So ranges of one number do not overlap.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 from conductor_py.errors import ConfigurationError
 from conductor_py.model.codes import CodeLayout
+from conductor_py.records import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

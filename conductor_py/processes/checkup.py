@@ -12,7 +12,6 @@ import subprocess
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from http.client import HTTPException
 from importlib.metadata import PackageNotFoundError, version
@@ -24,6 +23,7 @@ from conductor_py.config.extras import missing_extras
 from conductor_py.errors import ConductorError, ConfigurationError
 from conductor_py.processes.listening import await_port, refuse_strangers
 from conductor_py.processes.redis_binary import find_binary, read_engine
+from conductor_py.records import dataclass
 from conductor_py.wiring import check_lock, check_payloads, check_search, describe_redis
 
 _REQUEST_S: Final = 2.0

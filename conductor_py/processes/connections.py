@@ -19,9 +19,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
+
+from conductor_py.records import dataclass
 
 _log = logging.getLogger(__name__)
 

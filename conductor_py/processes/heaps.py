@@ -15,8 +15,9 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-from dataclasses import dataclass
 from typing import Final
+
+from conductor_py.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

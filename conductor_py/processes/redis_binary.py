@@ -14,11 +14,11 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from conductor_py.errors import ConfigurationError
+from conductor_py.records import dataclass
 
 _VERSION: Final = re.compile(r"(Redis|Valkey) server v=(\d+)\.(\d+)\.(\d+)")
 _OLDEST: Final = {"redis": (6, 2), "valkey": (7, 2)}

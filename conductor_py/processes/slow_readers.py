@@ -14,12 +14,13 @@ import math
 import time
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from conductor_py.api.admission import Admission
 from conductor_py.api.bodies import HURRIED_S, PIECE
 from conductor_py.processes.connections import Connection
+from conductor_py.records import dataclass
 
 _CALM_S: Final = 5.0
 """Between two looks while no answer is known to be unread: small ones may be."""

@@ -14,11 +14,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from typing import Final
 
 from conductor_py.api.bodies import PIECE, Bodies
 from conductor_py.processes.connections import Connection
+from conductor_py.records import dataclass
 
 #: A request may have waited for a thread, and the kernel's clock is coarse.
 _BEFORE_S: Final = 1.0

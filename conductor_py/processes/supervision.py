@@ -17,11 +17,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from types import FrameType
 from typing import Final
 
 from conductor_py.processes.tether import tethered
+from conductor_py.records import dataclass
 
 _log = logging.getLogger(__name__)
 

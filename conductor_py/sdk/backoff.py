@@ -5,8 +5,9 @@ The random number is an argument: the caller owns the generator.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from conductor_py.records import dataclass
 
 RECONNECT_CAP_MS: Final = 3_000
 """The longest pause of a worker that waits for its server: work lies there when it is back, and a

@@ -8,10 +8,10 @@ again, which changes nothing more.
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, cast
 
 from conductor_py.errors import ConfigurationError
+from conductor_py.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -8,12 +8,12 @@ one a relation has follows from how it was said.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, Self, TypeVar
 
 from conductor_py.errors import DefinitionError
 from conductor_py.model.definitions import ORDER
 from conductor_py.model.json import JsonObject
+from conductor_py.records import dataclass
 from conductor_py.sdk.dag_relations import Relations
 
 After = TypeVar("After", bound="DagTask | Sequence[DagTask]")

@@ -7,10 +7,10 @@ whole. So each wait ends at the deadline of all, too, and what is larger than al
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass
 from http.client import HTTPResponse
 from typing import TYPE_CHECKING, cast
 
+from conductor_py.records import dataclass
 from conductor_py.sdk.errors import AnswerTooLarge
 
 if TYPE_CHECKING:

@@ -6,11 +6,12 @@ the two ids must be there. What this module writes has exactly the names of the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from conductor_py.errors import InvalidInput
+from conductor_py.records import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

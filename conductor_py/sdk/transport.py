@@ -11,13 +11,13 @@ from __future__ import annotations
 import os
 import selectors
 import threading
-from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from socket import gaierror
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from conductor_py.errors import ConfigurationError, StoreUnavailable
+from conductor_py.records import dataclass
 from conductor_py.sdk.clock import SystemClock
 from conductor_py.sdk.reading import Patience, body_of, patient
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from conductor_py.model.status import WorkflowStatus
+from conductor_py.records import dataclass, field
 
 if TYPE_CHECKING:
     from conductor_py.model.json import JsonObject

@@ -7,11 +7,11 @@ anything else under ``result``. A ``SystemResult`` says everything itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from conductor_py.model.json import JsonObject, JsonValue
 from conductor_py.model.status import TaskStatus
 from conductor_py.ports.system_tasks import SystemCall, SystemResult
+from conductor_py.records import dataclass
 
 Function = Callable[[JsonObject], "JsonValue | SystemResult"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ssl
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from http.client import HTTPException
 from typing import Final
 from urllib.parse import urljoin
@@ -27,6 +27,7 @@ from conductor_py.outbound.connection import connect
 from conductor_py.outbound.deadline import Deadline, Late
 from conductor_py.outbound.lookup import LookupLate
 from conductor_py.ports.system_tasks import SystemCall, SystemResult
+from conductor_py.records import dataclass
 from conductor_py.systemtasks.http_request import (
     HttpRequest,
     UnusableRequest,

@@ -6,7 +6,6 @@ import codecs
 import re
 from base64 import b64encode
 from collections.abc import Mapping
-from dataclasses import dataclass
 from encodings import normalize_encoding
 from encodings.aliases import aliases
 from typing import Final
@@ -17,6 +16,7 @@ from urllib3.util import Url, parse_url
 
 from conductor_py.codec.execution import dump_json
 from conductor_py.model.json import JsonObject, JsonValue
+from conductor_py.records import dataclass
 
 METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"})
 _JSON: Final = "application/json"

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from base64 import b64encode
 from collections.abc import Mapping
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final
 
 import orjson
 
 from conductor_py.model.json import JsonValue
+from conductor_py.records import dataclass
 from conductor_py.systemtasks.http_request import charset_of
 from conductor_py.wire.outside import OutsideJson
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import struct
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 from conductor_py.codec.execution import dump_json
@@ -16,6 +15,7 @@ from conductor_py.model.json import JsonObject, JsonValue
 from conductor_py.model.status import TaskStatus
 from conductor_py.outbound.addresses import AddressRefused
 from conductor_py.ports.system_tasks import SystemCall, SystemResult
+from conductor_py.records import dataclass
 
 _NO_CLIENT: Final = (
     "KAFKA_PUBLISH needs confluent-kafka where the system-task worker runs: "

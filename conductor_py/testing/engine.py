@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
@@ -38,6 +37,7 @@ from conductor_py.ports.payloads import Payloads
 from conductor_py.ports.scripts import Scripts
 from conductor_py.ports.store import ExecutionStore
 from conductor_py.ports.touched import GATHER_MS
+from conductor_py.records import dataclass, field
 from conductor_py.testing.adapters import memory_ports, memory_registry
 from conductor_py.testing.clock import FakeClock, FakeMachine
 from conductor_py.testing.ending import not_ended

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 
 from conductor_py.errors import ConfigurationError
 from conductor_py.model.json import JsonObject
+from conductor_py.records import dataclass, field
 from conductor_py.sdk.task import Task, TaskResult
 
 Output = JsonObject | Callable[[JsonObject], JsonObject]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import orjson
@@ -29,6 +28,7 @@ from conductor_py.model.json import JsonObject
 from conductor_py.model.requests import PollRequest
 from conductor_py.model.requests import TaskResult as Report
 from conductor_py.ports.payloads import Payloads
+from conductor_py.records import dataclass
 from conductor_py.sdk.context import TaskContext
 from conductor_py.sdk.document import encode
 from conductor_py.sdk.task import ResultStatus, Task, TaskLog, TaskResult

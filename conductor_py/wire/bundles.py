@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from conductor_py.errors import InvalidInput, Violation
@@ -19,6 +18,7 @@ from conductor_py.model.bundle import (
 )
 from conductor_py.model.catalog import Kind
 from conductor_py.model.json import JsonObject
+from conductor_py.records import dataclass
 from conductor_py.wire.catalog import read_content, read_draft
 from conductor_py.wire.catalog_forms import CatalogTaskForm, CatalogWorkflowForm
 from conductor_py.wire.codes import read_code

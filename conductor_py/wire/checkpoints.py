@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from conductor_py.errors import InvalidInput, Violation
 from conductor_py.model.checkpoints import KeptPart, KeptPlace, Past, Savepoint, Wanted
 from conductor_py.model.json import JsonObject
+from conductor_py.records import dataclass
 from conductor_py.wire.fields import (
     Flag,
     Payload,

@@ -7,10 +7,10 @@ relations, so a fork and its join have no place among them; they are welcome in 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from conductor_py.model.definitions import ORDER, Relation, WorkflowDef, WorkflowTask
 from conductor_py.model.json import JsonValue
+from conductor_py.records import dataclass
 from conductor_py.wire.task_rules import Finding
 
 _FORKS = frozenset({"FORK_JOIN", "FORK_JOIN_DYNAMIC", "JOIN", "EXCLUSIVE_JOIN", "DECISION"})

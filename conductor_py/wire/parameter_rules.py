@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import Final
 
@@ -18,6 +17,7 @@ from conductor_py.model.definitions import WorkflowDef, WorkflowTask, children_o
 from conductor_py.model.json import JsonObject, JsonValue
 from conductor_py.model.parameters import BUILT_IN, MOST_NESTED, NAME, PARAM, ROOTS, SYSTEM
 from conductor_py.model.upstream import leading_to
+from conductor_py.records import dataclass
 from conductor_py.wire.fields import texts_in
 from conductor_py.wire.task_rules import Finding
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from conductor_py.errors import InvalidInput, Violation
 from conductor_py.model.json import JsonObject
+from conductor_py.records import dataclass
 from conductor_py.wire.definition_reader import moved
 from conductor_py.wire.definitions import SchemaDefForm
 from conductor_py.wire.fields import Text, WireSchema, load

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 
@@ -25,6 +24,7 @@ from conductor_py.model.search import (
     Words,
     query_words,
 )
+from conductor_py.records import dataclass
 
 MAX_LENGTH = 32_768
 """Characters of a query."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -11,6 +10,7 @@ from conductor_py.errors import InvalidInput, Violation
 from conductor_py.model.json import JsonObject
 from conductor_py.model.requests import StateUpdate, TaskResult
 from conductor_py.model.status import TaskStatus
+from conductor_py.records import dataclass, field
 from conductor_py.wire.fields import Choice, Many, One, Payload, Text, Whole, WireSchema, load
 from conductor_py.wire.requests import MAX_REASON, RESULT_STATUSES, TASK_LOG, put_off_s
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 
 from conductor_py.errors import DefinitionError, Violation
 from conductor_py.model.definitions import (
@@ -24,6 +23,7 @@ from conductor_py.model.definitions import (
 from conductor_py.model.json import JsonObject, JsonValue
 from conductor_py.model.parameters import ROOTS
 from conductor_py.model.text_bounds import too_long
+from conductor_py.records import dataclass, field
 from conductor_py.wire.dag_rules import dag_findings
 from conductor_py.wire.fields import texts_in
 from conductor_py.wire.parameter_rules import parameter_findings

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from conductor_py.config import Settings
 from conductor_py.errors import StoreUnavailable
 from conductor_py.ports.payloads import PayloadKind
+from conductor_py.records import dataclass
 from conductor_py.wiring.installation import data_directory
 from conductor_py.wiring.payloads import payloads_of
 from conductor_py.wiring.redis import connect, described

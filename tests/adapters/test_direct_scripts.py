@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import MappingProxyType
+from typing import Any
 
 import pytest
 
@@ -54,3 +56,14 @@ def test_an_endless_script_is_ended() -> None:
     (found,) = direct.evaluate([endless])
     assert isinstance(found, Failure)
     assert found.kind == "time"
+
+
+@pytest.mark.parametrize(("evaluator", "expression"), [("javascript", "[$]"), ("jq", ".")])
+def test_what_nothing_can_be_written_to_is_an_input_as_any(
+    evaluator: str, expression: str, child: QuickJsScripts
+) -> None:
+    given: Any = MappingProxyType({"a": MappingProxyType({}), "b": (1, 2)})
+    asked = [Evaluation(evaluator=evaluator, expression=expression, input=given)]
+
+    for scripts in (DirectScripts(), child):
+        assert scripts.evaluate(asked) == (Value(value=[{"a": {}, "b": [1, 2]}]),)

@@ -9,7 +9,12 @@ from tests.architecture.tree import ROOT
 pytestmark = pytest.mark.xdist_group("sources")  # which are read once
 
 _CORE = {
-    *("conductor_py.errors", "conductor_py.model", "conductor_py.pipelines"),
+    *(
+        "conductor_py.errors",
+        "conductor_py.records",
+        "conductor_py.model",
+        "conductor_py.pipelines",
+    ),
     "conductor_py.decider",
 }
 _ALLOWED = {

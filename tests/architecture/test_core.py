@@ -18,7 +18,7 @@ _WORLD = {
 # The scheduler's cron needs the time zone data; that is a table, not a clock.
 _TABLES = {"zoneinfo"}
 _CLOCKS = {"now", "utcnow", "today", "time", "time_ns", "monotonic", "perf_counter"}
-_OWN = {"errors", "model", "pipelines", "decider"}
+_OWN = {"errors", "records", "model", "pipelines", "decider"}
 _MUTABLE = {"bytearray", "defaultdict", "deque", "dict", "list", "set"}
 _REQUIRED = {"frozen", "slots", "kw_only"}
 

@@ -14,7 +14,7 @@ _CACHES = {
 }
 # What builds and runs leave at the top.
 _LEFTOVERS = {".test-all", "artifacts", "build", "data", "dist", "spark-warehouse"}
-_CORE = {"errors", "model", "pipelines", "decider"}
+_CORE = {"errors", "records", "model", "pipelines", "decider"}
 _TEXT = {
     *(".cfg", ".css", ".html", ".js", ".json", ".lua", ".md", ".properties", ".py", ".sh", ".toml"),
     *(".example", ".yaml", ".yml", ""),
@@ -91,7 +91,7 @@ def text_files() -> tuple[Path, ...]:
 
 
 def core_modules() -> tuple[Module, ...]:
-    """The pure core: errors, model, pipelines and decider."""
+    """The pure core: errors, records, model, pipelines and decider."""
     return tuple(module for module in package_modules() if module.is_core)
 
 

@@ -150,12 +150,12 @@ def test_an_execution_that_is_lost_fails_the_run_and_no_page_is_written(docs: Pa
 def test_the_page_says_whether_the_machine_was_busy(
     docs: Path, monkeypatch: pytest.MonkeyPatch, share: float, *, is_told: bool
 ) -> None:
-    instants = iter((0.0, 10.0))
+    instants = iter((0.0, 10.0, 10.0))
     spent = iter((0.0, 10_000.0 * (os.cpu_count() or 1) * share))
-    monkeypatch.setattr(run, "busy_ms", lambda: next(spent))
     monkeypatch.setattr(run, "measure", lambda _peers, _turns: [_OURS, _OTHER])
-    monkeypatch.setattr(run, "cost_of", lambda _pid: Cost(0.0, 0.0))
-    monkeypatch.setattr("benchmarks.peers.run.time", SimpleNamespace(monotonic=instants.__next__))
+    monkeypatch.setattr("benchmarks.others.busy_ms", lambda: next(spent))
+    monkeypatch.setattr("benchmarks.others.cost_of", lambda _pid: Cost(0.0, 0.0))
+    monkeypatch.setattr("benchmarks.others.time", SimpleNamespace(monotonic=instants.__next__))
     run.main(["--docs", str(docs)], (_peer("ours"), _peer("other")))
     page = (docs / "reference" / "benchmarks-peers.md").read_text()
     assert f"used {share * 100:.0f} % of its CPU" in page

@@ -121,7 +121,7 @@ def test_a_comparison_that_finds_something_worse_exits_with_1(
         ]
         return lambda _trees, _turns: rounds
 
-    monkeypatch.setattr(compare, "_worktree", lambda base: nullcontext(Path(base)))
+    monkeypatch.setattr(compare, "worktree", lambda base: nullcontext(Path(base)))
     monkeypatch.setattr(compare, "measure_engine_turns", turns(100))
     monkeypatch.setattr(compare, "measure_turns", turns(105))
     assert compare.main("base", 0) == 0
@@ -141,7 +141,7 @@ def test_a_base_on_which_the_whole_benchmark_does_not_run_is_compared_by_turns(
         assert tree == Path("base")
         raise subprocess.CalledProcessError(1, "run.py")
 
-    monkeypatch.setattr(compare, "_worktree", lambda base: nullcontext(Path(base)))
+    monkeypatch.setattr(compare, "worktree", lambda base: nullcontext(Path(base)))
     monkeypatch.setattr(compare, "measure_engine_turns", lambda _trees, _turns: figures)
     monkeypatch.setattr(compare, "measure_turns", lambda _trees, _turns: figures)
     monkeypatch.setattr(compare, "_measure", broken)

@@ -34,9 +34,10 @@ import hashlib
 import logging
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, Final
 
+from conductor_py.records import dataclass, field
 from conductor_workers.attempt import AttemptEnded, Claim
 from conductor_workers.destination import DestinationRefused
 from conductor_workers.manifest import (

@@ -25,12 +25,12 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from py4j.protocol import Py4JError
 
+from conductor_py.records import dataclass
 from conductor_workers.datafiles import sync_file
 from conductor_workers.java import Java
 from conductor_workers.manifest import sync_directory

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from conductor_py.records import dataclass
 from conductor_workers.manifest import DataFile, sync_directory
 
 if TYPE_CHECKING:

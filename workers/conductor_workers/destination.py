@@ -34,11 +34,12 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from conductor_py.errors import ConductorError
+from conductor_py.records import dataclass
 from conductor_workers.attempt import AttemptEnded, Claim
 from conductor_workers.datafiles import sync_files
 from conductor_workers.exchange import exchange

@@ -15,10 +15,10 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from conductor_py.errors import ConfigurationError
+from conductor_py.records import dataclass
 
 MINIMUM_MAJOR = 17
 _VECTOR_MODULE = "jdk.incubator.vector"

@@ -12,8 +12,9 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+
+from conductor_py.records import dataclass
 
 _LOCK_SUFFIX = ".lock"
 

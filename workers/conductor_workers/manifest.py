@@ -13,12 +13,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol, cast
 
 from conductor_py.errors import ConductorError
 from conductor_py.model.json import JsonObject, JsonValue
+from conductor_py.records import dataclass, field
 from conductor_workers.attempt import Claim
 
 MANIFEST_NAME: Final = "_commit.json"

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
 from conductor_py.errors import ConfigurationError
+from conductor_py.records import dataclass
 
 LOOPBACK: Final = "127.0.0.1"
 _LOCAL: Final = re.compile(r"local(\[.*\])?")

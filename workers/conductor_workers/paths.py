@@ -10,11 +10,11 @@ from __future__ import annotations
 import os.path
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final, Self
 from urllib.parse import unquote, urlsplit
 
 from conductor_py.errors import ConductorError, ConfigurationError
+from conductor_py.records import dataclass
 
 #: Characters that patterns of Spark, Hadoop and Python have.
 _WILD: Final = re.compile(r"[*?\[{]")

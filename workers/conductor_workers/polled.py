@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from threading import Event, current_thread
 
 from conductor_py.errors import Conflict, NotFound
 from conductor_py.model.json import JsonObject
+from conductor_py.records import dataclass
 from conductor_py.sdk import (
     Client,
     ConductorError,

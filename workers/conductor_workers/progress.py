@@ -14,12 +14,12 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
 
 from conductor_py.model.json import JsonObject
+from conductor_py.records import dataclass
 from conductor_workers.attempt import Attempt
 
 logger = logging.getLogger(__name__)

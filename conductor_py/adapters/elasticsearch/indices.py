@@ -11,7 +11,6 @@ from __future__ import annotations
 import zlib
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from conductor_py.codec.search_document import StoredSummary, keyword_words, text_words
@@ -23,6 +22,7 @@ from conductor_py.model.search import (
     FieldKind,
     SortKey,
 )
+from conductor_py.records import dataclass
 
 if TYPE_CHECKING:
     from elasticsearch import Elasticsearch

@@ -8,7 +8,7 @@ back).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from conductor_py.adapters.elasticsearch.client import (
@@ -55,6 +55,7 @@ from conductor_py.model.search import (
     task_version,
 )
 from conductor_py.ports.search import LOOKS_AT_TOO_MUCH, DocumentRefused
+from conductor_py.records import dataclass
 
 if TYPE_CHECKING:
     from elasticsearch import Elasticsearch

@@ -11,11 +11,11 @@ import binascii
 import hashlib
 import hmac
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from dataclasses import dataclass
 
 import orjson
 
 from conductor_py.ports.payloads import UrlRefused
+from conductor_py.records import dataclass
 
 _FORMAT = 1
 _MAX_LENGTH = 1024

@@ -8,13 +8,14 @@ the same everywhere.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Final, NamedTuple
 
 import orjson
 
 from conductor_py.adapters.memory.space import Execution
 from conductor_py.model.priorities import QUEUED_AT_ONCE
+from conductor_py.records import dataclass
 
 OPEN: Final = frozenset({"SCHEDULED", "IN_PROGRESS"})
 _HOLDERS_KEPT: Final = 10

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from conductor_py.ports.checkpoints import Checkpoint, Request, Verdict
+from conductor_py.records import dataclass, field
 
 Fields = dict[str, bytes]
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 from conductor_py.adapters.memory.space import MemorySpace
 from conductor_py.ports.payload_holders import PRESENT, Held
+from conductor_py.records import dataclass, field
 
 
 @dataclass(slots=True)

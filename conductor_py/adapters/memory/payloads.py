@@ -7,7 +7,6 @@ from __future__ import annotations
 import io
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from secrets import token_urlsafe
 from typing import BinaryIO, Self
 
@@ -24,6 +23,7 @@ from conductor_py.ports.payloads import (
     mint_path,
     refuse_larger,
 )
+from conductor_py.records import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

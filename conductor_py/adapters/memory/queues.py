@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Final
 
 from conductor_py.adapters.memory.claims import (
@@ -18,6 +17,7 @@ from conductor_py.model.ids import ExecutionId, split_task_id, task_id
 from conductor_py.ports.permits import task_limit
 from conductor_py.ports.queues import MOST_POLLS, Claimed, Poll, PollData, PollReply, Short
 from conductor_py.ports.store import Outcome
+from conductor_py.records import dataclass, field
 
 NEVER: Final = 2**53 - 1
 _HEADS: Final = 200

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import assert_never
 
 from conductor_py.codec.search_document import (
@@ -44,6 +43,7 @@ from conductor_py.model.search import (
     Words,
     task_version,
 )
+from conductor_py.records import dataclass, field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,6 @@ import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 import orjson
 
@@ -22,6 +21,7 @@ from conductor_py.ports.permits import TOKEN_KEPT_MS
 from conductor_py.ports.queues import PollData
 from conductor_py.ports.schedules import StoredSchedule
 from conductor_py.ports.wakeups import FAMILY
+from conductor_py.records import dataclass, field
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

@@ -11,8 +11,9 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
+
+from conductor_py.records import dataclass
 
 _FIRST_TERM_S: Final = 60.0
 _LONGEST_TERM_S: Final = 3600.0

@@ -18,7 +18,6 @@ A program whose process somebody else has killed is run once more: it may well b
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -33,9 +32,11 @@ from conductor_py.adapters.quickjs.pool import (
     Starved,
 )
 from conductor_py.adapters.quickjs.programs import LongPrograms
+from conductor_py.codec.execution import dump_json
 from conductor_py.errors import LimitExceeded, Overloaded, PayloadTooLarge
 from conductor_py.model.json import JsonObject
 from conductor_py.ports.scripts import Evaluation, Failure, ScriptResult, Value
+from conductor_py.records import dataclass
 from conductor_py.wire.outside import OutsideJson
 
 #: Evaluators, and the language that a child knows them by.
@@ -233,7 +234,7 @@ def _prepared(request: Evaluation) -> _Request | Failure:
         return _unknown(request.evaluator)
     bindings: JsonObject = {**request.bindings, "$": request.input}
     try:
-        data = orjson.dumps(request.input if language == "jq" else bindings)
+        data = dump_json(request.input if language == "jq" else bindings)
     except TypeError as error:
         return _error(f"The script's input cannot be written as JSON: {error}")
     return _Request(language, request.expression, data, check=False)

@@ -8,9 +8,8 @@ and the scripts spells a key.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from conductor_py.model.ids import home_partition
+from conductor_py.records import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

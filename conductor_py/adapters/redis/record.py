@@ -4,11 +4,11 @@ counted against its version. Either may be damaged: then it is told to be, and n
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from conductor_py.adapters.redis.names import number_of, shown
 from conductor_py.ports.inspector import Setback
+from conductor_py.records import dataclass
 
 DAMAGED: Final = "the field v cannot be read"
 _WORDS: Final = 8

@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote, unquote
 
@@ -28,6 +27,7 @@ from conductor_py.adapters.redis.connection import (
 )
 from conductor_py.adapters.redis.outages import Outages
 from conductor_py.errors import ConfigurationError, StoreUnavailable
+from conductor_py.records import dataclass
 
 SCHEMES: Final = ("redis+sentinel", "rediss+sentinel")
 _URL: Final = re.compile(

@@ -18,7 +18,6 @@ from conductor_py.adapters.redis.changes import (
 from conductor_py.adapters.redis.connection import Argument
 from conductor_py.adapters.redis.names import fields_of, names_of
 from conductor_py.adapters.redis.scripts import Scripts
-from conductor_py.model.changing import made
 from conductor_py.model.ids import ExecutionId, partition_of
 from conductor_py.ports.store import (
     Commit,
@@ -32,6 +31,7 @@ from conductor_py.ports.store import (
     Start,
     StartReply,
 )
+from conductor_py.records import made
 
 IDEMPOTENCY_MS: Final = 7 * 24 * 3_600_000
 

@@ -10,7 +10,6 @@ processes cannot share its connections.
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from conductor_py.adapters.process_local import ProcessLocal
@@ -29,6 +28,7 @@ from conductor_py.ports.payloads import (
     mint_path,
     refuse_larger,
 )
+from conductor_py.records import dataclass, field
 
 if TYPE_CHECKING:
     from types_boto3_s3 import S3Client

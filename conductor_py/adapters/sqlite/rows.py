@@ -10,7 +10,6 @@ from __future__ import annotations
 import sqlite3
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 
 import orjson
@@ -25,6 +24,7 @@ from conductor_py.codec.search_document import (
     text_words,
 )
 from conductor_py.errors import StoreUnavailable
+from conductor_py.records import dataclass, field
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

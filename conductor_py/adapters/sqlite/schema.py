@@ -9,7 +9,6 @@ table of their own: a scan of the narrow rows of a million documents stays in th
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 
 from conductor_py.model.search import (
     EXECUTION_FIELDS,
@@ -18,6 +17,7 @@ from conductor_py.model.search import (
     TASKS_NEWEST_FIRST,
     FieldKind,
 )
+from conductor_py.records import dataclass, field
 
 FORMAT = 1
 """``user_version`` of the file; another one is not touched."""

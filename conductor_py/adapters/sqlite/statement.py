@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
 from conductor_py.adapters.sqlite.schema import Table, first_row, last_row
@@ -22,6 +21,7 @@ from conductor_py.model.search import (
     SortKey,
     Words,
 )
+from conductor_py.records import dataclass
 
 Parameters: TypeAlias = tuple[str | int, ...]
 

@@ -12,11 +12,11 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from conductor_py.adapters.front_turns import FrontTurns
 from conductor_py.errors import StoreUnavailable
+from conductor_py.records import dataclass
 
 Handler = Callable[[int, Sequence[str]], object]
 

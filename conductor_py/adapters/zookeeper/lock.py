@@ -12,7 +12,6 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -20,6 +19,7 @@ from conductor_py.adapters.process_local import ProcessLocal
 from conductor_py.adapters.zookeeper.session import Session
 from conductor_py.errors import StoreUnavailable
 from conductor_py.model.ids import ExecutionId
+from conductor_py.records import dataclass
 
 _LOG = logging.getLogger(__name__)
 _LOOK_S: Final = 0.5

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from conductor_py.decider.expressions.java_text import text_of
@@ -41,6 +40,7 @@ from conductor_py.decider.expressions.nodes import (
     walk,
 )
 from conductor_py.model.json import JsonValue
+from conductor_py.records import dataclass
 
 __all__ = [
     "MISSING",

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from conductor_py.decider.expressions.linear_regex import Regex
 from conductor_py.model.json import JsonValue
+from conductor_py.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import chain
 from typing import Final, TypeAlias
+
+from conductor_py.records import dataclass
 
 MAX_PATTERN: Final = 200
 MAX_STATES: Final = 2_000

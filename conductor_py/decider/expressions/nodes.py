@@ -6,7 +6,6 @@ Nothing is parsed again while resolving, but the path of an expression that cont
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from conductor_py.decider.expressions.java_text import text_of
@@ -15,6 +14,7 @@ from conductor_py.decider.expressions.jsonpath_operators import MISSING
 from conductor_py.decider.expressions.jsonpath_steps import Path
 from conductor_py.model.json import JsonValue
 from conductor_py.model.json_text import read_json
+from conductor_py.records import dataclass
 
 MAX_TEXT: Final = 2**26
 """Characters that the texts of one resolution may have together; what follows is cut off.

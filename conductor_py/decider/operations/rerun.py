@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from conductor_py.decider.generations import generations
 from conductor_py.decider.workspace import Workspace
@@ -18,6 +18,7 @@ from conductor_py.model.decision import Answer
 from conductor_py.model.event import Operation
 from conductor_py.model.execution import Walk
 from conductor_py.model.requests import TASK_POST
+from conductor_py.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ else has started is followed: it is looked at again and again, and never ended o
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from conductor_py.decider import admission, control, scheduling, timeouts
 from conductor_py.decider.chains import home_of, lacks_room, nested_in_chain
@@ -39,6 +39,7 @@ from conductor_py.model.ids import ExecutionId, derived_execution_id, partition_
 from conductor_py.model.json import JsonObject, JsonValue
 from conductor_py.model.places import wire_ref
 from conductor_py.model.status import TaskStatus, WorkflowStatus
+from conductor_py.records import dataclass
 
 _LONGEST_REASON = 500
 _FIRST_LOOK_MS = 1_000

@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from conductor_py.codec.event import load_event
@@ -25,6 +24,7 @@ from conductor_py.model.event import Operation
 from conductor_py.model.ids import ExecutionId, is_execution_id, partition_of
 from conductor_py.ports.inspector import Inspection, Inspector, StoredKey
 from conductor_py.ports.search import Search
+from conductor_py.records import dataclass
 
 _LOOKS: Final = 4
 _BETWEEN_S: Final = 0.1

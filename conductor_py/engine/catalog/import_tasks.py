@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from conductor_py.codec.catalog import digest_of, load_head, load_saved
 from conductor_py.engine.catalog.heads import CatalogHeads
@@ -14,6 +13,7 @@ from conductor_py.engine.catalog.writes import head_cell, task_names
 from conductor_py.model.bundle import Action, BundledTask, Imported, OnExisting
 from conductor_py.model.catalog import Head, Kind
 from conductor_py.ports.catalog import CatalogStore, Table
+from conductor_py.records import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ uses by code and version. So what was imported before is known again, whatever c
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from conductor_py.codec.catalog import digest_of, load_head, load_saved, load_split
 from conductor_py.engine.catalog.heads import CatalogHeads
@@ -19,6 +19,7 @@ from conductor_py.errors import InvalidInput
 from conductor_py.model.bundle import Action, BundledWorkflow, Imported, OnExisting
 from conductor_py.model.catalog import Draft, Entry, Head, Kind, Pin, SplitWorkflow
 from conductor_py.ports.catalog import CatalogStore, Table
+from conductor_py.records import dataclass
 from conductor_py.wire.catalog import read_draft
 from conductor_py.wire.definition_reader import moved
 

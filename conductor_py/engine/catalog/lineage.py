@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from conductor_py.codec.catalog import load_head
@@ -23,6 +22,7 @@ from conductor_py.model.catalog import Head, Kind
 from conductor_py.model.lineage import Call, Lineage, LineageNode, Link, NodeKind, Place
 from conductor_py.model.schedules import Schedule
 from conductor_py.ports.catalog import CatalogStore, Table
+from conductor_py.records import dataclass
 
 MOST_NODES: Final = 1_000
 """Nodes of one answer; what comes behind them is not looked at."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from conductor_py.model.catalog import Head
 from conductor_py.model.lineage import Call, Lineage, LineageEdge, LineageNode, Link, NodeKind
+from conductor_py.records import dataclass, field
 
 
 @dataclass(slots=True)

@@ -7,7 +7,6 @@ content is what it was keeps its version.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from conductor_py.codec.catalog import (
     digest_of,
@@ -30,6 +29,7 @@ from conductor_py.errors import Conflict, InvalidInput, Violation
 from conductor_py.model.catalog import Draft, Entry, Head, Kind, Pin, SplitWorkflow
 from conductor_py.model.json import JsonObject
 from conductor_py.ports.catalog import CatalogStore, Table, Write
+from conductor_py.records import dataclass
 
 _MINTED_AT_ONCE = 1_000
 

@@ -7,7 +7,6 @@ here, and nothing is asked about who may.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from conductor_py.codec.catalog import digest_of, digest_of_workflow, dump_content, dump_split
 from conductor_py.engine.catalog.heads import CatalogHeads
@@ -26,6 +25,7 @@ from conductor_py.model.catalog import Draft, Head, Kind, SplitWorkflow
 from conductor_py.model.definitions import WorkflowDef
 from conductor_py.model.json import JsonObject
 from conductor_py.ports.catalog import CatalogStore, Write
+from conductor_py.records import dataclass
 
 Check = Callable[[WorkflowDef], None]
 """Hold a whole definition to the rules (``DefinitionError``)."""

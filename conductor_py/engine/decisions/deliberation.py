@@ -23,12 +23,12 @@ from conductor_py.engine.decisions.long_scripts import PutOff, without_long_scri
 from conductor_py.engine.decisions.needs import Fetcher, bytes_read
 from conductor_py.engine.decisions.punctuality import Punctuality
 from conductor_py.engine.definitions.snapshots import Snapshots
-from conductor_py.model.changing import changed
 from conductor_py.model.decision import Decision
 from conductor_py.model.event import Event
 from conductor_py.model.execution import Attempt, Header
 from conductor_py.model.ids import partition_of
 from conductor_py.ports.store import Changes, Loaded
+from conductor_py.records import changed
 
 _LOG = logging.getLogger(__name__)
 _MAX_REASON = 500

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from conductor_py.codec.execution import dump_document, dump_json, dump_state
 from conductor_py.decider.plan import Plan
 from conductor_py.decider.starting import with_input_template
@@ -16,6 +14,7 @@ from conductor_py.model.execution import Document, External, Meta, Watch, Watche
 from conductor_py.model.json import JsonObject
 from conductor_py.model.requests import StartRequest
 from conductor_py.model.text_bounds import refuse_long_start
+from conductor_py.records import dataclass
 from conductor_py.wire.parameter_rules import parameter_findings
 
 _NO_META = Meta()

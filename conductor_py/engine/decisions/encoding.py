@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import blake2b
 
 from conductor_py.codec.event import dump_event
@@ -23,7 +23,6 @@ from conductor_py.codec.execution import (
 from conductor_py.engine.decisions.abroad import is_abroad, post
 from conductor_py.engine.decisions.precedence import due_of
 from conductor_py.engine.payloads.holding import PayloadHolding, effect_holder
-from conductor_py.model.changing import made
 from conductor_py.model.decision import Answer, Decision, NewChild, Order, Send
 from conductor_py.model.event import Admitted, ChildEnded, Started
 from conductor_py.model.execution import Document, External
@@ -33,6 +32,7 @@ from conductor_py.model.status import WorkflowStatus
 from conductor_py.ports.admission import Admission
 from conductor_py.ports.payloads import PayloadKind, Payloads
 from conductor_py.ports.store import Changes, Child, Effect, Message, Offer
+from conductor_py.records import dataclass, made
 
 KB = 1024
 _EFFECT_BYTES = 4 * KB

@@ -1,8 +1,7 @@
 """The executor: whoever holds an execution's lease decides and commits until its inbox is empty.
 
-Nothing in here is trusted for correctness: a stale decision is refused by the commit, a lost lease
-costs work only, and what a crash leaves undone is woken by the timer that the last script armed. An
-execution that cannot be decided on is ended with the reason: tried again it would only fail again.
+Nothing here is trusted for correctness: a stale decision is refused by the commit, a lost lease
+costs work only, and what a crash leaves undone the timer wakes. What cannot be decided is ended.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import itertools
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 
 from conductor_py.codec.event import digest_of
@@ -44,6 +43,7 @@ from conductor_py.ports.store import (
     Loaded,
     Outcome,
 )
+from conductor_py.records import dataclass, field
 
 _LOG = logging.getLogger(__name__)
 _SERVE_OTHERS_S = 0.05

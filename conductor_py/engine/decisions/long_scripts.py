@@ -13,7 +13,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from conductor_py.decider.need import ScriptWanted, digest
@@ -21,6 +21,7 @@ from conductor_py.decider.workspace import Limits
 from conductor_py.model.event import Continue, Event
 from conductor_py.model.ids import ExecutionId
 from conductor_py.ports.scripts import Evaluation, ScriptResult, Scripts
+from conductor_py.records import dataclass
 
 _WAITING: Final = 10_000
 _RESULTS: Final = 256

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
@@ -30,6 +29,7 @@ from referencing.exceptions import Unresolvable
 from conductor_py.codec.nesting import plain
 from conductor_py.decider.expressions.linear_regex import Regex, compile_regex
 from conductor_py.model.json import JsonObject
+from conductor_py.records import dataclass
 
 MAX_SCHEMA: Final = 256 * 1024
 """Bytes of a schema."""

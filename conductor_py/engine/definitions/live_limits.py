@@ -7,11 +7,11 @@ and hold for old and new executions alike. Read at most every few seconds for ea
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from conductor_py.codec.definitions import load_task_def
 from conductor_py.decider.scheduling import LIMITED
 from conductor_py.ports.metadata import MetadataStore
+from conductor_py.records import dataclass
 from conductor_py.wire.task_rules import RULES
 
 _REMEMBERED = 10_000

@@ -8,12 +8,12 @@ fragments have a smaller room of their own: however many come by, the plans of d
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
 from threading import Lock
 from typing import Final
 
 from conductor_py.decider.plan import Plan
 from conductor_py.model.ids import ExecutionId
+from conductor_py.records import dataclass
 
 _PLANS: Final = 2_000
 _FRAGMENTS: Final = 400

@@ -7,7 +7,6 @@ followed. Nobody who starts, shows or checks workflows needs to know which of th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import chain, groupby, islice
 from typing import TypeVar
 
@@ -19,6 +18,7 @@ from conductor_py.errors import NotFound
 from conductor_py.model.definitions import WorkflowDef
 from conductor_py.model.json import JsonObject
 from conductor_py.ports.metadata import MetadataStore
+from conductor_py.records import dataclass
 
 _Pointer = tuple[int, int]
 """The code and the version of what the catalog has published."""

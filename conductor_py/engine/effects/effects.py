@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from conductor_py.engine.decisions.precedence import AWAITED
@@ -27,6 +26,7 @@ from conductor_py.ports.outbox import Outbox, Pending
 from conductor_py.ports.reader import ExecutionChanged
 from conductor_py.ports.search import DocumentRefused
 from conductor_py.ports.store import ExecutionStore
+from conductor_py.records import dataclass, field
 
 _LOG = logging.getLogger(__name__)
 _SLICE = 20

@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Final
 
 import orjson
@@ -34,6 +33,7 @@ from conductor_py.model.requests import TASK_POST, ParentTask, StartRequest, Tas
 from conductor_py.model.status import TaskStatus
 from conductor_py.ports.outbox import Pending
 from conductor_py.ports.store import ExecutionStore
+from conductor_py.records import dataclass
 from conductor_py.wire.data_definitions import read_workflow
 
 _LOG = logging.getLogger(__name__)

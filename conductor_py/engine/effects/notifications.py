@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -33,6 +32,7 @@ from conductor_py.model.event_handlers import (
 from conductor_py.model.json import JsonObject
 from conductor_py.ports.events import EventStore, Sink, Undelivered, Webhook
 from conductor_py.ports.outbox import Outbox, Pending
+from conductor_py.records import dataclass, field
 from conductor_py.wire.summaries import MAX_TEXT, json_text, timestamp
 
 _LOG = logging.getLogger(__name__)

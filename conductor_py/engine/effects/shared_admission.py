@@ -21,7 +21,6 @@ from conductor_py.engine.decisions.precedence import due_of
 from conductor_py.engine.effects.shared_limits import SharedLimits
 from conductor_py.engine.patience import Handled
 from conductor_py.errors import StoreUnavailable
-from conductor_py.model.changing import changed
 from conductor_py.model.event import Admitted
 from conductor_py.model.ids import partition_of
 from conductor_py.ports.admission import Admission
@@ -37,6 +36,7 @@ from conductor_py.ports.store import (
     Start,
     StartReply,
 )
+from conductor_py.records import changed
 
 KIND: Final = "admit"
 _AGAIN_MS: Final = 5_000

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, Final, cast
 
 from conductor_py.errors import StoreFailure
@@ -18,6 +18,7 @@ from conductor_py.model.ids import ExecutionId
 from conductor_py.ports.permits import Adjusted, Holding, Mode, Permits, Shared, task_limit
 from conductor_py.ports.queues import LeasedRate, Poll, PollReply, Short
 from conductor_py.ports.queues import TaskQueues as Queues
+from conductor_py.records import dataclass, field
 
 _LOG = logging.getLogger(__name__)
 

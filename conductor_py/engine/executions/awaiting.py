@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from conductor_py.codec.interventions import load_watches
@@ -28,6 +28,7 @@ from conductor_py.model.status import TaskStatus
 from conductor_py.model.view import ExecutionView, TaskView
 from conductor_py.ports.store import ExecutionStore
 from conductor_py.ports.wakeups import Wakeups
+from conductor_py.records import dataclass
 from conductor_py.wire.execution import inline, task_to_json, workflow_to_json
 from conductor_py.wire.signal import (
     BLOCKING_TASK,

@@ -21,7 +21,6 @@ from conductor_py.engine.machine import REAL_MACHINE, Machine
 from conductor_py.engine.reading.reading import FoundPage, Reading
 from conductor_py.engine.shards import Shards
 from conductor_py.errors import Conflict, LimitExceeded, StoreUnavailable
-from conductor_py.model.changing import changed
 from conductor_py.model.execution import Watch, Watches
 from conductor_py.model.ids import (
     ExecutionId,
@@ -37,6 +36,7 @@ from conductor_py.model.view import ExecutionView
 from conductor_py.ports.reader import ExecutionReader
 from conductor_py.ports.search import Search
 from conductor_py.ports.store import ExecutionStore, Outcome, Start, StartReply
+from conductor_py.records import changed
 from conductor_py.wire.search_requests import read_search
 from conductor_py.wire.summaries import summary_to_json, task_summary_to_json
 

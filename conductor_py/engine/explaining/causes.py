@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Final
@@ -17,6 +16,7 @@ from conductor_py.model.execution import Attempt
 from conductor_py.model.ids import ExecutionId, task_id
 from conductor_py.model.json import JsonObject, JsonValue
 from conductor_py.model.places import wire_ref
+from conductor_py.records import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

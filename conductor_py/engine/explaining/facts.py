@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from conductor_py.model.execution import Attempt, ClaimSide, Ending, Header, JoinState
 from conductor_py.ports.inspector import Inspection
 from conductor_py.ports.queues import PollData
+from conductor_py.records import dataclass, field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ upload one is told that it was completed, and what is complete never changes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import BinaryIO, Final
 from uuid import uuid4
 
@@ -31,6 +31,7 @@ from conductor_py.ports.files import (
     ServedContents,
     StoredContent,
 )
+from conductor_py.records import dataclass
 
 MOST_FILES: Final = 1_000
 """Files of one execution."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Final
 
@@ -21,6 +20,7 @@ from conductor_py.model.ids import split_task_id
 from conductor_py.model.json import JsonObject
 from conductor_py.model.json_bounds import is_heavy
 from conductor_py.ports.search import Search
+from conductor_py.records import dataclass
 from conductor_py.wire.masking import masked_execution
 from conductor_py.wire.outside import HeavyPlace
 

@@ -7,13 +7,13 @@ be taken for what is absent: a task would be shown without the output that it ha
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import takewhile
 from typing import Final
 
 from conductor_py.errors import StoreUnavailable
 from conductor_py.model.ids import ExecutionId
 from conductor_py.ports.store import ExecutionStore, Fields
+from conductor_py.records import dataclass
 
 KINDS: Final = "aciop"
 """The kinds of the fields of an attempt (``ports.store``)."""

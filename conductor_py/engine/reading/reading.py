@@ -7,7 +7,6 @@ outside are (``wire.outside``): one at a time in a process, and of its tasks one
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import islice
 from types import MappingProxyType
 from typing import Final
@@ -27,6 +26,7 @@ from conductor_py.model.view import ExecutionView, TaskView
 from conductor_py.ports.reader import ExecutionReader
 from conductor_py.ports.search import Search
 from conductor_py.ports.store import READ_BYTES, ExecutionStore
+from conductor_py.records import dataclass
 from conductor_py.wire.execution import (
     status_to_json,
     task_to_json,

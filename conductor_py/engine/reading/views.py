@@ -24,13 +24,13 @@ from conductor_py.decider.plan import Plan
 from conductor_py.engine.definitions.snapshots import Snapshots
 from conductor_py.errors import NotFound
 from conductor_py.model.afresh import Afresh, mapped
-from conductor_py.model.changing import made
 from conductor_py.model.definitions import WorkflowTask
 from conductor_py.model.execution import Attempt, ClaimSide, Header
 from conductor_py.model.ids import ExecutionId, partition_of
 from conductor_py.model.masking import Masker, values_in
 from conductor_py.model.view import ExecutionView, TaskView
 from conductor_py.ports.queues import Claimed
+from conductor_py.records import made
 
 _LOG = logging.getLogger(__name__)
 _NO_CLAIM = ClaimSide()

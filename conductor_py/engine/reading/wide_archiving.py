@@ -8,7 +8,6 @@ same execution write the same pages. The document of the rest says how many task
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import chain, pairwise
 from typing import Final, NamedTuple
 
@@ -31,6 +30,7 @@ from conductor_py.model.view import ExecutionView, TaskView
 from conductor_py.ports.reader import ExecutionReader
 from conductor_py.ports.search import Search
 from conductor_py.ports.store import ExecutionStore
+from conductor_py.records import dataclass, field
 from conductor_py.wire.execution import task_to_json, workflow_to_json
 from conductor_py.wire.outside import PLACE, HeavyPlace
 from conductor_py.wire.summaries import execution_summary, task_summary

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 import traceback
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import orjson
 
@@ -38,6 +38,7 @@ from conductor_py.model.schedules import (
 )
 from conductor_py.model.status import WorkflowStatus
 from conductor_py.ports.schedules import ScheduleSettlement, ScheduleStore, StoredSchedule
+from conductor_py.records import dataclass
 from conductor_py.wire.definition_reader import DefinitionReader
 from conductor_py.wire.requests import read_start
 

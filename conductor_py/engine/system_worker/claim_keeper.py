@@ -9,12 +9,12 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from conductor_py.engine.tasks.tasks import Tasks
 from conductor_py.errors import ConductorError, Conflict, NotFound
 from conductor_py.model.requests import ExtendRequest
 from conductor_py.ports.system_tasks import SystemCall
+from conductor_py.records import dataclass
 
 _log = logging.getLogger(__name__)
 

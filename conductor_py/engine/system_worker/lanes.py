@@ -12,11 +12,11 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
 from conductor_py.decider.scheduling import LIMITED
 from conductor_py.ports.system_tasks import SystemTask
+from conductor_py.records import dataclass, field
 
 
 @dataclass(slots=True)

@@ -14,7 +14,6 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, cast
 
@@ -32,6 +31,7 @@ from conductor_py.model.status import TaskStatus
 from conductor_py.ports.queues import TaskQueues
 from conductor_py.ports.system_tasks import SystemCall, SystemResult, SystemTask
 from conductor_py.ports.wakeups import FAMILY, Wakeups
+from conductor_py.records import dataclass, field
 
 _log = logging.getLogger(__name__)
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from conductor_py.engine.clock import StoreClock
 from conductor_py.model.ids import home_partition
 from conductor_py.model.json import JsonObject, JsonValue
 from conductor_py.ports.queues import PollData, TaskQueues
+from conductor_py.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

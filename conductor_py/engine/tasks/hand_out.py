@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, partial
 from typing import Final
 
@@ -30,6 +30,7 @@ from conductor_py.model.masking import Masker
 from conductor_py.model.requests import TaskResult
 from conductor_py.model.view import TaskView
 from conductor_py.ports.named_values import NamedValues
+from conductor_py.records import dataclass
 from conductor_py.wire.body import parse
 from conductor_py.wire.execution import task_to_json
 

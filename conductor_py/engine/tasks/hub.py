@@ -12,13 +12,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Final
 
 from conductor_py.engine.quiet import Quiet, last_change
 from conductor_py.errors import StoreUnavailable
 from conductor_py.ports.queues import PollReply, TaskQueues
 from conductor_py.ports.wakeups import Wakeups
+from conductor_py.records import dataclass, field
 
 _LOOK_S: Final = 1.0
 _UNCHANGED_S: Final = 10.0

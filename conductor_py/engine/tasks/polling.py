@@ -15,13 +15,13 @@ from conductor_py.engine.tasks.bounds import TaskBounds
 from conductor_py.engine.tasks.hand_out import HandOut
 from conductor_py.engine.tasks.hub import Candidate, Hub, Key, Polled
 from conductor_py.errors import StoreFailure
-from conductor_py.model.changing import changed, made
 from conductor_py.model.json import JsonObject
 from conductor_py.model.requests import PollRequest
 from conductor_py.model.text_bounds import refuse_long_poll
 from conductor_py.model.view import TaskView
 from conductor_py.ports.queues import Poll, TaskQueues
 from conductor_py.ports.wakeups import Wakeups
+from conductor_py.records import changed, made
 
 
 class Polling:

@@ -16,7 +16,6 @@ from conductor_py.engine.reading.loading import load_all
 from conductor_py.engine.reading.views import Views
 from conductor_py.engine.tasks.hand_out import HandOut
 from conductor_py.errors import Conflict, NotFound, PayloadTooLarge, StoreUnavailable
-from conductor_py.model.changing import made
 from conductor_py.model.event import ResultReported
 from conductor_py.model.execution import External
 from conductor_py.model.ids import ExecutionId, partition_of
@@ -29,6 +28,7 @@ from conductor_py.ports.payloads import PayloadKind, Payloads, paths_in, refuse_
 from conductor_py.ports.search import Search
 from conductor_py.ports.store import ExecutionStore, Outcome, Report
 from conductor_py.ports.wakeups import Wakeups
+from conductor_py.records import made
 
 _MAX_REASON: Final = 500
 _OUTPUT: Final = "Task output"

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from conductor_py.engine import Engine
 from conductor_py.errors import ConductorError, Conflict, NotFound
 from conductor_py.model.requests import ExtendRequest, PollRequest, TaskResult
 from conductor_py.model.status import TaskStatus
+from conductor_py.records import dataclass, field
 from conductor_py.testing.simulation.faults import Fault, Kind
 from conductor_py.testing.simulation.loop import MS, SECOND
 from conductor_py.testing.simulation.process import Killed, NoAnswer, Process, Request

@@ -7,9 +7,10 @@ A fault in *time* names an instant. Neither says what it leads to.
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
+
+from conductor_py.records import dataclass
 
 
 class Kind(Enum):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from conductor_py.adapters.memory.claims import ClaimSide
 from conductor_py.adapters.memory.space import Execution
+from conductor_py.records import dataclass
 
 if TYPE_CHECKING:
     from conductor_py.testing.simulation.invariants import Checks

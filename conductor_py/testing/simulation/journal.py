@@ -6,8 +6,8 @@ import logging
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 
+from conductor_py.records import dataclass, field
 from conductor_py.testing.simulation.loop import SECOND
 
 

@@ -7,7 +7,6 @@ store that has lost its tail is believed once more.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,6 +14,7 @@ from conductor_py.adapters.memory.claims import attempt_of, claim_side, is_open
 from conductor_py.adapters.memory.space import Execution
 from conductor_py.model.ids import ExecutionId
 from conductor_py.ports.checkpoints import Checkpoint, Holder, Notes, Reply, Request, Verdict
+from conductor_py.records import dataclass, field
 from conductor_py.testing.simulation.faults import Kind
 from conductor_py.testing.simulation.put_off import PutOff
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import random
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from conductor_py.errors import InvalidInput, Violation
 from conductor_py.model.status import TaskStatus
+from conductor_py.records import dataclass, field
 from conductor_py.testing.definitions import Json
 from conductor_py.testing.simulation.clients import Behave, Behaviour
 from conductor_py.testing.simulation.faults import WEATHERS, Kind, draw_faults

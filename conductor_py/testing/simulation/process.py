@@ -10,12 +10,12 @@ import random
 import traceback
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from conductor_py.engine import Engine
 from conductor_py.errors import ConductorError, StoreUnavailable
+from conductor_py.records import dataclass
 from conductor_py.testing.simulation.faults import Fault, Kind
 from conductor_py.testing.simulation.loop import MS, SECOND, Strand
 

@@ -19,10 +19,11 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from conductor_py.records import dataclass, field
 from conductor_py.testing.simulation.drawing import draw_day, draw_scenario
 from conductor_py.testing.simulation.findings import Violation
 from conductor_py.testing.simulation.runs import Run

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
+from conductor_py.records import dataclass, field
 from conductor_py.testing.simulation.faults import Kind
 from conductor_py.testing.simulation.findings import Violation
 from conductor_py.testing.simulation.journal import Journal

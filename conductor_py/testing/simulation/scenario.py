@@ -6,8 +6,7 @@ something: that is how a failing run is made smaller.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
+from conductor_py.records import dataclass, field
 from conductor_py.testing.definitions import Json
 from conductor_py.testing.simulation.faults import Fault
 

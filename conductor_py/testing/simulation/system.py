@@ -10,7 +10,7 @@ import random
 import threading
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -18,6 +18,7 @@ from conductor_py.engine.system_worker.lanes import Served
 from conductor_py.engine.system_worker.worker import SystemWorker, SystemWorkerOptions
 from conductor_py.model.json import JsonObject
 from conductor_py.ports.system_tasks import SystemCall, SystemResult
+from conductor_py.records import dataclass, field
 from conductor_py.testing.definitions import Json, typed
 from conductor_py.testing.simulation.loop import MS, SECOND
 from conductor_py.testing.simulation.process import Server

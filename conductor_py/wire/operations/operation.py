@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from conductor_py.records import dataclass
 
 TEXT = "text"
 HTML = "html"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from conductor_py.pipelines import spec
 from conductor_py.pipelines.bad_rows import exceeded
 from conductor_py.pipelines.record import Record, SplitDescriptor
+from conductor_py.records import dataclass, field
 from conductor_workers.pipelines.connectors import AT, BAD, CODE, RAW
 from conductor_workers.pipelines.places import PLACE
 

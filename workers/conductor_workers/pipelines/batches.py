@@ -12,9 +12,10 @@ import re
 import shutil
 import uuid
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+
+from conductor_py.records import dataclass
 
 _LOGS: Final = ("offsets", "commits")
 _STATE: Final = "state"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from conductor_py.errors import ConductorError
 from conductor_py.pipelines import spec
@@ -16,6 +16,7 @@ from conductor_py.pipelines.edits import Difference, Permissions, carried, compa
 from conductor_py.pipelines.plan import JobPlan, PipelinePlan
 from conductor_py.pipelines.record import Record
 from conductor_py.pipelines.record_form import record_from_json
+from conductor_py.records import dataclass
 from conductor_workers.pipelines.rewinds import refusal
 from conductor_workers.pipelines.storage import StoreAway
 from conductor_workers.pipelines.store import Kept

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 from conductor_py.pipelines.record import SplitDescriptor, Staged
 from conductor_py.pipelines.spec import Guarantee
+from conductor_py.records import dataclass
 
 if TYPE_CHECKING:
     import pyarrow as pa

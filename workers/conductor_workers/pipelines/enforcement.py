@@ -9,10 +9,10 @@ Spark's words.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from conductor_py.pipelines import spec
+from conductor_py.records import dataclass
 from conductor_workers.pipelines.connectors import AT, BAD, CODE, RAW
 from conductor_workers.statements import quoted
 

@@ -7,11 +7,11 @@ what lies there under all the rounds' names.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from conductor_py.pipelines import spec
 from conductor_py.pipelines.record import SourceState, SplitDescriptor
+from conductor_py.records import dataclass
 from conductor_workers.pipelines.kept_rows import read_values, write_rows
 from conductor_workers.pipelines.keyed import BUCKET
 from conductor_workers.pipelines.workplace import Workplace

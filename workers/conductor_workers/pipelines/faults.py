@@ -24,10 +24,11 @@ import signal
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Final
+
+from conductor_py.records import dataclass
 
 ARMED_BY: Final = "CONDUCTOR_PY_FAULT"
 _HOST: Final = "CONDUCTOR_PY_FAULT_HOST"

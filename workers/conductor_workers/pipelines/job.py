@@ -11,7 +11,6 @@ import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from py4j.protocol import Py4JError
@@ -21,6 +20,7 @@ from conductor_py.pipelines import spec
 from conductor_py.pipelines.edits import Permissions
 from conductor_py.pipelines.plan import JobPlan, PipelinePlan
 from conductor_py.pipelines.record import PipelineState
+from conductor_py.records import dataclass, field
 from conductor_workers.paths import AllowedPaths
 from conductor_workers.pipelines.beginning import Beginning, RewindRefused, beginnings
 from conductor_workers.pipelines.control import Control, Wish

@@ -15,10 +15,10 @@ import json
 import re
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from conductor_py.pipelines.record import SplitDescriptor
+from conductor_py.records import dataclass
 from conductor_workers.pipelines.reading import frame_of
 from conductor_workers.pipelines.shapes import arrow_schema
 from conductor_workers.pipelines.sinks.object_writer import ObjectWriter, prepared

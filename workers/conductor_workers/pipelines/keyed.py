@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from conductor_py.pipelines import spec
+from conductor_py.records import dataclass
 from conductor_workers.pipelines import faults
 from conductor_workers.pipelines.kept_rows import read_rows, write_rows
 from conductor_workers.pipelines.transforms import TransformRefused

@@ -10,8 +10,9 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
+
+from conductor_py.records import dataclass, field
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Observation

@@ -8,12 +8,13 @@ tokens left and no record names.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from conductor_py.pipelines.accounts import Restored, restored
 from conductor_py.pipelines.edits import carried, rewound
 from conductor_py.pipelines.record import PipelineState, Record
 from conductor_py.pipelines.record_form import note_from_json, record_from_json
+from conductor_py.records import dataclass
 from conductor_workers.pipelines.beginning import Beginning, rewind_refused
 from conductor_workers.pipelines.commit import Ledger
 from conductor_workers.pipelines.connectors import Evidence

@@ -9,13 +9,13 @@ before a job uses it, so the client of a database that no job names need not be 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, Final
 
 from conductor_py.errors import ConfigurationError
 from conductor_py.pipelines import spec
+from conductor_py.records import dataclass, field
 from conductor_workers.pipelines.connectors import Owner, Sink, Source
 from conductor_workers.pipelines.secrets import Secrets, WorkerSecrets
 from conductor_workers.pipelines.settings import NodeSettings

@@ -10,12 +10,12 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from conductor_py.pipelines import spec
 from conductor_py.pipelines.plan import PipelinePlan, Reach, Stage
 from conductor_py.pipelines.record import Record, SplitDescriptor, Staged
+from conductor_py.records import dataclass, field
 from conductor_workers.paths import NOWHERE, AllowedPaths
 from conductor_workers.pipelines import faults
 from conductor_workers.pipelines.badrows import BadRows, Suspects, dead_letters, judged

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Final
+
+from conductor_py.records import dataclass, field
 
 _LINE: Final = re.compile(r"(?P<indent>[ :]*)(?:[:+]- )(?P<said>.*)")
 _VIEW: Final = re.compile(r"View \(`(?P<name>[^`]+)`,")

@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from conductor_py.errors import ConductorError
+from conductor_py.records import dataclass, field
 
 Secrets = Callable[[str], str]
 """The value of a name; raises ``SecretMissing``."""

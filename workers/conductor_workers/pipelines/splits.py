@@ -14,12 +14,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from conductor_py.pipelines.intervals import Intervals
 from conductor_py.pipelines.record import SourceState, SplitDescriptor
 from conductor_py.pipelines.record_form import canonical, split_from_json, split_to_json
+from conductor_py.records import dataclass
 from conductor_workers.pipelines.storage import fetch, keep
 from conductor_workers.pipelines.workplace import Workplace
 

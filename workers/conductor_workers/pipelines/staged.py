@@ -12,10 +12,10 @@ from __future__ import annotations
 import io
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from conductor_py.pipelines.record import Staged
+from conductor_py.records import dataclass
 from conductor_workers.pipelines.connectors import Epoch, Owner, SinkProblem, task_key
 from conductor_workers.pipelines.storage import ObjectLost, Storage, fetch, keep
 

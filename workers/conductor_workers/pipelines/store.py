@@ -7,9 +7,9 @@ not answer is not known: ``Unanswered``; the caller looks again before it goes o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
+from conductor_py.records import dataclass
 from conductor_workers.pipelines.connectors import Owner
 
 

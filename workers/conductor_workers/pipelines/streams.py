@@ -21,7 +21,6 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -29,6 +28,7 @@ from typing import TYPE_CHECKING, Any, Final
 from py4j.protocol import Py4JError
 
 from conductor_py.pipelines import spec
+from conductor_py.records import dataclass
 from conductor_workers.datafiles import address
 from conductor_workers.pipelines import faults
 from conductor_workers.pipelines.batches import committed, copy_as_of

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from conductor_py.pipelines import spec
 from conductor_py.pipelines.chance import moments, with_time_pinned
 from conductor_py.pipelines.plan import Reach
 from conductor_py.pipelines.reaches import is_timed
+from conductor_py.records import dataclass
 from conductor_workers.functions import FunctionRefused, function_of, named
 from conductor_workers.pipelines.event_time import joined
 from conductor_workers.pipelines.row_wise import needs_more_than_a_row

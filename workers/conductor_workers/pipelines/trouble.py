@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
@@ -12,6 +11,7 @@ from py4j.protocol import Py4JJavaError, Py4JNetworkError
 from pyspark.errors import AnalysisException, PySparkException
 
 from conductor_py.errors import ConductorError
+from conductor_py.records import dataclass
 from conductor_workers.driver import has_ended
 from conductor_workers.pipelines.badrows import BadRowsRefused
 from conductor_workers.pipelines.connectors import WORTH_A_TRY, SinkProblem, SourceProblem

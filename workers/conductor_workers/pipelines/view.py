@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from conductor_py.pipelines.accounts import Account
 from conductor_py.pipelines.record import Record
+from conductor_py.records import dataclass, field
 from conductor_workers.pipelines.splits import Amount
 
 _SMOOTHING = 0.4

@@ -14,9 +14,9 @@ import hashlib
 import re
 import uuid
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
 
+from conductor_py.records import dataclass
 from conductor_workers.datafiles import address
 from conductor_workers.pipelines.connectors import Owner
 from conductor_workers.pipelines.storage import Storage

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -22,6 +22,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from conductor_py.errors import ConfigurationError
 from conductor_py.pipelines import spec
+from conductor_py.records import dataclass
 from conductor_workers.bucket_destination import BucketDestination
 from conductor_workers.datafiles import address
 from conductor_workers.destination import DestinationRefused, local_path

@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
 
 from conductor_py.errors import InvalidInput
 from conductor_py.model.json import JsonObject
+from conductor_py.records import dataclass
 from conductor_workers.attempt import Attempt, AttemptEnded
 from conductor_workers.destination import DestinationRefused
 from conductor_workers.manifest import UnknownFormat

@@ -15,7 +15,6 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -23,6 +22,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from conductor_py.model.json import JsonObject, JsonValue
+from conductor_py.records import dataclass
 from conductor_workers.attempt import Attempt, AttemptEnded
 from conductor_workers.datafiles import FileForm
 from conductor_workers.destination import DestinationRefused

@@ -13,11 +13,11 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 
 from conductor_py.model.json import JsonObject, JsonValue
+from conductor_py.records import dataclass
 from conductor_workers.attempt import Attempt
 from conductor_workers.functions import FunctionRefused, function_of, named
 from conductor_workers.paths import AllowedPaths

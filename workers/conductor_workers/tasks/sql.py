@@ -19,12 +19,12 @@ import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 
 from conductor_py.model.json import JsonObject, JsonValue
+from conductor_py.records import dataclass
 from conductor_workers.attempt import Attempt
 from conductor_workers.datafiles import address
 from conductor_workers.paths import AllowedPaths

@@ -20,7 +20,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -28,6 +28,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from conductor_py.pipelines.record import Staged
 from conductor_py.pipelines.spec import Guarantee
+from conductor_py.records import dataclass, field
 from conductor_workers.pipelines.connectors import (
     Epoch,
     Evidence,

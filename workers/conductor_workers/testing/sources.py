@@ -14,13 +14,13 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from conductor_py.pipelines.record import SplitDescriptor
+from conductor_py.records import dataclass, field
 from conductor_workers.pipelines.connectors import (
     AT,
     BAD,

@@ -7,10 +7,11 @@ types are named as Spark SQL names them (``decimal(12,2)``).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 from urllib.parse import parse_qsl, unquote, urlsplit
+
+from conductor_py.records import dataclass, field
 
 Row = Sequence[Any]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Final
 
 from conductor_py.errors import ConfigurationError
+from conductor_py.records import dataclass
 from conductor_workers.pipelines.databases.dialect import (
     Address,
     Connection,

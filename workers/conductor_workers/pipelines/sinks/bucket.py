@@ -17,12 +17,12 @@ import json
 import re
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from conductor_py.pipelines import spec
 from conductor_py.pipelines.record import Staged
 from conductor_py.pipelines.spec import Guarantee
+from conductor_py.records import dataclass, field
 from conductor_workers.manifest import DataFile
 from conductor_workers.pipelines import faults
 from conductor_workers.pipelines.connectors import (

@@ -12,12 +12,12 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from conductor_py.pipelines import spec
 from conductor_py.pipelines.record import Staged
 from conductor_py.pipelines.spec import Guarantee
+from conductor_py.records import dataclass, field
 from conductor_workers.pipelines.connectors import Epoch, Evidence, Owner, SinkProblem
 from conductor_workers.pipelines.registry import Place
 

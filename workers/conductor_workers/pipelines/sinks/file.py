@@ -19,13 +19,14 @@ import re
 import shutil
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from conductor_py.pipelines import spec
 from conductor_py.pipelines.record import Staged
 from conductor_py.pipelines.spec import Guarantee
+from conductor_py.records import dataclass, field
 from conductor_workers.datafiles import FileForm, data_files, sync_files
 from conductor_workers.destination import local_path
 from conductor_workers.manifest import MANIFEST_NAME, DataFile, sync_directory

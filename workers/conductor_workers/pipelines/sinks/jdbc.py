@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from conductor_py.errors import ConfigurationError
 from conductor_py.pipelines import spec
 from conductor_py.pipelines.record import Staged
 from conductor_py.pipelines.spec import Guarantee
+from conductor_py.records import dataclass
 from conductor_workers.pipelines import faults
 from conductor_workers.pipelines.connectors import Epoch, Evidence, Owner, SinkProblem
 from conductor_workers.pipelines.databases.dialect import (

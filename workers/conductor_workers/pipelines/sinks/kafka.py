@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from confluent_kafka import KafkaError, KafkaException, Producer
@@ -21,6 +21,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from conductor_py.pipelines import spec
 from conductor_py.pipelines.record import Staged
 from conductor_py.pipelines.spec import Guarantee
+from conductor_py.records import dataclass, field
 from conductor_workers.pipelines import faults
 from conductor_workers.pipelines.connectors import (
     Epoch,

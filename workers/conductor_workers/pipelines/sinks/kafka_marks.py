@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from confluent_kafka import (
@@ -25,6 +24,8 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._listoffsets import OffsetSpec
 from confluent_kafka.cimpl import NewTopic
+
+from conductor_py.records import dataclass
 
 _ANSWER_S: Final = 30.0
 _POLL_S: Final = 0.5

@@ -9,10 +9,10 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 from urllib.parse import quote
 
+from conductor_py.records import dataclass
 from conductor_workers.pipelines.storage.s3 import S3Storage
 from conductor_workers.statements import quoted
 

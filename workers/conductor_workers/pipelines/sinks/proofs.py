@@ -8,9 +8,9 @@ comes late finds it, and it must tell of the same record.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
+from conductor_py.records import dataclass
 from conductor_workers.attempt import Claim
 from conductor_workers.manifest import (
     COMMITS,

@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final
 
 import urllib3
 
+from conductor_py.records import dataclass, field
 from conductor_workers.pipelines.connectors import SinkProblem
 
 _RETRIES: Final = urllib3.Retry(

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from conductor_py.pipelines.record import SplitDescriptor
+from conductor_py.records import dataclass
 from conductor_workers.pipelines.connectors import Outlook
 from conductor_workers.statements import quoted
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 from urllib.parse import urlsplit
@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 from conductor_py.errors import ConfigurationError
 from conductor_py.pipelines import spec
 from conductor_py.pipelines.record import SplitDescriptor
+from conductor_py.records import dataclass, field
 from conductor_workers.manifest import OUTPUT_LOG
 from conductor_workers.pipelines.connectors import Discovery, SourceProblem, SplitReader
 from conductor_workers.pipelines.csv_form import form_options, whole_only

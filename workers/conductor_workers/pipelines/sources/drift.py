@@ -5,10 +5,10 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from conductor_py.pipelines import spec
+from conductor_py.records import dataclass
 from conductor_workers.pipelines.connectors import SourceProblem
 
 if TYPE_CHECKING:

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from conductor_py.pipelines import spec
 from conductor_py.pipelines.record import SplitDescriptor
+from conductor_py.records import dataclass, field
 from conductor_workers.pipelines.connectors import RAW, SourceProblem, SplitReader
 from conductor_workers.pipelines.csv_form import form_options, quote_of, separator_of, whole_only
 from conductor_workers.pipelines.enforcement import declared, demanded, enforced

@@ -11,12 +11,13 @@ split is a consistent read of its own; several are not one snapshot of the datab
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from conductor_py.errors import ConfigurationError
 from conductor_py.pipelines import spec
 from conductor_py.pipelines.record import SplitDescriptor
+from conductor_py.records import dataclass
 from conductor_workers.pipelines.connectors import Discovery, SourceProblem
 from conductor_workers.pipelines.databases.dialect import (
     DatabaseError,

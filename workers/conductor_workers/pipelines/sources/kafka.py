@@ -17,7 +17,7 @@ from __future__ import annotations
 import heapq
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
@@ -25,6 +25,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 from conductor_py.errors import ConfigurationError
 from conductor_py.pipelines import spec
 from conductor_py.pipelines.record import SplitDescriptor
+from conductor_py.records import dataclass, field
 from conductor_workers.pipelines.connectors import RAW, Discovery, SourceProblem
 from conductor_workers.pipelines.enforcement import declared, enforced
 from conductor_workers.pipelines.places import OFFSET

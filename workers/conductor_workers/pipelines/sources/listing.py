@@ -12,11 +12,11 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from conductor_py.pipelines.record import SplitDescriptor
+from conductor_py.records import dataclass, field
 from conductor_workers.pipelines import faults
 from conductor_workers.pipelines.connectors import Discovery, SourceProblem
 from conductor_workers.pipelines.sources.committed import committed, fixed_part

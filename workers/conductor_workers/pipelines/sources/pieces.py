@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Protocol
 
 from conductor_py.pipelines.record import SplitDescriptor
+from conductor_py.records import dataclass
 from conductor_workers.pipelines.connectors import RAW, SourceProblem
 from conductor_workers.pipelines.csv_form import names_in
 from conductor_workers.pipelines.places import ROW

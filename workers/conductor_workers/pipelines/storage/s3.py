@@ -13,11 +13,11 @@ import io
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from conductor_py.errors import ConfigurationError
+from conductor_py.records import dataclass, field
 from conductor_workers.pipelines.storage import AlreadyThere, StoreAway
 
 if TYPE_CHECKING:
