@@ -33,8 +33,8 @@ _FILES: Final = click.argument(
 @_FILES
 @connected
 def validate(files: tuple[Path, ...], *, server: str, as_json: bool) -> None:
-    """Check the workflow definitions in FILES, without registering them; print what would be taken
-    but is hardly meant. Exit code 1 when one is wrong.
+    """Check the workflow definitions in FILES, without registering them; print what would be
+    accepted, but is probably a mistake. Exit code 1 when one is wrong.
     """
     given = [each for file in files for each in _definitions(file)]
     found = [each for each in given if "tasks" in each]
@@ -47,7 +47,7 @@ def validate(files: tuple[Path, ...], *, server: str, as_json: bool) -> None:
         print_json(said)
     for name in () if as_json else said:
         warn(name, said[name])
-        say(f"{name} is right" if not said[name] else f"{name} would be taken")
+        say(f"{name} is right" if not said[name] else f"{name} would be accepted")
 
 
 @definition.command()
@@ -127,7 +127,7 @@ def _definitions(file: Path) -> list[dict[str, Any]]:
 
 
 def _refuse_half_a_workflow(found: dict[str, Any], file: Path) -> None:
-    """A workflow whose ``tasks`` are misspelt would be taken for a task definition."""
+    """Refuse a workflow whose ``tasks`` are misspelt: it would become a task definition."""
     if "tasks" in found:
         return
     for name in _OF_A_WORKFLOW:

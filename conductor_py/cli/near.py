@@ -21,7 +21,7 @@ _LIKENESS: Final = 0.6
 
 
 def warn(name: object, warnings: Iterable[Mapping[str, Any]]) -> None:
-    """Tell on standard error what something would be taken with although it is hardly meant."""
+    """Tell on standard error what is accepted, but is probably a mistake."""
     for each in warnings:
         say(f"warning: {name}: {each.get('path')} {each.get('message')}", err=True)
 

@@ -20,6 +20,7 @@ from conductor_py.sdk.client import Client
 _DAY_MS: Final = 24 * 3_600_000
 _OPEN: Final = ("RUNNING", "PAUSED")
 _ENDED: Final = tuple(each.value for each in WorkflowStatus if each.terminal)
+_UNASKED = "no worker has asked for it lately"
 _MOST_QUEUES: Final = 20
 #: Queues of the system-task worker, which is no worker of those that are listed.
 _SYSTEM: Final = re.compile(rf"(?:{'|'.join(TYPES)})(?:$|[@{re.escape(LIMITED)}-])")
@@ -103,7 +104,7 @@ def _queues(waiting: dict[str, int], workers: list[JsonObject]) -> str:
     }
     told = [
         f"{clipped(name)} {size}"
-        + ("" if _type(name) in taken or _SYSTEM.match(name) else " (no worker has asked for it)")
+        + ("" if _type(name) in taken or _SYSTEM.match(name) else f" ({_UNASKED})")
         for name, size in sorted(waiting.items(), key=lambda pair: -pair[1])
     ]
     more = f", and {len(told) - _MOST_QUEUES} more" if len(told) > _MOST_QUEUES else ""

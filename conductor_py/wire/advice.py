@@ -141,10 +141,10 @@ def _strangers(form: WireSchema, value: object, path: str) -> Iterator[Violation
         if field is None:
             near = get_close_matches(name, known, n=1, cutoff=_LIKENESS)
             if near and near[0] not in value:
-                message = f"is no member that is known here; did you mean {near[0]}?"
+                message = f"is not a known member; did you mean {near[0]}?"
                 yield Violation(path=f"{path}{step(name)}", message=message)
             elif get_close_matches(name, known, n=1, cutoff=_HARDLY_MEANT):
-                message = f"is no member that is known here; {near[0]} is, and counts"
+                message = f"is not a known member; {near[0]} counts"
                 yield Violation(path=f"{path}{step(name)}", message=message)
         elif isinstance(field, One):
             for where, each in _inside(field, inner, path + step(name)):

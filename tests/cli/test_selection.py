@@ -175,7 +175,7 @@ def test_a_key_that_is_likely_misspelt_is_warned_about(
     stub.on("POST", "/api/metadata/.*", Reply(200, {"warnings": []}))
     file = tmp_path / "task.json"
     file.write_text(json.dumps({"name": "t", "retryCuont": 3, "x-team": "a"}))
-    noted = "warning: t: $.retryCuont is no member that is known here; did you mean retryCount?"
+    noted = "warning: t: $.retryCuont is not a known member; did you mean retryCount?"
     for verb in ("register", "validate"):
         assert run("definition", verb, str(file)).err.splitlines()[0] == noted
 
@@ -238,7 +238,7 @@ def test_a_document_with_a_key_that_is_likely_misspelt_is_warned_about(  # noqa:
     assert outcome.code == 0
     path, meant = noted
     assert outcome.err.splitlines()[0] == (
-        f"warning: d: {path} is no member that is known here; did you mean {meant}?"
+        f"warning: d: {path} is not a known member; did you mean {meant}?"
     )
     assert stub.seen("POST", "/api/.*")
 

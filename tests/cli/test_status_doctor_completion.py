@@ -51,7 +51,7 @@ def test_a_server_is_shown_on_one_page(run: Run, stub: StubServer) -> None:
         ["quarantine", "1"],
         ["servers", "one, two"],
         ["workers", "1, 1 of 4 places taken"],
-        ["queues", "eu:send 12 (no worker has asked for it), pack 3"],
+        ["queues", "eu:send 12 (no worker has asked for it lately), pack 3"],
     ]
     assert "version 1.2.3" in outcome.out
     found = json.loads(run("status", "--json").out)
@@ -74,7 +74,7 @@ def test_what_the_system_task_worker_takes_is_not_said_to_wait_for_a_worker(
     stub.on("GET", "/api/tasks/queue/all", Reply(200, queues))
     (line,) = [each for each in run("status").out.splitlines() if each.startswith("queues")]
     assert line.count("no worker") == 1
-    assert line.endswith("HTTPS 4 (no worker has asked for it)")
+    assert line.endswith("HTTPS 4 (no worker has asked for it lately)")
 
 
 def test_a_server_whose_store_is_away_says_which(run: Run, stub: StubServer) -> None:

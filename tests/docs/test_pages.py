@@ -27,7 +27,8 @@ _OTHER_NAMES = re.compile(r"conductor\.(properties|failure_workflow)")
 #: example", "if … is missing", "if none is given, all", "is not a …".
 _HARD = re.compile(
     r"\b(?:say[,.;)]|none means|as if it never|lacks is|lest|for want of|save that|none of ours"
-    r"|[Ww]ere (?:`\w+`|it|there|they)|lead(?:s|ing)? round|a type without an operator)"
+    r"|[Ww]ere (?:`\w+`|it|there|they)|lead(?:s|ing)? round|a type without an operator"
+    r"|texts in it that|tells? what changes|would be taken\b)"
     r"|, say\b(?!,? )|; and so is|\. Not one\b",
 )
 _NOT_FOR_USERS = ("docs/reference/mutants.md", "docs/decisions/")

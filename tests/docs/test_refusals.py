@@ -43,14 +43,16 @@ _REFUSED_THERE = frozenset(
         *("dynamicForkJoinTasksParam", "dynamicForkTasksParam", "dynamicForkTasksInputParamName"),
         *("subWorkflowParam", "inputParameters", "inputParameters.terminationStatus"),
         *("inputParameters.http_request", "inputParameters.kafka_request"),
-        *("inputParameters.queryExpression", "inputParameters.duration", "inputParameters.until"),
+        "inputParameters.queryExpression",
         *("backoffScaleFactor", "responseTimeoutSeconds", "timeoutSeconds"),
     }
 )
+_LOOKED_AT_WHEN_REGISTERED = frozenset(
+    {"retryCount", "pollTimeoutSeconds", "responseTimeoutSeconds", "backoffScaleFactor"}
+)
 _NUMBERS_REFUSED_THERE = frozenset(
     {
-        *("TaskDefForm.retryCount", "TaskDefForm.pollTimeoutSeconds"),
-        *("TaskDefForm.responseTimeoutSeconds", "TaskDefForm.backoffScaleFactor"),
+        *(f"TaskDefForm.{name}" for name in _LOOKED_AT_WHEN_REGISTERED),
         "WorkflowTaskForm.startDelay",
     }
 )
@@ -146,6 +148,10 @@ def _child(**params: Any) -> Json:
     return _task("c", "SUB_WORKFLOW", subWorkflowParam=params)
 
 
+def _wait(**given: Any) -> Json:
+    return _task("w", "WAIT", inputParameters=given)
+
+
 def _forks(**more: Any) -> Json:
     names = {"dynamicForkTasksParam": "x", "dynamicForkTasksInputParamName": "y"}
     return _task("f", "FORK_JOIN_DYNAMIC", **{**names, **more})
@@ -182,6 +188,7 @@ _CASES: list[tuple[str, str, Json]] = [
     ("type", "shown as", _task("a", "FORK")),
     ("tasks", "more tasks than", {"tasks": [_task(f"t{n}") for n in range(6)]}),
     ("loopOver[n]", "outside a loop", _loop(_task("h", "HTTP"))),
+    ("loopOver[n]", "outside a loop", _loop({})),
     (
         "subWorkflowParam.workflowDefinition",
         "everything that is refused",
@@ -216,9 +223,17 @@ _CASES: list[tuple[str, str, Json]] = [
         "`rateLimitKey`",
         {"tasks": [_task()], "rateLimitConfig": {"rateLimitKey": "${workflow..}"}},
     ),
+    (
+        "rateLimitConfig",
+        "`rateLimitKey`",
+        {"tasks": [_task()], "rateLimitConfig": {"rateLimitKey": "${workflow"}},
+    ),
     ("joinOn[n]", "no task", _task("j", "JOIN", joinOn=["nobody"])),
     ("forkTasks[n]", "without a task", _task("f", "FORK_JOIN", forkTasks=[[]])),
-    ("evaluatorType", "of a SWITCH", _switch(evaluatorType="python", expression="1")),
+    *(
+        ("evaluatorType", "of a SWITCH", _switch(evaluatorType=name, expression="1"))
+        for name in ("python", " ", "")
+    ),
     ("expression", "`graaljs`", _switch(evaluatorType="graaljs", expression="(((")),
     ("expression", "empty text", _switch(evaluatorType="javascript", expression="")),
     ("sink", "empty text", _task("e", "EVENT", sink="")),
@@ -228,10 +243,13 @@ _CASES: list[tuple[str, str, Json]] = [
     ("dynamicForkTasksParam", "empty text", _forks(dynamicForkTasksParam="")),
     ("dynamicForkTasksInputParamName", "empty text", _forks(dynamicForkTasksInputParamName="")),
     ("inputParameters.expression", "INLINE", _task("i", "INLINE")),
-    (
-        "inputParameters.evaluatorType",
-        "INLINE",
-        _task("i", "INLINE", inputParameters={"expression": "1", "evaluatorType": "python"}),
+    *(
+        (
+            "inputParameters.evaluatorType",
+            "INLINE",
+            _task("i", "INLINE", inputParameters={"expression": "1", "evaluatorType": name}),
+        )
+        for name in ("python", "")
     ),
     ("inputParameters.scriptExpression", "LAMBDA", _task("l", "LAMBDA")),
     ("inputParameters.startWorkflow", "START_WORKFLOW", _task("s", "START_WORKFLOW")),
@@ -240,6 +258,31 @@ _CASES: list[tuple[str, str, Json]] = [
         "whole number",
         _loop(_task(), inputParameters={"keepLastN": "${workflow.input.n}"}),
     ),
+    ("inputParameters.duration", "blanks", _wait(duration=" ")),
+    ("inputParameters.until", "blanks", _wait(until=" ")),
+    ("inputParameters.until", "does not exist", _wait(until="2026-02-30")),
+    ("inputParameters.until", "24:00", _wait(until="2026-02-28 24:00")),
+    ("inputParameters.until", "two digits", _wait(until="26-02-28")),
+    ("taskDefinition", "a text", _task(taskDefinition="t")),
+    *(
+        ("taskDefinition", f"`{name}`", _task(taskDefinition={"name": "t", name: -1}))
+        for name in sorted(_LOOKED_AT_WHEN_REGISTERED)
+    ),
+    ("inputParameters[n]", "`null`", {"tasks": [_task()], "inputParameters": ["a", None]}),
+    ("maskedFields[n]", "`null`", {"tasks": [_task()], "maskedFields": [None]}),
+    ("joinOn[n]", "`null`", _task("j", "JOIN", joinOn=[None])),
+    (
+        "defaultExclusiveJoinTask[n]",
+        "`null`",
+        _task("j", "EXCLUSIVE_JOIN", joinOn=["a"], defaultExclusiveJoinTask=[None]),
+    ),
+    *(
+        (f"{name}[n]", "`null`", _task(taskDefinition={"name": "t", name: [None]}))
+        for name in ("inputKeys", "outputKeys", "runtimeMetadata")
+    ),
+    ("taskToDomain", "`null`", _child(name="c", taskToDomain={"a": None})),
+    ("onStateChange", "`null`", _task(onStateChange={"onStart": None})),
+    ("onStateChange", "`null`", _task(onStateChange={"onStart": [None]})),
     ("onStateChange", "without a `type`", _task(onStateChange={"onStart": [{"payload": {}}]})),
     *(
         (name, "below 0", _bounded(name, -1, of_workflow=True))

@@ -142,6 +142,7 @@ def test_next_versions_are_numbered_and_the_latest_is_found(engine: MemoryEngine
 _ODD = (
     {"type": "objekt"},
     {"$schema": {"type": "string"}},
+    *({"$schema": 7}, {"$schema": None}, {"$schema": ["a"]}),
     {"properties": {"n": {"required": 1}}},
     {"properties": {"$schema": {"type": "objekt"}}},
 )

@@ -179,7 +179,7 @@ def test_a_member_that_is_likely_misspelt_is_warned_about(
 def test_a_misspelt_member_is_warned_about_although_the_right_one_stands_beside_it() -> None:
     ((found, message),) = _advice(_task(inputParamters={"a": 1}, inputParameters={}))
     assert found == "$.tasks[0].inputParamters"
-    assert message == "is no member that is known here; inputParameters is, and counts"
+    assert message == "is not a known member; inputParameters counts"
 
 
 def test_a_name_that_no_path_can_carry_is_warned_about() -> None:

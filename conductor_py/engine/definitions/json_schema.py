@@ -121,6 +121,8 @@ def _checker(text: bytes) -> Any:  # noqa: ANN401 - made at run time
     if len(text) > MAX_SCHEMA:
         return Fault("$", f"the schema is larger than {MAX_SCHEMA} bytes")
     schema = orjson.loads(text)
+    if isinstance(schema, dict) and not isinstance(schema.get("$schema", ""), str):
+        return Fault("$.$schema", "must be a text that names a draft of JSON Schema")
     try:
         draft = validator_for(schema, default=Draft202012Validator)
         if draft not in _BOUNDED:
