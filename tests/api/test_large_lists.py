@@ -113,6 +113,7 @@ def test_a_list_of_large_documents_holds_two_of_them_and_not_all(
 
 
 @pytest.mark.parametrize("path", _HEAVY_LISTS)
+@pytest.mark.thorough(target="fuzz")
 def test_a_list_of_heavy_documents_is_read_by_one_request_at_a_time(
     engine: MemoryEngine, client: FlaskClient, place: HeavyPlace, path: str
 ) -> None:

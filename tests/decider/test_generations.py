@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import pytest
 from hypothesis import given
 
 from conductor_py.codec.execution import load_header
@@ -65,6 +66,7 @@ def _is_sound(world: _World) -> None:
 
 @_settings
 @given(definitions(), _seeds, _limits)
+@pytest.mark.thorough(target="histories")
 def test_execution_that_is_taken_up_again_comes_to_a_sound_end(
     definition: Json, seed: int, limits: Limits
 ) -> None:
@@ -110,6 +112,7 @@ def test_failed_execution_completes_once_it_is_retried_with_a_worker_that_succee
 
 @_settings
 @given(definitions(), _seeds, _limits)
+@pytest.mark.thorough(target="histories")
 def test_rerun_from_any_task_of_a_completed_execution_completes(
     definition: Json, seed: int, limits: Limits
 ) -> None:

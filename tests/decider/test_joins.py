@@ -212,6 +212,7 @@ def test_later_join_may_name_a_branch_of_a_dynamic_fork(engine: MemoryEngine) ->
 
 
 @pytest.mark.timeout(300)  # much to compute for a busy machine
+@pytest.mark.thorough(target="histories")
 def test_unreachable_join_is_released_however_far_back_it_stands() -> None:
     """More attempts than any window of recent ones stand between."""
     engine = memory_engine(limits=Limits(attempts=10_000, rounds=200_000))

@@ -800,6 +800,7 @@ def test_a_large_task_that_is_used_again_and_again_is_refused_before_it_is_put_t
     assert "each counted as often as it is used" in found.message
 
 
+@pytest.mark.thorough(target="fuzz")
 def test_large_tasks_that_were_read_are_not_all_remembered(engine: MemoryEngine) -> None:
     composer = engine.engine.lineages._composer
     heads = [

@@ -246,6 +246,7 @@ def test_a_jump_beside_a_script_that_takes_long_comes_to_an_end(
 
 
 @pytest.mark.parametrize("slow", [_inline("i", "long"), _switch("i", "long")])
+@pytest.mark.thorough(target="stories")
 def test_an_upgrade_beside_a_script_that_takes_long_comes_to_an_end(
     deployment: _Deployment, slow: dict[str, Any]
 ) -> None:

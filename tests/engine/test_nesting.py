@@ -42,6 +42,7 @@ def _wrapping(rounds: int) -> dict[str, Any]:
 
 
 @pytest.mark.anomaly("A-36")
+@pytest.mark.thorough(target="fuzz")
 def test_loop_that_wraps_a_variable_fails_before_nobody_can_read_it(engine: MemoryEngine) -> None:
     started = engine.start(_wrapping(NESTING + 5))
     engine.settle()
@@ -55,7 +56,10 @@ def test_loop_that_wraps_a_variable_fails_before_nobody_can_read_it(engine: Memo
         assert client.get(f"/api/workflow/{started}{path}").status_code == 200
 
 
-@pytest.mark.parametrize("rounds", [NESTING - 2, NESTING + 5])
+@pytest.mark.parametrize(
+    "rounds",
+    [NESTING - 2, pytest.param(NESTING + 5, marks=pytest.mark.thorough(target="fuzz"))],
+)
 def test_execution_with_the_deepest_values_is_archived(engine: MemoryEngine, rounds: int) -> None:
     started = engine.start(_wrapping(rounds))
     engine.settle()

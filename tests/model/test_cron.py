@@ -242,6 +242,7 @@ _EXPRESSIONS = st.tuples(
         lambda moment: moment.replace(microsecond=0)
     ),
 )
+@pytest.mark.thorough(target="histories")
 def test_next_match_is_the_one_a_slow_walker_finds(expression: str, after: datetime) -> None:
     try:
         cron = parse(expression)

@@ -123,6 +123,7 @@ _CHANGES = tuple(
     minute=st.sampled_from(["0", "*/7", "30", "59", "15,45", "*"]),
     hour=st.sampled_from(["*", "2", "1-3", "*/2", "0", "0,1", "23"]),
 )
+@pytest.mark.thorough(target="histories")
 def test_instants_are_those_that_a_slow_walker_finds(
     zone: str, begin: int, minute: str, hour: str
 ) -> None:

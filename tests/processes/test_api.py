@@ -207,6 +207,7 @@ def test_a_node_whose_worker_is_killed_again_and_again_goes_on_and_stops_when_to
         node.wait()
 
 
+@pytest.mark.thorough(target="stories")
 def test_a_stop_that_comes_as_the_main_loop_begins_to_wait_is_heard() -> None:
     node = subprocess.Popen([sys.executable, "-c", _NODE, str(free_port()), "wait"])
     try:
@@ -216,6 +217,7 @@ def test_a_stop_that_comes_as_the_main_loop_begins_to_wait_is_heard() -> None:
         node.wait()
 
 
+@pytest.mark.thorough(target="stories")
 def test_a_stop_that_comes_as_a_dead_worker_is_replaced_is_heard() -> None:
     port = free_port()
     node = subprocess.Popen([sys.executable, "-c", _NODE, str(port), "clear"])

@@ -93,6 +93,7 @@ def test_a_worker_says_its_server_and_its_task_types(stub, programs):
     assert [line.split()[1] for line in program.end()] == ["INFO", "INFO"]
 
 
+@pytest.mark.thorough(target="stories")
 def test_a_server_that_is_away_is_said_once_with_the_reason_and_once_when_it_is_back(
     stub, programs
 ):

@@ -426,6 +426,7 @@ def test_a_signal_that_another_thread_gets_is_heard(process, tasks):
     assert tasks.next_report()["status"] == "COMPLETED"
 
 
+@pytest.mark.thorough(target="stories")
 def test_a_worker_that_waits_to_register_its_tasks_can_be_stopped(stub, tmp_path):
     stub.on("GET", "/api/metadata/taskdefs/greet", *[Reply(503, {})] * 1000)
     started = subprocess.Popen(

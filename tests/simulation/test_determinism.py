@@ -55,6 +55,7 @@ def test_a_seed_does_the_same_again() -> None:
 
 
 @pytest.mark.timeout(600)
+@pytest.mark.thorough(target="simulation")
 def test_a_seed_does_the_same_in_another_process_with_other_hashes() -> None:
     here = [
         f"{seed} {run.checksum} {run.steps} {run.virtual_ms}"

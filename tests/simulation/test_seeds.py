@@ -11,6 +11,7 @@ _FIRST = 100_000
 
 
 @pytest.mark.timeout(600)
+@pytest.mark.thorough(target="simulation")
 def test_two_hundred_fixed_seeds_hold() -> None:
     assert simulate_seeds(_FIRST, 200).failures == []
 
