@@ -33,6 +33,10 @@ class Refused(RuntimeError):
     """A request that was not carried out: the server says that the fault is its own."""
 
 
+class Lost(RuntimeError):
+    """An execution that was accepted, and of which nothing more comes."""
+
+
 class Http:
     """One keep-alive connection, made anew when the server says that it closes it."""
 
@@ -175,7 +179,7 @@ _Role = tuple[Callable[[Load, int], Seen], int]
 
 
 def drive(load: Load) -> Seen:
-    """Run a load to its end. Raises RuntimeError when results are missing."""
+    """Run a load to its end. Raises ``Lost`` when results are missing."""
     starters: list[_Role] = [(_start_some, number) for number in range(load.starters)]
     pollers: list[_Role] = [(_work, number) for number in range(load.pollers)]
     everything = Seen()
@@ -195,7 +199,7 @@ def drive(load: Load) -> Seen:
             left.value = load.executions * load.tasks - len(everything.reported)
             roles = pollers
     if left.value:
-        raise RuntimeError(_missing(load, everything))
+        raise Lost(_missing(load, everything))
     return everything
 
 
@@ -222,7 +226,7 @@ def alone(load: Load) -> Seen:
             for task in found:
                 _report(http, load, seen, task)
     if len(seen.reported) != load.executions:
-        raise RuntimeError(f"{len(seen.reported)} of {load.executions} results were taken")
+        raise Lost(f"{len(seen.reported)} of {load.executions} results were taken")
     return seen
 
 

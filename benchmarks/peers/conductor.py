@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from typing import Final
 
-from benchmarks.clients import DATA, Http, Load, Seen, alone, drive
+from benchmarks.clients import DATA, Http, Load, Lost, Seen, alone, drive
 from benchmarks.figures import quantile
-from benchmarks.peers.peer import REFUSED, Figures
+from benchmarks.peers.peer import LOST, REFUSED, Figures
 from benchmarks.server_part import (
     Reached,
     await_effects,
@@ -29,12 +31,20 @@ _END_S: Final = 120.0
 _LOOK_S: Final = 0.1
 #: What a server refuses is asked again; the page counts it.
 _REPEATS: Final = 100
+#: How often a turn is begun again in which a peer lost an execution; the page counts it.
+_ANEW: Final = 5
 
 
-def turn_of(at: Reached, *, warm: int, forks: bool = True) -> Callable[[], Figures]:
-    """Register what is run, run ``warm`` executions that do not count, and return its turn."""
+def turn_of(
+    at: Reached, *, warm: int, forks: bool = True, loses: bool = False
+) -> Callable[[], Figures]:
+    """Register what is run, run ``warm`` executions that do not count, and return its turn.
+
+    Of a server that ``loses`` an execution now and then, the turn is begun anew.
+    """
     one = replace(chain(at, "one", 1), repeats=_REPEATS)
-    _warm(at, replace(one, executions=warm))
+    with suppress(Lost) if loses else nullcontext():
+        _warm(at, replace(one, executions=warm))
     if not forks:
         return lambda: _one_task(at, one)
     ten = replace(chain_of_ten(at), executions=_CHAINS, repeats=_REPEATS)
@@ -45,7 +55,25 @@ def turn_of(at: Reached, *, warm: int, forks: bool = True) -> Callable[[], Figur
     # A JVM compiles what it runs: chains and forks have paths of their own.
     _warm(at, replace(ten, executions=warm // 20, starts_per_s=0, batch=20))
     _warm(at, replace(wide[0], executions=warm // 400))
-    return lambda: _together([_one_task(at, one), _chains(at, ten), *_forks(at, wide)])
+
+    def turn() -> Figures:
+        return _together([_one_task(at, one), _chains(at, ten), *_forks(at, wide)])
+
+    return begun_anew(turn) if loses else turn
+
+
+def begun_anew(turn: Callable[[], Figures]) -> Callable[[], Figures]:
+    """Begin a turn anew in which the server lost an execution, and count them."""
+
+    def taken() -> Figures:
+        for lost in range(_ANEW):
+            try:
+                return {**turn(), LOST: lost}
+            except Lost as error:
+                print(error, file=sys.stderr, flush=True)
+        return {**turn(), LOST: _ANEW}
+
+    return taken
 
 
 def _warm(at: Reached, load: Load) -> None:
@@ -114,4 +142,5 @@ def _await_ends(at: Reached, seen: Seen) -> None:
             time.sleep(_LOOK_S)
         if document["status"] != "COMPLETED" or document["output"] != {"done": DATA}:
             output = str(document["output"])[:99]
-            raise RuntimeError(f"execution {execution} is {document['status']} with {output}")
+            kind = Lost if document["status"] == "RUNNING" else RuntimeError
+            raise kind(f"execution {execution} is {document['status']} with {output}")

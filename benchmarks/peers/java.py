@@ -23,7 +23,7 @@ _IDLE_MS: Final = 250.0
 @contextmanager
 def _on_sqlite() -> Iterator[Ready]:
     with _server() as at:
-        yield Ready(version=version(), pids=at.pids, turn=turn_of(at, warm=_WARM))
+        yield Ready(version=version(), pids=at.pids, turn=turn_of(at, warm=_WARM, loses=True))
 
 
 @contextmanager
@@ -39,7 +39,7 @@ def _on_redis() -> Iterator[Ready]:
         yield Ready(
             version=f"{version()}, {valkey_version()}",
             pids=at.pids,
-            turn=turn_of(at, warm=_WARM),
+            turn=turn_of(at, warm=_WARM, loses=True),
         )
 
 

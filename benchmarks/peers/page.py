@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from benchmarks.peers.peer import FIGURES, REFUSED, Outcome
+from benchmarks.peers.peer import FIGURES, LOST, REFUSED, Outcome
 from benchmarks.peers.plot import Bar, Panel, draw
 
 PICTURE: Final = "../images/benchmarks-peers.svg"
@@ -54,10 +54,11 @@ _FOOT = """\
 
 CPU of a core in ten seconds without load, before the turns; memory (resident, of all processes that
 count) after them; how many requests were refused (5xx) in all turns, so that the client had to
-repeat them.
+repeat them; and how often a turn was begun anew, as the server had accepted an execution and
+nothing more came of it.
 
-| | idle | memory | ours / peer | refused |
-|---|---:|---:|---:|---:|
+| | idle | memory | ours / peer | refused | lost |
+|---|---:|---:|---:|---:|---:|
 {rest}
 
 ## How to repeat it
@@ -147,8 +148,12 @@ def ratios_of(ours: Outcome, peer: Outcome, key: str) -> list[float]:
 def _at_rest(each: Outcome, ours: Outcome) -> str:
     ratio = "" if each is ours else f"{ours.resident_mb / each.resident_mb:.2f}"
     memory = f"{each.resident_mb:,.0f} MB"
-    refused = f"{sum(turn[REFUSED] for turn in each.turns):.0f}" if _has(each, REFUSED) else ""
-    return f"| {each.peer.title} | {each.idle_percent:.1f} % | {memory} | {ratio} | {refused} |"
+    counts = " | ".join(_count(each, key) for key in (REFUSED, LOST))
+    return f"| {each.peer.title} | {each.idle_percent:.1f} % | {memory} | {ratio} | {counts} |"
+
+
+def _count(each: Outcome, key: str) -> str:
+    return f"{sum(turn[key] for turn in each.turns):.0f}" if _has(each, key) else ""
 
 
 def _has(each: Outcome, key: str) -> bool:

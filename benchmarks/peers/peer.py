@@ -23,6 +23,8 @@ FIGURES: Final[Mapping[str, tuple[str, str]]] = {
 
 #: In a turn beside them: how many requests the server refused (5xx), so that they were repeated.
 REFUSED: Final = "refused"
+#: How often it was begun anew, as the server had lost an execution; only where one does.
+LOST: Final = "lost"
 
 Figures = Mapping[str, float]
 

@@ -15,9 +15,10 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from benchmarks.clients import Http, Load, Refused, alone, drive
+from benchmarks.clients import Http, Load, Lost, Refused, alone, drive
 from benchmarks.machine import Cost
 from benchmarks.peers import run
+from benchmarks.peers.conductor import begun_anew
 from benchmarks.peers.page import picture, ratios_of, render
 from benchmarks.peers.peer import Figures, Outcome, Peer, Ready
 from tests.services.cache import Unobtainable
@@ -81,8 +82,27 @@ def test_a_peer_that_cannot_be_had_is_a_row_with_the_reason() -> None:
 
 def test_the_page_says_memory_what_is_used_at_rest_and_how_often_requests_were_refused() -> None:
     lines = render([_OURS, _OTHER], FACTS).splitlines()
-    assert "| ours | 1.2 % | 150 MB |  | 6 |" in lines
-    assert "| other | 1.2 % | 150 MB | 1.00 |  |" in lines
+    assert "| ours | 1.2 % | 150 MB |  | 6 |  |" in lines
+    assert "| other | 1.2 % | 150 MB | 1.00 |  |  |" in lines
+
+
+def test_a_turn_in_which_a_server_lost_an_execution_is_begun_anew_and_counted() -> None:
+    outcomes = iter([Lost("one"), Lost("another"), None])
+
+    def turn() -> Figures:
+        if error := next(outcomes):
+            raise error
+        return {"eight_cpu": 1.0}
+
+    assert begun_anew(turn)() == {"eight_cpu": 1.0, "lost": 2}
+
+
+def test_a_server_that_loses_an_execution_in_every_turn_has_no_figures() -> None:
+    def turn() -> Figures:
+        raise Lost("one")
+
+    with pytest.raises(Lost):
+        begun_anew(turn)()
 
 
 def test_the_picture_has_a_bar_for_each_median() -> None:
