@@ -207,6 +207,6 @@ _TASK_MEMBERS: dict[str, _Reader] = {
     "taskId": lambda ws, a: task_id(ws.id, a.seq),
     "reasonForIncompletion": lambda _, a: a.reason,
     "callbackAfterSeconds": lambda _, a: a.callback_after_s,
-    "workerId": lambda ws, a: worker_of(a, _claim(ws, a)),
+    "workerId": lambda ws, a: worker_of(a, _claim(ws, a)) or None,
     "iteration": lambda _, a: int(a.vector.rsplit(".", 1)[-1]) if a.vector else 0,
 }

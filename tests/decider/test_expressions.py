@@ -324,6 +324,25 @@ def test_text_of_a_value_is_javas(value: JsonValue, text: str) -> None:
     assert text_of(value) == text
 
 
+_TEXTS: list[JsonValue] = ["a/b", 'q"\\', "\x00\t\x7f\u2028"]
+_VALUES: list[JsonValue] = [1e7, None, {"a/b": [True, "\xe9"], "n": {}}]
+
+
+def test_what_an_indefinite_path_finds_is_json_within_a_text_as_javas_library_writes_it() -> None:
+    """As Conductor's server answered: a list that is named is not."""
+    template = compile_template("x ${t.odd[*]} ${t.${t.which}} ${t.odd}")
+    document: dict[str, JsonValue] = {"odd": _TEXTS, "which": "odd[2:]"}
+    assert resolve(template, lambda _, member: document[member], task_id=None) == (
+        r'x ["a\/b","q\"\\","\u0000\t\u007F\u2028"] ["\u0000\t\u007F\u2028"] '
+        '[a/b, q"\\, \x00\t\x7f\u2028]'
+    )
+    document["odd"] = _VALUES
+    assert resolve(template, lambda _, member: document[member], task_id=None) == (
+        r'x [1.0E7,null,{"a\/b":[true,"é"],"n":{}}] [{"a\/b":[true,"é"],"n":{}}] '
+        "[1.0E7, null, {a/b=[true, é], n={}}]"
+    )
+
+
 def test_text_of_an_enormous_integer_is_its_digits() -> None:
     assert text_of(10**5_000) == "1" + "0" * 5_000
 

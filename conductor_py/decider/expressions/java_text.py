@@ -1,18 +1,21 @@
 """The text of a value inside a longer text, as Java's ``toString`` writes it.
 
 Definitions written for a Java engine depend on it: ``null``, ``true``, ``1.0``, ``1.0E7``,
-``{k=v, k2=v2}``, ``[a, b]``. It is not JSON and cannot be read back. Never throws: nesting of any
-depth and integers of any size have a text.
+``{k=v, k2=v2}``, ``[a, b]``. It is not JSON and cannot be read back. What an indefinite path has
+found is a list of another kind there, whose text is JSON without blanks. Never throws: nesting of
+any depth and integers of any size have a text.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from conductor_py.model.json import JsonScalar, JsonValue
+from conductor_py.records import dataclass
 
 # Finished text, or a value still to be written (in a tuple, for it may be a text too).
 _Piece: TypeAlias = "str | tuple[JsonValue]"
@@ -20,6 +23,36 @@ _Piece: TypeAlias = "str | tuple[JsonValue]"
 
 def text_of(value: JsonValue) -> str:
     """Write a value as Java does."""
+    return _written(value, _PLAIN)
+
+
+def found_text_of(found: JsonValue) -> str:
+    """Write what an indefinite path has found as the library does that looks for it there."""
+    return _written(found, _QUOTED)
+
+
+@dataclass(frozen=True, slots=True)
+class _Style:
+    comma: str
+    equals: str
+    quoted: bool
+
+    def text(self, value: str) -> str:
+        return f'"{_ESCAPED.sub(_escaped, value)}"' if self.quoted else value
+
+
+_PLAIN: Final = _Style(", ", "=", quoted=False)
+_QUOTED: Final = _Style(",", ":", quoted=True)
+_ESCAPED: Final = re.compile(r'["\\/\x00-\x1f\x7f-\x9f\u2000-\u20ff]')
+_SHORT: Final = {"\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def _escaped(found: re.Match[str]) -> str:
+    sign = found[0]
+    return _SHORT.get(sign) or (f"\\{sign}" if sign in '"\\/' else f"\\u{ord(sign):04X}")
+
+
+def _written(value: JsonValue, style: _Style) -> str:
     out: list[str] = []
     pending: list[_Piece] = [(value,)]
     while pending:
@@ -29,37 +62,38 @@ def text_of(value: JsonValue) -> str:
             continue
         (item,) = piece
         if item is None or isinstance(item, str | int | float):
-            out.append(_scalar_text(item))
+            out.append(_scalar_text(item, style))
         elif isinstance(item, Mapping):
-            pending.extend(_map_pieces(item))
+            pending.extend(_map_pieces(item, style))
         else:
-            pending.extend(_list_pieces(item))
+            pending.extend(_list_pieces(item, style))
     return "".join(out)
 
 
-def _map_pieces(value: Mapping[str, JsonValue]) -> list[_Piece]:
+def _map_pieces(value: Mapping[str, JsonValue], style: _Style) -> list[_Piece]:
     """Take a map apart, last piece first."""
     pieces: list[_Piece] = ["{"]
     for key, item in value.items():
-        pieces += (f"{key}=" if len(pieces) == 1 else f", {key}=", (item,))
+        comma = style.comma if len(pieces) > 1 else ""
+        pieces += (f"{comma}{style.text(key)}{style.equals}", (item,))
     pieces.append("}")
     return pieces[::-1]
 
 
-def _list_pieces(value: Sequence[JsonValue]) -> list[_Piece]:
+def _list_pieces(value: Sequence[JsonValue], style: _Style) -> list[_Piece]:
     """Take a list apart, last piece first."""
     pieces: list[_Piece] = ["["]
     for item in value:
         if len(pieces) > 1:
-            pieces.append(", ")
+            pieces.append(style.comma)
         pieces.append((item,))
     pieces.append("]")
     return pieces[::-1]
 
 
-def _scalar_text(value: JsonScalar) -> str:
+def _scalar_text(value: JsonScalar, style: _Style) -> str:
     if isinstance(value, str):
-        return value
+        return style.text(value)
     if value is None:
         return "null"
     if isinstance(value, bool):

@@ -7,7 +7,8 @@ results share structure with what was read.
 
 A walk may visit ``MAX_VISITS`` nodes (states of regular expressions count); one that wants more
 finds nothing. Functions after an indefinite path apply to each result; an aggregate (such as
-``sum()``) over results that are numbers applies to all of them together.
+``sum()``) over results that are numbers applies to all of them together. A path that asks for what
+cannot be (the members of a number by a filter, the ``first()`` of a text) is null, indefinite too.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
-from conductor_py.decider.expressions.jsonpath_functions import AGGREGATES, call
+from conductor_py.decider.expressions.jsonpath_functions import AGGREGATES, Inapplicable, call
 from conductor_py.decider.expressions.jsonpath_operators import (
     MISSING,
     Missing,
@@ -100,9 +101,11 @@ def read_from(
         return None if found is MISSING else found
     nothing: JsonValue = None if path.definite else []
     try:
-        nodes = _Walk(lookup, budget or Budget()).nodes(path.steps, start)
+        nodes = _Walk(lookup, budget or Budget()).nodes(path.steps, start, outer=True)
     except (_Exhausted, RecursionError):
         return nothing
+    except Inapplicable:
+        return None
     if isinstance(nodes, tuple):
         return nodes[0]
     return nodes[-1] if path.definite and nodes else nothing if path.definite else nodes
@@ -135,9 +138,12 @@ class _Walk:
         self.spend = budget.spend
 
     def nodes(
-        self, steps: Sequence[Step], start: JsonValue | Missing
+        self, steps: Sequence[Step], start: JsonValue | Missing, *, outer: bool = False
     ) -> list[JsonValue] | tuple[JsonValue]:
-        """Follow the steps; a tuple of one when an aggregate made one value of many."""
+        """Follow the steps; a tuple of one when an aggregate made one value of many.
+
+        ``outer``: not of a path within a filter, where a filter of a scalar finds nothing.
+        """
         nodes: list[JsonValue] = [] if start is MISSING else [start]
         single = False
         definite = True
@@ -152,6 +158,8 @@ class _Walk:
                 else:
                     nodes = self._called(step, nodes)
             else:
+                if outer and definite and isinstance(step, Filter) and any(map(_is_scalar, nodes)):
+                    raise Inapplicable
                 nodes = self._stepped(step, nodes)
                 definite = definite and is_definite(step)
         return (nodes[0],) if single and definite and nodes else nodes
@@ -206,7 +214,7 @@ class _Walk:
             sides = self._side(condition.left, node), self._side(condition.right, node)
             return holds(condition.operator, *sides, self.spend)
         if isinstance(condition, Exists):
-            found = self._side(condition.operand, node)
+            found = self._operand(condition.operand, node)
             indefinite = isinstance(condition.operand, Path) and not condition.operand.definite
             return found is not MISSING and not (indefinite and found == [])
         if isinstance(condition, Logic):
@@ -215,6 +223,10 @@ class _Walk:
         return not self._satisfied(condition.condition, node)
 
     def _side(self, operand: Operand, node: JsonValue) -> Side:
+        found = self._operand(operand, node)
+        return None if found is MISSING else found
+
+    def _operand(self, operand: Operand, node: JsonValue) -> Side | Missing:
         if isinstance(operand, Regex):
             return operand
         if isinstance(operand, Literal):
@@ -240,7 +252,7 @@ class _Walk:
         out: list[JsonValue] = []
         for node in nodes:
             given = None if node is MISSING else node
-            sides = [self._side(operand, given) for operand in step.arguments]
+            sides = [self._operand(operand, given) for operand in step.arguments]
             arguments = [side for side in sides if not isinstance(side, Missing | Regex)]
             self.spend(len(_children(given)) + sum(len(_children(one)) + 1 for one in arguments))
             found = call(step.name, node, arguments, self.spend)
@@ -264,6 +276,10 @@ def rooted(path: Path) -> tuple[str, str, tuple[Step, ...]]:
 
 def _is_number(value: JsonValue) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_scalar(value: JsonValue) -> bool:
+    return value is None or isinstance(value, str | int | float)
 
 
 def _children(node: JsonValue) -> Sequence[JsonValue]:

@@ -2,8 +2,10 @@
 
 ``length() size() keys() first() last() index(n) concat(..) append(..)`` and the aggregates
 ``min() max() sum() avg() stddev()``, which take the numbers of a list and of the arguments and
-answer with a double, as in Jayway. A function that cannot be applied to a value answers
-``MISSING``; none throws and none changes what it is given.
+answer with a double, as in Jayway. What has no length and no keys has null for them, and nothing is
+appended to what is no list; whoever asks for the elements or the numbers of something that has none
+asks for what cannot be: ``Inapplicable``, and the whole path is null. No function changes what it
+is given.
 """
 
 from __future__ import annotations
@@ -17,19 +19,24 @@ from conductor_py.decider.expressions.jsonpath_operators import MISSING, Missing
 from conductor_py.model.json import JsonValue
 
 
+class Inapplicable(Exception):
+    """A function or a filter is asked of what it cannot be applied to."""
+
+
 def _mean(numbers: Sequence[float]) -> float:
-    return math.fsum(numbers) / len(numbers)
+    return sum(numbers) / len(numbers)
 
 
 def _deviation(numbers: Sequence[float]) -> float:
-    mean = _mean(numbers)
-    return math.sqrt(_mean([(number - mean) ** 2 for number in numbers]))
+    # By this formula, or the last digit is another than there.
+    count = len(numbers)
+    return math.sqrt(sum(number * number for number in numbers) / count - _mean(numbers) ** 2)
 
 
 AGGREGATES: Final[dict[str, Callable[[Sequence[float]], float]]] = {
     "min": min,
     "max": max,
-    "sum": math.fsum,
+    "sum": sum,
     "avg": _mean,
     "stddev": _deviation,
 }
@@ -39,7 +46,7 @@ def call(
     name: str, value: JsonValue | Missing, arguments: Sequence[JsonValue], spend: Spend
 ) -> JsonValue | Missing:
     """Apply a function to a value; MISSING stands for the document itself or for nothing. ``spend``
-    is charged for what is made of texts.
+    is charged for what is made of texts. Raises ``Inapplicable``.
     """
     items = None if value is MISSING else items_of(value)
     if name in AGGREGATES:
@@ -50,12 +57,14 @@ def call(
     if value is MISSING:
         return MISSING
     if name in ("length", "size"):
-        return len(value) if isinstance(value, str | Sequence | Mapping) else MISSING
+        return len(value) if isinstance(value, Mapping) else None if items is None else len(items)
     if name == "keys":
-        return list(value) if isinstance(value, Mapping) else MISSING
+        return list(value) if isinstance(value, Mapping) else None
+    if name == "append":
+        return value if items is None else [*items, *arguments]
     if items is None:
-        return MISSING
-    return _of_list(name, items, arguments)
+        raise Inapplicable
+    return _element(name, items, arguments)
 
 
 def _joined(values: Sequence[JsonValue], spend: Spend) -> str:
@@ -68,11 +77,9 @@ def _joined(values: Sequence[JsonValue], spend: Spend) -> str:
     return "".join(texts)
 
 
-def _of_list(
+def _element(
     name: str, items: Sequence[JsonValue], arguments: Sequence[JsonValue]
 ) -> JsonValue | Missing:
-    if name == "append":
-        return [*items, *arguments]
     position: JsonValue = {"first": 0, "last": -1}.get(name)
     if name == "index" and arguments:
         position = arguments[0]
@@ -96,6 +103,8 @@ def _aggregate(name: str, values: Sequence[JsonValue]) -> float | Missing:
             for value in values
             if isinstance(value, int | float) and not isinstance(value, bool)
         ]
-        return float(AGGREGATES[name](numbers)) if numbers else MISSING
+        if numbers:
+            return float(AGGREGATES[name](numbers))
     except (OverflowError, ValueError):
         return MISSING
+    raise Inapplicable

@@ -1,6 +1,6 @@
 """The operators of JSONPath filters, with Jayway's idea of equality.
 
-A number and a text are equal when one reads as the other; nothing is equal to what is missing.
+A number and a text are equal when one reads as the other; what is missing is compared as null.
 ``<`` and its kin compare two numbers or two texts and are false for anything else. Operators
 never throw.
 """
@@ -27,7 +27,7 @@ MISSING: Final = Missing.MISSING
 """There is nothing there, not even a null."""
 
 Spend: TypeAlias = Callable[[int], None]
-Side: TypeAlias = "JsonValue | Missing | Regex"
+Side: TypeAlias = "JsonValue | Regex"
 
 
 def holds(operator: str, left: Side, right: Side, spend: Spend) -> bool:
@@ -41,7 +41,7 @@ def holds(operator: str, left: Side, right: Side, spend: Spend) -> bool:
     if operator in _ORDERED:
         return _ordered(operator, left, right, spend)
     test = _TESTS.get(operator)
-    if test is None or left is MISSING or right is MISSING:
+    if test is None:
         return False
     # Lists and maps are compared with all that is in them.
     size = _whole_size if not (_is_scalar(left) or _is_scalar(right)) else _size
@@ -52,8 +52,8 @@ def holds(operator: str, left: Side, right: Side, spend: Spend) -> bool:
     return test(left, right)
 
 
-_NEGATED: Final = {"!=": "==", "!==": "===", "nin": "in", "noneof": "anyof"}
-_CROSSED: Final = frozenset({"all", "anyof", "subsetof"})
+_NEGATED: Final = {"!=": "==", "!==": "===", "nin": "in"}
+_CROSSED: Final = frozenset({"all", "anyof", "noneof", "subsetof"})
 _ORDERED: Final = frozenset({"<", "<=", ">", ">="})
 
 
@@ -136,9 +136,7 @@ def _same(left: JsonValue, right: JsonValue) -> bool:
     return isinstance(left, str) == isinstance(right, str) and _equal(left, right)
 
 
-def _ordered(
-    operator: str, left: JsonValue | Missing, right: JsonValue | Missing, spend: Spend
-) -> bool:
+def _ordered(operator: str, left: JsonValue, right: JsonValue, spend: Spend) -> bool:
     if isinstance(left, str) and isinstance(right, str):
         spend(text_cost(left) + text_cost(right))
         order = (left > right) - (left < right)
@@ -149,14 +147,14 @@ def _ordered(
     return {"<": order < 0, "<=": order <= 0, ">": order > 0, ">=": order >= 0}[operator]
 
 
-def _is_number(value: JsonValue | Missing) -> bool:
+def _is_number(value: JsonValue) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _matches(left: Side, right: Side, spend: Spend) -> bool:
     if isinstance(left, Regex):
         left, right = right, left
-    if not isinstance(right, Regex) or isinstance(left, Regex | Missing):
+    if not isinstance(right, Regex) or isinstance(left, Regex):
         return False
     items = items_of(left)
     spend(len(items or ()))
@@ -199,6 +197,10 @@ def _any(left: JsonValue, right: JsonValue) -> bool:
     return any(_in(item, right) for item in items_of(left) or ())
 
 
+def _none(left: JsonValue, right: JsonValue) -> bool:
+    return is_list(left) and not _any(left, right)
+
+
 _TESTS: Final[dict[str, Callable[[JsonValue, JsonValue], bool]]] = {
     "==": _equal,
     "===": _same,
@@ -208,5 +210,6 @@ _TESTS: Final[dict[str, Callable[[JsonValue, JsonValue], bool]]] = {
     "empty": _is_empty,
     "all": _all,
     "anyof": _any,
+    "noneof": _none,
     "subsetof": _subset,
 }

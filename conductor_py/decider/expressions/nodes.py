@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, TypeAlias
 
-from conductor_py.decider.expressions.java_text import text_of
+from conductor_py.decider.expressions.java_text import found_text_of, text_of
 from conductor_py.decider.expressions.jsonpath import Budget, Lookup, read, read_from
 from conductor_py.decider.expressions.jsonpath_operators import MISSING
 from conductor_py.decider.expressions.jsonpath_steps import Path
@@ -147,8 +147,12 @@ class Computed:
     leading: tuple[Root, ...]
     compile: Callable[[str], Node]
 
+    def compiled(self, scope: Scope) -> Node:
+        """What it is when the expressions within are resolved."""
+        return self.compile(text_of(self.path.resolve(scope)))
+
     def resolve(self, scope: Scope) -> JsonValue:
-        return self.compile(text_of(self.path.resolve(scope))).resolve(scope)
+        return self.compiled(scope).resolve(scope)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,12 +172,16 @@ class Joined:
 
     @staticmethod
     def _text(part: Node, scope: Scope) -> str:
+        if isinstance(part, Computed):
+            part = part.compiled(scope)
         value = part.resolve(scope)
         # A text is charged when it is there, but has to be within the room to be made.
         if scope.most is not None and isinstance(value, Mapping | list | tuple):
             weight = scope.weight(part, value)
             if weight > scope.room:
                 scope.spend(weight)
+        if isinstance(part, Reference) and not part.rest.definite and isinstance(value, list):
+            return found_text_of(value)
         return text_of(value)
 
 

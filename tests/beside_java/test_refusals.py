@@ -9,8 +9,6 @@ import copy
 import json
 import re
 from collections.abc import Iterator
-from contextlib import closing
-from http.client import HTTPConnection
 from typing import Any
 
 import pytest
@@ -19,18 +17,15 @@ from conductor_py.decider.expressions.expressions import check as check_expressi
 from conductor_py.errors import InvalidInput
 from conductor_py.wire.definition_reader import DefinitionReader
 from conductor_py.wire.validation import Limits, Rules
+from tests.beside_java.server import Conductor, Json
 from tests.docs import test_refusals as page
-from tests.services.absence import absent
-from tests.services.cache import Unobtainable
-from tests.services.conductor_java import conductor_java
 
 pytestmark = [
     pytest.mark.thorough(target="versions"),
     pytest.mark.service,
+    pytest.mark.xdist_group("beside java"),
     pytest.mark.timeout(900),
 ]
-
-Json = dict[str, Any]
 
 _READER = DefinitionReader(
     Rules(limits=Limits(max_tasks=1_000), check_expressions=check_expressions)
@@ -234,25 +229,8 @@ def _what(message: str) -> str:
     return re.sub(r"'[^']*'|\d[\d,]*", "…", message)
 
 
-@pytest.fixture(scope="module")
-def java() -> Iterator[HTTPConnection]:
-    try:
-        with (
-            conductor_java() as server,
-            closing(HTTPConnection("127.0.0.1", server.port, timeout=60)) as connection,
-        ):
-            yield connection
-    except Unobtainable as error:
-        absent(f"Conductor's server cannot be had: {error}")
-
-
-def _takes(java: HTTPConnection, definition: Json) -> bool:
-    body = json.dumps(definition)
-    headers = {"Content-Type": "application/json"}
-    java.request("POST", "/api/metadata/workflow/validate", body, headers)
-    answer = java.getresponse()
-    answer.read()
-    return answer.status == 200
+def _takes(java: Conductor, definition: Json) -> bool:
+    return java.ask("POST", "/metadata/workflow/validate", definition).status == 200
 
 
 def _told() -> set[tuple[str, str]]:
@@ -271,7 +249,7 @@ def _in_a_workflow(task: Json) -> Json:
     return {"name": "w", "tasks": [*first, task]}
 
 
-def test_what_that_server_takes_and_we_refuse_stands_on_the_page(java: HTTPConnection) -> None:
+def test_what_that_server_takes_and_we_refuse_stands_on_the_page(java: Conductor) -> None:
     right = [_WORKFLOW, *map(_in_a_workflow, _TASKS)]
     assert [each for each in right if _said(each) or not _takes(java, each)] == []
     wrong = [*_mutated(_WORKFLOW)]

@@ -1,0 +1,51 @@
+"""One of the two servers, as a client sees it: nothing here knows which."""
+
+import json
+from dataclasses import dataclass
+from http.client import HTTPConnection
+from typing import Any
+
+Json = dict[str, Any]
+
+_HEADERS = {"Content-Type": "application/json"}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back; the body is the document where it is JSON, else the text."""
+
+    status: int
+    body: Any
+
+
+class Conductor:
+    """Asks one server over one connection."""
+
+    def __init__(self, port: int) -> None:
+        self._connection = HTTPConnection("127.0.0.1", port, timeout=60)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def ask(self, method: str, path: str, body: object = None) -> Answer:
+        sent = None if body is None else json.dumps(body).encode()
+        self._connection.request(method, "/api" + path, sent, _HEADERS)
+        response = self._connection.getresponse()
+        return Answer(response.status, _read(response.read().decode()))
+
+    def start(self, definition: Json, given: Json, **more: Any) -> Answer:
+        request = {"name": definition["name"], "workflowDef": definition, "input": given}
+        return self.ask("POST", "/workflow", {**request, **more})
+
+    def execution(self, workflow_id: str) -> Json:
+        answer = self.ask("GET", f"/workflow/{workflow_id}?includeTasks=true")
+        assert answer.status == 200, answer
+        found: Json = answer.body
+        return found
+
+
+def _read(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
