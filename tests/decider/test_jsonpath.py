@@ -215,6 +215,15 @@ def test_what_cannot_be_asked_of_a_value_is_null(path: str, value: JsonValue) ->
     assert found(path) == value
 
 
+@pytest.mark.parametrize("name", ["sum", "avg", "stddev"])
+def test_what_no_double_holds_is_null(name: str) -> None:
+    assert found(f"a.{name}()", {"a": [1.7e308, 1.7e308]}) is None
+
+
+def test_equal_numbers_do_not_deviate() -> None:
+    assert found("a.stddev()", {"a": [0.1, 0.1, 0.1]}) == pytest.approx(0, abs=1e-8)
+
+
 def test_a_deviation_has_the_last_digit_of_javas() -> None:
     assert found("numbers.stddev()") == 0.8164965809277263
 

@@ -30,7 +30,8 @@ def _mean(numbers: Sequence[float]) -> float:
 def _deviation(numbers: Sequence[float]) -> float:
     # By this formula, or the last digit is another than there.
     count = len(numbers)
-    return math.sqrt(sum(number * number for number in numbers) / count - _mean(numbers) ** 2)
+    variance = sum(number * number for number in numbers) / count - _mean(numbers) ** 2
+    return math.sqrt(max(variance, 0.0))
 
 
 AGGREGATES: Final[dict[str, Callable[[Sequence[float]], float]]] = {
@@ -57,7 +58,8 @@ def call(
     if value is MISSING:
         return MISSING
     if name in ("length", "size"):
-        return len(value) if isinstance(value, Mapping) else None if items is None else len(items)
+        measured = value if isinstance(value, Mapping) else items
+        return None if measured is None else len(measured)
     if name == "keys":
         return list(value) if isinstance(value, Mapping) else None
     if name == "append":
@@ -103,8 +105,10 @@ def _aggregate(name: str, values: Sequence[JsonValue]) -> float | Missing:
             for value in values
             if isinstance(value, int | float) and not isinstance(value, bool)
         ]
-        if numbers:
-            return float(AGGREGATES[name](numbers))
+        found = float(AGGREGATES[name](numbers)) if numbers else None
     except (OverflowError, ValueError):
         return MISSING
-    raise Inapplicable
+    if found is None:
+        raise Inapplicable
+    # Beyond what a double holds there is no number that JSON could tell.
+    return found if math.isfinite(found) else MISSING
