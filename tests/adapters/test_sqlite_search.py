@@ -270,6 +270,7 @@ def _both(query: Query, text: str) -> Query:
     return query if is_everything(text) else And(terms=(query, anywhere(text)))
 
 
+@pytest.mark.thorough(target="fuzz")
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     summaries=st.lists(_SUMMARIES, max_size=6),

@@ -315,6 +315,7 @@ def test_an_output_that_is_too_large_is_refused() -> None:
     assert status_of(engine, started) == "FAILED"
 
 
+@pytest.mark.thorough(target="histories")
 def test_a_failure_of_very_many_is_taken_back_in_one_decision(engine: MemoryEngine) -> None:
     names = [f"t{number}" for number in range(1_200)]
     edges = [f"a > {name}" for name in names]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import assume, given
 
 from conductor_py.adapters.memory.space import Execution as Stored
@@ -65,6 +66,7 @@ def test_nothing_opens_while_paused_and_every_execution_ends(
     world.run()
 
 
+@pytest.mark.thorough(target="histories")
 @_settings
 @given(definitions(), _seeds, _limits)
 def test_pauses_change_nothing_of_the_outcome(definition: Json, seed: int, limits: Limits) -> None:

@@ -146,6 +146,7 @@ def test_execution_that_gets_only_successes_completes(
     assert found["status"] == "COMPLETED" or fails, found
 
 
+@pytest.mark.thorough(target="histories")
 @_settings
 @given(definitions(), _seeds)
 def test_outcome_does_not_depend_on_the_bounds_of_a_decision(definition: Json, seed: int) -> None:

@@ -255,6 +255,7 @@ def test_json_inside_a_text_is_read_by_conditions_always_and_by_actions_when_ask
     assert [found["input"]["v"] for found in begun] == [None, 5]
 
 
+@pytest.mark.thorough(target="fuzz")
 def test_text_of_millions_of_lists_in_a_message_is_not_read_as_json(engine: MemoryEngine) -> None:
     kinds = {"v": "${bodies}"}
     register(engine, handler(action("start_workflow", name="target", input=kinds, expand=True)))

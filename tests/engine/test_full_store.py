@@ -158,6 +158,7 @@ def test_definitions_are_refused_when_they_are_new_and_can_be_deleted(
         engine.definitions.workflow("first", 1)
 
 
+@pytest.mark.thorough(target="histories")
 def test_what_executions_start_of_their_own_leaves_others_a_fifth(
     engine: Engine, redis: FullRedis
 ) -> None:
@@ -312,6 +313,7 @@ def test_far_above_only_little_goes_on(engine: Engine, redis: FullRedis) -> None
     assert poll(engine, "b")
 
 
+@pytest.mark.thorough(target="histories")
 @pytest.mark.parametrize("share", [1.1, 1.4])
 def test_a_little_goes_on_however_full_it_is_and_much_in_a_reserve(
     engine: Engine, redis: FullRedis, share: float

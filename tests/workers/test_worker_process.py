@@ -17,8 +17,11 @@ import pytest
 from tests.waiting import until
 from tests.workers.stub_server import StubServer
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
-_STORY = pytest.mark.thorough(target="stories")
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.thorough(target="stories"),
+    pytest.mark.timeout(600),
+]
 
 _SECRET = "CONDUCTOR_SECRET_CANARY"
 _QUICK = "spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
@@ -119,7 +122,6 @@ def _gone(pid: int) -> bool:
         return True
 
 
-@_STORY
 def test_a_worker_reports_with_its_claim_drains_on_sigterm_and_takes_its_jvm_along(
     server: StubServer, worker: subprocess.Popen[bytes], tmp_path: Path
 ) -> None:
@@ -156,7 +158,6 @@ def test_functions_of_the_python_path_run_in_sparks_python_processes_too(
     assert result["outputData"]["doubled"] == [0, 2, 4, 6]
 
 
-@_STORY
 def test_a_killed_worker_leaves_no_jvm(server: StubServer, worker: subprocess.Popen[bytes]) -> None:
     _polling(server)
     jvm = _jvm_of(worker)
@@ -166,7 +167,6 @@ def test_a_killed_worker_leaves_no_jvm(server: StubServer, worker: subprocess.Po
     until(lambda: _gone(jvm))
 
 
-@_STORY
 def test_the_jvm_of_a_worker_has_none_of_its_secrets(
     server: StubServer, worker: subprocess.Popen[bytes]
 ) -> None:
@@ -176,7 +176,6 @@ def test_the_jvm_of_a_worker_has_none_of_its_secrets(
     assert _SECRET.encode() not in kept
 
 
-@_STORY
 def test_a_task_whose_claim_moved_is_cancelled_and_not_reported(
     standing: Standing, tmp_path: Path
 ) -> None:
@@ -190,7 +189,6 @@ def test_a_task_whose_claim_moved_is_cancelled_and_not_reported(
     assert not (tmp_path / "out").exists()
 
 
-@_STORY
 def test_a_task_whose_lease_cannot_be_extended_for_its_length_is_cancelled_and_not_reported(
     standing: Standing, tmp_path: Path
 ) -> None:
@@ -214,7 +212,6 @@ def test_a_task_whose_lease_cannot_be_extended_for_its_length_is_cancelled_and_n
     assert not (tmp_path / "out").exists()
 
 
-@_STORY
 def test_a_worker_tells_which_spark_it_runs_and_how_busy_it_is(standing: Standing) -> None:
     sign = until(lambda: standing.server.signs)[0]
     assert sign["version"].startswith("spark-")
@@ -226,7 +223,6 @@ def test_a_worker_tells_which_spark_it_runs_and_how_busy_it_is(standing: Standin
     assert all(load["running"] <= load["capacity"] for load in sign["taskTypes"])
 
 
-@_STORY
 def test_a_worker_whose_jvm_dies_ends_with_exit_code_1(
     server: StubServer, worker: subprocess.Popen[bytes]
 ) -> None:

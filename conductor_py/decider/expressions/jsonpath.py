@@ -23,6 +23,8 @@ from conductor_py.decider.expressions.jsonpath_operators import (
     Missing,
     Side,
     holds,
+    is_number,
+    is_scalar,
     items_of,
 )
 from conductor_py.decider.expressions.jsonpath_steps import (
@@ -152,13 +154,13 @@ class _Walk:
             if isinstance(step, Call):
                 if number == 0 and not nodes:
                     nodes = self._called(step, [MISSING])
-                elif not definite and step.name in AGGREGATES and any(map(_is_number, nodes)):
+                elif not definite and step.name in AGGREGATES and any(map(is_number, nodes)):
                     nodes = self._called(step, [nodes])
                     single = definite = bool(nodes)
                 else:
                     nodes = self._called(step, nodes)
             else:
-                if outer and definite and isinstance(step, Filter) and any(map(_is_scalar, nodes)):
+                if outer and definite and isinstance(step, Filter) and any(map(is_scalar, nodes)):
                     raise Inapplicable
                 nodes = self._stepped(step, nodes)
                 definite = definite and is_definite(step)
@@ -272,14 +274,6 @@ def rooted(path: Path) -> tuple[str, str, tuple[Step, ...]]:
     if others and isinstance(others[0], str):
         return first, others[0], path.steps[2:]
     return first, "", path.steps[1:]
-
-
-def _is_number(value: JsonValue) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _is_scalar(value: JsonValue) -> bool:
-    return value is None or isinstance(value, str | int | float)
 
 
 def _children(node: JsonValue) -> Sequence[JsonValue]:

@@ -15,7 +15,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from conductor_py.decider.expressions.java_text import text_of
-from conductor_py.decider.expressions.jsonpath_operators import MISSING, Missing, Spend, items_of
+from conductor_py.decider.expressions.jsonpath_operators import (
+    MISSING,
+    Missing,
+    Spend,
+    is_number,
+    items_of,
+)
 from conductor_py.model.json import JsonValue
 
 
@@ -100,11 +106,7 @@ def _flat(arguments: Sequence[JsonValue]) -> list[JsonValue]:
 
 def _aggregate(name: str, values: Sequence[JsonValue]) -> float | Missing:
     try:
-        numbers = [
-            float(value)
-            for value in values
-            if isinstance(value, int | float) and not isinstance(value, bool)
-        ]
+        numbers = [float(value) for value in values if is_number(value)]
         found = float(AGGREGATES[name](numbers)) if numbers else None
     except (OverflowError, ValueError):
         return MISSING

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum, auto
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeGuard
 
 from conductor_py.decider.expressions.java_text import text_of
 from conductor_py.decider.expressions.linear_regex import Regex
@@ -44,7 +44,7 @@ def holds(operator: str, left: Side, right: Side, spend: Spend) -> bool:
     if test is None:
         return False
     # Lists and maps are compared with all that is in them.
-    size = _whole_size if not (_is_scalar(left) or _is_scalar(right)) else _size
+    size = _whole_size if not (is_scalar(left) or is_scalar(right)) else _size
     if operator in _CROSSED:
         spend(size(left) * size(right))
     else:
@@ -87,9 +87,9 @@ def _whole_size(value: JsonValue) -> int:
         size += _size(item)
         if isinstance(item, Mapping):
             size += sum(len(key) // 100 for key in item)
-            pending += (below for below in item.values() if not _is_scalar(below))
+            pending += (below for below in item.values() if not is_scalar(below))
         elif isinstance(item, Sequence) and not isinstance(item, str):
-            pending += (below for below in item if not _is_scalar(below))
+            pending += (below for below in item if not is_scalar(below))
     return size
 
 
@@ -98,7 +98,8 @@ def text_cost(text: str) -> int:
     return 1 + len(text) // 100
 
 
-def _is_scalar(value: JsonValue) -> bool:
+def is_scalar(value: JsonValue) -> bool:
+    """Tell what has nothing inside: a text, a number, a truth, a null."""
     return value is None or isinstance(value, str | int | float)
 
 
@@ -140,14 +141,15 @@ def _ordered(operator: str, left: JsonValue, right: JsonValue, spend: Spend) -> 
     if isinstance(left, str) and isinstance(right, str):
         spend(text_cost(left) + text_cost(right))
         order = (left > right) - (left < right)
-    elif _is_number(left) and _is_number(right):
-        order = (left > right) - (left < right)  # type: ignore[operator]
+    elif is_number(left) and is_number(right):
+        order = (left > right) - (left < right)
     else:
         return False
     return {"<": order < 0, "<=": order <= 0, ">": order > 0, ">=": order >= 0}[operator]
 
 
-def _is_number(value: JsonValue) -> bool:
+def is_number(value: JsonValue) -> TypeGuard[float]:
+    """Tell a number from a truth, which Python calls a number too."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 

@@ -19,6 +19,24 @@ from tests.services.buckets import S3Bucket
 from tests.waiting import PATIENCE_S
 from tests.workers.pipelines.jobs import Trial
 
+#: Of the contract of all sinks: with children that are killed, or that race. One sink shows them
+#: in every run.
+_WITH_CHILDREN = {
+    "test_killed_while_publishing_the_next_one_finishes",
+    "test_published_from_two_processes_at_once_is_seen_once",
+}
+_SHOWN_BY = "test_files.py::TestPublished::"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What the other sinks show of them belongs to `make test-pipelines`."""
+    for item in items:
+        name = getattr(item, "originalname", "")
+        elsewhere = _SHOWN_BY in item.nodeid or item.get_closest_marker("thorough")
+        if name in _WITH_CHILDREN and not elsewhere:
+            item.add_marker(pytest.mark.thorough(target="pipelines"))
+
 
 @dataclass(frozen=True)
 class Sql:

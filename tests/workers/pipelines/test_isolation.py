@@ -42,6 +42,7 @@ def _published(trial: Trial, name: str) -> dict[str, int]:
     return {file.name: file.stat().st_mtime_ns for file in (trial.place / name).glob("*.parquet")}
 
 
+@pytest.mark.thorough(target="pipelines")
 def test_a_pipeline_whose_tasks_are_killed_takes_nothing_from_the_others(trial: Trial) -> None:
     mark = trial.place / "deadly"
     mark.touch()
