@@ -249,11 +249,13 @@ def again(ws: Workspace, spot: Spot, failed: Attempt, *, delay_ms: int, lost: bo
         alerted=0,
         recalled=0,
     )
-    point(ws, attempt)
     ws.count_open(spot.node.loops, spot.vector, 1, container=attempt.type in CONTAINERS)
     refused = ws.refused("i", seq, attempt.ref)
-    if refused is None:
+    if (
+        refused is None
+    ):  # its own reference is the attempt before it, as long as nothing points here
         attempt, refused = scheduling.renew_input(ws, spot, attempt)
+    point(ws, attempt)
     if refused is None:
         scheduling.offer_again(ws, spot, attempt, delay_ms)
         return
@@ -383,5 +385,5 @@ def fail_loop(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
     if loop.redo:
         ws.states[key] = replace(state, failed=attempt.seq)
     elif loop.open:
-        ws.states[key] = replace(state, closed=True)
-        finish(ws, place, loop, TaskStatus.FAILED, reason=ending.reason_of(attempt))
+        ws.states[key] = replace(state, failed=attempt.seq, closed=True)
+        ws.agenda.appendleft(Step("loop", place.plan, place.node.ref, outer))

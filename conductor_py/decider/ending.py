@@ -28,6 +28,7 @@ from conductor_py.model.execution import (
     Walk,
 )
 from conductor_py.model.ids import ExecutionId, task_id
+from conductor_py.model.json import JsonObject
 from conductor_py.model.places import wire_ref
 from conductor_py.model.status import TaskStatus, WorkflowStatus
 
@@ -118,16 +119,16 @@ def end(
     """Cut, after an unsuccessful end start the failure workflow (``rescue``), tell the parent."""
     if ws.over:
         return
-    result = output if output is not None else _output(ws, failed)
+    if reason:
+        reason = hiding.shown(ws, reason, failed)
+    result = output if output is not None else _output(ws, status, reason, failed)
     refused = ws.known.get("oversize:output")
     if isinstance(refused, str):
         status, reason, result = WorkflowStatus.FAILED, refused, {}
     if status is WorkflowStatus.COMPLETED:
         refused = schemas.workflow_output_refusal(ws, result)
         if refused is not None:
-            status, reason = WorkflowStatus.FAILED, refused
-    if reason:
-        reason = hiding.shown(ws, reason, failed)
+            status, reason = WorkflowStatus.FAILED, hiding.shown(ws, refused, failed)
     noted = result
     if rescue and status is not WorkflowStatus.COMPLETED:
         failed_task = task_id(ws.id, failed.seq) if failed else None
@@ -267,18 +268,24 @@ def _cancel(ws: Workspace, attempt: Attempt, reason: str | None) -> None:
     leave_child(ws, attempt, f"Parent workflow has been terminated with reason: {because}")
 
 
-def _output(ws: Workspace, failed: Attempt | None) -> Document:
-    """The output template, resolved; without one the output of the failing, else of the newest
-    attempt.
+def _output(
+    ws: Workspace, status: WorkflowStatus, reason: str | None, failed: Attempt | None
+) -> Document:
+    """The output template, resolved; without one the output of the attempt that failed, else, and
+    when a loop failed, of the newest attempt. An output that tells of a failure may name it: one
+    that completes says ``RUNNING``, as Conductor's does.
     """
     if not ws.plan.outputs.constant or ws.plan.definition.output_parameters:
+        ending: JsonObject = {}
+        if status is not WorkflowStatus.COMPLETED:
+            ending = {"status": status.value, "reasonForIncompletion": reason}
         try:
-            value = resolve_template(ws, ws.plan.outputs, Reader())
+            value = resolve_template(ws, ws.plan.outputs, Reader(ending=ending))
         except TooLarge as refused:
             ws.known = {**ws.known, "oversize:output": f"Workflow output {refused}"}
             return {}
         return value if isinstance(value, Mapping) else {}
-    seq = failed.seq if failed is not None else ws.next_seq - 1
+    seq = ws.next_seq - 1 if failed is None or failed.type == "DO_WHILE" else failed.seq
     return ws.raw_document(f"o:{seq}") if seq >= ws.header.first_seq else {}
 
 

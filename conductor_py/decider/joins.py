@@ -105,12 +105,19 @@ def keys(ws: Workspace, spot: Spot) -> list[str]:
     return [key for key in found if key is not None]
 
 
+def passed_over(attempt: Attempt) -> bool:
+    """Whether an optional task has failed; a join tells of those that it waits for itself, not of
+    what another join below it has told (as Conductor's does).
+    """
+    return attempt.status is TaskStatus.COMPLETED_WITH_ERRORS and attempt.type != "JOIN"
+
+
 def count_in(join: JoinState, attempt: Attempt) -> JoinState:
     """The count of a join with one more settled reference."""
     failed, errors = join.failed, join.errors
     if not attempt.status.successful and len(failed) < _KEPT_SEQS:
         failed = (*failed, attempt.seq)
-    if attempt.status is TaskStatus.COMPLETED_WITH_ERRORS and len(errors) < _KEPT_SEQS:
+    if passed_over(attempt) and len(errors) < _KEPT_SEQS:
         errors = (*errors, attempt.seq)
     return changed(join, settled=join.settled + 1, failed=failed, errors=errors)
 

@@ -45,13 +45,14 @@ class Unknown(Exception):
 class Reader:
     """Who reads a parameter: the task at ``spot``, which is attempt ``seq``; without one the
     workflow itself. ``inside`` are the parameters that are being worked out for it, innermost last,
-    ``known`` those that have been.
+    ``known`` those that have been. ``ending`` is what a workflow that ends tells of itself by then.
     """
 
     spot: Spot | None = None
     seq: int | None = None
     inside: tuple[_Name, ...] = ()
     known: dict[_Name, JsonValue] = field(default_factory=dict)
+    ending: Mapping[str, JsonValue] = field(default_factory=dict)
 
     def within(self, kind: str, name: str) -> Reader:
         """The same reader, inside a parameter; in one of the workflow's it stands at no task."""

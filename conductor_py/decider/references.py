@@ -80,7 +80,7 @@ def lookup_in(ws: Workspace, reader: Reader) -> Lookup:
 
     def lookup(root: str, member: str) -> JsonValue:
         if root == "workflow" and "workflow" not in ws.plan.nodes:
-            return _workflow_member(ws, member)
+            return _workflow_member(ws, member, reader.ending)
         if is_parameter(ws, root, reader.spot):
             return _parameter(ws, member, reader)
         seq = ws.newest(root)
@@ -148,9 +148,11 @@ def _with_defaults(spot: Spot, value: JsonObject) -> JsonObject:
     return {**value, **nulls} if nulls else value
 
 
-def _workflow_member(ws: Workspace, member: str) -> JsonValue:
+def _workflow_member(ws: Workspace, member: str, ending: Mapping[str, JsonValue]) -> JsonValue:
     if not member:
-        return {name: read(ws) for name, read in _WORKFLOW_MEMBERS.items()}
+        return {**{name: read(ws) for name, read in _WORKFLOW_MEMBERS.items()}, **ending}
+    if member in ending:
+        return ending[member]
     reader = _WORKFLOW_MEMBERS.get(member)
     return reader(ws) if reader else None
 

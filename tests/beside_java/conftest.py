@@ -12,11 +12,14 @@ from tests.services.absence import absent
 from tests.services.cache import Unobtainable
 from tests.services.conductor_java import conductor_java
 
+#: A WAIT is over when Conductor looks: every second instead of every half minute.
+_SETTINGS = {"conductor.app.workflow-offset-timeout": "1s"}
+
 
 @pytest.fixture(scope="session")
 def java() -> Iterator[Conductor]:
     try:
-        with conductor_java() as server, closing(Conductor(server.port)) as asked:
+        with conductor_java(_SETTINGS) as server, closing(Conductor(server.port)) as asked:
             yield asked
     except Unobtainable as error:
         absent(f"Conductor's server cannot be had: {error}")

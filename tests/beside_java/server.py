@@ -43,6 +43,17 @@ class Conductor:
         found: Json = answer.body
         return found
 
+    def finish(self, task: Json, status: str, output: Json, reason: str | None = None) -> Answer:
+        result = {
+            "workflowInstanceId": task["workflowInstanceId"],
+            "taskId": task["taskId"],
+            "status": status,
+            "outputData": output,
+        }
+        if reason is not None:
+            result["reasonForIncompletion"] = reason
+        return self.ask("POST", "/tasks", result)
+
 
 def _read(text: str) -> Any:
     try:

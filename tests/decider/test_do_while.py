@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from conductor_py.decider.workspace import Limits
+from conductor_py.engine.decisions.encoding import PayloadLimits
 from conductor_py.testing import MemoryEngine, memory_engine
 from tests.builders import (
     do_while,
@@ -242,6 +243,32 @@ def test_permissive_failure_in_the_body_fails_the_loop_at_once(engine: MemoryEng
     reason = "Task x__1 (x) failed: sand"
     assert task_of(engine, started, "l")["reasonForIncompletion"] == reason
     assert reason in engine.workflow(started)["reasonForIncompletion"]
+
+
+def test_loop_that_fails_keeps_what_its_iterations_have_left(engine: MemoryEngine) -> None:
+    throws = "$.l['iteration'] < 2 || $.none.deep.x"
+    started = engine.start(workflow("w", do_while("l", throws, simple("x"))))
+    for n in (1, 2):
+        engine.run("x", {"n": n})
+    output = {"iteration": 2, "1": {"x": {"n": 1}}, "2": {"x": {"n": 2}}}
+    assert task_of(engine, started, "l")["outputData"] == output
+    permissive = times("l", 2, simple("x", permissive=True))
+    started = engine.start(workflow("w", permissive))
+    engine.run("x", {"n": 1})
+    (task,) = engine.poll("x")
+    engine.complete(task, {"n": 2}, status="FAILED")
+    assert task_of(engine, started, "l")["outputData"] == output
+
+
+def test_loop_that_fails_keeps_its_reason_when_its_output_would_be_too_large() -> None:
+    engine = memory_engine(payload_limits=PayloadLimits(task_output_hard=2000))
+    throws = "$.l['iteration'] < 2 || $.none.deep.x"
+    started = engine.start(workflow("w", do_while("l", throws, simple("x"))))
+    for _ in range(2):
+        engine.run("x", {"n": "n" * 1500})
+    loop = task_of(engine, started, "l")
+    assert (loop["status"], loop["outputData"]) == ("FAILED_WITH_TERMINAL_ERROR", {"iteration": 2})
+    assert loop["reasonForIncompletion"].startswith("loopCondition: TypeError")
 
 
 def test_optional_failure_in_the_body_goes_on(engine: MemoryEngine) -> None:

@@ -94,6 +94,32 @@ def test_the_output_of_a_last_join_is_the_workflows(engine: MemoryEngine) -> Non
 
 @pytest.mark.oracle(15)
 @pytest.mark.oracle(16)
+def test_the_output_of_a_failed_workflow_may_name_its_end(engine: MemoryEngine) -> None:
+    definition = workflow("w", simple("a"))
+    told = {"how": "${workflow.status}", "why": "${workflow.reasonForIncompletion}"}
+    definition["outputParameters"] = told
+    started = engine.start(definition)
+    run_failing(engine, "a", "sand")
+    why = "Task a (a) failed: sand"
+    assert engine.workflow(started)["output"] == {"how": "FAILED", "why": why}
+    started = engine.start(definition)
+    engine.run("a")
+    assert engine.workflow(started)["output"] == {"how": "RUNNING", "why": None}
+
+
+def test_a_workflow_that_a_loop_failed_has_the_output_of_its_newest_task(
+    engine: MemoryEngine,
+) -> None:
+    """One that any other task failed has that task's."""
+    started = engine.start(workflow("w", do_while("l", "$.none.deep.x", simple("x"))))
+    engine.run("x", {"n": 1})
+    assert engine.workflow(started)["output"] == {"n": 1}
+    started = engine.start(workflow("w", fork("f", [simple("a")], [simple("b")]), join("j")))
+    (task,) = engine.poll("a")
+    engine.complete(task, {"n": 2}, status="FAILED")
+    assert engine.workflow(started)["output"] == {"n": 2}
+
+
 def test_an_optional_task_is_retried_then_completed_with_errors(engine: MemoryEngine) -> None:
     started = engine.start(workflow("w", {**policy("a", retryCount=3), "optional": True}))
     for _ in range(4):
@@ -151,6 +177,15 @@ def test_an_optional_failed_branch_makes_its_join_complete_with_errors(
 
 
 @pytest.mark.oracle(20)
+def test_a_join_does_not_repeat_what_a_join_below_it_told(engine: MemoryEngine) -> None:
+    inner = [fork("g", [simple("a", optional=True)]), join("k", "a")]
+    started = engine.start(workflow("w", fork("f", inner), join("j", "k")))
+    run_failing(engine, "a")
+    engine.settle()
+    statuses = engine.statuses(started)
+    assert (statuses["k"], statuses["j"]) == ("COMPLETED_WITH_ERRORS", "COMPLETED")
+
+
 def test_a_dynamic_fork_without_tasks_is_complete(engine: MemoryEngine) -> None:
     started = engine.start(workflow("w", fork_inputs("f", []), join("j"), simple("z")))
     assert task_of(engine, started, "j")["outputData"] == {}

@@ -19,6 +19,7 @@ from tests.builders import (
     status_of,
     task_of,
     tasks_of,
+    times,
     workflow,
 )
 
@@ -155,6 +156,20 @@ def test_retry_resolves_its_input_anew(engine: MemoryEngine) -> None:
     assert first["inputData"] == {"seen": None}
     (again,) = engine.poll("a")
     assert again["inputData"] == {"seen": 4}
+
+
+@pytest.mark.parametrize("in_loop", [False, True])
+def test_retry_reads_the_attempt_before_it_under_its_own_name(
+    engine: MemoryEngine, in_loop: bool
+) -> None:
+    task = policy("a", retryCount=1)
+    task["inputParameters"] = {"from": "${a.output.done}", "was": "${a.status}"}
+    engine.start(workflow("w", times("l", 1, task) if in_loop else task))
+    (first,) = engine.poll("a")
+    assert first["inputData"] == {"from": None, "was": None}
+    engine.complete(first, {"done": 7}, status="FAILED")
+    (again,) = engine.poll("a")
+    assert again["inputData"] == {"from": 7, "was": "FAILED"}
 
 
 def run_failing_later(engine: MemoryEngine, task_type: str) -> dict[str, Any]:

@@ -49,6 +49,20 @@ def test_child_runs_and_its_output_is_the_tasks(engine: MemoryEngine) -> None:
     assert engine.statuses(started)["z"] == "SCHEDULED"
 
 
+@pytest.mark.parametrize("fails", [False, True])
+def test_task_tells_of_its_own_child_not_of_the_childs(engine: MemoryEngine, fails: bool) -> None:
+    inner = sub_workflow("t", workflow("inner", simple("a")))
+    started = engine.start(workflow("w", sub_workflow("s", workflow("outer", inner))))
+    if fails:
+        run_failing(engine, "a")
+    else:
+        engine.run("a")
+    engine.settle()
+    assert task_of(engine, started, "s")["outputData"]["subWorkflowId"] == _child_of(
+        engine, started
+    )
+
+
 def test_child_knows_its_parent_and_correlation(engine: MemoryEngine) -> None:
     started = engine.start(workflow("w", sub_workflow("s", _CHILD)), correlation_id="c-7")
     child = engine.workflow(_child_of(engine, started))

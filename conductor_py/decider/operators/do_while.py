@@ -97,8 +97,7 @@ def reopen(ws: Workspace, spot: Spot, before: Attempt) -> None:
     _show_iteration(ws, spot, attempt, state.iteration, items)
     ws.states[key] = replace(state, seq=attempt.seq, closed=failed is not None, failed=0)
     if failed is not None:
-        reason = ending.reason_of(failed)
-        control.finish(ws, spot, attempt, TaskStatus.FAILED, reason=reason)
+        _fail(ws, spot, attempt, TaskStatus.FAILED, ending.reason_of(failed))
         return
     body = spot.node.task.loop_over
     vector = vector_append(spot.vector, state.iteration)
@@ -132,10 +131,15 @@ def check(ws: Workspace, plan: Plan, ref: str, vector: Vector) -> None:
     node = plan.nodes.get(ref)
     spot = Spot(plan, node, vector) if node else None
     state = ws.state("j:" + spot.key, LoopState) if spot else None
-    if spot is None or state is None or not state.tail or state.open_attempts > 0:
+    attempt = ws.attempt(state.seq) if state else None
+    if spot is None or state is None or attempt is None or not attempt.open:
         return
-    attempt = ws.attempt(state.seq)
-    if attempt is None or not attempt.open:
+    failed = ws.attempt(state.failed) if state.failed else None
+    if failed is not None:
+        ws.states["j:" + spot.key] = replace(state, failed=0)
+        _fail(ws, spot, attempt, TaskStatus.FAILED, ending.reason_of(failed))
+        return
+    if not state.tail or state.open_attempts > 0:
         return
     if _goes_on_inside(ws, vector_append(vector, state.iteration)):
         ws.agenda.append(Step("loop", plan, ref, vector))
@@ -144,7 +148,7 @@ def check(ws: Workspace, plan: Plan, ref: str, vector: Vector) -> None:
     wanted = _condition(ws, spot, attempt, state, items)
     if isinstance(wanted, Refusal):
         status = TaskStatus.FAILED_WITH_TERMINAL_ERROR
-        control.finish(ws, spot, attempt, status, reason=f"loopCondition: {wanted.reason}")
+        _fail(ws, spot, attempt, status, f"loopCondition: {wanted.reason}")
         return
     kept = _kept(ws, spot, attempt, state)
     if kept.start > 1:
@@ -158,9 +162,20 @@ def check(ws: Workspace, plan: Plan, ref: str, vector: Vector) -> None:
         status = TaskStatus.FAILED_WITH_TERMINAL_ERROR
         most = ws.limits.iterations
         reason = f"More than {most} iterations (conductor.limits.loopIterations)"
-        control.finish(ws, spot, attempt, status, reason=reason)
+        _fail(ws, spot, attempt, status, reason)
     else:
         _iterate(ws, spot, attempt, state.iteration + 1, items)
+
+
+def _fail(
+    ws: Workspace, spot: Spot, attempt: Attempt, status: TaskStatus, reason: str | None
+) -> None:
+    """End a loop that has begun, with what its iterations have left, where that is not too much."""
+    state = ws.state("j:" + spot.key, LoopState)
+    output = None
+    if state is not None and ws.refused("o", attempt.seq, attempt.ref) is None:
+        output = _output(ws, spot, attempt, _kept(ws, spot, attempt, state))
+    control.finish(ws, spot, attempt, status, output=output, reason=reason)
 
 
 def _goes_on_inside(ws: Workspace, iteration: Vector) -> bool:

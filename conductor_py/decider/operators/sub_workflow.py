@@ -176,7 +176,7 @@ def ended(ws: Workspace, spot: Spot, attempt: Attempt, child: str, state: ChildS
             _refuse(ws, spot, attempt, lost)
             return
         output = stored
-    output = {"subWorkflowId": child, **output}
+    output = {**output, "subWorkflowId": child}
     status = _STATUS_OF.get(state.status, TaskStatus.FAILED)
     reason = None
     if not status.successful:

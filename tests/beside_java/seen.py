@@ -1,0 +1,171 @@
+"""What is compared of an execution: what a client reads, without what is drawn, a time, or one of
+the differences that docs/reference/compatibility.md tells of.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from tests.beside_java.driving import Tree
+from tests.beside_java.server import Json
+
+_TIME: Final = re.compile(r"\b1[67]\d{11}\b")
+#: In the input of a SUB_WORKFLOW: of what its child is started with, Conductor repeats the
+#: definition.
+_OF_CHILD: Final = {"idempotencyKey", "idempotencyStrategy", "priority", "subWorkflowVersion"}
+_NOTHING: Final = "∅"
+
+
+def facts(tree: Tree) -> Json:
+    """Status, output and variables of it and its children, and their tasks."""
+    found: Json = _cleaned(_facts(tree), _names(tree, "top"))
+    return found
+
+
+def _facts(tree: Tree) -> Json:
+    root = tree.root
+    return {
+        "status": root["status"],
+        "output": root.get("output"),
+        "stated": bool(root["workflowDefinition"].get("outputParameters")),
+        "variables": root.get("variables"),
+        "tasks": {
+            f"{each['referenceTaskName']}#{each['retryCount']}": _task(each, tree)
+            for each in root["tasks"]
+        },
+    }
+
+
+def _task(task: Json, tree: Tree) -> Json:
+    given = dict(task.get("inputData") or {})
+    if task["taskType"] == "SUB_WORKFLOW":
+        given = {name: given[name] for name in given if name not in _OF_CHILD}
+        given.pop("subWorkflowDefinition", None)
+    if "forkedTaskDefs" in given:
+        given["forkedTaskDefs"] = [each["taskReferenceName"] for each in given["forkedTaskDefs"]]
+    found = {
+        "type": task["taskType"],
+        "status": task["status"],
+        "input": given,
+        "output": task.get("outputData"),
+        "iteration": task.get("iteration", 0),
+        "reason": bool(task.get("reasonForIncompletion")),
+    }
+    if task["taskId"] in tree.children:
+        found["child"] = _facts(tree.children[task["taskId"]])
+    return found
+
+
+def _names(tree: Tree, name: str) -> dict[str, str]:
+    found = {tree.root["workflowId"]: f"<{name}>"}
+    for task in tree.root["tasks"]:
+        mine = f"{name}.{task['referenceTaskName']}#{task['retryCount']}"
+        found[task["taskId"]] = f"<{mine}>"
+        if task["taskId"] in tree.children:
+            found |= _names(tree.children[task["taskId"]], f"{mine}.child")
+    return found
+
+
+def _cleaned(value: Any, names: dict[str, str]) -> Any:
+    if isinstance(value, dict):
+        return {
+            _cleaned(key, names): "<words>" if _in_words(key, inner) else _cleaned(inner, names)
+            for key, inner in value.items()
+            if key != "_systemMetadata"
+        }
+    if isinstance(value, list):
+        return [_cleaned(inner, names) for inner in value]
+    if isinstance(value, str):
+        for drawn, name in names.items():
+            value = value.replace(drawn, name)
+        return _TIME.sub("<time>", value)
+    if isinstance(value, int) and not isinstance(value, bool) and 10**12 < value < 2 * 10**12:
+        return "<time>"
+    return value
+
+
+def _in_words(key: str, value: Any) -> bool:
+    """What a script or a query says of its failure."""
+    return key == "error" and isinstance(value, str)
+
+
+def differences(one: Json, other: Json) -> list[tuple[str, Any, Any]]:
+    """Where an execution of Conductor's differs from ours, and what stands there in either.
+
+    One that was cut off is compared by the tasks that have ended alike in both: how far what stood
+    beside a failure had come is a matter of a moment.
+    """
+    return list(_executions("", one, other))
+
+
+def _executions(place: str, one: Json, other: Json) -> Iterator[tuple[str, Any, Any]]:
+    if one["status"] != other["status"]:
+        yield f"{place}/status", one["status"], other["status"]
+        return
+    mine, theirs = one["tasks"], other["tasks"]
+    refs = sorted({*mine, *theirs})
+    if _cut(one):
+        alike = all(_status(mine, ref) == _status(theirs, ref) != "CANCELED" for ref in refs)
+        refs = [ref for ref in refs if _status(mine, ref) == _status(theirs, ref) != "CANCELED"]
+    else:
+        alike = True
+        refs = [ref for ref in refs if not _left_behind(mine.get(ref))]
+    if alike:
+        for name in ("output", "variables") if _telling(one) else ("variables",):
+            yield from _values(f"{place}/{name}", one[name], other[name])
+    for ref in refs:
+        yield from _tasks(f"{place}/{ref}", mine.get(ref), theirs.get(ref))
+
+
+def _cut(execution: Json) -> bool:
+    """Whether it may have ended while something was open."""
+    ended = any(task["type"] == "TERMINATE" for task in execution["tasks"].values())
+    return ended or execution["status"] != "COMPLETED"
+
+
+def _telling(execution: Json) -> bool:
+    """Whether its output is one that it states, or that of its last task, where one is the last."""
+    beside = any(task["type"] == "FORK" for task in execution["tasks"].values())
+    nested = any("child" in task for task in execution["tasks"].values())
+    return execution["stated"] or not (beside or nested or _cut(execution))
+
+
+def _left_behind(task: Json | None) -> bool:
+    """Conductor's JOIN looks now and then: an execution may complete before it has looked."""
+    return task is not None and (task["type"], task["status"]) == ("JOIN", "CANCELED")
+
+
+def _status(tasks: Json, ref: str) -> Any:
+    return tasks[ref]["status"] if ref in tasks else None
+
+
+def _passed_over(task: Json) -> Any:
+    """Of an optional task that failed as the last of all, Conductor keeps the failure, and of one
+    whose child was terminated that it is CANCELED.
+    """
+    failed = ("FAILED", "FAILED_WITH_TERMINAL_ERROR", "CANCELED")
+    return "COMPLETED_WITH_ERRORS" if task["status"] in failed else task["status"]
+
+
+def _tasks(place: str, one: Json | None, other: Json | None) -> Iterator[tuple[str, Any, Any]]:
+    if one is None or other is None:
+        yield place, one, other
+        return
+    if _passed_over(one) != _passed_over(other):
+        yield f"{place}/status", one["status"], other["status"]
+    names = ["type", "input", "output", "iteration", "reason"]
+    if "child" in one and "child" in other:
+        yield from _executions(place, one["child"], other["child"])
+        if not _telling(one["child"]):
+            names.remove("output")
+    for name in names:
+        yield from _values(f"{place}/{name}", one[name], other[name])
+
+
+def _values(place: str, one: Any, other: Any) -> Iterator[tuple[str, Any, Any]]:
+    if isinstance(one, dict) and isinstance(other, dict):
+        for key in sorted({*one, *other}):
+            found = one.get(key, _NOTHING), other.get(key, _NOTHING)
+            yield from _values(f"{place}/{key}", *found)
+    elif type(one) is not type(other) or one != other:
+        yield place, one, other
