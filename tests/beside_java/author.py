@@ -280,7 +280,7 @@ class Author:
             )
         )
         inputs: Json = {"v": value}
-        if self._chance.random() < 0.2:
+        if self._chance.random() < 0.2 and "FORK_JOIN_DYNAMIC" not in str(body):
             inputs["keepLastN"] = 1
         self._refs.append(ref)
         return [do_while(ref, condition, *body, inputParameters=inputs)]

@@ -147,6 +147,11 @@ def _passed_over(task: Json) -> Any:
     return "COMPLETED_WITH_ERRORS" if task["status"] in failed else task["status"]
 
 
+def _midway(task: Json) -> bool:
+    """A loop that ended in the midst of an iteration: how far that had come is of the moment."""
+    return (task["type"], task["status"]) == ("DO_WHILE", "FAILED")
+
+
 def _tasks(place: str, one: Json | None, other: Json | None) -> Iterator[tuple[str, Any, Any]]:
     if one is None or other is None:
         yield place, one, other
@@ -156,8 +161,8 @@ def _tasks(place: str, one: Json | None, other: Json | None) -> Iterator[tuple[s
     names = ["type", "input", "output", "iteration", "reason"]
     if "child" in one and "child" in other:
         yield from _executions(place, one["child"], other["child"])
-        if not _telling(one["child"]):
-            names.remove("output")
+    if ("child" in one and not _telling(one["child"])) or _midway(one):
+        names.remove("output")
     for name in names:
         yield from _values(f"{place}/{name}", one[name], other[name])
 
