@@ -251,9 +251,8 @@ def again(ws: Workspace, spot: Spot, failed: Attempt, *, delay_ms: int, lost: bo
     )
     ws.count_open(spot.node.loops, spot.vector, 1, container=attempt.type in CONTAINERS)
     refused = ws.refused("i", seq, attempt.ref)
-    if (
-        refused is None
-    ):  # its own reference is the attempt before it, as long as nothing points here
+    if refused is None:
+        # Its own reference is the attempt before it, as long as nothing points here.
         attempt, refused = scheduling.renew_input(ws, spot, attempt)
     point(ws, attempt)
     if refused is None:
