@@ -32,7 +32,7 @@ WAYS: dict[str, Callable[[bytes], bytes]] = {
     "another JSON type": lambda _: b"[1]",
     "JSON without members": lambda _: b"{}",
 }
-_FAST = 3
+_FAST = 1
 EACH_WAY = [
     pytest.param(way, marks=[pytest.mark.thorough(target="stories")] if at >= _FAST else [])
     for at, way in enumerate(WAYS)

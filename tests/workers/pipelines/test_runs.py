@@ -87,7 +87,7 @@ def test_a_finished_job_reads_nothing_again(trial: Trial) -> None:
         *(pytest.param(each, marks=_AT_LENGTH) for each in ("json", "orc")),
     ],
 )
-@pytest.mark.parametrize("cut", [None, 5000])
+@pytest.mark.parametrize("cut", [pytest.param(None, marks=_AT_LENGTH), 5000])
 def test_files_of_each_format_are_read_whole_and_in_pieces(
     trial: Trial, data_format: str, cut: int | None
 ) -> None:
