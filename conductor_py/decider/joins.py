@@ -105,7 +105,7 @@ def keys(ws: Workspace, spot: Spot) -> list[str]:
     return [key for key in found if key is not None]
 
 
-def passed_over(attempt: Attempt) -> bool:
+def is_error(attempt: Attempt) -> bool:
     """Whether an optional task has failed; a join tells of those that it waits for itself, not of
     what another join below it has told (as Conductor's does).
     """
@@ -117,7 +117,7 @@ def count_in(join: JoinState, attempt: Attempt) -> JoinState:
     failed, errors = join.failed, join.errors
     if not attempt.status.successful and len(failed) < _KEPT_SEQS:
         failed = (*failed, attempt.seq)
-    if passed_over(attempt) and len(errors) < _KEPT_SEQS:
+    if is_error(attempt) and len(errors) < _KEPT_SEQS:
         errors = (*errors, attempt.seq)
     return changed(join, settled=join.settled + 1, failed=failed, errors=errors)
 

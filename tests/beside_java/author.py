@@ -7,6 +7,7 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any
 
+from conductor_py.testing.author import WORKER
 from conductor_py.testing.definitions import (
     do_while,
     fork,
@@ -24,7 +25,6 @@ from conductor_py.testing.definitions import (
 )
 from tests.beside_java.server import Json
 
-WORKER = "work"
 GIVEN: Json = {"n": 2, "s": "a", "list": [1, 2, 3], "map": {"k": "v"}, "z": None}
 
 _DEEPEST = 3

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from tests.beside_java.author import WORKER
+from conductor_py.testing.author import WORKER
 from tests.beside_java.server import Conductor, Json
 from tests.waiting import until
 

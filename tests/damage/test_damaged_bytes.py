@@ -38,7 +38,8 @@ _MORE: tuple[Text, ...] = (
 )
 _LONG = "x" * 100_000
 #: What nearly every decision reads. Of the others each run damages the keys, `test-all` each field.
-_HOT = {"exec:", "inbox:", "queue:", "timers:", "outbox", "effects", "plan:", "running:"}
+_HOT = ("exec:", "inbox:", "queue:", "timers:", "outbox", "effects", "plan:", "running:")
+_NAMED = {kind.name: kind for kind in KEYS}
 
 
 @pytest.fixture(scope="module")
@@ -125,9 +126,7 @@ def _apply(world: World, case: tuple[str, str], text: Text) -> None:
     raise AssertionError(f"{wanted} is not there")
 
 
-@pytest.mark.parametrize(
-    "kind", [kind for kind in KEYS if kind.name in _HOT], ids=lambda kind: kind.name
-)
+@pytest.mark.parametrize("kind", [_NAMED[name] for name in _HOT], ids=_HOT)
 def test_a_damaged_field_stops_nobody_else(world: World, kind: KeyName) -> None:
     assert _try(world, kind, _FAST, each=False) == []
 

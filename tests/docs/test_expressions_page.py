@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from conductor_py.adapters.quickjs.scripts import QuickJsScripts
 from conductor_py.decider.compile import WITHOUT_TEMPLATE
 from conductor_py.decider.expressions import jsonpath_syntax
 from conductor_py.decider.expressions.expressions import MAX_DEPTH, MAX_INNER
@@ -17,7 +16,6 @@ from conductor_py.decider.expressions.linear_regex import MAX_PATTERN, MAX_STATE
 from conductor_py.decider.references import _TASK_MEMBERS, _WORKFLOW_MEMBERS
 from conductor_py.errors import DefinitionError
 from conductor_py.testing import MemoryEngine, memory_engine
-from conductor_py.testing import adapters as kit
 from conductor_py.wire.event_handlers import read_event_handler
 from tests.builders import (
     Json,
@@ -40,23 +38,13 @@ from tests.builders import (
     typed,
     workflow,
 )
+from tests.decider.conftest import _shared_scripts, scripts
 from tests.docs.pages import Page, page
+
+__all__ = ["_shared_scripts", "scripts"]
 
 _PAGE = page("docs/reference/expressions.md")
 _WHO = "${workflow.input.who}"
-
-
-@pytest.fixture(scope="module")
-def scripts() -> Iterator[QuickJsScripts]:
-    running = QuickJsScripts(workers=1)
-    yield running
-    running.close()
-
-
-@pytest.fixture(autouse=True)
-def _shared_scripts(scripts: QuickJsScripts, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All engines have the same processes for scripts, which somebody has to end."""
-    monkeypatch.setattr(kit, "QuickJsScripts", lambda: scripts)
 
 
 def _data() -> Json:

@@ -131,15 +131,17 @@ def check(ws: Workspace, plan: Plan, ref: str, vector: Vector) -> None:
     node = plan.nodes.get(ref)
     spot = Spot(plan, node, vector) if node else None
     state = ws.state("j:" + spot.key, LoopState) if spot else None
-    attempt = ws.attempt(state.seq) if state else None
-    if spot is None or state is None or attempt is None or not attempt.open:
+    if spot is None or state is None:
+        return
+    if not state.failed and (not state.tail or state.open_attempts > 0):
+        return
+    attempt = ws.attempt(state.seq)
+    if attempt is None or not attempt.open:
         return
     failed = ws.attempt(state.failed) if state.failed else None
     if failed is not None:
         ws.states["j:" + spot.key] = replace(state, failed=0)
         _fail(ws, spot, attempt, TaskStatus.FAILED, ending.reason_of(failed))
-        return
-    if not state.tail or state.open_attempts > 0:
         return
     if _goes_on_inside(ws, vector_append(vector, state.iteration)):
         ws.agenda.append(Step("loop", plan, ref, vector))

@@ -162,7 +162,7 @@ def count_settled(
     """
     attempts = newest(ws, spot, looked_up)
     settled = [attempt for attempt in attempts.values() if has_settled(attempt)]
-    errors = [a.seq for a in settled if joins.passed_over(a)]
+    errors = [a.seq for a in settled if joins.is_error(a)]
     failed = [a.seq for a in settled if not a.status.successful]
     awaited = [
         ref
