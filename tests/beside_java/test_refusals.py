@@ -1,23 +1,27 @@
-"""Conductor's own server is asked about definitions with one thing wrong: whatever it takes and we
-refuse stands on the page on compatibility.
+"""Conductor's own server is asked about definitions and event handlers with one thing wrong:
+whatever it takes and we refuse stands on the page on compatibility.
 
-A row of the page has its cases in ``test_refusals``. What we say of them is what the rows mean, so
+A row of the page has its cases in ``tests/docs``. What we say of them is what the rows mean, so
 a complaint that no case has is one that the page does not tell.
 """
 
-import copy
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable
+from contextlib import closing
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
+from conductor_py.adapters.quickjs.scripts import QuickJsScripts
 from conductor_py.decider.expressions.expressions import check as check_expressions
 from conductor_py.errors import InvalidInput
 from conductor_py.wire.definition_reader import DefinitionReader
 from conductor_py.wire.validation import Limits, Rules
+from tests.beside_java.mutations import mutated
 from tests.beside_java.server import Conductor, Json
+from tests.docs import test_handler_refusals as handlers
 from tests.docs import test_refusals as page
 
 pytestmark = [
@@ -29,24 +33,6 @@ pytestmark = [
 
 _READER = DefinitionReader(
     Rules(limits=Limits(max_tasks=1_000), check_expressions=check_expressions)
-)
-_VALUES: tuple[Any, ...] = (
-    None,
-    "",
-    " ",
-    "abc",
-    "7",
-    "${x",
-    -1,
-    0,
-    7,
-    1.5,
-    10**12,
-    True,
-    [],
-    [None],
-    {},
-    {"a": None},
 )
 #: A member that Java reads as the kind that it wants, and we do not: a row of its own, in words.
 _KINDS = re.compile(r"must be (?:true or false|a whole number|a number|one of [A-Z])")
@@ -167,37 +153,10 @@ _WORKFLOW: Json = {
 }
 
 
-def _changes(document: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Every place of a document, outermost first."""
-    entries = (
-        document.items()
-        if isinstance(document, dict)
-        else enumerate(document if isinstance(document, list) else ())
-    )
-    for key, inner in entries:
-        yield (*place, key)
-        yield from _changes(inner, (*place, key))
-
-
-def _mutated(document: Json) -> Iterator[Json]:
-    """The document with one thing other than it is."""
-    for *outer, last in _changes(document):
-        for value in (*_VALUES, ...):
-            changed = copy.deepcopy(document)
-            inside: Any = changed
-            for key in outer:
-                inside = inside[key]
-            if value is ...:
-                del inside[last]
-            else:
-                inside[last] = copy.deepcopy(value)
-            yield changed
-
-
-def _said(definition: Json) -> set[tuple[str, str]]:
-    """What we say of a definition: where, without what is around it, and what, in general."""
+def _said(read: Callable[[Json], object], document: Json) -> set[tuple[str, str]]:
+    """What we say of a document: where, without what is around it, and what, in general."""
     try:
-        _READER.workflow(definition)
+        read(document)
     except InvalidInput as refused:
         return {(_where(each.path), _what(each.message)) for each in refused.violations}
     return set()
@@ -226,17 +185,15 @@ def _known(said: tuple[str, str], told: set[tuple[str, str]]) -> bool:
 
 
 def _what(message: str) -> str:
+    if message.startswith("SyntaxError: "):
+        return "SyntaxError"
     return re.sub(r"'[^']*'|\d[\d,]*", "…", message)
-
-
-def _takes(java: Conductor, definition: Json) -> bool:
-    return java.ask("POST", "/metadata/workflow/validate", definition).status == 200
 
 
 def _told() -> set[tuple[str, str]]:
     """What the rows of the page mean."""
     sent = [definition for *_, definition in page._CASES]
-    said = set().union(*(_said(_whole(each)) for each in sent))
+    said = set().union(*(_said(_READER.workflow, _whole(each)) for each in sent))
     return said | {(_EXPRESSIONS.sub(r"\1", where), what) for where, what in said}
 
 
@@ -249,15 +206,59 @@ def _in_a_workflow(task: Json) -> Json:
     return {"name": "w", "tasks": [*first, task]}
 
 
-def test_what_that_server_takes_and_we_refuse_stands_on_the_page(java: Conductor) -> None:
-    right = [_WORKFLOW, *map(_in_a_workflow, _TASKS)]
-    assert [each for each in right if _said(each) or not _takes(java, each)] == []
-    wrong = [*_mutated(_WORKFLOW)]
-    wrong += [_in_a_workflow(each) for task in _TASKS for each in _mutated(task)]
-    told = _told()
+def _untold(
+    read: Callable[[Json], object],
+    takes: Callable[[Json], bool],
+    wrong: Iterable[Json],
+    told: set[tuple[str, str]],
+) -> list[str]:
+    """What we refuse, that server takes, and no row means; each with a document that shows it."""
     found: dict[tuple[str, str], Json] = {}
-    for definition in wrong:
-        untold = [each for each in _said(definition) if not _known(each, told)]
-        if untold and _takes(java, definition):
-            found.update(dict.fromkeys(untold, definition))
-    assert [f"{where}: {what} {json.dumps(found[where, what])}" for where, what in found] == []
+    for document in wrong:
+        untold = [each for each in _said(read, document) if not _known(each, told)]
+        if untold and takes(document):
+            found.update(dict.fromkeys(untold, document))
+    return [f"{where}: {what} {json.dumps(found[where, what])}" for where, what in found]
+
+
+def test_a_workflow_that_that_server_takes_and_we_refuse_stands_on_the_page(
+    java: Conductor,
+) -> None:
+    def takes(definition: Json) -> bool:
+        return java.ask("POST", "/metadata/workflow/validate", definition).status == 200
+
+    read = _READER.workflow
+    right = [_WORKFLOW, *map(_in_a_workflow, _TASKS)]
+    assert [each for each in right if _said(read, each) or not takes(each)] == []
+    wrong = [*mutated(_WORKFLOW)]
+    wrong += [_in_a_workflow(each) for task in _TASKS for each in mutated(task)]
+    assert _untold(read, takes, wrong, _told()) == []
+
+
+def test_a_task_definition_that_that_server_takes_and_we_refuse_stands_on_the_page(
+    java: Conductor,
+) -> None:
+    def takes(definition: Json) -> bool:
+        return java.ask("POST", "/metadata/taskdefs", [definition]).status == 200
+
+    read = _READER.task_def
+    assert _said(read, _TASK_DEF) == set()
+    assert takes(_TASK_DEF)
+    assert _untold(read, takes, mutated(_TASK_DEF), _told()) == []
+
+
+def test_an_event_handler_that_that_server_takes_and_we_refuse_stands_on_the_page(
+    java: Conductor,
+) -> None:
+    def takes(handler: Json) -> bool:
+        taken = java.ask("POST", "/event", handler).status == 200
+        if taken:
+            assert java.ask("DELETE", f"/event/{quote(handler['name'])}").status == 200
+        return taken
+
+    with closing(QuickJsScripts(workers=1)) as scripts:
+        read = handlers.reader(scripts)
+        told = set().union(*(_said(read, each) for _, _, each in handlers.CASES))
+        assert _said(read, handlers.RIGHT) == set()
+        assert takes(handlers.RIGHT)
+        assert _untold(read, takes, mutated(handlers.RIGHT), told) == []

