@@ -181,6 +181,18 @@ class WorkflowTask:
     parameters: JsonObject = field(default_factory=_empty)
     out_parameters: tuple[str, ...] = ()
 
+    @property
+    def read_beside_input(self) -> JsonObject:
+        """What may hold expressions besides the input, by JSON name."""
+        child = self.sub_workflow_param
+        return {
+            "sink": self.sink,
+            "items": self.items,
+            "onStateChange": self.on_state_change,
+            "cacheConfig": self.cache_config,
+            "subWorkflowParam": None if child is None else child.resolved,
+        }
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowDef:

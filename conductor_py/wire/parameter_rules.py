@@ -217,18 +217,9 @@ def _defined(
 
 def _used(task: WorkflowTask, path: str) -> Iterator[_Use]:
     """What a task reads outside its own parameters. Scripts are no texts with expressions."""
-    params = task.sub_workflow_param
-    values: list[tuple[str, JsonValue]] = [
-        (".inputParameters", task.input_parameters),
-        (".sink", task.sink),
-        (".items", task.items),
-        (".onStateChange", task.on_state_change),
-        (".cacheConfig", task.cache_config),
-    ]
-    if params is not None:
-        values += ((f".subWorkflowParam.{name}", each) for name, each in params.resolved.items())
-    for where, value in values:
-        for here, text in texts_in(value, path + where):
+    values = {"inputParameters": task.input_parameters, **task.read_beside_input}
+    for name, value in values.items():
+        for here, text in texts_in(value, f"{path}.{name}"):
             yield from _uses(here, text)
 
 

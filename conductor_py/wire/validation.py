@@ -87,6 +87,7 @@ def check(definition: WorkflowDef, rules: Rules, *, root: str = "$") -> None:
 def check_task_def(definition: TaskDef, rules: Rules, *, root: str = "$") -> None:
     """Raise ``DefinitionError`` with everything that is wrong with a task definition."""
     found = tuple(_violations(root, _task_def_findings(definition, rules)))
+    found += tuple(_template(definition, root, rules))
     if found:
         raise DefinitionError(violations=found)
 
@@ -117,10 +118,15 @@ def findings(definition: WorkflowDef, rules: Rules, *, root: str = "$") -> Itera
         yield from _expressions(place.task.input_parameters, inputs, rules, known)
         own = f"{place.path}.parameters"
         yield from _expressions(place.task.parameters, own, rules, known)
+        yield from _expressions(place.task.read_beside_input, place.path, rules, None)
+        yield from _template(place.task.task_definition, f"{place.path}.taskDefinition", rules)
         yield from _inline(place, rules)
     yield from _expressions(definition.parameters, f"{root}.parameters", rules, None)
-    limit = definition.rate_limit_config or {}
-    yield from _expressions(limit, f"{root}.rateLimitConfig", rules, None)
+    beside: JsonObject = {
+        "rateLimitConfig": definition.rate_limit_config,
+        "failureWorkflow": definition.failure_workflow,
+    }
+    yield from _expressions(beside, root, rules, None)
     outputs = f"{root}.outputParameters"
     yield from _expressions(definition.output_parameters, outputs, rules, None)
 
@@ -252,6 +258,11 @@ def _expressions(
 
 
 # ------------------------------------------------------------------------------ task definitions
+
+
+def _template(definition: TaskDef | None, root: str, rules: Rules) -> Iterator[Violation]:
+    if definition is not None:
+        yield from _expressions(definition.input_template, f"{root}.inputTemplate", rules, None)
 
 
 def _task_def_findings(definition: TaskDef, rules: Rules) -> Iterator[Finding]:

@@ -162,7 +162,9 @@ def _said(read: Callable[[Json], object], document: Json) -> set[tuple[str, str]
     return set()
 
 
-_EXPRESSIONS = re.compile(r"(inputParameters|outputParameters)\b.*")
+_EXPRESSIONS = re.compile(
+    r"(inputParameters|outputParameters|inputTemplate|onStateChange|cacheConfig|taskToDomain)\b.*"
+)
 _AROUND = re.compile(
     r"^.*(?:tasks\[n\]|loopOver\[n\]|forkTasks\[n\]\[n\]|forkTasks\[n\]|decisionCases\[k\]\[n\]"
     r"|defaultCase\[n\]|workflowDefinition|subWorkflowParam|taskDefinition|rateLimitConfig)\.(?!$)"

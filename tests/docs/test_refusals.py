@@ -3,7 +3,7 @@
 import ast
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any
 
@@ -177,6 +177,20 @@ for _ in range(101):
     _DEEP = [_DEEP]
 
 #: The row by its place and a piece of its sentence, and one definition that it is about.
+#: Where an expression may stand but in the input and the output, and what has it there.
+_READ_BESIDE_INPUT: dict[str, Callable[[str], Json]] = {
+    "sink": lambda text: _task("e", "EVENT", sink=f"conductor:{text}"),
+    "items": lambda text: _loop(_task("in"), items=text),
+    "onStateChange": lambda text: _task(
+        onStateChange={"onStart": [{"type": "e", "payload": {"x": text}}]}
+    ),
+    "cacheConfig": lambda text: _task(cacheConfig={"key": text, "ttlInSecond": 1}),
+    "subWorkflowParam.name": lambda text: _child(name=text),
+    "subWorkflowParam.taskToDomain": lambda text: _child(name="c", taskToDomain={"t": text}),
+    "failureWorkflow": lambda text: {"tasks": [_task()], "failureWorkflow": text},
+    "inputTemplate": lambda text: _task(taskDefinition={"inputTemplate": {"x": text}}),
+}
+
 _CASES: list[tuple[str, str, Json]] = [
     ("name", "blanks only", {"name": " ", "tasks": [_task()]}),
     ("taskReferenceName", "blanks only", _task(" ")),
@@ -217,6 +231,11 @@ _CASES: list[tuple[str, str, Json]] = [
     ),
     ("outputParameters", "closes", _giving("${workflow.input")),
     ("outputParameters", "look-around", _giving("${workflow.input.a[?(@.b =~ /(?=x)y/)]}")),
+    *(
+        (place, piece, reads(text))
+        for piece, text in (("is malformed", "${a..}"), ("has no end", "${a"))
+        for place, reads in _READ_BESIDE_INPUT.items()
+    ),
     ("outputParameters", "nested more than", _giving(_DEEP)),
     (
         "rateLimitConfig",
