@@ -89,6 +89,26 @@ def _in_words(key: str, value: Any) -> bool:
     return key == "error" and isinstance(value, str)
 
 
+def newest(found: Json) -> Json:
+    """The facts of an execution that was taken up again, with the newest attempt of each task.
+
+    What a SUB_WORKFLOW is given is not among them: Conductor keeps it, and we read it anew.
+    """
+    tasks: dict[str, tuple[int, Json]] = {}
+    for name, task in found["tasks"].items():
+        ref, _, number = name.rpartition("#")
+        if int(number) >= tasks.get(ref, (0,))[0]:
+            tasks[ref] = int(number), task
+    return found | {"tasks": {ref: _newest_of(task) for ref, (_, task) in tasks.items()}}
+
+
+def _newest_of(task: Json) -> Json:
+    if task["type"] != "SUB_WORKFLOW":
+        return task
+    below = {"child": newest(task["child"])} if "child" in task else {}
+    return task | {"input": {}} | below
+
+
 def differences(one: Json, other: Json) -> list[tuple[str, Any, Any]]:
     """Where an execution of Conductor's differs from ours, and what stands there in either.
 

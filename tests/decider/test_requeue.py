@@ -1,11 +1,26 @@
 """Requeue: what a dead worker has is offered to others, and no retry is used."""
 
+from typing import Any
+
 import pytest
 
+from conductor_py.decider.decide import decide
+from conductor_py.engine.decisions import deliberation
 from conductor_py.errors import Conflict, NotFound
 from conductor_py.model.status import TaskStatus
 from conductor_py.testing import MemoryEngine
-from tests.builders import Json, do_while, pass_time, simple, status_of, tasks_of, typed, workflow
+from tests.builders import (
+    Json,
+    do_while,
+    fork,
+    join,
+    pass_time,
+    simple,
+    status_of,
+    tasks_of,
+    typed,
+    workflow,
+)
 
 UNKNOWN = "00000000-0000-0000-0000-000000000000"
 
@@ -117,3 +132,23 @@ def test_what_a_server_carries_out_is_refused(engine: MemoryEngine) -> None:
     (shown,) = tasks_of(engine, started, "h")
     with pytest.raises(Conflict, match=r"Task h \(HTTP\) has no worker"):
         requeue(engine, shown)
+
+
+@pytest.mark.parametrize("branches", [5, 50])
+def test_all_tasks_that_a_worker_has_of_an_execution_are_looked_at_together(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch, branches: int
+) -> None:
+    asked: list[int] = []
+
+    def counted(*known: Any) -> Any:
+        asked.append(1)
+        return decide(*known)
+
+    refs = [f"x{number}" for number in range(branches)]
+    forked = fork("f", *[[simple(ref) | {"name": "x"}] for ref in refs])
+    engine.start(workflow("w", forked, join("j", *refs)))
+    assert len(engine.poll("x", branches, worker="dead")) == branches
+    monkeypatch.setattr(deliberation, "decide", counted)
+    assert engine.engine.open_tasks.requeue_all("x") == branches
+    assert len(asked) == 2  # what it lacks is told once
+    assert len(engine.poll("x", branches, worker="alive")) == branches

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from conductor_py.decider import operators, scheduling, timeouts
+from conductor_py.decider.need import Read
 from conductor_py.decider.workspace import Workspace
 from conductor_py.model.decision import Answer
 from conductor_py.model.event import Operation
@@ -18,9 +19,13 @@ def requeue(ws: Workspace, operation: Operation) -> Answer:
     """Offer the attempts ``seqs`` again as far as a worker has them. With ``strict`` NOT_FOUND or
     CONFLICT say why one is not.
     """
-    seqs = operation.arguments.get("seqs")
-    for seq in seqs if isinstance(seqs, Sequence) and not isinstance(seqs, str) else ():
-        refused = _offer(ws, seq) if isinstance(seq, int) else None
+    given = operation.arguments.get("seqs")
+    listed = given if isinstance(given, Sequence) and not isinstance(given, str) else ()
+    seqs = [seq for seq in listed if isinstance(seq, int)]
+    names = [f"{kind}:{seq}" for seq in seqs for kind in "ac"]
+    ws.together((name, Read(name)) for name in names)
+    for seq in seqs:
+        refused = _offer(ws, seq)
         if refused is not None and operation.arguments.get("strict"):
             return Answer(operation=operation.id, error=refused[0], message=refused[1])
     return Answer(operation=operation.id)
