@@ -131,6 +131,31 @@ def preceding(plan: Plan, ref: str) -> Node | None:
     return plan.nodes[refs[at - 1]] if at else None
 
 
+def joining(plan: Plan, fork: Node) -> Node | None:
+    """The JOIN of a fork: what comes next to it, also behind the choices, and the branches of
+    another fork, that end with it (Conductor); ``None`` when that is no JOIN. To a fork that data
+    makes it stands next in the same list.
+    """
+    node = fork
+    while node.following is None:
+        holder = plan.nodes.get(node.container or "")
+        if holder is None or holder.task.type == "DO_WHILE" or fork.task.type != "FORK_JOIN":
+            return None
+        node = holder
+    found = plan.nodes[node.following]
+    return found if found.task.type in {"JOIN", "EXCLUSIVE_JOIN"} else None
+
+
+def shares_join(plan: Plan, fork: Node) -> bool:
+    """Whether a fork around this one has opened the JOIN of both."""
+    node = fork
+    while node.following is None and node.container is not None:
+        node = plan.nodes[node.container]
+        if node.task.type == "FORK_JOIN":
+            return True
+    return False
+
+
 def follower(ws: Workspace, spot: Spot) -> Spot | None:
     """What opens once the task at ``spot`` has settled; ``None`` at the end of a branch, of the
     body of a loop and of the definition (``at_tail`` tells which).

@@ -5,12 +5,18 @@ Nothing here is refused: Conductor takes these definitions, too, and official cl
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
 from conductor_py.errors import Violation
-from conductor_py.model.definitions import WorkflowDef, WorkflowTask, inline_definitions, tasks_of
+from conductor_py.model.definitions import (
+    WorkflowDef,
+    WorkflowTask,
+    children_of,
+    inline_definitions,
+    tasks_of,
+)
 from conductor_py.wire.catalog_forms import CatalogTaskForm, CatalogWorkflowForm
 from conductor_py.wire.definitions import TASK_DEF, WORKFLOW_DEF
 from conductor_py.wire.event_handlers import EventHandlerForm
@@ -79,13 +85,23 @@ def _unreachable(definition: WorkflowDef, root: str) -> Iterator[Violation]:
 
 
 def _without_join(definition: WorkflowDef, root: str) -> Iterator[Violation]:
-    for place in places_of(definition.tasks, f"{root}.tasks", 1):
-        if place.task.type in FORKS and not _is(place.after, "JOIN", "EXCLUSIVE_JOIN"):
-            message = (
-                f"has no JOIN right behind it: the workflow will fail when it comes to this"
-                f" {place.task.type}"
-            )
-            yield Violation(path=place.path, message=message)
+    yield from _forks(definition.tasks, f"{root}.tasks", None)
+
+
+def _forks(
+    tasks: Sequence[WorkflowTask], path: str, behind: WorkflowTask | None
+) -> Iterator[Violation]:
+    """Forks of a list that no JOIN comes next to; ``behind`` is what comes next to the list."""
+    for index, task in enumerate(tasks):
+        here, is_last = f"{path}[{index}]", index + 1 == len(tasks)
+        following = behind if is_last else tasks[index + 1]
+        # To a fork that data makes it stands next in the same list.
+        join = None if is_last and task.type != "FORK_JOIN" else following
+        if task.type in FORKS and not _is(join, "JOIN", "EXCLUSIVE_JOIN"):
+            message = f"has no JOIN right behind it: this {task.type} fails when it is reached"
+            yield Violation(path=here, message=message)
+        for inner, body in children_of(task):
+            yield from _forks(body, here + inner, None if task.type == "DO_WHILE" else following)
 
 
 def _is(task: WorkflowTask | None, *types: str) -> bool:

@@ -1,7 +1,10 @@
 """FORK_JOIN and JOIN: branches side by side, and what waits for them."""
 
+import json
+
 import pytest
 
+from conductor_py.model.requests import RerunRequest
 from conductor_py.testing import MemoryEngine
 from tests.builders import (
     Json,
@@ -278,6 +281,66 @@ def test_a_fork_without_its_join_fails_when_it_is_reached(
     assert "has no JOIN right behind it" in found["reasonForIncompletion"]
     assert found["failedReferenceTaskNames"] == ["f"]
     assert not engine.poll("a")
+
+
+_INNER = fork("f", [simple("a")], [simple("b")])
+
+
+@pytest.mark.parametrize(
+    "tasks",
+    [
+        [switch("s", "yes", {"yes": [_INNER]}), join("j", "a", "b"), simple("z")],
+        [
+            switch("s", "yes", {"yes": [switch("t", "no", {}, [simple("x"), _INNER])]}),
+            join("j", "a", "b"),
+            simple("z"),
+        ],
+        [fork("g", [_INNER], [simple("k")]), join("j", "a", "b", "k"), simple("z")],
+        [
+            fork("g", [switch("s", "yes", {"yes": [simple("x"), _INNER]})], [simple("k")]),
+            join("j", "a", "b", "k"),
+            simple("z"),
+        ],
+        [fork("g", [_INNER, join("i", "a", "b")], [simple("k")]), join("j", "i", "k"), simple("z")],
+    ],
+    ids=["in a choice", "in two choices", "in a branch", "in a choice in a branch", "its own"],
+)
+@pytest.mark.parametrize("iterations", [0, 2])
+def test_the_join_of_a_fork_may_stand_behind_what_ends_with_the_fork(
+    engine: MemoryEngine, tasks: list[Json], iterations: int
+) -> None:
+    """As in Conductor, whose JOIN is the task that comes next."""
+    refs = [ref for ref in ("x", "a", "b", "k") if f'"{ref}"' in json.dumps(tasks)]
+    around = [times("l", iterations, *tasks)] if iterations else tasks
+    for first in range(len(refs)):
+        started = engine.start(workflow("w", *around))
+        for _ in range(iterations or 1):
+            for ref in (ref for ref in refs if ref == "x"):
+                engine.run(ref)
+            for ref in (ref for ref in [*refs[first:], *refs[:first]] if ref != "x"):
+                assert not engine.poll("z")
+                engine.run(ref)
+            engine.run("z")
+        assert status_of(engine, started) == "COMPLETED"
+
+
+def test_what_a_fork_in_a_choice_had_open_is_waited_for_again_when_it_is_rerun(
+    engine: MemoryEngine,
+) -> None:
+    chosen = switch("s", "yes", {"yes": [_INNER]})
+    started = engine.start(workflow("w", chosen, join("j", "a", "b"), simple("z")))
+    for ref in ("a", "b", "z"):
+        engine.run(ref)
+    engine.engine.recovery.rerun(started, RerunRequest(from_ref="a"))
+    assert not engine.poll("z")
+    engine.run("a")
+    engine.run("z")
+    assert status_of(engine, started) == "COMPLETED"
+
+
+def test_a_fork_that_ends_a_loop_has_no_join_behind_the_loop(engine: MemoryEngine) -> None:
+    started = engine.start(workflow("w", times("l", 2, _INNER), join("j", "a", "b")))
+    assert "has no JOIN right behind it" in engine.workflow(started)["reasonForIncompletion"]
 
 
 @pytest.mark.anomaly("A-32")

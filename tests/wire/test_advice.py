@@ -49,6 +49,42 @@ def test_a_fork_without_its_join_is_taken_with_a_warning(
     assert "no JOIN right behind it" in message
 
 
+_JOIN = _task("j", "JOIN", joinOn=["b1", "b2"])
+
+
+def _choice(*body: dict[str, Any]) -> dict[str, Any]:
+    given = {"x": "1"}
+    cases = {"1": list(body)}
+    return _task(
+        "s",
+        "SWITCH",
+        evaluatorType="value-param",
+        expression="x",
+        inputParameters=given,
+        decisionCases=cases,
+    )
+
+
+@pytest.mark.parametrize(
+    ("tasks", "path"),
+    [
+        ([_choice(_FORK), _JOIN], None),
+        ([_choice(_FORK), _task("x"), _JOIN], "$.tasks[0].decisionCases['1'][0]"),
+        ([_task("g", "FORK_JOIN", forkTasks=[[_FORK], [_task("k")]]), _JOIN], None),
+        ([_choice(_DYNAMIC), _JOIN | {"joinOn": []}], "$.tasks[0].decisionCases['1'][0]"),
+        (
+            [_task("l", "DO_WHILE", loopCondition="1", loopOver=[_FORK]), _JOIN],
+            "$.tasks[0].loopOver[0]",
+        ),
+    ],
+)
+def test_the_join_of_a_fork_may_stand_behind_what_ends_with_the_fork(
+    tasks: list[dict[str, Any]], path: str | None
+) -> None:
+    warned = [found for found, message in _advice(*tasks) if "no JOIN right behind" in message]
+    assert warned == ([] if path is None else [path])
+
+
 _INNER = {"name": "c", "tasks": [_task("p", "HTTP_POLL"), {**_task("s"), "name": "x/y"}]}
 
 

@@ -10,7 +10,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from conductor_py.decider import adoption, control, joins, operators, skipping
-from conductor_py.decider.graph import ancestry, follower, lifted, open_iteration, preceding
+from conductor_py.decider.graph import (
+    ancestry,
+    follower,
+    joining,
+    lifted,
+    open_iteration,
+    preceding,
+)
 from conductor_py.decider.need import Read
 from conductor_py.decider.operators import do_while, join
 from conductor_py.decider.plan import CONTAINERS, Plan
@@ -64,10 +71,10 @@ def forget(ws: Workspace, attempt: Attempt) -> None:
 
 def _forget_prepared(ws: Workspace, fork: Spot) -> None:
     """Let a join that was not opened yet count no more for what a fork had opened."""
-    joining = fork.plan.nodes.get(fork.node.following or "")
-    if joining is None:
+    join = joining(fork.plan, fork.node)
+    if join is None:
         return
-    name = "j:" + Spot(fork.plan, joining, fork.vector).key
+    name = "j:" + Spot(fork.plan, join, fork.vector).key
     state = ws.state(name, JoinState)
     if state is not None and not state.seq:
         ws.states[name] = None

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from conductor_py.decider import control, joins, skipping
 from conductor_py.decider.generations import revival
-from conductor_py.decider.graph import follower, paths, preceding
+from conductor_py.decider.graph import follower, joining, paths, preceding, shares_join
 from conductor_py.decider.need import Read
 from conductor_py.decider.operators import join
 from conductor_py.decider.plan import Node, Plan
@@ -49,7 +49,7 @@ def _under_way(ws: Workspace) -> list[Node]:
     found: dict[str, Node] = {}
     for node in nodes.values():
         attempt = _newest(ws, node.ref, NO_LOOP)
-        if attempt is None or not (attempt.open or _awaits_join(ws, node, attempt)):
+        if attempt is None or not (attempt.open or _awaits_join(ws, ws.plan, node, attempt)):
             continue
         around: Node | None = node
         while around is not None and around.ref not in found:
@@ -61,12 +61,18 @@ def _under_way(ws: Workspace) -> list[Node]:
     return list(found.values())
 
 
-def _awaits_join(ws: Workspace, node: Node, attempt: Attempt) -> bool:
+def _awaits_join(ws: Workspace, plan: Plan, node: Node, attempt: Attempt) -> bool:
     """Whether a fork has opened and its join has not."""
-    if attempt.type != "FORK" or not node.following:
+    ref = _join_ref(plan, node) if attempt.type == "FORK" else None
+    if ref is None or shares_join(plan, node):
         return False
-    joining = _newest(ws, node.following, attempt.vector)
-    return joining is None or joining.seq < attempt.seq
+    joined = _newest(ws, ref, attempt.vector)
+    return joined is None or joined.seq < attempt.seq
+
+
+def _join_ref(plan: Plan, fork: Node) -> str | None:
+    join_ = joining(plan, fork)
+    return None if join_ is None else join_.ref
 
 
 def _moved(old: Plan, new: Plan, node: Node) -> str | None:
@@ -81,7 +87,7 @@ def _moved(old: Plan, new: Plan, node: Node) -> str | None:
         )
     if (there.loops, there.container) != (node.loops, node.container):
         return f"task '{node.ref}' is under way and stands in another task in the new version"
-    if node.task.type in _FORKS and there.following != node.following:
+    if node.task.type in _FORKS and _join_ref(new, there) != _join_ref(old, node):
         return f"fork '{node.ref}' is under way and is followed by another task than its join"
     before, after = preceding(old, node.ref), preceding(new, node.ref)
     forked = before is not None and before.task.type in _FORKS
@@ -154,8 +160,8 @@ def _bodies(
         if attempt.open and state is not None and state.iteration:
             yield task.loop_over, vector_append(vector, state.iteration), False
     elif task.type == "FORK_JOIN":
-        joining = new.nodes[task.task_reference_name].following
-        joined = _newest(ws, joining, vector) if joining else None
+        ref = _join_ref(new, new.nodes[task.task_reference_name])
+        joined = _newest(ws, ref, vector) if ref else None
         if joined is None or joined.open:
             for branch in task.fork_tasks:
                 yield branch, vector, True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from conductor_py.decider.generations import generations
-from conductor_py.decider.graph import ancestry
+from conductor_py.decider.graph import ancestry, joining
 from conductor_py.decider.workspace import Spot, Step, Workspace
 from conductor_py.model.decision import Answer
 from conductor_py.model.event import Operation
@@ -77,8 +77,9 @@ def _obstacle(ws: Workspace, ref: str, vector: Vector | None) -> str | None:
 def _entered(ws: Workspace, holder: Spot, inner: Spot) -> bool:
     """Whether the body that ``inner`` stands in is under way."""
     if holder.node.task.type not in {"SWITCH", "DECISION"}:
-        join = holder.plan.nodes.get(holder.node.following or "")
-        if holder.node.task.type != "FORK_JOIN" or join is None:
+        is_fork = holder.node.task.type == "FORK_JOIN"
+        join = joining(holder.plan, holder.node) if is_fork else None
+        if join is None:
             return True
         seq = ws.newest(join.ref, holder.vector)
         attempt = ws.attempt(seq) if seq else None

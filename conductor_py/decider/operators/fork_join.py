@@ -1,10 +1,11 @@
-"""FORK_JOIN: opens the first task of every branch and the JOIN that follows; itself it is done at
-once.
+"""FORK_JOIN: opens the first task of every branch, and the JOIN that comes next; itself it is done
+at once.
 """
 
 from __future__ import annotations
 
 from conductor_py.decider import control, joins
+from conductor_py.decider.graph import joining, shares_join
 from conductor_py.decider.operators.join import prepare_join
 from conductor_py.decider.plan import Node
 from conductor_py.decider.references import resolve_input
@@ -20,27 +21,29 @@ def open_(ws: Workspace, spot: Spot) -> None:
     """Open the fork. The join counts every branch from the first piece on."""
     node = spot.node
     value = resolve_input(ws, spot, None)
-    join = spot.plan.nodes.get(node.following or "")
-    if join is None or join.task.type not in {"JOIN", "EXCLUSIVE_JOIN"}:
+    join = joining(spot.plan, node)
+    if join is None:
         refuse(ws, spot, value, without_join(node))
         return
     fork = control.create(ws, spot, type_="FORK", status=TaskStatus.COMPLETED, input_=value)
-    prepare_join(ws, spot, join, frozenset(_inside(spot)))
+    is_shared = shares_join(spot.plan, node)
+    if not is_shared:
+        prepare_join(ws, spot, join, frozenset(_inside(spot)))
     joins.tell(ws, spot, fork)
     steps = [
         Step("open", spot.plan, branch[0].task_reference_name, spot.vector)
         for branch in node.task.fork_tasks
         if branch
     ]
-    joining = Step("open", spot.plan, join.ref, spot.vector)
+    opening = [] if is_shared else [Step("open", spot.plan, join.ref, spot.vector)]
     if len(steps) > _TOGETHER:
-        control.open_first(ws, [joining, *steps])
+        control.open_first(ws, [*opening, *steps])
     else:
-        control.open_first(ws, [*steps, joining])
+        control.open_first(ws, [*steps, *opening])
 
 
 def without_join(node: Node) -> str:
-    """Why a fork fails behind which no JOIN stands."""
+    """Why a fork fails that no JOIN comes next to."""
     return f"{node.task.type} '{node.ref}' has no JOIN right behind it"
 
 

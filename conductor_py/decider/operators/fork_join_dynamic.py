@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 from conductor_py.decider import control, joins, operators, skipping
 from conductor_py.decider.expressions.expressions import verbatim
+from conductor_py.decider.graph import joining
 from conductor_py.decider.need import FragmentWanted, Read, Refusal, digest
 from conductor_py.decider.operators.fork_join import refuse, without_join
 from conductor_py.decider.operators.join import open_join
@@ -43,9 +44,9 @@ _MEMBERS: Mapping[str, type] = MappingProxyType(
 def open_(ws: Workspace, spot: Spot) -> None:
     """Open the fork, its JOIN, and as many branches as one decision may create."""
     value = resolve_input(ws, spot, None)
-    join = spot.plan.nodes.get(spot.node.following or "")
+    join = joining(spot.plan, spot.node)
     tasks: tuple[JsonObject, ...] | Refusal
-    if join is None or join.task.type not in {"JOIN", "EXCLUSIVE_JOIN"}:
+    if join is None:
         tasks, join_ref = Refusal(without_join(spot.node)), ""
     else:
         tasks, join_ref = _branches(spot.node, value), join.ref
