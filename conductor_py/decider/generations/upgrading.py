@@ -49,7 +49,7 @@ def _under_way(ws: Workspace) -> list[Node]:
     found: dict[str, Node] = {}
     for node in nodes.values():
         attempt = _newest(ws, node.ref, NO_LOOP)
-        if attempt is None or not (attempt.open or _awaits_join(ws, ws.plan, node, attempt)):
+        if attempt is None or not (attempt.open or _awaits_join(ws, node, attempt)):
             continue
         around: Node | None = node
         while around is not None and around.ref not in found:
@@ -61,18 +61,18 @@ def _under_way(ws: Workspace) -> list[Node]:
     return list(found.values())
 
 
-def _awaits_join(ws: Workspace, plan: Plan, node: Node, attempt: Attempt) -> bool:
+def _awaits_join(ws: Workspace, node: Node, attempt: Attempt) -> bool:
     """Whether a fork has opened and its join has not."""
-    ref = _join_ref(plan, node) if attempt.type == "FORK" else None
-    if ref is None or shares_join(plan, node):
+    ref = _join_ref(ws.plan, node) if attempt.type == "FORK" else None
+    if ref is None or shares_join(ws.plan, node):
         return False
     joined = _newest(ws, ref, attempt.vector)
     return joined is None or joined.seq < attempt.seq
 
 
 def _join_ref(plan: Plan, fork: Node) -> str | None:
-    join_ = joining(plan, fork)
-    return None if join_ is None else join_.ref
+    found = joining(plan, fork)
+    return None if found is None else found.ref
 
 
 def _moved(old: Plan, new: Plan, node: Node) -> str | None:
