@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from functools import wraps
 from typing import Any, Final, TypeVar
 
@@ -13,9 +13,10 @@ from conductor_py.cli.connection import client
 from conductor_py.cli.names import EXECUTION
 from conductor_py.cli.near import warn_of_query
 from conductor_py.cli.printing import chosen, clipped, objects, print_json, print_table, say
-from conductor_py.errors import ConductorError
-from conductor_py.records import dataclass
+from conductor_py.errors import ConductorError, ConfigurationError
+from conductor_py.records import dataclass, field
 from conductor_py.sdk.client import Client
+from conductor_py.sdk.errors import UnexpectedAnswer
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Act = Callable[[Client, str], object]
@@ -23,6 +24,7 @@ Act = Callable[[Client, str], object]
 _PAGE: Final = 500
 _SHOWN: Final = 10
 _MOST: Final = 10_000
+_NOT_LET_IN: Final = frozenset({401, 403})
 _COLUMNS: Final = ("workflowId", "workflowType", "status", "startTime")
 
 
@@ -72,31 +74,44 @@ def selected(command: Command) -> Command:
 
 
 def on_selected(server: str, choice: Selection, said: str, act: Act, *, json: bool) -> int:
-    """Act on executions; the exit code.
+    """Act on executions one by one; the exit code.
 
-    Of ids the first that refuses ends the command. What a query finds is acted on one by one, and
-    those that refuse are told: executions change while one looks at them.
+    One that refuses is told, and keeps none of the others from their turn. What concerns the whole
+    server ends the command, which says what it has not come to.
     """
     with client(server) as conductor:
-        if choice.query is None:
-            _on_each(conductor, choice.ids, said, act, json=json)
+        if choice.query is not None:
+            return _on_found(conductor, choice, choice.query, said, act, json=json)
+        if len(choice.ids) == 1:
+            _on_one(conductor, choice.ids[0], said, act, json=json)
             return 0
-        return _on_found(conductor, choice, choice.query, said, act, json=json)
+        return _on_each(conductor, choice.ids, said, act, json=json)
 
 
 def on_one(server: str, workflow_id: str, said: str, act: Act, *, json: bool) -> None:
     """Act on one execution."""
     with client(server) as conductor:
-        _on_each(conductor, (workflow_id,), said, act, json=json)
+        _on_one(conductor, workflow_id, said, act, json=json)
 
 
-def _on_each(conductor: Client, ids: tuple[str, ...], said: str, act: Act, *, json: bool) -> None:
-    for workflow_id in ids:
-        act(conductor, workflow_id)
-        if not json:
-            say(f"{workflow_id} is {said}.", err=True)
+def _on_one(conductor: Client, workflow_id: str, said: str, act: Act, *, json: bool) -> None:
+    act(conductor, workflow_id)
     if json:
-        print_json([{"workflowId": workflow_id} for workflow_id in ids])
+        print_json([{"workflowId": workflow_id}])
+    else:
+        say(f"{workflow_id} is {said}.", err=True)
+
+
+def _on_each(conductor: Client, ids: Sequence[str], said: str, act: Act, *, json: bool) -> int:
+    acted = _Acted()
+    try:
+        for workflow_id in acted.through(conductor, ids, act, shown=len(ids)):
+            if not json:
+                say(f"{workflow_id} is {said}.", err=True)
+    finally:
+        if json:
+            print_json([{"workflowId": workflow_id} for workflow_id in acted.done])
+    return 1 if acted.refused else 0
 
 
 def _on_found(
@@ -119,24 +134,59 @@ def _on_found(
 
 
 def _act(conductor: Client, ids: list[str], said: str, act: Act, *, json: bool) -> int:
-    done: list[str] = []
-    refused: dict[str, str] = {}
+    acted = _Acted()
     try:
-        for workflow_id in ids:
-            try:
-                act(conductor, workflow_id)
-                done.append(workflow_id)
-            except ConductorError as error:
-                if error.retryable:
-                    raise  # the server is away, and would be for the others
-                refused[workflow_id] = error.message
-                say(f"{workflow_id}: {clipped(error.message, 300)}", err=True)
+        for _ in acted.through(conductor, ids, act, shown=_SHOWN):
+            pass
     finally:
         if json:
-            print_json({"done": done, "refused": refused})
+            print_json({"done": acted.done, "refused": acted.refused})
         else:
-            say(f"{len(done)} of {len(ids)} are {said}.", err=True)
-    return 1 if refused else 0
+            say(f"{len(acted.done)} of {len(ids)} are {said}.", err=True)
+    return 1 if acted.refused else 0
+
+
+@dataclass(slots=True)
+class _Acted:
+    """Which executions were acted on, and why others were not."""
+
+    done: list[str] = field(default_factory=list)
+    refused: dict[str, str] = field(default_factory=dict)
+
+    def through(
+        self, conductor: Client, ids: Sequence[str], act: Act, *, shown: int
+    ) -> Iterator[str]:
+        """Act on each, and yield those that let it happen; tell at once who refuses. An error that
+        the others would meet, too, is raised, and up to ``shown`` of what is left are named before.
+        """
+        for number, workflow_id in enumerate(ids, 1):
+            try:
+                act(conductor, workflow_id)
+            except ConductorError as error:
+                if _is_of_the_server(error):
+                    _tell_untried(workflow_id, ids[number:], shown)
+                    raise
+                self.refused[workflow_id] = error.message
+                say(f"{workflow_id}: {clipped(error.message, 300)}", err=True)
+            else:
+                self.done.append(workflow_id)
+                yield workflow_id
+
+
+def _is_of_the_server(error: ConductorError) -> bool:
+    """Whether an error says nothing of the one execution: the server is away, has too much to do,
+    or does not let this caller in.
+    """
+    if isinstance(error, UnexpectedAnswer):
+        return error.status in _NOT_LET_IN
+    return error.retryable or isinstance(error, ConfigurationError)
+
+
+def _tell_untried(workflow_id: str, left: Sequence[str], shown: int) -> None:
+    if not left:
+        return
+    more = f" and {len(left) - shown} more" if len(left) > shown else ""
+    say(f"Stopped at {workflow_id}. Not tried: {', '.join(left[:shown])}{more}", err=True)
 
 
 def _found(conductor: Client, query: str) -> list[dict[str, Any]]:

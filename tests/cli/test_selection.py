@@ -119,6 +119,58 @@ def test_one_that_refuses_is_told_and_keeps_none_from_their_turn(
     assert list(shown["refused"]) == ["w-1"]
 
 
+def refusing(stub: StubServer, workflow_id: str, status: int) -> None:
+    message = f"Workflow {workflow_id} does not like it"
+    refusal = {"status": status, "message": message, "retryable": status == 503}
+    stub.on("PUT", f"{_BASE}/{workflow_id}/pause", Reply(status, refusal))
+
+
+@pytest.mark.parametrize("status", [400, 404, 409, 500])
+def test_an_id_that_refuses_keeps_no_other_id_from_its_turn(
+    run: Run, stub: StubServer, status: int
+) -> None:
+    stub.on("PUT", f"{_BASE}/w-.*", Reply(200))
+    refusing(stub, "w-1", status)
+    refusing(stub, "w-3", 409)
+    outcome = run("workflow", "pause", *(f"w-{n}" for n in range(5)))
+    assert outcome.code == 1
+    assert acted(stub, "PUT") == [f"w-{n}/pause" for n in range(5)]
+    told = outcome.err.splitlines()
+    assert [line.split(" ")[0] for line in told] == ["w-0", "w-1:", "w-2", "w-3:", "w-4"]
+    assert "Workflow w-1 does not like it" in told[1]
+    shown = run("workflow", "pause", "w-0", "w-1", "w-2", "--json")
+    assert json.loads(shown.out) == [{"workflowId": "w-0"}, {"workflowId": "w-2"}]
+    assert shown.code == 1
+
+
+@pytest.mark.parametrize("status", [401, 403, 503])
+def test_a_server_that_lets_nobody_in_is_asked_once_and_the_ids_left_are_named(
+    run: Run, stub: StubServer, status: int
+) -> None:
+    stub.on("PUT", f"{_BASE}/w-.*", Reply(200))
+    refusing(stub, "w-1", status)
+    outcome = run("workflow", "pause", "w-0", "w-1", "w-2", "w-3")
+    assert outcome.code == 1
+    assert set(acted(stub, "PUT")) == {"w-0/pause", "w-1/pause"}
+    told = outcome.err.splitlines()
+    assert told[:2] == ["w-0 is paused.", "Stopped at w-1. Not tried: w-2, w-3"]
+    assert told[2].startswith("Error: ")
+    assert "w-1 does not like it" in told[2]
+    assert json.loads(run("workflow", "pause", "w-0", "w-1", "w-2", "--json").out) == [
+        {"workflowId": "w-0"}
+    ]
+
+
+def test_of_a_query_the_first_ids_that_were_not_tried_are_named(run: Run, stub: StubServer) -> None:
+    finds(stub, 20)
+    refusing(stub, "w-0", 403)
+    outcome = run("workflow", "pause", "--query", _QUERY, "--yes")
+    assert outcome.code == 1
+    assert acted(stub, "PUT") == ["w-0/pause"]
+    assert "Stopped at w-0. Not tried: w-1, " in outcome.err
+    assert "w-10 and 9 more\n" in outcome.err
+
+
 def test_too_many_are_refused_before_anything_is_done(run: Run, stub: StubServer) -> None:
     finds(stub, 10, total=10_001)
     outcome = run("workflow", "remove", "--query", _QUERY, "--yes")
