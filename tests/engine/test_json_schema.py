@@ -196,6 +196,33 @@ def test_nothing_is_fetched() -> None:
     assert "not in it" in fault.message
 
 
+_PART: dict[str, Any] = {"$id": "http://a/part.json", "$defs": {"b": {}}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "reference"),
+    [
+        ({"$ref": "#/definitions/none"}, "#/definitions/none"),
+        ({"$ref": "#/definitions/no%20ne"}, "#/definitions/no%20ne"),
+        ({"$ref": "#none"}, "#none"),
+        ({"$dynamicRef": "#none"}, "#none"),
+        ({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}}}, "#/$defs/b"),
+        ({"$ref": "part.json#/$defs/c", "$id": "http://a/", "$defs": {"p": _PART}}, None),
+        ({"$ref": "other.json#/x"}, "other.json#/x"),
+        ({"unevaluatedProperties": False, "$ref": "#/$defs/b"}, "#/$defs/b"),
+        ({"unevaluatedItems": False, "allOf": [{"$ref": "#b"}]}, "#b"),
+        ({"$schema": "http://json-schema.org/draft-04/schema#", "$ref": "#/x"}, "#/x"),
+    ],
+)
+@pytest.mark.parametrize("document", [{"a": 1}, [1]])
+def test_a_reference_that_leads_nowhere_is_told_as_the_schema_writes_it(
+    schema: dict[str, Any], reference: str | None, document: object
+) -> None:
+    (fault,) = faults(schema, document)
+    wanted = reference or schema["$ref"]
+    assert fault.message == f"the schema refers to '{wanted}', which is not in it"
+
+
 @pytest.mark.parametrize(
     ("schema", "path"),
     [

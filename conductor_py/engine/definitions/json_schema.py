@@ -28,6 +28,7 @@ from referencing.exceptions import Unresolvable
 
 from conductor_py.codec.nesting import plain
 from conductor_py.decider.expressions.linear_regex import Regex, compile_regex
+from conductor_py.engine.definitions.schema_references import named
 from conductor_py.model.json import JsonObject
 from conductor_py.records import dataclass
 
@@ -85,7 +86,7 @@ def faults(schema: JsonObject, document: object) -> tuple[Fault, ...]:
     except _TooCostly:
         return (Fault("$", "takes too long to check against its schema"),)
     except Unresolvable as unknown:
-        return (Fault("$", f"the schema refers to '{str(unknown)[:200]}', which is not in it"),)
+        return (Fault("$", f"the schema refers to '{unknown.ref[:200]}', which is not in it"),)
     except RecursionError:
         return (Fault("$", "cannot be checked: its schema, or a part of it, refers to itself"),)
     except (TypeError, ValueError, AttributeError, KeyError) as broken:
@@ -189,11 +190,13 @@ def _charged(keyword: _Keyword) -> _Keyword:
         size = len(instance) if isinstance(instance, list | dict) else 0
         listed = len(wanted) if isinstance(wanted, list | dict) else 0
         _spend(1 + size // 8 + listed // _LOOKED_THROUGH)
-        for error in keyword(validator, wanted, instance, schema) or ():
-            # It has the whole value in it.
-            _spend(1 + len(error.message) // _WRITTEN)
-            error.message = error.message[:_LONGEST]
-            yield error
+        try:
+            for error in keyword(validator, wanted, instance, schema) or ():
+                _spend(1 + len(error.message) // _WRITTEN)  # it has the whole value in it
+                error.message = error.message[:_LONGEST]
+                yield error
+        except Unresolvable as unknown:
+            raise named(unknown, wanted) from None
 
     return check
 
@@ -296,10 +299,8 @@ def _unique_items(
     instance: Any,  # noqa: ANN401
     _schema: Any,  # noqa: ANN401
 ) -> Iterator[ValidationError]:
-    if wanted and isinstance(instance, list):
-        texts = {_text(item) for item in instance}
-        if len(texts) < len(instance):
-            yield ValidationError("has equal items")
+    if wanted and isinstance(instance, list) and len(set(map(_text, instance))) < len(instance):
+        yield ValidationError("has equal items")
 
 
 def _any_of(
