@@ -43,6 +43,7 @@ from conductor_py.testing.clock import FakeClock, FakeMachine
 from conductor_py.testing.ending import not_ended
 from conductor_py.testing.mocks import Mock, Mocks, Output
 from conductor_py.testing.serving import served
+from conductor_py.testing.standing import Standing, refuse_type
 from conductor_py.testing.working import AnyTask, Hands, next_due, stored
 from conductor_py.wire.definition_reader import DefinitionReader
 from conductor_py.wire.schedules import read_schedule
@@ -60,6 +61,7 @@ class MemoryEngine:
     ports: Ports
     space: MemorySpace = field(default_factory=MemorySpace)
     mocks: Mocks = field(default_factory=Mocks)
+    _standing: Standing = field(default_factory=Standing)
 
     def register(self, *definitions: Mapping[str, Any]) -> None:
         """Register workflow definitions (JSON objects), in place of older ones of that version.
@@ -140,10 +142,12 @@ class MemoryEngine:
         """Stand in for the tasks of a reference, else of a name, else of a type (``HTTP``).
 
         They complete with ``output`` (or what it makes of the input), after ``fails`` failures with
-        ``reason``; ``terminal`` failures are not tried again. Works for whatever waits in a queue:
-        worker tasks and the system tasks that a system-task worker carries out. ``calls`` of the
-        mock are the inputs so far. Raises ``ConfigurationError``.
+        ``reason``; ``terminal`` failures are not tried again. ``calls`` of the mock are the inputs
+        so far. Works for what waits for somebody: worker tasks, HTTP and KAFKA_PUBLISH, HUMAN, WAIT
+        and PULL_WORKFLOW_MESSAGES. Raises ``ConfigurationError`` for a type that the engine carries
+        out by itself; for a reference or a name of such a task ``work`` does.
         """
+        refuse_type(task)
         mock = Mock(name=task, output=output, fails=fails, reason=reason, terminal=terminal)
         self.mocks.put(mock)
         return mock
@@ -154,7 +158,8 @@ class MemoryEngine:
 
         It runs in this thread. A mock counts before a function. What a function waits for by
         ``task_context().sleep`` passes on the clock. Nothing else lets time pass: a retry with a
-        delay is run by the ``work`` after ``advance``.
+        delay is run by the ``work`` after ``advance``. Raises ``ConfigurationError`` where a mock
+        is meant for a task that the engine carries out by itself.
         """
         hands = Hands(
             engine=self.engine,
@@ -162,12 +167,11 @@ class MemoryEngine:
             space=self.space,
             mocks=self.mocks,
             payloads=self.ports.payloads,
+            standing=self._standing,
         )
-        done = 0
-        self.settle()
+        done = self._settle(hands)
         while ran := hands.round(tasks):
-            done += ran
-            self.settle()
+            done += ran + self._settle(hands)
         return done
 
     def advance(self, *, seconds: float = 0, milliseconds: int = 0) -> None:
@@ -228,9 +232,20 @@ class MemoryEngine:
 
     def settle(self) -> None:
         """Fire what is due and carry out the effects that are due, until nothing is."""
-        engine = self.engine
-        while engine.sweeper.tick() + engine.relay.tick() + engine.scheduler.tick():
+        while self._tick():
             pass
+
+    def _settle(self, hands: Hands) -> int:
+        """Settle, and let mocks end what waits for somebody before its time does; how many."""
+        done = ended = hands.end_waiting()
+        while self._tick() + ended:
+            ended = hands.end_waiting()
+            done += ended
+        return done
+
+    def _tick(self) -> int:
+        engine = self.engine
+        return engine.sweeper.tick() + engine.relay.tick() + engine.scheduler.tick()
 
     def _reader(self) -> DefinitionReader:
         return DefinitionReader(

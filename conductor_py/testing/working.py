@@ -28,13 +28,14 @@ from conductor_py.model.json import JsonObject
 from conductor_py.model.requests import PollRequest
 from conductor_py.model.requests import TaskResult as Report
 from conductor_py.ports.payloads import Payloads
-from conductor_py.records import dataclass
+from conductor_py.records import dataclass, field
 from conductor_py.sdk.context import TaskContext
 from conductor_py.sdk.document import encode
 from conductor_py.sdk.task import ResultStatus, Task, TaskLog, TaskResult
 from conductor_py.sdk.worker import WorkerTask
 from conductor_py.testing.clock import FakeClock
 from conductor_py.testing.mocks import Mocks
+from conductor_py.testing.standing import Standing
 from conductor_py.wire.requests import read_result
 
 if TYPE_CHECKING:
@@ -77,6 +78,26 @@ class Hands:
     space: MemorySpace
     mocks: Mocks
     payloads: Payloads
+    standing: Standing
+    _ended: set[str] = field(default_factory=set)
+
+    def end_waiting(self) -> int:
+        """End what waits for somebody and has a mock, each task once; returns how many there were.
+
+        Raises ``ConfigurationError`` where a mock is meant for a task of the engine's own.
+        """
+        if not self.mocks.by_name:
+            return 0
+        read, ended = self.engine.tasks.document, 0
+        for one in self.standing.waiting(self.space, self.mocks, read):
+            if one in self._ended:
+                continue
+            task = Task.from_json(orjson.loads(encode(read(one))))
+            result = self._carried_out(task, None)
+            if result is not None:
+                self._ended.add(one)
+                ended += self._report(task, result)
+        return ended
 
     def round(self, tasks: Sequence[AnyTask]) -> int:
         """Run each task that is ready now, once; returns how many were run.

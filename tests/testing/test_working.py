@@ -251,6 +251,94 @@ def test_a_mock_in_a_loop_counts_for_every_round(engine) -> None:
     assert len(inside.calls) == 3
 
 
+@pytest.mark.parametrize(
+    ("type_", "inputs"),
+    [
+        ("HUMAN", {"who": "Ada"}),
+        ("WAIT", {}),
+        ("WAIT", {"duration": "2h"}),
+        ("WAIT", {"until": "2020-01-01"}),
+        ("PULL_WORKFLOW_MESSAGES", {"batchSize": 3}),
+    ],
+)
+@pytest.mark.parametrize("name", ["ask", "ask_name", "type"])
+def test_a_mock_ends_what_waits_for_somebody_as_soon_as_it_is_open(
+    engine, type_, inputs, name
+) -> None:
+    ask = {"name": "ask_name", "taskReferenceName": "ask", "type": type_}
+    engine.register(workflow("asks", simple("price"), ask | {"inputParameters": inputs}))
+    engine.mock("price")
+    asked = engine.mock(type_ if name == "type" else name, lambda given: {"said": given})
+    before = engine.clock.now_ms
+    found = engine.run_to_end(engine.start("asks"))
+    assert found["status"] == "COMPLETED"
+    assert found["tasks"][1]["outputData"] == {"said": inputs}
+    assert asked.calls == [inputs]
+    assert engine.clock.now_ms == before
+
+
+def test_a_mock_of_who_waits_fails_is_tried_again_and_ends_for_good(engine) -> None:
+    retried = {"retryCount": 3, "retryDelaySeconds": 60, "retryLogic": "FIXED"}
+    engine.register_tasks({"name": "approve", **retried})
+    engine.register(workflow("asks", typed("HUMAN", "approve")))
+    asked = engine.mock("approve", {"yes": True}, fails=2, reason="away")
+    before = engine.clock.now_ms
+    found = engine.run_to_end(engine.start("asks"))
+    assert [task["status"] for task in found["tasks"]] == ["FAILED", "FAILED", "COMPLETED"]
+    assert [task.get("reasonForIncompletion") for task in found["tasks"]] == ["away", "away", None]
+    assert (len(asked.calls), engine.clock.now_ms - before) == (3, 120_000)
+
+    engine.mock("approve", fails=1, reason="never", terminal=True)
+    found = engine.run_to_end(engine.start("asks"))
+    assert found["status"] == "FAILED"
+    assert "never" in found["reasonForIncompletion"]
+
+
+def test_a_mock_of_who_waits_counts_in_loops_forks_and_children_and_for_no_other(engine) -> None:
+    branches = [[times("l", 3, typed("HUMAN", "often"))], [sub_workflow("below", "child")]]
+    engine.register(workflow("child", wait("nap", duration="2h")))
+    engine.register(workflow("wide", fork("f", *branches), join("j", "l", "below")))
+    often = engine.mock("often")
+    nap = engine.mock("nap")
+    engine.register(workflow("other", typed("HUMAN", "approve")))
+    other = engine.start("other")
+    assert engine.run_to_end(engine.start("wide"))["status"] == "COMPLETED"
+    assert (len(often.calls), len(nap.calls)) == (3, 1)
+    assert engine.statuses(other) == {"approve": "IN_PROGRESS"}
+
+
+@pytest.mark.parametrize(
+    "type_", ["EVENT", "INLINE", "SWITCH", "SUB_WORKFLOW", "JOIN", "FORK_JOIN"]
+)
+def test_a_mock_of_a_type_that_the_engine_carries_out_is_refused(engine, type_) -> None:
+    with pytest.raises(ConfigurationError, match=f"the engine carries {type_} tasks out by itself"):
+        engine.mock(type_)
+
+
+@pytest.mark.parametrize("name", ["own", "own_name"])
+@pytest.mark.parametrize(
+    "task",
+    [
+        {"type": "SET_VARIABLE", "inputParameters": {"a": 1}},
+        {"type": "EVENT", "sink": "conductor"},
+        {"type": "SWITCH", "evaluatorType": "value-param", "expression": "x"}
+        | {"inputParameters": {"x": "1"}, "decisionCases": {"2": [simple("second")]}},
+        {"type": "SUB_WORKFLOW", "subWorkflowParam": {"name": "orders"}},
+    ],
+    ids=lambda task: task["type"],
+)
+def test_a_mock_for_a_task_that_the_engine_carries_out_is_refused_when_it_is_seen(
+    engine, task, name
+) -> None:
+    own = {"name": "own_name", "taskReferenceName": "own", **task}
+    engine.register(workflow("mine", simple("first"), times("l", 1, own)))
+    for each in ("first", name):
+        engine.mock(each)
+    refused = f"mock of {name}: task own is of type {task['type']}, and the engine"
+    with pytest.raises(ConfigurationError, match=refused):
+        engine.run_to_end(engine.start("mine", input={"items": []}))
+
+
 @pytest.mark.parametrize("wrong", [{"task": ""}, {"task": "a", "fails": -1}])
 def test_a_mock_that_means_nothing_is_refused(engine, wrong) -> None:
     with pytest.raises(ConfigurationError):
@@ -322,11 +410,24 @@ def test_a_schedule_fires_at_each_of_its_instants(engine) -> None:
 
 def test_who_waits_for_somebody_does_not_end_and_is_told_of(engine) -> None:
     engine.register(workflow("asks", typed("HUMAN", "approve")))
-    with pytest.raises(NotEnded, match=r"asks .*'approve': 'IN_PROGRESS'.*mock them"):
+    with pytest.raises(NotEnded, match=r"asks .*'approve': 'IN_PROGRESS'.*Mock HUMAN tasks"):
         engine.run_to_end(engine.start("asks"))
     order = engine.start("orders", input={"items": []})
-    with pytest.raises(NotEnded, match="'price': 'SCHEDULED'"):
+    with pytest.raises(
+        NotEnded, match=r"'price': 'SCHEDULED'.*functions of the worker tasks, mock"
+    ):
         engine.run_to_end(order)
+
+
+def test_who_waits_for_a_child_is_told_of_the_child_and_not_to_mock_what_cannot_be(engine) -> None:
+    engine.register(workflow("child", simple("inner")))
+    engine.register(workflow("parent", sub_workflow("below", "child")))
+    with pytest.raises(NotEnded) as told:
+        engine.run_to_end(engine.start("parent"))
+    (child,) = engine.started("child")
+    assert f"below waits for its child {child}" in str(told.value)
+    assert "mock" not in str(told.value).lower()
+    assert "within_s" not in str(told.value)
 
 
 def test_who_takes_longer_than_is_allowed_does_not_end_either(engine) -> None:
