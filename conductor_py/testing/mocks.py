@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from conductor_py.errors import ConfigurationError
 from conductor_py.model.json import JsonObject
@@ -56,13 +56,17 @@ class Mocks:
 
     def of(self, task: Task) -> Mock | None:
         """Find the mock of a task: by reference, else by name, else by type."""
-        reference = task.reference_name
-        if task.iteration:  # the wire writes the round of a loop behind the reference
-            reference = reference.removesuffix(f"__{task.iteration}")
-        names = (reference, task.definition_name, task.task_type)
+        names = (_reference(task), task.definition_name, task.task_type)
         found = (self.by_name[name] for name in names if name in self.by_name)
         return next(found, None)
 
     def __iter__(self) -> Iterator[str]:
         """Go through their names, in the order in which they were added."""
         return iter(tuple(self.by_name))
+
+
+def _reference(task: Task) -> str:
+    """Take the reference as the definition has it: the wire writes the rounds of loops behind."""
+    node = task.json.get("workflowTask")
+    found = node.get("taskReferenceName") if isinstance(node, Mapping) else None
+    return found if isinstance(found, str) else task.reference_name

@@ -251,6 +251,14 @@ def test_a_mock_in_a_loop_counts_for_every_round(engine) -> None:
     assert len(inside.calls) == 3
 
 
+def test_a_mock_by_reference_counts_in_loops_within_loops(engine) -> None:
+    inside = {"name": "price", "taskReferenceName": "inside"}
+    engine.register(workflow("loops", times("outer", 2, times("inner", 3, inside))))
+    mocked = engine.mock("inside")
+    assert engine.run_to_end(engine.start("loops"))["status"] == "COMPLETED"
+    assert len(mocked.calls) == 6
+
+
 @pytest.mark.parametrize(
     ("type_", "inputs"),
     [
