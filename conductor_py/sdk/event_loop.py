@@ -30,8 +30,9 @@ _CLOSING_S = 1.0
 class EventLoop:
     """A loop that threads hand coroutines to."""
 
-    def __init__(self) -> None:
-        """Start nothing yet."""
+    def __init__(self, make: Callable[[], asyncio.AbstractEventLoop] | None = None) -> None:
+        """Start nothing yet; ``make`` makes the loop, without it asyncio does."""
+        self._make = make
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -100,7 +101,7 @@ class EventLoop:
     def _started(self) -> asyncio.AbstractEventLoop:
         import asyncio  # noqa: PLC0415 - most workers need none of it
 
-        loop = asyncio.new_event_loop()
+        loop = self._make() if self._make else asyncio.new_event_loop()
         thread = threading.Thread(
             target=self._live, args=(loop,), name="conductor-event-loop", daemon=True
         )

@@ -31,6 +31,7 @@ from conductor_py.ports.payloads import Payloads
 from conductor_py.records import dataclass, field
 from conductor_py.sdk.context import TaskContext
 from conductor_py.sdk.document import encode
+from conductor_py.sdk.event_loop import EventLoop
 from conductor_py.sdk.task import ResultStatus, Task, TaskLog, TaskResult
 from conductor_py.sdk.worker import WorkerTask
 from conductor_py.testing.clock import FakeClock
@@ -39,6 +40,8 @@ from conductor_py.testing.standing import Standing
 from conductor_py.wire.requests import read_result
 
 if TYPE_CHECKING:
+    import asyncio
+
     from conductor_py.engine import Engine
 
 AnyTask = WorkerTask[..., object]
@@ -133,7 +136,8 @@ class Hands:
         if function is None:
             return None
         context = TaskContext(task, WorkerClock(self.clock))
-        result = function.run(context, self._input(task))
+        with EventLoop(self._event_loop) as loop:  # it begins with the first coroutine
+            result = function.run(context, self._input(task), loop)
         if result is None:
             return None
         logs = (*result.logs, *context.take_lines())
@@ -146,6 +150,12 @@ class Hands:
             callback_after_s=result.callback_after_s,
             logs=entries,
         )
+
+    def _event_loop(self) -> asyncio.AbstractEventLoop:
+        # A server that tests workflows has this module, and no need of asyncio.
+        from conductor_py.testing.loop import VirtualLoop
+
+        return VirtualLoop(self.clock)
 
     def _input(self, task: Task) -> JsonObject:
         """Read the input as a worker would: what is large lies in payload storage."""
