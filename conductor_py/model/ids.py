@@ -2,9 +2,9 @@
 the other.
 
 An execution id is UUID-shaped; its first three hexadecimal digits are the partition, the rest is
-random or, for a child, derived from the task id of its parent. A task id is ``<execution
-id>-<sequence number>``, so that a task is found without an index. No I/O and no randomness here:
-random parts are handed in.
+random or, for a child, derived from the task of its parent, so that siblings sort. A task id is
+``<execution id>-<sequence number>``, so that a task is found without an index. No I/O and no
+randomness here: random parts are handed in.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ TaskId = NewType("TaskId", str)
 MAX_PARTITIONS = 4096
 _EXECUTION_LENGTH = 36
 _MAX_SEQ_DIGITS = 12
+_SORTED_SEQS = 1 << 32
 _HEX = frozenset("0123456789abcdef")
 
 
@@ -37,6 +38,16 @@ def derived_execution_id(cause: str, partition: int) -> ExecutionId:
     same id.
     """
     return execution_id(partition, hashlib.sha256(cause.encode()).hexdigest())
+
+
+def child_id(parent: ExecutionId, seq: int) -> ExecutionId:
+    """Make the id of what the attempt ``seq`` of an execution starts: the same attempt always gives
+    the same id, and ids of one parent sort as its attempts do, so that children whose tasks are
+    queued in the same millisecond begin in that order.
+    """
+    family = hashlib.sha256(parent.encode()).hexdigest()[:12]
+    own = hashlib.sha256(task_id(parent, seq).encode()).hexdigest()
+    return execution_id(partition_of(parent), f"{family}{seq % _SORTED_SEQS:08x}{own}")
 
 
 def home_partition(name: str, partitions: int) -> int:

@@ -202,6 +202,32 @@ def test_children_of_branches_begin_in_the_order_of_the_definition(ticking: Memo
     assert _polled(engine) == [f"z{ref}" for ref in _REFS]
 
 
+def test_children_that_begin_in_the_same_millisecond_do_so_in_the_order_of_the_definition(
+    engine: MemoryEngine,
+) -> None:
+    child = workflow("child", _urgent("x") | {"inputParameters": {"k": "${workflow.input.k}"}})
+    engine.register(child)
+    branches = ([sub_workflow(ref, "child", inputParameters={"k": ref})] for ref in _REFS)
+    engine.start(workflow("w", fork("f", *branches), join("j", *_REFS)))
+    engine.settle()
+    assert [task["inputData"]["k"] for task in engine.poll("t", 100)] == _REFS
+
+
+def test_workflows_that_tasks_start_in_the_same_millisecond_go_in_the_order_of_the_tasks(
+    engine: MemoryEngine,
+) -> None:
+    started = workflow("o", _urgent("x") | {"inputParameters": {"k": "${workflow.input.k}"}})
+    engine.register(started)
+    tasks = (
+        typed("START_WORKFLOW", ref)
+        | {"inputParameters": {"startWorkflow": {"name": "o", "input": {"k": ref}}}}
+        for ref in _REFS
+    )
+    engine.start(workflow("w", *tasks))
+    engine.settle()
+    assert [task["inputData"]["k"] for task in engine.poll("t", 100)] == _REFS
+
+
 def test_workflows_that_tasks_start_begin_in_the_order_of_the_tasks(ticking: MemoryEngine) -> None:
     engine = ticking
     definition = workflow("o", _urgent("x") | {"inputParameters": {"k": "${workflow.input.k}"}})

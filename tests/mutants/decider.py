@@ -344,12 +344,9 @@ ENDS: Final = (
         edits=(
             Edit(
                 f"{DECIDER}/operators/sub_workflow.py",
+                "    definition = plan.definition\n    child = child_id(ws.id, attempt.seq)\n",
                 "    definition = plan.definition\n"
-                "    child = derived_execution_id("
-                "task_id(ws.id, attempt.seq), partition_of(ws.id))\n",
-                "    definition = plan.definition\n"
-                "    child = derived_execution_id("
-                'f"{task_id(ws.id, attempt.seq)} {ws.now_ms}", partition_of(ws.id))\n',
+                "    child = child_id(ws.id, attempt.seq + ws.now_ms)\n",
             ),
         ),
         caught_by=(SUB_WORKFLOW, PROPERTIES, "tests/decider/test_golden.py"),

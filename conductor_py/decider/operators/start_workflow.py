@@ -24,7 +24,7 @@ from conductor_py.decider.workspace import Spot, Workspace
 from conductor_py.model.business_time import requested
 from conductor_py.model.decision import NewChild, Order
 from conductor_py.model.execution import Attempt, Document, External, Meta
-from conductor_py.model.ids import derived_execution_id, partition_of, task_id
+from conductor_py.model.ids import child_id, task_id
 from conductor_py.model.json import JsonObject
 from conductor_py.model.priorities import MOST_URGENT, NAMES
 from conductor_py.model.requests import TASK_ONLY, TASK_POST, TASK_PRE
@@ -90,7 +90,7 @@ def resume(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
         reason = plan.reason if isinstance(plan, Refusal) else "The workflow cannot be found"
         _refuse(ws, spot, attempt, reason)
         return
-    child = derived_execution_id(task_id(ws.id, attempt.seq), partition_of(ws.id))
+    child = child_id(ws.id, attempt.seq)
     oversize = ws.known.get(f"oversize:child:{child}")
     if isinstance(oversize, str):
         _refuse(ws, spot, attempt, oversize)

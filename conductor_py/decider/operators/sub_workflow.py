@@ -35,7 +35,7 @@ from conductor_py.model.decision import NewChild, Order
 from conductor_py.model.definitions import SubWorkflowParams
 from conductor_py.model.event import ChildEnded
 from conductor_py.model.execution import Attempt, External, Meta
-from conductor_py.model.ids import ExecutionId, derived_execution_id, partition_of, task_id
+from conductor_py.model.ids import ExecutionId, child_id, partition_of, task_id
 from conductor_py.model.json import JsonObject, JsonValue
 from conductor_py.model.places import wire_ref
 from conductor_py.model.status import TaskStatus, WorkflowStatus
@@ -98,7 +98,7 @@ def resume(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
         refusal = plan if isinstance(plan, Refusal) else Refusal("The sub-workflow cannot be found")
         _refuse(ws, spot, attempt, refusal.reason, terminal=refusal.terminal)
         return
-    child = derived_execution_id(task_id(ws.id, attempt.seq), partition_of(ws.id))
+    child = child_id(ws.id, attempt.seq)
     oversize = ws.known.get(f"oversize:child:{child}") or ws.refused("i", attempt.seq, attempt.ref)
     if isinstance(oversize, str):
         ws.documents[f"i:{attempt.seq}"] = {}
@@ -267,7 +267,7 @@ def _order(ws: Workspace, attempt: Attempt, plan: Plan, value: JsonObject, told:
 
 def _start(ws: Workspace, attempt: Attempt, plan: Plan, value: JsonObject, told: _Told) -> None:
     definition = plan.definition
-    child = derived_execution_id(task_id(ws.id, attempt.seq), partition_of(ws.id))
+    child = child_id(ws.id, attempt.seq)
     header = new_header(
         plan.hash,
         definition,
