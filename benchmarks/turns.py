@@ -44,7 +44,7 @@ _BY_ONE: Final = 100
 _BY_EIGHT: Final = 300
 _CHAINS: Final = 24
 #: Branches of one turn, for each width.
-_BRANCHES: Final = 1000
+_BRANCHES: Final = 3_000
 
 T = TypeVar("T")
 Turn = dict[str, dict[str, Any]]
