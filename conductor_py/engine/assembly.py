@@ -81,6 +81,7 @@ from conductor_py.engine.tasks.checkpoints import DEFAULT_BOUNDS, Checkpoints
 from conductor_py.engine.tasks.domains import Domains
 from conductor_py.engine.tasks.hand_out import HandOut
 from conductor_py.engine.tasks.hub import Hub
+from conductor_py.engine.tasks.lookout import Lookout
 from conductor_py.engine.tasks.polling import Polling
 from conductor_py.engine.tasks.tasks import Tasks
 from conductor_py.engine.tasks.workers import LEASE_MS, Workers
@@ -382,6 +383,7 @@ def assemble(
             bounds=checkpoint_bounds,
         ),
         awaiting=awaiting,
+        lookout=Lookout(hub, ports.wakeups, machine),
         quiet=quiet,
         tasks=tasks,
         definitions=definitions,

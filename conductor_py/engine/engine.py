@@ -48,6 +48,7 @@ from conductor_py.engine.sweeping.retention import Retention
 from conductor_py.engine.sweeping.sweeper import Relay, Sweeper
 from conductor_py.engine.system_worker.worker import SystemWorkers
 from conductor_py.engine.tasks.checkpoints import Checkpoints
+from conductor_py.engine.tasks.lookout import Lookout
 from conductor_py.engine.tasks.tasks import Tasks
 from conductor_py.engine.tasks.workers import Workers
 from conductor_py.errors import ConductorError
@@ -108,6 +109,7 @@ class Engine:
     messages: Messages
     codes: Minter
     file_retention: FileRetention
+    lookout: Lookout
     quiet: Quiet | None
     """Hears of all that changes the store; ``None``: others may work on it, too."""
     files: Files | None

@@ -49,6 +49,8 @@ class Parts:
             self._loops += sweeper_loops(settings, engine, stop)
         if settings.scheduler.enabled:
             self._loops += scheduler_loops(settings, engine, stop)
+        if engine.quiet is not None:
+            self._loops.append(_thread("lookout", partial(engine.lookout.keep, stop)))
         for number in range(settings.effects.workers):
             target = partial(effects.carry_out, engine.effects.run, stop)
             self._loops.append(_thread(f"effects-{number}", target))

@@ -4,14 +4,16 @@ where nothing is.
 It knows from what commits publish where something became ready, from polls where more is to be had
 or falls due later, and looks at all partitions in one round trip a second, for all who poll a queue
 in this process together: a wake-up that was lost costs that second. A process that is alone with
-its store has nobody's to lose: while it changes nothing itself, it looks every ten seconds.
+its store has nobody's to lose: while it changes nothing itself, it looks every ten seconds. Who
+waits wakes up to see whether it is time, unless one does so for all (``lookout``).
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Final
 
 from conductor_py.engine.quiet import Quiet, last_change
@@ -98,7 +100,10 @@ class Hub:
         self._quiet = quiet
         self._watches: dict[Key, _Watch] = {}
         self._turn = 0
+        self._waiting: Counter[Key] = Counter()
         self._lock = threading.Lock()
+        self.is_attended = False
+        """Whether somebody else wakes who is to look."""
 
     def candidates(
         self, key: Key, shards: tuple[str, ...], *, looks: bool = False
@@ -159,8 +164,43 @@ class Hub:
             if watch is not None:
                 watch.more[partition] = self._monotonic() + _LOOK_S / 2
 
+    @contextmanager
+    def waits(self, key: Key) -> Iterator[None]:
+        """Let it be known that somebody waits for a queue."""
+        with self._lock:
+            self._waiting[key] += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._waiting[key] -= 1
+                if not self._waiting[key]:
+                    del self._waiting[key]
+
+    def waiting(self) -> list[tuple[Key, int]]:
+        """Tell for which queues somebody waits, and how many."""
+        with self._lock:
+            return list(self._waiting.items())
+
+    def to_look_at(self) -> list[Key]:
+        """Tell for which queues somebody waits who is to look now."""
+        now = self._monotonic()
+        with self._lock:
+            found = [(key, self._watches.get(key)) for key in self._waiting]
+            return [
+                key
+                for key, watch in found
+                if watch is None
+                or self._is_time(watch, now)
+                or min(watch.more.values(), default=_NEVER) <= now
+            ]
+
     def look_in_s(self, key: Key) -> float:
-        """Tell when somebody is to look, whatever is known, if anything was changed meanwhile."""
+        """Tell when somebody is to look, whatever is known, if anything was changed meanwhile;
+        who waits need not where another wakes it.
+        """
+        if self.is_attended:
+            return _NEVER
         with self._lock:
             watch = self._watches.get(key)
             left = watch.look_at - self._monotonic() if watch else 0.0
@@ -233,11 +273,14 @@ class Hub:
                 if len(self._watches) >= _REMEMBERED:
                     self._watches.clear()
                 watch = self._watches[key] = _Watch(list(tickets))
-            more_s = 0.0 if self._is_behind(watch) else _UNCHANGED_S - _LOOK_S
-            looks = now >= watch.look_at + more_s
+            looks = self._is_time(watch, now)
             if looks:
                 watch.look_at = now + _LOOK_S
             return watch, looks
+
+    def _is_time(self, watch: _Watch, now: float) -> bool:
+        more_s = 0.0 if self._is_behind(watch) else _UNCHANGED_S - _LOOK_S
+        return now >= watch.look_at + more_s
 
     def _is_behind(self, watch: _Watch) -> bool:
         return self._quiet is None or self._quiet.last != watch.change

@@ -88,10 +88,11 @@ class Polling:
             ticket = self._wakeups.ticket(topic)
             views, _ = self._poll_once(request, key, looks=looks)
             left = deadline - self._machine.monotonic()
-            if views or left <= 0 or (stop is not None and stop.is_set()):
+            if views or left <= 0 or _is_set(stop):
                 return views
             rest = min(left, self._hub.due_in_s(key))
-            if not self._rest(key, ticket, rest, stop) and rest == left:
+            may_have = self._rest(key, ticket, rest, stop)
+            if _is_set(stop) or (not may_have and rest == left):
                 return []
 
     def _rest(self, key: Key, ticket: int, left: float, stop: threading.Event | None) -> bool:
@@ -99,12 +100,13 @@ class Polling:
         may.
         """
         until = self._machine.monotonic() + left
-        while left > 0 and not (stop is not None and stop.is_set()):
-            piece = min(left, self._hub.look_in_s(key))
-            is_turn = self._wakeups.wait_turn(f"q:{key[0]}", piece, ticket)
-            if is_turn or self._hub.may_be_changed(key):
-                return True
-            left = until - self._machine.monotonic()
+        with self._hub.waits(key):
+            while left > 0 and not _is_set(stop):
+                piece = min(left, self._hub.look_in_s(key))
+                is_turn = self._wakeups.wait_turn(f"q:{key[0]}", piece, ticket)
+                if is_turn or self._hub.may_be_changed(key):
+                    return True
+                left = until - self._machine.monotonic()
         return False
 
     def take(
@@ -190,3 +192,7 @@ class Polling:
         if away is not None and not views:
             raise away
         return views, retry_at
+
+
+def _is_set(stop: threading.Event | None) -> bool:
+    return stop is not None and stop.is_set()
