@@ -2,8 +2,6 @@
 it names, and for nothing else.
 """
 
-from typing import Any
-
 import pytest
 
 from conductor_py.decider.workspace import Limits
@@ -28,14 +26,14 @@ def engine(request: pytest.FixtureRequest) -> MemoryEngine:
     return memory_engine(limits=Limits(attempts=request.param))
 
 
-def _child(ref: str = "s") -> Json:
-    return sub_workflow(ref, workflow("c", simple("x"), outputParameters={"n": "${x.output.n}"}))
+def _child() -> Json:
+    return sub_workflow("s", workflow("c", simple("x")))
 
 
-def _work(engine: MemoryEngine, *names: str, output: Any = None) -> None:
+def _work(engine: MemoryEngine, *names: str) -> None:
     while tasks := [task for name in names for task in engine.poll(name, 5)]:
         for task in tasks:
-            engine.complete(task, output=output or {})
+            engine.complete(task)
         engine.settle()
 
 

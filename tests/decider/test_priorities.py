@@ -213,25 +213,14 @@ def test_children_that_begin_in_the_same_millisecond_do_so_in_the_order_of_the_d
     assert [task["inputData"]["k"] for task in engine.poll("t", 100)] == _REFS
 
 
-def test_workflows_that_tasks_start_in_the_same_millisecond_go_in_the_order_of_the_tasks(
-    engine: MemoryEngine,
+@pytest.mark.parametrize("takes_time", [True, False])
+def test_workflows_that_tasks_start_begin_in_the_order_of_the_tasks_also_in_one_millisecond(
+    request: pytest.FixtureRequest, engine: MemoryEngine, takes_time: bool
 ) -> None:
+    if takes_time:
+        request.getfixturevalue("ticking")
     started = workflow("o", _urgent("x") | {"inputParameters": {"k": "${workflow.input.k}"}})
     engine.register(started)
-    tasks = (
-        typed("START_WORKFLOW", ref)
-        | {"inputParameters": {"startWorkflow": {"name": "o", "input": {"k": ref}}}}
-        for ref in _REFS
-    )
-    engine.start(workflow("w", *tasks))
-    engine.settle()
-    assert [task["inputData"]["k"] for task in engine.poll("t", 100)] == _REFS
-
-
-def test_workflows_that_tasks_start_begin_in_the_order_of_the_tasks(ticking: MemoryEngine) -> None:
-    engine = ticking
-    definition = workflow("o", _urgent("x") | {"inputParameters": {"k": "${workflow.input.k}"}})
-    engine.register(definition)
     tasks = (
         typed("START_WORKFLOW", ref)
         | {"inputParameters": {"startWorkflow": {"name": "o", "input": {"k": ref}}}}
