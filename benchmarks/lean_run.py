@@ -80,7 +80,7 @@ def _given(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--only", choices=_PARTS, action="append")
     parser.add_argument("--many", type=int, default=_MANY, help="executions, of each load")
     parser.add_argument("--polls", type=int, default=50, help="long polls of the idle server")
-    parser.add_argument("--settle", type=float, default=90, help="seconds after each load")
+    parser.add_argument("--settle", type=float, default=150, help="seconds after each load")
     parser.add_argument("--seconds", type=float, default=_SECONDS, help="how long it is idle")
     parser.add_argument("--turns", type=int, default=7, help="of servers side by side")
     parser.add_argument("--starts", type=int, default=9, help="of the server")

@@ -35,7 +35,8 @@ class Mark:
 
 def measure_memory(at: Served, executions: int, settle_s: float) -> list[Mark]:
     """Measure at the start, and after each of two loads of so many one-task executions, when the
-    server is at rest and at least ``settle_s`` have passed: until then what has ended is in Redis.
+    server is at rest and at least ``settle_s`` have passed. What has ended stays in Redis for a
+    minute, then it leaves, and then its memory does.
     """
     load = replace(chain(at, "one", 1), executions=executions)
     marks = [Mark(0, memory_by_role(at.pid))]

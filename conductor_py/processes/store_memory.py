@@ -15,7 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-_LOOK_S: Final = 30.0
+_LOOK_S: Final = 10.0
+"""A look takes half a millisecond. What has ended leaves the store within some seconds."""
 _ANSWER_S: Final = 5.0
 _KNOWN_S: Final = 0.5
 """What a server says of its memory is a tenth of a second old."""
