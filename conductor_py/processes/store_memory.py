@@ -15,6 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from conductor_py.records import dataclass
+
 _LOOK_S: Final = 10.0
 """A look takes half a millisecond. What has ended leaves the store within some seconds."""
 _ANSWER_S: Final = 5.0
@@ -22,6 +24,7 @@ _KNOWN_S: Final = 0.5
 """What a server says of its memory is a tenth of a second old."""
 _LONGEST_LINE_BYTES: Final = 1024
 _WORTH_BYTES: Final = 8 * 1024 * 1024
+_FALLEN_BYTES: Final = 512 * 1024
 
 
 class StoreMemory:
@@ -31,7 +34,8 @@ class StoreMemory:
         """Ask nothing yet."""
         self._path = path
         self._stopping = stopping
-        self._stays_bytes = 0
+        self._last = _NOTHING
+        """After the server was last asked to give back, until little is free."""
 
     def keep_small(self) -> None:
         """Look now and then until stopped. The life of a thread."""
@@ -39,31 +43,47 @@ class StoreMemory:
             self.look()
 
     def look(self) -> None:
-        """Have the server give back what it is done with, where much is free, and much more than
-        what it could not give back the last time. One that is away or has no time is asked again
-        later.
+        """Have the server give back what it is done with, where much is free. What it could not
+        give back is not asked for again until it has freed more. One that is away or has no time is
+        asked again later.
         """
-        with suppress(OSError, ValueError), socket.socket(socket.AF_UNIX) as connection:
+        with suppress(OSError, ValueError, KeyError), socket.socket(socket.AF_UNIX) as connection:
             connection.settimeout(_ANSWER_S)
             connection.connect(str(self._path))
-            free_bytes = freeable_bytes(_ask_memory(connection))
-            if free_bytes < _WORTH_BYTES:
-                self._stays_bytes = 0
-            if free_bytes - self._stays_bytes >= _WORTH_BYTES:
+            now = memory_of(_ask_memory(connection))
+            if now.free_bytes < _WORTH_BYTES:
+                self._last = _NOTHING
+            elif now.has_freed_since(self._last):
                 connection.sendall(b"FUNCTION FLUSH SYNC\r\n")
                 connection.recv(_LONGEST_LINE_BYTES)
                 self._stopping.wait(_KNOWN_S)
-                self._stays_bytes = freeable_bytes(_ask_memory(connection))
+                self._last = memory_of(_ask_memory(connection))
 
 
-def freeable_bytes(memory: Mapping[str, str]) -> int:
-    """What the server has beyond twice of what it uses, by its INFO of memory; 0 where it would
-    give back nothing, or must not be asked to.
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What a server uses, and what it has beyond twice of that: nothing, where it would give back
+    nothing or must not be asked to.
     """
-    keeps = memory.get("mem_allocator", "").startswith("libc")
-    if not keeps or memory.get("number_of_libraries") != "0":
-        return 0
-    return max(0, int(memory["used_memory_rss"]) - 2 * int(memory["used_memory"]))
+
+    used_bytes: int
+    free_bytes: int
+
+    def has_freed_since(self, last: Memory) -> bool:
+        """Whether it uses less, or has become larger and is done with that."""
+        fallen = last.used_bytes - self.used_bytes
+        return fallen >= _FALLEN_BYTES or self.free_bytes - last.free_bytes >= _WORTH_BYTES
+
+
+_NOTHING: Final = Memory(used_bytes=0, free_bytes=0)
+
+
+def memory_of(said: Mapping[str, str]) -> Memory:
+    """Read a server's INFO of memory; raises ValueError or KeyError."""
+    used, resident = int(said["used_memory"]), int(said["used_memory_rss"])
+    keeps = said.get("mem_allocator", "").startswith("libc")
+    gives = keeps and said.get("number_of_libraries") == "0"
+    return Memory(used_bytes=used, free_bytes=max(0, resident - 2 * used) if gives else 0)
 
 
 def _ask_memory(connection: socket.socket) -> dict[str, str]:

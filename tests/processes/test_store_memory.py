@@ -13,7 +13,7 @@ import redis
 
 from conductor_py.processes import store_memory
 from conductor_py.processes.embedded_redis import EmbeddedRedis
-from conductor_py.processes.store_memory import StoreMemory, freeable_bytes
+from conductor_py.processes.store_memory import StoreMemory, memory_of
 from tests.services.processes import resident_mb
 from tests.waiting import PATIENCE_S, until
 
@@ -68,39 +68,43 @@ _FREE = {
 def test_memory_is_asked_for_only_where_that_helps_and_harms_nothing(
     differs: dict[str, str],
 ) -> None:
-    assert freeable_bytes(_FREE) == 36_000_000
-    assert freeable_bytes(_FREE | differs) == 0
+    assert memory_of(_FREE).free_bytes == 36_000_000
+    assert memory_of(_FREE | differs).free_bytes == 0
 
 
 def test_what_was_not_given_back_is_not_asked_for_again_and_again(tmp_path: Path) -> None:
     path, is_stopping, asked = tmp_path / "redis.sock", threading.Event(), list[bool]()
     is_stopping.set()  # nothing waits
     free_mb = ((40, 38), (40,), (45,), (49, 1), (49, 5), (40, 38), (5,), (40, 0))
+    looks = [(2.0, *each) for each in free_mb]
+    # It uses less than when it was last asked, a little and then half a megabyte.
+    looks += [(9.0, 20, 12), (9.0, 13), (8.8, 13), (8.4, 13, 10), (8.4, 12)]
 
     with socket.socket(socket.AF_UNIX) as listening, ThreadPoolExecutor(1) as aside:
         listening.bind(str(path))
         listening.listen()
         memory = StoreMemory(path, is_stopping)
-        for before, *after in free_mb:
+        for used, before, *after in looks:
             looked = aside.submit(memory.look)
             connection, _ = listening.accept()
             with connection:
                 connection.settimeout(PATIENCE_S)
                 assert connection.recv(100) == b"INFO memory\r\n"
-                connection.sendall(_free(before))
+                connection.sendall(_free(before, used))
                 asked.append(connection.recv(100) == b"FUNCTION FLUSH SYNC\r\n")
                 if asked[-1]:
                     connection.sendall(b"+OK\r\n")
                     assert connection.recv(100) == b"INFO memory\r\n"
-                    connection.sendall(_free(*after))
+                    connection.sendall(_free(*after, used))
             looked.result(PATIENCE_S)
 
-    assert asked == [bool(after) for _, *after in free_mb]
+    assert asked == [bool(after) for _, _, *after in looks]
 
 
-def _free(megabytes: int) -> bytes:
+def _free(megabytes: float, used: float) -> bytes:
     """What a server answers that has so many megabytes more than twice of what it uses."""
-    lines = _FREE | {"used_memory_rss": str(4_000_000 + megabytes * 1_000_000)}
+    used_bytes, rss_bytes = int(used * 1e6), int((2 * used + megabytes) * 1e6)
+    lines = _FREE | {"used_memory": str(used_bytes), "used_memory_rss": str(rss_bytes)}
     text = "".join(f"{name}:{value}\r\n" for name, value in lines.items())
     return f"${len(text)}\r\n{text}\r\n".encode()
 
