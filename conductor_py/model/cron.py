@@ -209,7 +209,7 @@ def parse(text: str) -> Cron:
         for found in re.finditer(r"\S+", _MACROS.get(word, text))
     ]
     if len(tokens) != 6:
-        hint = "; begin with the second, 0 say" if len(tokens) == 5 else ""
+        hint = "; begin with the second, for example 0" if len(tokens) == 5 else ""
         position = tokens[6].at if len(tokens) > 6 else len(text) + 1
         raise CronError(
             "the six fields are second, minute, hour, day of the month, month and day of the week,"

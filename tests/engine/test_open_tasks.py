@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from conductor_py.errors import StoreUnavailable
+from conductor_py.errors import Conflict, StoreUnavailable
 from conductor_py.testing import MemoryEngine
 from tests.builders import simple, tasks_of, typed, workflow
 
@@ -86,3 +86,38 @@ def test_what_is_in_no_queue_is_not_counted(engine: MemoryEngine) -> None:
     engine.start(workflow("w", typed("HUMAN", "h")))
     assert len(engine.engine.open_tasks.page("HUMAN", start=0, count=10)) == 1
     assert engine.engine.open_tasks.requeue_all("HUMAN") == 0
+
+
+def _requeued(engine: MemoryEngine) -> dict[str, object]:
+    """The task as its first worker has it, before it was put back."""
+    started(engine, 1, "a")
+    (former,) = engine.poll("a", worker="one")
+    assert engine.engine.open_tasks.requeue_all("a") == 1
+    return former
+
+
+def _output(engine: MemoryEngine, task: dict[str, object]) -> object:
+    (shown,) = tasks_of(engine, str(task["workflowInstanceId"]), "a")
+    return shown["outputData"] if shown["status"] == "COMPLETED" else None
+
+
+def test_a_late_result_is_taken_where_nothing_tells_whose_it_is(engine: MemoryEngine) -> None:
+    former = _requeued(engine)
+    engine.complete(former, {"by": "nobody"}, worker="")
+    assert _output(engine, former) == {"by": "nobody"}
+
+
+def test_workers_of_one_name_are_told_apart_by_the_claim(engine: MemoryEngine) -> None:
+    former = _requeued(engine)
+    (now,) = engine.poll("a", worker="one")
+    with pytest.raises(Conflict):
+        engine.complete(former, {"by": "former"}, worker="one", claim=former["claimToken"])
+    engine.complete(now, {"by": "now"}, worker="one", claim=now["claimToken"])
+    assert _output(engine, now) == {"by": "now"}
+
+
+def test_workers_of_one_name_without_claims_are_one_worker(engine: MemoryEngine) -> None:
+    former = _requeued(engine)
+    engine.poll("a", worker="one")
+    engine.complete(former, {"by": "former"}, worker="one")
+    assert _output(engine, former) == {"by": "former"}

@@ -95,7 +95,7 @@ def test_what_was_not_given_back_is_not_asked_for_again_and_again(tmp_path: Path
                 if asked[-1]:
                     connection.sendall(b"+OK\r\n")
                     assert connection.recv(100) == b"INFO memory\r\n"
-                    connection.sendall(_free(*after, used))
+                    connection.sendall(_free(after[0], used))
             looked.result(PATIENCE_S)
 
     assert asked == [bool(after) for _, _, *after in looks]

@@ -122,7 +122,7 @@ class Encoder:
         }
         self._bounds["vars"] = _Bounds(
             PayloadKind.WORKFLOW_OUTPUT,
-            "Workflow variables",
+            "The set of workflow variables",
             limits.variables_hard,
             limits.variables_hard,
         )
