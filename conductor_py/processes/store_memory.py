@@ -18,7 +18,7 @@ from typing import Final
 from conductor_py.records import dataclass
 
 _LOOK_S: Final = 10.0
-"""A look takes half a millisecond. What has ended leaves the store within some seconds."""
+"""A look takes a tenth of a millisecond, and what it waits for leaves the store within seconds."""
 _ANSWER_S: Final = 5.0
 _KNOWN_S: Final = 0.5
 """What a server says of its memory is a tenth of a second old."""

@@ -72,6 +72,11 @@ class Page:
         """The names by which links reach the headings."""
         return frozenset(_anchor(heading) for heading in _HEADING.findall(self.prose))
 
+    def section(self, heading: str) -> str:
+        """What stands below a heading of the second level, to the next one; fails without it."""
+        (behind,) = self.text.split(f"\n## {heading}\n")[1:]
+        return behind.partition("\n## ")[0]
+
     def rows(self) -> Iterator[tuple[str, ...]]:
         """The rows of all tables, head and rule left out, cells without their code marks."""
         lines = self.text.splitlines()

@@ -16,11 +16,7 @@ from tests.docs.pages import page
 
 Json = dict[str, Any]
 
-_SECTION = (
-    page("docs/reference/compatibility.md")
-    .text.partition("\n## Events and notices\n")[2]
-    .partition("\n## ")[0]
-)
+_SECTION = page("docs/reference/compatibility.md").section("Events and notices")
 
 _TASK: Json = {
     "workflowId": "w",

@@ -51,9 +51,7 @@ def _members(value, prefix=""):
 
 
 def test_every_member_of_the_environment_is_listed_with_its_default():
-    text = page("docs/reference/pipelines.md").text
-    section = text.partition("\n## Environment\n")[2].partition("\n## ")[0]
-    rows = _rows(section)
+    rows = _rows(page("docs/reference/pipelines.md").section("Environment"))
     members = dict(_members(Environment()))
     assert rows.keys() == members.keys()
     for name, default in members.items():

@@ -26,11 +26,7 @@ from tests.docs.pages import page
 
 Json = dict[str, Any]
 
-_SECTION = (
-    page("docs/reference/compatibility.md")
-    .text.partition("\n## Definitions that are refused\n")[2]
-    .partition("\n## ")[0]
-)
+_SECTION = page("docs/reference/compatibility.md").section("Definitions that are refused")
 _ROWS = [line.split("|") for line in _SECTION.splitlines() if line.startswith("| `")]
 _NAMED = {name for cells in _ROWS for name in re.findall(r"`([^`]+)`", cells[1])}
 

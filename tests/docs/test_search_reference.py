@@ -20,8 +20,7 @@ _KINDS = {
 
 
 def _section() -> str:
-    text = page("docs/reference/http-api.md").text
-    return text.partition("\n## Searching\n")[2].partition("\n## ")[0]
+    return page("docs/reference/http-api.md").section("Searching")
 
 
 def _conditions() -> list[str]:

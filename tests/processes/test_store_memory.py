@@ -72,7 +72,7 @@ def test_memory_is_asked_for_only_where_that_helps_and_harms_nothing(
     assert memory_of(_FREE | differs).free_bytes == 0
 
 
-def test_what_was_not_given_back_is_not_asked_for_again_and_again(tmp_path: Path) -> None:
+def test_what_was_not_given_back_is_asked_for_again_only_when_more_is_free(tmp_path: Path) -> None:
     path, is_stopping, asked = tmp_path / "redis.sock", threading.Event(), list[bool]()
     is_stopping.set()  # nothing waits
     free_mb = ((40, 38), (40,), (45,), (49, 1), (49, 5), (40, 38), (5,), (40, 0))
