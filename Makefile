@@ -94,7 +94,7 @@ test: install ## everything that a change must pass, in at most twelve minutes
 test-all: $(INSTALLED) ## what takes long or needs luck, target by target, from where it was [AGAIN=1]; writes docs/reference/test-report.md
 	$(BIN)/python -m tests.tiers.targets $(if $(AGAIN),--again)
 
-test-%: $(INSTALLED) ## [SEED=n] one target of test-all: seeds versions histories fuzz docs pages stories pipelines timing simulation simulate mutants chaos chaos-spark soak fuzz-server bench bench-spark
+test-%: $(INSTALLED) ## [SEED=n] one target of test-all: seeds versions histories fuzz docs pages stories stories-apart pipelines timing simulation simulate mutants chaos chaos-spark soak fuzz-server bench bench-spark
 	$(BIN)/python -m tests.tiers.targets $*
 
 test-report: $(INSTALLED) ## write docs/reference/test-report.md from the last run of each target

@@ -6,7 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.deployment import Deployment, deployed
+from tests.acceptance.deployment import (
+    A_PROCESS_EACH,
+    APART,
+    ONE_PROCESS,
+    Deployment,
+    deployed,
+)
 
 Say = Callable[[str], None]
 
@@ -17,8 +23,12 @@ def deployment(tmp_path: Path) -> Iterator[Deployment]:
         yield made
 
 
-ONE_PROCESS = ("--set", "conductor.server.oneProcess=true")
-A_PROCESS_EACH = ("--set", "conductor.server.oneProcess=false")
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With SHAPE=apart, leave out the stories that run on both shapes by themselves."""
+    if APART:
+        both = [each for each in items if "shape" in getattr(each, "fixturenames", ())]
+        items[:] = [each for each in items if each not in both]
+        config.hook.pytest_deselected(items=both)
 
 
 @pytest.fixture(params=[ONE_PROCESS, A_PROCESS_EACH], ids=["one process", "a process each"])

@@ -22,6 +22,11 @@ from tests.waiting import PATIENCE_S, until
 STOP_S = PATIENCE_S
 _TICK_S = 0.05
 
+ONE_PROCESS = ("--set", "conductor.server.oneProcess=true")
+A_PROCESS_EACH = ("--set", "conductor.server.oneProcess=false")
+APART = os.environ.get("SHAPE") == "apart"
+"""Whether servers run a process for each of their parts where a story does not say how."""
+
 
 class Process:
     """One command of conductor-py with a working directory of its own."""
@@ -99,7 +104,8 @@ class Api(Process):
 
     def __init__(self, folder: Path, command: str, *options: str, port: int | None = None) -> None:
         self.port = port or free_port()
-        super().__init__(folder, command, "--port", str(self.port), *options)
+        shape = A_PROCESS_EACH if APART and command == "server" else ()  # what options say wins
+        super().__init__(folder, command, "--port", str(self.port), *shape, *options)
         self.client = Client(
             f"http://127.0.0.1:{self.port}/api", timeout_s=PATIENCE_S, backoff=Backoff(tries=1)
         )

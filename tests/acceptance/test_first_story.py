@@ -5,8 +5,7 @@ import sys
 
 import pytest
 
-from tests.acceptance.conftest import ONE_PROCESS
-from tests.acceptance.deployment import Deployment
+from tests.acceptance.deployment import ONE_PROCESS, Deployment
 from tests.acceptance.stories import finish, found, start, status, take
 from tests.services.processes import is_running
 from tests.waiting import until

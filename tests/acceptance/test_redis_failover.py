@@ -16,8 +16,7 @@ from redis.crc import key_slot
 
 from conductor_py.errors import ConductorError, NotFound, StoreUnavailable
 from conductor_py.sdk import Backoff, Client
-from tests.acceptance.conftest import ONE_PROCESS
-from tests.acceptance.deployment import Api, Deployment
+from tests.acceptance.deployment import ONE_PROCESS, Api, Deployment
 from tests.conftest import RealRedis
 from tests.services import absent
 from tests.services.cache import Unobtainable

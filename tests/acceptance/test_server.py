@@ -10,8 +10,9 @@ import time
 import pytest
 
 from conductor_py.sdk import Client
-from tests.acceptance.conftest import A_PROCESS_EACH, ONE_PROCESS
 from tests.acceptance.deployment import (
+    A_PROCESS_EACH,
+    ONE_PROCESS,
     Deployment,
     await_gone,
     cpu_ticks,

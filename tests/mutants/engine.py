@@ -13,6 +13,7 @@ EXECUTOR: Final = "tests/engine/test_executor.py"
 RESULTS: Final = "tests/engine/test_results.py"
 LARGE_READS: Final = "tests/engine/test_large_reads.py"
 VERY_WIDE: Final = "tests/engine/test_very_wide_archives.py"
+LOOKOUT: Final = "tests/engine/test_lookout.py"
 LEAVING: Final = "tests/engine/test_leaving.py"
 STARTING_AGAIN: Final = "tests/engine/test_starting_again.py"
 RACES: Final = "tests/anomalies/test_races.py"
@@ -674,4 +675,46 @@ SYSTEM: Final = (
     ),
 )
 
-PLANTED: Final = (*DECIDING, *STORED, *READS, *LEAVES, *SYSTEM)
+POLLS: Final = (
+    Mutant(
+        id="only-one-queue-looked-out-for",
+        bug="The lookout wakes who waits for one queue; the long polls of others sleep on.",
+        breaks=("I4",),
+        edits=(
+            Edit(
+                f"{ENGINE}/tasks/lookout.py",
+                "in self._hub.to_look_at():",
+                "in self._hub.to_look_at()[:1]:",
+            ),
+        ),
+        caught_by=(LOOKOUT,),
+    ),
+    Mutant(
+        id="nobody-told-of-the-stop",
+        bug="A lookout that stops wakes nobody: long polls sleep to their end.",
+        breaks=("I4",),
+        edits=(
+            Edit(
+                f"{ENGINE}/tasks/lookout.py",
+                "            self._hub.is_attended = False\n            self._wake_all()\n",
+                "            self._hub.is_attended = False\n",
+            ),
+        ),
+        caught_by=(LOOKOUT,),
+    ),
+    Mutant(
+        id="due-known-to-no-other",
+        bug="What falls due is looked at only by the poll that was told of it, if it is there.",
+        breaks=("I4",),
+        edits=(
+            Edit(
+                f"{ENGINE}/tasks/hub.py",
+                "or min(watch.more.values(), default=_NEVER) <= now",
+                "or min((), default=_NEVER) <= now",
+            ),
+        ),
+        caught_by=(LOOKOUT,),
+    ),
+)
+
+PLANTED: Final = (*DECIDING, *STORED, *READS, *POLLS, *LEAVES, *SYSTEM)

@@ -1,11 +1,12 @@
 """The official SDKs, each in an environment that holds nothing else, fetched once."""
 
+import json
 import os
 import subprocess
 import venv
 from pathlib import Path
 
-from tests.services.cache import fetched, run, tool
+from tests.services.cache import Unobtainable, fetched, run, tool
 
 PYTHON_1 = "1.5.1"
 PYTHON_2 = "2.0.0"
@@ -13,6 +14,7 @@ JAVASCRIPT = "4.0.0"
 JAVA = "6.0.0"
 NETFLIX = "3.15.0"
 GO = "1.5.4"
+_GO_SDK = f"github.com/conductor-sdk/conductor-go@v{GO}"
 _COMPILER = "3.46.100"
 _HERE = Path(__file__).parent
 _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
@@ -107,21 +109,49 @@ def _told_in_java(program: str, group: str, version: str) -> tuple[Command, Path
 
 def go_story() -> tuple[Command, Path]:
     """The command that tells the story with the Go SDK, and where."""
+    place = _go_module()
+    (place / "story_of_go.go").write_text((_HERE / "story_of_go.go").read_text())
+    return (built_in_go(place, "."),), place
+
+
+def go_readme() -> tuple[str, Path]:
+    """The page that the Go SDK shows its users, and where its programs can be built."""
+    place = _go_module()
+    sdk = subprocess.run(
+        (tool("go"), "mod", "download", "-json", _GO_SDK),
+        cwd=place,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if sdk.returncode:
+        raise Unobtainable(sdk.stderr)
+    return (Path(json.loads(sdk.stdout)["Dir"]) / "README.md").read_text(), place
+
+
+def _go_module() -> Path:
     go = tool("go")
 
     def build(folder: Path) -> None:
         (folder / "story_of_go.go").write_text((_HERE / "story_of_go.go").read_text())
-        sdk = f"github.com/conductor-sdk/conductor-go@v{GO}"
-        for words in (("init", "story"), ("edit", "-require", sdk), ("tidy",), ("vendor",)):
+        for words in (("init", "story"), ("edit", "-require", _GO_SDK), ("tidy",), ("vendor",)):
             run(go, "mod", *words, cwd=folder)
 
-    place = fetched(f"conductor-go-{GO}", build)
-    (place / "story_of_go.go").write_text((_HERE / "story_of_go.go").read_text())
+    return fetched(f"conductor-go-{GO}", build)
+
+
+def built_in_go(place: Path, package: str) -> str:
+    """The program that a package of a module makes, named after the package's folder."""
+    program = place / "built" / (package.rpartition("/")[2].strip(".") or "story")
     compiled = subprocess.run(
-        (go, "build", "-o", "story", "."), cwd=place, capture_output=True, text=True, check=False
+        (tool("go"), "build", "-o", str(program), package),
+        cwd=place,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert compiled.returncode == 0, compiled.stderr
-    return (str(place / "story"),), place
+    return str(program)
 
 
 def _java() -> str:

@@ -41,6 +41,8 @@ _LONGEST_REASON = 160
 _WRITTEN = (
     *("test-results", "test-report.md", "benchmarks.md", "benchmarks-spark.json"),
     *("benchmarks-spark.md", "chaos-spark.md", "fuzz.md", "mutants.md"),
+    # Measured for hours, by programs that are no targets.
+    *("benchmarks-scale.md", "benchmarks-lean.md", "benchmarks-peers.md"),
 )
 _SOURCES: Final = ("--", ".", *(f":(exclude)docs/reference/{page}" for page in _WRITTEN))
 
@@ -104,6 +106,14 @@ TARGETS: Final = (
     _thorough("docs", "the examples of the documentation", *_DIVIDED),
     _thorough("pages", "the pages in a real browser", *_DIVIDED),
     _thorough("stories", "whole deployments of real processes, with kills"),
+    Target(
+        name="stories-apart",
+        shows="the stories that run on one shape by themselves, on servers of a process each",
+        command=(
+            *("env", "SHAPE=apart", sys.executable, "-m", _MARKED),
+            *("-m", "acceptance and not thorough(target='timing')", "tests/acceptance"),
+        ),
+    ),
     _thorough("pipelines", "data pipelines on Spark, and their connectors on real systems"),
     _thorough("timing", "what is true of a quiet machine only: seconds that are promised"),
     _thorough("simulation", "what the simulator finds, shrinks and repeats", *_DIVIDED),
@@ -142,7 +152,9 @@ TARGETS: Final = (
         "benchmarks/spark_run.py",
     ),
 )
-MARKED: Final = frozenset(target.name for target in TARGETS if _MARKED in target.command)
+MARKED: Final = frozenset(
+    target.name for target in TARGETS if f"thorough(target='{target.name}')" in target.command
+)
 """The targets that a test may name by its marker."""
 
 
