@@ -113,7 +113,7 @@ bench-spark: $(INSTALLED) ## measure Spark workers, write docs/reference/benchma
 bench-scale: $(INSTALLED) ## a million tasks, open and archived executions; writes docs/reference/benchmarks-scale.md [PART=wide] [MANY=n]
 	$(BIN)/python benchmarks/scale_run.py $(if $(PART),--only $(PART)) $(if $(MANY),--many $(MANY))
 
-bench-lean: $(INSTALLED) ## start, memory, idle CPU, executions beside Java's and an earlier tree; writes docs/reference/benchmarks-lean.md [PART=start|memory|idle|java|before] [MANY=n] [SECONDS=s]
+bench-lean: $(INSTALLED) ## start, memory, idle CPU, executions beside Java's and an earlier tree; writes docs/reference/benchmarks-lean.md [PART=start|memory|idle|java|before|shapes] [MANY=n] [SECONDS=s]
 	$(BIN)/python -m benchmarks.lean_run $(if $(PART),--only $(PART)) $(if $(MANY),--many $(MANY)) \
 		$(if $(SECONDS),--seconds $(SECONDS))
 

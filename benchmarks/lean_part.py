@@ -1,9 +1,12 @@
-"""What an execution costs, beside Java's server as it ships and beside an earlier tree of ours."""
+"""What an execution costs, beside Java's server as it ships, beside an earlier tree of ours, and in
+one process beside a process for each part.
+"""
 
 from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,12 +17,16 @@ from benchmarks.peers.ours import OURS
 from benchmarks.peers.page import median, ratios_of
 from benchmarks.peers.peer import Outcome
 from benchmarks.peers.run import measure
-from benchmarks.turns import measure_turns
+from benchmarks.turns import measure_servers, measure_turns
 from tests.services.cache import Unobtainable
 
+_Turn = Mapping[str, dict[str, Any]]
 _ROOT = Path(__file__).resolve().parents[1]
+_HERE: Final = {"PYTHONPATH": str(_ROOT)}
 _OF_JAVA: Final = "Beside Java's server as it ships, in turns"
 _OF_BEFORE: Final = "Beside {} of this server, in turns"
+_OF_SHAPES: Final = "All parts in one process, beside a process for each, in turns"
+_ONE_PROCESS: Final = "CONDUCTOR_SERVER_ONEPROCESS"
 #: What is measured, its name and unit, and the wanted ratio.
 _BESIDE_JAVA: Final = (
     ("one_cpu", "CPU of a one-task execution, 1 client", 0.22),
@@ -32,6 +39,18 @@ _BESIDE_BEFORE: Final = (
     ("turn_eight_cpu", "CPU of a one-task execution, 8 clients", None),
     ("turn_chain_cpu", "CPU of a task of a chain of ten", None),
     ("turn_fork_1000", "CPU of a branch of a fork of 1,000", 0.6),
+)
+#: What is measured, its name and unit.
+_BESIDE_APART: Final = (
+    ("turn_one_cpu", "CPU of a one-task execution, 1 client", "ms"),
+    ("turn_eight_cpu", "CPU of a one-task execution, 8 clients", "ms"),
+    ("turn_chain_cpu", "CPU of a task of a chain of ten", "ms"),
+    ("turn_fork_1000", "CPU of a branch of a fork of 1,000", "ms"),
+    ("turn_one", "one-task executions a second, 1 client", "/s"),
+    ("turn_eight", "one-task executions a second, 8 clients", "/s"),
+    ("turn_handed_p50", "from a result to the next task in a worker's hands, p50", "ms"),
+    ("turn_handed_p95", "from a result to the next task in a worker's hands, p95", "ms"),
+    ("turn_memory", "resident memory of all processes after the load of a turn", "MB"),
 )
 
 
@@ -50,7 +69,7 @@ def figures_beside_java(ours: Outcome, java: Outcome) -> Iterator[Figure]:
         yield Figure(
             key=f"java_{key}",
             part=_OF_JAVA,
-            title=_title(title, pair, found := ratios_of(ours, java, key)),
+            title=_title(title, pair, found := ratios_of(ours, java, key), "ms"),
             value=statistics.median(found),
             unit="x",
             target=target,
@@ -66,25 +85,41 @@ def measure_beside_before(base: str, turns: int) -> list[Figure]:
 
 def figures_beside_before(
     base: str,
-    before: Sequence[Mapping[str, dict[str, Any]]],
-    after: Sequence[Mapping[str, dict[str, Any]]],
+    before: Sequence[_Turn],
+    after: Sequence[_Turn],
 ) -> Iterator[Figure]:
     """What is wanted of the turns."""
+    part = _OF_BEFORE.format(f"`{base}`")
     for key, title, target in _BESIDE_BEFORE:
-        old = [turn[key]["value"] for turn in before]
-        new = [turn[key]["value"] for turn in after]
-        pair = statistics.median(new), statistics.median(old)
-        yield Figure(
-            key=f"before_{key}",
-            part=_OF_BEFORE.format(f"`{base}`"),
-            title=_title(title, pair, found := ratios(old, new)),
-            value=statistics.median(found),
-            unit="x",
-            target=target,
-        )
+        yield replace(_beside(before, after, key, title, "ms"), part=part, target=target)
 
 
-def _title(title: str, pair: tuple[float, float], found: Sequence[float]) -> str:
+def measure_shapes(turns: int) -> list[Figure]:
+    """Measure a server of one process and one of a process for each part in so many turns."""
+    environments = ({_ONE_PROCESS: shape} for shape in ("false", "true"))
+    apart, together = measure_servers([_HERE | each for each in environments], turns)
+    return list(figures_of_shapes(apart, together))
+
+
+def figures_of_shapes(apart: Sequence[_Turn], together: Sequence[_Turn]) -> Iterator[Figure]:
+    """What one process costs of what processes apart do, how fast it is beside them."""
+    for key, title, unit in _BESIDE_APART:
+        yield replace(_beside(apart, together, key, title, unit), part=_OF_SHAPES)
+
+
+def _beside(
+    there: Sequence[_Turn], here: Sequence[_Turn], key: str, title: str, unit: str
+) -> Figure:
+    """The median of the ratios of neighbours, with the medians that it is of."""
+    old = [turn[key]["value"] for turn in there]
+    new = [turn[key]["value"] for turn in here]
+    pair = statistics.median(new), statistics.median(old)
+    found = ratios(old, new)
+    title = _title(title, pair, found, unit)
+    return Figure(key=key, part="", title=title, value=statistics.median(found), unit="x")
+
+
+def _title(title: str, pair: tuple[float, float], found: Sequence[float], unit: str) -> str:
     here, there = pair
     span = f"{min(found):.2f} to {max(found):.2f}"
-    return f"{title} ({here:.3g} ms) over its ({there:.3g} ms); all turns {span}"
+    return f"{title} ({here:.3g} {unit}) over its ({there:.3g} {unit}); all turns {span}"

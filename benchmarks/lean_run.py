@@ -1,9 +1,9 @@
 """Measure whether an embedded server is lean: what ``make bench-lean`` calls, half an hour.
 
 Its start, its memory after so many executions and after as many again, its CPU while nothing
-happens, and what executions cost beside Java's server and beside an earlier tree. Writes
-docs/reference/benchmarks-lean.md. What lies beyond what is wanted fails nothing; an execution that
-is lost or wrong does.
+happens, and what executions cost beside Java's server, beside an earlier tree, and in one process
+beside a process for each part. Writes docs/reference/benchmarks-lean.md. What lies beyond what is
+wanted fails nothing; an execution that is lost or wrong does.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Final
 
 from benchmarks.figures import Figure
 from benchmarks.idle_part import measure_idle, measure_web_server
-from benchmarks.lean_part import measure_beside_before, measure_beside_java
+from benchmarks.lean_part import measure_beside_before, measure_beside_java, measure_shapes
 from benchmarks.machine import describe, own_version
 from benchmarks.memory_part import figures_of, measure_memory, table
 from benchmarks.others import Others
@@ -27,7 +27,7 @@ from benchmarks.server_part import server
 from benchmarks.start_part import measure_starts
 
 _PAGE: Final = Path(__file__).resolve().parents[1] / "docs" / "reference" / "benchmarks-lean.md"
-_PARTS: Final = ("start", "memory", "idle", "java", "before")
+_PARTS: Final = ("start", "memory", "idle", "java", "before", "shapes")
 _MANY: Final = 10_000
 _SECONDS: Final = 60.0
 #: The tree of which half was wanted.
@@ -103,8 +103,10 @@ def _measured(part: str, given: argparse.Namespace, lines: list[str]) -> Iterato
         yield from measure_web_server(given.polls, given.seconds)
     elif part == "java":
         yield from measure_beside_java(given.turns)
-    else:
+    elif part == "before":
         yield from measure_beside_before(given.base, given.turns)
+    else:
+        yield from measure_shapes(given.turns)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ measured within seconds. While one is under load the others rest, at a cost that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,6 +15,7 @@ from typing import Any, Final, TypeVar
 
 from benchmarks.clients import Load, alone
 from benchmarks.figures import quantile
+from benchmarks.machine import memory_by_role
 from benchmarks.server_part import (
     Served,
     chain,
@@ -38,6 +39,7 @@ _FIGURES: Final = (
     ("turn_fork_10", "CPU of all processes for a branch of 10", "ms"),
     ("turn_fork_100", "CPU of all processes for a branch of 100", "ms"),
     ("turn_fork_1000", "CPU of all processes for a branch of 1,000", "ms"),
+    ("turn_memory", "resident memory of all processes after it", "MB"),
 )
 #: Executions of one turn: by one client, by eight, of chains of ten.
 _BY_ONE: Final = 100
@@ -52,8 +54,13 @@ Turn = dict[str, dict[str, Any]]
 
 def measure_turns(trees: Sequence[Path], turns: int) -> list[list[Turn]]:
     """Return the turns of each tree's server, each turn as figures by key."""
+    return measure_servers([{"PYTHONPATH": str(tree)} for tree in trees], turns)
+
+
+def measure_servers(servers: Sequence[Mapping[str, str]], turns: int) -> list[list[Turn]]:
+    """Return the turns of a server for each of these environments, each turn as figures by key."""
     with ExitStack() as running:
-        served = [running.enter_context(server(PYTHONPATH=str(tree))) for tree in trees]
+        served = [running.enter_context(server(**environment)) for environment in servers]
         loads = [_loads(at) for at in served]
         return take_turns(
             [partial(_turn, *each) for each in zip(served, loads, strict=True)], turns
@@ -104,6 +111,7 @@ def _turn(at: Served, loads: _Loads) -> Turn:
         ten_ms / (_CHAINS * loads.ten.tasks),
         *(quantile(handed_ms, share) for share in (0.5, 0.95)),
         *(cpu_of(at, each)[0] / _BRANCHES for each in loads.forks),
+        sum(each.resident for each in memory_by_role(at.pid).values()),
     )
     return {
         key: {"part": _PART, "title": title, "unit": unit, "value": value}

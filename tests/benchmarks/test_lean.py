@@ -52,6 +52,17 @@ def test_a_branch_of_a_wide_fork_is_wanted_at_a_part_of_what_it_was() -> None:
     assert fork.part == "Beside `abc` of this server, in turns"
 
 
+def test_one_process_is_told_beside_processes_apart_in_the_unit_of_each_figure() -> None:
+    keys = [key for key, _, _ in lean_part._BESIDE_APART]
+    apart, together = ([{key: {"value": value} for key in keys}] for value in (4.0, 1.0))
+
+    figures = list(lean_part.figures_of_shapes(apart, together))
+
+    assert [figure.value for figure in figures] == [0.25] * len(keys)
+    assert "(1 ms) over its (4 ms)" in figures[0].title
+    assert "(1 MB) over its (4 MB)" in figures[-1].title
+
+
 @pytest.fixture
 def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where a run writes, whose parts take no time."""
@@ -77,7 +88,7 @@ def test_a_whole_run_writes_the_page_with_what_is_missed(
     assert re.findall(r"^## (\w+)$", written, re.MULTILINE) == list(lean_run._PARTS)
     assert "## More of memory" in written
     assert "what else runs on the machine" in written
-    assert "5 figures, 1 beyond what is wanted" in capsys.readouterr().out
+    assert "6 figures, 1 beyond what is wanted" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("less", [["--only", "idle"], ["--many", "40"], ["--seconds", "1"]])
