@@ -1,16 +1,17 @@
-"""Measure what grows: what ``make bench-scale`` calls, half an hour and more at full size.
+"""Measure what grows: what ``make bench-scale`` calls, three quarters of an hour at full size.
 
-Writes docs/reference/benchmarks-scale.md. What lies beyond what is wanted fails nothing; an
-execution that is lost or does not end does.
+Writes docs/reference/benchmarks-scale.md, of a part alone its section. What lies beyond what is
+wanted fails nothing; an execution that is lost or does not end does.
 """
 
 from __future__ import annotations
 
 import argparse
 import platform
+import re
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,6 +20,7 @@ sys.path.append(str(_ROOT))
 
 from benchmarks.figures import Figure  # noqa: E402 - found where this file is
 from benchmarks.machine import describe, own_version  # noqa: E402
+from benchmarks.others import Others  # noqa: E402
 from benchmarks.place import place  # noqa: E402
 from benchmarks.report import rows  # noqa: E402
 from benchmarks.scale_archive import measure_archive  # noqa: E402
@@ -32,15 +34,13 @@ _PAGE = _ROOT / "docs" / "reference" / "benchmarks-scale.md"
 _PARTS = ("archive", "open", "timers", "wide")
 _MILLION = 1_000_000
 _TIMERS = 10
+_SECTION = re.compile(r"^(?=## )", re.MULTILINE)
 _HEAD = """\
 # Benchmarks of what grows
 
-Written by `{command}` on {date}; do not edit.
+Written by `make bench-scale`, each section by one run of its part; do not edit.
 
-- Machine: {machine}
-- Software: {software}
-
-One run. *Wanted* fails nothing. For an execution of a million tasks
+*Wanted* fails nothing. For an execution of a million tasks
 `conductor.limits.tasksPerExecution` is raised (by default 200,000). Archived executions are their
 documents in the index, which is what a search reads; what the archive keeps of each beside that is
 left out.
@@ -66,29 +66,40 @@ def measure(parts: Sequence[str], many: int) -> Iterator[Figure]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, and write the page; a part alone, or less of everything, is printed only."""
+    """Measure, and write the page, or a part's section of it; less of everything is printed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", choices=_PARTS, action="append")
     parser.add_argument("--many", type=int, default=_MILLION, help="how many of everything")
     given = parser.parse_args(arguments)
-    own = own_version()
+    own, others = own_version(), Others()
     figures = []
     for figure in measure(given.only or _PARTS, given.many):
         print(f"{figure.title}: {figure.value:.4g} {figure.unit}", file=sys.stderr, flush=True)
         figures.append(figure)
-    head = _HEAD.format(
-        command="make bench-scale",
-        date=datetime.now(UTC).date().isoformat(),
-        machine=describe(),
-        software=f"Python {platform.python_version()}, {own}",
+    told = (
+        f"{datetime.now(UTC).date().isoformat()}, {own}, Python {platform.python_version()};"
+        f"\n{describe()};\n{others.told()}."
     )
-    page = "\n".join([head, *rows(figures)])
-    print(page)
-    if given.only is None and given.many == _MILLION:
-        _PAGE.write_text(page)
+    measured = sections("\n".join(rows(figures)))
+    found = {heading: f"{told}\n\n{section}" for heading, section in measured.items()}
+    print(page_of(found))
+    if given.many == _MILLION:
+        known = sections(_PAGE.read_text()) if _PAGE.exists() else {}
+        _PAGE.write_text(page_of(known | found))
     missed = sum(not figure.is_on_target for figure in figures)
     print(f"{len(figures)} figures, {missed} beyond what is wanted")
     return 0
+
+
+def sections(page: str) -> dict[str, str]:
+    """Return what stands below each heading of a page."""
+    parts = (section.partition("\n") for section in _SECTION.split(page)[1:])
+    return {heading: section.strip() for heading, _, section in parts}
+
+
+def page_of(found: Mapping[str, str]) -> str:
+    """The page of these sections by their headings."""
+    return _HEAD + "".join(f"\n{heading}\n\n{found[heading]}\n" for heading in sorted(found))
 
 
 if __name__ == "__main__":
