@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,13 +20,14 @@ from benchmarks.turns import measure_servers, measure_turns
 from tests.services.cache import Unobtainable
 
 _Turn = Mapping[str, dict[str, Any]]
+_Row = tuple[str, str, str, float | None]
 _ROOT = Path(__file__).resolve().parents[1]
 _HERE: Final = {"PYTHONPATH": str(_ROOT)}
 _OF_JAVA: Final = "Beside Java's server as it ships, in turns"
 _OF_BEFORE: Final = "Beside {} of this server, in turns"
 _OF_SHAPES: Final = "All parts in one process, beside a process for each, in turns"
 _ONE_PROCESS: Final = "CONDUCTOR_SERVER_ONEPROCESS"
-#: What is measured, its name and unit, and the wanted ratio.
+#: What is measured, its name, its unit where it is not ms, and the wanted ratio.
 _BESIDE_JAVA: Final = (
     ("one_cpu", "CPU of a one-task execution, 1 client", 0.22),
     ("eight_cpu", "CPU of a one-task execution, 8 clients", 0.22),
@@ -35,22 +35,18 @@ _BESIDE_JAVA: Final = (
     ("fork_1000", "CPU of a branch of a fork of 1,000", None),
 )
 _BESIDE_BEFORE: Final = (
-    ("turn_one_cpu", "CPU of a one-task execution, 1 client", None),
-    ("turn_eight_cpu", "CPU of a one-task execution, 8 clients", None),
-    ("turn_chain_cpu", "CPU of a task of a chain of ten", None),
-    ("turn_fork_1000", "CPU of a branch of a fork of 1,000", 0.6),
+    ("turn_one_cpu", "CPU of a one-task execution, 1 client", "ms", None),
+    ("turn_eight_cpu", "CPU of a one-task execution, 8 clients", "ms", None),
+    ("turn_chain_cpu", "CPU of a task of a chain of ten", "ms", None),
+    ("turn_fork_1000", "CPU of a branch of a fork of 1,000", "ms", 0.6),
 )
-#: What is measured, its name and unit.
 _BESIDE_APART: Final = (
-    ("turn_one_cpu", "CPU of a one-task execution, 1 client", "ms"),
-    ("turn_eight_cpu", "CPU of a one-task execution, 8 clients", "ms"),
-    ("turn_chain_cpu", "CPU of a task of a chain of ten", "ms"),
-    ("turn_fork_1000", "CPU of a branch of a fork of 1,000", "ms"),
-    ("turn_one", "one-task executions a second, 1 client", "/s"),
-    ("turn_eight", "one-task executions a second, 8 clients", "/s"),
-    ("turn_handed_p50", "from a result to the next task in a worker's hands, p50", "ms"),
-    ("turn_handed_p95", "from a result to the next task in a worker's hands, p95", "ms"),
-    ("turn_memory", "resident memory of all processes after the load of a turn", "MB"),
+    *((key, title, unit, None) for key, title, unit, _ in _BESIDE_BEFORE),
+    ("turn_one", "one-task executions a second, 1 client", "/s", None),
+    ("turn_eight", "one-task executions a second, 8 clients", "/s", None),
+    ("turn_handed_p50", "from a result to the next task in a worker's hands, p50", "ms", None),
+    ("turn_handed_p95", "from a result to the next task in a worker's hands, p95", "ms", None),
+    ("turn_memory", "resident memory of all processes after the load of a turn", "MB", None),
 )
 
 
@@ -84,14 +80,10 @@ def measure_beside_before(base: str, turns: int) -> list[Figure]:
 
 
 def figures_beside_before(
-    base: str,
-    before: Sequence[_Turn],
-    after: Sequence[_Turn],
+    base: str, before: Sequence[_Turn], after: Sequence[_Turn]
 ) -> Iterator[Figure]:
     """What is wanted of the turns."""
-    part = _OF_BEFORE.format(f"`{base}`")
-    for key, title, target in _BESIDE_BEFORE:
-        yield replace(_beside(before, after, key, title, "ms"), part=part, target=target)
+    return _figures(_OF_BEFORE.format(f"`{base}`"), _BESIDE_BEFORE, before, after)
 
 
 def measure_shapes(turns: int) -> list[Figure]:
@@ -103,20 +95,25 @@ def measure_shapes(turns: int) -> list[Figure]:
 
 def figures_of_shapes(apart: Sequence[_Turn], together: Sequence[_Turn]) -> Iterator[Figure]:
     """What one process costs of what processes apart do, how fast it is beside them."""
-    for key, title, unit in _BESIDE_APART:
-        yield replace(_beside(apart, together, key, title, unit), part=_OF_SHAPES)
+    return _figures(_OF_SHAPES, _BESIDE_APART, apart, together)
 
 
-def _beside(
-    there: Sequence[_Turn], here: Sequence[_Turn], key: str, title: str, unit: str
-) -> Figure:
-    """The median of the ratios of neighbours, with the medians that it is of."""
-    old = [turn[key]["value"] for turn in there]
-    new = [turn[key]["value"] for turn in here]
-    pair = statistics.median(new), statistics.median(old)
-    found = ratios(old, new)
-    title = _title(title, pair, found, unit)
-    return Figure(key=key, part="", title=title, value=statistics.median(found), unit="x")
+def _figures(
+    part: str, rows: Sequence[_Row], there: Sequence[_Turn], here: Sequence[_Turn]
+) -> Iterator[Figure]:
+    """The medians of the ratios of neighbours, with the medians that they are of."""
+    for key, title, unit, target in rows:
+        old = [turn[key]["value"] for turn in there]
+        new = [turn[key]["value"] for turn in here]
+        pair = statistics.median(new), statistics.median(old)
+        yield Figure(
+            key=key,
+            part=part,
+            title=_title(title, pair, found := ratios(old, new), unit),
+            value=statistics.median(found),
+            unit="x",
+            target=target,
+        )
 
 
 def _title(title: str, pair: tuple[float, float], found: Sequence[float], unit: str) -> str:

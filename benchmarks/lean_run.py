@@ -1,4 +1,4 @@
-"""Measure whether an embedded server is lean: what ``make bench-lean`` calls, half an hour.
+"""Measure whether a server is lean: what ``make bench-lean`` calls, three quarters of an hour.
 
 Its start, its memory after so many executions and after as many again, its CPU while nothing
 happens, and what executions cost beside Java's server, beside an earlier tree, and in one process

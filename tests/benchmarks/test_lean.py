@@ -41,7 +41,7 @@ def test_without_java_there_is_nothing_to_compare(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_branch_of_a_wide_fork_is_wanted_at_a_part_of_what_it_was() -> None:
-    keys = [key for key, _, _ in lean_part._BESIDE_BEFORE]
+    keys = [key for key, *_ in lean_part._BESIDE_BEFORE]
     turns = [[{key: {"value": value} for key in keys}] for value in (1.0, 0.65)]
 
     *others, fork = lean_part.figures_beside_before("abc", *turns)
@@ -53,7 +53,7 @@ def test_a_branch_of_a_wide_fork_is_wanted_at_a_part_of_what_it_was() -> None:
 
 
 def test_one_process_is_told_beside_processes_apart_in_the_unit_of_each_figure() -> None:
-    keys = [key for key, _, _ in lean_part._BESIDE_APART]
+    keys = [key for key, *_ in lean_part._BESIDE_APART]
     apart, together = ([{key: {"value": value} for key in keys}] for value in (4.0, 1.0))
 
     figures = list(lean_part.figures_of_shapes(apart, together))

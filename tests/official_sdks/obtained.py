@@ -142,7 +142,7 @@ def _go_module() -> Path:
 
 def built_in_go(place: Path, package: str) -> str:
     """The program that a package of a module makes, named after the package's folder."""
-    program = place / "built" / (package.rpartition("/")[2].strip(".") or "story")
+    program = place / "built" / (Path(package).name or "story")
     compiled = subprocess.run(
         (tool("go"), "build", "-o", str(program), package),
         cwd=place,

@@ -80,12 +80,13 @@ class Result:
         return "red" if self.status else "green"
 
 
-_MARKED = "tests.tiers.drawn"
+_DRAWN = "tests.tiers.drawn"
+_MARKER = "thorough(target='{}')"
 
 
 def _thorough(name: str, shows: str, *options: str) -> Target:
     """The tests that are marked with the target."""
-    command = ("-m", _MARKED, "-m", f"thorough(target='{name}')", *options)
+    command = ("-m", _DRAWN, "-m", _MARKER.format(name), *options)
     return Target(name=name, shows=shows, command=(sys.executable, *command))
 
 
@@ -110,8 +111,8 @@ TARGETS: Final = (
         name="stories-apart",
         shows="the stories that run on one shape by themselves, on servers of a process each",
         command=(
-            *("env", "SHAPE=apart", sys.executable, "-m", _MARKED),
-            *("-m", "acceptance and not thorough(target='timing')", "tests/acceptance"),
+            *("env", "SHAPE=apart", sys.executable, "-m", _DRAWN),
+            *("-m", f"acceptance and not {_MARKER.format('timing')}", "tests/acceptance"),
         ),
     ),
     _thorough("pipelines", "data pipelines on Spark, and their connectors on real systems"),
@@ -153,7 +154,7 @@ TARGETS: Final = (
     ),
 )
 MARKED: Final = frozenset(
-    target.name for target in TARGETS if f"thorough(target='{target.name}')" in target.command
+    target.name for target in TARGETS if _MARKER.format(target.name) in target.command
 )
 """The targets that a test may name by its marker."""
 
