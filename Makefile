@@ -94,7 +94,7 @@ test: install ## everything that a change must pass, in at most twelve minutes
 test-all: $(INSTALLED) ## what takes long or needs luck, target by target, from where it was [AGAIN=1]; writes docs/reference/test-report.md
 	$(BIN)/python -m tests.tiers.targets $(if $(AGAIN),--again)
 
-test-%: $(INSTALLED) ## [SEED=n] one target of test-all: seeds versions histories fuzz docs pages stories stories-apart pipelines timing simulation simulate mutants chaos chaos-spark soak fuzz-server bench bench-spark
+test-%: $(INSTALLED) ## [SEED=n] one target of test-all: seeds versions histories fuzz docs pages stories stories-apart pipelines timing simulation simulate mutants chaos chaos-apart chaos-spark soak fuzz-server bench bench-spark
 	$(BIN)/python -m tests.tiers.targets $*
 
 test-report: $(INSTALLED) ## write docs/reference/test-report.md from the last run of each target
@@ -123,15 +123,15 @@ bench-peers: $(INSTALLED) ## measure peers and this server in turn, write docs/r
 bench-compare: $(INSTALLED) ## compare this tree with BASE=<commit>, measured in turn; fails where it is over 10 % worse
 	$(BIN)/python benchmarks/compare.py $(BASE)
 
-profile: $(INSTALLED) ## where the CPU of an execution goes, part by part [WORK=fork|chain]
+profile: $(INSTALLED) ## where the CPU of an execution goes, part by part [WORK=alone|fork|chain]
 	$(BIN)/python benchmarks/ledger.py $(or $(WORK),one)
 
 mutants: $(INSTALLED) ## plant bugs one at a time and see what catches each (ONLY=<id>)
 	$(BIN)/python -m tests.mutants --jobs $(JOBS) $(ONLY)
 
-chaos: $(INSTALLED) ## kill processes for SECONDS (300) with FSYNC (always, everysec), SEED (1) and SHAPE (apart, server), then judge
+chaos: $(INSTALLED) ## kill processes for SECONDS (300) with FSYNC (always, everysec), SEED (1) and SHAPE (server, apart), then judge
 	$(BIN)/python -m tests.chaos --seconds $(or $(SECONDS),300) --fsync $(or $(FSYNC),always) \
-		--seed $(or $(SEED),1) --shape $(or $(SHAPE),apart)
+		--seed $(or $(SEED),1) --shape $(or $(SHAPE),server)
 
 chaos-spark: $(INSTALLED) ## strike data pipelines at every fault point [ONLY=F8,F9] [SCENE=bounded] [STRIKE=jvm] [GO_ON=1] [MINUTES=60]
 	$(BIN)/python -m tests.workers.pipelines.chaos $(if $(ONLY),--only $(ONLY)) \

@@ -1,11 +1,12 @@
 """Where the CPU of an execution goes: what ``make profile`` prints for the tree at hand.
 
-.venv/bin/python benchmarks/ledger.py [one|chain|fork] [EXECUTIONS] [POLLERS]
+.venv/bin/python benchmarks/ledger.py [one|alone|chain|fork] [EXECUTIONS] [POLLERS]
 
 A server as it ships is put under load; /proc tells what each thread has used, and
-``named/sitecustomize.py`` what it is for. A fork has 1,000 branches and a chain ten tasks, eight
-chains are started a second; what is printed is the cost of one branch or task. For one-task
-executions a second table says what the API's share is made of (``api_ledger``), and a third which
+``named/sitecustomize.py`` what it is for. ``one`` is executions of one task by eight clients,
+``alone`` the same by one client, one after the other. A fork has 1,000 branches and a chain ten
+tasks, eight chains are started a second; what is printed is the cost of one branch or task. For
+``one`` a second table says what the API's share is made of (``api_ledger``), and a third which
 commands scripts of Redis spend their time in.
 """
 
@@ -23,7 +24,7 @@ _ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(_ROOT))
 
 from benchmarks.api_ledger import measure_api  # noqa: E402 - found where this file is
-from benchmarks.clients import drive  # noqa: E402
+from benchmarks.clients import alone, drive  # noqa: E402
 from benchmarks.machine import cost_by_thread  # noqa: E402
 from benchmarks.server_part import (  # noqa: E402
     Served,
@@ -35,7 +36,7 @@ from benchmarks.server_part import (  # noqa: E402
 )
 
 _WIDTH = 1_000
-_UNITS = {"one": "execution", "chain": "task", "fork": "branch"}
+_UNITS = {"one": "execution", "alone": "execution", "chain": "task", "fork": "branch"}
 _LEAST_MS = 0.005
 _SCRIPTS = ("eval", "evalsha", "fcall")
 
@@ -83,10 +84,11 @@ def _measured(
         executions = executions or 2_000
         load, width = chain(at, "one", 1), 1
     load = replace(load, pollers=pollers)
-    drive(replace(load, executions=max(1, executions // 10)))
+    run = alone if work == "alone" else drive
+    run(replace(load, executions=max(1, executions // 10)))
     await_effects(at)
     before, commands = _spent(at, folder), at.bare.spent_us()
-    drive(replace(load, executions=executions))
+    run(replace(load, executions=executions))
     await_effects(at)
     spent = _spent(at, folder) - before
     return executions * width, spent, at.bare.spent_us() - commands

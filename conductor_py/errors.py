@@ -206,3 +206,11 @@ class ConfigurationError(ConductorError):
     """The process cannot start with this configuration (exit code 2)."""
 
     code: ClassVar[str] = "CONFIGURATION"
+
+
+class MissingExtra(ConfigurationError):
+    """A package is not installed that one of the extras brings."""
+
+    def __init__(self, needs: str, *, extra: str) -> None:
+        """Add to ``needs``, who needs what, how the extra is installed."""
+        super().__init__(f"{needs}: pip install '.[{extra}]' in the directory of conductor-py")

@@ -55,7 +55,7 @@ def test_a_setting_whose_package_is_missing_is_refused_with_what_to_install(
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ConfigurationError, match=r"needs .*: pip install") as refused:
         check_extras(settings)
-    assert f"'conductor-py[{extra}]'" in refused.value.message
+    assert f"pip install '.[{extra}]'" in refused.value.message
 
 
 @pytest.mark.parametrize(("module", "flags", "extra"), _CHOSEN)

@@ -10,7 +10,7 @@ import click
 
 from conductor_py.cli.connection import file_document
 from conductor_py.cli.printing import print_table, say
-from conductor_py.errors import ConfigurationError, InvalidInput
+from conductor_py.errors import InvalidInput, MissingExtra
 
 if TYPE_CHECKING:
     from conductor_py.testing.simulation.runs import Run
@@ -48,9 +48,7 @@ def simulate(
     except ModuleNotFoundError as missing:
         if missing.name != "greenlet":
             raise
-        raise ConfigurationError(
-            "The simulator needs greenlet: pip install 'conductor-py[simulation]'"
-        ) from missing
+        raise MissingExtra("The simulator needs greenlet", extra="simulation") from missing
     found = [each for file in files for each in _listed(file_document(file))]
     workflows = [_workflow(each) for each in found if "tasks" in each]
     definitions = [_task_definition(each) for each in found if "tasks" not in each]

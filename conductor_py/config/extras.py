@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from typing import Final
 
 from conductor_py.config.settings import Settings
-from conductor_py.errors import ConfigurationError
+from conductor_py.errors import MissingExtra
 
 S3_PAYLOADS: Final = "conductor.external-payload-storage.type=s3"
 S3_FILES: Final = "conductor.file-storage.type=s3"
@@ -29,14 +29,14 @@ _PACKAGES: Final = {
 
 
 def require_extra(extra: str, setting: str) -> None:
-    """Refuse a setting whose extra is not installed (``ConfigurationError``)."""
+    """Refuse a setting whose extra is not installed (``MissingExtra``)."""
     module, package = _PACKAGES[extra]
     if find_spec(module) is None:
-        raise ConfigurationError(f"{setting} needs {package}: pip install 'conductor-py[{extra}]'")
+        raise MissingExtra(f"{setting} needs {package}", extra=extra)
 
 
 def check_extras(settings: Settings) -> None:
-    """Refuse the first setting whose extra is not installed (``ConfigurationError``)."""
+    """Refuse the first setting whose extra is not installed (``MissingExtra``)."""
     for extra, setting in _chosen(settings):
         require_extra(extra, setting)
 
@@ -46,7 +46,7 @@ def missing_extras(settings: Settings) -> Iterator[str]:
     for extra, setting in _chosen(settings):
         try:
             require_extra(extra, setting)
-        except ConfigurationError as error:
+        except MissingExtra as error:
             yield error.message
 
 

@@ -144,13 +144,18 @@ def _due(
         return None
     if now < claim.until:
         return None
-    if claim.leased and attempt.lost < ws.limits.lost:
-        return f"worker {claim.worker or 'unknown'} is lost: its lease ended", "LOST", 0
     if claim.leased:
-        lost = f"worker {claim.worker or 'unknown'} is lost, and {attempt.lost} before it"
-        return f"{lost}, policy RETRY", "RETRY", 0
+        return _lost(ws, attempt, claim)
     said = f"response timeout of {attempt.response_timeout_ms // 1000} s passed, policy RETRY"
     return f"{said}: nothing was heard of worker {claim.worker or 'unknown'}", "RETRY", 0
+
+
+def _lost(ws: Workspace, attempt: Attempt, claim: ClaimSide) -> tuple[str, str, int]:
+    lost = f"worker {claim.worker or 'unknown'} is lost"
+    ended = f"its lease of {(claim.until - claim.updated_at) // 1000} s ended"
+    if attempt.lost < ws.limits.lost:
+        return f"{lost}: {ended}", "LOST", 0
+    return f"{lost}, and {attempt.lost} before it: {ended}, policy RETRY", "RETRY", 0
 
 
 def _total(definition: TaskDef | None, policy: str) -> str:

@@ -11,16 +11,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Protocol
 
 from conductor_py.codec.execution import dump_json
+from conductor_py.errors import MissingExtra
 from conductor_py.model.json import JsonObject, JsonValue
 from conductor_py.model.status import TaskStatus
 from conductor_py.outbound.addresses import AddressRefused
 from conductor_py.ports.system_tasks import SystemCall, SystemResult
 from conductor_py.records import dataclass
 
-_NO_CLIENT: Final = (
-    "KAFKA_PUBLISH needs confluent-kafka where the system-task worker runs: "
-    "pip install 'conductor-py[kafka]'"
-)
+_NO_CLIENT: Final = MissingExtra(
+    "KAFKA_PUBLISH needs confluent-kafka where the system-task worker runs", extra="kafka"
+).message
 _NUMBERS: Final = {"LongSerializer": (">q", 8), "IntegerSerializer": (">i", 4)}
 
 

@@ -7,7 +7,7 @@ a complaint that no case has is one that the page does not tell.
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from typing import Any
 from urllib.parse import quote
@@ -16,6 +16,7 @@ import pytest
 
 from conductor_py.adapters.quickjs.scripts import QuickJsScripts
 from conductor_py.decider.expressions.expressions import check as check_expressions
+from conductor_py.engine.definitions.script_check import ScriptCheck
 from conductor_py.errors import InvalidInput
 from conductor_py.wire.definition_reader import DefinitionReader
 from conductor_py.wire.validation import Limits, Rules
@@ -31,11 +32,21 @@ pytestmark = [
     pytest.mark.timeout(900),
 ]
 
-_READER = DefinitionReader(
-    Rules(limits=Limits(max_tasks=1_000), check_expressions=check_expressions)
-)
 #: A member that Java reads as the kind that it wants, and we do not: a row of its own, in words.
 _KINDS = re.compile(r"must be (?:true or false|a whole number|a number|one of [A-Z])")
+
+
+@pytest.fixture
+def reader() -> Iterator[DefinitionReader]:
+    """Reads definitions as a server does: expressions and scripts, too."""
+    with closing(QuickJsScripts(workers=1)) as scripts:
+        yield DefinitionReader(
+            Rules(
+                limits=Limits(max_tasks=1_000),
+                check_expressions=check_expressions,
+                check_script=ScriptCheck(scripts),
+            )
+        )
 
 
 def _task(kind: str, ref: str, **more: Any) -> Json:
@@ -192,10 +203,10 @@ def _what(message: str) -> str:
     return re.sub(r"'[^']*'|\d[\d,]*", "…", message)
 
 
-def _told() -> set[tuple[str, str]]:
+def _told(reader: DefinitionReader) -> set[tuple[str, str]]:
     """What the rows of the page mean."""
     sent = [definition for *_, definition in page._CASES]
-    said = set().union(*(_said(_READER.workflow, _whole(each)) for each in sent))
+    said = set().union(*(_said(reader.workflow, _whole(each)) for each in sent))
     return said | {(_EXPRESSIONS.sub(r"\1", where), what) for where, what in said}
 
 
@@ -224,29 +235,29 @@ def _untold(
 
 
 def test_a_workflow_that_that_server_takes_and_we_refuse_stands_on_the_page(
-    java: Conductor,
+    java: Conductor, reader: DefinitionReader
 ) -> None:
     def takes(definition: Json) -> bool:
         return java.ask("POST", "/metadata/workflow/validate", definition).status == 200
 
-    read = _READER.workflow
+    read = reader.workflow
     right = [_WORKFLOW, *map(_in_a_workflow, _TASKS)]
     assert [each for each in right if _said(read, each) or not takes(each)] == []
     wrong = [*mutated(_WORKFLOW)]
     wrong += [_in_a_workflow(each) for task in _TASKS for each in mutated(task)]
-    assert _untold(read, takes, wrong, _told()) == []
+    assert _untold(read, takes, wrong, _told(reader)) == []
 
 
 def test_a_task_definition_that_that_server_takes_and_we_refuse_stands_on_the_page(
-    java: Conductor,
+    java: Conductor, reader: DefinitionReader
 ) -> None:
     def takes(definition: Json) -> bool:
         return java.ask("POST", "/metadata/taskdefs", [definition]).status == 200
 
-    read = _READER.task_def
+    read = reader.task_def
     assert _said(read, _TASK_DEF) == set()
     assert takes(_TASK_DEF)
-    assert _untold(read, takes, mutated(_TASK_DEF), _told()) == []
+    assert _untold(read, takes, mutated(_TASK_DEF), _told(reader)) == []
 
 
 def test_an_event_handler_that_that_server_takes_and_we_refuse_stands_on_the_page(

@@ -26,7 +26,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", nargs="*", default=(), choices=FAULTS, help="these faults alone")
     parser.add_argument("--quiet", type=float, default=120, help="seconds to wait for quiet")
-    parser.add_argument("--shape", choices=SHAPES, default="apart", help="all parts in one process")
+    parser.add_argument(
+        "--shape", choices=SHAPES, default="server", help="server: all parts in one process"
+    )
     given = parser.parse_args()
     plan = Plan(
         seconds=given.seconds,

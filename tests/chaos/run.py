@@ -62,7 +62,7 @@ class Plan:
     seed: int = 1
     quiet_s: float = 120.0
     only: tuple[str, ...] = ()
-    shape: str = "apart"
+    shape: str = "server"
 
 
 @dataclass(slots=True, kw_only=True)

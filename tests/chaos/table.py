@@ -30,7 +30,7 @@ def table(outcome: Outcome) -> str:
 def rows(outcome: Outcome) -> Iterator[tuple[str, str]]:
     """List what is said of a run."""
     plan, seconds = outcome.plan, outcome.seconds
-    shape = "" if plan.shape == "apart" else f" SHAPE={plan.shape}"
+    shape = f" SHAPE={plan.shape}"
     yield "", f"`FSYNC={plan.fsync} SECONDS={plan.seconds:.0f} SEED={plan.seed}{shape}`"
     yield "---", "---"
     yield "executions started and acknowledged", f"{outcome.acknowledged:,}"

@@ -151,7 +151,9 @@ def test_a_task_that_no_one_asked_for_is_wrong() -> None:
 def test_an_attempt_whose_worker_was_lost_is_in_order_when_it_has_a_successor() -> None:
     document = _document()
     first = document["tasks"][0]
-    lost = _task("a", 0, "CANCELED", reasonForIncompletion="worker w is lost: its lease ended")
+    lost = _task(
+        "a", 0, "CANCELED", reasonForIncompletion="worker w is lost: its lease of 5 s ended"
+    )
     first["retriedTaskId"] = lost["taskId"]
     document["tasks"].append(lost)
 

@@ -237,7 +237,7 @@ def test_lost_worker_uses_up_no_retry(engine: MemoryEngine) -> None:
     pass_time(engine, seconds=5)
     first, second = tasks_of(engine, started, "a")
     assert first["status"] == "CANCELED"
-    assert "lost" in first["reasonForIncompletion"]
+    assert first["reasonForIncompletion"] == "worker worker is lost: its lease of 5 s ended"
     assert (second["status"], second["retryCount"]) == ("SCHEDULED", 0)
     engine.run("a")
     assert status_of(engine, started) == "COMPLETED"
@@ -250,6 +250,9 @@ def test_after_ten_lost_workers_the_response_timeout_rules_apply(engine: MemoryE
         pass_time(engine, seconds=5)
     attempts = tasks_of(engine, started, "a")
     assert [t["status"] for t in attempts] == ["CANCELED"] * 10 + ["TIMED_OUT"]
+    assert attempts[-1]["reasonForIncompletion"] == (
+        "worker worker is lost, and 10 before it: its lease of 5 s ended, policy RETRY"
+    )
     assert status_of(engine, started) == "TIMED_OUT"
 
 

@@ -61,7 +61,7 @@ _INDENTED = {
     "docs/reference/benchmarks-peers.md": ["make bench-peers [TURNS=4] [ONLY=java,rq]"],
     "docs/reference/benchmarks-spark.md": ["make bench-spark ONLY=T1,T5 PAIRS=3"],
     "docs/reference/chaos.md": [
-        "make chaos [FSYNC=always|everysec] [SECONDS=300] [SEED=1] [SHAPE=apart|server]",
+        "make chaos [FSYNC=always|everysec] [SECONDS=300] [SEED=1] [SHAPE=server|apart]",
         "make chaos-spark [ONLY=F8,F9] [SCENE=bounded] [STRIKE=jvm] [GO_ON=1] [MINUTES=60]",
         "make soak [MINUTES=15] [SHAPE=server|apart]",
     ],

@@ -70,6 +70,13 @@ def test_settings_that_a_page_names_exist(found: Page) -> None:
 
 
 @pytest.mark.parametrize("found", _PAGES, ids=lambda found: found.name)
+def test_a_page_installs_from_its_directory_as_the_name_is_another_projects_on_the_index(
+    found: Page,
+) -> None:
+    assert re.findall(r"pip install [^`\n]*\bconductor-py\b(?!`)[^\n]*", found.text) == []
+
+
+@pytest.mark.parametrize("found", _PAGES, ids=lambda found: found.name)
 def test_sentences_have_no_turn_that_is_hard_to_read(found: Page) -> None:
     if not found.name.startswith(_NOT_FOR_USERS):
         assert [

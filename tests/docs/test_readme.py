@@ -25,6 +25,8 @@ def test_the_readme_leads_from_a_clone_to_a_worker_of_ones_own(tmp_path: Path) -
     clones, installs = (step for step in _STEPS if _INSTALLS.search(step.text))
     shown = _pasted(clones, installs, folder=tmp_path)
     assert "Frontier Airlines" in shown
+    # Without its bytecode every start compiles what it imports.
+    assert list(tmp_path.glob("conductor-py/.venv/lib/*/site-packages/conductor_py/__pycache__/*"))
 
     greets = tuple(step for step in _STEPS if step not in {clones, installs})
     room = tmp_path / "second terminal"

@@ -209,7 +209,7 @@ def test_a_package_that_a_setting_needs_and_that_is_missing_is_said_once(
     )
     one = the(given, "packages")
     assert one.verdict is Verdict.FAILURE
-    assert one.said.startswith(f"{setting} needs {module}: pip install 'conductor-py[")
+    assert one.said.startswith(f"{setting} needs {module}: pip install '.[")
     assert found(given, about) == []
 
 

@@ -127,7 +127,7 @@ def test_without_a_client_the_task_says_what_to_install() -> None:
 
     result = KafkaPublishTask(connect).execute(call({"kafka_request": request()}))
     assert result.status is TaskStatus.FAILED_WITH_TERMINAL_ERROR
-    assert "conductor-py[kafka]" in str(result.reason)
+    assert "pip install '.[kafka]'" in str(result.reason)
 
 
 def real(limits: KafkaLimits) -> KafkaPublishTask:

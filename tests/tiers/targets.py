@@ -127,7 +127,12 @@ TARGETS: Final = (
     _program(
         "chaos",
         "processes and Redis killed under load for five minutes, and nothing lost or done twice",
-        *("-m", "tests.chaos", "--seconds", "300", "--fsync", "always"),
+        *("-m", "tests.chaos", "--seconds", "300", "--fsync", "always", "--shape", "server"),
+    ),
+    _program(
+        "chaos-apart",
+        "the same on servers of a process each",
+        *("-m", "tests.chaos", "--seconds", "300", "--fsync", "always", "--shape", "apart"),
     ),
     _program(
         "chaos-spark",

@@ -18,7 +18,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Final
 
-from conductor_py.errors import ConfigurationError
+from conductor_py.errors import ConfigurationError, MissingExtra
 from conductor_workers.java import Java
 from conductor_workers.pipelines.faults import ARMED_BY
 
@@ -173,8 +173,6 @@ def spark_home() -> Path:
     try:
         import pyspark
     except ImportError as error:
-        raise ConfigurationError(
-            "PySpark is not installed; run `pip install 'conductor-py[spark]'`."
-        ) from error
+        raise MissingExtra("The worker needs PySpark", extra="spark") from error
     declared = os.environ.get("SPARK_HOME")
     return Path(declared) if declared else Path(str(pyspark.__file__)).parent

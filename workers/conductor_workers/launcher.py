@@ -19,7 +19,7 @@ from types import FrameType
 
 import click
 
-from conductor_py.errors import ConfigurationError
+from conductor_py.errors import ConfigurationError, MissingExtra
 from conductor_py.sdk import Client, Worker
 from conductor_workers.paths import AllowedPaths
 
@@ -191,9 +191,7 @@ def _serve(
         from conductor_workers.polled import SparkWorkerOptions, spark_worker_tasks
         from conductor_workers.session import WorkerSession, chosen_settings
     except ImportError as error:
-        raise ConfigurationError(
-            "PySpark is not installed; run `pip install 'conductor-py[spark]'`."
-        ) from error
+        raise MissingExtra("The worker needs PySpark", extra="spark") from error
     _make_importable(python_path)
     session = WorkerSession(
         work_dir=work_dir.resolve(),

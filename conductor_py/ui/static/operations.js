@@ -280,7 +280,7 @@ function complete({ about: task }) {
 function requeue({ about: task }) {
   return {
     title: `Requeue ${clip(task.referenceTaskName, 60)}?`,
-    says: `The task is taken from worker ${clip(task.workerId, 60)} and offered to all workers again. Do this when that worker is dead: what it still reports is refused. No retry is used.`,
+    says: `The task is taken from worker ${clip(task.workerId, 60)} and offered to all workers again. Do this when that worker is dead: what it still reports under its claim or its own id is refused. No retry is used.`,
     yes: "Requeue",
     done: "Requeued",
     act: () => send("POST", `/api/tasks/${encodeURIComponent(task.taskId)}/requeue`).then(nothing),

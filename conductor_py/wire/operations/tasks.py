@@ -42,7 +42,7 @@ OPERATIONS: tuple[Operation, ...] = (
     post(
         "/api/tasks/{task_id}/requeue",
         "Take a task from the worker that has it, and offer it again: no retry is used, and what"
-        " the worker still reports is refused",
+        " the worker still reports under its claim or its own id is refused",
         NOTHING,
         "",
     ),

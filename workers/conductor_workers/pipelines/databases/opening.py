@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Final
 
-from conductor_py.errors import ConfigurationError
+from conductor_py.errors import MissingExtra
 from conductor_py.records import dataclass
 from conductor_workers.pipelines.databases.dialect import (
     Address,
@@ -37,15 +37,13 @@ class Database:
 
     @property
     def dialect(self) -> Dialect:
-        """What speaks to it. Raises ``ConfigurationError`` when its client is not installed."""
+        """What speaks to it. Raises ``MissingExtra`` when its client is not installed."""
         module, name, extra = _DIALECTS[self.address.scheme]
         try:
             loaded = import_module(f"conductor_workers.pipelines.databases.{module}")
         except ImportError as error:
-            raise ConfigurationError(
-                f"{self.node}: the client of {self.address.scheme} is not installed: "
-                f"pip install 'conductor-py[{extra}]'."
-            ) from error
+            needs = f"{self.node}: {self.address.scheme} needs a client"
+            raise MissingExtra(needs, extra=extra) from error
         made: Dialect = getattr(loaded, name)()
         return made
 

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
-from conductor_py.errors import ConfigurationError
+from conductor_py.errors import ConfigurationError, MissingExtra
 from conductor_py.records import dataclass, field
 from conductor_workers.pipelines.storage import AlreadyThere, StoreAway
 
@@ -291,9 +291,7 @@ def _client(storage: S3Storage) -> S3Client:
         import boto3
         from botocore.config import Config
     except ImportError as error:
-        raise ConfigurationError(
-            "The client of S3 is not installed: pip install 'conductor-py[s3]'."
-        ) from error
+        raise MissingExtra("S3 needs boto3", extra="s3") from error
     return boto3.client(
         "s3",
         endpoint_url=storage.endpoint,
