@@ -267,30 +267,30 @@ def _play(load: Load, hand: Sequence[_Role]) -> Seen:
 
 
 def _start_some(load: Load, number: int) -> Seen:
-    http = Http(load.port)
-    seen = Seen(began=time.monotonic())
-    for turn in range(number, load.executions, load.starters):
-        if load.starts_per_s:
-            time.sleep(max(0.0, seen.began + turn / load.starts_per_s - time.monotonic()))
-        seen.executions.append(_start(http, load, seen))
-    return seen
+    with Http(load.port) as http:
+        seen = Seen(began=time.monotonic())
+        for turn in range(number, load.executions, load.starters):
+            if load.starts_per_s:
+                time.sleep(max(0.0, seen.began + turn / load.starts_per_s - time.monotonic()))
+            seen.executions.append(_start(http, load, seen))
+        return seen
 
 
 def _work(load: Load, number: int) -> Seen:
     """Poll and report until all pollers together have reported all, or nothing comes any more."""
-    http = Http(load.port)
-    seen = Seen()
-    received = time.monotonic()
-    while _left.value > 0 and time.monotonic() < received + _PATIENCE_S:
-        if not (tasks := _poll(http, load, seen, f"bench-{number}")):
-            continue
+    with Http(load.port) as http:
+        seen = Seen()
         received = time.monotonic()
-        for task in tasks:
-            seen.received[task["workflowInstanceId"], task["referenceTaskName"]] = received
-            _report(http, load, seen, task)
-        with _left.get_lock():
-            _left.value -= len(tasks)
-    return seen
+        while _left.value > 0 and time.monotonic() < received + _PATIENCE_S:
+            if not (tasks := _poll(http, load, seen, f"bench-{number}")):
+                continue
+            received = time.monotonic()
+            for task in tasks:
+                seen.received[task["workflowInstanceId"], task["referenceTaskName"]] = received
+                _report(http, load, seen, task)
+            with _left.get_lock():
+                _left.value -= len(tasks)
+        return seen
 
 
 def _start(http: Http, load: Load, seen: Seen) -> str:

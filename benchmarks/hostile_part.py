@@ -67,8 +67,9 @@ def measure_hostile(windows: int, hostile: int) -> list[Figure]:
             kinds = [(quiet, 0), (troubled, hostile // windows)]
             for windows_of_kind, count in kinds if number % 2 else reversed(kinds):
                 windows_of_kind.append(_window(at, client, count, numbers))
-        if not Http(at.port).json("GET", "/metadata/workflow/honest?version=1"):
-            raise RuntimeError("the server has lost a definition")
+        with Http(at.port) as http:
+            if not http.json("GET", "/metadata/workflow/honest?version=1"):
+                raise RuntimeError("the server has lost a definition")
     return list(_figures(quiet, troubled, hostile))
 
 
@@ -122,16 +123,16 @@ def _change(quiet: Sequence[_Window], troubled: Sequence[_Window], share: float)
 
 def _go_round(port: int, seconds: float) -> list[float]:
     """Start, poll and report at a steady pace; return how long each request took, in ms."""
-    http = Http(port)
-    began = time.monotonic()
-    seen: list[float] = []
-    for turn in itertools.count():
-        due = began + turn / _ROUNDS_PER_S
-        if due > began + seconds:
-            return seen
-        time.sleep(max(0.0, due - time.monotonic()))
-        _round(http, seen)
-    raise AssertionError
+    with Http(port) as http:
+        began = time.monotonic()
+        seen: list[float] = []
+        for turn in itertools.count():
+            due = began + turn / _ROUNDS_PER_S
+            if due > began + seconds:
+                return seen
+            time.sleep(max(0.0, due - time.monotonic()))
+            _round(http, seen)
+        raise AssertionError
 
 
 def _round(http: Http, seen: list[float]) -> None:
@@ -188,29 +189,29 @@ def _window(at: Served, client: ProcessPoolExecutor, count: int, numbers: Iterat
 
 def _let_loose(at: Served, count: int, numbers: Iterator[int], seen: _Window) -> dict[str, str]:
     """Start them, one right after the other; return the kind of each by its id."""
-    http = Http(at.port)
-    kinds = [*_SCRIPTS, *_FILTERS]
-    running: dict[str, str] = {}
-    for number in itertools.islice(numbers, count):
-        kind = kinds[number % len(kinds)]
-        body = {"name": kind, "version": 1, "input": {"number": number}}
-        sent = time.perf_counter()
-        running[http.text("POST", "/workflow", body)] = kind
-        seen.starts.append((time.perf_counter() - sent) * 1000)
-    return running
+    with Http(at.port) as http:
+        kinds = [*_SCRIPTS, *_FILTERS]
+        running: dict[str, str] = {}
+        for number in itertools.islice(numbers, count):
+            kind = kinds[number % len(kinds)]
+            body = {"name": kind, "version": 1, "input": {"number": number}}
+            sent = time.perf_counter()
+            running[http.text("POST", "/workflow", body)] = kind
+            seen.starts.append((time.perf_counter() - sent) * 1000)
+        return running
 
 
 def _look_on(at: Served, running: dict[str, str], seen: _Window) -> None:
     """Wait until they have ended, and at least as long as a window is."""
-    http = Http(at.port)
-    began = time.monotonic()
-    while (spent := time.monotonic() - began) < _WINDOW_S or running:
-        if spent > _LONGEST_S:
-            raise RuntimeError(f"hostile executions do not end: {sorted(running.values())}")
-        while running and (ended := _ended(http, next(iter(running)), running)) is not None:
-            del running[ended]
-        seen.script_mb = max(seen.script_mb, script_processes_mb(at.pid))
-        time.sleep(_LOOK_S)
+    with Http(at.port) as http:
+        began = time.monotonic()
+        while (spent := time.monotonic() - began) < _WINDOW_S or running:
+            if spent > _LONGEST_S:
+                raise RuntimeError(f"hostile executions do not end: {sorted(running.values())}")
+            while running and (ended := _ended(http, next(iter(running)), running)) is not None:
+                del running[ended]
+            seen.script_mb = max(seen.script_mb, script_processes_mb(at.pid))
+            time.sleep(_LOOK_S)
 
 
 def _ended(http: Http, execution: str, kinds: Mapping[str, str]) -> str | None:
@@ -225,8 +226,7 @@ def _ended(http: Http, execution: str, kinds: Mapping[str, str]) -> str | None:
 
 
 def _define(at: Served) -> None:
-    http = Http(at.port)
-    http.json("POST", "/metadata/taskdefs", [{"name": "honest_step", "responseTimeoutSeconds": 60}])
+    step = {"name": "honest_step", "responseTimeoutSeconds": 60}
     task: dict[str, Any] = {
         "name": "honest_step",
         "taskReferenceName": "t0",
@@ -239,7 +239,9 @@ def _define(at: Served) -> None:
         definitions.append(_workflow(name, _script("INLINE", inputs)))
     for name, text in _FILTERS.items():
         definitions.append(_workflow(name, _script("JSON_JQ_TRANSFORM", {"queryExpression": text})))
-    http.json("PUT", "/metadata/workflow", definitions)
+    with Http(at.port) as http:
+        http.json("POST", "/metadata/taskdefs", [step])
+        http.json("PUT", "/metadata/workflow", definitions)
 
 
 def _script(kind: str, inputs: Mapping[str, str]) -> dict[str, Any]:

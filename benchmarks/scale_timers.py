@@ -34,18 +34,19 @@ def measure_timers(at: Served, count: int) -> list[Figure]:
     """Start executions that wait until instants spread over one minute, and read when each went
     on.
     """
-    http = Http(at.port)
-    began = time.time()
-    for _ in range(_TRIED):
-        _start(http, time.time() + 86_400)
-    each_s = (time.time() - began) / _TRIED
-    first_s = time.time() + count * each_s * _MARGIN + 5
-    started = [_start(http, first_s + number * _MINUTE_S / count) for number in range(count)]
+    with Http(at.port) as http:
+        began = time.time()
+        for _ in range(_TRIED):
+            _start(http, time.time() + 86_400)
+        each_s = (time.time() - began) / _TRIED
+        first_s = time.time() + count * each_s * _MARGIN + 5
+        started = [_start(http, first_s + number * _MINUTE_S / count) for number in range(count)]
     if time.time() > first_s:
         raise RuntimeError("starting the executions took longer than thought")
     cpu_ms = cost_of(at.pid).cpu_ms
     time.sleep(first_s + _MINUTE_S - time.time())
-    late = _lateness(at.port, started)
+    with Http(at.port) as http:
+        late = _lateness(http, started)
     spent_ms = cost_of(at.pid).cpu_ms - cpu_ms
     return [
         *(
@@ -76,9 +77,8 @@ def _start(http: Http, due_s: float) -> str:
     return http.text("POST", "/workflow", body)
 
 
-def _lateness(port: int, started: list[str]) -> list[float]:
+def _lateness(http: Http, started: list[str]) -> list[float]:
     """Read by how many milliseconds each was late, in the order they were due."""
-    http = Http(port)  # the one before was idle for too long
     until = time.time() + _AFTER_S
     late = []
     for execution in started:

@@ -111,8 +111,8 @@ def begun(**settings: str) -> Iterator[Begun]:
 def _await_ready(at: Begun) -> None:
     until = time.monotonic() + _READY_S
     while time.monotonic() < until and at.process.poll() is None:
-        with suppress(OSError, RuntimeError):
-            Http(at.port).json("GET", "/metadata/taskdefs")
+        with suppress(OSError, RuntimeError), Http(at.port) as http:
+            http.json("GET", "/metadata/taskdefs")
             return
         time.sleep(0.1)
     raise RuntimeError(f"the server does not start:\n{at.said}")
@@ -130,12 +130,8 @@ def _await_rest(process: subprocess.Popen[bytes]) -> None:
 # -- definitions -----------------------------------------------------------------------------------
 
 
-def _define(http: Http, name: str, tasks: list[dict[str, Any]]) -> None:
-    http.json(
-        "POST",
-        "/metadata/taskdefs",
-        [{"name": f"{name}_step", "responseTimeoutSeconds": 60, "ownerEmail": _OWNER}],
-    )
+def _define(at: Reached, name: str, tasks: list[dict[str, Any]]) -> None:
+    step = {"name": f"{name}_step", "responseTimeoutSeconds": 60, "ownerEmail": _OWNER}
     definition = {
         "name": name,
         "version": 1,
@@ -145,7 +141,9 @@ def _define(http: Http, name: str, tasks: list[dict[str, Any]]) -> None:
         "inputParameters": ["data"],
         "outputParameters": {"done": "${t0.output.data}"},
     }
-    http.json("PUT", "/metadata/workflow", [definition])
+    with Http(at.port) as http:
+        http.json("POST", "/metadata/taskdefs", [step])
+        http.json("PUT", "/metadata/workflow", [definition])
 
 
 def _step(name: str, number: int, data: str) -> dict[str, Any]:
@@ -160,7 +158,7 @@ def _step(name: str, number: int, data: str) -> dict[str, Any]:
 def chain(at: Reached, name: str, length: int) -> Load:
     """Register a workflow of ``length`` tasks, one after the other."""
     data = ["${workflow.input.data}", *(f"${{t{n}.output.data}}" for n in range(length - 1))]
-    _define(Http(at.port), name, [_step(name, n, data[n]) for n in range(length)])
+    _define(at, name, [_step(name, n, data[n]) for n in range(length)])
     return Load(port=at.port, workflow=name, task_type=f"{name}_step", executions=1, tasks=length)
 
 
@@ -179,7 +177,7 @@ def fork(at: Reached, name: str, width: int) -> Load:
         "type": "JOIN",
         "joinOn": [step["taskReferenceName"] for step in steps],
     }
-    _define(Http(at.port), name, [forking, join])
+    _define(at, name, [forking, join])
     return Load(port=at.port, workflow=name, task_type=f"{name}_step", executions=1, tasks=width)
 
 
@@ -374,12 +372,12 @@ def await_idle(*pids: int, below_ms: float = _IDLE_MS, within_s: float = _DRAIN_
 
 def _check(at: Served, seen: Seen) -> list[dict[str, Any]]:
     """Read some of the executions back; all of them must have completed."""
-    http = Http(at.port)
-    documents = []
-    stride = max(1, len(seen.executions) // _SAMPLE)
-    for execution in seen.executions[::stride]:
-        document = http.json("GET", f"/workflow/{execution}")
-        if document["status"] != "COMPLETED":
-            raise RuntimeError(f"execution {execution} is {document['status']}")
-        documents.append(document)
-    return documents
+    with Http(at.port) as http:
+        documents = []
+        stride = max(1, len(seen.executions) // _SAMPLE)
+        for execution in seen.executions[::stride]:
+            document = http.json("GET", f"/workflow/{execution}")
+            if document["status"] != "COMPLETED":
+                raise RuntimeError(f"execution {execution} is {document['status']}")
+            documents.append(document)
+        return documents

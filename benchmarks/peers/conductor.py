@@ -132,15 +132,15 @@ def _forks(at: Reached, loads: Sequence[Load]) -> Iterator[Figures]:
 
 def _await_ends(at: Reached, seen: Seen) -> None:
     """Every execution must complete, and with what the workers said."""
-    http = Http(at.port)
-    until = time.monotonic() + _END_S
-    for execution in seen.executions:
-        while True:
-            document = http.json("GET", f"/workflow/{execution}?includeTasks=false")
-            if document["status"] != "RUNNING" or time.monotonic() > until:
-                break
-            time.sleep(_LOOK_S)
-        if document["status"] != "COMPLETED" or document["output"] != {"done": DATA}:
-            output = str(document["output"])[:99]
-            kind = Lost if document["status"] == "RUNNING" else RuntimeError
-            raise kind(f"execution {execution} is {document['status']} with {output}")
+    with Http(at.port) as http:
+        until = time.monotonic() + _END_S
+        for execution in seen.executions:
+            while True:
+                document = http.json("GET", f"/workflow/{execution}?includeTasks=false")
+                if document["status"] != "RUNNING" or time.monotonic() > until:
+                    break
+                time.sleep(_LOOK_S)
+            if document["status"] != "COMPLETED" or document["output"] != {"done": DATA}:
+                output = str(document["output"])[:99]
+                kind = Lost if document["status"] == "RUNNING" else RuntimeError
+                raise kind(f"execution {execution} is {document['status']} with {output}")
