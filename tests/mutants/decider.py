@@ -156,8 +156,8 @@ TIME: Final = (
         edits=(
             Edit(
                 f"{DECIDER}/timeouts.py",
-                "if claim.leased and attempt.lost < ws.limits.lost:",
-                "if claim.leased:",
+                "    if attempt.lost < ws.limits.lost:",
+                "    if True:",
             ),
         ),
         caught_by=(TIMEOUTS,),
