@@ -167,6 +167,12 @@ def _passed_over(task: Json) -> Any:
     return "COMPLETED_WITH_ERRORS" if task["status"] in failed else task["status"]
 
 
+def _has_reason(task: Json) -> bool:
+    """A loop of Conductor's that has completed keeps the reason for which it failed before."""
+    healed = (task["type"], task["status"]) == ("DO_WHILE", "COMPLETED")
+    return task["reason"] and not healed
+
+
 def _midway(task: Json) -> bool:
     """A loop that ended in the midst of an iteration: how far that had come is of the moment."""
     return (task["type"], task["status"]) == ("DO_WHILE", "FAILED")
@@ -178,13 +184,14 @@ def _tasks(place: str, one: Json | None, other: Json | None) -> Iterator[tuple[s
         return
     if _passed_over(one) != _passed_over(other):
         yield f"{place}/status", one["status"], other["status"]
-    names = ["type", "input", "output", "iteration", "reason"]
+    names = ["type", "input", "output", "iteration"]
     if "child" in one and "child" in other:
         yield from _executions(place, one["child"], other["child"])
     if ("child" in one and not _telling(one["child"])) or _midway(one):
         names.remove("output")
     for name in names:
         yield from _values(f"{place}/{name}", one[name], other[name])
+    yield from _values(f"{place}/reason", _has_reason(one), other["reason"])
 
 
 def _values(place: str, one: Any, other: Any) -> Iterator[tuple[str, Any, Any]]:
