@@ -62,7 +62,8 @@ def _names(tree: Tree, name: str) -> dict[str, str]:
         mine = f"{name}.{task['referenceTaskName']}#{task['retryCount']}"
         found[task["taskId"]] = f"<{mine}>"
         if task["taskId"] in tree.children:
-            found |= _names(tree.children[task["taskId"]], f"{mine}.child")
+            # One that was resumed is the child of two attempts here, and has the name of the first.
+            found = _names(tree.children[task["taskId"]], f"{mine}.child") | found
     return found
 
 
