@@ -152,7 +152,8 @@ def _due(
 
 def _lost(ws: Workspace, attempt: Attempt, claim: ClaimSide) -> tuple[str, str, int]:
     lost = f"worker {claim.worker or 'unknown'} is lost"
-    ended = f"its lease of {(claim.until - claim.updated_at) // 1000} s ended"
+    silent_s = (claim.until - claim.updated_at) // 1000
+    ended = f"its lease ended, {silent_s} s after it was last heard of"
     if attempt.lost < ws.limits.lost:
         return f"{lost}: {ended}", "LOST", 0
     return f"{lost}, and {attempt.lost} before it: {ended}, policy RETRY", "RETRY", 0

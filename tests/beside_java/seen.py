@@ -110,6 +110,19 @@ def _newest_of(task: Json) -> Json:
     return task | {"input": {}} | below
 
 
+def forgetful(found: Json) -> Json:
+    """The facts of an execution of Conductor's that was taken up again, without the reasons for
+    which its loops failed before: there they keep them when they complete.
+    """
+    return found | {"tasks": {ref: _forgetful(task) for ref, task in found["tasks"].items()}}
+
+
+def _forgetful(task: Json) -> Json:
+    below = {"child": forgetful(task["child"])} if "child" in task else {}
+    healed = (task["type"], task["status"]) == ("DO_WHILE", "COMPLETED")
+    return task | below | ({"reason": False} if healed else {})
+
+
 def differences(one: Json, other: Json) -> list[tuple[str, Any, Any]]:
     """Where an execution of Conductor's differs from ours, and what stands there in either.
 
@@ -168,12 +181,6 @@ def _passed_over(task: Json) -> Any:
     return "COMPLETED_WITH_ERRORS" if task["status"] in failed else task["status"]
 
 
-def _has_reason(task: Json) -> bool:
-    """A loop of Conductor's that has completed keeps the reason for which it failed before."""
-    healed = (task["type"], task["status"]) == ("DO_WHILE", "COMPLETED")
-    return task["reason"] and not healed
-
-
 def _midway(task: Json) -> bool:
     """A loop that ended in the midst of an iteration: how far that had come is of the moment."""
     return (task["type"], task["status"]) == ("DO_WHILE", "FAILED")
@@ -185,14 +192,13 @@ def _tasks(place: str, one: Json | None, other: Json | None) -> Iterator[tuple[s
         return
     if _passed_over(one) != _passed_over(other):
         yield f"{place}/status", one["status"], other["status"]
-    names = ["type", "input", "output", "iteration"]
+    names = ["type", "input", "output", "iteration", "reason"]
     if "child" in one and "child" in other:
         yield from _executions(place, one["child"], other["child"])
     if ("child" in one and not _telling(one["child"])) or _midway(one):
         names.remove("output")
     for name in names:
         yield from _values(f"{place}/{name}", one[name], other[name])
-    yield from _values(f"{place}/reason", _has_reason(one), other["reason"])
 
 
 def _values(place: str, one: Any, other: Any) -> Iterator[tuple[str, Any, Any]]:

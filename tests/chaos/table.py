@@ -30,8 +30,8 @@ def table(outcome: Outcome) -> str:
 def rows(outcome: Outcome) -> Iterator[tuple[str, str]]:
     """List what is said of a run."""
     plan, seconds = outcome.plan, outcome.seconds
-    shape = f" SHAPE={plan.shape}"
-    yield "", f"`FSYNC={plan.fsync} SECONDS={plan.seconds:.0f} SEED={plan.seed}{shape}`"
+    given = f"FSYNC={plan.fsync} SECONDS={plan.seconds:.0f} SEED={plan.seed} SHAPE={plan.shape}"
+    yield "", f"`{given}`"
     yield "---", "---"
     yield "executions started and acknowledged", f"{outcome.acknowledged:,}"
     yield "executions in all, with what they started", f"{outcome.executions:,}"

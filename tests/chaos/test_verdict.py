@@ -152,7 +152,10 @@ def test_an_attempt_whose_worker_was_lost_is_in_order_when_it_has_a_successor() 
     document = _document()
     first = document["tasks"][0]
     lost = _task(
-        "a", 0, "CANCELED", reasonForIncompletion="worker w is lost: its lease of 5 s ended"
+        "a",
+        0,
+        "CANCELED",
+        reasonForIncompletion="worker w is lost: its lease ended, 5 s after it was last heard of",
     )
     first["retriedTaskId"] = lost["taskId"]
     document["tasks"].append(lost)

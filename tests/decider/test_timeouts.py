@@ -237,7 +237,9 @@ def test_lost_worker_uses_up_no_retry(engine: MemoryEngine) -> None:
     pass_time(engine, seconds=5)
     first, second = tasks_of(engine, started, "a")
     assert first["status"] == "CANCELED"
-    assert first["reasonForIncompletion"] == "worker worker is lost: its lease of 5 s ended"
+    assert first["reasonForIncompletion"] == (
+        "worker worker is lost: its lease ended, 5 s after it was last heard of"
+    )
     assert (second["status"], second["retryCount"]) == ("SCHEDULED", 0)
     engine.run("a")
     assert status_of(engine, started) == "COMPLETED"
@@ -251,7 +253,8 @@ def test_after_ten_lost_workers_the_response_timeout_rules_apply(engine: MemoryE
     attempts = tasks_of(engine, started, "a")
     assert [t["status"] for t in attempts] == ["CANCELED"] * 10 + ["TIMED_OUT"]
     assert attempts[-1]["reasonForIncompletion"] == (
-        "worker worker is lost, and 10 before it: its lease of 5 s ended, policy RETRY"
+        "worker worker is lost, and 10 before it: its lease ended, 5 s after it was last heard of,"
+        " policy RETRY"
     )
     assert status_of(engine, started) == "TIMED_OUT"
 
@@ -280,6 +283,18 @@ def test_extended_lease_keeps_the_task(engine: MemoryEngine) -> None:
         extend(engine, task, lease_s=5)
     assert engine.statuses(started) == {"a": "IN_PROGRESS"}
     assert len(tasks_of(engine, started, "a")) == 1
+
+
+def test_a_lost_worker_was_last_heard_of_when_it_extended_its_lease(engine: MemoryEngine) -> None:
+    started = engine.start(workflow("w", policy("a")))
+    (task,) = engine.poll("a", lease_s=20)
+    pass_time(engine, seconds=4)
+    extend(engine, task, lease_s=5)
+    pass_time(engine, seconds=16)
+    first, _ = tasks_of(engine, started, "a")
+    assert first["reasonForIncompletion"] == (
+        "worker worker is lost: its lease ended, 16 s after it was last heard of"
+    )
 
 
 def test_extending_a_lost_claim_is_refused(engine: MemoryEngine) -> None:

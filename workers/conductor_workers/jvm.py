@@ -98,7 +98,7 @@ class DriverJvm:
         """Start the process and return at once; ``connect`` waits for it.
 
         Raises:
-            ConfigurationError: PySpark is not installed.
+            MissingExtra: PySpark is not installed.
         """
         home = spark_home()
         self._connection_file = Path(tempfile.mkdtemp(dir=self._work_dir)) / "connection"
@@ -168,7 +168,7 @@ def spark_home() -> Path:
     """Return where Spark is installed.
 
     Raises:
-        ConfigurationError: PySpark is not installed.
+        MissingExtra: PySpark is not installed.
     """
     try:
         import pyspark
