@@ -77,7 +77,10 @@ _FUNCTIONS = (
 )
 #: Of several results they are something else here, see the page on compatibility.
 _AGGREGATES = ("min()", "max()", "avg()", "sum()", "stddev()", "sum(1, 2)", "max(7)")
+_BEHIND_DESCENT = ("*", "[0]", "[-1]", "[1:]", "[0,1]", "[*]", "['id']", "['id','name']")
 _SEVERAL = re.compile(r"\*|\.\.|\?\(|:|,")
+#: Directly behind '..' these are something else here, too.
+_DESCENDED = re.compile(r"\.\.(\.?\*|\[[^?\]]*\])[.\[]|\.\.\[\?|\.\.\.?\w+\(")
 _ROOTS = ("workflow.input", "workflow.input", "workflow.input", "workflow.variables", "before")
 _WHOLE = (
     *("workflow.input", "workflow.status", "workflow.version", "workflow.workflowType"),
@@ -147,11 +150,13 @@ class Writer:
         root = self._chance.choice(_ROOTS)
         if root == "before":
             root = self._chance.choice(("before.output.result", "before.input"))
-        path = root + "".join(self._step() for _ in range(self._chance.randrange(1, 4)))
-        if self._chance.random() < 0.15:
-            of_one = () if _SEVERAL.search(path) else _AGGREGATES
-            path += "." + self._chance.choice((*_FUNCTIONS, *of_one))
-        return path
+        while True:
+            path = root + "".join(self._step() for _ in range(self._chance.randrange(1, 4)))
+            if self._chance.random() < 0.15:
+                of_one = () if _SEVERAL.search(path) else _AGGREGATES
+                path += "." + self._chance.choice((*_FUNCTIONS, *of_one))
+            if not _DESCENDED.search(path):
+                return path
 
     def _step(self) -> str:
         draw = self._chance.random()
@@ -163,7 +168,7 @@ class Writer:
             name = self._chance.choice(_NAMES)
             return self._chance.choice((f"['{name}']", f'["{name}"]', f"['{name}','id']"))
         if draw < 0.85:
-            return ".." + self._chance.choice((*_NAMES, "*"))
+            return ".." + self._chance.choice((*_NAMES, *_BEHIND_DESCENT))
         if draw < 0.97:
             return f"[?({self._chance.choice(_FILTERS)})]"
         return self._chance.choice((".*", "[]", "[?()]", "[?(@.id ==)]", "..", "[1:1]", "['"))

@@ -2,8 +2,9 @@
 
 import json
 from dataclasses import dataclass
-from http.client import HTTPConnection
 from typing import Any
+
+from urllib3 import HTTPConnectionPool
 
 Json = dict[str, Any]
 
@@ -19,19 +20,22 @@ class Answer:
 
 
 class Conductor:
-    """Asks one server over one connection."""
+    """Asks one server over one connection.
+
+    It may idle while the other server is asked, and a server closes what idles for long: the pool
+    looks before it sends, and connects again.
+    """
 
     def __init__(self, port: int) -> None:
-        self._connection = HTTPConnection("127.0.0.1", port, timeout=60)
+        self._connection = HTTPConnectionPool("127.0.0.1", port, timeout=60, retries=False)
 
     def close(self) -> None:
         self._connection.close()
 
     def ask(self, method: str, path: str, body: object = None) -> Answer:
         sent = None if body is None else json.dumps(body).encode()
-        self._connection.request(method, "/api" + path, sent, _HEADERS)
-        response = self._connection.getresponse()
-        return Answer(response.status, _read(response.read().decode()))
+        response = self._connection.urlopen(method, "/api" + path, sent, _HEADERS)
+        return Answer(response.status, _read(response.data.decode()))
 
     def start(self, definition: Json, given: Json, **more: Any) -> Answer:
         request = {"name": definition["name"], "workflowDef": definition, "input": given}

@@ -95,6 +95,8 @@ def test_definite_path_answers_with_the_value_or_null(path: str, value: JsonValu
             "books[1,2]['title','author']",
             [{"title": "Sword", "author": "Waugh"}, {"title": "Moby Dick", "author": "Melville"}],
         ),
+        ("$..['color','price']", [{"color": "red", "price": 19.95}]),
+        ("$..['color','absent']", []),
         ("absent[*]", []),
         ("absent..x", []),
         ("empty[*].x", []),

@@ -286,6 +286,8 @@ def _members(step: Keys, node: JsonValue) -> Sequence[JsonValue]:
     if not isinstance(node, Mapping):
         return ()
     present = {name: node[name] for name in step.names if name in node}
+    if step.complete and len(present) < len(set(step.names)):
+        return ()
     return [present] if step.merged else list(present.values())
 
 

@@ -11,10 +11,14 @@ from conductor_py.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """Several members: one map of those present at the end of a path, each by itself before it."""
+    """Several members: one map of those present at the end of a path, each by itself before it.
+
+    ``complete``: only of maps that have them all, as directly behind ``..``.
+    """
 
     names: tuple[str, ...]
-    merged: bool
+    merged: bool = False
+    complete: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -182,7 +182,7 @@ class _Parser:
         names = [self._string()]
         while self._comma():
             names.append(self._string())
-        return names[0] if len(names) == 1 else Keys(tuple(names), merged=False)
+        return names[0] if len(names) == 1 else Keys(tuple(names))
 
     def _comma(self) -> bool:
         self._blanks()
@@ -327,7 +327,8 @@ def _path(steps: list[Step], *, from_root: bool) -> Path:
     if steps and isinstance(steps[-1], Descend):
         raise _Malformed("it must not end with '..'")
     if steps and isinstance(steps[-1], Keys):
-        steps[-1] = Keys(steps[-1].names, merged=True)
+        descended = isinstance(steps[-2:][0], Descend)
+        steps[-1] = Keys(steps[-1].names, merged=True, complete=descended)
     plain = tuple(step for step in steps if isinstance(step, str | int))
     return Path(
         tuple(steps),
