@@ -2,6 +2,7 @@
 the differences that docs/reference/compatibility.md tells of.
 """
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Any, Final
@@ -10,6 +11,7 @@ from tests.beside_java.driving import Tree
 from tests.beside_java.server import Json
 
 _TIME: Final = re.compile(r"\b1[67]\d{11}\b")
+_ATTEMPT_OF_CHILD: Final = re.compile(r"#\d+\.child\b")
 #: In the input of a SUB_WORKFLOW: of what its child is started with, Conductor repeats the
 #: definition.
 _OF_CHILD: Final = {"idempotencyKey", "idempotencyStrategy", "priority", "subWorkflowVersion"}
@@ -93,8 +95,14 @@ def _in_words(key: str, value: Any) -> bool:
 def newest(found: Json) -> Json:
     """The facts of an execution that was taken up again, with the newest attempt of each task.
 
-    What a SUB_WORKFLOW is given is not among them: Conductor keeps it, and we read it anew.
+    What a SUB_WORKFLOW is given is not among them: Conductor keeps it, and we read it anew. Nor is
+    whose child it was first: where both may go on in one, Conductor may start another.
     """
+    anonymous: Json = json.loads(_ATTEMPT_OF_CHILD.sub(".child", json.dumps(found)))
+    return _newest(anonymous)
+
+
+def _newest(found: Json) -> Json:
     tasks: dict[str, tuple[int, Json]] = {}
     for name, task in found["tasks"].items():
         ref, _, number = name.rpartition("#")
@@ -106,20 +114,20 @@ def newest(found: Json) -> Json:
 def _newest_of(task: Json) -> Json:
     if task["type"] != "SUB_WORKFLOW":
         return task
-    below = {"child": newest(task["child"])} if "child" in task else {}
+    below = {"child": _newest(task["child"])} if "child" in task else {}
     return task | {"input": {}} | below
 
 
 def forgetful(found: Json) -> Json:
     """The facts of an execution of Conductor's that was taken up again, without the reasons for
-    which its loops failed before: there they keep them when they complete.
+    which its loops and JOINs had not completed before: there they keep them when they do.
     """
     return found | {"tasks": {ref: _forgetful(task) for ref, task in found["tasks"].items()}}
 
 
 def _forgetful(task: Json) -> Json:
     below = {"child": forgetful(task["child"])} if "child" in task else {}
-    healed = (task["type"], task["status"]) == ("DO_WHILE", "COMPLETED")
+    healed = task["type"] in {"DO_WHILE", "JOIN"} and task["status"] == "COMPLETED"
     return task | below | ({"reason": False} if healed else {})
 
 

@@ -41,7 +41,7 @@ def test_what_is_taken_up_again_ends_the_same_way(
     compared = 0
     for _ in range(_TURNS):
         theirs, mine = _second_lives(java, left, operation), _second_lives(ours, left, operation)
-        both = sorted({*theirs} & {*mine})
+        both = sorted(n for n in {*theirs} & {*mine} if not _has_joined_too_early(theirs[n]))
         compared = max(compared, len(both))
         found = {n: differences(forgetful(theirs[n]), mine[n]) for n in both}
         left = {n: left[n] for n in both if found[n]}
@@ -79,6 +79,15 @@ def _is_at_a_script(found: Json) -> bool:
         (task["type"] in {"SWITCH", "DECISION"} and task["status"] == "FAILED")
         or ("child" in task and _is_at_a_script(task["child"]))
         for task in found["tasks"].values()
+    )
+
+
+def _has_joined_too_early(theirs: Json) -> bool:
+    """Conductor's JOIN fails when it looks between the cancellation of a branch and its retry."""
+    return any(
+        (task["type"], task["status"]) == ("JOIN", "FAILED")
+        or ("child" in task and _has_joined_too_early(task["child"]))
+        for task in theirs["tasks"].values()
     )
 
 
