@@ -1,13 +1,14 @@
 """Where the CPU of an execution goes: what ``make profile`` prints for the tree at hand.
 
-.venv/bin/python benchmarks/ledger.py [one|alone|chain|fork] [EXECUTIONS] [POLLERS]
+.venv/bin/python benchmarks/ledger.py [one|alone|chain|fork] [EXECUTIONS] [POLLERS] [BATCH]
 
-A server as it ships is put under load; /proc tells what each thread has used, and
-``named/sitecustomize.py`` what it is for. ``one`` is executions of one task by eight clients,
-``alone`` the same by one client, one after the other. A fork has 1,000 branches and a chain ten
-tasks, eight chains are started a second; what is printed is the cost of one branch or task. For
-``one`` a second table says what the API's share is made of (``api_ledger``), and a third which
-commands scripts of Redis spend their time in.
+A server as it ships is put under load; /proc tells what each thread has used and how often it was
+given a CPU, and ``named/sitecustomize.py`` what it is for. ``one`` is executions of one task by
+eight clients whose POLLERS take up to BATCH tasks at a time, ``alone`` the same by one client, one
+task after the other. A fork has 1,000 branches and a chain ten tasks, eight chains are started a
+second; what is printed is the cost of one branch or task. For ``one`` a second table says what the
+API's share is made of (``api_ledger``), and a third which commands scripts of Redis spend their
+time in.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import json
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -41,15 +42,19 @@ _LEAST_MS = 0.005
 _SCRIPTS = ("eval", "evalsha", "fcall")
 
 
-def main(work: str = "one", executions: int = 0, pollers: int = 4) -> int:
+def main(work: str = "one", executions: int = 0, pollers: int = 4, batch: int = 20) -> int:
     """Measure and print a table: milliseconds of CPU of each part for a unit of work, with so many
-    long polls.
+    long polls of so many tasks at most.
     """
     with tempfile.TemporaryDirectory() as folder:
         path = f"{_ROOT / 'benchmarks' / 'named'}:{_ROOT}:{_ROOT / 'workers'}"
         with server(PYTHONPATH=path, NAMES=folder) as at:
-            units, spent, commands = _measured(at, Path(folder), work, executions, pollers)
+            units, spent, turns, commands = _measured(
+                at, Path(folder), work, executions, pollers=pollers, batch=batch
+            )
     _print(spent, "part", units, work)
+    print(f"\nThreads were given a CPU {sum(turns.values()) / units:.1f} times for one", end=" ")
+    print(f"{_UNITS[work]}:", ", ".join(_each(turns, units)), end=".\n")
     if work == "one":
         print()
         _print(measure_api(units), "part of the API, without the web server", units, work)
@@ -70,9 +75,14 @@ def _print(spent: Mapping[str, float], head: str, units: int, work: str) -> None
             print(f"| {part} | {ms:.3f} | {seconds / whole:.0%} |")
 
 
+def _each(turns: Counter[str], units: int) -> Iterator[str]:
+    for part, count in turns.most_common(4):
+        yield f"{count / units:.1f} {part}"
+
+
 def _measured(
-    at: Served, folder: Path, work: str, executions: int, pollers: int
-) -> tuple[int, Counter[str], Counter[str]]:
+    at: Served, folder: Path, work: str, executions: int, *, pollers: int, batch: int
+) -> tuple[int, Counter[str], Counter[str], Counter[str]]:
     if work == "fork":
         executions = executions or 5
         load, width = fork(at, "fork", _WIDTH), _WIDTH
@@ -83,26 +93,30 @@ def _measured(
     else:
         executions = executions or 2_000
         load, width = chain(at, "one", 1), 1
-    load = replace(load, pollers=pollers)
+    load = replace(load, pollers=pollers, batch=batch)
     run = alone if work == "alone" else drive
     run(replace(load, executions=max(1, executions // 10)))
     await_effects(at)
-    before, commands = _spent(at, folder), at.bare.spent_us()
+    (spent, turns), commands = _spent(at, folder), at.bare.spent_us()
     run(replace(load, executions=executions))
     await_effects(at)
-    spent = _spent(at, folder) - before
-    return executions * width, spent, at.bare.spent_us() - commands
+    spent_now, turns_now = _spent(at, folder)
+    commands = at.bare.spent_us() - commands
+    return executions * width, spent_now - spent, turns_now - turns, commands
 
 
-def _spent(at: Served, folder: Path) -> Counter[str]:
-    """CPU in seconds until now, by part."""
+def _spent(at: Served, folder: Path) -> tuple[Counter[str], Counter[str]]:
+    """CPU in seconds until now, and how often a thread was given one, by part."""
     names: dict[int, str] = {}
     for file in folder.glob("*.json"):
         names |= {int(thread): name for thread, name in json.loads(file.read_text()).items()}
     found: Counter[str] = Counter()
-    for thread, (process, cpu_s) in cost_by_thread(at.pid).items():
-        found[_part(process, names.get(thread, ""))] += cpu_s
-    return found
+    turns: Counter[str] = Counter()
+    for thread, (process, cpu_s, count) in cost_by_thread(at.pid).items():
+        part = _part(process, names.get(thread, ""))
+        found[part] += cpu_s
+        turns[part] += count
+    return found, turns
 
 
 def _part(process: str, thread: str) -> str:
@@ -113,4 +127,4 @@ def _part(process: str, thread: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:2], *map(int, sys.argv[2:4])))
+    sys.exit(main(*sys.argv[1:2], *map(int, sys.argv[2:5])))

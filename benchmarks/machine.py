@@ -49,17 +49,17 @@ def cost_of(*roots: int) -> Cost:
     return Cost(sum(cpu for _, cpu, _ in known), sum(resident for _, _, resident in known))
 
 
-def cost_by_thread(root: int) -> dict[int, tuple[str, float]]:
+def cost_by_thread(root: int) -> dict[int, tuple[str, float, int]]:
     """The threads of a process and of all that descend from it: the name of the process of each,
-    and the CPU that the thread has used in seconds.
+    the CPU that the thread has used in seconds, and how often it was given one.
     """
-    found: dict[int, tuple[str, float]] = {}
+    found: dict[int, tuple[str, float, int]] = {}
     for pid, each in _family(root).items():
         for place in _PROC.glob(f"{pid}/task/*"):
             with suppress(OSError):  # it ended meanwhile
-                used_ns = int((place / "schedstat").read_text().split()[0])
+                used_ns, _, turns = map(int, (place / "schedstat").read_text().split())
                 name = _SCRIPTS if each.is_script else each.name
-                found[int(place.name)] = name, used_ns / 1e9
+                found[int(place.name)] = name, used_ns / 1e9, turns
     return found
 
 
