@@ -4,11 +4,11 @@
 
 A server as it ships is put under load; /proc tells what each thread has used and how often it was
 given a CPU, and ``named/sitecustomize.py`` what it is for. ``one`` is executions of one task by
-eight clients whose POLLERS take up to BATCH tasks at a time, ``alone`` the same by one client, one
-task after the other. A fork has 1,000 branches and a chain ten tasks, eight chains are started a
-second; what is printed is the cost of one branch or task. For ``one`` a second table says what the
-API's share is made of (``api_ledger``), and a third which commands scripts of Redis spend their
-time in.
+eight clients, whose POLLERS take up to BATCH tasks at a time (20); ``alone`` the same by one
+client, one task after the other. A fork has 1,000 branches and a chain ten tasks, polled for one at
+a time; eight chains are started a second. What is printed is the cost of one branch or task. For
+``one`` a second table says what the API's share is made of (``api_ledger``), and a third which
+commands scripts of Redis spend their time in.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ _LEAST_MS = 0.005
 _SCRIPTS = ("eval", "evalsha", "fcall")
 
 
-def main(work: str = "one", executions: int = 0, pollers: int = 4, batch: int = 20) -> int:
+def main(work: str = "one", executions: int = 0, pollers: int = 4, batch: int = 0) -> int:
     """Measure and print a table: milliseconds of CPU of each part for a unit of work, with so many
-    long polls of so many tasks at most.
+    long polls of so many tasks at most (0: as many as the load takes by itself).
     """
     with tempfile.TemporaryDirectory() as folder:
         path = f"{_ROOT / 'benchmarks' / 'named'}:{_ROOT}:{_ROOT / 'workers'}"
@@ -93,7 +93,7 @@ def _measured(
     else:
         executions = executions or 2_000
         load, width = chain(at, "one", 1), 1
-    load = replace(load, pollers=pollers, batch=batch)
+    load = replace(load, pollers=pollers, batch=batch or load.batch)
     run = alone if work == "alone" else drive
     run(replace(load, executions=max(1, executions // 10)))
     await_effects(at)

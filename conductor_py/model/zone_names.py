@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Final
 
 _BY_MINUTES: Final[Mapping[int, str]] = {
-    -660: ("nust|nut|sdt|sst|st|niue summer time|niue time"),
+    -660: "nust|nut|sdt|sst|st|niue summer time|niue time",
     -600: (
         "ckhst|ckt|hast|hat|hdt|hst|tahst|taht|cook islands half summer time|"
         "cook islands standard time|cook islands time|hawaii standard time|"

@@ -327,7 +327,7 @@ def _path(steps: list[Step], *, from_root: bool) -> Path:
     if steps and isinstance(steps[-1], Descend):
         raise _Malformed("it must not end with '..'")
     if steps and isinstance(steps[-1], Keys):
-        descended = isinstance(steps[-2:][0], Descend)
+        descended = len(steps) > 1 and isinstance(steps[-2], Descend)
         steps[-1] = Keys(steps[-1].names, merged=True, complete=descended)
     plain = tuple(step for step in steps if isinstance(step, str | int))
     return Path(
