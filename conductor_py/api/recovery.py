@@ -7,7 +7,13 @@ from flask import Blueprint, request
 from conductor_py.api.answers import Answer, empty, json_answer, no_content, text
 from conductor_py.api.front import Front, blueprint
 from conductor_py.wire.parameters import flag
-from conductor_py.wire.recovery import preview_to_json, read_force, read_rerun, read_upgrade
+from conductor_py.wire.recovery import (
+    preview_to_json,
+    read_force,
+    read_rerun,
+    read_upgrade,
+    upgrade_preview_to_json,
+)
 
 _UNFILLED = "{taskReferenceName}"
 """What the official SDKs leave in the path of a jump; they name the task in the query."""
@@ -66,7 +72,6 @@ class _Recovery:
         wanted = read_upgrade(self._front.body_object())
         if flag(request.args, "dryRun"):
             found = self._recovery.check_upgrade(workflow_id, wanted)
-            listed = [{"path": each.path, "message": each.message} for each in found]
-            return json_answer({"upgradable": not found, "validationErrors": listed})
+            return json_answer(upgrade_preview_to_json(found))
         self._recovery.upgrade(workflow_id, wanted)
         return empty()

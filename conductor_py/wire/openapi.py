@@ -296,8 +296,11 @@ def _query_parameters(operation: Operation) -> list[Json]:
 
 def _responses(operation: Operation) -> Json:
     success: Json = {"description": "Success"}
-    if operation.answer != NOTHING:
-        success["content"] = _content(operation.answer)
+    answers = [each for each in (operation.answer, operation.dry_run) if each not in {"", NOTHING}]
+    if answers:
+        success["content"] = {
+            kind: shown for each in answers for kind, shown in _content(each).items()
+        }
     responses: Json = {str(operation.success): success}
     if operation.no_content:
         responses["204"] = {"description": operation.no_content.capitalize()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from conductor_py.errors import InvalidInput, Violation
@@ -15,7 +16,18 @@ from conductor_py.model.requests import (
     RerunRequest,
     UpgradeRequest,
 )
-from conductor_py.wire.fields import Choice, Payload, Text, Whole, WireSchema, load
+from conductor_py.wire.answers import ValidationErrorForm
+from conductor_py.wire.fields import (
+    Choice,
+    Flag,
+    Many,
+    Payload,
+    Text,
+    Texts,
+    Whole,
+    WireSchema,
+    load,
+)
 
 MODES = (TASK_POST, TASK_ONLY, TASK_PRE)
 
@@ -51,11 +63,35 @@ class UpgradeWorkflowRequestForm(WireSchema):
     workflow_input = Payload()
 
 
+class RerunPreviewForm(WireSchema):
+    """What a rerun would do: the references of the tasks that would run again, and of those that
+    would not. ``stale`` are kept although what they read would be made anew.
+    """
+
+    runs_again = Texts(required=True)
+    kept = Texts(required=True)
+    stale = Texts(required=True)
+
+
+class UpgradePreviewForm(WireSchema):
+    """Whether an execution can go on under that version, and what does not map."""
+
+    upgradable = Flag(required=True)
+    validation_errors = Many(lambda: _VALIDATION_ERROR, required=True)
+
+
+_VALIDATION_ERROR: WireSchema = ValidationErrorForm()
 _RERUN: WireSchema = RerunWorkflowRequestForm()
 _UPGRADE: WireSchema = UpgradeWorkflowRequestForm()
 _FORCE: WireSchema = ForceSuccessRequestForm()
 
-FORMS: tuple[WireSchema, ...] = (_RERUN, _UPGRADE, _FORCE)
+FORMS: tuple[WireSchema, ...] = (
+    _RERUN,
+    _UPGRADE,
+    _FORCE,
+    RerunPreviewForm(),
+    UpgradePreviewForm(),
+)
 """The forms of this module, for the published schemas."""
 
 
@@ -95,6 +131,12 @@ def preview_to_json(found: RerunPreview) -> dict[str, Any]:
         "kept": list(found.kept),
         "stale": list(found.stale),
     }
+
+
+def upgrade_preview_to_json(found: Sequence[Violation]) -> dict[str, Any]:
+    """Write what an upgrade would meet."""
+    listed = [{"path": each.path, "message": each.message} for each in found]
+    return {"upgradable": not found, "validationErrors": listed}
 
 
 def _wrong(path: str, message: str) -> InvalidInput:

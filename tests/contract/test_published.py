@@ -73,6 +73,20 @@ def test_an_answer_is_any_object_only_where_it_is_the_users_own() -> None:
     assert bare == {"/api/workflow/execute/{name}", "/api/payloads/{token}", "/api-docs"}
 
 
+def test_the_answer_to_a_dry_run_is_published() -> None:
+    told = document("1")["paths"]
+    dry_runs = {
+        path: one["responses"]["200"].get("content", {}).keys()
+        for path, methods in told.items()
+        for one in methods.values()
+        if "dryRun" in [each["name"] for each in one.get("parameters", ())]
+    }
+    assert "/api/workflow/{workflow_id}/upgrade" in dry_runs
+    assert {path for path, kinds in dry_runs.items() if "application/json" not in kinds} == set()
+    rerun = told["/api/workflow/{workflow_id}/rerun"]["post"]["responses"]["200"]["content"]
+    assert rerun.keys() == {"text/plain", "application/json"}
+
+
 @pytest.mark.parametrize("name", ["WorkflowDef.json", "Task.json"])
 def test_published_schemas_stand_alone(name: str) -> None:
     schema = orjson.loads(files()[name])

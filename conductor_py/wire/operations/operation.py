@@ -41,6 +41,8 @@ class Operation:
     """When the answer is 204 instead."""
     success: int = 200
     """The status of the answer."""
+    dry_run: str = ""
+    """The schema of the answer to ``dryRun=true``, where it is another one."""
 
     @property
     def tag(self) -> str:
@@ -74,7 +76,14 @@ def get(path: str, summary: str, answer: str, query: str = "", no_content: str =
 
 
 def post(  # noqa: PLR0917 - a row of the table
-    path: str, summary: str, answer: str, body: str, query: str = "", no_content: str = ""
+    path: str,
+    summary: str,
+    answer: str,
+    body: str,
+    query: str = "",
+    *,
+    no_content: str = "",
+    dry_run: str = "",
 ) -> Operation:
     """Describe a POST."""
     return Operation(
@@ -85,6 +94,7 @@ def post(  # noqa: PLR0917 - a row of the table
         body=body,
         query=query,
         no_content=no_content,
+        dry_run=dry_run,
     )
 
 

@@ -146,6 +146,7 @@ OPERATIONS: tuple[Operation, ...] = (
         TEXT,
         "RerunWorkflowRequest",
         "dryRun:boolean",
+        dry_run="RerunPreview",
     ),
     post(
         "/api/workflow/{workflow_id}/tasks/{ref}/force-success",
@@ -166,6 +167,7 @@ OPERATIONS: tuple[Operation, ...] = (
         NOTHING,
         "UpgradeWorkflowRequest",
         "dryRun:boolean",
+        dry_run="UpgradePreview",
     ),
     get(
         "/api/workflow/search",
