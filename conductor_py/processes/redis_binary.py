@@ -70,8 +70,12 @@ def read_engine(binary: Path) -> Engine:
         answer = subprocess.run(
             [binary, "--version"], capture_output=True, text=True, timeout=10, check=False
         ).stdout
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise ConfigurationError(f"{binary} cannot be run: {error}") from error
+    except OSError as error:
+        raise ConfigurationError(f"{binary} cannot be run: {error.strerror or error}") from error
+    except subprocess.TimeoutExpired as error:
+        raise ConfigurationError(
+            f"{binary} cannot be run: it did not say its version within 10 seconds"
+        ) from error
     match = _VERSION.search(answer)
     if match is None:
         raise ConfigurationError(f"{binary} is no Redis or Valkey server")

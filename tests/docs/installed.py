@@ -2,7 +2,12 @@
 
 import re
 from collections.abc import Iterable
-from importlib.metadata import PackageNotFoundError, distribution, packages_distributions
+from importlib.metadata import (
+    PackageNotFoundError,
+    distribution,
+    distributions,
+    packages_distributions,
+)
 from pathlib import Path
 
 from packaging.requirements import Requirement
@@ -20,22 +25,35 @@ def extras_of(page: Page) -> frozenset[str]:
     return frozenset(name for named in _NAMED.findall(page.text) for name in named.split(","))
 
 
-def with_extras(environment: dict[str, str], extras: Iterable[str]) -> dict[str, str]:
-    """An environment in which only the packages of these extras are there beside our own."""
-    there = _ALWAYS | _needed("conductor-py", tuple(sorted(extras)))
+def with_extras(
+    environment: dict[str, str], extras: Iterable[str], *packages: str
+) -> dict[str, str]:
+    """An environment in which only the packages of these extras are there beside our own, and
+    ``packages`` with what they need.
+    """
+    there = _ALWAYS | _needed(
+        ("conductor-py", tuple(sorted(extras))), *((name, ()) for name in packages)
+    )
     absent = sorted(
         module
         for module, names in packages_distributions().items()
         if not there & {canonicalize_name(name) for name in names}
     )
+    names = {found.metadata["Name"] for found in distributions()}
     path = ":".join(filter(None, (str(_WITHOUT), environment.get("PYTHONPATH", ""))))
-    return environment | {"PYTHONPATH": path, "DOCS_ABSENT_MODULES": ",".join(absent)}
+    return environment | {
+        "PYTHONPATH": path,
+        "DOCS_ABSENT_MODULES": ",".join(absent),
+        "DOCS_ABSENT_PACKAGES": ",".join(
+            sorted(name for name in names if canonicalize_name(name) not in there)
+        ),
+    }
 
 
-def _needed(name: str, extras: tuple[str, ...]) -> frozenset[str]:
-    """The distributions that one needs with these extras, and those that they need."""
+def _needed(*wanted: tuple[str, tuple[str, ...]]) -> frozenset[str]:
+    """The distributions that these need with their extras, and those that they need."""
     found: set[str] = set()
-    waiting = [(name, extras)]
+    waiting = list(wanted)
     seen = set(waiting)
     while waiting:
         name, extras = waiting.pop()

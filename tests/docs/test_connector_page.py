@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.docs.installed import with_extras
 from tests.docs.reader import environment_of
 
 ROOT = Path(__file__).parents[2]
@@ -22,9 +23,9 @@ def test_the_connectors_of_the_page_keep_their_promises(tmp_path: Path) -> None:
     (tmp_path / "test_acme.py").write_text("\n".join(blocks))
     (tmp_path / "conftest.py").write_text(next(b for b in others if "spark_session" in b))
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", "test_acme.py"],
+        [sys.executable, "-m", "pytest", "-q", "test_acme.py"],
         cwd=tmp_path,
-        env=environment_of(tmp_path),
+        env=with_extras(environment_of(tmp_path), {"spark"}, "pytest"),
         capture_output=True,
         text=True,
         timeout=840,

@@ -4,6 +4,7 @@ import re
 import subprocess
 from pathlib import Path
 
+from tests.docs.installed import extras_of, with_extras
 from tests.docs.pages import page
 from tests.docs.reader import environment_of, files_of
 
@@ -16,7 +17,8 @@ def test_the_tests_of_the_page_pass(tmp_path: Path) -> None:
     done = subprocess.run(
         ["bash", "-c", command.text],
         cwd=tmp_path,
-        env=environment_of(tmp_path) | {"PYTHONWARNINGS": "error"},
+        env=with_extras(environment_of(tmp_path), extras_of(found), "pytest")
+        | {"PYTHONWARNINGS": "error"},
         capture_output=True,
         text=True,
         check=False,

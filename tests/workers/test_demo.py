@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from pyspark.sql import SparkSession
 
+from conductor_workers.demo.__main__ import main
 from conductor_workers.demo.data import TABLES, export_tables
 from conductor_workers.demo.definitions import RESULTS, workflow_definition, workflow_input
 from conductor_workers.paths import ANYWHERE
@@ -84,3 +86,11 @@ def test_the_delays_by_carrier_are_those_of_the_real_data(
     assert rows[1] == ["Frontier Airlines Inc.", "21.92", "685"]
     assert rows[-1] == ["Alaska Airlines Inc.", "-9.93", "714"]
     assert len(rows) == 17
+
+
+def test_a_directory_that_cannot_be_made_is_said_in_words(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    place = str(tmp_path / "file" / "flights")
+    done = CliRunner().invoke(main, ["--directory", place])
+    assert (done.exit_code, "Errno" in done.output) == (1, False)
+    assert "Not a directory" in done.output

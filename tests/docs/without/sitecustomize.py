@@ -6,6 +6,7 @@ import os
 import sys
 
 _ABSENT = frozenset(os.environ["DOCS_ABSENT_MODULES"].split(","))
+_PACKAGES = frozenset(os.environ["DOCS_ABSENT_PACKAGES"].split(","))
 
 
 class _Without:
@@ -21,6 +22,12 @@ class _Without:
         if name.partition(".")[0] in _ABSENT:
             return None
         return self._finder.find_spec(name, path, target)
+
+    def find_distributions(self, *context):
+        find = getattr(self._finder, "find_distributions", lambda *_: ())
+        for found in find(*context):
+            if found.metadata["Name"] not in _PACKAGES:
+                yield found
 
 
 sys.meta_path[:] = [_Without(finder) for finder in sys.meta_path]

@@ -56,11 +56,17 @@ def main(*, port: int | None, directory: Path, keep: bool, spoil: bool) -> None:
     try:
         finished = _run(console, directory.resolve(), port or free_port(), keep=keep, spoil=spoil)
     except (ConductorError, OSError) as error:
-        console.print(f"[red]{error}[/red]", highlight=False)
+        console.print(f"[red]{_in_words(error)}[/red]", highlight=False, soft_wrap=True)
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)
     sys.exit(0 if finished else 1)
+
+
+def _in_words(error: ConductorError | OSError) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename or 'The tutorial'}: {error.strerror}"
+    return str(error)
 
 
 def _run(console: Console, run_dir: Path, port: int, *, keep: bool, spoil: bool) -> bool:
