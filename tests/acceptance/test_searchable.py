@@ -31,8 +31,31 @@ def _tell_five(server: Api) -> None:
         until(lambda: _found(server, workflow, "COMPLETED"), _SOON_S, what="completed")  # noqa: B023
 
 
+def _tell_an_inbox(server: Api) -> None:
+    """A HUMAN task is in the inbox while it waits for somebody, and only then."""
+    asks = {"name": "ask", "taskReferenceName": "ask", "type": "HUMAN"}
+    definition = {"name": "approval", "version": 1, "tasks": [asks]}
+    body = {"name": "approval", "version": 1, "workflowDef": definition}
+    workflow = ask(server, "POST", "/api/workflow", body).body
+    query = quote("taskType = 'HUMAN' AND status = 'IN_PROGRESS'")
+
+    def waiting() -> list[str]:
+        hits = ask(server, "GET", f"/api/tasks/search?query={query}").body["results"]
+        return [hit["workflowId"] for hit in hits]
+
+    until(lambda: waiting() == [workflow], _SOON_S, what="in the inbox")
+    ask(server, "POST", f"/api/tasks/{workflow}/ask/COMPLETED", {"approved": True})
+    until(lambda: waiting() == [], _SOON_S, what="out of the inbox")
+
+
 def test_what_a_task_has_become_is_found_within_two_seconds(deployment: Deployment) -> None:
     _tell_five(deployment.server())
+
+
+def test_what_waits_for_somebody_is_in_the_inbox_within_two_seconds(
+    deployment: Deployment,
+) -> None:
+    _tell_an_inbox(deployment.server())
 
 
 @pytest.mark.service
@@ -45,4 +68,6 @@ def test_what_a_task_has_become_is_found_within_two_seconds_in_elasticsearch(
         "conductor.elasticsearch.indexPrefix": "searchable",
     }
     options = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
-    _tell_five(deployment.server(*options))
+    server = deployment.server(*options)
+    _tell_five(server)
+    _tell_an_inbox(server)

@@ -38,6 +38,23 @@ def _task(client: FlaskClient, shown: Document) -> None:
     _workflow(client, {"name": "shown", "version": 1, "tasks": [shown]})
 
 
+def _transform(client: FlaskClient, shown: Document) -> None:
+    columns = [{"name": "page", "type": "string"}, {"name": shown["time"], "type": "timestamp"}]
+    (read,) = shown["inputs"].values()
+    source = {"id": "s", "kind": "file", "paths": ["/in/*.json"], "format": "json", "output": read}
+    sink = {"id": "k", "kind": "file", "input": shown["output"], "format": "json", "path": "/out"}
+    job = {
+        "version": 1,
+        "name": "shown",
+        "mode": "unbounded",
+        "sources": [source | {"schema": {"columns": columns}}],
+        "transforms": [shown],
+        "sinks": [sink],
+    }
+    task = {"name": "SPARK_PIPELINE", "taskReferenceName": "t", "type": "SPARK_PIPELINE"}
+    _task(client, task | {"inputParameters": {"job": job}})
+
+
 def _task_definitions(client: FlaskClient, shown: Document) -> None:
     _sent(client, "/api/metadata/taskdefs", shown)
     for each in shown:
@@ -129,6 +146,8 @@ _READ: dict[str, tuple[Reads, ...]] = {
     "docs/how-to/write-a-system-task.md": (_task,),
     "docs/reference/catalog.md": (_use, _lineage, _bundle),
     "docs/reference/dags.md": (_workflow, _condition),
+    "docs/reference/pipelines.md": (_task, _transform),
+    "docs/reference/policies.md": (_workflow, _task),
     "docs/reference/priorities.md": (_task,),
 }
 """What takes the documents of a page, in their order."""

@@ -13,7 +13,7 @@ from tests.ui.picture import executed
 
 _README = page("README.md")
 _STEPS = steps_of(_README)
-_INSTALLS = re.compile(r"^(git clone|python3 -m venv) ", re.MULTILINE)
+_INSTALLS = re.compile(r"^(make run|python3 -m venv\b.*)$", re.MULTILINE)
 _LONGEST_S = 1_500
 _PROCESSES = ("API node", "sweeper", "system-task worker", "scheduler", "effects worker")
 
@@ -22,16 +22,18 @@ _PROCESSES = ("API node", "sweeper", "system-task worker", "scheduler", "effects
 @pytest.mark.thorough(target="docs")
 @pytest.mark.timeout(2 * _LONGEST_S)
 def test_the_readme_leads_from_a_clone_to_a_worker_of_ones_own(tmp_path: Path) -> None:
-    clones, installs = (step for step in _STEPS if _INSTALLS.search(step.text))
-    shown = _pasted(clones, installs, folder=tmp_path)
+    runs, installs = (step for step in _STEPS if _INSTALLS.search(step.text))
+    clone = tmp_path / "conductor-py"
+    subprocess.run(["git", "clone", "--quiet", ROOT, clone], check=True)
+    shown = _pasted(runs, installs, folder=clone)
     assert "Frontier Airlines" in shown
     # Without its bytecode every start compiles what it imports.
-    assert list(tmp_path.glob("conductor-py/.venv/lib/*/site-packages/conductor_py/__pycache__/*"))
+    assert list(clone.glob(".venv/lib/*/site-packages/conductor_py/__pycache__/*"))
 
-    greets = tuple(step for step in _STEPS if step not in {clones, installs})
+    greets = tuple(step for step in _STEPS if step not in {runs, installs})
     room = tmp_path / "second terminal"
     room.mkdir()
-    followed = follow(_README, greets, room, programs=tmp_path / "conductor-py/.venv/bin")
+    followed = follow(_README, greets, room, programs=clone / ".venv/bin")
     told = [
         (printed.strip(), (step.prints or "").strip())
         for step, printed in zip(followed.steps, followed.printed, strict=True)
@@ -41,12 +43,11 @@ def test_the_readme_leads_from_a_clone_to_a_worker_of_ones_own(tmp_path: Path) -
 
 
 def _pasted(*steps: Step, folder: Path) -> str:
-    """Paste blocks into one shell, where only the address of the repository is known."""
-    known = environment_of(folder, programs=Path("/usr/local/bin"))
+    """Paste blocks into one shell, in which nothing is set."""
     done = subprocess.run(
         ["bash", "--norc", "-eu", "-c", "".join(step.text for step in steps)],
         cwd=folder,
-        env=known | {"REPOSITORY": str(ROOT)},
+        env=environment_of(folder, programs=Path("/usr/local/bin")),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

@@ -8,6 +8,7 @@ import pytest
 
 from conductor_py.model.search import EXECUTION_FIELDS, TASK_FIELDS, FieldKind
 from conductor_py.wire import search_query
+from conductor_py.wire.free_text import parse_free_text
 from conductor_py.wire.search_query import parse_query
 from tests.docs.pages import page
 
@@ -55,3 +56,11 @@ def test_each_condition_that_is_listed_is_taken(condition: str) -> None:
     words = {"field": field, "value": "1", "a": "1", "b": "2"}
     asked = re.sub(r"[a-z]+", lambda word: words[word[0]], condition)
     assert parse_query(f"{asked} AND ({asked} OR {asked})", EXECUTION_FIELDS) is not None
+
+
+def test_each_search_that_is_shown_is_taken() -> None:
+    free, asked = re.findall(r"^ {4}(.+)$", _section(), re.MULTILINE)
+    assert parse_query(asked, EXECUTION_FIELDS) is not None
+    found = parse_free_text(free, EXECUTION_FIELDS, now_ms=1_800_000_000_000)
+    read = set(re.findall(r"field='(\w+)'", repr(found)))
+    assert read >= {"workflowType", "status", "startTime"}
