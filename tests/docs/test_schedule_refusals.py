@@ -1,5 +1,7 @@
 """The page on compatibility names what a schedule is refused for and Conductor takes."""
 
+import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -43,6 +45,11 @@ CASES: list[tuple[str, str, Json]] = [
         {"cronSchedules": [{"cronExpression": "0 0 25 * * *"}]},
     ),
     ("a zone that there is not", "$.zoneId", {"zoneId": "Europe/Atlantis"}),
+    (
+        "a zone that there is not",
+        "$.cronSchedules[0].zoneId",
+        {"cronSchedules": [_CRON | {"zoneId": "Europe/Atlantis"}]},
+    ),
     ("a name that is blank", "$.name", {"name": " "}),
     ("longer than 255 characters", "$.name", {"name": "s" * 256}),
     ("has a slash", "$.name", {"name": "a/b"}),
@@ -81,3 +88,41 @@ def test_what_a_row_says_a_schedule_is_refused_for_is_refused_there(
     with pytest.raises(InvalidInput) as refused:
         read_schedule(RIGHT | differs, definitions)
     assert place in [each.path for each in refused.value.violations]
+
+
+#: What is in turn put in the place of each member.
+_ODD: tuple[Any, ...] = (
+    *(None, "", " ", "x", "a/b", "x" * 300, "0 0 6 * * *", "search", "2026-01-01"),
+    *(-1, 0, 1, 99, 2**40, 2**70, 1.5, True, [], [None], ["x"], [{}] * 101),
+    *({}, {"name": "w"}, {"key": 1}),
+)
+_PLACES = {re.sub(r"\d+", "N", place) for _, place, _ in CASES}
+
+
+def _odd(value: Any) -> Iterator[Any]:
+    """The value with one thing in it put in another's place."""
+    if isinstance(value, dict):
+        for name, member in value.items():
+            for other in (*_ODD, *_odd(member)):
+                yield value | {name: other}
+    elif isinstance(value, list):
+        for other in (*_ODD, *_odd(value[0])):
+            yield [other]
+
+
+def _of_another_kind(message: str) -> bool:
+    """A row of its own says, in words, that kinds of values are not cast."""
+    kinds = "a list|a string|an object|a whole number|true or false"
+    return re.match(rf"must be (?:{kinds})|must fit into 64 bits", message) is not None
+
+
+def test_every_place_that_is_refused_is_in_a_row() -> None:
+    refused: dict[str, str] = {}
+    for odd in _odd(RIGHT):
+        try:
+            read_schedule(odd, DefinitionReader())
+        except InvalidInput as error:
+            for each in error.violations:
+                if not _of_another_kind(each.message):
+                    refused.setdefault(re.sub(r"\d+", "N", each.path), each.message)
+    assert {place: said for place, said in refused.items() if place not in _PLACES} == {}
