@@ -112,7 +112,8 @@ TARGETS: Final = (
         shows="the stories that run on one shape by themselves, on servers of a process each",
         command=(
             *("env", "SHAPE=apart", sys.executable, "-m", _DRAWN),
-            *("-m", f"acceptance and not {_MARKER.format('timing')}", "tests/acceptance"),
+            *("-m", f"acceptance and not {_MARKER.format('timing')}"),
+            *("tests/acceptance", "tests/official_sdks"),
         ),
     ),
     _thorough("pipelines", "data pipelines on Spark, and their connectors on real systems"),
