@@ -73,6 +73,22 @@ def test_what_another_type_has_at_the_head_stays_there_in_its_order(store: Store
     assert [each.seq for each in store.poll(task_type="other")] == [1, 2, 3]
 
 
+def test_however_many_another_type_has_at_the_head_they_hide_nothing_for_ever(
+    store: Store,
+) -> None:
+    store.started(1, count=450, type="other")
+    store.started(2, type="pay", score=900)
+    polls = 0
+    while not (found := store.poll(task_type="pay")):
+        polls += 1
+        assert polls < 5
+    assert [each.execution for each in found] == [an_id(2)]
+
+    store.started(3, type="pay", score=-1)
+    assert [each.execution for each in store.poll(task_type="pay")] == [an_id(3)]
+    assert [each.seq for each in store.poll(task_type="other", count=2)] == [1, 2]
+
+
 def test_a_line_break_in_a_type_does_not_speak_for_a_domain(store: Store) -> None:
     store.queues.record_poll("pay\nprod", "", "w", ("s0",), NOW)
     store.queues.record_poll("pay", "a%0Ab", "w", ("s0",), NOW)

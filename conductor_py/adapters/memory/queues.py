@@ -83,7 +83,11 @@ class _Polling:
         self._promote(lane)
         ready = self.partition.ready[lane]
         passed: list[tuple[int, str]] = []
-        for _ in range(_HEADS):
+        skips = False
+        for looked in range(_HEADS):
+            if looked >= _HEADS // 2 and passed and not skips:
+                skips = True
+                passed += self._skipped(lane, len(passed))
             head = ready.first()
             if head is None or len(self.claimed) >= self.poll.count:
                 break
@@ -95,10 +99,27 @@ class _Polling:
                 self.passed = False
             ready.drop(head[1])
         else:
+            if skips:
+                self.partition.passed[lane] = len(passed)
             if len(ready):
                 self._sooner(self.now_ms + _PASSED_MS if passed else self.now_ms)
+        if skips and ready.first() is None:
+            self.partition.passed.pop(lane, None)
+            self._sooner(self.now_ms + _PASSED_MS)
         for score, member in passed:
             ready.put(member, score)
+
+    def _skipped(self, lane: tuple[str, str], passed: int) -> list[tuple[int, str]]:
+        """Take away the heads that polls before this one have passed over."""
+        ready = self.partition.ready[lane]
+        taken: list[tuple[int, str]] = []
+        while passed + len(taken) < self.partition.passed.get(lane, 0):
+            head = ready.first()
+            if head is None:
+                break
+            ready.drop(head[1])
+            taken.append(head)
+        return taken
 
     def _promote(self, lane: tuple[str, str]) -> None:
         delayed = self.partition.delayed[lane]

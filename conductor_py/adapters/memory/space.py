@@ -131,6 +131,8 @@ class Partition:
     ready: defaultdict[Lane, ScoreSet] = field(default_factory=lambda: defaultdict(ScoreSet))
     delayed: defaultdict[Lane, ScoreSet] = field(default_factory=lambda: defaultdict(ScoreSet))
     lanes: set[Lane] = field(default_factory=set)
+    passed: dict[Lane, int] = field(default_factory=dict)
+    """How many heads of a queue polls passed over, of those that ended among them."""
     permits: defaultdict[str, ScoreSet] = field(default_factory=lambda: defaultdict(ScoreSet))
     rates: defaultdict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     timers: defaultdict[str, ScoreSet] = field(default_factory=lambda: defaultdict(ScoreSet))

@@ -49,6 +49,12 @@ KEYS = (
     _key("queue:", "zset", "<queue>:<shard>: ready; score -> task id", "open attempts"),
     _key("delayed:", "zset", "<queue>:<shard>: delayed; due ms -> task id", "open attempts"),
     _key(
+        "passed:",
+        "string",
+        "<queue>:<shard>: how many heads polls that ended among those of others passed over",
+        "60 s",
+    ),
+    _key(
         "queues",
         "set",
         "'<queue> newline <shard>' that has entries, or had some",

@@ -11,7 +11,8 @@
 -- INVARIANT  What is handed out is of the wanted type, open, in no queue and held by one claim; limits hold, those over several
 --            partitions by the permits that this one has and by claims that were leased; versions do not move. The
 --            first claim of an attempt that tells when it starts is an event of its execution. What cannot be read is
---            put aside among the delayed, and the others are handed out.
+--            put aside among the delayed, and the others are handed out. Heads that stay hide nothing for ever: a poll that
+--            ends among them is gone on with by the next.
 -- BOUND      200 heads and 200 delayed entries a shard; bytes after the first attempt.
 -- @include room
 -- @include time
@@ -192,11 +193,15 @@ for i = 16, #ARGV do
     break
   end
   local lane = queue .. ':' .. ARGV[i]
-  local ready = P .. 'queue:' .. lane
+  local ready, behind = P .. 'queue:' .. lane, P .. 'passed:' .. lane
   promote(lane)
-  local looked, passed = 0, 0
+  local looked, passed, skips = 0, 0, false
   while not stop and taken < count and looked < 200 do
-    local heads = redis.call('ZRANGE', ready, passed, passed + math.min(count - taken, 200 - looked) - 1)
+    -- Half of the heads are the first ones, always; the others are behind those that polls have passed over.
+    if looked >= 100 and passed > 0 and not skips then
+      passed, skips = math.max(passed, tonumber(redis.call('GET', behind) or 0)), true
+    end
+    local heads = redis.call('ZRANGE', ready, passed, passed + math.min(count - taken, (looked < 100 and 100 or 200) - looked) - 1)
     if #heads == 0 then
       break
     end
@@ -217,7 +222,12 @@ for i = 16, #ARGV do
       end
     end
   end
-  if not stop and looked >= 200 and redis.call('EXISTS', ready) == 1 then
+  if skips and looked >= 200 then
+    redis.call('SET', behind, passed, 'PX', 60000)
+  elseif skips and not stop and taken < count then
+    redis.call('DEL', behind)
+  end
+  if not stop and (skips or looked >= 200) and redis.call('EXISTS', ready) == 1 then
     sooner(passed > 0 and now + 1000 or now)
   end
 end
