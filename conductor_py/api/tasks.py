@@ -73,10 +73,12 @@ class _Polls:
         return json_answer(found[0]) if found else no_content()
 
     def poll_batch(self, asked: Asked, task_type: str) -> Answer:
-        count = min(number(asked.args, "count", 1, least=1), self._front.max_poll_count)
+        count = min(number(asked.args, "count", 1), self._front.max_poll_count)
         most = self._front.max_poll_ms
-        timeout_ms = number(asked.args, "timeout", min(100, most), least=0, most=most)
+        timeout_ms = max(number(asked.args, "timeout", min(100, most), most=most), 0)
         timeout_ms = self._patience(timeout_ms)
+        if count < 1:  # of a worker that has no place for another task
+            return json_answer([])
         wanted = _poll_request(asked, task_type, count=count, timeout_ms=timeout_ms)
         return json_answer(list(self._tasks.poll(wanted, self._front.stop)))
 
@@ -189,7 +191,10 @@ class _Reads:
         return json_answer(self._tasks.document(task_id))
 
     def log(self, task_id: str) -> Answer:
-        lines = self._tasks.logs(task_id)
+        try:
+            lines = self._tasks.logs(task_id)
+        except NotFound:
+            lines = ()
         return json_answer(list(lines)) if lines else no_content()
 
     def search(self) -> Answer:

@@ -130,11 +130,12 @@ class TaskQueues(Protocol):
     def poll(self, partition: int, poll: Poll) -> PollReply:
         """Hand out attempts: claim, permit and timer of each in one step.
 
-        Looks at 200 heads a shard at most, and goes on behind them the next time when they stay. Entries of ended or unknown attempts are dropped; those
-        of a paused execution are parked with it. A full limit stops the poll with ``retry_at_ms``.
-        A claim is max(k + 1, now) and ends at now + response timeout or, when asked, at now +
-        lease, whichever is earlier; its timer is the earliest of that, the attempt timeout counted
-        from the first claim, and the attempt's total deadline.
+        Looks at 200 heads a shard at most, and goes on behind them the next time when they stay.
+        Entries of ended or unknown attempts are dropped; those of a paused execution are parked
+        with it. A full limit stops the poll with ``retry_at_ms``. A claim is max(k + 1, now) and
+        ends at now + response timeout or, when asked, at now + lease, whichever is earlier; its
+        timer is the earliest of that, the attempt timeout counted from the first claim, and the
+        attempt's total deadline.
         """
 
     def extend(  # noqa: PLR0917 - who, which claim, for how long, how far

@@ -5,6 +5,7 @@ What is parsed is bounded by how many values there can be, counted before any of
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from typing import Any
 
@@ -32,7 +33,7 @@ def parse(body: bytes, *, max_depth: int = MAX_DEPTH, max_values: int = MAX_VALU
             "external payload storage."
         )
     try:
-        value = orjson.loads(body)
+        value = _loaded(body)
     except orjson.JSONDecodeError as error:
         if any(sign in str(error) for sign in _TOO_DEEP):
             raise _nested(max_depth) from error
@@ -41,6 +42,17 @@ def parse(body: bytes, *, max_depth: int = MAX_DEPTH, max_values: int = MAX_VALU
     if body.count(b"{") + body.count(b"[") > max_depth:
         _check_depth(value, max_depth)
     return value
+
+
+def _loaded(body: bytes) -> Any:  # noqa: ANN401 - any JSON value
+    """Read UTF-8, or what a byte order mark or the first bytes show to be something else."""
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError:
+        encoding = json.detect_encoding(body)
+        if encoding == "utf-8":
+            raise
+        return orjson.loads(body.decode(encoding, "replace"))
 
 
 def parse_object(

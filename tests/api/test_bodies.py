@@ -111,6 +111,17 @@ def test_signs_within_strings_are_no_values(text: str) -> None:
     assert parse(json.dumps([text, 1]).encode(), max_values=1_000) == [text, 1]
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+def test_a_document_is_read_in_the_encoding_that_its_first_bytes_show(encoding: str) -> None:
+    assert parse('{"who": "Zoë"}'.encode(encoding)) == {"who": "Zoë"}
+
+
+@pytest.mark.parametrize("body", [b"\xff\xfe{", b"{\x00", b"\xef\xbb\xbf", b'\x00\x00\x00"\xd8'])
+def test_what_only_begins_like_another_encoding_is_refused(body: bytes) -> None:
+    with pytest.raises(InvalidInput, match="not JSON"):
+        parse(body)
+
+
 _ENDLESS = [b'"' * 200_001, b'"' + b'\\"' * 200_000, b'[,"\\' * 100_000]
 
 

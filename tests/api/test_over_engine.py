@@ -216,6 +216,10 @@ def test_output_of_work_in_progress_above_the_limit_is_413_and_the_task_goes_on(
     assert client.post("/api/tasks", json=_result(task)).status_code == 200
 
 
+def test_an_unknown_task_has_no_log(client: Any) -> None:
+    assert client.get("/api/tasks/no-such-task/log").status_code == 204
+
+
 @pytest.mark.parametrize("half", ["\\ud800", "\\ud800x", "\\udc00\\ud800"])
 @pytest.mark.parametrize("path", ["/api/workflow", "/api/workflow/test"])
 def test_half_of_a_surrogate_pair_in_a_rate_limit_key_is_no_defect_of_the_server(

@@ -50,10 +50,19 @@ def test_batch_poll_with_nothing_to_do_is_an_empty_list(client: Any) -> None:
 
 
 @pytest.mark.parametrize("count", ["0", "-5"])
-def test_batch_poll_for_less_than_one_task_is_refused(client: Any, count: str) -> None:
+def test_a_worker_without_a_place_for_a_task_gets_none(
+    client: Any, engine: FakeEngine, count: str
+) -> None:
     answer = client.get(f"/api/tasks/poll/batch/resize?count={count}")
-    finding = {"path": "?count", "message": "must not be less than 1", "invalidValue": count}
-    assert (answer.status_code, answer.json["validationErrors"]) == (400, [finding])
+    assert (answer.status_code, answer.json) == (200, [])
+    assert engine.tasks.polled == []
+
+
+def test_a_batch_poll_that_would_wait_for_less_than_no_time_does_not_wait(
+    client: Any, engine: FakeEngine
+) -> None:
+    assert client.get("/api/tasks/poll/batch/resize?timeout=-1").status_code == 200
+    assert engine.tasks.polled[0].timeout_ms == 0
 
 
 def test_a_bad_part_of_the_path_is_named_as_the_interface_names_it(client: Any) -> None:
@@ -62,7 +71,7 @@ def test_a_bad_part_of_the_path_is_named_as_the_interface_names_it(client: Any) 
     assert [one["path"] for one in answer.json["validationErrors"]] == ["{status}"]
 
 
-@pytest.mark.parametrize("query", ["timeout=5001", "timeout=-1", "count=x", "leaseSeconds=-1"])
+@pytest.mark.parametrize("query", ["timeout=5001", "timeout=x", "count=x", "leaseSeconds=-1"])
 def test_batch_poll_refuses_bad_parameters(client: Any, query: str) -> None:
     assert client.get(f"/api/tasks/poll/batch/resize?{query}").status_code == 400
 

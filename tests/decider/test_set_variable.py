@@ -47,3 +47,12 @@ def test_optional_oversize_variables_leave_the_others_as_they_were() -> None:
     assert status_of(engine, started) == "COMPLETED"
     assert engine.workflow(started)["variables"] == {"a": 1, "c": 3}
     assert task_of(engine, started, "s2")["status"] == "COMPLETED_WITH_ERRORS"
+
+
+def test_it_goes_by_the_name_that_the_definition_gives_it(engine: MemoryEngine) -> None:
+    named = {"name": "remember", "taskReferenceName": "v", "type": "SET_VARIABLE"}
+    over = {"name": "done", "taskReferenceName": "t", "type": "TERMINATE"}
+    over["inputParameters"] = {"terminationStatus": "COMPLETED"}  # type: ignore[assignment]
+    started = engine.start(workflow("w", named, over))
+    found = [(task["taskType"], task["taskDefName"]) for task in engine.workflow(started)["tasks"]]
+    assert found == [("SET_VARIABLE", "remember"), ("TERMINATE", "done")]

@@ -220,7 +220,9 @@ def test_canceled_from_a_worker_terminates_the_workflow(engine: MemoryEngine) ->
 
 
 def test_start_delay_keeps_a_task_from_workers(engine: MemoryEngine) -> None:
-    engine.start(workflow("w", simple("a", startDelay=30)))
+    started = engine.start(workflow("w", simple("a", startDelay=30)))
+    (waits,) = engine.workflow(started)["tasks"]
+    assert (waits["startDelayInSeconds"], waits["callbackAfterSeconds"]) == (30, 30)
     engine.clock.advance(seconds=29)
     assert not engine.poll("a")
     engine.clock.advance(seconds=1)

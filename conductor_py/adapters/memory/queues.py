@@ -11,6 +11,7 @@ from conductor_py.adapters.memory.claims import (
     is_open,
     nearest_deadline,
 )
+from conductor_py.adapters.memory.ordered import ScoreSet
 from conductor_py.adapters.memory.space import Execution, MemorySpace, Partition
 from conductor_py.adapters.memory.touched import touch
 from conductor_py.model.ids import ExecutionId, split_task_id, task_id
@@ -21,6 +22,7 @@ from conductor_py.records import dataclass, field
 
 NEVER: Final = 2**53 - 1
 _HEADS: Final = 200
+_HALF: Final = _HEADS // 2
 _POLL_DATA_MS: Final = 1_000
 _SHORT_MS: Final = 1_000
 _PASSED_MS: Final = 1_000
@@ -83,31 +85,37 @@ class _Polling:
         self._promote(lane)
         ready = self.partition.ready[lane]
         passed: list[tuple[int, str]] = []
-        skips = False
-        for looked in range(_HEADS):
-            if looked >= _HEADS // 2 and passed and not skips:
-                skips = True
-                passed += self._skipped(lane, len(passed))
-            head = ready.first()
-            if head is None or len(self.claimed) >= self.poll.count:
-                break
-            if not self._look_at(head[1]):
-                self.stopped = True
-                break
-            if self.passed:
-                passed.append(head)
-                self.passed = False
-            ready.drop(head[1])
-        else:
+        looked = self._look(ready, passed)
+        skips = looked == _HALF and bool(passed)
+        if skips:
+            passed += self._skipped(lane, len(passed))
+        if looked == _HALF:
+            looked += self._look(ready, passed)
+        if looked == 2 * _HALF:
             if skips:
                 self.partition.passed[lane] = len(passed)
             if len(ready):
                 self._sooner(self.now_ms + _PASSED_MS if passed else self.now_ms)
-        if skips and ready.first() is None:
+        elif skips and ready.first() is None:
             self.partition.passed.pop(lane, None)
             self._sooner(self.now_ms + _PASSED_MS)
         for score, member in passed:
             ready.put(member, score)
+
+    def _look(self, ready: ScoreSet, passed: list[tuple[int, str]]) -> int:
+        """Look at half of the heads; returns at how many, and adds those that stay."""
+        for looked in range(_HALF):
+            head = ready.first()
+            if head is None or len(self.claimed) >= self.poll.count or self.stopped:
+                return looked
+            if not self._look_at(head[1]):
+                self.stopped = True
+                return looked
+            if self.passed:
+                passed.append(head)
+                self.passed = False
+            ready.drop(head[1])
+        return _HALF
 
     def _skipped(self, lane: tuple[str, str], passed: int) -> list[tuple[int, str]]:
         """Take away the heads that polls before this one have passed over."""

@@ -21,7 +21,12 @@ def open_(ws: Workspace, spot: Spot) -> None:
         return
     value = resolve_input(ws, spot, None)
     attempt = control.create(
-        ws, spot, type_="SET_VARIABLE", status=TaskStatus.IN_PROGRESS, input_=value
+        ws,
+        spot,
+        type_="SET_VARIABLE",
+        definition=spot.node.task.name,
+        status=TaskStatus.IN_PROGRESS,
+        input_=value,
     )
     refused = ws.refused("vars", attempt.seq, attempt.ref)
     if refused is not None:

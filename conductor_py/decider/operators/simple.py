@@ -34,6 +34,7 @@ def open_(ws: Workspace, spot: Spot) -> None:
         started=False,
         domain=domain,
         delay_s=task.start_delay,
+        callback_after_s=task.start_delay,
         cache_key=key,
         **scheduling.policies(task.task_definition, ws.now_ms),
     )

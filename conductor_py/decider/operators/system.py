@@ -36,6 +36,7 @@ def open_(ws: Workspace, spot: Spot) -> None:
         input_=value,
         started=False,
         delay_s=task.start_delay,
+        callback_after_s=task.start_delay,
         async_complete=asynchronous is True,
         **scheduling.policies(task.task_definition, ws.now_ms),
     )

@@ -22,7 +22,12 @@ def open_(ws: Workspace, spot: Spot) -> None:
     value = resolve_input(ws, spot, ws.next_seq)
     status = _STATUSES.get(str(value.get("terminationStatus")))
     attempt = control.create(
-        ws, spot, type_="TERMINATE", status=TaskStatus.IN_PROGRESS, input_=value
+        ws,
+        spot,
+        type_="TERMINATE",
+        definition=spot.node.task.name,
+        status=TaskStatus.IN_PROGRESS,
+        input_=value,
     )
     if status is None:
         reason = f"terminationStatus must be one of {', '.join(_STATUSES)}"

@@ -75,7 +75,7 @@ def get(path: str, summary: str, answer: str, query: str = "", no_content: str =
     )
 
 
-def post(  # noqa: PLR0917 - a row of the table
+def post(
     path: str,
     summary: str,
     answer: str,
