@@ -674,6 +674,8 @@ def test_retention_lists_what_ended_before_the_oldest_first(index):
         ArchivedId(execution_id="e3", version=13),
         ArchivedId(execution_id="e2", version=12),
     )
+    assert index.ended_before(T0, 2, 2) == (ArchivedId(execution_id="e1", version=11),)
+    assert index.ended_before(T0, 2, 4_999) == ()
     assert len(index.ended_before(T0, 10)) == 3
     assert index.ended_before(T0 - 3, 10) == ()
 

@@ -17,7 +17,7 @@ from conductor_py.codec.definitions import workflow_from_json
 from conductor_py.config import load
 from conductor_py.engine import Engine
 from conductor_py.errors import NotFound, StoreFull
-from conductor_py.model.requests import PollRequest, StartRequest, TaskResult
+from conductor_py.model.requests import ExtendRequest, PollRequest, StartRequest, TaskResult
 from conductor_py.model.schedules import Schedule
 from conductor_py.model.status import TaskStatus
 from conductor_py.ports.payloads import PayloadKind
@@ -339,6 +339,31 @@ def test_a_little_goes_on_however_full_it_is_and_much_in_a_reserve(
     until(lambda: engine.sweeper.tick() >= 0 and _children(engine, parent))
     complete(engine, poll(engine, "b"))
     assert status(engine, parent) == "COMPLETED"
+
+
+@pytest.mark.thorough(target="histories")
+def test_a_claim_goes_on_however_full_it_is_and_large_progress_is_not_kept(
+    engine: Engine, redis: FullRedis
+) -> None:
+    start(engine, simple("a"))
+    task = poll(engine)
+
+    def told(size: int) -> object:
+        progress = {"done": "x" * size}
+        given = ExtendRequest(task_id=task["taskId"], claim=task["claimToken"], progress=progress)
+        engine.tasks.extend(given)
+        found: Any = engine.tasks.document(task["taskId"])
+        return len(found["progress"]["done"]) if "progress" in found else None
+
+    redis.fill(1.6)
+    assert told(100_000) is None
+    assert told(100) == 100
+    assert told(50_000) == 100
+    redis.fill(1.4)
+    assert told(50_000) == 50_000
+    assert told(100_000) == 50_000
+    redis.fill(0.5)
+    assert told(100_000) == 100_000
 
 
 def _children(engine: Engine, parent: str) -> list[object]:

@@ -9,7 +9,8 @@ import pytest
 
 from conductor_py.adapters.memory.space import MemorySpace
 from conductor_py.decider.workspace import Limits
-from conductor_py.engine.effects.notifications import Listeners
+from conductor_py.engine.effects.notifications import Listeners, Notifications
+from conductor_py.errors import StoreUnavailable
 from conductor_py.model.definition_form import workflow_from_json
 from conductor_py.model.event_handlers import EventMessage
 from conductor_py.ports.events import Undelivered
@@ -439,6 +440,32 @@ def test_one_execution_that_cannot_be_told_of_holds_up_no_other(hook: Hook) -> N
         engine.clock.advance(seconds=20)
     for execution in good:
         assert hook.said(execution) == ["STARTED", "COMPLETED", "FINALIZED"]
+
+
+def test_one_execution_that_cannot_be_read_has_no_other_told_twice(
+    hook: Hook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = listening(hook)
+    documents, unreadable = Notifications._documents, {"all"}
+
+    def read(self: Notifications, notice: Json) -> dict[str, str]:
+        if notice["workflowId"] in unreadable:
+            raise StoreUnavailable("The index is away.")
+        return documents(self, notice)
+
+    monkeypatch.setattr(Notifications, "_documents", read)
+    started = sorted(engine.start(workflow("w", set_variable("s", x=1))) for _ in range(3))
+    unreadable.add(started[1])
+    for _ in range(20):
+        engine.settle()
+        engine.clock.advance(seconds=20)
+    told = ["STARTED", "COMPLETED", "FINALIZED"]
+    assert [hook.said(execution) for execution in started] == [told, [], told]
+    assert hook.tried == 6
+
+    unreadable.clear()
+    engine.advance(seconds=400)
+    assert hook.said(started[1]) == told
 
 
 @pytest.mark.anomaly("A-65")

@@ -169,13 +169,14 @@ class ElasticsearchSearch:
                 return None
             return Archived(version=_version(found), document=document)
 
-    def ended_before(self, instant_ms: int, limit: int) -> tuple[ArchivedId, ...]:
+    def ended_before(self, instant_ms: int, limit: int, skip: int = 0) -> tuple[ArchivedId, ...]:
         with wrapped():
             answer = self._connection.get().search(
                 index=ARCHIVE.name(self._prefix),
                 query={"range": {"endTime": {"lt": instant_ms}}},
                 sort=[{"endTime": "asc"}, {"workflowId": "asc"}],
-                size=min(limit, MAX_PAGE_END),
+                from_=min(skip, MAX_PAGE_END),
+                size=max(0, min(limit, MAX_PAGE_END - skip)),
                 source=False,
                 version=True,
             )

@@ -121,12 +121,12 @@ class SqliteSearch:
         )
         return None if found is None else Archived(version=found[0], document=found[1])
 
-    def ended_before(self, instant_ms: int, limit: int) -> tuple[ArchivedId, ...]:
+    def ended_before(self, instant_ms: int, limit: int, skip: int = 0) -> tuple[ArchivedId, ...]:
         with self._connections.reading() as connection:
             found = connection.execute(
                 "SELECT workflowId, version FROM archive WHERE endTime < ?"
-                " ORDER BY endTime, workflowId LIMIT ?",
-                (instant_ms, limit),
+                " ORDER BY endTime, workflowId LIMIT ? OFFSET ?",
+                (instant_ms, limit, skip),
             ).fetchall()
         return tuple(ArchivedId(execution_id=id_, version=version) for id_, version in found)
 

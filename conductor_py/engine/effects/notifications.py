@@ -117,19 +117,29 @@ class Notifications:
                 continue
             with self._payloads.place.scope():
                 problem = self._tell(order, away)
-            again_at = None
-            if problem is not None:
-                again_at = self._patience.again_at(order.document["at"], self._clock.now_ms())
-            if problem is not None and again_at is None:
-                self._give_up(order, problem)
+            try:
+                again_at = self._again_at(order, problem)
+                if again_at is None and "path" in order.document:
+                    self._drop(partition, order.document["path"])
+            except StoreUnavailable:
+                if handled.done or handled.later:
+                    break
+                raise
             if again_at is None:
                 handled.done.append(order.effect)
                 waiting.discard(order.effect.id)
-                if "path" in order.document:
-                    self._drop(partition, order.document["path"])
             else:
                 handled.later.append((order.effect, again_at))
         return handled
+
+    def _again_at(self, order: _Order, problem: str | None) -> int | None:
+        """When to try again; ``None``: it is delivered, or given up."""
+        if problem is None:
+            return None
+        again_at = self._patience.again_at(order.document["at"], self._clock.now_ms())
+        if again_at is None:
+            self._give_up(order, problem)
+        return again_at
 
     def _after_previous(self, order: _Order) -> int:
         """When to look again whether the one before is delivered: the later the longer."""
@@ -159,8 +169,8 @@ class Notifications:
                         raise
         except Undelivered as failed:
             return failed.message
-        except StoreUnavailable:
-            raise
+        except StoreUnavailable as away_now:
+            return away_now.message  # of what is read for this one; others need not be read
         except Exception as broken:  # noqa: BLE001 - one notice must not stop the others
             _LOG.exception(
                 "A notice cannot be delivered",

@@ -1,6 +1,7 @@
 """Retention: what ended long ago leaves the archive, in bounded ticks; nothing is remembered.
 
 An execution that is still in the store stays in the archive as well: leaving the store needs it.
+Those that cannot leave the store keep no others: the next tick goes on behind them.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from conductor_py.ports.store import ExecutionStore
 _LOG = logging.getLogger(__name__)
 
 FOREVER: Final = 0
+_MOST_SKIPPED: Final = 5_000
+"""An index lists no further."""
 
 
 class Retention:
@@ -41,21 +44,35 @@ class Retention:
         self._keep_ms = keep_ms
         self._batch = batch
         self._left = left
+        self._skip = 0
 
     def tick(self) -> int:
         """Remove one batch of what is too old, the oldest first; returns how many."""
         if self._keep_ms == FOREVER:
             return 0
         removed = 0
-        for old in self._search.ended_before(self._clock.now_ms() - self._keep_ms, self._batch):
+        before = self._clock.now_ms() - self._keep_ms
+        found = self._search.ended_before(before, self._batch, self._skip)
+        for old in found:
             if self._store.load(ExecutionId(old.execution_id), ["h"]) is not None:
                 continue
             if self._search.delete(old.execution_id, old.version):
                 self._left(old.execution_id)
                 removed += 1
+        self._go_on(len(found), removed)
         if removed:
             _LOG.info(
                 "Old executions were removed from the archive",
                 extra={"action": "archive_removed", "count": removed},
             )
         return removed
+
+    def _go_on(self, found: int, removed: int) -> None:
+        """Have the next tick look behind what stays, and from the first again at the end."""
+        is_whole = found == self._batch and self._skip + 2 * self._batch <= _MOST_SKIPPED
+        self._skip = self._skip + found - removed if is_whole else 0
+        if self._skip and not removed:
+            _LOG.warning(
+                "Old executions stay in the archive, because the store still has them",
+                extra={"action": "archive_kept", "count": self._skip},
+            )

@@ -2,13 +2,15 @@
 -- KEYS       prefix of the partition's keys (every key used is it and a name of keys.py)
 -- ARGV       now, id, seq, claim, worker, lease in ms, progress given, progress
 -- RETURNS    {OK, new end} {SUPERSEDED | IGNORED | UNKNOWN_TASK | GONE, 0}
--- INVARIANT  Past its end a claim is not prolonged; the version does not move.
+-- INVARIANT  Past its end a claim is not prolonged; the version does not move. A full store keeps no large progress.
 -- BOUND      Constant.
 -- @include room
 -- @include time
 -- @include record
 -- @include claim
 local P, now, id, seq, claim, worker = KEYS[1], store_now(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5]
+-- Progress of more than 4 KB is kept where a result as large is taken; the claim goes on without it.
+local keeps = ARGV[7] == '1' and has_room(P, #ARGV[8])
 goes_on(P)
 local key = P .. 'exec:' .. id
 local present = redis.call('HMGET', key, 'v', 'h', 'a:' .. seq, 'c:' .. seq)
@@ -40,7 +42,7 @@ if ends > 0 then
 end
 c.upd, c.at = now, nearest_deadline(a, c)
 local set = {'c:' .. seq, write_claim(c)}
-if ARGV[7] == '1' then
+if keeps then
   set[3], set[4] = 'p:' .. seq, ARGV[8]
 end
 redis.call('HSET', key, unpack(set))

@@ -23,6 +23,15 @@ local function refuse_above(share)
   end
 end
 
+-- How much more than maxmemory there may be when so many bytes of what was accepted are taken.
+local function share_for(bytes)
+  return bytes > 65536 and 1.25 or 1.5
+end
+
+local function has_room(P, bytes)
+  return bytes <= 4096 or not is_full(P) or fullness() <= share_for(bytes)
+end
+
 -- Above this what executions start of their own waits, and what has ended leaves sooner: a fifth is for others.
 local NEARLY_FULL = 0.8
 
@@ -40,7 +49,7 @@ end
 -- of it, and what is less than 4 KB whatever there is.
 local function may_need_room(P, bytes)
   if bytes > 4096 and is_full(P) then
-    refuse_above(bytes > 65536 and 1.25 or 1.5)
+    refuse_above(share_for(bytes))
   end
   goes_on(P)
 end
