@@ -9,7 +9,7 @@ from conductor_py.decider.need import Refusal, SinkWanted
 from conductor_py.decider.workspace import Workspace
 from conductor_py.model.decision import Order
 from conductor_py.model.definitions import WorkflowTask
-from conductor_py.model.event_handlers import CONDUCTOR, provider_of
+from conductor_py.model.event_handlers import ALERT, CONDUCTOR, provider_of
 from conductor_py.model.json import JsonObject, JsonValue
 
 _MAX_EVENT = 500
@@ -84,6 +84,12 @@ def publish(ws: Workspace, name: str, identity: str, event: str, payload: JsonOb
         "payload": payload,
     }
     ws.effects[effect] = Order(id=effect, kind="publish", arguments=arguments)
+
+
+def alert(ws: Workspace, about: str, facts: JsonObject) -> None:
+    """Have somebody look; ``about`` is what repeats of it in this execution are known by."""
+    name = f"alert:{about}"
+    publish(ws, name, f"{ws.id}:{name}", ALERT, {**origin(ws), **facts})
 
 
 def origin(ws: Workspace) -> JsonObject:

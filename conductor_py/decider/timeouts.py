@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from conductor_py.decider import control, ending, scheduling
+from conductor_py.decider import control, ending, publishing, scheduling
 from conductor_py.decider.plan import CONTAINERS
 from conductor_py.decider.workspace import Spot, Workspace
 from conductor_py.model.decision import ClaimSeen
 from conductor_py.model.definitions import TaskDef
 from conductor_py.model.execution import Attempt, ClaimSide
+from conductor_py.model.ids import task_id
+from conductor_py.model.json import JsonObject
+from conductor_py.model.places import wire_ref
 from conductor_py.model.status import TaskStatus, WorkflowStatus
 
 
@@ -24,10 +27,12 @@ def check_execution(ws: Workspace) -> None:
         return
     ws.due_at = 0
     definition = ws.plan.definition
-    if definition.timeout_policy == "TIME_OUT_WF":
-        seconds, policy = definition.timeout_seconds, definition.timeout_policy
-        reason = f"Workflow timed out: timeout of {seconds} s passed, policy {policy}"
-        ending.end(ws, WorkflowStatus.TIMED_OUT, reason)
+    seconds, policy = definition.timeout_seconds, definition.timeout_policy
+    passed = f"timeout of {seconds} s passed, policy {policy}"
+    if policy == "TIME_OUT_WF":
+        ending.end(ws, WorkflowStatus.TIMED_OUT, f"Workflow timed out: {passed}")
+        return
+    publishing.alert(ws, f"timeout:{ws.header.generation}", {"reason": f"Workflow: {passed}"})
 
 
 def check_attempt(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
@@ -48,6 +53,7 @@ def check_attempt(ws: Workspace, spot: Spot, attempt: Attempt) -> None:
     if policy == "ALERT_ONLY":
         alerted = replace(attempt, alerted=attempt.alerted | bit)
         ws.put(alerted)
+        _alert(ws, attempt, bit, reason)
         _rearm(ws, spot, alerted, claim)
         return
     guard(ws, attempt, claim)
@@ -74,11 +80,24 @@ def check_started(ws: Workspace, spot: Spot, attempt: Attempt) -> bool:
         seen = scheduling.TOTAL_ALERTED if passed[0] else 0
         seen |= scheduling.TASK_ALERTED if passed[1] else 0
         ws.put(replace(attempt, alerted=attempt.alerted | seen))
+        said = _total(definition, "ALERT_ONLY") if passed[0] else _own(attempt, "ALERT_ONLY")
+        _alert(ws, attempt, seen, said)
         return False
     policy = definition.timeout_policy
     reason = _total(definition, policy) if passed[0] else _own(attempt, policy)
     _time_out(ws, spot, attempt, policy, reason, "")
     return True
+
+
+def _alert(ws: Workspace, attempt: Attempt, bit: int, passed: str) -> None:
+    ref = wire_ref(attempt.ref, attempt.vector)
+    facts: JsonObject = {
+        "taskId": task_id(ws.id, attempt.seq),
+        "taskDefName": attempt.definition,
+        "referenceTaskName": ref,
+        "reason": f"Task {ref}: {passed}",
+    }
+    publishing.alert(ws, f"{attempt.seq}:{bit}", facts)
 
 
 def started_deadline(attempt: Attempt) -> int:

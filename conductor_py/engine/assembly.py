@@ -445,7 +445,12 @@ def assemble(
         schedules=schedules,
         backfills=Backfills(executions, snapshots, reader, clock),
         scheduler=Scheduler(
-            ports.schedules, firing, clock, batch=schedule_batch, lease_ms=schedule_lease_ms
+            ports.schedules,
+            firing,
+            ports.outbox,
+            clock,
+            batch=schedule_batch,
+            lease_ms=schedule_lease_ms,
         ),
         trials=Trials(
             bench

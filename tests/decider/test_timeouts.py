@@ -2,9 +2,11 @@
 
 from typing import Any
 
+import orjson
 import pytest
 
 from conductor_py.errors import Conflict
+from conductor_py.model.event_handlers import ALERT
 from conductor_py.testing import MemoryEngine
 from tests.builders import (
     extend,
@@ -17,6 +19,7 @@ from tests.builders import (
     status_of,
     task_of,
     tasks_of,
+    wait,
     workflow,
 )
 
@@ -115,15 +118,26 @@ def test_alert_only_moves_on_to_the_next_deadline(engine: MemoryEngine) -> None:
     assert [t["status"] for t in tasks_of(engine, started, "a")] == ["TIMED_OUT", "SCHEDULED"]
 
 
+def _alerts(engine: MemoryEngine) -> list[tuple[str, object]]:
+    """What was alerted of that no handler has taken: the reason, and the task."""
+    engine.settle()
+    held = [orjson.loads(each) for each in engine.ports.events.held(ALERT, 100)]
+    return [(each["payload"]["reason"], each["payload"].get("taskId")) for each in held]
+
+
 def test_alert_only_alerts_once(engine: MemoryEngine) -> None:
     task = policy("a", timeoutSeconds=20, responseTimeoutSeconds=0, timeoutPolicy="ALERT_ONLY")
     started = engine.start(workflow("w", task))
     (polled,) = engine.poll("a")
+    assert _alerts(engine) == []
     pass_time(engine, seconds=20)
+    alert = "Task a: timeout of 20 s passed, policy ALERT_ONLY"
+    assert _alerts(engine) == [(alert, polled["taskId"])]
     updated = engine.workflow(started)["updateTime"]
     for _ in range(3):
         pass_time(engine, seconds=60)
     assert engine.workflow(started)["updateTime"] == updated
+    assert len(_alerts(engine)) == 1
     engine.complete(polled)
     assert status_of(engine, started) == "COMPLETED"
 
@@ -220,9 +234,21 @@ def test_workflow_timeout_cancels_what_is_open(engine: MemoryEngine) -> None:
     assert not engine.poll("b")
 
 
+def test_alert_only_of_a_task_that_no_worker_takes_alerts_once(engine: MemoryEngine) -> None:
+    limits = {"name": "w", "timeoutSeconds": 20, "timeoutPolicy": "ALERT_ONLY"}
+    started = engine.start(workflow("w", {**wait("t", duration="60s"), "taskDefinition": limits}))
+    for _ in range(3):
+        pass_time(engine, seconds=15)
+    (alert,) = _alerts(engine)
+    assert alert[0] == "Task t: timeout of 20 s passed, policy ALERT_ONLY"
+    pass_time(engine, seconds=15)
+    assert status_of(engine, started) == "COMPLETED"
+
+
 def test_workflow_with_alert_only_completes_after_its_timeout(engine: MemoryEngine) -> None:
     started = engine.start(workflow("w", simple("a"), timeoutSeconds=30))
     pass_time(engine, seconds=31)
+    assert _alerts(engine) == [("Workflow: timeout of 30 s passed, policy ALERT_ONLY", None)]
     engine.run("a")
     assert status_of(engine, started) == "COMPLETED"
 

@@ -3,10 +3,12 @@
 from datetime import UTC, datetime
 from typing import Any
 
+import orjson
 import pytest
 
 from conductor_py.adapters.memory.space import MemorySpace
 from conductor_py.errors import InvalidInput, NotFound, PayloadTooLarge, StoreUnavailable
+from conductor_py.model.event_handlers import ALERT
 from conductor_py.model.schedules import CronSchedule, Overlap, RunFilter, RunState, Schedule
 from conductor_py.testing import FakeClock, MemoryEngine, memory_engine
 from conductor_py.testing.definitions import dag, simple
@@ -449,6 +451,9 @@ def test_failing_start_is_recorded_and_the_schedule_goes_on(
     assert [run["state"] for run in found] == ["FAILED", "FAILED"]
     assert reason in found[0]["reason"]
     assert "workflowId" not in found[0]
+    alerts = [orjson.loads(each)["payload"] for each in engine.ports.events.held(ALERT, 10)]
+    assert [each["scheduledTime"] for each in alerts] == [_FIRST, _FIRST + _MINUTE]
+    assert all(each["reason"] == f"Schedule nightly: {found[0]['reason']}" for each in alerts)
 
 
 def test_fault_of_the_server_is_tried_again_and_then_recorded(
@@ -473,6 +478,7 @@ def test_skip_starts_nothing_while_the_last_execution_runs(engine: MemoryEngine)
     found = runs(engine)
     assert [run["state"] for run in found] == ["EXECUTED", "FAILED", "EXECUTED"]
     assert "has not ended" in found[1]["reason"]
+    assert engine.ports.events.held(ALERT, 10) == ()
 
 
 def test_skip_does_not_forget_an_execution_over_many_instants_that_were_left_out(

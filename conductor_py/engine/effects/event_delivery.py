@@ -38,6 +38,7 @@ from conductor_py.errors import (
     StoreUnavailable,
 )
 from conductor_py.model.event_handlers import (
+    ALERT,
     CONDUCTOR,
     ActionRecord,
     ActionStatus,
@@ -146,6 +147,8 @@ class EventDelivery:
         return _Fate.SENT
 
     def _send(self, message: EventMessage, document: dict[str, Any], stored: bytes) -> _Fate:
+        if message.event == ALERT:
+            _LOG.warning("Somebody should look", extra={"action": "alert"} | _facts(message))
         provider = provider_of(message.event)
         if provider != CONDUCTOR:
             sink = self._sinks.get(provider)
@@ -325,6 +328,14 @@ def give_up(store: EventStore, record: ActionRecord) -> None:
         | {"error": str(record.output.get("error"))},
     )
     store.record([(DEAD, dump_json(record_to_json(record)))], RECORDS_KEPT)
+
+
+def _facts(message: EventMessage) -> dict[str, object]:
+    """What the log says of an alert."""
+    told = message.payload if isinstance(message.payload, Mapping) else {}
+    names = {"workflowInstanceId": "workflow_id", "taskId": "task_id", "schedule": "schedule"}
+    facts: dict[str, object] = {names[key]: told[key] for key in names if key in told}
+    return facts | {"reason": told.get("reason")}
 
 
 def _reason(broken: Exception, handler: EventHandler, message: EventMessage) -> str | None:

@@ -15,6 +15,7 @@ from dataclasses import replace
 
 import orjson
 
+from conductor_py.codec.event_handlers import dump_message
 from conductor_py.codec.schedules import dump_run, load_schedule
 from conductor_py.engine.clock import StoreClock
 from conductor_py.engine.executions.executions import Executions
@@ -25,6 +26,7 @@ from conductor_py.errors import (
     StoreFull,
     StoreUnavailable,
 )
+from conductor_py.model.event_handlers import ALERT, EventMessage
 from conductor_py.model.ids import derived_execution_id
 from conductor_py.model.json import JsonObject
 from conductor_py.model.requests import StartRequest
@@ -37,6 +39,7 @@ from conductor_py.model.schedules import (
     run_after,
 )
 from conductor_py.model.status import WorkflowStatus
+from conductor_py.ports.outbox import Outbox
 from conductor_py.ports.schedules import ScheduleSettlement, ScheduleStore, StoredSchedule
 from conductor_py.records import dataclass
 from conductor_py.wire.definition_reader import DefinitionReader
@@ -51,6 +54,9 @@ _REASON = 999
 _TRACE = 2_000
 _KEPT_REQUEST_BYTES = 4_096
 _LEAST_REST_S = 0.01
+_SKIPPED = "Skipped: "
+_HOME = 0
+"""The partition of schedules."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,14 +177,18 @@ class Scheduler:
         self,
         store: ScheduleStore,
         firing: Firing,
+        outbox: Outbox,
         clock: StoreClock,
         *,
         batch: int = 5,
         lease_ms: int = 30_000,
     ) -> None:
-        """``batch`` bounds what one tick takes, ``lease_ms`` how long that may take."""
+        """``outbox`` gets the alerts; ``batch`` bounds what one tick takes, ``lease_ms`` how long
+        that may take.
+        """
         self._store = store
         self._firing = firing
+        self._outbox = outbox
         self._clock = clock
         self._batch = batch
         self._lease_ms = lease_ms
@@ -233,7 +243,7 @@ class Scheduler:
             if schedule.overlap_policy is Overlap.SKIP:
                 running, ended = self._firing.running(schedule.name)
                 if running:
-                    reason = f"Skipped: execution {running} has not ended."
+                    reason = f"{_SKIPPED}execution {running} has not ended."
                     return replace(failed, reason=reason), ended
             run = self._firing.start(schedule, instant, cause=cause, before_ms=before_ms)
             return run, ended
@@ -256,18 +266,37 @@ class Scheduler:
     ) -> None:
         instant = stored.next_ms
         next_ms = run_after(schedule, instant, self._clock.now_ms()) or 0
+        failed = run.state is RunState.FAILED and not (run.reason or "").startswith(_SKIPPED)
+        if failed:
+            self._alert(stored, run)
         moved = self._firing.settle(stored, run, fired_ms=instant, next_ms=next_ms, ended=ended)
-        _LOG.info(
-            "A schedule fired",
+        _LOG.log(
+            logging.WARNING if failed else logging.INFO,
+            "A schedule could not be fired" if failed else "A schedule fired",
             extra={
                 "action": "schedule_fired",
                 "schedule": stored.name,
                 "scheduled_ms": instant,
                 "state": run.state.value,
                 "workflow_id": run.workflow_id,
+                "reason": run.reason,
                 "moved": moved,
             },
         )
+
+    def _alert(self, stored: StoredSchedule, run: ScheduleRun) -> None:
+        """Have somebody look: a repeat of the firing is the same alert."""
+        message = EventMessage(
+            id=cause_of(stored),
+            event=ALERT,
+            published_at=self._clock.now_ms(),
+            payload={
+                "schedule": stored.name,
+                "scheduledTime": stored.next_ms,
+                "reason": f"Schedule {stored.name}: {run.reason}",
+            },
+        )
+        self._outbox.order(_HOME, [(f"alert:{message.id}", dump_message(message))])
 
 
 def cause_of(stored: StoredSchedule) -> str:
