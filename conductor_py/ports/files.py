@@ -50,6 +50,11 @@ class FileRecords(Protocol):
     def change(self, change: RecordChange, *, most: int) -> Changed:
         """Change one, in one step; an execution that has ``most`` files gets no further one."""
 
+    def put_off(self, file_id: str, check_ms: int) -> None:
+        """Look at one again at ``check_ms``, whatever its record is; without one it is not looked
+        at again.
+        """
+
     def due(self, now_ms: int, limit: int) -> tuple[str, ...]:
         """List files that are to be looked at, the longest overdue first."""
 

@@ -78,6 +78,33 @@ def test_what_is_due_is_listed_the_longest_overdue_first(records: FileRecords) -
     assert records.due(1_000, 10) == ("a", "b")
 
 
+def test_what_is_put_off_is_due_later_as_it_was(records: FileRecords) -> None:
+    for name in ("a", "b"):
+        _change(records, name, None, b"1", owner=name, check_ms=100)
+    records.put_off("a", 200)
+    records.put_off("nothing", 100)
+    assert records.due(199, 10) == ("b",)
+    assert records.due(200, 10) == ("b", "a")
+    assert records.read("a") == b"1"
+    assert _change(records, "a", b"1", None, owner="a") is Changed.OK
+    assert _change(records, "c", None, b"1", owner="a") is Changed.OK
+
+
+def test_what_is_due_and_has_no_record_is_put_off_for_ever(
+    records: FileRecords, store: Store
+) -> None:
+    """As when a store has lost some of what it was given."""
+    _change(records, "f", None, b"1", check_ms=5)
+    if isinstance(records, MemoryFileRecords):
+        del records._records["f"]
+    else:
+        assert store.connection is not None
+        store.connection.command("HDEL", "{test:0}:files", "f")
+    assert records.due(10, 10) == ("f",)
+    records.put_off("f", 6)
+    assert records.due(10, 10) == ()
+
+
 def test_nothing_is_left_of_removed_records(records: FileRecords, store: Store) -> None:
     _change(records, "f", None, b"1", check_ms=5)
     _change(records, "f", b"1", None)

@@ -35,6 +35,12 @@ class MemoryFileRecords:
             self._due[change.file_id] = change.check_ms
             return Changed.OK
 
+    def put_off(self, file_id: str, check_ms: int) -> None:
+        with self._space.lock:
+            self._due.pop(file_id, None)
+            if file_id in self._records:
+                self._due[file_id] = check_ms
+
     def due(self, now_ms: int, limit: int) -> tuple[str, ...]:
         with self._space.lock:
             found = sorted((at, name) for name, at in self._due.items() if at <= now_ms)

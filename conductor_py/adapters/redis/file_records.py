@@ -33,5 +33,8 @@ class RedisFileRecords:
         ]
         return _OUTCOMES[self._scripts.run("change_file", 0, arguments, again=False)]
 
+    def put_off(self, file_id: str, check_ms: int) -> None:
+        self._scripts.run("put_off_file", 0, (file_id, check_ms))
+
     def due(self, now_ms: int, limit: int) -> tuple[str, ...]:
         return self._scripts.due_names("files:due", now_ms, limit)

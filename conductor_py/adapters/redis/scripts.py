@@ -69,6 +69,7 @@ NAMES: Final = (
     "postpone_effects",
     "put_checkpoint",
     "put_effects_aside",
+    "put_off_file",
     "put_output",
     "put_plan",
     "put_schedule",

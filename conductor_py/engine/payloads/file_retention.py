@@ -48,24 +48,33 @@ class FileRetention:
         self._batch = batch
 
     def tick(self) -> int:
-        """Look at one batch of files that are due; returns how many."""
+        """Look at one batch of files that are due; returns how many.
+
+        Raises ``StoreUnavailable`` in the end when something was away; the others were looked at.
+        """
         if self._ports is None:
             return 0
         looked_at = 0
+        away: StoreUnavailable | None = None
         for file_id in self._ports.records.due(self._clock.now_ms(), self._batch):
             stored = self._ports.records.read(file_id)
             if stored is None:
+                self._put_off(self._ports, file_id)
                 continue
             try:
                 self._look_at(self._ports, load_file(stored))
                 looked_at += 1
-            except StoreUnavailable:
-                raise
+            except StoreUnavailable as error:
+                away = error
+                self._put_off(self._ports, file_id)
             except Exception:  # noqa: BLE001 - whatever a damaged one raises costs it alone
                 _LOG.exception(
                     "A file cannot be looked at, and stays",
                     extra={"action": "file_unreadable", "file_id": file_id},
                 )
+                self._put_off(self._ports, file_id)
+        if away is not None:
+            raise away
         return looked_at
 
     def _look_at(self, ports: FilePorts, record: FileRecord) -> None:
@@ -91,6 +100,10 @@ class FileRetention:
         except NotFound:
             return False
         return True
+
+    def _put_off(self, ports: FilePorts, file_id: str) -> None:
+        """Others come first: it would be the longest overdue for ever."""
+        ports.records.put_off(file_id, self._clock.now_ms() + CHECK_MS)
 
     def _settle(
         self, ports: FilePorts, before: FileRecord, after: FileRecord | None, now_ms: int
