@@ -1,6 +1,5 @@
 """Files leave with their execution, and what cannot be looked at keeps no other from it."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +8,14 @@ import pytest
 from conductor_py.adapters.files.contents import DirectoryContents
 from conductor_py.adapters.memory.file_records import MemoryFileRecords
 from conductor_py.adapters.memory.space import MemorySpace
+from conductor_py.codec.files import load_file
+from conductor_py.engine.clock import StoreClock
+from conductor_py.engine.payloads.file_retention import UPLOAD_MS, FileRetention
 from conductor_py.engine.payloads.files import CHECK_MS, Files
 from conductor_py.engine.port_set import FilePorts
-from conductor_py.errors import NotFound, StoreUnavailable
-from conductor_py.model.files import FileRequest
-from conductor_py.ports.files import Changed, RecordChange
+from conductor_py.errors import Conflict, NotFound, StoreUnavailable
+from conductor_py.model.files import FileRequest, UploadStatus
+from conductor_py.ports.files import Changed, RecordChange, StoredContent
 from conductor_py.testing import FakeClock, MemoryEngine, memory_engine
 from tests.builders import simple, workflow
 
@@ -168,3 +170,180 @@ def test_an_index_that_does_not_answer_removes_no_file(
         passes(engine)
     assert passes(engine, CHECK_MS - 1) == 0
     assert is_known(engine, file)
+
+
+# -- leaving ---------------------------------------------------------------------------------------
+
+
+def looking(engine: MemoryEngine, removed: list[int], batch: int = 100) -> FileRetention:
+    """A retention that adds to ``removed`` what it was told."""
+    return FileRetention(
+        ports_of(engine),
+        StoreClock(engine.clock, engine.clock.monotonic),
+        workflow=engine.engine.executions.document,
+        removed=lambda: removed.append(engine.clock()),
+        batch=batch,
+    )
+
+
+def test_a_file_that_changes_while_it_leaves_keeps_its_bytes_and_is_not_counted(
+    engine: MemoryEngine,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    owner = started(engine)
+    file = begun(engine, owner)
+    records, removed = ports_of(engine).records, list[int]()
+    retention, change = looking(engine, removed), records.change
+
+    def overtaken(*given: Any, **more: Any) -> Changed:
+        monkeypatch.undo()
+        files_of(engine).complete(owner, file)
+        return change(*given, **more)
+
+    remove(engine, owner)
+    engine.clock.advance(milliseconds=CHECK_MS)
+    monkeypatch.setattr(records, "change", overtaken)
+    retention.tick()
+    assert on_disk(tmp_path) == [b"bytes"]
+    assert (removed, "was removed" in caplog.text) == ([], False)
+
+    engine.clock.advance(milliseconds=CHECK_MS)
+    with caplog.at_level("INFO"):
+        retention.tick()
+    assert (on_disk(tmp_path), is_known(engine, file)) == ([], False)
+    assert (removed, caplog.text.count("was removed")) == ([engine.clock()], 1)
+
+
+@pytest.mark.parametrize("at", ["the bytes", "the record"])
+def test_a_removal_that_is_cut_off_is_ended_by_the_next_look(
+    engine: MemoryEngine,
+    contents: DirectoryContents,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    at: str,
+) -> None:
+    owner = started(engine)
+    file = uploaded(engine, owner)
+    records, removed = ports_of(engine).records, list[int]()
+    retention, change = looking(engine, removed), records.change
+
+    def cut_off(given: RecordChange, *, most: int) -> Changed:
+        return change(given, most=most) if given.after else away()
+
+    remove(engine, owner)
+    engine.clock.advance(milliseconds=CHECK_MS)
+    if at == "the bytes":
+        monkeypatch.setattr(contents, "drop_all", away)
+    else:
+        monkeypatch.setattr(records, "change", cut_off)
+    with pytest.raises(StoreUnavailable):
+        retention.tick()
+    monkeypatch.undo()
+    stored = records.read(file)
+    assert stored is not None
+    left = load_file(stored)
+    assert (left.status, left.content) == (UploadStatus.FAILED, ""), "nobody reads what may be gone"
+    assert (on_disk(tmp_path), removed) == ([b"bytes"] if at == "the bytes" else [], [])
+
+    engine.clock.advance(milliseconds=CHECK_MS)
+    retention.tick()
+    assert (on_disk(tmp_path), is_known(engine, file), len(removed)) == ([], False, 1)
+
+
+def test_bytes_that_come_while_their_file_leaves_are_not_kept(
+    engine: MemoryEngine,
+    contents: DirectoryContents,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The bytes are gone and the record is still there: it would go without another look."""
+    owner = started(engine)
+    file = begun(engine, owner)
+    records = ports_of(engine).records
+    change, open_upload = records.change, contents.open_upload
+
+    def cut_off(given: RecordChange, *, most: int) -> Changed:
+        return change(given, most=most) if given.after else away()
+
+    def opened_late(*given: Any) -> Any:
+        remove(engine, owner)
+        with pytest.raises(StoreUnavailable):
+            passes(engine)
+        assert on_disk(tmp_path) == []
+        return open_upload(*given)
+
+    monkeypatch.setattr(records, "change", cut_off)
+    monkeypatch.setattr(contents, "open_upload", opened_late)
+    with pytest.raises(Conflict):
+        files_of(engine).receive(owner, file, [b"late"], upload_id="", part=0)
+    assert on_disk(tmp_path) == []
+
+
+def test_a_copy_that_is_ready_after_its_file_was_removed_is_not_kept(
+    engine: MemoryEngine,
+    contents: DirectoryContents,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A bucket copies for as long as it takes."""
+    owner = started(engine)
+    file = begun(engine, owner)
+    take = contents.take
+
+    def taken_late(file_id: str) -> StoredContent | None:
+        found = take(file_id)
+        assert found is not None
+        remove(engine, owner)
+        passes(engine)
+        assert on_disk(tmp_path) == []
+        folder = tmp_path / file_id[:2] / file_id
+        folder.mkdir()
+        (folder / found.content).write_bytes(b"bytes")
+        return found
+
+    monkeypatch.setattr(contents, "take", taken_late)
+    with pytest.raises(NotFound):
+        files_of(engine).complete(owner, file)
+    assert on_disk(tmp_path) == []
+
+
+def test_an_upload_that_is_completed_while_it_is_given_up_is_not_said_to_be_given_up(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    owner = started(engine)
+    file = begun(engine, owner)
+    records = ports_of(engine).records
+    change = records.change
+
+    def overtaken(*given: Any, **more: Any) -> Changed:
+        monkeypatch.undo()
+        files_of(engine).complete(owner, file)
+        return change(*given, **more)
+
+    monkeypatch.setattr(records, "change", overtaken)
+    with caplog.at_level("INFO"):
+        passes(engine, UPLOAD_MS)
+    assert files_of(engine).document(owner, file)["uploadStatus"] == "UPLOADED"
+    assert "given up" not in caplog.text
+
+
+def test_what_another_version_wrote_in_a_record_keeps_no_file_from_going(
+    engine: MemoryEngine, tmp_path: Path
+) -> None:
+    owner = started(engine)
+    file = uploaded(engine, owner)
+    records = ports_of(engine).records
+    stored = records.read(file)
+    assert stored is not None
+    newer = RecordChange(
+        file_id=file, owner=owner, before=stored, after=stored[:-1] + b', "more": 1}', check_ms=0
+    )
+    assert records.change(newer, most=1) is Changed.OK
+    assert passes(engine) == 1
+    assert passes(engine, 0) == 0
+    assert records.read(file) == newer.after
+    remove(engine, owner)
+    passes(engine)
+    assert (is_known(engine, file), on_disk(tmp_path)) == (False, [])

@@ -1,7 +1,8 @@
 """Retention of files: they go with their execution, and an upload that nobody ends is given up.
 
-Bounded ticks, nothing remembered. The bytes go before the record does, so nothing is left that
-nobody knows of.
+Bounded ticks, nothing remembered. A file that goes is FAILED first, from what was seen: from then
+on nobody completes or reads it, as every version knows. Its bytes go next and its record last, so a
+look that is cut off leaves one that the next look ends, and nothing that nobody knows of.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class FileRetention:
                 self._put_off(self._ports, file_id)
                 continue
             try:
-                self._look_at(self._ports, load_file(stored))
+                self._look_at(self._ports, stored)
                 looked_at += 1
             except StoreUnavailable as error:
                 away = error
@@ -77,22 +78,45 @@ class FileRetention:
             raise away
         return looked_at
 
-    def _look_at(self, ports: FilePorts, record: FileRecord) -> None:
-        now_ms = self._clock.now_ms()
+    def _look_at(self, ports: FilePorts, stored: bytes) -> None:
+        record, now_ms = load_file(stored), self._clock.now_ms()
         if not self._exists(record.workflow_id):
-            ports.contents.drop_all(record.file_id)
-            self._settle(ports, record, None, now_ms)
-            self._removed()
-            _LOG.info("The file of a removed execution was removed", extra=_shown(record))
+            self._remove(ports, record, stored, now_ms)
             return
-        after = record
+        has_failed = record.status is UploadStatus.FAILED
         late = now_ms - record.updated_ms >= UPLOAD_MS
         if record.status is UploadStatus.UPLOADING and late:
-            after = replace(record, status=UploadStatus.FAILED, upload_id="", updated_ms=now_ms)
-            _LOG.info("An upload that nobody completed was given up", extra=_shown(record))
-        settled = self._settle(ports, record, after, now_ms)
-        if settled and after.status is UploadStatus.FAILED:
+            has_failed = self._fail(ports, record, stored, now_ms) is not None
+            if has_failed:
+                _LOG.info("An upload that nobody completed was given up", extra=_shown(record))
+        else:
+            self._settle(ports, record, stored, stored)
+        if has_failed:
             ports.contents.drop_all(record.file_id)
+
+    def _remove(self, ports: FilePorts, record: FileRecord, stored: bytes, now_ms: int) -> None:
+        """Remove bytes and record; nothing when somebody changes it meanwhile, and it is looked at
+        again.
+        """
+        leaving: bytes | None = stored
+        if record.status is not UploadStatus.FAILED:
+            leaving = self._fail(ports, record, stored, now_ms)
+        if leaving is None:
+            return
+        ports.contents.drop_all(record.file_id)
+        if self._settle(ports, record, leaving, None):
+            self._removed()
+            _LOG.info("The file of a removed execution was removed", extra=_shown(record))
+
+    def _fail(
+        self, ports: FilePorts, record: FileRecord, stored: bytes, now_ms: int
+    ) -> bytes | None:
+        """End it, whatever there is of it; what is stored then, ``None`` when it was changed."""
+        ended = replace(
+            record, status=UploadStatus.FAILED, content="", upload_id="", updated_ms=now_ms
+        )
+        after = dump_file(ended)
+        return after if self._settle(ports, record, stored, after) else None
 
     def _exists(self, workflow_id: str) -> bool:
         try:
@@ -106,14 +130,15 @@ class FileRetention:
         ports.records.put_off(file_id, self._clock.now_ms() + CHECK_MS)
 
     def _settle(
-        self, ports: FilePorts, before: FileRecord, after: FileRecord | None, now_ms: int
+        self, ports: FilePorts, record: FileRecord, before: bytes, after: bytes | None
     ) -> bool:
+        # What is stored, and not what it would be written as: another version may have written it.
         change = RecordChange(
-            file_id=before.file_id,
-            owner=before.workflow_id,
-            before=dump_file(before),
-            after=dump_file(after) if after else None,
-            check_ms=now_ms + CHECK_MS,
+            file_id=record.file_id,
+            owner=record.workflow_id,
+            before=before,
+            after=after,
+            check_ms=self._clock.now_ms() + CHECK_MS,
         )
         return ports.records.change(change, most=MOST_FILES) is Changed.OK
 
