@@ -55,6 +55,20 @@ class FileRecords(Protocol):
         at again.
         """
 
+    def let_go(self, owner: str, now_ms: int, forget_ms: int) -> None:
+        """Note that an execution is gone for good; one that has no files is not noted. What was
+        noted of any until ``forget_ms`` is forgotten, some of it at a time.
+        """
+
+    def noted(self, owner: str) -> int:
+        """Tell what is noted of an execution, as of the holder of a payload: ``PRESENT``, the
+        epoch ms at which it was gone for good, or minus the epoch ms at which it was first missed.
+        It goes with the last file of the execution.
+        """
+
+    def note(self, owner: str, before: int, after: int) -> bool:
+        """Note something else; whether it still was ``before``, and the execution has files."""
+
     def due(self, now_ms: int, limit: int) -> tuple[str, ...]:
         """List files that are to be looked at, the longest overdue first."""
 

@@ -12,10 +12,12 @@ from conductor_py.codec.files import load_file
 from conductor_py.engine.clock import StoreClock
 from conductor_py.engine.payloads.file_retention import UPLOAD_MS, FileRetention
 from conductor_py.engine.payloads.files import CHECK_MS, Files
+from conductor_py.engine.payloads.retention import MISSED_MS
 from conductor_py.engine.port_set import FilePorts
 from conductor_py.errors import Conflict, NotFound, StoreUnavailable
 from conductor_py.model.files import FileRequest, UploadStatus
 from conductor_py.ports.files import Changed, RecordChange, StoredContent
+from conductor_py.ports.payload_holders import PRESENT
 from conductor_py.testing import FakeClock, MemoryEngine, memory_engine
 from tests.builders import simple, workflow
 
@@ -347,3 +349,120 @@ def test_what_another_version_wrote_in_a_record_keeps_no_file_from_going(
     remove(engine, owner)
     passes(engine)
     assert (is_known(engine, file), on_disk(tmp_path)) == (False, [])
+
+
+# -- executions that nobody called gone ------------------------------------------------------------
+
+
+def lost(monkeypatch: pytest.MonkeyPatch, engine: MemoryEngine) -> None:
+    """An index that has nothing, as while it is being restored."""
+    monkeypatch.setattr(type(engine.ports.search), "archived", lambda *_: None)
+
+
+def test_an_index_that_is_away_for_weeks_costs_no_file(
+    engine: MemoryEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner, file = archived(engine)
+    with monkeypatch.context() as patch:
+        lost(patch, engine)
+        passes(engine)
+        assert ports_of(engine).records.noted(owner) == -engine.clock()
+        passes(engine, MISSED_MS - 1)
+    for _ in range(3):
+        passes(engine, MISSED_MS)
+    assert files_of(engine).document(owner, file)["uploadStatus"] == "UPLOADED"
+    assert on_disk(tmp_path) == [b"bytes"]
+
+
+def test_each_time_that_an_execution_is_missed_counts_by_itself(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, file = archived(engine)
+    for _ in range(3):
+        with monkeypatch.context() as patch:
+            lost(patch, engine)
+            passes(engine)
+            passes(engine, MISSED_MS - 1)
+        passes(engine)
+    assert is_known(engine, file)
+
+
+def test_a_file_leaves_when_its_execution_has_been_missed_for_a_month(
+    engine: MemoryEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever deletes documents in the index tells nobody."""
+    owner, file = archived(engine)
+    lost(monkeypatch, engine)
+    passes(engine)
+    passes(engine, MISSED_MS - 1)
+    assert is_known(engine, file)
+    passes(engine, 1)
+    assert is_known(engine, file), "looked at an hour ago"
+    passes(engine)
+    assert (is_known(engine, file), on_disk(tmp_path)) == (False, [])
+    assert ports_of(engine).records.noted(owner) == PRESENT
+
+
+@pytest.mark.parametrize("missed", [False, True], ids=["at once", "after it was missed"])
+def test_a_file_leaves_soon_when_its_execution_is_said_to_be_gone(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch, missed: bool
+) -> None:
+    owner, file = archived(engine)
+    if missed:
+        with monkeypatch.context() as patch:
+            lost(patch, engine)
+            passes(engine)
+    remove(engine, owner)
+    passes(engine)
+    assert not is_known(engine, file)
+
+
+def test_files_leave_when_the_archive_lets_their_execution_go(
+    engine: MemoryEngine,
+) -> None:
+    _, file = archived(engine)
+    engine.engine.retention._keep_ms = 1
+    assert engine.engine.retention.tick() == 1
+    passes(engine)
+    assert not is_known(engine, file)
+
+
+def test_an_execution_that_is_back_keeps_its_files_though_it_was_said_to_be_gone(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner, file = archived(engine)
+    ports_of(engine).records.let_go(owner, engine.clock(), 0)
+    passes(engine)
+    assert is_known(engine, file)
+    lost(monkeypatch, engine)
+    passes(engine)
+    assert is_known(engine, file)
+
+
+def test_a_removal_that_nobody_told_of_files_is_told_by_the_next_that_is_tried(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner = started(engine)
+    file = uploaded(engine, owner)
+    with monkeypatch.context() as patch:
+        patch.setattr(ports_of(engine).records, "let_go", away)
+        engine.engine.steering.remove(owner, archive=False)
+    engine.clock.advance(seconds=61)
+    engine.settle()
+    passes(engine)
+    assert not is_known(engine, file)
+
+
+# -- batches ---------------------------------------------------------------------------------------
+
+
+def test_a_tick_looks_at_as_many_files_as_it_may(engine: MemoryEngine) -> None:
+    owner = started(engine)
+    files = [uploaded(engine, owner) for _ in range(5)]
+    remove(engine, owner)
+    engine.clock.advance(milliseconds=CHECK_MS)
+    removed = list[int]()
+    retention = looking(engine, removed, batch=2)
+    assert [retention.tick() for _ in range(4)] == [2, 2, 1, 0]
+    assert len(removed) == 5
+    assert not any(is_known(engine, file) for file in files)

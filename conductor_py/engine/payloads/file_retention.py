@@ -1,5 +1,8 @@
 """Retention of files: they go with their execution, and an upload that nobody ends is given up.
 
+An execution has left when it was said to be gone for good; one that nobody called gone is missed
+for a month first, as for payloads: its index may be empty because it is being restored.
+
 Bounded ticks, nothing remembered. A file that goes is FAILED first, from what was seen: from then
 on nobody completes or reads it, as every version knows. Its bytes go next and its record last, so a
 look that is cut off leaves one that the next look ends, and nothing that nobody knows of.
@@ -15,16 +18,29 @@ from typing import Final
 from conductor_py.codec.files import dump_file, load_file
 from conductor_py.engine.clock import StoreClock
 from conductor_py.engine.payloads.files import CHECK_MS, MOST_FILES
+from conductor_py.engine.payloads.retention import MISSED_MS
 from conductor_py.engine.port_set import FilePorts
 from conductor_py.errors import NotFound, StoreUnavailable
 from conductor_py.model.files import FileRecord, UploadStatus
 from conductor_py.model.json import JsonObject
 from conductor_py.ports.files import Changed, RecordChange
+from conductor_py.ports.payload_holders import PRESENT
 
 _LOG = logging.getLogger(__name__)
 
+_NOTED_MS: Final = 2 * MISSED_MS
+"""How long it is noted that an execution is gone, whose files should have left by then. Without
+the note it is missed anew, so all that a file loses by it is time.
+"""
 UPLOAD_MS: Final = 24 * 3_600_000
 """How long an upload may go on after its last change."""
+
+
+def let_go_files(ports: FilePorts | None, clock: StoreClock, execution: str) -> None:
+    """Note that an execution is gone for good, so that its files leave when they are looked at."""
+    if ports is not None:
+        now_ms = clock.now_ms()
+        ports.records.let_go(execution, now_ms, now_ms - _NOTED_MS)
 
 
 class FileRetention:
@@ -80,7 +96,7 @@ class FileRetention:
 
     def _look_at(self, ports: FilePorts, stored: bytes) -> None:
         record, now_ms = load_file(stored), self._clock.now_ms()
-        if not self._exists(record.workflow_id):
+        if self._has_left(ports, record.workflow_id, now_ms):
             self._remove(ports, record, stored, now_ms)
             return
         has_failed = record.status is UploadStatus.FAILED
@@ -117,6 +133,18 @@ class FileRetention:
         )
         after = dump_file(ended)
         return after if self._settle(ports, record, stored, after) else None
+
+    def _has_left(self, ports: FilePorts, owner: str, now_ms: int) -> bool:
+        """Whether an execution is gone for good, or has been missed for long enough."""
+        noted = ports.records.noted(owner)
+        if self._exists(owner):
+            if noted != PRESENT:
+                ports.records.note(owner, noted, PRESENT)
+            return False
+        if noted == PRESENT:
+            ports.records.note(owner, PRESENT, -now_ms)
+            return False
+        return noted > 0 or now_ms + noted >= MISSED_MS
 
     def _exists(self, workflow_id: str) -> bool:
         try:
