@@ -57,7 +57,7 @@ from conductor_py.engine.explaining.why import Why
 from conductor_py.engine.machine import REAL_MACHINE, Machine
 from conductor_py.engine.patience import DAY_MS, Patience
 from conductor_py.engine.payload_assembly import payload_parts
-from conductor_py.engine.payloads.file_retention import FileRetention
+from conductor_py.engine.payloads.file_retention import FileRetention, let_go_files
 from conductor_py.engine.payloads.files import Files
 from conductor_py.engine.payloads.holding import GRACE_MS, PayloadHolding
 from conductor_py.engine.payloads.payloads import PayloadLocations
@@ -160,7 +160,7 @@ def assemble(
     ports, holding = replace(ports, payloads=kept.payloads), kept.holding
     reader = kept.reader
     erasure = Erasure(ports.erasure, clock, interval_ms=erasure_ms)
-    left = partial(_left, holding, erasure)
+    left = partial(_left, holding, partial(let_go_files, ports.files, clock), erasure)
     restoring = Restoring(ports.search, ports.reader, snapshots, holding, lambda: machine.token(6))
     encoder = Encoder(
         ports.payloads,
@@ -498,9 +498,12 @@ def assemble(
     )
 
 
-def _left(holding: PayloadHolding, erasure: Erasure, execution: str) -> None:
+def _left(
+    holding: PayloadHolding, let_go: Callable[[str], None], erasure: Erasure, execution: str
+) -> None:
     """What follows when an execution is gone for good."""
     holding.let_go(execution)
+    let_go(execution)
     erasure.removed()
 
 

@@ -50,6 +50,25 @@ class FileRecords(Protocol):
     def change(self, change: RecordChange, *, most: int) -> Changed:
         """Change one, in one step; an execution that has ``most`` files gets no further one."""
 
+    def put_off(self, file_id: str, check_ms: int) -> None:
+        """Look at one again at ``check_ms``, whatever its record is; without one it is not looked
+        at again.
+        """
+
+    def let_go(self, owner: str, now_ms: int, forget_ms: int) -> None:
+        """Note that an execution is gone for good; one that has no files is not noted. What was
+        noted of any until ``forget_ms`` is forgotten, some of it at a time.
+        """
+
+    def noted(self, owner: str) -> int:
+        """Tell what is noted of an execution, as of the holder of a payload: ``PRESENT``, the
+        epoch ms at which it was gone for good, or minus the epoch ms at which it was first missed.
+        It goes with the last file of the execution.
+        """
+
+    def note(self, owner: str, before: int, after: int) -> bool:
+        """Note something else; whether it still was ``before``, and the execution has files."""
+
     def due(self, now_ms: int, limit: int) -> tuple[str, ...]:
         """List files that are to be looked at, the longest overdue first."""
 

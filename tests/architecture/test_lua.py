@@ -96,7 +96,7 @@ _NOT_LOOKED_FOR = {
     *("P .. 'admitted:' .. key", "admitted", "waiting"),
     *("P .. 'catalog:order:' .. row", "P .. 'payloads:due'", "KEYS[1] .. 'plans'", "P .. 'plans'"),
     *("P .. 'limit:' .. a.def", "P .. 'rate:' .. a.def", "key", "index", "ends", "runs", "begun"),
-    "due",
+    *("due", "gone"),
     *("P .. 'queue:' .. a.q .. ':' .. a.sh", "P .. 'queue:' .. lane", "delayed", "ready"),
     *("P .. 'running:' .. ARGV[7]", "P .. 'running:' .. name", "P .. 'polled'"),
     "P .. set",  # of what was damaged; what is retried is told of by its name

@@ -12,11 +12,18 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from conductor_py.adapters.files.contents import DirectoryContents
+from conductor_py.adapters.memory.file_records import MemoryFileRecords
+from conductor_py.adapters.memory.space import MemorySpace
 from conductor_py.adapters.s3.contents import S3Contents
 from conductor_py.adapters.s3.payloads import S3Settings
-from conductor_py.errors import InvalidInput, NotFound, PayloadTooLarge
+from conductor_py.codec.files import dump_file, load_file
+from conductor_py.engine.clock import StoreClock
+from conductor_py.engine.payloads.files import Files
+from conductor_py.engine.port_set import FilePorts
+from conductor_py.errors import Conflict, InvalidInput, NotFound, PayloadTooLarge
 from conductor_py.model.files import FileRecord
-from conductor_py.ports.files import FileContents, StoredContent
+from conductor_py.ports.files import Changed, FileContents, RecordChange, StoredContent
+from conductor_py.testing.clock import FakeClock
 from tests.waiting import PATIENCE_S
 
 _NOW = 1_700_000_000_000
@@ -158,6 +165,92 @@ def test_parts_are_joined_in_order(subject: Subject) -> None:
     subject.contents.drop_parts(_RECORD.file_id, upload_id)
     assert stored.size == _PART + 1
     assert _read(subject, stored) == b"a" * _PART + b"b"
+
+
+def test_of_two_joined_uploads_one_is_removed_and_the_other_stays(subject: Subject) -> None:
+    first, second = _in_parts(subject, b"first"), _in_parts(subject, b"second")
+    lost = subject.contents.join_parts(_RECORD.file_id, *first)
+    kept = subject.contents.join_parts(_RECORD.file_id, *second)
+    subject.contents.drop(_RECORD.file_id, lost.content)
+    assert _read(subject, kept) == b"second"
+    with pytest.raises(NotFound):
+        _read(subject, lost)
+
+
+def test_who_joins_an_upload_that_was_begun_anew_costs_the_new_one_nothing(
+    subject: Subject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another client begins again before the record moves, and completes before the loser drops."""
+    clock, contents = FakeClock(), subject.contents
+    records = MemoryFileRecords(MemorySpace(clock=clock))
+    record = dataclasses.replace(_RECORD, storage_type=contents.storage_type)
+    born = RecordChange(
+        file_id=record.file_id, owner="w", before=None, after=dump_file(record), check_ms=0
+    )
+    assert records.change(born, most=1) is Changed.OK
+    files = Files(
+        FilePorts(records=records, contents=contents),
+        StoreClock(clock, clock.monotonic),
+        workflow=lambda _: {},
+        task=lambda _: {},
+    )
+    join, drop = contents.join_parts, contents.drop
+    later: list[tuple[str, tuple[str, ...]]] = []
+
+    def sent(body: bytes) -> tuple[str, tuple[str, ...]]:
+        upload_id = str(files.begin_parts("w", record.file_id)["uploadId"])
+        url = str(files.part_url("w", record.file_id, upload_id, 1)["uploadUrl"])
+        return upload_id, (subject.upload(url, body),)
+
+    def joined_late(*given: Any) -> StoredContent:
+        found = join(*given)
+        monkeypatch.setattr(contents, "join_parts", join)
+        later.append(sent(b"second"))
+        return found
+
+    def dropped_late(*given: Any) -> None:
+        monkeypatch.setattr(contents, "drop", drop)
+        files.complete_parts("w", record.file_id, *later[0])
+        drop(*given)
+
+    first = sent(b"first")
+    monkeypatch.setattr(contents, "join_parts", joined_late)
+    monkeypatch.setattr(contents, "drop", dropped_late)
+    with pytest.raises(Conflict):
+        files.complete_parts("w", record.file_id, *first)
+
+    stored = records.read(record.file_id)
+    assert stored is not None
+    found = load_file(stored)
+    kept = StoredContent(content=found.content, size=found.size, hash=found.content_hash or "")
+    assert _read(subject, kept) == b"second"
+
+
+@pytest.mark.service
+def test_an_upload_in_parts_that_an_earlier_version_began_is_joined_read_and_removed(
+    s3_bucket: Any,
+) -> None:
+    """All uploads of a file had one key, and the bucket's id of an upload was all of its id."""
+    bucket = Bucket(s3_bucket)
+    key, client = f"files/{_RECORD.file_id}/joined", bucket.contents._store.get()
+    joined, ended, left = (
+        str(client.create_multipart_upload(Bucket=s3_bucket.name, Key=key)["UploadId"])
+        for _ in range(3)
+    )
+    record = dataclasses.replace(_RECORD, upload_id=joined)
+    etag = bucket.upload(bucket.contents.part_url(record, 1).url, b"bytes")
+    stored = bucket.contents.join_parts(_RECORD.file_id, joined, (etag,))
+    assert bucket.contents.join_parts(_RECORD.file_id, joined, (etag,)) == stored
+    assert stored.content == "joined"
+    assert _read(bucket, stored) == b"bytes"
+
+    bucket.contents.drop_parts(_RECORD.file_id, ended)
+    listed = client.list_multipart_uploads(Bucket=s3_bucket.name)
+    assert [each["UploadId"] for each in listed["Uploads"]] == [left]
+    bucket.contents.drop_all(_RECORD.file_id)
+    assert not client.list_multipart_uploads(Bucket=s3_bucket.name).get("Uploads")
+    with pytest.raises(NotFound):
+        _read(bucket, stored)
 
 
 def test_parts_that_were_not_sent_so_are_refused(subject: Subject) -> None:

@@ -9,7 +9,7 @@ from conductor_py.codec.event import load_event
 from conductor_py.engine.clock import StoreClock
 from conductor_py.engine.decisions.encoding import PayloadLimits
 from conductor_py.engine.payloads.holding import GRACE_MS, PayloadHolding
-from conductor_py.engine.payloads.retention import LOOK_MS, MISSED_MS
+from conductor_py.engine.payloads.retention import LOOK_MS, MISSED_MS, PayloadRetention
 from conductor_py.errors import ConductorError, Conflict, NotFound, StoreUnavailable
 from conductor_py.model.event import ChildEnded
 from conductor_py.model.execution import External
@@ -527,6 +527,21 @@ def test_a_tick_looks_at_so_many_and_the_next_goes_on(engine: MemoryEngine) -> N
     engine.clock.advance(milliseconds=GRACE_MS)
     looked = [engine.engine.payload_retention.tick() for _ in range(4)]
     assert looked == [100, 100, 50, 0]
+    assert not any(is_kept(engine, path) for path in paths)
+
+
+def test_a_tick_looks_at_as_many_payloads_as_it_may(engine: MemoryEngine) -> None:
+    paths = [uploaded(engine) for _ in range(5)]
+    retention = PayloadRetention(
+        engine.ports.payload_holders,
+        engine.ports.payloads,
+        StoreClock(engine.clock, engine.clock.monotonic),
+        is_there=lambda *_: False,
+        named_by=lambda _: None,
+        batch=2,
+    )
+    engine.clock.advance(milliseconds=GRACE_MS)
+    assert [retention.tick() for _ in range(4)] == [2, 2, 1, 0]
     assert not any(is_kept(engine, path) for path in paths)
 
 

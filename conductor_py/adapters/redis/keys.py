@@ -192,6 +192,13 @@ KEYS = (
     _key("files:due", "zset", "when to look at it, ms -> file id (partition 0)", "as files"),
     _key("files:of", "hash", "execution -> how many files it has (partition 0)", "as files"),
     _key(
+        "files:gone",
+        "zset",
+        "ms at which it was gone for good, or -ms at which it was first missed -> execution that "
+        "has files (partition 0)",
+        "as files:of; 60 d",
+    ),
+    _key(
         "payload:",
         "hash",
         "<path>: holder -> 0: there, ms: gone since, -ms: missed since; #: version, !: leaving "

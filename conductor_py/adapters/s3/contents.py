@@ -2,11 +2,13 @@
 
 What a URL brings is a draft, which is copied by the bucket itself when it is taken: the URL may
 still be used until it expires, the copy does not change. What was sent in parts is complete when
-the parts are joined, and no URL writes to it any more.
+the parts are joined, and no URL writes to it any more. Each upload in parts has a key of its own,
+which its id begins with: of two that are joined one may be removed, and never the other's bytes.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Final
@@ -22,6 +24,7 @@ from conductor_py.ports.files import SignedUrl, StoredContent
 
 _DRAFT: Final = "draft"
 _JOINED: Final = "joined"
+_UPLOAD: Final = re.compile(rf"({_JOINED}-[0-9a-f]{{32}})\.(.+)")
 _ABSENT: Final = frozenset({"NoSuchKey", "NoSuchUpload", "404", "NotFound"})
 _WRONG_PARTS: Final = frozenset(
     {"InvalidPart", "InvalidPartOrder", "EntityTooSmall", "MalformedXML"}
@@ -72,39 +75,37 @@ class S3Contents:
         self.drop(file_id, _DRAFT)
 
     def begin_parts(self, file_id: str) -> str:
+        name = f"{_JOINED}-{uuid4().hex}"
         with _asking():
             begun = self._store.get().create_multipart_upload(
-                Bucket=self._bucket, Key=self._key(file_id, _JOINED)
+                Bucket=self._bucket, Key=self._key(file_id, name)
             )
-        return told(begun, "UploadId")
+            return f"{name}.{told(begun, 'UploadId')}"
 
     def part_url(self, record: FileRecord, part: int) -> SignedUrl:
-        more: dict[str, str | int] = {"UploadId": record.upload_id, "PartNumber": part}
-        return self._presigned("upload_part", self._key(record.file_id, _JOINED), more)
+        name, begun = _upload_of(record.upload_id)
+        more: dict[str, str | int] = {"UploadId": begun, "PartNumber": part}
+        return self._presigned("upload_part", self._key(record.file_id, name), more)
 
     def join_parts(self, file_id: str, upload_id: str, etags: tuple[str, ...]) -> StoredContent:
+        name, begun = _upload_of(upload_id)
         parts = [{"ETag": etag, "PartNumber": at} for at, etag in enumerate(etags, start=1)]
         try:
             with _asking():
                 self._store.get().complete_multipart_upload(
                     Bucket=self._bucket,
-                    Key=self._key(file_id, _JOINED),
-                    UploadId=upload_id,
+                    Key=self._key(file_id, name),
+                    UploadId=begun,
                     MultipartUpload={"Parts": parts},  # type: ignore[typeddict-item]
                 )
         except NotFound:
             # Joined already, and the record does not know: the caller did not get to hear of it.
-            return self._stored(file_id, _JOINED)
-        return self._stored(file_id, _JOINED)
+            return self._stored(file_id, name)
+        return self._stored(file_id, name)
 
     def drop_parts(self, file_id: str, upload_id: str) -> None:
-        try:
-            with _asking():
-                self._store.get().abort_multipart_upload(
-                    Bucket=self._bucket, Key=self._key(file_id, _JOINED), UploadId=upload_id
-                )
-        except NotFound:
-            return
+        name, begun = _upload_of(upload_id)
+        self._abort(self._key(file_id, name), begun)
 
     def drop(self, file_id: str, content: str) -> None:
         with _asking():
@@ -114,12 +115,22 @@ class S3Contents:
         store, prefix = self._store.get(), self._key(file_id, "")
         with _asking():
             listed = store.list_multipart_uploads(Bucket=self._bucket, Prefix=prefix)
-        for begun in listed.get("Uploads", ()):
-            self.drop_parts(file_id, begun["UploadId"])
+            uploads = [(each["Key"], each["UploadId"]) for each in listed.get("Uploads", ())]
+        for key, begun in uploads:
+            self._abort(key, begun)
         with _asking():
             found = store.list_objects_v2(Bucket=self._bucket, Prefix=prefix)
             for each in found.get("Contents", ()):
                 store.delete_object(Bucket=self._bucket, Key=each["Key"])
+
+    def _abort(self, key: str, begun: str) -> None:
+        try:
+            with _asking():
+                self._store.get().abort_multipart_upload(
+                    Bucket=self._bucket, Key=key, UploadId=begun
+                )
+        except NotFound:
+            return
 
     def _stored(self, file_id: str, content: str) -> StoredContent:
         with _asking():
@@ -144,6 +155,14 @@ class S3Contents:
                 ExpiresIn=max(self._settings.expiry_ms // 1000, 1),
             )
         return SignedUrl(url=url, expires_ms=expires_ms)
+
+
+def _upload_of(upload_id: str) -> tuple[str, str]:
+    """The content that an upload is joined to, and its id in the bucket: an upload that an earlier
+    version began has the bucket's id alone, and the one key that all uploads of a file had.
+    """
+    found = _UPLOAD.fullmatch(upload_id)
+    return (found[1], found[2]) if found else (_JOINED, upload_id)
 
 
 def _asking() -> AbstractContextManager[None]:

@@ -201,9 +201,10 @@ class Files:
                 upload.write(chunk)
         try:
             record = self._uploading(owner, file_id)
-        except NotFound:
-            # It was removed meanwhile: nobody would ever remove what came after that.
-            served.drop_all(file_id)
+        except (NotFound, Conflict):
+            # It leaves, or has left: nobody may ever remove what came after that.
+            if self._has_ended(file_id):
+                served.drop_all(file_id)
             raise
         if part and record.upload_id != upload_id:
             raise _no_such_upload()
@@ -273,7 +274,8 @@ class Files:
                     "uploadStatus": UploadStatus.UPLOADED.value,
                     "contentHash": found.hash,
                 }
-            if self._read(file_id).content != found.content:
+            now = self._records.read(file_id)
+            if now is None or load_file(now).content != found.content:
                 self._contents.drop(file_id, found.content)
         raise _restless()
 
@@ -296,6 +298,10 @@ class Files:
         if stored is None:
             raise NotFound(f"No such file found by id: {file_id}")
         return load_file(stored)
+
+    def _has_ended(self, file_id: str) -> bool:
+        stored = self._records.read(file_id)
+        return stored is None or load_file(stored).status is UploadStatus.FAILED
 
     # ----------------------------------------------------------------------------------- rights
 

@@ -3,6 +3,7 @@
 -- ARGV       file id, execution, record before, record after (empty: none), when to look again, most files
 -- RETURNS    1; 0 when the record is another; -1 when the execution has as many files as it may have
 -- INVARIANT  files:of holds for each execution how many of its files are in files; files:due has each file.
+--            What is noted of an execution in files:gone goes with the last of its files.
 -- BOUND      Constant.
 -- @include room
 local P, id, owner = KEYS[1], ARGV[1], ARGV[2]
@@ -18,6 +19,7 @@ end
 if ARGV[4] == '' then
   if redis.call('HDEL', files, id) == 1 and redis.call('HINCRBY', counts, owner, -1) <= 0 then
     redis.call('HDEL', counts, owner)
+    redis.call('ZREM', P .. 'files:gone', owner)
   end
   redis.call('ZREM', due, id)
   return 1
