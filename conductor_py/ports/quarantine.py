@@ -85,7 +85,10 @@ class QuarantineStore(Protocol):
     def header(self, execution: ExecutionId) -> bytes:
         """Read what stands where its header should, as it is stored; empty when nothing does."""
 
-    def drop_unreadable(self, execution: ExecutionId, header: bytes | None = None) -> bool:
+    def drop_unreadable(
+        self, execution: ExecutionId, header: bytes | None = None, *, workflow: str = ""
+    ) -> bool:
         """Delete one for ever that is in quarantine, and whose record cannot be read, or that still
-        has this ``header``, which nobody can read; false for any other.
+        has this ``header``, which nobody can read; false for any other. It goes as with its timer
+        (``DamageStore.drop``).
         """

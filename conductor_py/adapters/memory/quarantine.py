@@ -6,8 +6,9 @@ from typing import Final
 
 from conductor_py.adapters.memory.inspector import setback_of
 from conductor_py.adapters.memory.reads import loaded
+from conductor_py.adapters.memory.references import count_reference, plan_of
 from conductor_py.adapters.memory.space import Execution, MemorySpace, Partition
-from conductor_py.model.ids import ExecutionId
+from conductor_py.model.ids import ExecutionId, partition_of
 from conductor_py.ports.inspector import QUARANTINE
 from conductor_py.ports.quarantine import (
     BACKOFF_MS,
@@ -89,8 +90,27 @@ class MemoryQuarantine:
             target = self._space.of(execution).executions.get(execution)
             return b"" if target is None else target.fields.get("h", b"")
 
-    def drop_unreadable(self, _execution: ExecutionId, _header: bytes | None = None) -> bool:
-        return False  # all can be read
+    def drop_unreadable(
+        self, execution: ExecutionId, header: bytes | None = None, *, workflow: str = ""
+    ) -> bool:
+        with self._space.lock:
+            partition = self._space.of(execution)
+            target = partition.executions.get(execution)
+            is_damaged = target is not None and target.fields.get("h", b"") == header
+            if target is None or target.holder != QUARANTINE or not is_damaged:
+                return False
+            self._drop(partition, target, workflow)
+            return True
+
+    def _drop(self, partition: Partition, target: Execution, workflow: str) -> None:
+        """The memory twin of ``lua/include/drop.lua``."""
+        now, effect = self._space.clock(), f"{target.id}:forget"
+        count_reference(partition, plan_of(target), -1)
+        partition.running[str(target.header().get("name") or workflow)].drop(target.id)
+        del partition.executions[target.id]
+        partition.effects[effect] = (max(target.version, now), b'{"kind":"forget"}')
+        partition.outbox.put(effect, now)
+        self._space.publish(f"e:{partition_of(target.id)}")
 
 
 def count_setback(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from conductor_py.adapters.redis.changes import OUTCOMES, loaded_of
-from conductor_py.adapters.redis.connection import Reply
+from conductor_py.adapters.redis.connection import Argument, Reply
 from conductor_py.adapters.redis.names import number_of, score_of, shown
 from conductor_py.adapters.redis.record import DAMAGED, record_of, setback_of
 from conductor_py.adapters.redis.scripts import Scripts
@@ -104,9 +104,14 @@ class RedisQuarantine:
         key = f"{self._scripts.prefix(partition_of(execution))}exec:{execution}"
         return self._scripts.connection.command("HGET", key, "h") or b""
 
-    def drop_unreadable(self, execution: ExecutionId, header: bytes | None = None) -> bool:
-        arguments = (execution,) if header is None else (execution, header)
-        return bool(self._scripts.run("drop_unreadable", partition_of(execution), arguments))
+    def drop_unreadable(
+        self, execution: ExecutionId, header: bytes | None = None, *, workflow: str = ""
+    ) -> bool:
+        partition = partition_of(execution)
+        channel = self._scripts.namespace.channels[partition]
+        arguments: list[Argument] = [self._scripts.now(), channel, execution, workflow]
+        arguments += [f"{execution}:forget"] if header is None else [f"{execution}:forget", header]
+        return bool(self._scripts.run("drop_unreadable", partition, arguments))
 
 
 def _setback(state: list[bytes | None]) -> Setback | None:

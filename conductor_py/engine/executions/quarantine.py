@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 
 import orjson
 
@@ -11,13 +12,15 @@ from conductor_py.decider.workspace import Execution
 from conductor_py.engine.decisions.executor import Driven, Executor
 from conductor_py.engine.decisions.setbacks import UNREADABLE, Setbacks
 from conductor_py.engine.definitions.snapshots import Snapshots
-from conductor_py.errors import ConductorError, Conflict, NotFound, StoreDamaged
+from conductor_py.errors import ConductorError, Conflict, NotFound, StoreDamaged, StoreFailure
 from conductor_py.model.event import Operation
 from conductor_py.model.execution import Header
 from conductor_py.model.ids import ExecutionId, is_execution_id, partition_of
 from conductor_py.model.json import JsonObject
-from conductor_py.ports.damage import Damaged, DamageStore
+from conductor_py.model.search import OneOf, SearchRequest
+from conductor_py.ports.damage import Damaged, DamageStore, execution_of
 from conductor_py.ports.quarantine import Quarantined, QuarantineStore
+from conductor_py.ports.search import Search
 from conductor_py.ports.store import Loaded
 
 _BATCH = 100
@@ -33,10 +36,12 @@ class Quarantine:
         damage: DamageStore,
         executor: Executor,
         snapshots: Snapshots,
+        search: Search,
         *,
         partitions: int,
     ) -> None:
         """Work over these collaborators."""
+        self._search = search
         self._store = store
         self._damage = damage
         self._told: dict[str, int] = {}
@@ -80,7 +85,9 @@ class Quarantine:
 
     def drop_damaged(self, entry: str) -> None:
         """Delete what cannot be read, for ever. ``NotFound``."""
-        if not self._damage.drop(entry):
+        execution = execution_of(entry)
+        workflow = self._indexed_name(execution) if execution is not None else ""
+        if not self._damage.drop(entry, workflow=workflow):
             raise NotFound(f"Nothing damaged is named '{entry[:200]}'; quarantine list has names")
         _LOG.warning(
             "What could not be read was dropped by an operator",
@@ -159,7 +166,20 @@ class Quarantine:
             is_damaged = "f" not in orjson.loads(header)
         except (ValueError, TypeError):
             is_damaged = True
-        return self._store.drop_unreadable(execution, header if is_damaged else None)
+        # The record may be what cannot be read; that is seen where it is dropped.
+        return self._store.drop_unreadable(
+            execution,
+            header if is_damaged else None,
+            workflow=self._indexed_name(execution) if is_damaged else "",
+        )
+
+    def _indexed_name(self, execution: ExecutionId) -> str:
+        """The name of an execution's workflow as the index has it; empty: it does not say."""
+        query = OneOf(field="workflowId", values=(execution,))
+        with suppress(StoreFailure):
+            for one in self._search.search(SearchRequest(query=query, size=1)).results:
+                return one.workflow_type
+        return ""
 
     def _is_decided(self, execution: ExecutionId) -> bool:
         """Out of quarantine is not enough: a try that found something away leaves it as well."""
