@@ -52,6 +52,25 @@ class Quarantined:
     again_ms: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuarantinePlace:
+    """Where one stands in a walk: since when it fails, as the walk is ordered by it, and which."""
+
+    since_ms: int
+    execution: ExecutionId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuarantinePage:
+    """Some of those in quarantine; the next page begins at ``following`` (``None``: there is none).
+    ``left`` counts those of this page and all behind them.
+    """
+
+    found: tuple[QuarantinePlace, ...]
+    following: QuarantinePlace | None
+    left: int
+
+
 class QuarantineStore(Protocol):
     """Setbacks and quarantine. ``StoreUnavailable`` when the store does not answer."""
 
@@ -73,6 +92,13 @@ class QuarantineStore(Protocol):
     def listed(self, start: int, limit: int) -> tuple[tuple[Quarantined, ...], int]:
         """List those in quarantine, of all partitions, longest failing first, with their number. At
         most ``limit`` beginning at the ``start``-th.
+        """
+
+    def walk(self, start: QuarantinePlace | None, limit: int) -> QuarantinePage:
+        """List those in quarantine, one partition after the other, in each longest failing first:
+        at most ``limit``, beginning at ``start``, or at the first. Those before it are not read.
+        When it has left quarantine, those come that fail as long as it did. One that a try puts
+        back keeps its place.
         """
 
     def take(self, execution: ExecutionId, holder: str, lease_ms: int) -> Loaded | None:

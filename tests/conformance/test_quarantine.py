@@ -4,7 +4,7 @@ import pytest
 
 from conductor_py.model.ids import ExecutionId
 from conductor_py.ports.inspector import Inspection
-from conductor_py.ports.quarantine import VANISHED
+from conductor_py.ports.quarantine import VANISHED, QuarantinePlace
 from conductor_py.ports.store import Loaded, Outcome
 from tests.conformance.stores import LEASE_MS, NOW, Store, an_id, header, running
 
@@ -246,6 +246,51 @@ def test_the_list_comes_in_pages(store: Store) -> None:
     assert total == 3
     assert [one.execution for one in (*first, *rest)] == [an_id(n) for n in (1, 2, 3)]
     assert store.quarantine.listed(0, 0) == ((), 3)
+
+
+def _walked(store: Store, limit: int, start: QuarantinePlace | None = None) -> list[str]:
+    found: list[str] = []
+    while True:
+        page = store.quarantine.walk(start, limit)
+        assert len(page.found) <= limit
+        found += [place.execution for place in page.found]
+        if page.following is None:
+            assert page.left == len(page.found)
+            return found
+        assert page.left > len(page.found)
+        start = page.following
+
+
+@pytest.mark.parametrize("limit", [1, 2, 7])
+def test_a_walk_comes_by_each_though_some_are_put_back_and_others_leave(
+    store: Store, limit: int
+) -> None:
+    waiting = [failing(store, number) for number in range(1, 8)]
+    for number, loaded in enumerate(waiting):
+        into_quarantine(store, loaded)
+        store.clock.advance(number % 2)  # some begin to fail in one moment
+    everyone = [loaded.execution for loaded in waiting]
+    assert _walked(store, limit) == everyone
+    page = store.quarantine.walk(None, 3)
+    assert (page.left, page.following) == (7, QuarantinePlace(since_ms=NOW + 1, execution=an_id(4)))
+    for number in (0, 1, 5):  # tried, and put back
+        taken = store.quarantine.take(everyone[number], "d", LEASE_MS)
+        assert taken is not None
+        set_back(store, taken)
+    store.commit(waiting[2], running())
+    assert _walked(store, limit, page.following) == everyone[3:]
+
+
+def test_a_walk_whose_next_one_has_left_goes_on_with_those_that_fail_as_long(store: Store) -> None:
+    waiting = [failing(store, number) for number in range(1, 5)]
+    for number, loaded in enumerate(waiting):
+        into_quarantine(store, loaded)
+        store.clock.advance(number % 2)
+    start = QuarantinePlace(since_ms=NOW + 1, execution=an_id(4))
+    assert _walked(store, 10, start) == [an_id(4)]
+    store.commit(waiting[3], running())
+    assert _walked(store, 10, start) == [an_id(3)]
+    assert store.quarantine.walk(QuarantinePlace(since_ms=NOW + 9, execution=an_id(4)), 9).left == 0
 
 
 def test_one_whose_header_nobody_can_read_is_dropped_without_a_trace(store: Store) -> None:
