@@ -80,8 +80,15 @@ def quarantine(front: Front) -> Blueprint:
         return json_answer({"workflowId": workflow_id, "decided": decided})
 
     def retry_all() -> Answer:
-        decided, failed = engine.quarantine.retry_all()
-        return json_answer({"decided": decided, "failed": failed})
+        tried = engine.quarantine.retry_all(request.args.get("cursor", ""))
+        return json_answer(
+            {
+                "decided": tried.decided,
+                "failed": tried.failed,
+                "left": tried.left,
+                "cursor": tried.cursor,
+            }
+        )
 
     routes = (
         ("GET", "/admin/quarantine", quarantined),

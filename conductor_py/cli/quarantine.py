@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import click
 
 from conductor_py.cli.connection import client, connected
 from conductor_py.cli.printing import moment, objects, print_json, print_table, say
 from conductor_py.model.json import JsonObject
+from conductor_py.sdk.client import Client
 
 _COLUMNS: Final = ("workflowId", "failing since", "tries", "next try", "reason")
 _DAMAGED: Final = ("damaged entry", "since", "tries", "next try", "reason")
@@ -64,7 +65,7 @@ def retry(workflow_id: str | None, *, every: bool, server: str, as_json: bool) -
             conductor.retry_damaged(workflow_id)
             say(f"{workflow_id} is looked at again.", err=True)
             return 0
-        found = conductor.retry_quarantined(workflow_id)
+        found = conductor.retry_quarantined(workflow_id) if workflow_id else _all(conductor)
     failed = int(not found["decided"]) if workflow_id else found["failed"]
     if as_json:
         print_json(found)
@@ -74,6 +75,21 @@ def retry(workflow_id: str | None, *, every: bool, server: str, as_json: bool) -
     else:
         say(f"{found['decided']} are out of quarantine, {failed} are not.", err=True)
     return 1 if failed else 0
+
+
+def _all(conductor: Client) -> JsonObject:
+    """Try all again, some after the other, and sum it up."""
+    decided, failed, cursor = 0, 0, ""
+    while True:
+        found: dict[str, Any] = dict(conductor.retry_quarantined(cursor=cursor))
+        decided, failed = decided + found["decided"], failed + found["failed"]
+        cursor = str(found.get("cursor", ""))  # servers of earlier versions try all at once
+        if not cursor:
+            return {"decided": decided, "failed": failed}
+        say(
+            f"{decided} are out of quarantine, {failed} are not, {found['left']} are to be tried.",
+            err=True,
+        )
 
 
 @quarantine.command()

@@ -219,7 +219,13 @@ def assemble(
         most_waiting=most_waiting,
     )
     quarantine = Quarantine(
-        ports.quarantine, ports.damage, executor, snapshots, partitions=partitions
+        ports.quarantine,
+        ports.damage,
+        executor,
+        snapshots,
+        ports.search,
+        partitions=partitions,
+        elapsed_ms=clock.elapsed_ms,
     )
     executions = Executions(
         store=ports.store,

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Protocol
 
+from conductor_py.model.ids import ExecutionId, is_execution_id, partition_of
 from conductor_py.records import dataclass
 
 FIRST_MS: Final = 60_000
@@ -41,10 +42,25 @@ class DamageStore(Protocol):
     def retry(self, entry: str) -> bool:
         """Let one be looked at now; whether it was there."""
 
-    def drop(self, entry: str) -> bool:
+    def drop(self, entry: str, *, workflow: str = "") -> bool:
         """Delete one, for ever: the effect, the schedule, the entry; with the timer of an execution
-        the execution. Whether it was there.
+        the execution, which is listed and counted no more; an effect that has the index and the
+        archive forget it is ordered. Whether it was there.
+
+        ``workflow`` is the name of the execution's, for one whose header is lost. That one's plan
+        counts it for ever: nobody knows which that was.
         """
 
     def mend(self) -> Sequence[str]:
         """Set aside the shared keys that have a wrong type; returns their names."""
+
+
+def execution_of(entry: str) -> ExecutionId | None:
+    """The execution whose timer an entry is, which goes with it; ``None``: it is none of that."""
+    partition, _, rest = entry.partition(" ")
+    set_, _, member = rest.partition(" ")
+    id_ = member.removeprefix("x:")
+    if not set_.startswith("timers:") or id_ == member or not is_execution_id(id_):
+        return None
+    execution = ExecutionId(id_)
+    return execution if partition == str(partition_of(execution)) else None

@@ -52,6 +52,25 @@ class Quarantined:
     again_ms: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuarantinePlace:
+    """Where one stands in a walk: since when it fails, as the walk is ordered by it, and which."""
+
+    since_ms: int
+    execution: ExecutionId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuarantinePage:
+    """Some of those in quarantine; the next page begins at ``following`` (``None``: there is none).
+    ``left`` counts those of this page and all behind them.
+    """
+
+    found: tuple[QuarantinePlace, ...]
+    following: QuarantinePlace | None
+    left: int
+
+
 class QuarantineStore(Protocol):
     """Setbacks and quarantine. ``StoreUnavailable`` when the store does not answer."""
 
@@ -75,6 +94,13 @@ class QuarantineStore(Protocol):
         most ``limit`` beginning at the ``start``-th.
         """
 
+    def walk(self, start: QuarantinePlace | None, limit: int) -> QuarantinePage:
+        """List those in quarantine, one partition after the other, in each longest failing first:
+        at most ``limit``, beginning at ``start``, or at the first. Those before it are not read.
+        When it has left quarantine, those come that fail as long as it did. One that a try puts
+        back keeps its place.
+        """
+
     def take(self, execution: ExecutionId, holder: str, lease_ms: int) -> Loaded | None:
         """Take one out of quarantine, and its lease; ``None`` when it is not in quarantine.
 
@@ -85,7 +111,10 @@ class QuarantineStore(Protocol):
     def header(self, execution: ExecutionId) -> bytes:
         """Read what stands where its header should, as it is stored; empty when nothing does."""
 
-    def drop_unreadable(self, execution: ExecutionId, header: bytes | None = None) -> bool:
+    def drop_unreadable(
+        self, execution: ExecutionId, header: bytes | None = None, *, workflow: str = ""
+    ) -> bool:
         """Delete one for ever that is in quarantine, and whose record cannot be read, or that still
-        has this ``header``, which nobody can read; false for any other.
+        has this ``header``, which nobody can read; false for any other. It goes as with its timer
+        (``DamageStore.drop``).
         """

@@ -51,7 +51,12 @@ class OversightCalls:
             path, query = ("admin", "quarantine", name, "drop"), {}
         return object_of(self._server.call("POST", *path, query=query, resend=False))
 
-    def retry_quarantined(self, workflow_id: str | None = None) -> JsonObject:
-        """Try an execution in quarantine again, or all of them; raises ``NotFound``."""
+    def retry_quarantined(self, workflow_id: str | None = None, *, cursor: str = "") -> JsonObject:
+        """Try an execution in quarantine again, or all of them; raises ``NotFound``. All of them
+        for some seconds: go on at the ``cursor`` of the answer, until that is empty.
+        """
         path = ("retry",) if workflow_id is None else (workflow_id, "retry")
-        return object_of(self._server.call("POST", "admin", "quarantine", *path, resend=False))
+        query = {"cursor": cursor or None}
+        return object_of(
+            self._server.call("POST", "admin", "quarantine", *path, query=query, resend=False)
+        )

@@ -120,10 +120,14 @@ class QuarantineRetryForm(WireSchema):
 
 
 class QuarantineRetriesForm(WireSchema):
-    """How many executions in quarantine were decided, and how many were not."""
+    """How many executions in quarantine were decided, and how many were not. ``left`` are to be
+    tried yet: go on at ``cursor``; empty: that were all.
+    """
 
     decided = Whole(required=True)
     failed = Whole(required=True)
+    left = Whole(required=True)
+    cursor = Text(required=True)
 
 
 class HealthResultForm(WireSchema):

@@ -132,7 +132,9 @@ def test_all_in_quarantine_are_retried(engine: MemoryEngine, client: Any) -> Non
     for _ in range(3):
         quarantined(engine)
     answer = client.post("/api/admin/quarantine/retry")
-    assert answer.json == {"decided": 3, "failed": 0}
+    assert answer.json == {"decided": 3, "failed": 0, "left": 0, "cursor": ""}
+    refused = client.post("/api/admin/quarantine/retry", query_string={"cursor": "none"})
+    assert (refused.status_code, refused.json["code"]) == (400, "INVALID_INPUT")
 
 
 def test_metrics_tell_of_the_last_audit_and_of_quarantine(

@@ -139,6 +139,23 @@ def test_quarantine_is_retried_one_by_one_or_all(run: Run, stub: StubServer) -> 
         assert run("quarantine", "retry", *wrong).code == 2
 
 
+def test_all_are_retried_in_as_many_requests_as_it_takes(run: Run, stub: StubServer) -> None:
+    path = "/api/admin/quarantine/retry"
+    stub.on(
+        "POST",
+        path,
+        Reply(200, {"decided": 2, "failed": 1, "left": 3, "cursor": "7 x"}),
+        Reply(200, {"decided": 3, "failed": 0, "left": 0, "cursor": ""}),
+    )
+    said = run("quarantine", "retry", "--all")
+    assert said.code == 1
+    assert said.err.splitlines() == [
+        "2 are out of quarantine, 1 are not, 3 are to be tried.",
+        "5 are out of quarantine, 1 are not.",
+    ]
+    assert [asked.query for asked in stub.seen("POST")] == [{}, {"cursor": ["7 x"]}]
+
+
 def test_what_is_damaged_is_listed_below_and_tried_again_by_its_name(
     run: Run, stub: StubServer
 ) -> None:

@@ -4,9 +4,9 @@ import pytest
 
 from conductor_py.model.ids import ExecutionId
 from conductor_py.ports.inspector import Inspection
-from conductor_py.ports.quarantine import VANISHED
+from conductor_py.ports.quarantine import VANISHED, QuarantinePlace
 from conductor_py.ports.store import Loaded, Outcome
-from tests.conformance.stores import LEASE_MS, NOW, Store, an_id, running
+from tests.conformance.stores import LEASE_MS, NOW, Store, an_id, header, running
 
 WAIT_MS = 600_000
 TRIES = 5
@@ -246,3 +246,78 @@ def test_the_list_comes_in_pages(store: Store) -> None:
     assert total == 3
     assert [one.execution for one in (*first, *rest)] == [an_id(n) for n in (1, 2, 3)]
     assert store.quarantine.listed(0, 0) == ((), 3)
+
+
+def _walked(store: Store, limit: int, start: QuarantinePlace | None = None) -> list[str]:
+    found: list[str] = []
+    while True:
+        page = store.quarantine.walk(start, limit)
+        assert len(page.found) <= limit
+        found += [place.execution for place in page.found]
+        if page.following is None:
+            assert page.left == len(page.found)
+            return found
+        assert page.left > len(page.found)
+        start = page.following
+
+
+@pytest.mark.parametrize("limit", [1, 2, 7])
+def test_a_walk_comes_by_each_though_some_are_put_back_and_others_leave(
+    store: Store, limit: int
+) -> None:
+    waiting = [failing(store, number) for number in range(1, 8)]
+    for number, loaded in enumerate(waiting):
+        into_quarantine(store, loaded)
+        store.clock.advance(number % 2)  # some begin to fail in one moment
+    everyone = [loaded.execution for loaded in waiting]
+    assert _walked(store, limit) == everyone
+    page = store.quarantine.walk(None, 3)
+    assert (page.left, page.following) == (7, QuarantinePlace(since_ms=NOW + 1, execution=an_id(4)))
+    for number in (0, 1, 5):  # tried, and put back
+        taken = store.quarantine.take(everyone[number], "d", LEASE_MS)
+        assert taken is not None
+        set_back(store, taken)
+    store.commit(waiting[2], running())
+    assert _walked(store, limit, page.following) == everyone[3:]
+
+
+def test_a_walk_whose_next_one_has_left_goes_on_with_those_that_fail_as_long(store: Store) -> None:
+    waiting = [failing(store, number) for number in range(1, 5)]
+    for number, loaded in enumerate(waiting):
+        into_quarantine(store, loaded)
+        store.clock.advance(number % 2)
+    start = QuarantinePlace(since_ms=NOW + 1, execution=an_id(4))
+    assert _walked(store, 10, start) == [an_id(4)]
+    store.commit(waiting[3], running())
+    assert _walked(store, 10, start) == [an_id(3)]
+    assert store.quarantine.walk(QuarantinePlace(since_ms=NOW + 9, execution=an_id(4)), 9).left == 0
+
+
+def test_one_whose_header_nobody_can_read_is_dropped_without_a_trace(store: Store) -> None:
+    damaged, kept = header(plan="lost"), an_id(2)
+    loaded = failing(store)
+    store.started(2)
+    store.commit(loaded, running(fields={"h": damaged}))
+    again = store.sent(loaded.execution)
+    into_quarantine(store, again)
+    drop = store.quarantine.drop_unreadable
+    assert not drop(again.execution, b"another"), "it has been mended, or was never so"
+    assert not drop(again.execution), "its record can be read"
+    assert not drop(kept, header()), "it is not in quarantine"
+    assert drop(again.execution, damaged)
+    assert not drop(again.execution, damaged)
+    assert store.executions.load(again.execution, ["h"]) is None
+    assert store.quarantine.listed(0, 10) == ((), 0)
+    assert store.reader.running("wf") == (kept,)
+    found = {one.id: one for one in store.outbox.take(0, 100, LEASE_MS)}
+    effect = found[f"{again.execution}:forget"]
+    assert effect.document == b'{"kind":"forget"}'
+    assert effect.stamp >= again.version, "what is in the index is not newer"
+
+
+def test_a_lost_header_is_dropped_by_the_name_that_somebody_else_knows(store: Store) -> None:
+    loaded = failing(store)
+    store.commit(loaded, running(fields={"h": b"{}"}))
+    into_quarantine(store, store.sent(loaded.execution))
+    assert store.quarantine.drop_unreadable(loaded.execution, b"{}", workflow="wf")
+    assert store.reader.running("wf") == ()

@@ -5,10 +5,13 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+import orjson
 import pytest
 
 from conductor_py.api import create_app
 from conductor_py.errors import NotFound
+from conductor_py.model.ids import ExecutionId
+from conductor_py.model.search import OneOf, SearchRequest
 from conductor_py.testing import FakeClock, MemoryEngine
 from tests.builders import simple, typed, workflow
 from tests.damage.world import PREFIX, World, schedule_of
@@ -175,10 +178,63 @@ def test_an_effect_of_nobody_holds_no_other_back(world: World, server: MemoryEng
     assert server.ports.search.archived(started) is not None
 
 
-def test_with_its_timer_an_execution_is_dropped(
+def _found(server: MemoryEngine, execution: str) -> int:
+    server.ports.search.refresh()
+    query = OneOf(field="workflowId", values=(execution,))
+    return server.ports.search.search(SearchRequest(query=query)).total_hits
+
+
+def _traces(world: World, execution: str, plan: str) -> list[str]:
+    """Where an execution of the workflow ``w`` is still in the store, but for what goes by itself
+    as its owner is gone.
+    """
+    redis = world.redis
+    traces = [str(key) for key in redis.keys(f"*{execution}*")]
+    traces += [
+        name
+        for name in ("running:w", "quarantine", "timers:s0")
+        if redis.zscore(f"{PREFIX}{name}", execution) is not None
+    ]
+    if redis.zscore(f"{PREFIX}timers:s0", f"x:{execution}") is not None:
+        traces.append("timer")
+    if redis.hexists(f"{PREFIX}references", plan):
+        traces.append("references")
+    traces += [str(one) for one in redis.hkeys(f"{PREFIX}effects") if execution in str(one)]
+    return traces
+
+
+def _plan(world: World, execution: str) -> str:
+    return str(orjson.loads(_field(world, execution, "h"))["plan"])
+
+
+@pytest.mark.parametrize("field", ["v", "l"])
+def test_with_its_timer_an_execution_is_dropped_and_leaves_no_trace(
+    world: World, server: MemoryEngine, clock: FakeClock, field: str
+) -> None:
+    bad = _waiting(server)
+    clock.advance(seconds=5)
+    server.settle()
+    plan = _plan(world, bad)
+    assert (_found(server, bad), "references" in _traces(world, bad, plan)) == (1, True)
+    _field(world, bad, field, "cannot be read")
+    world.redis.zadd(f"{PREFIX}timers:s0", {f"x:{bad}": 0})
+    server.settle()
+    assert _found(server, bad) == 1
+    server.engine.quarantine.drop_damaged(f"0 timers:s0 x:{bad}")
+    server.settle()
+    clock.advance(seconds=60)
+    server.settle()
+    assert all(bad not in one["entry"] for one in _damaged(server))
+    assert (_found(server, bad), _traces(world, bad, plan)) == (0, [])
+
+
+def test_one_of_which_nothing_is_left_to_read_is_dropped_by_what_the_index_knows(
     world: World, server: MemoryEngine, clock: FakeClock
 ) -> None:
     bad = _waiting(server)
+    clock.advance(seconds=5)
+    server.settle()
+    plan = _plan(world, bad)
     world.redis.delete(f"{PREFIX}exec:{bad}")
     world.redis.set(f"{PREFIX}exec:{bad}", "of another type")
     world.redis.zadd(f"{PREFIX}timers:s0", {f"x:{bad}": 0})
@@ -188,6 +244,40 @@ def test_with_its_timer_an_execution_is_dropped(
     clock.advance(seconds=60)
     server.settle()
     assert all(bad not in one["entry"] for one in _damaged(server))
+    assert _found(server, bad) == 0
+    assert _traces(world, bad, plan) == ["references"], "nobody knows any more which plan it had"
+
+
+@pytest.mark.parametrize("field", ["v", "h"])
+def test_one_in_quarantine_that_cannot_be_read_is_dropped_and_leaves_no_trace(
+    world: World, server: MemoryEngine, clock: FakeClock, field: str
+) -> None:
+    bad = _waiting(server, 9_000)
+    clock.advance(seconds=5)
+    server.settle()
+    assert _found(server, bad) == 1
+    plan, stored = _plan(world, bad), server.ports.store.load(ExecutionId(bad), ["h"])
+    assert stored is not None
+    for _ in range(5):
+        server.ports.quarantine.set_back(ExecutionId(bad), "d", stored[0], "broken")
+    damaged = "no record" if field == "v" else _field(world, bad, "h").decode()[:-1]
+    _field(world, bad, field, damaged)
+    assert server.engine.quarantine.end(bad, "enough")
+    server.settle()
+    clock.advance(seconds=3_600)
+    server.settle()
+    assert (_found(server, bad), _traces(world, bad, plan)) == (0, [])
+
+
+def test_the_timer_of_nobody_is_dropped_alone(world: World, server: MemoryEngine) -> None:
+    good = _waiting(server)
+    for member in ("x:nobody", f"x:fff{good[3:]}"):
+        world.redis.hset(f"{PREFIX}damaged", f"timers:s0 {member}", "1 1 1 broken")
+        server.engine.quarantine.drop_damaged(f"0 timers:s0 {member}")
+    server.settle()
+    assert server.ports.outbox.size(0) == len(world.redis.hkeys(f"{PREFIX}effects"))
+    assert not [one for one in world.redis.hkeys(f"{PREFIX}effects") if b"forget" in one]
+    assert server.workflow(good)["status"] == "RUNNING"
 
 
 def test_a_shared_key_of_a_wrong_type_is_set_aside_and_told(

@@ -347,7 +347,7 @@ class Chaos:
         for number in range(400):
             if number % 40 == 39:  # claims that died with their worker time out
                 self.clock.advance(seconds=3700)
-            released, _ = self.engine.engine.quarantine.retry_all()
+            released = self.engine.engine.quarantine.retry_all().decided
             running = [stored for stored in self.stored if not stored.terminal]
             if not (running or released):
                 return []

@@ -13,7 +13,7 @@ from conductor_py.adapters.memory.space import Execution as Stored
 from conductor_py.adapters.memory.space import MemorySpace
 from conductor_py.decider import decide as deciding
 from conductor_py.engine.decisions import deliberation
-from conductor_py.errors import Conflict, NotFound, StoreUnavailable
+from conductor_py.errors import Conflict, InvalidInput, NotFound, StoreUnavailable
 from conductor_py.model.event import ResultReported
 from conductor_py.model.ids import ExecutionId
 from conductor_py.testing import FakeClock, MemoryEngine, memory_engine
@@ -99,6 +99,17 @@ def test_a_lost_definition_leads_into_quarantine_after_some_tries(
     assert stored(space, started).inbox, "its result is kept"
 
 
+def retried(engine: MemoryEngine) -> tuple[int, int]:
+    """Try all again, as often as it takes: how many were decided, and how many not."""
+    tried = engine.engine.quarantine.retry_all()
+    decided, failed = tried.decided, tried.failed
+    while tried.cursor:
+        tried = engine.engine.quarantine.retry_all(tried.cursor)
+        decided, failed = decided + tried.decided, failed + tried.failed
+    assert tried.left == 0
+    return decided, failed
+
+
 def test_it_fires_no_more_at_the_usual_pace(engine: MemoryEngine, space: MemorySpace) -> None:
     in_quarantine(engine, space)
     (one,) = listed(engine)
@@ -141,9 +152,81 @@ def test_all_of_them_are_tried_again(engine: MemoryEngine, space: MemorySpace) -
     lose_plan(engine, space, other)
     engine.complete(task)
     pass_minutes(engine, 30)
-    assert engine.engine.quarantine.retry_all() == (1, 1)
+    assert retried(engine) == (1, 1)
     assert [one["workflowId"] for one in listed(engine)] == [other]
     assert engine.statuses(first)["b"] == "SCHEDULED"
+
+
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_many_are_tried_in_several_requests_each_once_though_none_can_be_decided(
+    monkeypatch: pytest.MonkeyPatch, partitions: int
+) -> None:
+    """What was tried in vain stays in front of the others, and must not keep them from it."""
+    clock = FakeClock()
+    space = MemorySpace(partitions, clock)
+    engine = memory_engine(clock=clock, space=space)
+    started = [engine.start(workflow("w", typed("HUMAN", "h"))) for _ in range(250)]
+    for one in started:
+        _poison(engine, one)
+    quarantine, tries = engine.engine.quarantine, list[str]()
+
+    def slow(execution: str) -> bool:
+        tries.append(execution)
+        clock.advance(milliseconds=101)
+        return _poison(engine, execution)
+
+    monkeypatch.setattr(quarantine, "retry", slow)
+    tried, lefts = quarantine.retry_all(), list[int]()
+    while tried.cursor:
+        assert (tried.decided, tried.failed) == (0, 50), "five seconds, and the one that ended them"
+        lefts.append(tried.left)
+        tried = quarantine.retry_all(tried.cursor)
+    assert lefts == [200, 150, 100, 50]
+    assert (len(tries), set(tries)) == (250, set(started))
+
+
+def _poison(engine: MemoryEngine, execution: str) -> bool:
+    """Set it back into quarantine; it is not decided."""
+    store, one = engine.ports.quarantine, ExecutionId(execution)
+    store.take(one, "d", 3_000)
+    loaded = engine.ports.store.load(one, ["h"])
+    assert loaded is not None
+    for _ in range(5):
+        store.set_back(one, "d", loaded[0], "it is broken")
+    return False
+
+
+def test_what_is_damaged_is_looked_at_in_several_requests_and_each_once(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outbox, damage, looks = engine.ports.outbox, engine.ports.damage, list[str]()
+    for number in range(8):
+        outbox.order(0, [(f"bad{number}", b"{}")])
+        outbox.put_aside(0, [(f"bad{number}", engine.clock.now_ms, "it is broken")])
+    retry_by = damage.retry
+
+    def slow(entry: str) -> bool:
+        looks.append(entry)
+        found = retry_by(entry)
+        engine.clock.advance(seconds=2)
+        (effect,) = outbox.read(0, [entry.rpartition(" ")[2]])
+        outbox.put_aside(0, [(effect.id, effect.stamp, "it is still broken")])
+        return found
+
+    monkeypatch.setattr(damage, "retry", slow)
+    tried = engine.engine.quarantine.retry_all()
+    assert (tried.decided, tried.failed, tried.left) == (0, 0, 5)
+    while tried.cursor:
+        tried = engine.engine.quarantine.retry_all(tried.cursor)
+    assert looks == [f"0 outbox bad{number}" for number in range(8)]
+
+
+@pytest.mark.parametrize(
+    "cursor", ["x", "1", "1 x", "damaged", "damaged x", f"-1 {'0' * 36}", "1" * 400, "damaged ²"]
+)
+def test_a_cursor_that_is_none_is_refused(engine: MemoryEngine, cursor: str) -> None:
+    with pytest.raises(InvalidInput, match="must be that of the answer before"):
+        engine.engine.quarantine.retry_all(cursor)
 
 
 @pytest.mark.parametrize("all_of_them", [False, True])
@@ -160,7 +243,7 @@ def test_a_try_that_meets_something_away_is_no_decision(
     with monkeypatch.context() as patch:
         patch.setattr(deliberation, "decide", away)
         if all_of_them:
-            assert quarantine.retry_all() == (0, 1)
+            assert retried(engine) == (0, 1)
         else:
             assert quarantine.retry(started) is False
     assert engine.statuses(started)["a"] == "IN_PROGRESS"
@@ -173,16 +256,15 @@ def test_one_that_somebody_else_is_trying_is_not_counted_as_decided(
 ) -> None:
     started, _ = in_quarantine(engine, space)
     store = engine.ports.quarantine
-    listed_by = store.listed
+    walked_by = store.walk
 
-    def listed_then_taken(start: int, limit: int) -> Any:
-        found = listed_by(start, limit)
-        if limit:
-            store.take(ExecutionId(started), "another", 3_000)
+    def walked_then_taken(*asked: Any) -> Any:
+        found = walked_by(*asked)
+        store.take(ExecutionId(started), "another", 3_000)
         return found
 
-    monkeypatch.setattr(store, "listed", listed_then_taken)
-    assert engine.engine.quarantine.retry_all() == (0, 1)
+    monkeypatch.setattr(store, "walk", walked_then_taken)
+    assert retried(engine) == (0, 1)
 
 
 def nobody_waits(engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,11 +1,16 @@
 """Executions that left the store are taken up again: they come back from the archive."""
 
+import logging
+from functools import partial
+
 import pytest
 
 from conductor_py.adapters.memory.space import MemorySpace
 from conductor_py.codec import kept_execution
-from conductor_py.errors import Conflict, NotFound
+from conductor_py.errors import Conflict, NotFound, StoreUnavailable
 from conductor_py.model.requests import RerunRequest
+from conductor_py.ports.restore import Restore
+from conductor_py.ports.store import Outcome
 from conductor_py.testing import FakeClock, MemoryEngine, memory_engine
 from tests.anomalies.world import World
 from tests.builders import (
@@ -224,3 +229,53 @@ def test_unknown_execution_is_not_found(engine: MemoryEngine) -> None:
         for verb in (engine.engine.recovery.retry, engine.engine.recovery.restart):
             with pytest.raises(NotFound):
                 verb(unknown)
+
+
+@pytest.mark.parametrize("latest", [False, True])
+@pytest.mark.parametrize("outcome", [Outcome.GONE, Outcome.NEED_PLAN])
+def test_what_does_not_come_back_is_neither_said_to_be_back_nor_to_be_unknown(
+    engine: MemoryEngine,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    outcome: Outcome,
+    latest: bool,
+) -> None:
+    engine.register(workflow("w", simple("a")))
+    started = engine.start("w")
+    run_failing(engine, "a")
+    _leave(engine, started)
+    caplog.set_level(logging.INFO)
+    restart = partial(engine.engine.recovery.restart, started, use_latest=latest)
+    with monkeypatch.context() as patch:
+        patch.setattr(engine.ports.reader, "restore", lambda _: outcome)
+        with pytest.raises(StoreUnavailable, match="could not be brought back"):
+            restart()
+    assert not _restored(caplog)
+
+    restart()
+    assert status_of(engine, started) == "RUNNING"
+    assert _restored(caplog) == [started]
+
+
+def test_one_that_somebody_else_brings_back_just_now_is_gone_on_with(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    started = engine.start(workflow("w", simple("a")))
+    run_failing(engine, "a")
+    _leave(engine, started)
+    caplog.set_level(logging.INFO)
+    restored_by = engine.ports.reader.restore
+
+    def first_another(restore: Restore) -> Outcome:
+        assert restored_by(restore) is Outcome.OK
+        return restored_by(restore)
+
+    monkeypatch.setattr(engine.ports.reader, "restore", first_another)
+    engine.engine.recovery.retry(started)
+    assert status_of(engine, started) == "RUNNING"
+    assert not _restored(caplog), "whoever brought it back says so"
+
+
+def _restored(caplog: pytest.LogCaptureFixture) -> list[object]:
+    records = [vars(each) for each in caplog.records]
+    return [each["workflow_id"] for each in records if each.get("action") == "restored"]

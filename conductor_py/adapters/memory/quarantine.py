@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+from dataclasses import replace
 from typing import Final
 
 from conductor_py.adapters.memory.inspector import setback_of
 from conductor_py.adapters.memory.reads import loaded
+from conductor_py.adapters.memory.references import count_reference, plan_of
 from conductor_py.adapters.memory.space import Execution, MemorySpace, Partition
-from conductor_py.model.ids import ExecutionId
+from conductor_py.model.ids import ExecutionId, execution_id, partition_of
 from conductor_py.ports.inspector import QUARANTINE
 from conductor_py.ports.quarantine import (
     BACKOFF_MS,
@@ -15,6 +18,8 @@ from conductor_py.ports.quarantine import (
     LONGEST_MS,
     QuarantineBounds,
     Quarantined,
+    QuarantinePage,
+    QuarantinePlace,
 )
 from conductor_py.ports.store import Loaded, Outcome
 
@@ -72,6 +77,19 @@ class MemoryQuarantine:
         found.sort(key=lambda one: (one.since_ms, one.execution))
         return tuple(found[start : start + limit]), len(found)
 
+    def walk(self, start: QuarantinePlace | None, limit: int) -> QuarantinePage:
+        with self._space.lock:
+            places = [
+                QuarantinePlace(since_ms=one.since_ms, execution=one.execution)
+                for one in self.listed(0, sys.maxsize)[0]
+            ]
+        places.sort(key=_order)
+        if start is not None:
+            first = start if start in places else replace(start, execution=_first_of(start))
+            places = [place for place in places if _order(place) >= _order(first)]
+        following = places[limit] if len(places) > limit else None
+        return QuarantinePage(found=tuple(places[:limit]), following=following, left=len(places))
+
     def take(self, execution: ExecutionId, holder: str, lease_ms: int) -> Loaded | None:
         with self._space.lock:
             partition, now = self._space.of(execution), self._space.clock()
@@ -89,8 +107,35 @@ class MemoryQuarantine:
             target = self._space.of(execution).executions.get(execution)
             return b"" if target is None else target.fields.get("h", b"")
 
-    def drop_unreadable(self, _execution: ExecutionId, _header: bytes | None = None) -> bool:
-        return False  # all can be read
+    def drop_unreadable(
+        self, execution: ExecutionId, header: bytes | None = None, *, workflow: str = ""
+    ) -> bool:
+        with self._space.lock:
+            partition = self._space.of(execution)
+            target = partition.executions.get(execution)
+            is_damaged = target is not None and target.fields.get("h", b"") == header
+            if target is None or target.holder != QUARANTINE or not is_damaged:
+                return False
+            self._drop(partition, target, workflow)
+            return True
+
+    def _drop(self, partition: Partition, target: Execution, workflow: str) -> None:
+        """The memory twin of ``lua/include/drop.lua``."""
+        now, effect = self._space.clock(), f"{target.id}:forget"
+        count_reference(partition, plan_of(target), -1)
+        partition.running[str(target.header().get("name") or workflow)].drop(target.id)
+        del partition.executions[target.id]
+        partition.effects[effect] = (max(target.version, now), b'{"kind":"forget"}')
+        partition.outbox.put(effect, now)
+        self._space.publish(f"e:{partition_of(target.id)}")
+
+
+def _order(place: QuarantinePlace) -> tuple[int, int, str]:
+    return partition_of(place.execution), place.since_ms, place.execution
+
+
+def _first_of(place: QuarantinePlace) -> ExecutionId:
+    return execution_id(partition_of(place.execution), "0" * 29)
 
 
 def count_setback(

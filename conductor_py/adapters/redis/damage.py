@@ -13,7 +13,7 @@ from conductor_py.adapters.redis.names import names_of, number_of, shown
 from conductor_py.adapters.redis.scripts import Scripts
 from conductor_py.errors import StoreFailure
 from conductor_py.model.homes import homes_of
-from conductor_py.ports.damage import Damaged
+from conductor_py.ports.damage import Damaged, execution_of
 
 _SHARED: Final = tuple((kind.kind, kind.name) for kind in KEYS if not kind.name.endswith(":"))
 """The keys that are one a partition."""
@@ -44,8 +44,9 @@ class RedisDamage:
     def retry(self, entry: str) -> bool:
         return self._settle("retry", entry)
 
-    def drop(self, entry: str) -> bool:
-        return self._settle("drop", entry)
+    def drop(self, entry: str, *, workflow: str = "") -> bool:
+        execution = execution_of(entry)
+        return self._settle("drop", entry, (workflow, f"{execution}:forget" if execution else ""))
 
     def mend(self) -> Sequence[str]:
         mended: list[str] = []
@@ -96,7 +97,7 @@ class RedisDamage:
         found: list[bytes] = self._scripts.connection.command(verb, key)
         return found
 
-    def _settle(self, mode: str, entry: str) -> bool:
+    def _settle(self, mode: str, entry: str, gone: tuple[str, str] = ("", "")) -> bool:
         partition, _, rest = entry.partition(" ")
         set_, between, member = rest.partition(" ")
         if not partition.isdecimal() or not between:
@@ -106,9 +107,13 @@ class RedisDamage:
         spelled = [(set_.encode(), member.encode())]
         if "\\x" in rest:  # it may be shown so, and be called otherwise
             spelled += self._spelled(int(partition), rest)
+        channel = self._scripts.namespace.channels[int(partition)]
         return any(
             self._scripts.run(
-                "settle_damage", int(partition), (self._scripts.now(), mode, *each), again=False
+                "settle_damage",
+                int(partition),
+                (self._scripts.now(), mode, *each, channel, *gone),
+                again=False,
             )
             for each in spelled
         )

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, TypeAlias
 
 from conductor_py.adapters.redis.changes import OUTCOMES, loaded_of
-from conductor_py.adapters.redis.connection import Reply
+from conductor_py.adapters.redis.connection import Argument, Reply
 from conductor_py.adapters.redis.names import number_of, score_of, shown
 from conductor_py.adapters.redis.record import DAMAGED, record_of, setback_of
 from conductor_py.adapters.redis.scripts import Scripts
 from conductor_py.errors import StoreUnavailable
 from conductor_py.model.ids import ExecutionId, partition_of
 from conductor_py.ports.inspector import QUARANTINE, Setback
-from conductor_py.ports.quarantine import QuarantineBounds, Quarantined
+from conductor_py.ports.quarantine import (
+    QuarantineBounds,
+    Quarantined,
+    QuarantinePage,
+    QuarantinePlace,
+)
 from conductor_py.ports.store import Loaded, Outcome
 
 _DEFAULT: Final = QuarantineBounds()
+_Row: TypeAlias = tuple[int, bytes, int]
+"""A member of the sets of all partitions: its score, its name, its partition."""
 _UNCOUNTED: Final = "how often it failed, and why, cannot be read"
 
 
@@ -70,11 +78,17 @@ class RedisQuarantine:
             for number, flat in enumerate(replies[1::2])
             for at in range(0, len(flat), 2)
         )[start:most]
+        known = self._known(rows)
+        return known, sum(replies[::2]) - (len(rows) - len(known))
+
+    def _known(self, rows: Sequence[_Row]) -> tuple[Quarantined, ...]:
+        """Read those of these members; what is in quarantine no more leaves the set."""
         if not rows:
-            return (), sum(replies[::2])
+            return ()
+        prefixes = self._scripts.namespace.prefixes
         states = self._scripts.connection.each(
             [
-                ("HMGET", f"{namespace.prefixes[number]}exec:".encode() + name, "v", "l", "q")
+                ("HMGET", f"{prefixes[number]}exec:".encode() + name, "v", "l", "q")
                 for _, name, number in rows
             ]
         )
@@ -87,14 +101,52 @@ class RedisQuarantine:
         ]
         over = [row for row, one in zip(rows, found, strict=True) if one is None]
         if over:  # taken up by somebody else when its wait was over
-            pipeline(
-                [
-                    ("ZREM", f"{namespace.prefixes[number]}quarantine", name)
-                    for _, name, number in over
-                ]
+            self._scripts.connection.pipeline(
+                [("ZREM", f"{prefixes[number]}quarantine", name) for _, name, number in over]
             )
-        known = tuple(one for one in found if one is not None)
-        return known, sum(replies[::2]) - len(over)
+        return tuple(one for one in found if one is not None)
+
+    def walk(self, start: QuarantinePlace | None, limit: int) -> QuarantinePage:
+        while True:
+            rows, left = self._from(start, limit + 1)
+            if len(self._known(rows)) == len(rows):
+                break
+        places = tuple(
+            QuarantinePlace(since_ms=since, execution=ExecutionId(shown(name)))
+            for since, name, _ in rows
+        )
+        following = places[limit] if len(places) > limit else None
+        return QuarantinePage(found=places[:limit], following=following, left=left)
+
+    def _from(self, start: QuarantinePlace | None, most: int) -> tuple[list[_Row], int]:
+        """The members from a place on, and how many they are."""
+        first = 0 if start is None else partition_of(start.execution)
+        keys = [f"{prefix}quarantine" for prefix in self._scripts.namespace.prefixes[first:]]
+        sizes = self._scripts.connection.pipeline([("ZCARD", key) for key in keys])
+        begins = passed = 0 if start is None else self._rank(keys[0], start)
+        rows: list[_Row] = []
+        for number, (key, size) in enumerate(zip(keys, sizes, strict=True), first):
+            if size and len(rows) < most:
+                ends = begins + most - len(rows) - 1
+                flat = self._scripts.connection.command("ZRANGE", key, begins, ends, "WITHSCORES")
+                rows += [
+                    (score_of(score), name, number)
+                    for name, score in zip(flat[::2], flat[1::2], strict=True)
+                ]
+            begins = 0
+        return rows, sum(sizes) - passed
+
+    def _rank(self, key: str, place: QuarantinePlace) -> int:
+        """How many stand before a place."""
+        rank, score, before = self._scripts.connection.pipeline(
+            [
+                ("ZRANK", key, place.execution),
+                ("ZSCORE", key, place.execution),
+                ("ZCOUNT", key, "-inf", f"({place.since_ms}"),
+            ]
+        )
+        stays = rank is not None and score_of(score) == place.since_ms
+        return int(rank if stays else before)
 
     def take(self, execution: ExecutionId, holder: str, lease_ms: int) -> Loaded | None:
         arguments = (self._scripts.now(), execution, holder, lease_ms, self._take)
@@ -104,9 +156,14 @@ class RedisQuarantine:
         key = f"{self._scripts.prefix(partition_of(execution))}exec:{execution}"
         return self._scripts.connection.command("HGET", key, "h") or b""
 
-    def drop_unreadable(self, execution: ExecutionId, header: bytes | None = None) -> bool:
-        arguments = (execution,) if header is None else (execution, header)
-        return bool(self._scripts.run("drop_unreadable", partition_of(execution), arguments))
+    def drop_unreadable(
+        self, execution: ExecutionId, header: bytes | None = None, *, workflow: str = ""
+    ) -> bool:
+        partition = partition_of(execution)
+        channel = self._scripts.namespace.channels[partition]
+        arguments: list[Argument] = [self._scripts.now(), channel, execution, workflow]
+        arguments += [f"{execution}:forget"] if header is None else [f"{execution}:forget", header]
+        return bool(self._scripts.run("drop_unreadable", partition, arguments))
 
 
 def _setback(state: list[bytes | None]) -> Setback | None:

@@ -56,6 +56,26 @@ class Auditor(Protocol):
         """Audit one execution; ``NotFound``."""
 
 
+class Retries(Protocol):
+    """What became of those in quarantine that were tried again."""
+
+    @property
+    def decided(self) -> int:
+        """How many were decided."""
+
+    @property
+    def failed(self) -> int:
+        """How many were not."""
+
+    @property
+    def left(self) -> int:
+        """How many are to be tried yet."""
+
+    @property
+    def cursor(self) -> str:
+        """Where to go on; empty: that were all."""
+
+
 class Quarantine(Protocol):
     """Executions that cannot be decided."""
 
@@ -65,8 +85,8 @@ class Quarantine(Protocol):
     def retry(self, execution: str, /) -> bool:
         """Try one again now; whether it was decided. ``NotFound``."""
 
-    def retry_all(self) -> tuple[int, int]:
-        """Try all again; how many were decided, and how many not."""
+    def retry_all(self, cursor: str, /) -> Retries:
+        """Try all again, from ``cursor`` on, for some seconds; ``InvalidInput``."""
 
     def end(self, execution: str, reason: str | None, /) -> bool:
         """End one; false when it is not in quarantine. ``Conflict``: it cannot be read."""

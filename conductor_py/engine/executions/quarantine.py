@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Final
 
 import orjson
 
@@ -11,17 +13,43 @@ from conductor_py.decider.workspace import Execution
 from conductor_py.engine.decisions.executor import Driven, Executor
 from conductor_py.engine.decisions.setbacks import UNREADABLE, Setbacks
 from conductor_py.engine.definitions.snapshots import Snapshots
-from conductor_py.errors import ConductorError, Conflict, NotFound, StoreDamaged
+from conductor_py.engine.patience import BATCH_MS
+from conductor_py.errors import (
+    ConductorError,
+    Conflict,
+    InvalidInput,
+    NotFound,
+    StoreDamaged,
+    StoreFailure,
+    Violation,
+)
 from conductor_py.model.event import Operation
 from conductor_py.model.execution import Header
 from conductor_py.model.ids import ExecutionId, is_execution_id, partition_of
 from conductor_py.model.json import JsonObject
-from conductor_py.ports.damage import Damaged, DamageStore
-from conductor_py.ports.quarantine import Quarantined, QuarantineStore
+from conductor_py.model.search import OneOf, SearchRequest
+from conductor_py.ports.damage import Damaged, DamageStore, execution_of
+from conductor_py.ports.quarantine import Quarantined, QuarantinePlace, QuarantineStore
+from conductor_py.ports.search import Search
 from conductor_py.ports.store import Loaded
+from conductor_py.records import dataclass
 
 _BATCH = 100
+_DAMAGED: Final = "damaged"
+_MOST_DIGITS: Final = 16
 _LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retries:
+    """What became of those that were tried again: how many were decided, and how many were not.
+    ``left`` are to be tried yet, from ``cursor`` on; empty: that were all.
+    """
+
+    decided: int
+    failed: int
+    left: int
+    cursor: str
 
 
 class Quarantine:
@@ -33,10 +61,14 @@ class Quarantine:
         damage: DamageStore,
         executor: Executor,
         snapshots: Snapshots,
+        search: Search,
         *,
         partitions: int,
+        elapsed_ms: Callable[[], int],
     ) -> None:
-        """Work over these collaborators."""
+        """Work over these collaborators; ``elapsed_ms`` grows evenly."""
+        self._elapsed_ms = elapsed_ms
+        self._search = search
         self._store = store
         self._damage = damage
         self._told: dict[str, int] = {}
@@ -80,7 +112,9 @@ class Quarantine:
 
     def drop_damaged(self, entry: str) -> None:
         """Delete what cannot be read, for ever. ``NotFound``."""
-        if not self._damage.drop(entry):
+        execution = execution_of(entry)
+        workflow = self._indexed_name(execution) if execution is not None else ""
+        if not self._damage.drop(entry, workflow=workflow):
             raise NotFound(f"Nothing damaged is named '{entry[:200]}'; quarantine list has names")
         _LOG.warning(
             "What could not be read was dropped by an operator",
@@ -93,11 +127,13 @@ class Quarantine:
 
     def find(self, execution: str) -> Quarantined | None:
         """Look at one; ``None`` when it is not in quarantine, or nowhere."""
-        if not is_execution_id(execution) or partition_of(ExecutionId(execution)) >= (
-            self._partitions
-        ):
-            return None
-        return self._store.get(ExecutionId(execution))
+        return self._store.get(ExecutionId(execution)) if self._is_known(execution) else None
+
+    def _is_known(self, execution: str) -> bool:
+        """Whether it is the id of one that this deployment could have."""
+        return is_execution_id(execution) and (
+            partition_of(ExecutionId(execution)) < self._partitions
+        )
 
     def retry(self, execution: str) -> bool:
         """Try one again now; whether it was decided. If not it is tried again: soon, when something
@@ -110,28 +146,63 @@ class Quarantine:
         self._executor.go_on(*taken)
         return self._is_decided(ExecutionId(execution))
 
-    def retry_all(self) -> tuple[int, int]:
-        """Try all again that are in quarantine now; how many were decided, and how many not."""
-        chosen: list[ExecutionId] = []
-        while True:
-            found, total = self._store.listed(len(chosen), _BATCH)
-            chosen.extend(one.execution for one in found)
-            if len(chosen) >= total:
+    def retry_all(self, cursor: str = "") -> Retries:
+        """Try those again that are in quarantine, from ``cursor`` on, for some seconds; then let
+        what is damaged be looked at. ``InvalidInput`` for a cursor that is none.
+        """
+        began, outcomes = self._elapsed_ms(), [0, 0]
+        start, looks_up_to = self._read(cursor)
+        while looks_up_to is None:
+            page = self._store.walk(start, _BATCH)
+            for number, one in enumerate(page.found):
+                if any(outcomes) and self._elapsed_ms() - began > BATCH_MS:
+                    rest = f"{one.since_ms} {one.execution}"
+                    return _retries(outcomes, page.left - number, rest)
+                outcomes[self._retried(one.execution)] += 1
+            start = page.following
+            if start is None:
                 break
-        for one in self._damage.listed():
+        return _retries(outcomes, *self._look_again(looks_up_to, began))
+
+    def _retried(self, execution: ExecutionId) -> bool:
+        try:
+            return self.retry(execution)
+        except NotFound:  # it has left by itself, or somebody else is trying just now
+            return self._is_decided(execution)
+        except StoreDamaged:
+            _LOG.exception(
+                "An execution in quarantine cannot be read",
+                extra={"action": "quarantined_unreadable", "workflow_id": execution},
+            )
+            return False
+
+    def _look_again(self, up_to_ms: int | None, began_ms: int) -> tuple[int, str]:
+        """Let what is damaged be looked at; how much is left, and the cursor to go on with. What
+        was damaged later is not waited for: it may be what was just looked at.
+        """
+        damaged = self._damage.listed()
+        if up_to_ms is None:
+            up_to_ms = max((one.since_ms for one in damaged), default=0)
+        damaged = [one for one in damaged if one.since_ms <= up_to_ms]
+        for number, one in enumerate(damaged):
+            if number and self._elapsed_ms() - began_ms > BATCH_MS:
+                return len(damaged) - number, f"{_DAMAGED} {up_to_ms}"
             self._damage.retry(one.entry)
-        decided = 0
-        for execution in dict.fromkeys(chosen):
-            try:
-                decided += self.retry(execution)
-            except NotFound:  # it has left by itself, or somebody else is trying just now
-                decided += self._is_decided(execution)
-            except StoreDamaged:
-                _LOG.exception(
-                    "An execution in quarantine cannot be read",
-                    extra={"action": "quarantined_unreadable", "workflow_id": execution},
-                )
-        return decided, len(set(chosen)) - decided
+        return 0, ""
+
+    def _read(self, cursor: str) -> tuple[QuarantinePlace | None, int | None]:
+        """Where executions go on to be tried, or up to when what is damaged is looked at."""
+        if not cursor:
+            return None, None
+        first, _, last = cursor.partition(" ")
+        instant = last if first == _DAMAGED else first
+        if instant.isascii() and instant.isdigit() and len(instant) < _MOST_DIGITS:
+            if first == _DAMAGED:
+                return None, int(instant)
+            if self._is_known(last):
+                return QuarantinePlace(since_ms=int(first), execution=ExecutionId(last)), None
+        message = "must be that of the answer before"
+        raise InvalidInput(violations=(Violation(path="?cursor", message=message),))
 
     def end(self, execution: str, reason: str | None) -> bool:
         """End one, whatever waits in its inbox; false when it is not in quarantine. ``Conflict``
@@ -159,7 +230,20 @@ class Quarantine:
             is_damaged = "f" not in orjson.loads(header)
         except (ValueError, TypeError):
             is_damaged = True
-        return self._store.drop_unreadable(execution, header if is_damaged else None)
+        # The record may be what cannot be read; that is seen where it is dropped.
+        return self._store.drop_unreadable(
+            execution,
+            header if is_damaged else None,
+            workflow=self._indexed_name(execution) if is_damaged else "",
+        )
+
+    def _indexed_name(self, execution: ExecutionId) -> str:
+        """The name of an execution's workflow as the index has it; empty: it does not say."""
+        query = OneOf(field="workflowId", values=(execution,))
+        with suppress(StoreFailure):
+            for one in self._search.search(SearchRequest(query=query, size=1)).results:
+                return one.workflow_type
+        return ""
 
     def _is_decided(self, execution: ExecutionId) -> bool:
         """Out of quarantine is not enough: a try that found something away leaves it as well."""
@@ -198,6 +282,11 @@ class Quarantine:
                 raise
             decided = deliberation.abandoned(plan, execution, (event,), now_ms, broken)
         return self._executor.carry_through(loaded, header, decided, holder)
+
+
+def _retries(outcomes: Sequence[int], left: int, cursor: str) -> Retries:
+    failed, decided = outcomes
+    return Retries(decided=decided, failed=failed, left=left, cursor=cursor)
 
 
 def damaged_to_json(one: Damaged) -> JsonObject:

@@ -16,7 +16,7 @@ from conductor_py.codec.execution import load_header
 from conductor_py.codec.kept_execution import KeptExecution, load_kept
 from conductor_py.engine.definitions.snapshots import Snapshots
 from conductor_py.engine.payloads.holding import PayloadHolding
-from conductor_py.errors import Conflict, NotFound
+from conductor_py.errors import Conflict, NotFound, StoreUnavailable
 from conductor_py.model.ids import ExecutionId, partition_of
 from conductor_py.ports.reader import ExecutionReader
 from conductor_py.ports.restore import Restore
@@ -47,21 +47,24 @@ class Restoring:
 
     def restore(self, execution: ExecutionId) -> bool:
         """Bring one back; false when the archive has none of it. ``Conflict`` when it was archived
-        without what this needs.
+        without what this needs; ``StoreUnavailable`` when it did not come back this time.
         """
         if self._search.archived_version(execution) is None:
             return False
-        outcomes = (self._attempt(execution) for _ in range(_TRIES))
-        outcome = next((each for each in outcomes if each is not Outcome.GONE), Outcome.GONE)
-        _LOG.info(
-            "An archived execution was brought back",
-            extra={
-                "action": "restored",
-                "workflow_id": execution,
-                "outcome": outcome.value,
-            },
+        for _ in range(_TRIES):
+            outcome = self._attempt(execution)
+            if outcome is Outcome.EXISTS:
+                return True  # somebody else was faster
+            if outcome is Outcome.OK:
+                _LOG.info(
+                    "An archived execution was brought back",
+                    extra={"action": "restored", "workflow_id": execution},
+                )
+                return True
+        raise StoreUnavailable(
+            f"Workflow {execution} could not be brought back from the archive: what was put into"
+            " the store was lost meanwhile. Try again."
         )
-        return True
 
     def look(self, execution: ExecutionId) -> Mapping[str, bytes]:
         """Read all fields of an execution where it is, in the store or in the archive

@@ -26,9 +26,11 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     post(
         "/api/admin/quarantine/retry",
-        "Try all executions in quarantine again; answers how many were decided",
+        "Try all executions in quarantine again, for some seconds; answers how many were decided, "
+        "and how many are `left`: go on at its `cursor` until that is empty",
         "QuarantineRetries",
         "",
+        "cursor:string",
     ),
     post(
         "/api/admin/quarantine/{workflow_id}/retry",

@@ -1,0 +1,35 @@
+-- Executions that cannot be read and are given up; nothing is left of one. Its timers and entries drop out by themselves:
+-- their owner is gone.
+
+-- The name of its workflow: of a header that is no JSON any more as it is spelled there; nil: there is none.
+local function workflow_of_header(header)
+  local is_json, read = pcall(cjson.decode, header)
+  local name = is_json and type(read) == 'table' and read.name or string.match(header, '"name":%s*"([^"\\]*)"')
+  return type(name) == 'string' and name or nil
+end
+
+-- Takes one out, by whatever of it can be read; `name` is that of its workflow, for a header that has none. Where the
+-- header is lost, its plan counts it for ever: nobody knows which that was. The effect has index and archive forget what
+-- is not newer; without one (an empty id) they are not told.
+local function drop_execution(P, id, name, effect, channel, now)
+  local found = redis.pcall('HMGET', P .. 'exec:' .. id, 'v', 'h', 'restoring')
+  if found.err then
+    found = {}
+  end
+  local header = found[2] or ''
+  if not found[3] then  -- one that is on its way back is not counted yet
+    count_reference(P, plan_of_header(header), -1)
+  end
+  redis.call('ZREM', P .. 'running:' .. (workflow_of_header(header) or name), id)
+  redis.call('ZREM', P .. 'quarantine', id)
+  for _, kind in ipairs({'exec', 'inbox', 'ans', 'park', 'ckpt', 'log'}) do
+    redis.call('UNLINK', P .. kind .. ':' .. id)
+  end
+  if effect ~= '' then
+    local version = tonumber(string.match(found[1] or '', '^(%d+) ') or 0)
+    local stamp = version < 2 ^ 53 and math.max(version, now) or now
+    redis.call('HSET', P .. 'effects', effect, int(stamp) .. ' {"kind":"forget"}')
+    redis.call('ZADD', P .. 'outbox', int(now), effect)
+    publish(channel, 'e:' .. string.match(P, ':(%d+)}'))
+  end
+end
