@@ -597,8 +597,8 @@ LEAVES: Final = (
         edits=(
             Edit(
                 f"{ENGINE}/effects/notifications.py",
-                "            if problem is not None:\n                again_at",
-                "            if problem is None:\n                again_at",
+                "                again_at = self._again_at(order, problem)\n",
+                "                again_at = None\n",
             ),
         ),
         caught_by=("tests/engine/test_notifications.py",),
