@@ -28,7 +28,7 @@ from tests.services.processes import answers, die_with_parent
 _KEPT = frozenset({"LANG", "PYTHONPATH", "TMPDIR", "JAVA_HOME", "LD_LIBRARY_PATH"})
 _INTO = re.compile(r"[Pp]ut this\b[^`]* into `([\w.-]+)`:$")
 _LEFT_OUT = re.compile(r"^\*Not run as it stands: (.+)\.\*$")
-_SERVER = re.compile(r"^conductor-py server\b", re.MULTILINE)
+_SERVER = re.compile(r"^(?:nohup )?conductor-py server\b", re.MULTILINE)
 _LONGEST_S = 500
 
 

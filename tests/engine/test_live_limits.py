@@ -116,6 +116,19 @@ def test_tasks_of_ones_own_type_keep_the_limits_of_their_definitions(engine: Mem
     assert len(engine.poll("FOO", 10)) == 1
 
 
+def test_a_limit_holds_over_the_types_of_its_definitions_tasks(engine: MemoryEngine) -> None:
+    _register(engine, "warehouse", concurrentExecLimit=2)
+    for own_type in ("LOAD", "READ", "LOAD", "READ"):
+        engine.start(workflow("w", typed(own_type, "a") | {"name": "warehouse"}))
+    engine.start(workflow("w", simple("warehouse")))
+    (first, _) = engine.poll("LOAD", 10)
+    assert not engine.poll("READ", 10)
+    assert not engine.poll("warehouse", 10)
+    engine.complete(first)
+    assert len(engine.poll("READ", 10)) == 1
+    assert not engine.poll("warehouse", 10)
+
+
 def test_a_definition_at_its_limit_holds_up_no_other_of_its_type(engine: MemoryEngine) -> None:
     _register(engine, "foo_a", concurrentExecLimit=1)
     started = []
