@@ -290,6 +290,11 @@ class PayloadStorage:
         "",
         "URL of a service that speaks S3; empty: Amazon's.",
     )
+    public_endpoint: str = text(
+        "conductor.external-payload-storage.s3.publicEndpoint",
+        "",
+        "URL at which workers reach that service, which signed URLs name; empty: the same.",
+    )
     access_key: str = text(
         "conductor.external-payload-storage.s3.accessKey",
         "",
