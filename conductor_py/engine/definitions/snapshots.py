@@ -48,7 +48,7 @@ LOST = "The definition of this execution is lost."
 _HEADS = 4_000
 _INLINE = 2_000
 _LARGE_BLOB = 64 * 1024
-_RULES = Rules(environment=None)
+_RULES = Rules(unknown_names=True)
 _SYSTEM_DEFAULTS: dict[str, Any] = {"retry_count": 0, "response_timeout_seconds": 0}
 
 
