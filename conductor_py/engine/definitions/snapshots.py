@@ -204,6 +204,8 @@ class Snapshots:
         wanted: FragmentWanted | None = None,
         owner: str = "",
     ) -> Compiled:
+        # Hashed and stored without what equals its default: another default of a member would
+        # change what stored plans mean. Such a member needs another name.
         form: dict[str, Any] = {"definition": workflow_to_json(definition, sparse=True)}
         if wanted is not None:
             form |= {"anchor": wanted.anchor, "loops": list(wanted.loops)}
