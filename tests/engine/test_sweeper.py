@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
 from typing import Any
 
@@ -15,7 +14,7 @@ from conductor_py.engine.decisions.deliberation import Deliberation
 from conductor_py.engine.decisions.executor import Driven, Executor
 from conductor_py.engine.decisions.precedence import HEAD_START_MS, PATIENCE_MS
 from conductor_py.engine.sweeping.sweeper import Relay, Sweeper
-from conductor_py.errors import LimitExceeded, StoreFull, StoreUnavailable
+from conductor_py.errors import StoreFull, StoreUnavailable
 from conductor_py.model.ids import ExecutionId, partition_of
 from conductor_py.ports.store import Loaded
 from conductor_py.processes.sweeper import hurried_tick
