@@ -64,6 +64,12 @@ class Redis:
         "false",
         "Speak TLS with Redis.",
     )
+    ca_file: str = text(
+        "conductor.redis.sslCaFile",
+        "",
+        "File of certificates (PEM) by which that of Redis is judged beside those of the system: a "
+        "private authority's, say.",
+    )
     database: int = count(
         "conductor.redis.database",
         "0",
