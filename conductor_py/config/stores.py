@@ -67,8 +67,8 @@ class Redis:
     ca_file: str = text(
         "conductor.redis.sslCaFile",
         "",
-        "File of certificates (PEM) by which that of Redis is judged beside those of the system: a "
-        "private authority's, say.",
+        "File of certificates (PEM) to trust for that, beside those of the system: a private "
+        "authority's, for example.",
     )
     database: int = count(
         "conductor.redis.database",

@@ -1,4 +1,4 @@
-"""What an attempt has staged is taken back at its end; what cannot be is told, and changes no end."""
+"""What an attempt has staged is taken back at its end; what cannot be is told, no more."""
 
 from __future__ import annotations
 

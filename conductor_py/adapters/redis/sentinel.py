@@ -34,8 +34,10 @@ SCHEMES: Final = ("redis+sentinel", "rediss+sentinel")
 _URL: Final = re.compile(
     r"(?P<scheme>rediss?\+sentinel)://(?:(?P<user>[^:@/]*):(?P<password>[^@/]*)@)?"
     r"(?P<hosts>[^/@]+)/(?P<master>[^/?]+)(?:/(?P<database>\d+))?"
-    r"(?:\?caFile=(?P<ca_file>[^&]*))?(?:[?&]sentinelPassword=(?P<sentinel_password>.*))?"
+    r"(?:\?(?P<query>.*))?"
 )
+_CA_FILE: Final = "caFile="
+_OF_SENTINELS: Final = "sentinelPassword="
 _ASK_S: Final = 1.0
 _PORT: Final = 26379
 
@@ -64,8 +66,8 @@ class Watched:
         hosts = ",".join(f"{_bracketed(host)}:{port}" for host, port in self.sentinels)
         given = f"{quote(self.user, safe='')}:{quote(self.password, safe='')}@"
         known = given if self.user or self.password else ""
-        more = (("caFile", self.ca_file), ("sentinelPassword", self.sentinel_password))
-        given_too = [f"{name}={quote(value, safe='')}" for name, value in more if value]
+        more = ((_CA_FILE, self.ca_file), (_OF_SENTINELS, self.sentinel_password))
+        given_too = [f"{name}{quote(value, safe='')}" for name, value in more if value]
         behind = f"?{'&'.join(given_too)}" if given_too else ""
         return f"{scheme}://{known}{hosts}/{quote(self.master, safe='')}/{self.database}{behind}"
 
@@ -84,7 +86,10 @@ class Watched:
 def watched_of(url: str) -> Watched:
     """Read what ``Watched.url`` writes; ``ConfigurationError``."""
     found = _URL.fullmatch(url)
-    if found is None:
+    ca_file, sentinel_password = "", (found and found["query"]) or ""
+    if sentinel_password.startswith(_CA_FILE):
+        ca_file, _, sentinel_password = sentinel_password.removeprefix(_CA_FILE).partition("&")
+    if found is None or (sentinel_password and not sentinel_password.startswith(_OF_SENTINELS)):
         raise ConfigurationError(
             "a URL for Sentinel is redis+sentinel://[user:password@]host:port,host:port/master[/0]"
         )
@@ -97,10 +102,10 @@ def watched_of(url: str) -> Watched:
         master=unquote(found["master"]),
         user=unquote(found["user"] or ""),
         password=unquote(found["password"] or ""),
-        sentinel_password=unquote(found["sentinel_password"] or ""),
+        sentinel_password=unquote(sentinel_password.removeprefix(_OF_SENTINELS)),
         database=int(found["database"] or 0),
         ssl=found["scheme"] == SCHEMES[1],
-        ca_file=unquote(found["ca_file"] or ""),
+        ca_file=unquote(ca_file),
     )
 
 

@@ -170,7 +170,12 @@ def test_url_of_a_watched_redis_says_all_of_it() -> None:
     )
     for said in (place, replace(place, sentinel_password=""), replace(place, ca_file="")):
         assert watched_of(said.url) == said
-    for wrong in ("redis+sentinel://a:1", "redis+sentinel://", "redis://a:1/m"):
+    for wrong in (
+        "redis+sentinel://a:1",
+        "redis+sentinel://",
+        "redis://a:1/m",
+        "redis+sentinel://a:1/m?x=y",
+    ):
         with pytest.raises(ConfigurationError):
             watched_of(wrong)
 
