@@ -225,5 +225,5 @@ def _sweep(kind: _Kind, ready: Barrier, done: Event) -> None:
     kind.choose()
     with engine_at(kind.socket, kind.data) as (engine, _):
         ready.wait(_READY_S)
-        run_ticks = engine_module("sweeper").run_ticks
+        run_ticks = engine_module("ticking", "sweeper").run_ticks
         run_ticks(engine.sweeper.tick, done, idle_s=0.1)

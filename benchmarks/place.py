@@ -145,10 +145,12 @@ def ports_at(scripts: Scripts, wakeups: RedisWakeups, data: Path) -> Any:  # noq
     return ports(**known)
 
 
-def engine_module(name: str) -> Any:  # noqa: ANN401 - of that tree
-    """Find a module of this tree's engine, in whatever folder of it that is."""
+def engine_module(*names: str) -> Any:  # noqa: ANN401 - of that tree
+    """Find a module of this tree's engine, in whatever folder of it that is: the first of these
+    names that there is.
+    """
     (folder,) = engine_package.__path__
-    (found,) = Path(folder).rglob(f"{name}.py")
+    found = next(path for name in names for path in Path(folder).rglob(f"{name}.py"))
     inside = found.relative_to(folder).with_suffix("")
     return import_module(".".join((engine_package.__name__, *inside.parts)))
 

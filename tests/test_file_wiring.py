@@ -10,7 +10,9 @@ from conductor_py.adapters.s3.contents import S3Contents
 from conductor_py.config import load
 from conductor_py.engine.port_set import FilePorts
 from conductor_py.model.files import FileRecord
+from conductor_py.ports.payloads import PayloadKind
 from conductor_py.wiring.files import files_of
+from conductor_py.wiring.payloads import payloads_of
 
 _RECORD = FileRecord(
     file_id="f", workflow_id="w", ancestors=(), storage_type="", created_ms=0, updated_ms=0
@@ -70,3 +72,24 @@ def test_a_bucket_serves_them_itself(tmp_path: Path) -> None:
     assert made is not None
     assert isinstance(made.contents, S3Contents)
     assert (made.contents.storage_type, made.served) == ("S3", None)
+
+
+def test_urls_into_buckets_name_the_endpoint_that_workers_reach() -> None:
+    storage = "conductor.external-payload-storage"
+    settings = load(
+        flags={
+            f"{storage}.type": "s3",
+            f"{storage}.s3.endpoint": "http://127.0.0.1:1",
+            f"{storage}.s3.publicEndpoint": "https://objects.example",
+            f"{storage}.s3.accessKey": "key",
+            f"{storage}.s3.secretKey": "secret",
+            "conductor.file-storage.enabled": "true",
+            "conductor.file-storage.type": "s3",
+        }
+    )
+    files = files_of(settings, Scripts(Connection("redis://127.0.0.1:1/0"), Namespace("test")))
+    assert files is not None
+    payload = payloads_of(settings).write_location(PayloadKind.WORKFLOW_INPUT)
+    assert payload.uri.startswith("https://objects.example/conductor-payloads/")
+    file = files.contents.upload_url(_RECORD)
+    assert file.url.startswith("https://objects.example/conductor-files/")

@@ -43,6 +43,10 @@ def _settings(**flags: str) -> Settings:
         ({"redis__hosts": "one:7000:rack"}, "redis://one:7000/0"),
         ({"redis__hosts": "one:7000::s/x", "redis__user": "m e"}, "redis://m%20e:s%2Fx@one:7000/0"),
         ({"redis__hosts": "one:7000:r", "redis__ssl": "true"}, "rediss://one:7000/0"),
+        (
+            {"redis__hosts": "one:7000:r", "redis__ssl": "true", "redis__sslCaFile": "/c a.pem"},
+            "rediss://one:7000/0?ssl_ca_certs=%2Fc%20a.pem",
+        ),
         ({"redis__socket": "/run/a b", "redis__database": "2"}, "unix:///run/a%20b?db=2"),
         (
             {"db__type": "redis_sentinel", "redis__hosts": "one:1:r:pw;two:2:r"},

@@ -83,7 +83,6 @@ def create_app(
     public_url: str = "",
     check_expressions: CheckExpressions | None = None,
     check_script: CheckScript | None = None,
-    environment: frozenset[str] = frozenset(),
     stop: threading.Event | None = None,
     instance: str = "unknown",
     max_body_bytes: int = DEFAULT_MAX_BODY_BYTES,
@@ -94,7 +93,6 @@ def create_app(
     max_results: int = 5_000,
     max_wait_ms: int = 60_000,
     max_tasks: int = 10_000,
-    max_task_depth: int = 50,
     owner_email_mandatory: bool = False,
     restrict_names: bool = False,
     metrics: Callable[[], bytes] | None = None,
@@ -109,24 +107,22 @@ def create_app(
     ``served_payloads`` are those whose URLs lead to this server (``<base>/api/payloads``),
     ``files`` are those of executions, at ``public_url`` if it says so.
     ``check_expressions`` finds malformed ``${…}`` in definitions, ``check_script`` says why one of
-    their programs does not parse, ``environment`` holds the names that they may read beside tasks.
+    their programs does not parse.
     ``stop`` ends long polls when the process is to end, ``instance`` names the server in errors.
     ``max_body_bytes`` bounds every body but uploads, ``max_depth`` the nesting of JSON,
     ``max_values`` how much there is of it, ``max_poll_count`` and ``max_poll_ms`` what a poll takes
     and how long it waits, ``max_wait_ms`` how long a call waits for an execution, ``max_results``
-    a page of a search, ``max_tasks`` and
-    ``max_task_depth`` the size of definitions.
+    a page of a search, ``max_tasks`` the size of definitions.
     ``metrics`` writes them in Prometheus's format, ``timed`` hears of each request,
     ``config`` are the settings to show.
     ``time_zone`` is that of schedules which name none. ``admission`` bounds what is taken in at
     once, ``boundary`` says what this server is called and whose pages may ask it.
     """
     rules = Rules(
-        limits=Limits(max_tasks=max_tasks, max_depth=max_task_depth),
+        limits=Limits(max_tasks=max_tasks),
         check_expressions=check_expressions or (lambda _: ()),
         check_script=check_script or (lambda _: None),
         input_template_of=registered_templates(engine.definitions),
-        environment=environment,
         owner_email_mandatory=owner_email_mandatory,
         restrict_names=restrict_names,
     )

@@ -21,18 +21,11 @@ _WAIT_S: Final = 10.0
 class Scrapes:
     """Writes one text for all who ask at the same time. Safe for threads."""
 
-    def __init__(
-        self,
-        write: Callable[[], bytes],
-        *,
-        most_waiting: int = MOST_WAITING,
-        wait_s: float = _WAIT_S,
-    ) -> None:
-        """``most_waiting`` wait for a text that ``write`` is writing, each ``wait_s`` at most."""
+    def __init__(self, write: Callable[[], bytes], *, wait_s: float = _WAIT_S) -> None:
+        """Who waits for a text that ``write`` is writing waits ``wait_s`` at most."""
         self._write = write
         self._wait_s = wait_s
         self._lock = threading.Lock()
-        self._most = most_waiting
         self._under_way: Future[bytes] | None = None
         self.waiting = 0
 
@@ -43,7 +36,7 @@ class Scrapes:
             under_way = self._under_way
             if under_way is None:
                 self._under_way = mine
-            elif self.waiting >= self._most:
+            elif self.waiting >= MOST_WAITING:
                 raise Overloaded
             else:
                 self.waiting += 1

@@ -1,8 +1,5 @@
-"""Definitions as canonical bytes: the same definition always gives the same bytes.
-
-Members are sorted by name. ``sparse`` leaves out what equals its default; such bytes are hashed and
-stored in plans, and a default that is changed in the model would change what they mean: give the
-member another name instead.
+"""Definitions as canonical bytes: the same definition always gives the same bytes, with members
+sorted by name.
 """
 
 from __future__ import annotations
@@ -35,23 +32,23 @@ __all__ = [
 ]
 
 
-def dump_workflow(definition: WorkflowDef, *, sparse: bool = False) -> bytes:
+def dump_workflow(definition: WorkflowDef) -> bytes:
     """Write a workflow definition."""
-    return _dump(workflow_to_json(definition, sparse=sparse))
+    return _dump(workflow_to_json(definition))
 
 
 def load_workflow(stored: bytes) -> WorkflowDef:
-    """Read what ``dump_workflow`` wrote, sparse or not."""
+    """Read what ``dump_workflow`` wrote."""
     return workflow_from_json(orjson.loads(stored))
 
 
-def dump_task_def(definition: TaskDef, *, sparse: bool = False) -> bytes:
+def dump_task_def(definition: TaskDef) -> bytes:
     """Write a task definition."""
-    return _dump(task_def_to_json(definition, sparse=sparse))
+    return _dump(task_def_to_json(definition))
 
 
 def load_task_def(stored: bytes) -> TaskDef:
-    """Read what ``dump_task_def`` wrote, sparse or not."""
+    """Read what ``dump_task_def`` wrote."""
     return task_def_from_json(orjson.loads(stored))
 
 

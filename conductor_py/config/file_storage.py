@@ -58,7 +58,7 @@ class FileStorage:
     bucket: str = text(
         "conductor.file-storage.s3.bucket-name",
         "conductor-files",
-        "The bucket; endpoint and keys are those of the payload storage.",
+        "The bucket; endpoints and keys are those of the payload storage.",
     )
     region: str = text(
         "conductor.file-storage.s3.region",

@@ -64,6 +64,12 @@ class Redis:
         "false",
         "Speak TLS with Redis.",
     )
+    ca_file: str = text(
+        "conductor.redis.sslCaFile",
+        "",
+        "File of certificates (PEM) to trust for that, beside those of the system: a private "
+        "authority's, for example.",
+    )
     database: int = count(
         "conductor.redis.database",
         "0",
@@ -289,6 +295,11 @@ class PayloadStorage:
         "conductor.external-payload-storage.s3.endpoint",
         "",
         "URL of a service that speaks S3; empty: Amazon's.",
+    )
+    public_endpoint: str = text(
+        "conductor.external-payload-storage.s3.publicEndpoint",
+        "",
+        "URL at which workers reach that service, which signed URLs name; empty: the same.",
     )
     access_key: str = text(
         "conductor.external-payload-storage.s3.accessKey",

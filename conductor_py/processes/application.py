@@ -15,7 +15,7 @@ from conductor_py.config import Settings, load
 from conductor_py.config.extras import check_extras
 from conductor_py.engine import Engine
 from conductor_py.engine.quiet import Quiet
-from conductor_py.engine.sweeping.sweeper import run_ticks
+from conductor_py.engine.sweeping.ticking import run_ticks
 from conductor_py.processes.connections import is_known, own_connections, watch
 from conductor_py.processes.http_server import heed_the_first_stop
 from conductor_py.processes.logs import configure_logs

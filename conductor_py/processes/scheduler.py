@@ -11,7 +11,7 @@ from functools import partial
 
 from conductor_py.config import Settings
 from conductor_py.engine import Engine
-from conductor_py.engine.sweeping.sweeper import run_ticks
+from conductor_py.engine.sweeping.ticking import run_ticks
 from conductor_py.processes.identity import new_name
 from conductor_py.processes.readiness import await_redis
 from conductor_py.processes.stopping import run_until, stop_on_signals

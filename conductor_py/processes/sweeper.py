@@ -16,7 +16,8 @@ from typing import Final
 from conductor_py.config import Settings
 from conductor_py.engine import Engine
 from conductor_py.engine.quiet import MOST_S, Looking
-from conductor_py.engine.sweeping.sweeper import Relay, run_ticks
+from conductor_py.engine.sweeping.sweeper import Relay
+from conductor_py.engine.sweeping.ticking import run_ticks
 from conductor_py.processes.identity import new_name
 from conductor_py.processes.readiness import await_redis
 from conductor_py.processes.scheduler import scheduler_loops

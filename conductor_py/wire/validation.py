@@ -54,14 +54,14 @@ class Limits:
 class Rules:
     """What the deployment asks of definitions, and what the rules need to ask others.
 
-    ``environment`` holds the names that ``${NAME}`` may read beside the tasks; ``None``: any name.
+    ``unknown_names``: whether ``${NAME}`` may name what is no task of the definition.
     """
 
     limits: Limits = field(default_factory=Limits)
     check_expressions: CheckExpressions = lambda _: ()
     check_script: CheckScript = lambda _: None
     input_template_of: InputTemplateOf = no_template
-    environment: frozenset[str] | None = frozenset()
+    unknown_names: bool = False
     owner_email_mandatory: bool = False
     restrict_names: bool = False
 
@@ -247,12 +247,11 @@ def _expressions(
 ) -> Iterator[Violation]:
     for place, complaint in rules.check_expressions(values):
         yield Violation(path=root + place, message=complaint)
-    environment = rules.environment
-    if known is None or environment is None:
+    if known is None or rules.unknown_names:
         return
     for path, text in texts_in(values, root):
         for name in _REFERENCE.findall(text) if "${" in text else ():
-            if name not in known and name not in ROOTS and name not in environment:
+            if name not in known and name not in ROOTS:
                 message = f"refers to '{name}', which is no task of this workflow"
                 yield Violation(path=path, message=message, invalid_value=text[:200])
 

@@ -55,6 +55,7 @@ def _bucket(settings: Settings) -> FileContents:
             bucket=storage.bucket,
             region=storage.region,
             endpoint=payloads.endpoint or None,
+            public_endpoint=payloads.public_endpoint or None,
             access_key=payloads.access_key or None,
             secret_key=payloads.secret_key or None,
             prefix="files",

@@ -30,6 +30,7 @@ def payloads_of(settings: Settings) -> Payloads:
             bucket=storage.bucket,
             region=storage.region,
             endpoint=storage.endpoint or None,
+            public_endpoint=storage.public_endpoint or None,
             access_key=storage.access_key or None,
             secret_key=storage.secret_key or None,
             expiry_ms=storage.url_ttl_ms,

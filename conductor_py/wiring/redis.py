@@ -33,8 +33,12 @@ def redis_url(settings: Settings) -> str:
     if redis.type == "redis_sentinel":
         return _watched(settings).url
     host = redis.hosts[0]
-    scheme = "rediss" if redis.ssl else "redis"
-    return f"{scheme}://{_credentials(redis.user, host)}{host.host}:{host.port}/{redis.database}"
+    where = f"{_credentials(redis.user, host)}{host.host}:{host.port}/{redis.database}"
+    if not redis.ssl:
+        return f"redis://{where}"
+    from conductor_py.adapters.redis.connection import with_tls
+
+    return with_tls(where, redis.ca_file)
 
 
 def check_redis(settings: Settings) -> tuple[str, ...]:
@@ -165,6 +169,7 @@ def _watched(settings: Settings) -> Watched:
         sentinel_password=redis.sentinel_password,
         database=redis.database,
         ssl=redis.ssl,
+        ca_file=redis.ca_file,
     )
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from conductor_py.adapters.s3.contents import S3Contents
 from conductor_py.adapters.s3.payloads import S3Payloads, S3Settings
 from conductor_py.errors import StoreUnavailable
+from conductor_py.model.files import FileRecord
 from conductor_py.ports.payloads import PayloadKind
 from tests.services import free_port
 
@@ -38,6 +40,32 @@ def test_urls_name_the_endpoint_that_workers_reach():
     assert location.uri.startswith(f"https://objects.example.com/payloads/a/{location.path}?")
     assert "X-Amz-SignedHeaders=host&" in location.uri
     assert "hidden" not in location.uri
+
+
+def test_urls_of_files_name_the_endpoint_that_workers_reach():
+    store = S3Contents(
+        _settings(public_endpoint="https://objects.example.com", prefix="files"), now_ms=lambda: 0
+    )
+    record = FileRecord(
+        file_id="f",
+        workflow_id="w",
+        ancestors=(),
+        storage_type="S3",
+        created_ms=0,
+        updated_ms=0,
+        upload_id="u",
+        content="c",
+    )
+    signed = (store.upload_url(record), store.part_url(record, 1), store.download_url(record))
+    assert [each.url.partition("?")[0] for each in signed] == [
+        f"https://objects.example.com/payloads/files/f/{name}" for name in ("draft", "joined", "c")
+    ]
+
+
+def test_the_server_itself_does_not_use_the_endpoint_of_workers():
+    settings = _settings(public_endpoint="https://objects.example.com")
+    for store in (S3Payloads(settings), S3Contents(settings, now_ms=lambda: 0)):
+        assert store._store.get().meta.endpoint_url == settings.endpoint
 
 
 def test_one_client_serves_the_whole_process():

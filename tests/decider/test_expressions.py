@@ -50,8 +50,8 @@ def lookup(root: str, member: str) -> JsonValue | Missing:
     return found.get(member, MISSING)
 
 
-def resolved(value: JsonValue, *, task_id: str | None = None, **environment: str) -> JsonValue:
-    return resolve(compile_template(value), lookup, task_id=task_id, environment=environment)
+def resolved(value: JsonValue, *, task_id: str | None = None) -> JsonValue:
+    return resolve(compile_template(value), lookup, task_id=task_id)
 
 
 @pytest.mark.parametrize(
@@ -176,16 +176,21 @@ def test_task_id_is_known_only_where_there_is_a_task() -> None:
     assert resolved("id ${CPEWF_TASK_ID}") == "id ${CPEWF_TASK_ID}"
 
 
-def test_environment_is_read_from_the_allow_list_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HIDDEN", "secret")
+def test_no_variable_of_the_server_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HIDDEN", "NETFLIX_STACK", "CPEWF_TASK_ID"):
+        monkeypatch.setenv(name, "secret")
     assert resolved("${HIDDEN}") is None
+    assert resolved("a ${HIDDEN}") == "a null"
     assert resolved("${workflow.env.HIDDEN}") == "${workflow.env.HIDDEN}"
-    assert resolved("${REGION}", REGION="eu") == "eu"
+    for text in ("${NETFLIX_STACK}", "a ${NETFLIX_ENV} b", "${CPEWF_TASK_ID}"):
+        assert resolved(text) == text
+
+
+def test_a_named_value_is_read_whole_or_by_a_path_in_its_json() -> None:
     assert named_value("REGION", {"REGION": "eu"}.get) == "eu"
     assert named_value("CONF.hosts[1]", {"CONF": '{"hosts": ["a", "b"]}'}.get) == "b"
     assert named_value("CONF.hosts[1]", {"CONF": "not json"}.get) is None
     assert named_value("HIDDEN", dict[str, str]().get) is None
-    assert resolved("${NETFLIX_STACK}") == "${NETFLIX_STACK}"
 
 
 def test_indefinite_path_is_a_list_even_when_nothing_is_there() -> None:

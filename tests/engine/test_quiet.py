@@ -137,14 +137,34 @@ def test_a_change_wakes_who_sleeps(sleeper: tuple[Quiet, list[bool]]) -> None:
     assert woken == [True]
 
 
+class _Numbered(Quiet):
+    """Keeps the number of each change. Who made one from the last would do so when seven others
+    had read the same.
+    """
+
+    def __init__(self) -> None:
+        self.numbers: list[int] = []
+        self._together = threading.Barrier(8)
+        super().__init__()
+
+    @property
+    def last(self) -> int:
+        seen = self._last
+        self._together.wait(PATIENCE_S)
+        return seen
+
+    @last.setter
+    def last(self, number: int) -> None:
+        self._last = number
+        self.numbers.append(number)
+
+
 def test_changes_of_many_threads_are_all_told_apart() -> None:
-    quiet = Quiet()
-    seen = {quiet.last}
+    quiet = _Numbered()
     for _ in range(3):
         threads = [threading.Thread(target=quiet.note) for _ in range(8)]
         for each in threads:
             each.start()
         for each in threads:
-            each.join()
-        assert quiet.last not in seen
-        seen.add(quiet.last)
+            each.join(PATIENCE_S)
+    assert sorted(quiet.numbers) == list(range(1 + 3 * 8))

@@ -1,11 +1,14 @@
 """Snapshots: what an execution was started with is what it runs (I9)."""
 
+import gc
 from typing import Any
 
 import pytest
 
 from conductor_py.codec.definitions import task_def_from_json, workflow_from_json
+from conductor_py.engine.definitions.snapshots import snapshots_of
 from conductor_py.errors import NotFound
+from conductor_py.model.definitions import WorkflowDef
 from conductor_py.testing import MemoryEngine, memory_engine
 from tests.builders import (
     fork_inputs,
@@ -17,6 +20,8 @@ from tests.builders import (
     tasks_of,
     workflow,
 )
+
+_MIB = 1 << 20
 
 
 def _register(engine: MemoryEngine, definition: dict[str, Any], *, overwrite: bool = False) -> None:
@@ -154,3 +159,61 @@ def test_a_start_reads_the_tags_of_its_definition_and_of_no_other(
     _register(engine, workflow("w", simple("a")))
     engine.start("w")
     assert asked == [("workflow", "w")]
+
+
+def _reads_of(engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the definitions that the store is asked for, from here on."""
+    asked: list[str] = []
+    read = engine.ports.metadata.workflow
+
+    def counted(name: str, version: int | None) -> bytes | None:
+        asked.append(name)
+        return read(name, version)
+
+    monkeypatch.setattr(engine.ports.metadata, "workflow", counted)
+    return asked
+
+
+def test_a_start_of_a_definition_that_is_remembered_reads_and_compiles_nothing(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _register(engine, workflow("w", simple("a")))
+    snapshots = snapshots_of(engine.ports)
+    asked = _reads_of(engine, monkeypatch)
+    first = snapshots.registered("w", None, 0)
+    assert asked == ["w"]
+
+    again = snapshots.registered("w", None, 0)
+    assert asked == ["w"]
+    assert again[0] is first[0]
+    assert again[1] == first[1]
+
+
+def test_plans_of_registered_definitions_are_remembered_within_the_bound_of_all_plans(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    large = {"description": "x" * _MIB}
+    for at in range(20):
+        _register(engine, {**workflow(f"w{at}", simple("a")), **large})
+    snapshots = snapshots_of(engine.ports)
+    plans = [snapshots.registered(f"w{at}", None, 0)[0].hash for at in range(20)]
+    asked = _reads_of(engine, monkeypatch)
+
+    assert snapshots.registered("w19", None, 0)[0].hash == plans[19]
+    assert asked == []
+    assert snapshots.registered("w0", None, 0)[0].hash == plans[0]
+    assert asked == ["w0"]
+    assert snapshots.registered("w0", None, 0)[0].hash == plans[0]
+    assert asked == ["w0"]
+
+
+def test_inline_definitions_are_remembered_by_their_size(engine: MemoryEngine) -> None:
+    snapshots = snapshots_of(engine.ports)
+    for _ in range(100):
+        large = {**workflow("inline", simple("a")), "description": "x" * _MIB}
+        snapshots.inline(workflow_from_json(large), 0)
+
+    gc.collect()
+    definitions = (one for one in gc.get_objects() if isinstance(one, WorkflowDef))
+    # Sixteen at most of 1 MB: each as it came, and made whole in its plan.
+    assert 1 <= sum(one.name == "inline" for one in definitions) <= 2 * 16

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
 from typing import Any
 
@@ -14,8 +13,8 @@ from conductor_py.codec.execution import dump_json
 from conductor_py.engine.decisions.deliberation import Deliberation
 from conductor_py.engine.decisions.executor import Driven, Executor
 from conductor_py.engine.decisions.precedence import HEAD_START_MS, PATIENCE_MS
-from conductor_py.engine.sweeping.sweeper import Relay, Sweeper, run_ticks
-from conductor_py.errors import LimitExceeded, StoreFull, StoreUnavailable
+from conductor_py.engine.sweeping.sweeper import Relay, Sweeper
+from conductor_py.errors import StoreFull, StoreUnavailable
 from conductor_py.model.ids import ExecutionId, partition_of
 from conductor_py.ports.store import Loaded
 from conductor_py.processes.sweeper import hurried_tick
@@ -315,19 +314,3 @@ def test_what_can_wait_gives_way_to_timers_for_a_minute() -> None:
     assert relay.tick() == 1
     assert set(handed.ids[2:4]) == {f"{execution}:index", f"{parent}:index"}
     assert handed.ids[4:] == [f"{other}:index"]
-
-
-def test_scripts_that_get_no_processor_are_no_error_of_a_loop(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    class Once(threading.Event):
-        def wait(self, timeout: float | None = None) -> bool:
-            self.set()
-            return True
-
-    def busy() -> int:
-        raise LimitExceeded("The machine is too busy for this script; try again")
-
-    run_ticks(busy, Once())
-    (told,) = caplog.records
-    assert (told.levelname, told.exc_info) == ("WARNING", None)

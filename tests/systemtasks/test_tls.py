@@ -1,58 +1,25 @@
 """HTTP tasks over TLS: the certificate is that of the host, whatever address was judged."""
 
-import ipaddress
 import ssl
 import threading
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from conductor_py.model.status import TaskStatus
 from conductor_py.outbound import connection
 from conductor_py.outbound.addresses import AddressRules, networks
+from tests.certificates import certificate_of
 from tests.systemtasks.conftest import WebServer, ask, response_of, web_server_on
 
 NAME = "secure.example"
 TO_HERE = AddressRules(networks=networks(["127.0.0.0/8"]), resolve=lambda *_: ("127.0.0.1",))
 
 
-def _certificate(folder: Path) -> Path:
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, NAME)])
-    now = datetime.now(UTC)
-    names = [x509.DNSName(NAME), x509.IPAddress(ipaddress.ip_address("127.0.0.9"))]
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName(names), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    file = folder / "server.pem"
-    file.write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        )
-        + made.public_bytes(serialization.Encoding.PEM)
-    )
-    return file
-
-
 @pytest.fixture
 def secure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[WebServer]:
-    file = _certificate(tmp_path)
+    file = certificate_of(NAME, tmp_path, "127.0.0.9")
     site = WebServer(host=NAME)
     server = web_server_on(site)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -225,10 +225,10 @@ def test_unknown_reference_below_the_top_may_come_from_a_dynamic_fork() -> None:
     assert _paths(switch) == ["$.tasks[0].decisionCases['x'][0].inputParameters.x"]
 
 
-def test_names_of_the_environment_may_be_read() -> None:
+def test_names_that_are_no_task_are_refused_unless_they_are_allowed() -> None:
     task = _task("a", inputParameters={"x": "${REGION}"})
     assert _paths(task) == ["$.tasks[0].inputParameters.x"]
-    assert _paths(task, rules=Rules(environment=frozenset({"REGION"}))) == []
+    assert _paths(task, rules=Rules(unknown_names=True)) == []
 
 
 def test_definitions_are_bounded() -> None:

@@ -25,6 +25,8 @@ from conductor_py.ports.payloads import (
 )
 from conductor_py.records import dataclass
 
+_EXPIRY_MS = 60_000
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Grant:
@@ -36,18 +38,8 @@ class _Grant:
 class MemoryPayloads:
     """``Payloads`` and ``ServedPayloads`` in two dictionaries."""
 
-    def __init__(
-        self,
-        *,
-        base_url: str = "memory://payloads",
-        now_ms: Callable[[], int],
-        expiry_ms: int = 60_000,
-        max_bytes: int = MOST_BYTES,
-    ) -> None:
-        self._base_url = base_url.rstrip("/")
+    def __init__(self, *, now_ms: Callable[[], int]) -> None:
         self._now_ms = now_ms
-        self._expiry_ms = expiry_ms
-        self._max_bytes = max_bytes
         self._lock = threading.Lock()
         self._documents: dict[str, bytes] = {}
         self._grants: dict[str, _Grant] = {}
@@ -81,7 +73,7 @@ class MemoryPayloads:
 
     def open_upload(self, token: str) -> _MemoryUpload:
         grant = self._granted(token, "PUT")
-        return _MemoryUpload(self._documents, grant.path, self._max_bytes)
+        return _MemoryUpload(self._documents, grant.path)
 
     def open_download(self, token: str) -> BinaryIO:
         return io.BytesIO(self._found(self._granted(token, "GET").path))
@@ -94,13 +86,13 @@ class MemoryPayloads:
 
     def _location(self, method: str, path: str) -> Location:
         token, now_ms = token_urlsafe(24), self._now_ms()
-        grant = _Grant(method=method, path=path, expires_ms=now_ms + self._expiry_ms)
+        grant = _Grant(method=method, path=path, expires_ms=now_ms + _EXPIRY_MS)
         with self._lock:
             expired = [key for key, held in self._grants.items() if held.expires_ms <= now_ms]
             for key in expired:
                 del self._grants[key]
             self._grants[token] = grant
-        return Location(uri=f"{self._base_url}/{token}", path=path)
+        return Location(uri=f"memory://payloads/{token}", path=path)
 
     def _granted(self, token: str, method: str) -> _Grant:
         with self._lock:
@@ -113,17 +105,16 @@ class MemoryPayloads:
 class _MemoryUpload:
     """Bytes that become a document when the block ends well."""
 
-    def __init__(self, documents: dict[str, bytes], path: str, max_bytes: int) -> None:
+    def __init__(self, documents: dict[str, bytes], path: str) -> None:
         self._documents = documents
         self._path = path
-        self._max_bytes = max_bytes
         self._received = bytearray()
 
     def __enter__(self) -> Self:
         return self
 
     def write(self, chunk: bytes) -> None:
-        if len(self._received) + len(chunk) > self._max_bytes:
+        if len(self._received) + len(chunk) > MOST_BYTES:
             raise PayloadTooLarge("The upload is larger than its URL allows; nothing was stored.")
         self._received += chunk
 

@@ -33,6 +33,8 @@ _CHILD = Path(__file__).with_name("child.py")
 _START_S = 15.0
 #: What the interpreter maps before it runs any script, with room for one copy of input and result.
 _INTERPRETER_BYTES = 256 << 20
+#: The largest frame that carries no result: names of locks, or that a result is too large.
+_TALK_BYTES = 1 << 12
 _ENDED_BY_TIME = (signal.SIGPROF, signal.SIGALRM)
 #: How long a child that rests runs at a time, and rests at most while it starts.
 _BURST_S = 0.001
@@ -56,7 +58,9 @@ class ChildDied(Exception):
 
 
 class ChildKilled(Exception):
-    """Somebody else ended what ran the request: an operator, or a machine short of memory."""
+    """Somebody else ended what ran the request: an operator, a machine short of memory, or this
+    module, because the child did not keep to the protocol.
+    """
 
 
 class Child:
@@ -92,6 +96,7 @@ class Child:
                 start_new_session=True,
             )
             unused.pop_all()
+        self._most_bytes = max(result_bytes, _TALK_BYTES)
         self.locks: frozenset[str] = frozenset()
         """What of the kernel holds it, once it is ready: see ``jail``."""
         self._rest_s = rest_s
@@ -188,6 +193,9 @@ class Child:
 
     def _receive(self, deadline: float) -> bytes:
         size = int.from_bytes(self._read(4, deadline), "big")
+        if size > self._most_bytes:  # a program may have broken out and speak for its child
+            self.kill()
+            raise ChildKilled(f"a frame of {size} bytes")
         return self._read(size, deadline)
 
     def _read(self, size: int, deadline: float) -> bytes:

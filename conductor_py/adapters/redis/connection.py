@@ -18,6 +18,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Final, Protocol, TypeAlias, cast
+from urllib.parse import quote
 
 from redis import connection as drivers
 from redis.backoff import NoBackoff
@@ -100,7 +101,7 @@ pack = _packer()
 class Connection:
     """A client of one server. Thread-safe; connections are made as threads need them.
 
-    ``url`` is ``unix:///path``, ``redis://[user:password@]host:port[/db]`` or ``rediss://…``.
+    ``url`` is ``unix:///path``, ``redis://[user:password@]host:port[/db]`` or ``with_tls``.
     ``round_trips`` counts requests, ``reconnects`` grows whenever a connection broke: what was
     cached from the store is then doubtful.
     """
@@ -108,15 +109,11 @@ class Connection:
     is_spread: ClassVar[bool] = False
     """Whether partitions may be on several servers."""
 
-    def __init__(
-        self, url: str, *, socket_timeout_s: float = 5.0, ca_certs: str | None = None
-    ) -> None:
+    def __init__(self, url: str, *, socket_timeout_s: float = 5.0) -> None:
         """Connect lazily; nothing is sent before the first call."""
         options = dict(_PARSE(url))
         named = options.pop("connection_class", None)
         self._class = cast("Callable[..., Wire]", _TIMED.get(named, named))
-        if ca_certs is not None:
-            options["ssl_ca_certs"] = ca_certs
         self._options = options
         self._timeout_s = socket_timeout_s
         self._idle: deque[Wire] = deque()
@@ -283,6 +280,13 @@ class Connection:
             retry=Retry(NoBackoff(), 0),
             protocol=2,
         )
+
+
+def with_tls(where: str, ca_file: str) -> str:
+    """Write the URL of a server that speaks TLS; its certificate may be signed by one that stands
+    in that file, if any.
+    """
+    return f"rediss://{where}" + (f"?ssl_ca_certs={quote(ca_file, safe='')}" if ca_file else "")
 
 
 def no_answer(error: Exception) -> StoreUnavailable:

@@ -24,6 +24,7 @@ from conductor_py.adapters.redis.connection import (
     Wire,
     not_carried_out,
     pack,
+    with_tls,
 )
 from conductor_py.adapters.redis.outages import Outages
 from conductor_py.errors import ConfigurationError, StoreUnavailable
@@ -33,8 +34,10 @@ SCHEMES: Final = ("redis+sentinel", "rediss+sentinel")
 _URL: Final = re.compile(
     r"(?P<scheme>rediss?\+sentinel)://(?:(?P<user>[^:@/]*):(?P<password>[^@/]*)@)?"
     r"(?P<hosts>[^/@]+)/(?P<master>[^/?]+)(?:/(?P<database>\d+))?"
-    r"(?:\?sentinelPassword=(?P<sentinel_password>.*))?"
+    r"(?:\?(?P<query>.*))?"
 )
+_CA_FILE: Final = "caFile="
+_OF_SENTINELS: Final = "sentinelPassword="
 _ASK_S: Final = 1.0
 _PORT: Final = 26379
 
@@ -52,18 +55,20 @@ class Watched:
     sentinel_password: str = ""
     database: int = 0
     ssl: bool = False
+    ca_file: str = ""
 
     @property
     def url(self) -> str:
         """Write it in one line: ``redis+sentinel://user:password@host:port,host:port/master/0``,
-        and behind that ``?sentinelPassword=`` when the sentinels have one.
+        and behind that ``?caFile=`` and ``&sentinelPassword=``, where there are any.
         """
         scheme = SCHEMES[self.ssl]
         hosts = ",".join(f"{_bracketed(host)}:{port}" for host, port in self.sentinels)
         given = f"{quote(self.user, safe='')}:{quote(self.password, safe='')}@"
         known = given if self.user or self.password else ""
-        own = quote(self.sentinel_password, safe="")
-        behind = f"?sentinelPassword={own}" if own else ""
+        more = ((_CA_FILE, self.ca_file), (_OF_SENTINELS, self.sentinel_password))
+        given_too = [f"{name}{quote(value, safe='')}" for name, value in more if value]
+        behind = f"?{'&'.join(given_too)}" if given_too else ""
         return f"{scheme}://{known}{hosts}/{quote(self.master, safe='')}/{self.database}{behind}"
 
     @property
@@ -71,13 +76,20 @@ class Watched:
         """Write how to speak with the primary, wherever it is."""
         given = f"{quote(self.user, safe='')}:{quote(self.password, safe='')}@"
         known = given if self.user or self.password else ""
-        return f"{'rediss' if self.ssl else 'redis'}://{known}primary/{self.database}"
+        return self.url_of(f"{known}primary/{self.database}")
+
+    def url_of(self, where: str) -> str:
+        """Write how to speak with a server or a sentinel."""
+        return with_tls(where, self.ca_file) if self.ssl else f"redis://{where}"
 
 
 def watched_of(url: str) -> Watched:
     """Read what ``Watched.url`` writes; ``ConfigurationError``."""
     found = _URL.fullmatch(url)
-    if found is None:
+    ca_file, sentinel_password = "", (found and found["query"]) or ""
+    if sentinel_password.startswith(_CA_FILE):
+        ca_file, _, sentinel_password = sentinel_password.removeprefix(_CA_FILE).partition("&")
+    if found is None or (sentinel_password and not sentinel_password.startswith(_OF_SENTINELS)):
         raise ConfigurationError(
             "a URL for Sentinel is redis+sentinel://[user:password@]host:port,host:port/master[/0]"
         )
@@ -90,9 +102,10 @@ def watched_of(url: str) -> Watched:
         master=unquote(found["master"]),
         user=unquote(found["user"] or ""),
         password=unquote(found["password"] or ""),
-        sentinel_password=unquote(found["sentinel_password"] or ""),
+        sentinel_password=unquote(sentinel_password.removeprefix(_OF_SENTINELS)),
         database=int(found["database"] or 0),
         ssl=found["scheme"] == SCHEMES[1],
+        ca_file=unquote(ca_file),
     )
 
 
@@ -109,10 +122,9 @@ class SentinelConnection(Connection):
         known = (
             f":{quote(watched.sentinel_password, safe='')}@" if watched.sentinel_password else ""
         )
-        scheme = "rediss" if watched.ssl else "redis"
         self._sentinels = [
             Connection(
-                f"{scheme}://{known}{_bracketed(host)}:{port}",
+                watched.url_of(f"{known}{_bracketed(host)}:{port}"),
                 socket_timeout_s=min(_ASK_S, socket_timeout_s),
             )
             for host, port in watched.sentinels

@@ -35,13 +35,16 @@ def connect(url: str, *, timeout_s: float | None) -> Redis:
 
 def _watched(url: str, timeout_s: float | None) -> Redis:
     watched = watched_of(url)
+    tls: dict[str, Any] = {"ssl": watched.ssl}
+    if watched.ssl and watched.ca_file:
+        tls["ssl_ca_certs"] = watched.ca_file
     sentinel = _SENTINEL(
         list(watched.sentinels),
         sentinel_kwargs={
             "socket_timeout": _CONNECT_S,
             "socket_connect_timeout": _CONNECT_S,
             "password": watched.sentinel_password or None,
-            "ssl": watched.ssl,
+            **tls,
         },
     )
     client: Redis = sentinel.master_for(
@@ -49,10 +52,10 @@ def _watched(url: str, timeout_s: float | None) -> Redis:
         db=watched.database,
         username=watched.user or None,
         password=watched.password or None,
-        ssl=watched.ssl,
         socket_timeout=timeout_s,
         socket_connect_timeout=_CONNECT_S,
         retry=Retry(NoBackoff(), 0),
+        **tls,
     )
     return client
 

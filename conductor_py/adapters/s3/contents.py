@@ -17,7 +17,7 @@ from uuid import uuid4
 
 from conductor_py.adapters.process_local import ProcessLocal
 from conductor_py.adapters.s3.answers import asking, length, told
-from conductor_py.adapters.s3.payloads import S3Settings, client_of
+from conductor_py.adapters.s3.payloads import S3Settings, client_of, signer_of
 from conductor_py.errors import NotFound
 from conductor_py.model.files import FileRecord
 from conductor_py.ports.files import SignedUrl, StoredContent
@@ -41,6 +41,7 @@ class S3Contents:
         self._bucket = settings.bucket
         self._prefix = f"{settings.prefix.strip('/')}/" if settings.prefix.strip("/") else ""
         self._store = ProcessLocal(lambda: client_of(settings, settings.endpoint))
+        self._signer = signer_of(settings, self._store)
 
     @property
     def storage_type(self) -> str:
@@ -149,7 +150,7 @@ class S3Contents:
     ) -> SignedUrl:
         expires_ms = self._now_ms() + self._settings.expiry_ms
         with _asking():
-            url = self._store.get().generate_presigned_url(
+            url = self._signer.get().generate_presigned_url(
                 operation,
                 Params={"Bucket": self._bucket, "Key": key, **(more or {})},
                 ExpiresIn=max(self._settings.expiry_ms // 1000, 1),

@@ -64,11 +64,7 @@ class S3Payloads:
         self._settings = settings
         self._prefix = f"{settings.prefix.strip('/')}/" if settings.prefix.strip("/") else ""
         self._store = ProcessLocal(lambda: client_of(settings, settings.endpoint))
-        self._signer = (
-            ProcessLocal(lambda: client_of(settings, settings.public_endpoint))
-            if settings.public_endpoint
-            else self._store
-        )
+        self._signer = signer_of(settings, self._store)
 
     def write_location(self, kind: PayloadKind, requested_path: str | None = None) -> Location:
         path = mint_path(kind)
@@ -174,6 +170,15 @@ def client_of(settings: S3Settings, endpoint: str | None) -> S3Client:
             response_checksum_validation="when_required",
         ),
     )
+
+
+def signer_of(settings: S3Settings, store: ProcessLocal[S3Client]) -> ProcessLocal[S3Client]:
+    """Find what signs URLs for workers: ``store``, unless they reach it at another endpoint, which
+    is in the signature.
+    """
+    if not settings.public_endpoint:
+        return store
+    return ProcessLocal(lambda: client_of(settings, settings.public_endpoint))
 
 
 def _asking() -> AbstractContextManager[None]:

@@ -4,7 +4,6 @@ A text that is one whole expression keeps the type of what it finds; inside a lo
 value is written as Java writes it. ``$${`` is an escaped ``${``. Inner expressions are resolved
 first. Keys of maps are never resolved, and what an expression brought in is never read again.
 ``workflow.secrets.`` and ``workflow.env.`` stay as they are written, for the hand-off to replace.
-Environment names are those of the given allow-list and no others.
 
 Nothing here throws, whatever a definition says, but ``TooLarge`` where a bound is given: a path
 that cannot be read finds null, unbalanced braces are plain text, and what is nested deeper than
@@ -19,7 +18,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from conductor_py.decider.expressions.java_text import text_of
-from conductor_py.decider.expressions.jsonpath import Lookup, compile_path, rooted
+from conductor_py.decider.expressions.jsonpath import Lookup, compile_path, read, rooted
 from conductor_py.decider.expressions.jsonpath_operators import MISSING, Missing
 from conductor_py.decider.expressions.jsonpath_steps import Call, Path, Step, paths_in
 from conductor_py.decider.expressions.nodes import (
@@ -31,15 +30,15 @@ from conductor_py.decider.expressions.nodes import (
     Members,
     Node,
     Reference,
-    Reserved,
     Root,
     Scope,
+    TaskId,
     TooLarge,
-    Variable,
     brought,
     walk,
 )
 from conductor_py.model.json import JsonValue
+from conductor_py.model.json_text import read_json
 from conductor_py.records import dataclass
 
 __all__ = [
@@ -105,16 +104,15 @@ def resolve(
     lookup: Lookup,
     *,
     task_id: str | None,
-    environment: Mapping[str, str] | None = None,
     most: int | None = None,
 ) -> JsonValue:
     """Resolve a template; what ``lookup`` raises passes through.
 
     ``task_id`` is what ``${CPEWF_TASK_ID}`` stands for; without one it stays as it is written.
-    ``environment`` is all that ``${NAME}`` can read. ``most``: what is made may take so many bytes
-    when it is written, else ``TooLarge`` is raised before it is made; a little more may pass.
+    ``most``: what is made may take so many bytes when it is written, else ``TooLarge`` is raised
+    before it is made; a little more may pass.
     """
-    scope = Scope(lookup, task_id, environment or {})
+    scope = Scope(lookup, task_id)
     if most is not None:
         scope.room = scope.most = most
     return brought(template._node, scope)  # noqa: SLF001
@@ -124,15 +122,18 @@ def named_value(text: str, value_of: Callable[[str], str | None]) -> JsonValue:
     """Read what ``NAME`` or ``NAME.path`` stands for after ``workflow.secrets.`` (or ``env.``):
     with a path, a part of a value that is JSON.
     """
-    name = text.partition(".")[0]
+    name, dot, rest = text.partition(".")
     value = value_of(name)
-    if value is None:
+    if not dot or value is None:
+        return value
+    path = compile_path(rest)
+    if isinstance(path, str):
         return None
-    return _variable(text).resolve(Scope(_nothing, None, {name: value}))
-
-
-def _nothing(_root: str, _member: str) -> JsonValue:
-    return None
+    try:
+        document = read_json(value)
+    except ValueError:
+        return None
+    return read(path, document)
 
 
 def verbatim(value: JsonValue, depth: int = 0) -> JsonValue:
@@ -271,30 +272,22 @@ def _expression(text: str) -> Node:
         return Constant("")
     if path_text.startswith((_SECRETS, _ENVIRONMENT)):
         return Constant(f"${{{text}}}")
-    if path_text == TASK_ID or path_text in _RESERVED:
-        return Reserved(path_text)
+    if path_text == TASK_ID:
+        return TaskId()
+    if path_text in _RESERVED:
+        return Constant(f"${{{path_text}}}")
     path = compile_path(path_text)
     if isinstance(path, str):
         return Constant(None)
     root, member, steps = rooted(path)
     inner = tuple(rooted(one)[:2] for one in paths_in(path))
     roots = ((root, member), *inner) if root else inner
-    return Reference(
-        path_text, root, member, _after(path, steps), tuple(one for one in roots if one[0])
-    )
+    return Reference(root, member, _after(path, steps), tuple(one for one in roots if one[0]))
 
 
 def _after(path: Path, steps: tuple[Step, ...]) -> Path:
     plain = tuple(step for step in steps if isinstance(step, str | int))
     return Path(steps, True, path.definite, plain if len(plain) == len(steps) else None)
-
-
-def _variable(text: str) -> Node:
-    name, dot, rest = text.partition(".")
-    if not dot:
-        return Variable(name, None)
-    path = compile_path(rest)
-    return Constant(None) if isinstance(path, str) else Variable(name, path)
 
 
 # --------------------------------------------------------------------------------------- checking

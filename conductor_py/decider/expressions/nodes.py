@@ -9,11 +9,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final, TypeAlias
 
 from conductor_py.decider.expressions.java_text import found_text_of, text_of
-from conductor_py.decider.expressions.jsonpath import Budget, Lookup, read, read_from
+from conductor_py.decider.expressions.jsonpath import Budget, Lookup, read_from
 from conductor_py.decider.expressions.jsonpath_operators import MISSING
 from conductor_py.decider.expressions.jsonpath_steps import Path
 from conductor_py.model.json import JsonValue
-from conductor_py.model.json_text import read_json
 from conductor_py.records import dataclass
 
 MAX_TEXT: Final = 2**26
@@ -48,7 +47,6 @@ class Scope:
 
     lookup: Lookup
     task_id: str | None
-    environment: Mapping[str, str]
     budget: Budget | None = None
     room: int = MAX_TEXT
     most: int | None = None
@@ -95,15 +93,12 @@ class Constant:
 class Reference:
     """A path in the document, cut after the part that the lookup answers."""
 
-    text: str
     root: str
     member: str
     rest: Path
     roots: tuple[Root, ...]
 
     def resolve(self, scope: Scope) -> JsonValue:
-        if scope.environment and self.text in scope.environment:
-            return scope.environment[self.text]
         start = scope.lookup(self.root, self.member) if self.root else MISSING
         if self.rest.plain is None and scope.budget is None:
             scope.budget = Budget(MAX_VISITS)
@@ -111,32 +106,11 @@ class Reference:
 
 
 @dataclass(frozen=True, slots=True)
-class Variable:
-    """An environment variable, or a path in one that holds JSON."""
-
-    name: str
-    path: Path | None
+class TaskId:
+    """The id of the task; where there is none it stays as it is written."""
 
     def resolve(self, scope: Scope) -> JsonValue:
-        value = scope.environment.get(self.name)
-        if self.path is None or value is None:
-            return value
-        try:
-            document = read_json(value)
-        except ValueError:
-            return None
-        return read(self.path, document)
-
-
-@dataclass(frozen=True, slots=True)
-class Reserved:
-    """A name of the engine's; without a value it stays as it is written."""
-
-    name: str
-
-    def resolve(self, scope: Scope) -> JsonValue:
-        value = scope.task_id if self.name == TASK_ID else scope.environment.get(self.name)
-        return f"${{{self.name}}}" if value is None else value
+        return f"${{{TASK_ID}}}" if scope.task_id is None else scope.task_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,9 +187,7 @@ class Elements:
         return resolved
 
 
-Node: TypeAlias = (
-    Constant | Reference | Variable | Reserved | Computed | Joined | Members | Elements
-)
+Node: TypeAlias = Constant | Reference | TaskId | Computed | Joined | Members | Elements
 
 
 def brought(node: Node, scope: Scope) -> JsonValue:
@@ -223,7 +195,7 @@ def brought(node: Node, scope: Scope) -> JsonValue:
     value = node.resolve(scope)
     if scope.most is not None:
         kind = type(node)
-        if kind is Reference or kind is Computed or kind is Variable:
+        if kind is Reference or kind is Computed:
             if isinstance(value, str):
                 scope.spend(len(value))
             elif value is not None and not isinstance(value, int | float):

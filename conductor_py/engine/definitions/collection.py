@@ -18,20 +18,17 @@ UNUSED_MS: Final = 24 * 3_600_000
 class Collector:
     """Drops plans that nothing uses. Any number may run, on any number of servers."""
 
-    def __init__(
-        self, plans: PlanStore, *, partitions: int, unused_ms: int = UNUSED_MS, batch: int = 500
-    ) -> None:
+    def __init__(self, plans: PlanStore, *, partitions: int, batch: int = 500) -> None:
         """``batch`` bounds what one tick looks at in one partition."""
         self._plans = plans
         self._partitions = partitions
-        self._unused_ms = unused_ms
         self._batch = batch
 
     def tick(self) -> int:
         """Look at one batch of every partition; returns in how many there is more to look at."""
         unfinished = dropped = 0
         for partition in range(self._partitions):
-            looked_at, gone = self._plans.collect_unused(partition, self._unused_ms, self._batch)
+            looked_at, gone = self._plans.collect_unused(partition, UNUSED_MS, self._batch)
             unfinished += looked_at == self._batch
             dropped += gone
         if dropped:

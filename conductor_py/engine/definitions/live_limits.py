@@ -15,6 +15,8 @@ from conductor_py.records import dataclass
 from conductor_py.wire.task_rules import RULES
 
 _REMEMBERED = 10_000
+_FRESH_S = 3.0
+"""How long a change that another process made may go unnoticed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +33,10 @@ class PollLimits:
 class LiveLimits:
     """Limits by task type. Safe for threads."""
 
-    def __init__(
-        self, metadata: MetadataStore, monotonic: Callable[[], float], *, fresh_s: float = 3.0
-    ) -> None:
-        """``fresh_s``: how long a change that another process made may go unnoticed."""
+    def __init__(self, metadata: MetadataStore, monotonic: Callable[[], float]) -> None:
+        """``monotonic`` counts seconds."""
         self._metadata = metadata
         self._monotonic = monotonic
-        self._fresh_s = fresh_s
         self._known: dict[str, tuple[float, PollLimits]] = {}
 
     def of(self, task_type: str) -> PollLimits:
@@ -51,7 +50,7 @@ class LiveLimits:
             return PollLimits(task_type)
         task_type = _limited_definition(task_type) or task_type
         now, found = self._monotonic(), self._known.get(task_type)
-        if found is not None and now - found[0] < self._fresh_s:
+        if found is not None and now - found[0] < _FRESH_S:
             return found[1]
         limits = self._read(task_type)
         if len(self._known) >= _REMEMBERED:

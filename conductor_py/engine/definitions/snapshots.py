@@ -2,15 +2,14 @@
 
 At start the workflow definition and every task definition it names are put together; what an
 execution carries from then on is the hash (invariant I9). Compiled plans are immutable and cached
-by hash; registered heads are cached with the revision of the definitions they were read at, and the
-store tells a starter when that is old.
+by hash, and nowhere else: heads and inline definitions lead to the hash of their plan. Heads have
+the revision of the definitions they were read at, and the store tells a starter when that is old.
 """
 
 from __future__ import annotations
 
 import gc
 import hashlib
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
@@ -30,7 +29,7 @@ from conductor_py.decider.compile import compile_fragment, compile_plan
 from conductor_py.decider.need import FragmentWanted
 from conductor_py.decider.plan import Plan
 from conductor_py.engine.definitions.composing import Composer
-from conductor_py.engine.definitions.plan_cache import Compiled, PlanCache
+from conductor_py.engine.definitions.plan_cache import PLAN_BYTES, Compiled, PlanCache, Room
 from conductor_py.engine.definitions.registered import Registered, unknown_workflow
 from conductor_py.engine.definitions.schemas import embed_schemas, names_schema
 from conductor_py.engine.definitions.tags import with_rate_limit
@@ -46,9 +45,10 @@ from conductor_py.wire.validation import Rules, check
 
 LOST = "The definition of this execution is lost."
 """What stands in the place of a lost definition says so."""
-_INLINE_PLANS = 2_000
+_HEADS = 4_000
+_INLINE = 2_000
 _LARGE_BLOB = 64 * 1024
-_RULES = Rules(environment=None)
+_RULES = Rules(unknown_names=True)
 _SYSTEM_DEFAULTS: dict[str, Any] = {"retry_count": 0, "response_timeout_seconds": 0}
 
 
@@ -61,8 +61,8 @@ class Snapshots:
         self._registered = registered
         self._plans = plans
         self._compiled = PlanCache()
-        self._heads: dict[tuple[str, int | None], tuple[int, Compiled]] = {}
-        self._inline: OrderedDict[int, tuple[WorkflowDef, int | None, Compiled]] = OrderedDict()
+        self._heads = Room[tuple[str, int | None], tuple[int, str]](_HEADS, _HEADS)
+        self._inline = Room[int, tuple[WorkflowDef, int | None, str]](_INLINE, PLAN_BYTES)
         self._lock = Lock()
 
     def forget_heads(self) -> None:
@@ -75,10 +75,11 @@ class Snapshots:
         """The plan of a registered definition (latest without a version), with the revision it was
         read at.
         """
-        cached = self._heads.get((name, version))
-        if cached is not None:
-            self._remember(cached[1])
-            return cached[1].plan, cached[0]
+        with self._lock:
+            head = self._heads.get((name, version))
+        cached = self._cached(head[1]) if head is not None else None
+        if head is not None and cached is not None:
+            return cached.plan, head[0]
         revision = self._metadata.revision(partition)
         found = self._registered.definition(name, version)
         if found is None:
@@ -86,7 +87,7 @@ class Snapshots:
         definition = with_rate_limit(found, self._metadata.tags)
         compiled = self._compile(self._whole(definition))
         with self._lock:
-            self._heads[(name, version)] = (revision, compiled)
+            self._heads.put((name, version), (revision, compiled.plan.hash), 1)
         return compiled.plan, revision
 
     def current(self, name: str, version: int | None, partition: int) -> Plan:
@@ -106,19 +107,19 @@ class Snapshots:
         With ``rules`` it is held to them (``DefinitionError``) with all that it names.
         """
         key = id(definition)
-        cached = self._inline.get(key)
-        if cached is not None and cached[0] is definition:
-            self._remember(cached[2])
-            return cached[2].plan, cached[1]
+        with self._lock:
+            known = self._inline.get(key)
+        if known is not None and known[0] is definition:
+            cached = self._cached(known[2])
+            if cached is not None:
+                return cached.plan, known[1]
         revision = self._metadata.revision(partition) if _names_registered(definition) else None
         whole = self._whole(definition)
         if rules is not None:
             check(whole, rules)
         compiled = self._compile(whole)
         with self._lock:
-            self._inline[key] = (definition, revision, compiled)
-            while len(self._inline) > _INLINE_PLANS:
-                self._inline.popitem(last=False)
+            self._inline.put(key, (definition, revision, compiled.plan.hash), len(compiled.blob))
         return compiled.plan, revision
 
     def inline_json(self, definition: WorkflowDef | JsonObject, partition: int) -> Plan:
@@ -203,6 +204,8 @@ class Snapshots:
         wanted: FragmentWanted | None = None,
         owner: str = "",
     ) -> Compiled:
+        # Hashed and stored without what equals its default: another default of a member would
+        # change what stored plans mean. Such a member needs another name.
         form: dict[str, Any] = {"definition": workflow_to_json(definition, sparse=True)}
         if wanted is not None:
             form |= {"anchor": wanted.anchor, "loops": list(wanted.loops)}

@@ -22,7 +22,7 @@ from conductor_py.model.json_bounds import is_heavy
 from conductor_py.ports.search import Search
 from conductor_py.records import dataclass
 from conductor_py.wire.masking import masked_execution
-from conductor_py.wire.outside import HeavyPlace
+from conductor_py.wire.outside import PLACE
 
 PAGES: Final = "taskPages"
 """The last member of an archived document whose tasks stand in pages: how many each has."""
@@ -47,7 +47,6 @@ class ArchivedExecution:
     _version: int
     _listed: tuple[JsonObject, ...]
     _pages: tuple[int, ...]
-    _place: HeavyPlace
     _patient: bool
 
     def tasks(self, start: int = 0) -> Iterator[JsonObject]:
@@ -75,7 +74,7 @@ class ArchivedExecution:
         found = self._search.page(self._id, self._version, number)
         if found is None:
             raise self._missing()
-        return loaded_page(found, self._place, patient=self._patient)
+        return loaded_page(found, patient=self._patient)
 
     def _first_seq(self, number: int) -> int:
         return split_task_id(str(self._page(number)[0]["taskId"]))[1]
@@ -92,10 +91,9 @@ class ArchivedExecution:
 class Archives:
     """Reads the archive. Safe for threads."""
 
-    def __init__(self, search: Search, place: HeavyPlace) -> None:
-        """``place`` is that of what is heavy in this process."""
+    def __init__(self, search: Search) -> None:
+        """Read from there."""
         self._search = search
-        self._place = place
 
     def find(
         self, execution: str, *, whole: bool = False, patient: bool = True
@@ -111,7 +109,7 @@ class Archives:
             return None
         pages = pages_of(found.document)
         if is_heavy(found.document) or (whole and pages):
-            be_heavy(self._place, patient=patient)
+            be_heavy(patient=patient)
         document: Mapping[str, Any] = masked_execution(orjson.loads(found.document))
         tasks = tuple(document.get("tasks", ()))
         return ArchivedExecution(
@@ -123,14 +121,13 @@ class Archives:
             _version=found.version,
             _listed=tasks,
             _pages=pages,
-            _place=self._place,
             _patient=patient,
         )
 
 
-def be_heavy(place: HeavyPlace, *, patient: bool) -> None:
-    """Have the place of what is heavy (``Overloaded``: another has it)."""
-    if not place.take(_WAIT_S if patient else 0):
+def be_heavy(*, patient: bool) -> None:
+    """Have this process's place of what is heavy (``Overloaded``: another has it)."""
+    if not PLACE.take(_WAIT_S if patient else 0):
         raise Overloaded("Another large execution is being read; try again in a moment.")
 
 
@@ -142,9 +139,9 @@ def pages_of(document: bytes) -> tuple[int, ...]:
     return tuple(map(int, found[1].split(b","))) if found else ()
 
 
-def loaded_page(stored: bytes, place: HeavyPlace, *, patient: bool = True) -> list[JsonObject]:
-    """Parse a page of tasks; a heavy one keeps the ``place``."""
+def loaded_page(stored: bytes, *, patient: bool = True) -> list[JsonObject]:
+    """Parse a page of tasks; a heavy one keeps the place of what is heavy."""
     if is_heavy(stored):
-        be_heavy(place, patient=patient)
+        be_heavy(patient=patient)
     tasks: list[JsonObject] = orjson.loads(stored)
     return tasks

@@ -33,7 +33,7 @@ from conductor_py.wire.execution import (
     wire_status,
     workflow_to_json,
 )
-from conductor_py.wire.outside import PLACE, HeavyPlace
+from conductor_py.wire.outside import PLACE
 
 HEAD: Final = ("h", "meta", "end", "input", "output", "vars", "domains")
 """The fields that are about no single task."""
@@ -62,15 +62,13 @@ class Reading:
         search: Search,
         *,
         partitions: int,
-        place: HeavyPlace = PLACE,
     ) -> None:
-        """``place`` is that of what is heavy in this process."""
+        """Read executions from ``store``, and from ``search`` what is archived."""
         self._store = store
         self._reader = reader
         self._views = views
-        self._archives = Archives(search, place)
+        self._archives = Archives(search)
         self._partitions = partitions
-        self._place = place
 
     def view(
         self,
@@ -89,7 +87,7 @@ class Reading:
         known = self._known(execution)
         if known is None:
             return None
-        with self._place.scope():
+        with PLACE.scope():
             found = self._whole(known, patient=patient) if include_tasks else self._head(known)
             if found is None:
                 return None
@@ -104,7 +102,7 @@ class Reading:
         """Read an execution in wire form, from the store or, after it left, from the archive
         (``NotFound``).
         """
-        with self._place.scope():
+        with PLACE.scope():
             view = self._shown(execution, include_tasks=include_tasks, patient=True)
             if view is not None:
                 written = workflow_to_json(view)
@@ -116,7 +114,7 @@ class Reading:
 
     def json(self, execution: str, *, include_tasks: bool = True, patient: bool = True) -> bytes:
         """Read an execution as JSON; ``document`` and ``view`` say what is raised."""
-        with self._place.scope():
+        with PLACE.scope():
             view = self._shown(execution, include_tasks=include_tasks, patient=patient)
             if view is None:
                 kept = self._archived(execution, whole=include_tasks, patient=patient)
@@ -160,7 +158,7 @@ class Reading:
             page = self._page(execution, start, count)
             if page is not None:
                 return page
-        with self._place.scope():
+        with PLACE.scope():
             view = self._for_page(execution, patient=patient)
             if view is None:
                 kept = self._archived(execution, whole=bool(statuses), patient=patient)
@@ -177,13 +175,13 @@ class Reading:
 
     def archived_task(self, task: str) -> JsonObject | None:
         """Read a task in the archive; ``None``: it has none of that id."""
-        with self._place.scope():
+        with PLACE.scope():
             kept = self._archives.find(split_task_id(task)[0])
             return kept.task(task) if kept is not None else None
 
     def archived_logs(self, execution: str) -> tuple[JsonObject, ...]:
         """Read what the archive has of the logs of an execution."""
-        with self._place.scope():
+        with PLACE.scope():
             kept = self._archives.find(execution)
             return kept.logs if kept is not None else ()
 
@@ -209,7 +207,7 @@ class Reading:
         def before_more(size: int) -> None:
             if size > _MOST_BYTES:
                 raise _too_large(execution)
-            be_heavy(self._place, patient=patient)
+            be_heavy(patient=patient)
 
         return self._reader.snapshot(execution, before_more=before_more)
 

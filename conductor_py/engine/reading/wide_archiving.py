@@ -32,7 +32,7 @@ from conductor_py.ports.search import Search
 from conductor_py.ports.store import ExecutionStore
 from conductor_py.records import dataclass, field
 from conductor_py.wire.execution import task_to_json, workflow_to_json
-from conductor_py.wire.outside import PLACE, HeavyPlace
+from conductor_py.wire.outside import PLACE
 from conductor_py.wire.summaries import execution_summary, task_summary
 
 PAGE_TASKS: Final = 500
@@ -100,11 +100,9 @@ class WideArchiving:
         holding: PayloadHolding,
         elapsed_ms: Callable[[], int],
         index_tasks: bool,
-        place: HeavyPlace = PLACE,
     ) -> None:
         """Without ``index_tasks`` tasks can be read, but not searched. ``holding`` hears of the
-        payloads of what is archived; ``elapsed_ms`` grows evenly; ``place`` is that of what is
-        heavy in this process.
+        payloads of what is archived; ``elapsed_ms`` grows evenly.
         """
         self._pieces = TaskPieces(store, most=PAGE_TASKS)
         self._reader = reader
@@ -114,7 +112,6 @@ class WideArchiving:
         self._holding = holding
         self._elapsed_ms = elapsed_ms
         self._index_tasks = index_tasks
-        self._place = place
         self._written: Latest[_Written] = Latest(_REMEMBERED)
         self._stale: Latest[Collection[int]] = Latest(_STALE_REMEMBERED)
         self._seen: Latest[_Seen] = Latest(_REMEMBERED)
@@ -131,7 +128,7 @@ class WideArchiving:
         try:
             if not self._pages(execution, head, header, written):
                 return None
-            be_heavy(self._place, patient=True)
+            be_heavy(patient=True)
             whole = self._look(execution, version, header)
             if not _is_all(written.spans, header.first_seq, whole.present):
                 if written.afresh:
@@ -241,13 +238,13 @@ class WideArchiving:
 
     def _span(self, execution: ExecutionId, version: int, number: int) -> _Span | None:
         """What a page has; ``None``: there is none, or it is none."""
-        with self._place.scope():
+        with PLACE.scope():
             try:
                 stored = self._search.page(execution, version, number)
             except StoreDamaged:
                 return None
             try:
-                tasks = loaded_page(stored, self._place) if stored is not None else ()
+                tasks = loaded_page(stored) if stored is not None else ()
                 seqs = [split_task_id(str(task["taskId"]))[1] for task in tasks]
             except (LookupError, TypeError, ValueError):
                 return None

@@ -4,7 +4,7 @@ and everybody who lists queues reads them all.
 
 from __future__ import annotations
 
-from conductor_py.engine.sweeping.sweeper import over_partitions
+from conductor_py.engine.sweeping.ticking import over_partitions
 from conductor_py.ports.queues import TaskQueues
 
 

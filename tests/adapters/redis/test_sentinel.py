@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 
@@ -165,9 +166,16 @@ def test_url_of_a_watched_redis_says_all_of_it() -> None:
         sentinel_password="x?/y",
         database=3,
         ssl=True,
+        ca_file="/c a&.pem",
     )
-    assert watched_of(place.url) == place
-    for wrong in ("redis+sentinel://a:1", "redis+sentinel://", "redis://a:1/m"):
+    for said in (place, replace(place, sentinel_password=""), replace(place, ca_file="")):
+        assert watched_of(said.url) == said
+    for wrong in (
+        "redis+sentinel://a:1",
+        "redis+sentinel://",
+        "redis://a:1/m",
+        "redis+sentinel://a:1/m?x=y",
+    ):
         with pytest.raises(ConfigurationError):
             watched_of(wrong)
 

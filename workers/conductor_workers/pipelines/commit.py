@@ -21,7 +21,7 @@ from conductor_py.pipelines.record_form import (
     record_to_json,
 )
 from conductor_workers.pipelines import faults
-from conductor_workers.pipelines.connectors import Sink, SinkProblem, TakingBack
+from conductor_workers.pipelines.connectors import Sink, SinkProblem, TakingBack, Withdrawing
 from conductor_workers.pipelines.control import Control
 from conductor_workers.pipelines.rounds import DEAD_LETTER, Ground
 from conductor_workers.pipelines.storage import ObjectLost, fetch, keep
@@ -143,6 +143,24 @@ class Ledger:
                 )
             found[name] = sink
         return found
+
+    def withdraw(self, name: str, number: int) -> None:
+        """Have a sink take back what this attempt staged for an epoch that nobody decided.
+
+        One that cannot, or has a bug, is logged: what it keeps is collected later, and what has
+        ended the attempt must be told, whatever happens here.
+        """
+        sink: object = self.sink(name)
+        if not isinstance(sink, Withdrawing):
+            return
+        about = {"action": "staged_kept", "pipeline": self._ground.plan.id}
+        about |= {"sink": name, "epoch": str(number)}
+        try:
+            sink.withdraw(self._ground.epoch(name, number))
+        except (SinkProblem, OSError) as error:
+            logger.warning("A sink keeps what it has staged", extra={**about, "error": str(error)})
+        except Exception:
+            logger.exception("A sink keeps what it has staged", extra=about)
 
     def sink(self, name: str) -> Sink:
         """Return a sink by the name that records use."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 
@@ -22,7 +21,7 @@ from conductor_py.pipelines.suspicion import Verdict as Judged
 from conductor_workers.pipelines import faults
 from conductor_workers.pipelines.beginning import Beginning, RewindRefused
 from conductor_workers.pipelines.commit import Interrupted, Ledger
-from conductor_workers.pipelines.connectors import Concluding, Withdrawing
+from conductor_workers.pipelines.connectors import Concluding
 from conductor_workers.pipelines.control import Control, Wish
 from conductor_workers.pipelines.intake import Intake
 from conductor_workers.pipelines.job_group import end_group
@@ -344,10 +343,7 @@ class PipelineCoordinator:
         ground = self._ground
         names = (*ground.sinks, *([DEAD_LETTER] if ground.dead_letter else []))
         for name in names if self._ledger.settled else ():
-            sink: object = self._ledger.sink(name)
-            if isinstance(sink, Withdrawing):
-                with suppress(Exception):
-                    sink.withdraw(ground.epoch(name, self._record.epoch + 1))
+            self._ledger.withdraw(name, self._record.epoch + 1)
 
     def _end_group(self) -> None:
         """Have no task of ours run any more: it could write what was deleted already."""

@@ -64,7 +64,7 @@ DEAD_LETTER: Final = "dead_letter"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ground:
-    """What all rounds of one pipeline stand on. ``buckets`` and ``parallelism`` are the job's."""
+    """What all rounds of one pipeline stand on. ``parallelism`` is the job's: tasks at once."""
 
     job: spec.Job
     plan: PipelinePlan

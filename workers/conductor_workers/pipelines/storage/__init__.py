@@ -7,9 +7,7 @@ replaced is noticed, and never read as something else.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Protocol
 from urllib.parse import urlsplit
 
 from conductor_py.errors import ConfigurationError
@@ -46,7 +44,7 @@ class Storage(Protocol):
         """Delete an object, or a directory with all below it; absent is deleted."""
 
 
-def open_storage(uri: str, settings: Mapping[str, Any] = MappingProxyType({})) -> Storage:
+def open_storage(uri: str) -> Storage:
     """Return the storage at that address; ``ConfigurationError`` for an unknown scheme."""
     scheme = urlsplit(uri).scheme
     if scheme in ("", "file"):
@@ -56,7 +54,7 @@ def open_storage(uri: str, settings: Mapping[str, Any] = MappingProxyType({})) -
     if scheme in ("s3", "s3a"):
         from conductor_workers.pipelines.storage.s3 import s3_storage
 
-        return s3_storage(uri, settings)
+        return s3_storage(uri, {})
     raise ConfigurationError(f"{uri}: objects are kept on local disks and in S3 only.")
 
 
