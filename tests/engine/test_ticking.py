@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from conductor_py.engine.sweeping.ticking import over_partitions, run_ticks
+from conductor_py.engine.sweeping.ticking import Partitions, run_ticks
 from conductor_py.errors import LimitExceeded, StoreUnavailable
 
 
@@ -57,10 +57,22 @@ def test_a_loop_that_found_work_looks_again_at_once() -> None:
     assert next(found, None) is None
 
 
-def test_a_partition_that_is_away_keeps_no_other_from_being_served() -> None:
+def test_a_partition_that_is_away_keeps_no_other_from_being_served_and_is_told_of_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO")
+    away = {1}
+
     def work(partition: int) -> int:
-        if partition == 1:
+        if partition in away:
             raise StoreUnavailable("it is away")
         return 10 + partition
 
-    assert over_partitions(range(4), work) == 10 + 12 + 13
+    walk = Partitions()
+    assert [walk.each(range(4), work) for _ in range(3)] == [10 + 12 + 13] * 3
+    assert [(told.levelname, told.message) for told in caplog.records] == [
+        ("WARNING", "A partition is away")
+    ]
+    away.clear()
+    assert [walk.each(range(4), work) for _ in range(2)] == [10 + 11 + 12 + 13] * 2
+    assert [told.message for told in caplog.records[1:]] == ["A partition is back"]

@@ -4,7 +4,7 @@ and everybody who lists queues reads them all.
 
 from __future__ import annotations
 
-from conductor_py.engine.sweeping.ticking import over_partitions
+from conductor_py.engine.sweeping.ticking import Partitions
 from conductor_py.ports.queues import TaskQueues
 
 
@@ -20,13 +20,14 @@ class QueueNames:
         self._queues = queues
         self._keep = keep
         self._piece = piece
+        self._walk = Partitions()
         self._cursors = dict.fromkeys(range(partitions), "")
 
     def tick(self) -> int:
         """Look at the next names; returns how many were forgotten."""
         if len(self._cursors) == 1:
             return self._go_on(0)
-        return over_partitions(tuple(self._cursors), self._go_on)
+        return self._walk.each(tuple(self._cursors), self._go_on)
 
     def _go_on(self, partition: int) -> int:
         self._cursors[partition], gone = self._queues.forget_empty(

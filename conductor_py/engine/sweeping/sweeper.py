@@ -16,7 +16,7 @@ from contextlib import suppress
 from conductor_py.engine.decisions.executor import Executor
 from conductor_py.engine.decisions.precedence import PATIENCE_MS, parted
 from conductor_py.engine.shards import Shards
-from conductor_py.engine.sweeping.ticking import over_partitions
+from conductor_py.engine.sweeping.ticking import Partitions
 from conductor_py.errors import StoreFull, StoreUnavailable
 from conductor_py.model.homes import homes_of, is_of_chains
 from conductor_py.model.ids import ExecutionId
@@ -54,6 +54,7 @@ class Sweeper:
         self._shards = shards
         self._now_ms = now_ms
         self._partitions = partitions
+        self._walk = Partitions()
         self._batch = batch
         self._monotonic = monotonic
         self._said_ms = 0
@@ -72,9 +73,8 @@ class Sweeper:
         decided = self._go_on()
         if self._partitions == 1:
             return decided + sum(self._home(0, home) for home in self._homes())
-        return decided + over_partitions(
-            self._timers.due(self._homes()), lambda due: self._home(*due)
-        )
+        due = self._timers.due(self._homes())
+        return decided + self._walk.each(due, lambda place: self._home(*place))
 
     def due_in_s(self) -> float:
         """Tell how long until the next timer of its shards; 0 where partitions have clocks of
@@ -182,6 +182,7 @@ class Relay:
         self._enqueue_first = enqueue_first
         self._carry_out = carry_out
         self._partitions = partitions
+        self._walk = Partitions()
         self._batch = batch
         self._lease_ms = lease_ms
         self._has_room = has_room
@@ -196,7 +197,7 @@ class Relay:
             return 0
         if self._partitions == 1:
             return self._hand_over(0)
-        return over_partitions(self._outbox.due(), self._hand_over)
+        return self._walk.each(self._outbox.due(), self._hand_over)
 
     def due_in_s(self) -> float:
         """Tell how long until the next effect, as ``Sweeper`` does."""

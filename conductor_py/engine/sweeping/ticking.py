@@ -4,25 +4,43 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Hashable, Iterable
 from typing import TypeVar
 
 from conductor_py.errors import LimitExceeded, StoreFailure, StoreFull, StoreUnavailable
 
 _LOG = logging.getLogger(__name__)
-T = TypeVar("T")
+T = TypeVar("T", bound=Hashable)
 
 
-def over_partitions(places: Iterable[T], work: Callable[[T], int]) -> int:
-    """Work in several partitions and add up what came of it. One that is away keeps no other from
-    being served, now or by a pause: its turn comes again with the next tick.
+class Partitions:
+    """The walk over several partitions. It says once that one does not do what is asked, and once
+    that it does again.
     """
-    done = 0
-    for place in places:
-        with suppress(StoreUnavailable):
-            done += work(place)
-    return done
+
+    def __init__(self) -> None:
+        """Begin with all of them as they should be."""
+        self._away: set[Hashable] = set()
+
+    def each(self, places: Iterable[T], work: Callable[[T], int]) -> int:
+        """Work in these places, each of a partition, and add up what came of it. One that is away
+        keeps no other from being served, now or by a pause: its turn comes with the next tick.
+        """
+        done = 0
+        for place in places:
+            try:
+                done += work(place)
+            except StoreUnavailable as failed:
+                if place not in self._away:
+                    self._away.add(place)
+                    facts = {"action": "partition_away", "partition": str(place)}
+                    _LOG.warning("A partition is away", extra=facts | {"reason": failed.message})
+            else:
+                if place in self._away:
+                    self._away.discard(place)
+                    facts = {"action": "partition_back", "partition": str(place)}
+                    _LOG.info("A partition is back", extra=facts)
+        return done
 
 
 def run_ticks(
