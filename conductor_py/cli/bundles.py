@@ -9,13 +9,16 @@ from typing import Any, Final
 import click
 
 from conductor_py.cli.connection import client, connected, document, file_document
+from conductor_py.cli.names import VERSIONED_WORKFLOW
 from conductor_py.cli.printing import objects, print_json, print_table, say
 
 _HEAD: Final = ("what", "name", "does", "code", "versions", "why")
 
 
 @click.command()
-@click.argument("names", metavar="NAME...", nargs=-1, required=True)
+@click.argument(
+    "names", metavar="NAME...", nargs=-1, required=True, shell_complete=VERSIONED_WORKFLOW
+)
 @click.option("--callees", is_flag=True, help="With the workflows that they start.")
 @click.option(
     "--versions",

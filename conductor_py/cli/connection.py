@@ -12,6 +12,7 @@ import click
 
 from conductor_py.cli.printing import IN_LINES, clipped
 from conductor_py.sdk.client import Client
+from conductor_py.sdk.finite import stranger
 
 DEFAULT_SERVER = "http://127.0.0.1:8080/api"
 
@@ -112,6 +113,10 @@ def file_text(file: Path) -> str:
 
 def _json(text: str, source: str) -> Any:  # noqa: ANN401 - any JSON value
     try:
-        return json.loads(text)
+        found = json.loads(text)
     except ValueError as error:
         raise click.UsageError(f"{source} is not JSON: {error}") from error
+    # Python reads NaN and Infinity, and makes Infinity of 1e999.
+    if (at := stranger(found)) is not None:
+        raise click.UsageError(f"{source} is not JSON: {at}, which JSON has not")
+    return found

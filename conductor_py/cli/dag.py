@@ -5,20 +5,26 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from conductor_py.cli.bundles import export, import_
 from conductor_py.cli.connection import client, connected, document, file_document
 from conductor_py.cli.lineage import lineage
+from conductor_py.cli.names import SHARED_TASK, versioned
 from conductor_py.cli.near import warn_of
 from conductor_py.cli.printing import moment, objects, print_json, print_table, say
 from conductor_py.cli.versioned import code_of, found_head, noun_of, number_of, object_of
-from conductor_py.errors import NotFound
+from conductor_py.errors import ConductorError, NotFound
+
+if TYPE_CHECKING:
+    from conductor_py.sdk import Client
 
 _HEAD: Final = ("code", "name", "version", "publishedVersion", "updateTime")
 _VERSION: Final = ("version", "saveTime", "tasks", "published", "startable", "current")
+_NAME: Final = click.argument("name", shell_complete=versioned)
+_CODE: Final = click.argument("code", shell_complete=SHARED_TASK)
 _TASK: Final = click.option("--task", "is_task", is_flag=True, help="A task instead of a workflow.")
 
 
@@ -77,9 +83,21 @@ def save(
             "workflows", found, code=code, etag=etag or seen, draft=draft or publish
         )
         if publish:
-            version, now = number_of(head.get("version")), number_of(head.get("etag"))
-            head = conductor.publish(code_of(head), version=version or None, etag=now)
+            head = _publish(conductor, head)
     _tell(head, as_json=as_json)
+
+
+def _publish(conductor: Client, saved: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Publish what was saved just now; when that is refused, say that it is saved all the same."""
+    version, etag = number_of(saved.get("version")), number_of(saved.get("etag"))
+    try:
+        return conductor.publish(code_of(saved), version=version or None, etag=etag)
+    except ConductorError as error:
+        # One that was not answered may have been done.
+        state = "perhaps not published" if error.retryable else "not published"
+        named = f"{saved.get('name')} ({saved.get('code')})"
+        say(f"{named} is saved as version {version}, {state}:", err=True)
+        raise
 
 
 @dag.command("list")
@@ -102,7 +120,7 @@ def list_(
 
 
 @dag.command()
-@click.argument("name")
+@_NAME
 @click.option("--version", type=click.IntRange(min=1), help="Without it the one that is edited.")
 @click.option("--pins", is_flag=True, help="Codes and versions of its tasks instead of the whole.")
 @_TASK
@@ -127,7 +145,7 @@ def get(
 
 
 @dag.command()
-@click.argument("name")
+@_NAME
 @_TASK
 @connected
 def versions(name: str, *, is_task: bool, server: str, as_json: bool) -> None:
@@ -142,7 +160,7 @@ def versions(name: str, *, is_task: bool, server: str, as_json: bool) -> None:
 
 
 @dag.command()
-@click.argument("name")
+@_NAME
 @click.option("--from", "before", type=click.IntRange(min=1), help="Without it the one before.")
 @click.option("--to", "after", type=click.IntRange(min=1), help="Without it what is edited.")
 @connected
@@ -159,7 +177,7 @@ def diff(name: str, *, before: int | None, after: int | None, server: str, as_js
 
 
 @dag.command()
-@click.argument("name")
+@_NAME
 @click.option("--version", type=click.IntRange(min=1), help="Without it the one that is edited.")
 @connected
 def publish(name: str, *, version: int | None, server: str, as_json: bool) -> None:
@@ -170,7 +188,7 @@ def publish(name: str, *, version: int | None, server: str, as_json: bool) -> No
 
 
 @dag.command()
-@click.argument("name")
+@_NAME
 @click.option("--version", type=click.IntRange(min=1), help="Only this one, not the published one.")
 @connected
 def withdraw(name: str, *, version: int | None, server: str, as_json: bool) -> None:
@@ -181,7 +199,7 @@ def withdraw(name: str, *, version: int | None, server: str, as_json: bool) -> N
 
 
 @dag.command()
-@click.argument("name")
+@_NAME
 @click.argument("version", type=click.IntRange(min=1))
 @_TASK
 @connected
@@ -194,7 +212,7 @@ def switch(name: str, version: int, *, is_task: bool, server: str, as_json: bool
 
 
 @dag.command()
-@click.argument("code")
+@_CODE
 @connected
 def uses(code: str, *, server: str, as_json: bool) -> None:
     """List the workflows that have the task CODE, and the versions of them that do."""
@@ -211,7 +229,7 @@ def uses(code: str, *, server: str, as_json: bool) -> None:
 
 
 @dag.command()
-@click.argument("code")
+@_CODE
 @click.option("--version", type=click.IntRange(1), help="Of the task; else the one that is edited.")
 @click.option("--dry-run", is_flag=True, help="Only list the workflows that would change.")
 @connected
@@ -226,7 +244,7 @@ def apply(code: str, *, version: int | None, dry_run: bool, server: str, as_json
 
 
 @dag.command()
-@click.argument("name")
+@_NAME
 @_TASK
 @connected
 def delete(name: str, *, is_task: bool, server: str, as_json: bool) -> None:
@@ -242,7 +260,7 @@ def delete(name: str, *, is_task: bool, server: str, as_json: bool) -> None:
 
 
 @dag.command()
-@click.argument("name")
+@_NAME
 @click.argument("version", type=click.IntRange(min=1))
 @_TASK
 @connected

@@ -8,6 +8,7 @@ from typing import Any, Final
 import click
 
 from conductor_py.cli.connection import client, connected
+from conductor_py.cli.names import VERSIONED_WORKFLOW
 from conductor_py.cli.printing import objects, print_json, print_table, say
 from conductor_py.cli.versioned import code_of, found_head
 
@@ -15,7 +16,7 @@ _HEAD: Final = ("from", "does", "to", "in versions", "named versions")
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", shell_complete=VERSIONED_WORKFLOW)
 @click.option("--depth", type=click.IntRange(1, 20), default=1, show_default=True)
 @connected
 def lineage(name: str, *, depth: int, server: str, as_json: bool) -> None:

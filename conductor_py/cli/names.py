@@ -13,12 +13,14 @@ import click
 from conductor_py.cli.connection import DEFAULT_SERVER, api_url
 from conductor_py.cli.printing import objects
 from conductor_py.errors import ConductorError
+from conductor_py.model.json import JsonObject
 from conductor_py.sdk.backoff import Backoff
 from conductor_py.sdk.client import Client
 
 _PATIENCE_S: Final = 1.0
 _MOST: Final = 200
 _RECENT: Final = 50
+_HEADS: Final = 1_000
 Names = Callable[[click.Context, click.Parameter, str], list[str]]
 
 
@@ -50,6 +52,14 @@ def _executions(conductor: Client) -> list[object]:
     return [each["workflowId"] for each in objects(page.get("results"))]
 
 
+def _versioned(conductor: Client) -> list[JsonObject]:
+    return conductor.list_heads("workflows", size=_HEADS)
+
+
+def _shared_tasks(conductor: Client) -> list[JsonObject]:
+    return conductor.list_heads("tasks", size=_HEADS, shared=True)
+
+
 WORKFLOW: Final = _of("name", Client.list_workflow_definitions)
 """Names of registered workflows."""
 TASK_TYPE: Final = _names(Client.all_queue_sizes)
@@ -58,5 +68,15 @@ SCHEDULE: Final = _of("name", Client.list_schedules)
 """Names of schedules."""
 EVENT_HANDLER: Final = _of("name", Client.list_event_handlers)
 """Names of event handlers."""
+VERSIONED_WORKFLOW: Final = _of("name", _versioned)
+"""Names of workflows in the catalog."""
+SHARED_TASK: Final = _of("code", _shared_tasks)
+"""Codes of the tasks in the catalog that stand by themselves."""
 EXECUTION: Final = _names(_executions)
 """Ids of the executions that began last."""
+
+
+def versioned(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
+    """Complete names of workflows in the catalog, or behind ``--task`` codes of tasks."""
+    names = SHARED_TASK if context.params.get("is_task") else VERSIONED_WORKFLOW
+    return names(context, parameter, begun)

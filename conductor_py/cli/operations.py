@@ -24,6 +24,9 @@ _STRATEGIES = click.Choice(
     ["TARGET_WORKFLOW", "BLOCKING_WORKFLOW", "BLOCKING_TASK", "BLOCKING_TASK_INPUT"]
 )
 _STATUSES = click.Choice(["COMPLETED", "FAILED", "FAILED_WITH_TERMINAL_ERROR"])
+_IN_THE_ARCHIVE = (
+    "in the archive only, where searches and reads still look; --no-archive removes from there, too"
+)
 ID = click.argument("workflow_id", shell_complete=EXECUTION)
 
 
@@ -167,15 +170,24 @@ def _check_upgrade(server: str, workflow_id: str, version: int, *, as_json: bool
 
 @click.command()
 @selected
-@click.option("--archive/--no-archive", default=True, help="Keep it in the archive, or forget it.")
+@click.option(
+    "--archive/--no-archive",
+    default=True,
+    help="Leave them in the archive, where they are found still, or remove them there, too.",
+)
 @connected
 def remove(*, choice: Selection, archive: bool, server: str, as_json: bool) -> int:
-    """Take executions out of the store."""
+    """Take executions that have ended out of the store.
+
+    They stay in the archive, where searches and reads find them; nothing is done to one that is
+    there only. With --no-archive nothing stays of them, and one that has not ended is terminated.
+    """
+    said = _IN_THE_ARCHIVE if archive else "removed, and not in the archive any more"
 
     def act(conductor: Client, workflow_id: str) -> None:
         conductor.remove_workflow(workflow_id, archive=archive)
 
-    return on_selected(server, choice, "removed", act, json=as_json)
+    return on_selected(server, choice, said, act, json=as_json)
 
 
 @click.command()

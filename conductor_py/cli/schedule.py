@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -10,8 +12,18 @@ import click
 from conductor_py.cli.connection import client, connected, object_document
 from conductor_py.cli.names import SCHEDULE
 from conductor_py.cli.near import warn, warn_of, warn_of_query
-from conductor_py.cli.printing import chosen, clipped, moment, objects, print_json, print_table, say
+from conductor_py.cli.printing import (
+    ZONE,
+    chosen,
+    clipped,
+    moment,
+    objects,
+    print_json,
+    print_table,
+    say,
+)
 from conductor_py.errors import ConductorError, NotFound
+from conductor_py.model.business_time import instant_of
 from conductor_py.model.schedules import RunState
 
 if TYPE_CHECKING:
@@ -120,6 +132,7 @@ def delete(
 ) -> None:
     """Remove a schedule with its records."""
     with client(server) as conductor:
+        conductor.get_schedule(name)  # the server deletes what is not there without a word
         conductor.delete_schedule(name)
     if not as_json:
         say(f"schedule {name} is removed.", err=True)
@@ -185,11 +198,21 @@ def backfill(
 @schedule.command("next")
 @click.argument("cron_expression")
 @click.option("--zone", help="Time zone, such as Europe/Berlin; without it the server's.")
+@click.option(
+    "--from",
+    "start",
+    help="From when on, without it from now: epoch ms, or 2027-03-28, 2027-03-28T01:30 or "
+    "2027-03-28T00:30Z. Without an offset it is a time of --zone, or of the zone that times are "
+    "printed in.",
+)
 @connected
-def next_(cron_expression: str, *, zone: str | None, server: str, as_json: bool) -> None:
+def next_(
+    cron_expression: str, *, zone: str | None, start: str | None, server: str, as_json: bool
+) -> None:
     """Print the next instants of CRON_EXPRESSION, for example '0 30 2 * * MON-FRI'."""
+    start_ms = None if start is None else _instant(start, zone or os.environ.get(ZONE, ""))
     with client(server) as conductor:
-        found = conductor.next_schedule_times(cron_expression, zone_id=zone)
+        found = conductor.next_schedule_times(cron_expression, zone_id=zone, start_ms=start_ms)
     if as_json:
         print_json(found)
     else:
@@ -214,6 +237,13 @@ def runs(query: str, *, size: int, server: str, as_json: bool) -> None:
     print_table(_RUN, [chosen(each, _RUN) for each in objects(found.get("results"))])
 
 
+def _instant(given: str, zone: str) -> int:
+    try:
+        return instant_of(given, zone)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--from") from error
+
+
 def _warn_of_workflow(conductor: Client, schedule: Mapping[str, Any]) -> None:
     """Tell when what a schedule starts is not registered: it may be before the first instant. It is
     saved by now, whatever the server says to this.
@@ -225,10 +255,22 @@ def _warn_of_workflow(conductor: Client, schedule: Mapping[str, Any]) -> None:
     try:
         conductor.get_workflow_definition(str(name), version=version)
     except NotFound:
-        message = "is not registered: no instant of this schedule can start it until it is"
+        lack = _lack(conductor, str(name), version)
+        message = f"{lack}: no instant of this schedule can start it until it is"
         warn(schedule.get("name"), [{"path": f"workflow {name}", "message": message}])
     except ConductorError:
         return
+
+
+def _lack(conductor: Client, name: str, version: object) -> str:
+    """Say what keeps a workflow that is not found from being started."""
+    with suppress(ConductorError):
+        if version is not None and conductor.get_workflow_definition(name):
+            return f"is registered, but not with version {version}"
+    with suppress(ConductorError):
+        if conductor.list_heads("workflows", name=name):
+            return "is saved in the catalog, but not published"
+    return "is not registered"
 
 
 def _lanes(lanes: object) -> list[list[object]]:

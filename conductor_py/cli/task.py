@@ -47,9 +47,13 @@ def logs(task_id: str, *, server: str, as_json: bool) -> None:
     """Print what the worker of a task logged, oldest first."""
     with client(server) as conductor:
         found = conductor.task_logs(task_id)
+        if not found:
+            conductor.get_task(task_id)  # the server says the same of a task that is not there
     if as_json:
         print_json(found)
         return
+    if not found:
+        say(f"{task_id} has logged nothing.", err=True)
     for each in found:
         say(f"{moment(each.get('createdTime'))}  {each.get('log')}")
 

@@ -14,13 +14,14 @@ from conductor_py.cli.execution_watch import exit_code, watch
 from conductor_py.cli.names import EXECUTION, WORKFLOW
 from conductor_py.cli.near import warn_of_query
 from conductor_py.cli.operations import COMMANDS, warn_of_inline
-from conductor_py.cli.printing import chosen, objects, print_json, print_table, say
+from conductor_py.cli.printing import chosen, clipped, objects, print_json, print_table, say
 from conductor_py.cli.reruns import MODES
 from conductor_py.cli.selection import Selection, on_selected, selected
 from conductor_py.cli.why import why
 from conductor_py.model.priorities import MOST_URGENT, NAMES
 from conductor_py.sdk.client import Client
 
+_DIGITS = 20
 _REASON = "reasonForIncompletion"
 _SUMMARY = ("workflowId", "workflowType", "version", "status", "startTime", "endTime", _REASON)
 
@@ -31,7 +32,19 @@ def _priority(
     name = (given or "").upper()
     if given is None or name in NAMES:
         return name or None
-    return int(click.IntRange(0, MOST_URGENT)(given, option, context))
+    if (
+        given.isascii()
+        and given.isdecimal()
+        and len(given) <= _DIGITS
+        and int(given) <= MOST_URGENT
+    ):
+        return int(given)
+    raise click.BadParameter(
+        f"{clipped(given, 40)!r} is neither a number from 0 to {MOST_URGENT} nor one of"
+        f" {', '.join(NAMES)}",
+        context,
+        option,
+    )
 
 
 @click.group()

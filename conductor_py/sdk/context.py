@@ -62,7 +62,9 @@ class TaskContext:
             self._lines.append(entry)
 
     def progress(self, progress: JsonObject) -> None:
-        """Replace what is known of the progress; the newest is sent with each lease extension."""
+        """Replace what is known of the progress; the newest is sent with each lease extension. One
+        that is no JSON, or that the server refuses, is left out, and logged.
+        """
         with self._lock:
             self._progress = dict(progress)
 
@@ -172,6 +174,12 @@ class TaskContext:
         """Return what the next extension will carry."""
         with self._lock:
             return self._progress
+
+    def forget_progress(self, refused: JsonObject) -> None:
+        """Send this progress no more; one that is newer stays."""
+        with self._lock:
+            if self._progress is refused:
+                self._progress = None
 
     def take_lines(self) -> tuple[TaskLog, ...]:
         """Return the unsent lines and forget them."""

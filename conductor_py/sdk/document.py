@@ -11,17 +11,23 @@ import orjson
 
 from conductor_py.errors import InvalidInput
 from conductor_py.sdk import scalars
+from conductor_py.sdk.finite import stranger
 
 
 def encode(value: object) -> bytes:
     """Return the value as UTF-8 JSON; dataclasses become objects, tuples arrays, moments and days
-    ISO 8601 text, UUIDs and decimals text. Raises ``InvalidInput``.
+    ISO 8601 text, UUIDs and decimals text. Raises ``InvalidInput``, also for NaN and the
+    infinities.
     """
     try:
-        return orjson.dumps(value, default=_as_plain)
+        encoded = orjson.dumps(value, default=_as_plain)
     except (TypeError, RecursionError) as error:
         message = f"the value cannot be written as JSON: {error}"
         raise InvalidInput(message) from error
+    # They are written as null: what has no null need not be looked through.
+    if b"null" in encoded and (found := stranger(value)) is not None:
+        raise InvalidInput(f"the value cannot be written as JSON: {found}, which JSON has not")
+    return encoded
 
 
 def embed(encoded: bytes) -> object:

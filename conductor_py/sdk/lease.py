@@ -10,9 +10,10 @@ from __future__ import annotations
 import logging
 import math
 import threading
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from conductor_py.errors import ConductorError, Conflict, NotFound, StoreUnavailable
+from conductor_py.errors import ConductorError, Conflict, InvalidInput, NotFound, StoreUnavailable
 from conductor_py.sdk.checkpoints import TaskRequest
 from conductor_py.sdk.outage import Outage
 
@@ -166,14 +167,7 @@ class LeaseKeeper:
         sent_ms = self._clock.monotonic_ms()
         timeout_s = self._patience_s(lease, sent_ms)
         try:
-            answer = self._server.extend_task(
-                lease.context.task.task_id,
-                claim_token,
-                lease.lease_s,
-                lease.context.newest_progress(),
-                resend=False,
-                timeout_s=timeout_s,
-            )
+            answer = self._extended(lease, claim_token, timeout_s)
         except (Conflict, NotFound):
             if not lease.reporting:
                 self._cancel(lease, "claim_moved")
@@ -187,6 +181,24 @@ class LeaseKeeper:
         lease.context.asked(TaskRequest.from_json(answer.get("request")))
         self._send_lines(lease, timeout_s)
         return True
+
+    def _extended(self, lease: Lease, claim_token: int, timeout_s: float) -> JsonObject:
+        """Send an extension with the newest progress, or without it when it is refused."""
+        progress = lease.context.newest_progress()
+        extend = partial(
+            self._server.extend_task, lease.context.task.task_id, claim_token, lease.lease_s
+        )
+        try:
+            return extend(progress, resend=False, timeout_s=timeout_s)
+        except InvalidInput as error:
+            if progress is None:
+                raise
+            lease.context.forget_progress(progress)
+            _log.warning(
+                "a progress was refused and is left out",
+                extra={**_ids(lease), "action": "progress_refused", "error": error.message},
+            )
+        return extend(None, resend=False, timeout_s=timeout_s)
 
     def _patience_s(self, lease: Lease, now_ms: int) -> float:
         """No longer than a third of the lease, nor than to its end, nor than half of what is left

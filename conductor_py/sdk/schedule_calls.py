@@ -82,10 +82,22 @@ class ScheduleCalls:
         return object_of(answer)
 
     def next_schedule_times(
-        self, cron_expression: str, *, zone_id: str | None = None, limit: int = 5
+        self,
+        cron_expression: str,
+        *,
+        zone_id: str | None = None,
+        limit: int = 5,
+        start_ms: int | None = None,
     ) -> list[int]:
-        """Return the next instants (epoch ms) of an expression, at most five."""
-        query = {"cronExpression": cron_expression, "zoneId": zone_id, "limit": limit}
+        """Return the next instants (epoch ms) of an expression, at most five, from ``start_ms`` on
+        (itself counts) or from now.
+        """
+        query = {
+            "cronExpression": cron_expression,
+            "zoneId": zone_id,
+            "limit": limit,
+            "scheduleStartTime": start_ms,
+        }
         answer = self._server.call("GET", "scheduler", "nextFewSchedules", query=query, resend=True)
         found = value_of(answer)
         if isinstance(found, list) and all(isinstance(instant, int) for instant in found):

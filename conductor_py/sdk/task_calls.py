@@ -17,7 +17,7 @@ from conductor_py.sdk.server import object_of, objects_of, text_of
 from conductor_py.sdk.task import ResultStatus, Task, TaskResult
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from conductor_py.model.json import JsonObject
     from conductor_py.sdk.payloads import PayloadTransfer
@@ -114,10 +114,8 @@ class TaskCalls:
         ``NotFound``, ``Conflict`` (the claim is no longer ours), ``InvalidInput``,
         ``PayloadTooLarge``.
         """
-        if isinstance(result, TaskResult):
-            wire = self.offload_output(result).to_json()
-        else:
-            wire = self._offloaded_json(result)
+        told = result.to_json() if isinstance(result, TaskResult) else result
+        wire = self._offloaded_json(told)
         answer = self._server.call(
             "POST", "tasks", body=encode(wire), resend=resend, timeout_s=timeout_s
         )
@@ -204,7 +202,7 @@ class TaskCalls:
             self._server.call("GET", "tasks", "queue", "polldata", query=query, resend=True)
         )
 
-    def _offloaded_json(self, result: JsonObject) -> dict[str, object]:
+    def _offloaded_json(self, result: Mapping[str, object]) -> dict[str, object]:
         wire: dict[str, object] = dict(result)
         document = encode(wire.get("outputData") or {})
         wire["outputData"] = embed(document)

@@ -5,7 +5,7 @@ Nothing here is refused: Conductor takes these definitions, too, and official cl
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -40,6 +40,7 @@ _ELSEWHERE_TOO = "LLM_"
 _NO_WORKER = "and no path of the interface carries one: workers cannot poll for it"
 _HARDLY_MEANT = 0.9
 """So much alike is one that is misspelt although the right one stands beside it."""
+_FEW_LETTERS = 4
 
 
 def advice(definition: WorkflowDef, document: object) -> Iterator[Violation]:
@@ -155,16 +156,39 @@ def _strangers(form: WireSchema, value: object, path: str) -> Iterator[Violation
     for name, inner in value.items():
         field = known.get(name)
         if field is None:
-            near = get_close_matches(name, known, n=1, cutoff=_LIKENESS)
-            if near and near[0] not in value:
-                message = f"is not a known member; did you mean {near[0]}?"
+            near = _nearest(name, known, _LIKENESS)
+            if near and near not in value:
+                message = f"is not a known member; did you mean {near}?"
                 yield Violation(path=f"{path}{step(name)}", message=message)
-            elif get_close_matches(name, known, n=1, cutoff=_HARDLY_MEANT):
-                message = f"is not a known member; {near[0]} counts"
+            elif near and _nearest(name, (near,), _HARDLY_MEANT):
+                message = f"is not a known member; {near} counts"
                 yield Violation(path=f"{path}{step(name)}", message=message)
         elif isinstance(field, One):
             for where, each in _inside(field, inner, path + step(name)):
                 yield from _strangers(field.schema_of(), each, where)
+
+
+def _nearest(name: str, known: Iterable[str], likeness: float) -> str | None:
+    """The one that was likely meant: at so much likeness, or with one slip in it, which of a short
+    word leaves less.
+    """
+    listed = list(known)
+    near = get_close_matches(name, listed, n=1, cutoff=likeness)
+    slips = (each for each in listed if _is_one_slip(name, each))
+    return near[0] if near else next(slips, None)
+
+
+def _is_one_slip(name: str, meant: str) -> bool:
+    """Whether one letter is too much, lacks, is another, or has changed places with its neighbour;
+    of less than four letters nearly every word is that.
+    """
+    if min(len(name), len(meant)) < _FEW_LETTERS or abs(len(name) - len(meant)) > 1:
+        return False
+    pairs = enumerate(zip(name, meant, strict=False))
+    alike = next((at for at, (one, other) in pairs if one != other), min(len(name), len(meant)))
+    rest, right = name[alike:], meant[alike:]
+    turned = rest[:2] == right[1::-1] and rest[2:] == right[2:]
+    return turned or rest[1:] == right[1:] or rest[1:] == right or rest == right[1:]
 
 
 def _inside(field: One, value: Any, path: str) -> Iterator[tuple[str, object]]:  # noqa: ANN401

@@ -32,6 +32,18 @@ def test_a_priority_may_be_a_name(run: Run, stub: StubServer) -> None:
     assert stub.seen("POST")[0].json()["priority"] == "HIGH"
 
 
+@pytest.mark.parametrize("given", ["URGENT", "100", "-1", "1.5", "", "٣", "9" * 5000])
+def test_a_priority_that_is_none_is_told_with_those_that_there_are(
+    run: Run, stub: StubServer, given: str
+) -> None:
+    outcome = run("workflow", "start", "orders", f"--priority={given}")
+
+    assert (outcome.code, stub.requests) == (2, [])
+    assert "neither a number from 0 to 99 nor one of HIGHEST, HIGH, MEDIUM, LOW," in " ".join(
+        outcome.err.split()
+    )
+
+
 def test_a_start_says_what_it_is_about(run: Run, stub: StubServer) -> None:
     stub.on("POST", "/api/workflow", Reply(200, _ID))
 
@@ -82,7 +94,7 @@ def test_start_takes_an_inline_definition(run: Run, stub: StubServer) -> None:
         (("workflow", "start", "x", "--input", "{"), "is not JSON"),
         (("workflow", "start", "x", "--input", "[1]"), "a JSON object is wanted"),
         (("workflow", "start", "x", "--input", "@missing.json"), "missing.json cannot be read"),
-        (("workflow", "start", "x", "--priority", "100"), "100 is not in the range"),
+        (("workflow", "start", "x", "--priority", "100"), "'100' is neither a number"),
     ],
 )
 def test_wrong_usage_is_2_and_sends_nothing(

@@ -46,3 +46,25 @@ def test_a_workflow_with_misspelt_tasks_is_not_registered_as_a_task(
     assert outcome.code == 2
     assert f"orders has '{member}' as a workflow has, but no 'tasks'" in outcome.err
     assert stub.requests == []
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [("NaN", "NaN"), ("Infinity", "Infinity"), ("-Infinity", "-Infinity"), ("1e999", "Infinity")],
+)
+@pytest.mark.parametrize(
+    "command",
+    [("workflow", "start", "orders", "--input"), ("definition", "register"), ("dag", "save")],
+)
+def test_a_number_that_json_has_not_is_told_with_its_path_and_nothing_is_sent(  # noqa: PLR0917 - cases
+    run: Run, stub: StubServer, tmp_path: Path, command: tuple[str, ...], written: str, said: str
+) -> None:
+    file = tmp_path / "orders.json"
+    file.write_text(f'{{"name": "orders", "tasks": [{{"n": {written}}}]}}')
+    sign = "@" if command[-1] == "--input" else ""
+
+    outcome = run(*command, f"{sign}{file}")
+
+    assert outcome.code == 2
+    assert f"{file} is not JSON: $.tasks[0].n is {said}, which JSON has not" in outcome.err
+    assert stub.requests == []

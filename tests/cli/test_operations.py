@@ -18,6 +18,7 @@ _BASE = "/api/workflow"
         (("retry",), ("POST", "w-1/retry", {"resumeSubworkflowTasks": ["false"]})),
         (("retry", "--subworkflows"), ("POST", "w-1/retry", {"resumeSubworkflowTasks": ["true"]})),
         (("restart", "--latest"), ("POST", "w-1/restart", {"useLatestDefinitions": ["true"]})),
+        (("remove",), ("DELETE", "w-1/remove", {"archiveWorkflow": ["true"]})),
         (("remove", "--no-archive"), ("DELETE", "w-1/remove", {"archiveWorkflow": ["false"]})),
     ],
 )

@@ -102,6 +102,7 @@ def test_changes_print_no_data_and_say_what_they_did(
     query: dict[str, list[str]],
 ) -> None:
     method, path = sent
+    stub.on("GET", f"{_PATH}/a b", Reply(200, {"name": "a b"}))
     stub.on(method, f"{_PATH}/.*", Reply(200, b""))
 
     outcome = run("schedule", *arguments)
@@ -134,6 +135,49 @@ def test_next_prints_instants(run: Run, stub: StubServer) -> None:
     query = {"cronExpression": ["0 30 2 * * ?"], "zoneId": ["Europe/Berlin"], "limit": ["5"]}
     assert stub.seen("GET")[0].query == query
     assert json.loads(run("schedule", "next", "@daily", "--json").out) == [_AT, _AT + 60_000]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "start_ms"),
+    [
+        (("--from", "2027-03-28T01:30", "--zone", "Europe/Berlin"), 1_806_193_800_000),
+        (("--from", "2027-03-28T01:30Z", "--zone", "Europe/Berlin"), 1_806_197_400_000),
+        (("--from", "2027-03-28T01:30"), 1_806_197_400_000),
+        (("--from", "2027-03-28"), 1_806_192_000_000),
+        (("--from", "1806192000000"), 1_806_192_000_000),
+    ],
+)
+def test_next_may_begin_on_another_day(
+    run: Run, stub: StubServer, arguments: tuple[str, ...], start_ms: int
+) -> None:
+    stub.on("GET", "/api/scheduler/nextFewSchedules", Reply(200, [_AT]))
+
+    assert run("schedule", "next", "0 30 2 * * ?", *arguments).code == 0
+
+    assert stub.seen("GET")[0].query["scheduleStartTime"] == [str(start_ms)]
+
+
+def test_next_takes_a_start_without_offset_for_one_of_the_zone_of_printed_times(
+    run: Run, stub: StubServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stub.on("GET", "/api/scheduler/nextFewSchedules", Reply(200, [_AT]))
+    monkeypatch.setenv("CONDUCTOR_CLIENT_ZONE", "Europe/Berlin")
+
+    run("schedule", "next", "@daily", "--from", "2027-03-28T01:30")
+
+    assert stub.seen("GET")[0].query["scheduleStartTime"] == ["1806193800000"]
+
+
+@pytest.mark.parametrize(
+    "arguments", [("--from", "tomorrow"), ("--from", "2027-03-28", "--zone", "Mars/Base")]
+)
+def test_next_from_no_time_is_wrong_usage(
+    run: Run, stub: StubServer, arguments: tuple[str, ...]
+) -> None:
+    outcome = run("schedule", "next", "@daily", *arguments)
+
+    assert (outcome.code, stub.requests) == (2, [])
+    assert "--from" in outcome.err
 
 
 def test_backfill_of_a_schedule_prints_the_id(run: Run, stub: StubServer) -> None:

@@ -174,6 +174,16 @@ def completed(*words: str) -> list[str]:
         (("task", "requeue", "--type", "s"), ["send"]),
         (("schedule", "run", ""), ["nightly"]),
         (("event", "delete", ""), ["on-paid"]),
+        *(
+            (("dag", verb, "e"), ["etl", "eto"])
+            for verb in (
+                *("get", "versions", "diff", "publish", "withdraw", "switch", "delete", "purge"),
+                *("lineage", "export"),
+            )
+        ),
+        (("dag", "get", "--task", ""), ["77"]),
+        (("dag", "uses", ""), ["77"]),
+        (("dag", "apply", "7"), ["77"]),
         (("sta",), ["status"]),
     ],
 )
@@ -183,6 +193,8 @@ def test_names_are_completed(stub: StubServer, words: tuple[str, ...], names: li
         "/api/workflow/search": {"results": [{"workflowId": "w-2"}, {"workflowId": "w-1"}]},
         "/api/tasks/queue/all": {"send": 1, "pack": 0},
         "/api/scheduler/schedules": [{"name": "nightly"}],
+        "/api/catalog/workflows": [{"name": "eto", "code": "1"}, {"name": "etl", "code": "2"}],
+        "/api/catalog/tasks": [{"name": "load", "code": "77"}],
         "/api/event": [{"name": "on-paid"}],
     }
     for path, answer in listed.items():

@@ -814,3 +814,42 @@ def test_large_tasks_that_were_read_are_not_all_remembered(engine: MemoryEngine)
 
 def _large(reference: str, values: int) -> Json:
     return {"name": "t", "taskReferenceName": reference, "inputParameters": {"b": [[]] * values}}
+
+
+# -- what there is of a workflow that cannot be started -------------------------------------------
+
+
+def test_a_workflow_that_is_saved_and_not_published_is_told_from_one_that_is_not_there() -> None:
+    engine = memory_engine()
+    head = _save(engine, _etl())
+    saved = "No such workflow found by name: etl (etl is saved in the catalog, but not published)"
+    with pytest.raises(NotFound) as refused:
+        engine.start("etl")
+    assert refused.value.message == saved
+    with pytest.raises(NotFound) as unread:
+        engine.engine.definitions.workflow("etl", None)
+    assert unread.value.message == saved
+
+    engine.engine.catalog.delete(Kind.WORKFLOW, head.code, etag=head.etag)
+    with pytest.raises(NotFound) as gone:
+        engine.start("etl")
+    assert gone.value.message == "No such workflow found by name: etl"
+
+
+def test_a_version_that_is_missing_is_told_from_a_workflow_that_is() -> None:
+    engine = memory_engine()
+    engine.register({"name": "day_job", "version": 1, "tasks": [simple("a")]})
+    with pytest.raises(NotFound) as refused:
+        engine.engine.definitions.workflow("day_job", 77)
+    assert refused.value.message == (
+        "No such workflow found by name: day_job.77"
+        " (day_job is registered, but not with version 77)"
+    )
+
+
+def test_a_child_that_is_saved_and_not_published_is_told_so() -> None:
+    engine = memory_engine()
+    _save(engine, _etl())
+    parent = {"name": "p", "version": 1, "tasks": [sub_workflow("child", "etl")]}
+    with pytest.raises(NotFound, match=r"etl \(task child\) \(etl is saved in the catalog, but"):
+        engine.start(parent)

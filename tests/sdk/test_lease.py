@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from conductor_py.sdk import Conflict, NotFound, ServerFailure, StoreUnavailable, TaskContext
+from conductor_py.sdk import (
+    Client,
+    Conflict,
+    InvalidInput,
+    NotFound,
+    ServerFailure,
+    StoreUnavailable,
+    TaskContext,
+)
 from conductor_py.sdk.lease import Lease, LeaseKeeper
 from tests.sdk.clock import FakeClock, StandingClock
+from tests.sdk.stub import Reply, StubServer
 from tests.sdk.tasks import task
 from tests.waiting import until
 
@@ -64,6 +73,36 @@ def test_a_lease_is_extended_each_third_of_its_length_with_the_newest_progress(c
 
     assert [at - start for at, *_ in server.extended] == [10_000, 20_000, 30_000, 40_000, 50_000]
     assert server.extended[0][1:] == ("t-1", 17, 30, {"done": 0.2})
+    assert not lease.is_lost()
+
+
+def test_a_progress_that_is_refused_costs_itself_only(clock, caplog):
+    server = LeaseServer(clock, InvalidInput("the progress is wrong"), 0)
+    keeper = LeaseKeeper(server, clock)
+    lease = held(keeper, clock)
+    lease.context.progress({"done": 0.1})
+
+    live(keeper, clock, 60_000)
+
+    assert [progress for *_, progress in server.extended] == [{"done": 0.1}, *[None] * 5]
+    assert not lease.is_lost()
+    assert [each.message for each in caplog.records] == ["a progress was refused and is left out"]
+
+
+def test_a_progress_with_a_number_that_json_has_not_keeps_the_lease(
+    clock: FakeClock, client: Client, stub: StubServer
+) -> None:
+    stub.on("POST", "/api/tasks/t-1/extend", Reply(200, {"leaseUntil": 1}))
+    keeper = LeaseKeeper(client, clock)
+    lease = held(keeper, clock)
+    lease.context.progress({"loss": float("nan")})
+
+    live(keeper, clock, 25_000)
+    lease.context.progress({"loss": 0.5})
+    live(keeper, clock, 10_000)
+
+    sent = [request.json().get("progress") for request in stub.seen("POST")]
+    assert sent == [None, None, {"loss": 0.5}]
     assert not lease.is_lost()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import sys
 import threading
 from dataclasses import dataclass
@@ -27,6 +28,11 @@ from tests.waiting import PATIENCE_S
 @dataclass(frozen=True)
 class Greeting:
     words: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Measured:
+    size: float
 
 
 def run(function, clock, given=None):
@@ -129,6 +135,23 @@ def test_an_output_that_is_not_json_fails_for_good(clock, returned):
     result, _ = run(lambda: returned, clock)
     assert result.status is ResultStatus.FAILED_WITH_TERMINAL_ERROR
     assert result.reason.startswith("the output was refused")
+
+
+@pytest.mark.parametrize(
+    ("returned", "where"),
+    [
+        ({"loss": math.nan}, "$.loss is NaN"),
+        ([1.5, None, math.inf], "$.result[2] is Infinity"),
+        (Measured(-math.inf), "$.size is -Infinity"),
+        (TaskInProgress(60, {"page": math.nan}), "$.page is NaN"),
+    ],
+)
+def test_a_number_that_json_has_not_fails_for_good_and_says_where(clock, returned, where):
+    result, _ = run(lambda: returned, clock)
+    assert result.status is ResultStatus.FAILED_WITH_TERMINAL_ERROR
+    assert result.reason == (
+        f"the output was refused: the value cannot be written as JSON: {where}, which JSON has not"
+    )
 
 
 def test_the_context_is_the_tasks_own_and_ends_with_it(clock):

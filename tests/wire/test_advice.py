@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from conductor_py.wire.advice import advice, task_advice
+from conductor_py.wire.advice import advice, task_advice, versioned_advice
 from conductor_py.wire.definition_reader import DefinitionReader
 
 
@@ -216,6 +216,21 @@ def test_a_misspelt_member_is_warned_about_although_the_right_one_stands_beside_
     ((found, message),) = _advice(_task(inputParamters={"a": 1}, inputParameters={}))
     assert found == "$.tasks[0].inputParamters"
     assert message == "is not a known member; inputParameters counts"
+
+
+@pytest.mark.parametrize("slip", ["taks", "tsaks", "tassk", "tasls", "task", "ttasks", "atsks"])
+@pytest.mark.parametrize("beside", [True, False])
+def test_a_slip_in_a_short_member_is_warned_about(slip: str, beside: bool) -> None:
+    document = {"name": "w", slip: 1} | ({"tasks": []} if beside else {})
+    (found,) = versioned_advice(document, is_task=False)
+    told = "tasks counts" if beside else "did you mean tasks?"
+    assert (found.path, found.message) == (f"$.{slip}", f"is not a known member; {told}")
+
+
+@pytest.mark.parametrize("name", ["tasklist", "tisk", "tags", "tskas", "nam", "is", "ask"])
+def test_a_member_that_is_more_than_a_slip_away_is_none_of_ours(name: str) -> None:
+    document = {"name": "w", "tasks": [], name: 1}
+    assert list(versioned_advice(document, is_task=False)) == []
 
 
 def test_a_name_that_no_path_can_carry_is_warned_about() -> None:

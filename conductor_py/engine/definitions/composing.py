@@ -16,6 +16,7 @@ from conductor_py.codec.catalog import (
     digest_of,
     dump_content,
     load_content,
+    load_name,
     load_saved,
     load_split,
 )
@@ -56,6 +57,11 @@ class Composer:
         self._tasks: OrderedDict[_Key, tuple[WorkflowTask, int]] = OrderedDict()
         self._weight = 0
         self._lock = Lock()
+
+    def saved(self, name: str) -> bool:
+        """Whether the catalog has a workflow of that name, published or not."""
+        (stored,) = self._store.read((Cell(table=Table.NAME, row=Kind.WORKFLOW, field=name),))
+        return load_name(stored)[0] != 0
 
     def split(self, code: int, version: int) -> SplitWorkflow:
         """Read a version of a workflow as it is stored (``NotFound``)."""

@@ -17,7 +17,7 @@ from conductor_py.engine.clock import StoreClock
 from conductor_py.engine.definitions.live_limits import LiveLimits
 from conductor_py.engine.definitions.readable import BeforeHeavy, nothing, told_each
 from conductor_py.engine.definitions.recursion import endless_recursion
-from conductor_py.engine.definitions.registered import Registered, unknown_workflow
+from conductor_py.engine.definitions.registered import Registered
 from conductor_py.engine.definitions.schemas import unusable_schemas
 from conductor_py.engine.definitions.sinks import unusable_sinks
 from conductor_py.engine.definitions.snapshots import Snapshots
@@ -127,7 +127,7 @@ class Definitions:
         """Read a version as JSON, the latest without one (``NotFound``)."""
         stored = self._registered.document(name, version)
         if stored is None:
-            raise unknown_workflow(name, version)
+            raise self._registered.missing(name, version)
         return stored
 
     def workflows(

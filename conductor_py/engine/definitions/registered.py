@@ -70,6 +70,19 @@ class Registered:
         pointer = load_pointer(stored)
         return pointer[1] if pointer else load_workflow(stored).version
 
+    def missing(self, name: str, version: int | None) -> NotFound:
+        """Make the error of a workflow, or of a version, that is not registered."""
+        which = name if version is None else f"{name}.{version}"
+        return NotFound(f"No such workflow found by name: {which}{self.instead(name, version)}")
+
+    def instead(self, name: str, version: int | None) -> str:
+        """Say in parentheses what there is of it all the same; empty when there is nothing."""
+        if version is not None and self._metadata.workflow(name, None) is not None:
+            return f" ({name} is registered, but not with version {version})"
+        if self._composer.saved(name):
+            return f" ({name} is saved in the catalog, but not published)"
+        return ""
+
     def code_of(self, name: str) -> int | None:
         """Tell under which code the catalog has published a name; ``None``: it has not."""
         stored = self._metadata.workflow(name, None)
@@ -128,9 +141,3 @@ class Registered:
 
     def _pointed(self, pointer: tuple[int, int]) -> WorkflowDef | None:
         return self._composer.published((pointer,)).get(pointer)
-
-
-def unknown_workflow(name: str, version: int | None) -> NotFound:
-    """Make the error of a workflow, or of a version, that is not registered."""
-    which = name if version is None else f"{name}.{version}"
-    return NotFound(f"No such workflow found by name: {which}")

@@ -30,7 +30,7 @@ from conductor_py.decider.need import FragmentWanted
 from conductor_py.decider.plan import Plan
 from conductor_py.engine.definitions.composing import Composer
 from conductor_py.engine.definitions.plan_cache import PLAN_BYTES, Compiled, PlanCache, Room
-from conductor_py.engine.definitions.registered import Registered, unknown_workflow
+from conductor_py.engine.definitions.registered import Registered
 from conductor_py.engine.definitions.schemas import embed_schemas, names_schema
 from conductor_py.engine.definitions.tags import with_rate_limit
 from conductor_py.engine.port_set import Ports
@@ -83,7 +83,7 @@ class Snapshots:
         revision = self._metadata.revision(partition)
         found = self._registered.definition(name, version)
         if found is None:
-            raise unknown_workflow(name, version)
+            raise self._registered.missing(name, version)
         definition = with_rate_limit(found, self._metadata.tags)
         compiled = self._compile(self._whole(definition))
         with self._lock:
@@ -253,7 +253,10 @@ class Snapshots:
                 version = self._registered.version_of_latest(params.name)
                 if version is None:
                     where = f"task {task.task_reference_name}"
-                    raise NotFound(f"No such sub-workflow found by name: {params.name} ({where})")
+                    instead = self._registered.instead(params.name, None)
+                    raise NotFound(
+                        f"No such sub-workflow found by name: {params.name} ({where}){instead}"
+                    )
                 latest[params.name] = version
         return latest
 
