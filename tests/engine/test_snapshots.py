@@ -210,10 +210,10 @@ def test_plans_of_registered_definitions_are_remembered_within_the_bound_of_all_
 def test_inline_definitions_are_remembered_by_their_size(engine: MemoryEngine) -> None:
     snapshots = snapshots_of(engine.ports)
     for _ in range(100):
-        large = {**workflow("inline", simple("a")), "description": "x" * _MIB}
+        large = {**workflow("large_inline", simple("a")), "description": "x" * _MIB}
         snapshots.inline(workflow_from_json(large), 0)
 
     gc.collect()
     definitions = (one for one in gc.get_objects() if isinstance(one, WorkflowDef))
     # Sixteen at most of 1 MB: each as it came, and made whole in its plan.
-    assert 1 <= sum(one.name == "inline" for one in definitions) <= 2 * 16
+    assert 1 <= sum(one.name == "large_inline" for one in definitions) <= 2 * 16
