@@ -146,8 +146,8 @@ DECIDING: Final = (
         edits=(
             Edit(
                 f"{ENGINE}/sweeping/sweeper.py",
-                "lambda due: self._home(*due)",
-                "lambda due: self._home(0, due[1])",
+                "lambda place: self._home(*place)",
+                "lambda place: self._home(0, place[1])",
             ),
         ),
         caught_by=("tests/engine/test_sweeper.py", KEYED),
