@@ -76,15 +76,14 @@ def check_started(ws: Workspace, spot: Spot, attempt: Attempt) -> bool:
     passed = (total and ws.now_ms >= total, ends and ws.now_ms >= ends)
     if definition is None or not any(passed):
         return False
-    if definition.timeout_policy == "ALERT_ONLY":
+    policy = definition.timeout_policy
+    reason = _total(definition, policy) if passed[0] else _own(attempt, policy)
+    if policy == "ALERT_ONLY":
         seen = scheduling.TOTAL_ALERTED if passed[0] else 0
         seen |= scheduling.TASK_ALERTED if passed[1] else 0
         ws.put(replace(attempt, alerted=attempt.alerted | seen))
-        said = _total(definition, "ALERT_ONLY") if passed[0] else _own(attempt, "ALERT_ONLY")
-        _alert(ws, attempt, seen, said)
+        _alert(ws, attempt, seen, reason)
         return False
-    policy = definition.timeout_policy
-    reason = _total(definition, policy) if passed[0] else _own(attempt, policy)
     _time_out(ws, spot, attempt, policy, reason, "")
     return True
 

@@ -14,11 +14,12 @@ from conductor_py.model.json import JsonObject, JsonValue
 from conductor_py.records import dataclass, field
 
 CONDUCTOR = "conductor"
+"""The provider whose messages go to event handlers."""
+
 ALERT = "conductor:alert"
 """The event of what somebody should look at: a timeout whose policy is ALERT_ONLY, a schedule that
 could not be fired. No sink of an execution has this name.
 """
-"""The provider whose messages go to event handlers."""
 
 MESSAGE_ID_KEY = "conductor.event.messageId"
 EVENT_NAME_KEY = "conductor.event.name"

@@ -379,7 +379,8 @@ class Archived:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchivedId:
-    """Which execution is archived, at which version: what ``delete`` wants."""
+    """Which execution is archived, at which version (what ``delete`` wants), and when it ended."""
 
     execution_id: str
     version: int
+    end_ms: int

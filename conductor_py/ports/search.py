@@ -83,9 +83,11 @@ class Search(Protocol):
         was archived without. As immediate as ``archived``.
         """
 
-    def ended_before(self, instant_ms: int, limit: int, skip: int = 0) -> tuple[ArchivedId, ...]:
-        """List at most ``limit`` archived executions that ended before, the oldest first, without
-        the first ``skip`` of them (retention). Beyond 5,000 there may be none.
+    def ended_before(
+        self, instant_ms: int, limit: int, after: ArchivedId | None = None
+    ) -> tuple[ArchivedId, ...]:
+        """List at most ``limit`` archived executions that ended before, the oldest first, those
+        behind ``after`` if it is given (retention).
         """
 
     def delete(self, execution_id: str, version: int) -> bool:

@@ -606,7 +606,7 @@ def test_tasks_of_a_wide_execution_are_read_by_pages_at_once(index):
     assert (index.page("e1", 3, 0), index.page("e2", 4, 0)) == (None, None)
     index.refresh()
     assert found(index) == ["e1"]
-    assert index.ended_before(T0 + 1, 10) == (ArchivedId(execution_id="e1", version=4),)
+    assert index.ended_before(T0 + 1, 10) == (ArchivedId(execution_id="e1", version=4, end_ms=T0),)
 
 
 def test_the_id_of_a_page_is_that_of_no_execution(index):
@@ -671,11 +671,13 @@ def test_retention_lists_what_ended_before_the_oldest_first(index):
     index.put([document(1, summary("open"))])
     index.refresh()
     assert index.ended_before(T0, 2) == (
-        ArchivedId(execution_id="e3", version=13),
-        ArchivedId(execution_id="e2", version=12),
+        ArchivedId(execution_id="e3", version=13, end_ms=T0 - 3),
+        ArchivedId(execution_id="e2", version=12, end_ms=T0 - 2),
     )
-    assert index.ended_before(T0, 2, 2) == (ArchivedId(execution_id="e1", version=11),)
-    assert index.ended_before(T0, 2, 4_999) == ()
+    (*_, second) = index.ended_before(T0, 2)
+    (third,) = index.ended_before(T0, 2, second)
+    assert third == ArchivedId(execution_id="e1", version=11, end_ms=T0 - 1)
+    assert index.ended_before(T0, 2, third) == ()
     assert len(index.ended_before(T0, 10)) == 3
     assert index.ended_before(T0 - 3, 10) == ()
 

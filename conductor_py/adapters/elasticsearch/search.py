@@ -169,19 +169,24 @@ class ElasticsearchSearch:
                 return None
             return Archived(version=_version(found), document=document)
 
-    def ended_before(self, instant_ms: int, limit: int, skip: int = 0) -> tuple[ArchivedId, ...]:
+    def ended_before(
+        self, instant_ms: int, limit: int, after: ArchivedId | None = None
+    ) -> tuple[ArchivedId, ...]:
         with wrapped():
             answer = self._connection.get().search(
                 index=ARCHIVE.name(self._prefix),
                 query={"range": {"endTime": {"lt": instant_ms}}},
                 sort=[{"endTime": "asc"}, {"workflowId": "asc"}],
-                from_=min(skip, MAX_PAGE_END),
-                size=max(0, min(limit, MAX_PAGE_END - skip)),
+                search_after=[after.end_ms, after.execution_id] if after else None,
+                size=min(limit, MAX_PAGE_END),
                 source=False,
                 version=True,
             )
             hits = answer["hits"]["hits"]
-            return tuple(ArchivedId(execution_id=h["_id"], version=_version(h)) for h in hits)
+            return tuple(
+                ArchivedId(execution_id=h["_id"], version=_version(h), end_ms=int(h["sort"][0]))
+                for h in hits
+            )
 
     def delete(self, execution_id: str, version: int) -> bool:
         def deleted(index: Index) -> bool:

@@ -127,15 +127,18 @@ class MemorySearch:
             return None
         return Archived(version=found.version, document=found.kept)
 
-    def ended_before(self, instant_ms: int, limit: int, skip: int = 0) -> tuple[ArchivedId, ...]:
+    def ended_before(
+        self, instant_ms: int, limit: int, after: ArchivedId | None = None
+    ) -> tuple[ArchivedId, ...]:
         with self._lock:
             ended = sorted(
                 (kept.end_ms, execution_id, kept.version)
                 for execution_id, kept in self._state.archive.items()
                 if kept.end_ms is not None and kept.end_ms < instant_ms
             )
-        page = ended[skip : skip + limit]
-        return tuple(ArchivedId(execution_id=id_, version=v) for _, id_, v in page)
+        behind = (after.end_ms, after.execution_id) if after else (-1, "")
+        page = [each for each in ended if each[:2] > behind][:limit]
+        return tuple(ArchivedId(execution_id=id_, version=v, end_ms=end) for end, id_, v in page)
 
     def delete(self, execution_id: str, version: int) -> bool:
         state = self._state

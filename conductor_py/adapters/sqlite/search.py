@@ -121,14 +121,19 @@ class SqliteSearch:
         )
         return None if found is None else Archived(version=found[0], document=found[1])
 
-    def ended_before(self, instant_ms: int, limit: int, skip: int = 0) -> tuple[ArchivedId, ...]:
+    def ended_before(
+        self, instant_ms: int, limit: int, after: ArchivedId | None = None
+    ) -> tuple[ArchivedId, ...]:
         with self._connections.reading() as connection:
             found = connection.execute(
-                "SELECT workflowId, version FROM archive WHERE endTime < ?"
-                " ORDER BY endTime, workflowId LIMIT ? OFFSET ?",
-                (instant_ms, limit, skip),
+                "SELECT workflowId, version, endTime FROM archive"
+                " WHERE endTime < ? AND (endTime, workflowId) > (?, ?)"
+                " ORDER BY endTime, workflowId LIMIT ?",
+                (instant_ms, after.end_ms, after.execution_id, limit)
+                if after
+                else (instant_ms, -1, "", limit),
             ).fetchall()
-        return tuple(ArchivedId(execution_id=id_, version=version) for id_, version in found)
+        return tuple(ArchivedId(execution_id=id_, version=v, end_ms=end) for id_, v, end in found)
 
     def delete(self, execution_id: str, version: int) -> bool:
         with self._connections.writing() as connection:

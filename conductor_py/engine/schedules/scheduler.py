@@ -54,7 +54,6 @@ _REASON = 999
 _TRACE = 2_000
 _KEPT_REQUEST_BYTES = 4_096
 _LEAST_REST_S = 0.01
-_SKIPPED = "Skipped: "
 _HOME = 0
 """The partition of schedules."""
 
@@ -243,19 +242,20 @@ class Scheduler:
             if schedule.overlap_policy is Overlap.SKIP:
                 running, ended = self._firing.running(schedule.name)
                 if running:
-                    reason = f"{_SKIPPED}execution {running} has not ended."
+                    reason = f"Skipped: execution {running} has not ended."
                     return replace(failed, reason=reason), ended
             run = self._firing.start(schedule, instant, cause=cause, before_ms=before_ms)
             return run, ended
         except StoreFailure:
             raise
         except ConductorError as error:
-            return replace(failed, reason=error.message[:_REASON]), ended
+            return self._told(stored, replace(failed, reason=error.message[:_REASON])), ended
         except Exception as error:
             if stored.tries < _TRIES:
                 raise
             trace = traceback.format_exc()[-_TRACE:]
-            return replace(failed, reason=str(error)[:_REASON], stack_trace=trace), ended
+            told = replace(failed, reason=str(error)[:_REASON], stack_trace=trace)
+            return self._told(stored, told), ended
 
     def _move(
         self,
@@ -266,13 +266,9 @@ class Scheduler:
     ) -> None:
         instant = stored.next_ms
         next_ms = run_after(schedule, instant, self._clock.now_ms()) or 0
-        failed = run.state is RunState.FAILED and not (run.reason or "").startswith(_SKIPPED)
-        if failed:
-            self._alert(stored, run)
         moved = self._firing.settle(stored, run, fired_ms=instant, next_ms=next_ms, ended=ended)
-        _LOG.log(
-            logging.WARNING if failed else logging.INFO,
-            "A schedule could not be fired" if failed else "A schedule fired",
+        _LOG.info(
+            "A schedule fired",
             extra={
                 "action": "schedule_fired",
                 "schedule": stored.name,
@@ -284,8 +280,8 @@ class Scheduler:
             },
         )
 
-    def _alert(self, stored: StoredSchedule, run: ScheduleRun) -> None:
-        """Have somebody look: a repeat of the firing is the same alert."""
+    def _told(self, stored: StoredSchedule, failed: ScheduleRun) -> ScheduleRun:
+        """Have somebody look at a firing that failed: a repeat of it is the same alert."""
         message = EventMessage(
             id=cause_of(stored),
             event=ALERT,
@@ -293,10 +289,11 @@ class Scheduler:
             payload={
                 "schedule": stored.name,
                 "scheduledTime": stored.next_ms,
-                "reason": f"Schedule {stored.name}: {run.reason}",
+                "reason": f"Schedule {stored.name}: {failed.reason}",
             },
         )
         self._outbox.order(_HOME, [(f"alert:{message.id}", dump_message(message))])
+        return failed
 
 
 def cause_of(stored: StoredSchedule) -> str:

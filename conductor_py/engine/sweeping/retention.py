@@ -1,4 +1,4 @@
-"""Retention: what ended long ago leaves the archive, in bounded ticks; nothing is remembered.
+"""Retention: what ended long ago leaves the archive, in bounded ticks.
 
 An execution that is still in the store stays in the archive as well: leaving the store needs it.
 Those that cannot leave the store keep no others: the next tick goes on behind them.
@@ -12,14 +12,13 @@ from typing import Final
 
 from conductor_py.engine.clock import StoreClock
 from conductor_py.model.ids import ExecutionId
+from conductor_py.model.search import ArchivedId
 from conductor_py.ports.search import Search
 from conductor_py.ports.store import ExecutionStore
 
 _LOG = logging.getLogger(__name__)
 
 FOREVER: Final = 0
-_MOST_SKIPPED: Final = 5_000
-"""An index lists no further."""
 
 
 class Retention:
@@ -44,7 +43,7 @@ class Retention:
         self._keep_ms = keep_ms
         self._batch = batch
         self._left = left
-        self._skip = 0
+        self._after: ArchivedId | None = None
 
     def tick(self) -> int:
         """Remove one batch of what is too old, the oldest first; returns how many."""
@@ -52,27 +51,23 @@ class Retention:
             return 0
         removed = 0
         before = self._clock.now_ms() - self._keep_ms
-        found = self._search.ended_before(before, self._batch, self._skip)
+        found = self._search.ended_before(before, self._batch, self._after)
         for old in found:
             if self._store.load(ExecutionId(old.execution_id), ["h"]) is not None:
                 continue
             if self._search.delete(old.execution_id, old.version):
                 self._left(old.execution_id)
                 removed += 1
-        self._go_on(len(found), removed)
+        # From the first again at the end: what stayed may have left the store meanwhile.
+        self._after = found[-1] if len(found) == self._batch else None
+        if self._after and not removed:
+            _LOG.warning(
+                "Old executions stay in the archive, because the store still has them",
+                extra={"action": "archive_kept", "count": len(found)},
+            )
         if removed:
             _LOG.info(
                 "Old executions were removed from the archive",
                 extra={"action": "archive_removed", "count": removed},
             )
         return removed
-
-    def _go_on(self, found: int, removed: int) -> None:
-        """Have the next tick look behind what stays, and from the first again at the end."""
-        is_whole = found == self._batch and self._skip + 2 * self._batch <= _MOST_SKIPPED
-        self._skip = self._skip + found - removed if is_whole else 0
-        if self._skip and not removed:
-            _LOG.warning(
-                "Old executions stay in the archive, because the store still has them",
-                extra={"action": "archive_kept", "count": self._skip},
-            )

@@ -10,7 +10,7 @@
 -- @include claim
 local P, now, id, seq, claim, worker = KEYS[1], store_now(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5]
 -- Progress of more than 4 KB is kept where a result as large is taken; the claim goes on without it.
-local keeps = ARGV[7] == '1' and has_room(P, #ARGV[8])
+local keeps = ARGV[7] == '1' and may_take(P, #ARGV[8])
 goes_on(P)
 local key = P .. 'exec:' .. id
 local present = redis.call('HMGET', key, 'v', 'h', 'a:' .. seq, 'c:' .. seq)

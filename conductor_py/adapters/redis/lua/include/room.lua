@@ -17,19 +17,14 @@ local function fullness()
   return most > 0 and (told_of(page, 'used_memory') - told_of(page, 'mem_not_counted_for_evict')) / most or 0
 end
 
+local function refuse()
+  error("OOM command not allowed when used memory > 'maxmemory'.", 0)
+end
+
 local function refuse_above(share)
   if fullness() > share then
-    error("OOM command not allowed when used memory > 'maxmemory'.", 0)
+    refuse()
   end
-end
-
--- How much more than maxmemory there may be when so many bytes of what was accepted are taken.
-local function share_for(bytes)
-  return bytes > 65536 and 1.25 or 1.5
-end
-
-local function has_room(P, bytes)
-  return bytes <= 4096 or not is_full(P) or fullness() <= share_for(bytes)
 end
 
 -- Above this what executions start of their own waits, and what has ended leaves sooner: a fifth is for others.
@@ -45,11 +40,15 @@ local function needs_room(P)
   redis.call('SETRANGE', P .. 'room', 0, '')
 end
 
--- More of what was accepted, so many bytes: it may take a quarter of maxmemory besides, what is less than 64 KB half
--- of it, and what is less than 4 KB whatever there is.
+-- Whether more of what was accepted is taken, so many bytes: it may take a quarter of maxmemory besides, what is less
+-- than 64 KB half of it, and what is less than 4 KB whatever there is.
+local function may_take(P, bytes)
+  return bytes <= 4096 or not is_full(P) or fullness() <= (bytes > 65536 and 1.25 or 1.5)
+end
+
 local function may_need_room(P, bytes)
-  if bytes > 4096 and is_full(P) then
-    refuse_above(share_for(bytes))
+  if not may_take(P, bytes) then
+    refuse()
   end
   goes_on(P)
 end
