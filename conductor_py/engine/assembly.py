@@ -33,14 +33,11 @@ from conductor_py.engine.definitions.schemas import Schemas
 from conductor_py.engine.definitions.script_check import ScriptCheck
 from conductor_py.engine.definitions.snapshots import Snapshots
 from conductor_py.engine.definitions.tags import Tags
-from conductor_py.engine.effects.deliveries import deliveries
-from conductor_py.engine.effects.effects import Effects
 from conductor_py.engine.effects.events import Events
-from conductor_py.engine.effects.indexing import Indexing
 from conductor_py.engine.effects.notifications import Listeners
-from conductor_py.engine.effects.removing import Removing
 from conductor_py.engine.effects.shared_admission import admitting
 from conductor_py.engine.effects.shared_limits import SharedLimits, limited
+from conductor_py.engine.effects_assembly import effects_part
 from conductor_py.engine.engine import Engine
 from conductor_py.engine.executions.awaiting import Awaiting
 from conductor_py.engine.executions.executions import STAYS_MS, Executions
@@ -63,10 +60,8 @@ from conductor_py.engine.payloads.holding import GRACE_MS, PayloadHolding
 from conductor_py.engine.payloads.payloads import PayloadLocations
 from conductor_py.engine.port_set import Ports
 from conductor_py.engine.quiet import Quiet
-from conductor_py.engine.reading.archiving import Archiving
 from conductor_py.engine.reading.reading import Reading
 from conductor_py.engine.reading.views import Views
-from conductor_py.engine.reading.wide_archiving import WideArchiving
 from conductor_py.engine.schedules.backfills import Backfills
 from conductor_py.engine.schedules.scheduler import Firing, RunHistory, Scheduler
 from conductor_py.engine.schedules.schedules import Schedules
@@ -284,55 +279,22 @@ def assemble(
     )
     history = run_history or RunHistory()
     firing = Firing(ports.schedules, executions, clock, history)
-    indexing = Indexing(
-        store=ports.store,
-        reader=ports.reader,
-        search=ports.search,
-        archiving=Archiving(
-            ports.reader, snapshots, views, holding, index_tasks=gather_tasks_ms is not None
-        ),
-        wide=WideArchiving(
-            store=ports.store,
-            reader=ports.reader,
-            search=ports.search,
-            snapshots=snapshots,
-            views=views,
-            holding=holding,
-            elapsed_ms=clock.elapsed_ms,
-            index_tasks=gather_tasks_ms is not None,
-        ),
-    )
-    removing = Removing(
-        outbox=ports.outbox,
-        store=ports.store,
-        reader=ports.reader,
+    effects = effects_part(
+        ports,
+        clock=clock,
         snapshots=snapshots,
-        search=ports.search,
-        indexing=indexing,
+        views=views,
+        kept=kept,
+        executor=executor,
+        operations=operations,
+        executions=executions,
+        tasks=tasks,
+        limits=shared_limits,
+        listeners=listeners or Listeners(),
+        patience=Patience(give_up_ms=give_up_ms),
+        most_bytes=payload_limits.largest,
+        index_tasks=gather_tasks_ms is not None,
         left=left,
-    )
-    effects = Effects(
-        outbox=ports.outbox,
-        store=ports.store,
-        indexing=indexing,
-        removing=removing,
-        elapsed_ms=clock.elapsed_ms,
-        others=deliveries(
-            ports,
-            executor=executor,
-            executions=executions,
-            tasks=tasks,
-            operations=operations,
-            snapshots=snapshots,
-            clock=clock,
-            listeners=listeners or Listeners(),
-            patience=Patience(give_up_ms=give_up_ms),
-            limits=shared_limits,
-            views=views,
-            payloads=reader,
-            holding=holding,
-            most_bytes=payload_limits.largest,
-        ),
     )
     awaiting = Awaiting(
         executions=executions,
