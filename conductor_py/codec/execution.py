@@ -130,6 +130,7 @@ _HEADER: tuple[tuple[str, str, Any], ...] = (
     ("sound", "ok", False),
     ("business_at", "biz", 0),
     ("zone", "zone", ""),
+    ("parents_word", "word", 0),
 )
 
 _ATTEMPT: tuple[tuple[str, str, Any], ...] = (

@@ -6,7 +6,7 @@ anybody waited for it again.
 
 from __future__ import annotations
 
-from conductor_py.decider import control, operators, scheduling, timeouts
+from conductor_py.decider import control, operators, parents_word, scheduling, timeouts
 from conductor_py.decider.need import ChildState, ChildStateWanted
 from conductor_py.decider.operators import sub_workflow
 from conductor_py.decider.workspace import Spot, Workspace
@@ -39,7 +39,11 @@ def adopt(ws: Workspace, spot: Spot, before: Attempt, retries: int, *, resume: b
         retry = Operation(
             id=f"{ASKED_BY_PARENT}{task_id(ws.id, attempt.seq)}",
             name="retry",
-            arguments={"resume": True, "generation": state.generation},
+            arguments={
+                "resume": True,
+                "generation": state.generation,
+                parents_word.WORD: parents_word.taking_over(attempt.seq),
+            },
         )
         ws.sends.append(Send(execution=child, event=retry))
     elif state.status.terminal:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from conductor_py.decider import failure_workflow, hiding, pausing, schemas
+from conductor_py.decider import failure_workflow, hiding, parents_word, pausing, schemas
 from conductor_py.decider.expressions.expressions import TooLarge
 from conductor_py.decider.generations import clearing, unfinished
 from conductor_py.decider.need import Read
@@ -191,7 +191,8 @@ def leave_child(ws: Workspace, attempt: Attempt, reason: str | None, *, nth: int
     if attempt.child is None or attempt.followed:
         return
     identity = f"cancel:{task_id(ws.id, attempt.seq)}" + (f":{nth}" if nth else "")
-    terminate = Operation(id=identity, name="terminate", arguments={"reason": reason})
+    arguments = {"reason": reason, parents_word.WORD: parents_word.leaving(ws.next_seq)}
+    terminate = Operation(id=identity, name="terminate", arguments=arguments)
     ws.sends.append(Send(execution=ExecutionId(attempt.child), event=terminate))
 
 

@@ -64,7 +64,7 @@ class Header:
     ``final`` counts the tasks of a DAG of which it is known in this generation what became.
     ``sound`` says that no attempt has ever failed (False where an older server wrote it).
     ``business_at`` is the instant that it is about (0: that of its start), ``zone`` the zone by
-    whose calendar (empty: UTC).
+    whose calendar (empty: UTC). ``parents_word`` is the latest of what its parent's attempts said.
     """
 
     plan: str
@@ -114,6 +114,7 @@ class Header:
     sound: bool = False
     business_at: int = 0
     zone: str = ""
+    parents_word: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

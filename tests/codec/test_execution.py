@@ -79,6 +79,7 @@ _HEADER_FACTS: dict[str, Any] = dict(  # noqa: C408 - reads as the constructor d
     final=_NUMBER,
     business_at=_NUMBER,
     zone=_TEXT,
+    parents_word=_NUMBER,
     fragments=_NUMBER,
     has_domains=st.booleans(),
     updated_at=_NUMBER,

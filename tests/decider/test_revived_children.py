@@ -2,7 +2,7 @@
 
 import pytest
 
-from conductor_py.errors import Conflict
+from conductor_py.errors import Conflict, NotFound
 from conductor_py.model.requests import RerunRequest
 from conductor_py.testing import MemoryEngine
 from tests.builders import (
@@ -376,3 +376,18 @@ def test_execution_that_was_terminated_and_retried_at_once(engine: MemoryEngine)
     engine.run("x")
     pass_time(engine, seconds=2)
     assert status_of(engine, started) == "COMPLETED"
+
+
+def test_word_of_a_parent_that_a_later_one_has_overtaken_is_void(engine: MemoryEngine) -> None:
+    started = engine.start(workflow("c", simple("x")))
+    say = engine.engine.steering._operations.carry_out
+    with pytest.raises(NotFound, match="only one that has ended"):
+        say(started, "retry", {"resume": True, "word": 4})
+    say(started, "terminate", {"reason": "late", "word": 3})
+    assert status_of(engine, started) == "RUNNING"
+    say(started, "terminate", {"reason": "in time", "word": 5})
+    assert status_of(engine, started) == "TERMINATED"
+    say(started, "retry", {"resume": True, "word": 4})
+    assert status_of(engine, started) == "TERMINATED"
+    say(started, "retry", {"resume": True, "word": 6})
+    assert status_of(engine, started) == "RUNNING"

@@ -84,3 +84,30 @@ def test_a_child_in_another_partition_ends_with_its_parent(engine: Engine) -> No
     post = f"{parent}:post:cancel:{parent}-1"
     assert engine.effects.run(partition_of(parent), [post]) == 1
     assert engine.executions.document(child)["status"] == "TERMINATED"
+
+
+def _terminated_and_retried(engine: Engine) -> tuple[ExecutionId, ExecutionId]:
+    """A parent and its child in another partition, whom neither has reached yet."""
+    parent, child = _abroad(engine)
+    engine.executions.terminate(parent, reason="enough")
+    engine.executor.go_on(None, "h", [parent])  # cleans up
+    engine.recovery.retry(parent, resume_subworkflows=True)
+    engine.executor.go_on(None, "h", [parent])
+    return parent, child
+
+
+def test_a_termination_that_a_retry_has_overtaken_does_not_end_the_child(engine: Engine) -> None:
+    parent, child = _terminated_and_retried(engine)
+    for late in (f"revive:{parent}-2", f"cancel:{parent}-1"):
+        assert engine.effects.run(partition_of(parent), [f"{parent}:post:{late}"]) == 1
+    assert engine.executions.document(child)["status"] == "RUNNING"
+    assert engine.executions.document(parent)["status"] == "RUNNING"
+
+
+def test_a_retry_that_a_termination_has_overtaken_does_not_wake_the_child(engine: Engine) -> None:
+    parent, child = _terminated_and_retried(engine)
+    engine.executions.terminate(parent, reason="enough after all")
+    engine.executor.go_on(None, "h", [parent])
+    for late in (f"cancel:{parent}-1", f"cancel:{parent}-2", f"revive:{parent}-2"):
+        assert engine.effects.run(partition_of(parent), [f"{parent}:post:{late}"]) == 1
+    assert engine.executions.document(child)["status"] == "TERMINATED"

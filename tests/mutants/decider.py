@@ -577,6 +577,19 @@ GENERATIONS: Final = (
         caught_by=("tests/decider/test_revived_children.py",),
     ),
     Mutant(
+        id="overtaken-word-counts",
+        bug="A termination by the parent ends a child that a later retry has reached before it.",
+        breaks=("I8",),
+        edits=(
+            Edit(
+                f"{DECIDER}/parents_word.py",
+                "    if word < ws.header.parents_word:\n",
+                "    if word < 0:\n",
+            ),
+        ),
+        caught_by=("tests/decider/test_revived_children.py",),
+    ),
+    Mutant(
         id="each-its-own-root",
         bug="What an execution starts counts under it, whoever has set it going itself.",
         breaks=("I10",),

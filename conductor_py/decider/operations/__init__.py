@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
+from conductor_py.decider import parents_word
 from conductor_py.decider.operations.force_success import force_success
 from conductor_py.decider.operations.jump import jump
 from conductor_py.decider.operations.message import message
@@ -75,6 +76,8 @@ def operate(ws: Workspace, operation: Operation) -> None:
             error="INVALID_INPUT",
             message=f"Unknown operation '{operation.name}'",
         )
+    elif parents_word.is_overtaken(ws, operation):
+        answer = Answer(operation=operation.id)
     else:
         answer = verb(ws, operation)
     if answer is not None:
