@@ -60,7 +60,7 @@ class Server:
         "conductor.server.oneProcess",
         "true",
         "Run all parts of the all-in-one server (API, sweeper, scheduler, system-task worker, "
-        "effects) as threads of one process: a third of the memory. With false, or with several "
+        "effects) as threads of one process: half of the memory. With false, or with several "
         "processes of the HTTP server, each part has a process of its own.",
     )
     blocking_threads: int = count(

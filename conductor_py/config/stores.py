@@ -197,6 +197,19 @@ class Index:
         "Password for Elasticsearch.",
         secret=True,
     )
+    api_key: str = text(
+        "conductor.elasticsearch.apiKey",
+        "",
+        "API key for Elasticsearch, encoded as it gives it out, in place of a user's name and "
+        "password.",
+        secret=True,
+    )
+    ca_file: str = text(
+        "conductor.elasticsearch.sslCaFile",
+        "",
+        "File of certificates (PEM) to trust with https, in place of the usual ones: that of the "
+        "authority which Elasticsearch makes for itself, for example.",
+    )
     prefix: str = text(
         "conductor.elasticsearch.indexPrefix",
         "conductor",

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from conductor_py.config import Settings
 from conductor_py.config.extras import ELASTICSEARCH, require_extra
+from conductor_py.errors import ConfigurationError
 from conductor_py.ports.search import Search
 from conductor_py.wiring.installation import data_directory
 
@@ -19,6 +22,15 @@ def search_of(settings: Settings) -> Search:
             rewritten_bytes=settings.erasure.sqlite_bytes,
         )
     require_extra("search", ELASTICSEARCH)
+    if index.api_key and index.username:
+        raise ConfigurationError(
+            "conductor.elasticsearch.apiKey: takes the place of conductor.elasticsearch.username,"
+            " name one of both"
+        )
+    if index.ca_file and not Path(index.ca_file).is_file():
+        raise ConfigurationError(
+            f"conductor.elasticsearch.sslCaFile: there is no file {index.ca_file}"
+        )
     from conductor_py.adapters.elasticsearch.client import ElasticsearchSettings
     from conductor_py.adapters.elasticsearch.search import ElasticsearchSearch
 
@@ -34,5 +46,7 @@ def search_of(settings: Settings) -> Search:
             batch=index.batch,
             username=index.username or None,
             password=index.password or None,
+            api_key=index.api_key or None,
+            ca_certs=index.ca_file or None,
         )
     )

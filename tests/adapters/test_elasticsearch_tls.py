@@ -1,0 +1,96 @@
+"""An Elasticsearch that speaks TLS, with a certificate that no authority has signed."""
+
+from __future__ import annotations
+
+import ssl
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conductor_py.config import load
+from conductor_py.errors import ConfigurationError, StoreUnavailable
+from conductor_py.model.search import SearchRequest
+from conductor_py.wiring.search import search_of
+from tests.certificates import certificate_of
+
+_NOTHING = b'{"hits": {"total": {"value": 0, "relation": "eq"}, "hits": []}}'
+
+
+class _Empty(BaseHTTPRequestHandler):
+    """Finds nothing, and remembers who asked."""
+
+    callers: list[str | None]
+
+    def do_POST(self) -> None:
+        self.callers.append(self.headers["Authorization"])
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(_NOTHING)))
+        self.end_headers()
+        self.wfile.write(_NOTHING)
+
+    def log_message(self, *_: object) -> None:
+        """Nothing to tell."""
+
+
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, *_: object) -> None:
+        """Who does not trust the certificate hangs up."""
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> Path:
+    return certificate_of("localhost", tmp_path)
+
+
+@pytest.fixture
+def server(certificate: Path) -> Iterator[Any]:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    handler = type("Handler", (_Empty,), {"callers": []})
+    with _Server(("127.0.0.1", 0), handler) as made:
+        made.socket = context.wrap_socket(
+            made.socket, server_side=True, do_handshake_on_connect=False
+        )
+        threading.Thread(target=made.serve_forever, args=(0.01,), daemon=True).start()
+        yield made
+        made.shutdown()
+
+
+def _search(server: Any, **flags: str) -> Any:
+    named = {
+        "indexing.type": "elasticsearch",
+        "elasticsearch.url": f"https://localhost:{server.server_address[1]}",
+        "elasticsearch.autoIndexManagementEnabled": "false",
+        **{f"elasticsearch.{name}": value for name, value in flags.items()},
+    }
+    return search_of(load(flags={f"conductor.{key}": value for key, value in named.items()}))
+
+
+def test_a_certificate_that_the_named_file_vouches_for_is_good(
+    server: Any, certificate: Path
+) -> None:
+    search = _search(server, sslCaFile=str(certificate), apiKey="bmFtZTprZXk=")
+    assert search.search(SearchRequest()).total_hits == 0
+    assert server.RequestHandlerClass.callers == ["ApiKey bmFtZTprZXk="]
+
+
+def test_a_certificate_that_nobody_vouches_for_is_refused(server: Any) -> None:
+    with pytest.raises(StoreUnavailable, match="TlsError"):
+        _search(server).search(SearchRequest())
+    assert server.RequestHandlerClass.callers == []
+
+
+def test_a_file_of_certificates_that_is_not_there_is_a_wrong_setting(server: Any) -> None:
+    with pytest.raises(ConfigurationError, match=r"sslCaFile: there is no file /none\.pem"):
+        _search(server, sslCaFile="/none.pem")
+
+
+def test_a_key_and_a_user_are_not_named_together(server: Any) -> None:
+    with pytest.raises(ConfigurationError, match="apiKey: takes the place of"):
+        _search(server, apiKey="a", username="u", password="p")
