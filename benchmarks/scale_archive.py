@@ -25,7 +25,7 @@ from conductor_py.model.search import (
     anywhere,
 )
 
-_PART: Final = "Very many archived executions, embedded index"
+_PART: Final = "Very many archived executions of two tasks, embedded index"
 _BATCH: Final = 500
 _SEARCHES: Final = 60
 _TYPES: Final = 50
