@@ -13,7 +13,7 @@ from conductor_py.decider.workspace import Spot, Workspace
 from conductor_py.model.decision import Send
 from conductor_py.model.event import Operation
 from conductor_py.model.execution import Attempt
-from conductor_py.model.ids import task_id
+from conductor_py.model.ids import ExecutionId, partition_of, task_id
 from conductor_py.model.status import TaskStatus, WorkflowStatus
 
 ASKED_BY_PARENT = "revive:"
@@ -34,20 +34,21 @@ def adopt(ws: Workspace, spot: Spot, before: Attempt, retries: int, *, resume: b
         operators.open_(ws, spot)
         return
     attempt = _open(ws, spot, before, child)
+    word = {parents_word.WORD: parents_word.taking_over(attempt.seq)}
     if resume and state.status is not WorkflowStatus.COMPLETED:
         # One that still runs may have its termination in the inbox: the retry comes behind it.
         retry = Operation(
             id=f"{ASKED_BY_PARENT}{task_id(ws.id, attempt.seq)}",
             name="retry",
-            arguments={
-                "resume": True,
-                "generation": state.generation,
-                parents_word.WORD: parents_word.taking_over(attempt.seq),
-            },
+            arguments={"resume": True, "generation": state.generation, **word},
         )
         ws.sends.append(Send(execution=child, event=retry))
     elif state.status.terminal:
         sub_workflow.ended(ws, spot, attempt, child, state)
+    elif partition_of(ExecutionId(child)) != partition_of(ws.id):
+        identity = f"adopt:{task_id(ws.id, attempt.seq)}"
+        taken = Operation(id=identity, name="taken_over", arguments=word)
+        ws.sends.append(Send(execution=child, event=taken))
 
 
 def _open(ws: Workspace, spot: Spot, before: Attempt, child: str) -> Attempt:

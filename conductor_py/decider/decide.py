@@ -22,6 +22,7 @@ from conductor_py.decider import (
     idle,
     notices,
     operators,
+    parents_word,
     pausing,
     scheduling,
     schemas,
@@ -128,7 +129,7 @@ def _attempt(missing: dict[str, Request], step: Callable[..., None], *args: obje
 
 
 def _consume(ws: Workspace, event: Event) -> None:
-    if generations.defers(ws, event):
+    if parents_word.is_overtaken(ws, event) or generations.defers(ws, event):
         return
     match event:
         case Operation():

@@ -292,6 +292,7 @@ def assemble(
         limits=shared_limits,
         listeners=listeners or Listeners(),
         patience=Patience(give_up_ms=give_up_ms),
+        restore=restoring.restore,
         most_bytes=payload_limits.largest,
         index_tasks=gather_tasks_ms is not None,
         left=left,

@@ -22,6 +22,7 @@ from conductor_py.engine.reading.archiving import Archiving
 from conductor_py.engine.reading.views import Views
 from conductor_py.engine.reading.wide_archiving import WideArchiving
 from conductor_py.engine.tasks.tasks import Tasks
+from conductor_py.model.ids import ExecutionId
 
 
 def effects_part(
@@ -38,12 +39,14 @@ def effects_part(
     limits: SharedLimits,
     listeners: Listeners,
     patience: Patience,
+    restore: Callable[[ExecutionId], bool],
     most_bytes: int,
     index_tasks: bool,
     left: Callable[[str], None],
 ) -> Effects:
-    """Make it. ``most_bytes``: what an event handler makes of a message. ``index_tasks`` puts tasks
-    into the index with their execution. ``left`` hears of an execution that is gone for good.
+    """Make it. ``restore`` brings an archived execution back. ``most_bytes``: what an event handler
+    makes of a message. ``index_tasks`` puts tasks into the index with their execution. ``left``
+    hears of an execution that is gone for good.
     """
     indexing = Indexing(
         store=ports.store,
@@ -89,6 +92,7 @@ def effects_part(
             views=views,
             payloads=kept.reader,
             holding=kept.holding,
+            restore=restore,
             most_bytes=most_bytes,
         ),
     )

@@ -65,7 +65,7 @@ def server(certificate: Path) -> Iterator[Any]:
 def _search(server: Any, **flags: str) -> Any:
     named = {
         "indexing.type": "elasticsearch",
-        "elasticsearch.url": f"https://localhost:{server.server_address[1]}",
+        "elasticsearch.url": f"https://localhost:{server.server_address[1]}" if server else "",
         "elasticsearch.autoIndexManagementEnabled": "false",
         **{f"elasticsearch.{name}": value for name, value in flags.items()},
     }
@@ -86,11 +86,29 @@ def test_a_certificate_that_nobody_vouches_for_is_refused(server: Any) -> None:
     assert server.RequestHandlerClass.callers == []
 
 
-def test_a_file_of_certificates_that_is_not_there_is_a_wrong_setting(server: Any) -> None:
-    with pytest.raises(ConfigurationError, match=r"sslCaFile: there is no file /none\.pem"):
-        _search(server, sslCaFile="/none.pem")
+@pytest.mark.parametrize("content", [None, "not a certificate"])
+def test_a_file_that_holds_no_certificates_is_a_wrong_setting(
+    server: Any, tmp_path: Path, content: str | None
+) -> None:
+    file = tmp_path / "ca.pem"
+    if content:
+        file.write_text(content)
+    with pytest.raises(ConfigurationError, match=r"sslCaFile: .*ca\.pem is no file of cert"):
+        _search(server, sslCaFile=str(file))
 
 
-def test_a_key_and_a_user_are_not_named_together(server: Any) -> None:
+def test_certificates_for_a_server_without_https_are_a_wrong_setting(certificate: Path) -> None:
+    with pytest.raises(ConfigurationError, match="names a server without https"):
+        _search(None, sslCaFile=str(certificate), url="https://one:9200,http://two:9200")
+
+
+@pytest.mark.parametrize("other", [{"username": "u"}, {"password": "p"}])
+def test_a_key_and_a_user_are_not_named_together(server: Any, other: dict[str, str]) -> None:
     with pytest.raises(ConfigurationError, match="apiKey: takes the place of"):
-        _search(server, apiKey="a", username="u", password="p")
+        _search(server, apiKey="a", **other)
+
+
+@pytest.mark.parametrize("key", ["a\nb", "a b", "schl\u00fcssel"])
+def test_a_key_that_no_header_can_carry_is_a_wrong_setting(server: Any, key: str) -> None:
+    with pytest.raises(ConfigurationError, match="apiKey: not a key"):
+        _search(server, apiKey=key)

@@ -111,3 +111,43 @@ def test_a_retry_that_a_termination_has_overtaken_does_not_wake_the_child(engine
     for late in (f"cancel:{parent}-1", f"cancel:{parent}-2", f"revive:{parent}-2"):
         assert engine.effects.run(partition_of(parent), [f"{parent}:post:{late}"]) == 1
     assert engine.executions.document(child)["status"] == "TERMINATED"
+
+
+def test_a_termination_does_not_end_a_child_that_was_taken_over_since(engine: Engine) -> None:
+    parent, child = _abroad(engine)
+    engine.executions.terminate(parent, reason="enough")
+    engine.executor.go_on(None, "h", [parent])  # cleans up
+    engine.executions.terminate(child, reason="this, too")
+    engine.executor.go_on(None, "h", [child])
+    engine.recovery.retry(child)
+    engine.executor.go_on(None, "h", [child])
+    assert engine.effects.run(partition_of(child), [f"{child}:post:revived:2"]) == 1
+    assert engine.executions.document(parent)["status"] == "RUNNING"
+    for late in (f"adopt:{parent}-2", f"cancel:{parent}-1"):
+        assert engine.effects.run(partition_of(parent), [f"{parent}:post:{late}"]) == 1
+    assert engine.executions.document(child)["status"] == "RUNNING"
+
+
+@pytest.mark.parametrize("archived", [True, False])
+def test_a_child_that_left_before_its_retry_came_is_brought_back_or_ends_its_task(
+    engine: Engine, archived: bool
+) -> None:
+    parent, child = _abroad(engine)
+    engine.executions.terminate(parent, reason="enough")
+    engine.executor.go_on(None, "h", [parent])
+    assert engine.effects.run(partition_of(parent), [f"{parent}:post:cancel:{parent}-1"]) == 1
+    engine.executor.go_on(None, "h", [child])
+    engine.recovery.retry(parent, resume_subworkflows=True)
+    engine.executor.go_on(None, "h", [parent])
+    engine.steering.remove(child, archive=archived)
+    assert engine.executions.view(child) is None
+
+    assert engine.effects.run(partition_of(parent), [f"{parent}:post:revive:{parent}-2"]) == 1
+
+    if archived:
+        assert engine.executions.document(child)["status"] == "RUNNING"
+        assert engine.executions.document(parent)["status"] == "RUNNING"
+    else:
+        ended = engine.executions.document(parent)
+        assert ended["status"] == "FAILED"
+        assert f"Sub workflow {child} cannot be found" in str(ended["reasonForIncompletion"])

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from conductor_py.decider import parents_word
 from conductor_py.decider.operations.force_success import force_success
 from conductor_py.decider.operations.jump import jump
 from conductor_py.decider.operations.message import message
@@ -23,6 +22,7 @@ from conductor_py.decider.operations.retry import retry
 from conductor_py.decider.operations.signal import signal
 from conductor_py.decider.operations.skip import skip
 from conductor_py.decider.operations.take_on import take_on
+from conductor_py.decider.operations.taken_over import taken_over
 from conductor_py.decider.operations.terminate import terminate
 from conductor_py.decider.operations.upgrade import upgrade
 from conductor_py.decider.operations.variables import variables
@@ -49,6 +49,7 @@ VERBS: Mapping[str, Verb] = MappingProxyType(
         "signal": signal,
         "skip": skip,
         "take_on": take_on,
+        "taken_over": taken_over,
         "terminate": terminate,
         "upgrade": upgrade,
         "variables": variables,
@@ -76,8 +77,6 @@ def operate(ws: Workspace, operation: Operation) -> None:
             error="INVALID_INPUT",
             message=f"Unknown operation '{operation.name}'",
         )
-    elif parents_word.is_overtaken(ws, operation):
-        answer = Answer(operation=operation.id)
     else:
         answer = verb(ws, operation)
     if answer is not None:

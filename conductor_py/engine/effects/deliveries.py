@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from conductor_py.engine.clock import StoreClock
@@ -24,6 +25,7 @@ from conductor_py.engine.port_set import Ports
 from conductor_py.engine.reading.task_index import TaskIndex
 from conductor_py.engine.reading.views import Views
 from conductor_py.engine.tasks.tasks import Tasks
+from conductor_py.model.ids import ExecutionId
 from conductor_py.ports.touched import EFFECT
 
 
@@ -42,6 +44,7 @@ def deliveries(
     views: Views,
     payloads: PayloadReader,
     holding: PayloadHolding,
+    restore: Callable[[ExecutionId], bool],
     most_bytes: int,
 ) -> dict[str, EffectHandler]:
     """Carry out the effects that leave the engine, by kind. ``most_bytes``: what an event handler
@@ -85,7 +88,7 @@ def deliveries(
         "publish": events.deliver,
         "notify": notifications.deliver,
         "start": keys.handle,
-        "post": Posts(ports.store, executor).handle,
+        "post": Posts(ports.store, executor, restore).handle,
         KIND: Admissions(limits, executor).handle,
         EFFECT: index.handle,
         DISCARD: disposal.handle,

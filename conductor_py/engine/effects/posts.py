@@ -6,38 +6,77 @@ child only has its parent look at it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import orjson
 
+from conductor_py.codec.event import dump_event, load_event
+from conductor_py.decider.adoption import ASKED_BY_PARENT
 from conductor_py.engine.decisions.executor import Executor
 from conductor_py.engine.patience import Handled
-from conductor_py.model.ids import ExecutionId
+from conductor_py.errors import Conflict
+from conductor_py.model.event import ChildEnded, Operation
+from conductor_py.model.ids import ExecutionId, split_task_id
+from conductor_py.model.status import WorkflowStatus
 from conductor_py.ports.outbox import Pending
-from conductor_py.ports.store import ExecutionStore
+from conductor_py.ports.store import ExecutionStore, Outcome
 
 
 class Posts:
     """Carries out the effects of kind ``post``."""
 
-    def __init__(self, store: ExecutionStore, executor: Executor) -> None:
-        """Deliver by ``store``; ``executor`` goes on with whom it was for."""
+    def __init__(
+        self, store: ExecutionStore, executor: Executor, restore: Callable[[ExecutionId], bool]
+    ) -> None:
+        """Deliver by ``store``; ``executor`` goes on with whom it was for. ``restore`` brings an
+        archived execution back.
+        """
         self._store = store
         self._executor = executor
+        self._restore = restore
 
     def handle(self, _partition: int, effects: Sequence[Pending]) -> Handled:
-        """Put each event into the inbox it is for; what has left the store gets none."""
+        """Put each event into the inbox it is for. What has left the store gets none, but for a
+        child that its parent retries, and waits for.
+        """
         handled = Handled()
         for effect in effects:
             post = orjson.loads(effect.document)
-            holder = self._executor.name()
-            reply = self._store.send(
-                ExecutionId(post["to"]),
-                effect.id,
-                str(post["event"]).encode(),
-                holder,
-                self._executor.lease_ms,
-            )
-            self._executor.go_on(reply.loaded, holder)
+            to, event = ExecutionId(post["to"]), str(post["event"]).encode()
+            if not self._send(to, effect.id, event):
+                self._missed(to, effect.id, event)
             handled.done.append(effect)
         return handled
+
+    def _send(self, to: ExecutionId, name: str, event: bytes) -> bool:
+        """Send it, and go on with whom it is for; false when the store has no such execution."""
+        holder = self._executor.name()
+        reply = self._store.send(to, name, event, holder, self._executor.lease_ms)
+        self._executor.go_on(reply.loaded, holder)
+        return reply.outcome is not Outcome.GONE
+
+    def _missed(self, child: ExecutionId, name: str, event: bytes) -> None:
+        """Bring a child back that left the store after its parent has looked; where that cannot be,
+        the parent looks again.
+        """
+        retry = load_event(event)
+        if not (isinstance(retry, Operation) and retry.id.startswith(ASKED_BY_PARENT)):
+            return
+        if self._is_back(child) and self._send(child, name, event):
+            return
+        parent, seq = split_task_id(retry.id.removeprefix(ASKED_BY_PARENT))
+        gone = ChildEnded(
+            seq=seq,
+            child=child,
+            child_generation=0,
+            status=WorkflowStatus.TERMINATED,
+            reason=None,
+            output={},
+        )
+        self._send(parent, f"{name}:gone", dump_event(gone))
+
+    def _is_back(self, child: ExecutionId) -> bool:
+        try:
+            return self._restore(child)
+        except Conflict:
+            return False  # archived without what that needs
