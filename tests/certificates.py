@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import ipaddress
+import socketserver
+import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -40,3 +45,17 @@ def certificate_of(host: str, folder: Path, *addresses: str) -> Path:
         + made.public_bytes(serialization.Encoding.PEM)
     )
     return file
+
+
+@contextmanager
+def serving_tls(server: socketserver.TCPServer, certificate: Path) -> Iterator[int]:
+    """Have a server speak TLS; yields its port."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    with server:
+        server.socket = context.wrap_socket(
+            server.socket, server_side=True, do_handshake_on_connect=False
+        )
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        yield server.server_address[1]
+        server.shutdown()

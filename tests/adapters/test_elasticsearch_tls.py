@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ssl
-import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -15,7 +13,7 @@ from conductor_py.config import load
 from conductor_py.errors import ConfigurationError, StoreUnavailable
 from conductor_py.model.search import SearchRequest
 from conductor_py.wiring.search import search_of
-from tests.certificates import certificate_of
+from tests.certificates import certificate_of, serving_tls
 
 _NOTHING = b'{"hits": {"total": {"value": 0, "relation": "eq"}, "hits": []}}'
 
@@ -50,16 +48,10 @@ def certificate(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def server(certificate: Path) -> Iterator[Any]:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate)
     handler = type("Handler", (_Empty,), {"callers": []})
-    with _Server(("127.0.0.1", 0), handler) as made:
-        made.socket = context.wrap_socket(
-            made.socket, server_side=True, do_handshake_on_connect=False
-        )
-        threading.Thread(target=made.serve_forever, args=(0.01,), daemon=True).start()
+    made = _Server(("127.0.0.1", 0), handler)
+    with serving_tls(made, certificate):
         yield made
-        made.shutdown()
 
 
 def _search(server: Any, **flags: str) -> Any:

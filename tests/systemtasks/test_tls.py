@@ -10,7 +10,7 @@ import pytest
 from conductor_py.model.status import TaskStatus
 from conductor_py.outbound import connection
 from conductor_py.outbound.addresses import AddressRules, networks
-from tests.certificates import certificate_of
+from tests.certificates import certificate_of, serving_tls
 from tests.systemtasks.conftest import WebServer, ask, response_of, web_server_on
 
 NAME = "secure.example"
@@ -22,16 +22,10 @@ def secure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[WebServe
     file = certificate_of(NAME, tmp_path, "127.0.0.9")
     site = WebServer(host=NAME)
     server = web_server_on(site)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(file)
-    server.socket = context.wrap_socket(server.socket, server_side=True)
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
     trusting = ssl.create_default_context(cafile=str(file))
     monkeypatch.setattr(connection, "_tls", lambda: trusting)
-    yield site
-    server.shutdown()
-    server.server_close()
+    with serving_tls(server, file):
+        yield site
 
 
 def test_certificate_of_the_host_is_good(secure: WebServer) -> None:

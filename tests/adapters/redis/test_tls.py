@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 import socketserver
-import ssl
-import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -19,7 +17,7 @@ from conductor_py.config import load
 from conductor_py.errors import StoreUnavailable
 from conductor_py.wiring.effects import effects_url
 from conductor_py.wiring.redis import connect
-from tests.certificates import certificate_of
+from tests.certificates import certificate_of, serving_tls
 
 
 class _Obliging(socketserver.BaseRequestHandler):
@@ -38,16 +36,9 @@ def certificate(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def port(certificate: Path) -> Iterator[int]:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate)
-    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), _Obliging) as server:
-        server.daemon_threads = True
-        server.socket = context.wrap_socket(
-            server.socket, server_side=True, do_handshake_on_connect=False
-        )
-        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-        yield server.server_address[1]
-        server.shutdown()
+    server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), _Obliging)
+    with serving_tls(server, certificate) as found:
+        yield found
 
 
 def _settings(port: int, **flags: str) -> Any:
