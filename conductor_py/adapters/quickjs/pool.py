@@ -39,8 +39,6 @@ _ENDED_BY_TIME = (signal.SIGPROF, signal.SIGALRM)
 #: How long a child that rests runs at a time, and rests at most while it starts.
 _BURST_S = 0.001
 _STARTING_REST_S = 0.019
-#: Behind others, and yet within its time on a busy machine.
-_NICE = 10
 _LOCKS = frozenset({"landlock", "seccomp"})
 _LOG = logging.getLogger(__name__)
 
@@ -80,7 +78,7 @@ class Child:
         self._socket, theirs = socket.socketpair()
         address_space = _INTERPRETER_BYTES + 2 * memory_bytes + 4 * result_bytes
         sizes = map(str, (memory_bytes, address_space, result_bytes))
-        when = "idle" if idle else "always"
+        when = "idle" if idle else "seldom" if rest_s else "always"
         command = [sys.executable, "-I", "-S", "-B", str(_CHILD), quickjs, jq, *sizes, when]
         # Its own session: an interrupt from the terminal is for the server, which then closes the
         # socket.
@@ -100,9 +98,6 @@ class Child:
         self.locks: frozenset[str] = frozenset()
         """What of the kernel holds it, once it is ready: see ``jail``."""
         self._rest_s = rest_s
-        if rest_s:
-            with contextlib.suppress(OSError, AttributeError):
-                os.setpriority(os.PRIO_PROCESS, self._process.pid, _NICE)
 
     @property
     def pid(self) -> int:
