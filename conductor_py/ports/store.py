@@ -84,6 +84,7 @@ class Outcome(Enum):
     SUPERSEDED = "SUPERSEDED"  # the claim given does not hold the attempt, or not any more
     STALE = "STALE"  # the version moved: drop the decision, load again
     CLAIM_MOVED = "CLAIM_MOVED"  # a claim that the decision saw end has not ended: decide again
+    RECEIVER_GONE = "RECEIVER_GONE"  # of a message whose sender waits for it: decide again
     NEED_PLAN = "NEED_PLAN"  # put the plans, call again
     META_MOVED = "META_MOVED"  # definitions changed since the caller read them
     EXISTS = "EXISTS"  # the id, or the idempotency key, is taken; see `existing`
@@ -149,10 +150,11 @@ class Child:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """An event for another execution of the same partition; dropped when that does not exist."""
+    """An event for another execution of the partition, which one that is ``wanted`` must find."""
 
     execution: ExecutionId
     event: bytes
+    wanted: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,8 +193,7 @@ class Changes:
     children: tuple[Child, ...] = ()
     messages: tuple[Message, ...] = ()
     own_events: tuple[bytes, ...] = ()
-    """Appended to this execution's own inbox (continuations); the lease holder goes on with them.
-    """
+    """Continuations, appended to its own inbox: the lease holder goes on with them."""
     effects: tuple[Effect, ...] = ()
     answers: tuple[tuple[str, bytes], ...] = ()
     """(operation id, answer) for callers of `send`; published to whoever waits."""
@@ -385,8 +386,7 @@ class ExecutionStore(Protocol):
         """
 
     def commit(self, commit: Commit) -> CommitReply:
-        """Apply the changes if the version is still the one read: OK, STALE, CLAIM_MOVED, NEED_PLAN
-        or GONE.
+        """Apply the changes if the version is still the one read, and nothing else refuses them.
 
         With fencing off the version is not compared; a terminal execution of the same generation,
         the inbox numbers and the operation id still are. The new version is max(old + 1, now). A

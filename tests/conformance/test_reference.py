@@ -92,7 +92,10 @@ class Story:
                 )
                 for _ in self.some(0, 0, 1)
             ),
-            messages=tuple(Message(execution=choice(IDS), event=b"m") for _ in self.some(0, 0, 1)),
+            messages=tuple(
+                Message(execution=choice(IDS), event=b"m", wanted=choice((True, False)))
+                for _ in self.some(0, 0, 1)
+            ),
             own_events=tuple(b"%d own" % choice(SEQS) for _ in self.some(0, 0, 1)),
             effects=tuple(
                 Effect(id=choice("ab"), document=b"{}", due_ms=choice((0, now + 100)))

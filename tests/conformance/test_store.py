@@ -611,6 +611,23 @@ def test_message_to_a_vanished_execution_creates_nothing(store: Store) -> None:
     assert store.keys() == before
 
 
+def test_message_that_is_waited_for_refuses_its_commit_where_nobody_would_get_it(
+    store: Store,
+) -> None:
+    sender, target = store.started(1), store.started(2)
+    loaded = store.sent(sender)
+    wanted = tuple(
+        Message(execution=execution, event=b"m", wanted=True) for execution in (target, an_id(5))
+    )
+    before = store.keys()
+    assert store.commit(loaded, running(messages=wanted)).outcome is Outcome.RECEIVER_GONE
+    assert store.keys() == before
+    assert store.commit(loaded, running(messages=wanted[:1])).outcome is Outcome.OK
+    received = store.executions.acquire(target, "d", LEASE_MS)
+    assert received is not None
+    assert received.events == (b"m",)
+
+
 def test_thousand_attempts_in_one_commit(store: Store) -> None:
     execution = store.started()
     changes = offering(1_500)

@@ -2,8 +2,11 @@
 
 import pytest
 
+from conductor_py.adapters.memory.store import MemoryExecutionStore
 from conductor_py.errors import Conflict, NotFound
+from conductor_py.model.ids import ExecutionId
 from conductor_py.model.requests import RerunRequest
+from conductor_py.ports.store import Commit, CommitReply, Outcome
 from conductor_py.testing import MemoryEngine
 from tests.builders import (
     Json,
@@ -391,3 +394,36 @@ def test_word_of_a_parent_that_a_later_one_has_overtaken_is_void(engine: MemoryE
     assert status_of(engine, started) == "TERMINATED"
     say(started, "retry", {"resume": True, "word": 6})
     assert status_of(engine, started) == "RUNNING"
+
+
+@pytest.mark.parametrize("archived", [True, False])
+def test_child_that_leaves_between_its_parents_look_and_commit_is_looked_for_again(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch, *, archived: bool
+) -> None:
+    """Its retry would reach nobody: the commit is refused (RECEIVER_GONE)."""
+    root, child, _ = _family(engine)
+    store = type(engine.ports.store)
+    commit = store.commit
+    outcomes: list[Outcome] = []
+
+    def remove_first(self: MemoryExecutionStore, order: Commit) -> CommitReply:
+        if not outcomes and any(m.execution == child for m in order.changes.messages):
+            engine.engine.steering.remove(ExecutionId(child), archive=archived)
+            reply = commit(self, order)
+            outcomes.append(reply.outcome)
+            return reply
+        return commit(self, order)
+
+    monkeypatch.setattr(store, "commit", remove_first)
+    _retry(engine, root, resume=True)
+    assert outcomes == [Outcome.RECEIVER_GONE]
+    newest = tasks_of(engine, root, "s")[-1]["subWorkflowId"]
+    assert (newest == child) is archived
+    assert status_of(engine, newest) == "RUNNING"
+    if not archived:
+        engine.run("w1")
+        engine.settle()
+    engine.run("x")
+    engine.settle()
+    engine.run("z")
+    assert status_of(engine, root) == "COMPLETED"

@@ -179,6 +179,15 @@ DECIDING: Final = (
         caught_by=("tests/engine/test_late_chains.py",),
     ),
     Mutant(
+        id="retry-of-a-child-into-the-void",
+        bug="A child that left the store before its retry came is waited for, for ever.",
+        breaks=("I8",),
+        edits=(
+            Edit(f"{ENGINE}/decisions/encoding.py", "wanted=is_awaited(event)", "wanted=False"),
+        ),
+        caught_by=("tests/decider/test_revived_children.py",),
+    ),
+    Mutant(
         id="leaves-a-full-store-at-once",
         bug="What has ended leaves a store that is nearly full while its start may be sent again.",
         breaks=("I5",),

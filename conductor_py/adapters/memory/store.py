@@ -258,6 +258,8 @@ class MemoryExecutionStore:
             return Outcome.STALE
         if any(_moved(execution, guard) for guard in commit.guards):
             return Outcome.CLAIM_MOVED
+        if any(m.wanted and m.execution not in partition.executions for m in changes.messages):
+            return Outcome.RECEIVER_GONE
         if not _touch_plans(partition, changes, now):
             return Outcome.NEED_PLAN
         return None

@@ -78,9 +78,9 @@ def _add_rare(arguments: list[Argument], changes: Changes) -> None:
 
 def _add_talk(arguments: list[Argument], changes: Changes) -> None:
     if changes.messages:
-        arguments += ("M", 2 * len(changes.messages))
+        arguments += ("M", 3 * len(changes.messages))
         for message in changes.messages:
-            arguments += (message.execution, message.event)
+            arguments += (message.execution, message.event, int(message.wanted))
     if changes.chain:
         use = changes.chain
         arguments += ("H", 5, use.root, use.starts, use.most_starts, use.nested, use.most_nested)

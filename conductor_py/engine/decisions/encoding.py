@@ -20,6 +20,7 @@ from conductor_py.codec.execution import (
     dump_json,
     dump_state,
 )
+from conductor_py.decider.adoption import is_awaited
 from conductor_py.engine.decisions.abroad import is_abroad, post
 from conductor_py.engine.decisions.precedence import due_of
 from conductor_py.engine.payloads.holding import PayloadHolding, effect_holder
@@ -255,7 +256,9 @@ class Encoder:
                 stored = dump_event(event)
             if isinstance(event.output, External):
                 self._holding.hold(send.execution, [event.output.path])
-        return Message(execution=ExecutionId(send.execution), event=stored)
+        return Message(
+            execution=ExecutionId(send.execution), event=stored, wanted=is_awaited(event)
+        )
 
     def _offers(
         self, decision: Decision, pick_shard: Callable[[str], str], fields: dict[str, bytes]

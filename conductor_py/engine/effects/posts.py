@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import orjson
 
 from conductor_py.codec.event import dump_event, load_event
-from conductor_py.decider.adoption import ASKED_BY_PARENT
+from conductor_py.decider.adoption import ASKED_BY_PARENT, is_awaited
 from conductor_py.engine.decisions.executor import Executor
 from conductor_py.engine.patience import Handled
 from conductor_py.errors import Conflict
@@ -60,7 +60,7 @@ class Posts:
         the parent looks again.
         """
         retry = load_event(event)
-        if not (isinstance(retry, Operation) and retry.id.startswith(ASKED_BY_PARENT)):
+        if not (isinstance(retry, Operation) and is_awaited(retry)):
             return
         if self._is_back(child) and self._send(child, name, event):
             return

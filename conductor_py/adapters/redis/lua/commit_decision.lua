@@ -2,7 +2,8 @@
 -- KEYS       prefix of the partition's keys (every key used is it and a name of keys.py)
 -- ARGV       now, channel, id, operation, version, home, name, last event consumed, holder, lease in ms, let go,
 --            fencing, take the lease, first event read, their digest, status, terminal, generation, due, sections
--- RETURNS    {OK, now, version, loaded | false[, executions admitted]} {STALE | CLAIM_MOVED | NEED_PLAN | GONE, now}
+-- RETURNS    {OK, now, version, loaded | false[, executions admitted]} {STALE | CLAIM_MOVED |
+--            RECEIVER_GONE | NEED_PLAN | GONE, now}
 --            {CHAIN_FULL, now, {starts, nested} that have room}
 -- INVARIANT  All or nothing. A repeat is known by its operation before versions are compared. Fencing off removes
 --            the comparison of versions only: generation, terminal, claims and events are structure. What leaves the
@@ -68,6 +69,9 @@ if sections.G then
       return {'CLAIM_MOVED', now}
     end
   end
+end
+if lacks_receiver(P, sections.M) then
+  return {'RECEIVER_GONE', now}
 end
 local old_plans = plans_to_touch(P, sections.P, now)
 if not old_plans then

@@ -1,7 +1,7 @@
 -- The changes of a decision. The caller's arguments end in sections "<letter> <number of values> <values…>"; empty
 -- ones are left out. Letters: F fields, D deleted, E ended, R reopened, O offers (seq, queue, shard, score, due), T
 -- attempt timers (seq, due), C children (how many of them nobody waits for, then of each id, home, name, generation,
--- event, number of field values, fields…), M messages (id, event), I own events, X effects (id, document, due, when
+-- event, number of field values, fields…), M messages (id, event, wanted), I own events, X effects (id, document, due, when
 -- it may be due at the soonest: 0 or an instant), A answers (operation, answer), P plans, G claim guards (seq,
 -- claim, until), H chain (chain.lua), U unpark, Z touched attempts (how long they are gathered in ms, seqs).
 local function read_sections(from)
@@ -43,7 +43,7 @@ end
 local function own_events(sections, id)
   local n = sections.I and sections.I[2] - sections.I[1] + 1 or 0
   if sections.M then
-    for i = sections.M[1], sections.M[2], 2 do
+    for i = sections.M[1], sections.M[2], 3 do
       if ARGV[i] == id then
         n = n + 1
       end
@@ -182,8 +182,20 @@ local function apply_children(P, operation, section, now)
   end
 end
 
+-- Whether a message that its sender waits for would reach nobody.
+local function lacks_receiver(P, section)
+  if section then
+    for i = section[1], section[2], 3 do
+      if ARGV[i + 2] == '1' and redis.call('HEXISTS', P .. 'exec:' .. ARGV[i], 'v') == 0 then
+        return true
+      end
+    end
+  end
+  return false
+end
+
 local function apply_messages(P, section, now)
-  for i = section[1], section[2], 2 do
+  for i = section[1], section[2], 3 do
     local target = redis.call('HGET', P .. 'exec:' .. ARGV[i], 'v')
     if target then
       redis.call('RPUSH', P .. 'inbox:' .. ARGV[i], ARGV[i + 1])
