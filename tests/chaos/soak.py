@@ -46,7 +46,6 @@ _GONE_S = 60.0
 _JUDGED = 1000
 _MOST_GROWTH = 1.0
 """Megabytes a minute, of all server processes together."""
-_ROLES = ("server", "api", "sweeper", "system-worker", "effects", "scripts")
 _ALL = "all but Redis"
 
 Say = Callable[[str], None]
@@ -70,10 +69,15 @@ class Soaked:
         end = self.samples[-1].at_s
         return [each for each in self.samples if each.at_s >= end / 3]
 
+    @property
+    def roles(self) -> list[str]:
+        """What was seen running beside Redis."""
+        return sorted({role for each in self.samples for role in each.mb} - {"redis"})
+
     def growth(self, role: str) -> float:
         """Megabytes a minute; `_ALL` are all processes but Redis."""
         if role == _ALL:
-            return growth_mb_a_minute(together(self.last, _ROLES, _ALL), _ALL)
+            return growth_mb_a_minute(together(self.last, self.roles, _ALL), _ALL)
         return growth_mb_a_minute(self.last, role)
 
     @property
@@ -209,9 +213,9 @@ def table(soaked: Soaked) -> str:
     lines += [
         f"| {role} | {first.mb.get(role, 0):.0f} MB | {last.mb.get(role, 0):.0f} MB"
         f" | {soaked.growth(role):+.2f} MB |"
-        for role in (*_ROLES, "redis")
+        for role in (*soaked.roles, "redis")
     ]
-    ends = [sum(each.mb.get(role, 0) for role in _ROLES) for each in (first, last)]
+    ends = [sum(each.mb.get(role, 0) for role in soaked.roles) for each in (first, last)]
     lines.append(
         f"| **{_ALL}** | {ends[0]:.0f} MB | {ends[1]:.0f} MB | **{soaked.growth(_ALL):+.2f} MB** |"
     )

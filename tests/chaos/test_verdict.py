@@ -11,6 +11,7 @@ import pytest
 from tests.chaos.kinds import KINDS, TICK, Json, draw
 from tests.chaos.load import Started
 from tests.chaos.memory import Sample, growth_mb_a_minute, together
+from tests.chaos.soak import Soaked, table
 from tests.chaos.store import Restart
 from tests.chaos.verdict import Evidence, StoredAttempt, chains, judge
 
@@ -281,3 +282,15 @@ def test_growth_is_the_slope_of_memory_over_time() -> None:
     assert growth_mb_a_minute(together(samples, ("api", "sweeper"), "all"), "all") == (
         pytest.approx(6.0)
     )
+
+
+def test_every_process_but_redis_counts_as_memory_of_the_soak() -> None:
+    samples = [
+        Sample(at_s=60.0 * n, mb={"server": 100 + n, "scheduler": 20 + 2 * n, "redis": 50 + 9 * n})
+        for n in range(10)
+    ]
+    soaked = Soaked(minutes=9, samples=samples)
+    assert soaked.roles == ["scheduler", "server"]
+    assert soaked.growth("all but Redis") == pytest.approx(3.0)
+    assert "| **all but Redis** | 120 MB | 147 MB | **+3.00 MB** |" in table(soaked)
+    assert not soaked.is_good
